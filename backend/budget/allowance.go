@@ -6,31 +6,29 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// FreeSteps is how many steps an event may take before it takes of an [Allowance]: those
-// of a resource with a few dozen others.
+// FreeSteps is how many steps of each event do not count against an [Allowance]: enough
+// for a resource with a few dozen related ones.
 const FreeSteps = 5000
 
-// refill is after how long an allowance that was used up is whole again.
+// refill is how long it takes to refill an empty allowance.
 const refill = 4 * time.Second
 
-// connectionShare is which part of the allowance the events of one connection may take.
+// connectionShare is the divisor of the allowance that gives the share of one connection.
 const connectionShare = 4
 
 // Allowance bounds the steps of all events of subscriptions together, beyond
-// [FreeSteps] of each. What was taken comes back in time. A nil Allowance bounds
-// nothing. It is safe for concurrent use.
+// [FreeSteps] of each. It refills over time. A nil Allowance bounds nothing. It is safe for concurrent use.
 type Allowance struct {
 	within *Allowance
 	left   *rate.Limiter
 }
 
-// NewAllowance returns an allowance of so many steps at once, of which a quarter comes
-// back in each second.
+// NewAllowance returns an allowance of most steps at once, a quarter of which comes back each second.
 func NewAllowance(most int) *Allowance {
 	return &Allowance{left: rate.NewLimiter(rate.Limit(float64(most)/refill.Seconds()), most)}
 }
 
-// Connection is the allowance of one connection within that of all.
+// Connection returns the allowance of one connection, which also takes from a.
 func (a *Allowance) Connection() *Allowance {
 	if a == nil {
 		return nil
@@ -40,7 +38,7 @@ func (a *Allowance) Connection() *Allowance {
 	return out
 }
 
-// take takes steps if so many are left.
+// take takes n steps if they are left.
 func (a *Allowance) take(n int64) bool {
 	return a == nil || a.left.AllowN(time.Now(), int(n)) && a.within.take(n)
 }

@@ -1,14 +1,13 @@
-// Package budget bounds what one operation may spend while it runs. Whoever does
-// the work charges it: the service what it reads, the engine what it writes. The
-// context of the operation carries the budget; it is looked up once for each call
-// and never for each row.
+// Package budget bounds what one operation may spend while it runs. The code that does
+// the work charges it: the service for reads, the engine for what it writes. The
+// context of the operation carries the budget, which is looked up once per call
+// and never per row.
 package budget
 
 import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -18,25 +17,25 @@ type Thing int
 
 // The things.
 const (
-	// Rows are the resources that were read, and those that a scan has looked at.
+	// Rows are the resources that were read or that a scan has looked at.
 	Rows Thing = iota
 	// Objects are the resources, edges and manifests that were written into the answer.
 	Objects
-	// Bytes are those of the answer.
+	// Bytes are the bytes of the answer.
 	Bytes
-	// Held are the bytes of what was read and is held until the answer is written.
+	// Held are the bytes that were read and are held until the answer is written.
 	Held
-	// Steps are the work of a processor, each about a tenth of a microsecond. What has a
-	// price of its own is charged in steps alone; rows and objects are charged in both.
+	// Steps are the work of a processor, each about a tenth of a microsecond. Rows and objects are
+	// charged in steps too.
 	Steps
 	// Events are the steps that an event took of the [Allowance] of all events.
 	Events
-	// Things is how many there are.
+	// Things is the number of things.
 	Things
 )
 
-// about is the name of the limit of a thing, a short name as metrics have it, what an
-// operation does too much of.
+// about describes a thing: the name of its limit, its name in metrics, and the error of an operation
+// that exceeds the limit.
 type about struct{ key, name, text string }
 
 func (t Thing) about() about {
@@ -55,18 +54,18 @@ func (t Thing) about() about {
 	return about{"limit-steps", "steps", "takes more work than the %d steps that it may"}
 }
 
-// Key is the name of the limit in docs/limits.md.
+// Key returns the name of the limit in docs/limits.md.
 func (t Thing) Key() string { return t.about().key }
 
-// String is a short name, as metrics have it.
+// String returns the name in metrics.
 func (t Thing) String() string { return t.about().name }
 
 // Limits of an operation, by things. Zero is no limit.
 type Limits [Things]int64
 
-// Shared is what operations share. Each may be nil.
+// Shared is the part of the budgets of operations that they share. Each field may be nil.
 type Shared struct {
-	// Memory is what the operation holds of that of all.
+	// Memory is the operation's share of the gateway's memory.
 	Memory *Share
 	// Turns let few operations at a time run for long.
 	Turns *Turns
@@ -85,31 +84,29 @@ type Budget struct {
 	memory *Share
 	events *Allowance
 	turn   turn
-	// arrived is when the event came, as [Budget.Arrive] says, in nanoseconds.
+	// arrived is when Arrive was called, in nanoseconds.
 	arrived atomic.Int64
 }
 
-// SharedKey is the key of a [*Shared] in a context. A context that carries other values
-// too may answer it by itself.
-type SharedKey struct{}
+type sharedKey struct{}
 
-// WithShared returns a context in which operations share.
+// WithShared returns a context whose operations share s.
 func WithShared(ctx context.Context, s Shared) context.Context {
-	return context.WithValue(ctx, SharedKey{}, &s)
+	return context.WithValue(ctx, sharedKey{}, &s)
 }
 
 // SharedFrom returns what the operations of a context share.
 func SharedFrom(ctx context.Context) Shared {
-	if s, ok := ctx.Value(SharedKey{}).(*Shared); ok {
+	if s, ok := ctx.Value(sharedKey{}).(*Shared); ok {
 		return *s
 	}
 	return Shared{}
 }
 
-// New returns a budget of which nothing is spent.
+// New returns an unspent budget.
 func New(limits Limits) *Budget { return &Budget{limits: limits} }
 
-// NewShared is New of an operation that shares with others. [Budget.End] ends it.
+// NewShared returns an unspent budget that shares with others. [Budget.End] ends it.
 func NewShared(limits Limits, shared Shared) *Budget {
 	b := &Budget{limits: limits, memory: shared.Memory, events: shared.Events}
 	if shared.Turns != nil {
@@ -120,23 +117,10 @@ func NewShared(limits Limits, shared Shared) *Budget {
 
 type budgetKey struct{}
 
-// carrier is a context that carries a budget. One of the standard library costs several
-// times as much.
-type carrier struct {
-	context.Context
-	budget *Budget
-}
-
-// Value is part of [context.Context].
-func (c *carrier) Value(key any) any {
-	if key == (budgetKey{}) {
-		return c.budget
-	}
-	return c.Context.Value(key)
-}
-
 // With returns a context that carries the budget.
-func With(ctx context.Context, b *Budget) context.Context { return &carrier{ctx, b} }
+func With(ctx context.Context, b *Budget) context.Context {
+	return context.WithValue(ctx, budgetKey{}, b)
+}
 
 // From returns the budget of a context, nil if it carries none.
 func From(ctx context.Context) *Budget {
@@ -154,8 +138,7 @@ func (e *ExceededError) Error() string {
 	return "the operation " + fmt.Sprintf(e.Thing.about().text, e.Limit) + " (" + e.Thing.Key() + ")"
 }
 
-// Spend charges n of a thing. Once a limit is exceeded, everything that is charged
-// has the error of that limit.
+// Spend charges n of a thing. Once a limit is exceeded, Spend always returns the error of that limit.
 func (b *Budget) Spend(t Thing, n int) error {
 	if b == nil {
 		return nil
@@ -167,7 +150,7 @@ func (b *Budget) Spend(t Thing, n int) error {
 	return b.Over()
 }
 
-// add charges n of a thing. Steps are also taken of the allowance of all events.
+// add charges n of a thing. The steps of an event also count against the allowance of all events.
 func (b *Budget) add(t Thing, n int64) {
 	spent := b.spent[t].Add(n)
 	if limit := b.limits[t]; limit > 0 && spent > limit {
@@ -189,8 +172,8 @@ func (b *Budget) exceed(t Thing) {
 	b.over.CompareAndSwap(nil, &ExceededError{Thing: t, Limit: b.limits[t]})
 }
 
-// Hold notes that the operation holds n bytes more. It may wait for memory. Its
-// errors are [ErrBusy], that of [Held], and that of ctx.
+// Hold notes that the operation holds n more bytes. It may wait for memory. Its errors are
+// [ErrBusy], the [ExceededError] of [Held], and the error of ctx.
 func (b *Budget) Hold(ctx context.Context, n int) error {
 	if b == nil {
 		return nil
@@ -202,7 +185,7 @@ func (b *Budget) Hold(ctx context.Context, n int) error {
 	return b.memory.Hold(ctx, int64(n), b.pause)
 }
 
-// Release notes that the operation holds n bytes less.
+// Release notes that the operation holds n bytes fewer.
 func (b *Budget) Release(n int) {
 	if b != nil {
 		b.spent[Held].Add(-int64(n))
@@ -210,8 +193,8 @@ func (b *Budget) Release(n int) {
 	}
 }
 
-// Expect waits for memory for what is about to be read, roughly so many bytes, and
-// [Budget.Unexpect] takes that back: what was read is held by itself.
+// Expect waits for memory for a read of roughly n bytes. [Budget.Unexpect] gives it back after the
+// read, whose result is charged with [Budget.Hold].
 func (b *Budget) Expect(ctx context.Context, n int) error {
 	if b == nil {
 		return nil
@@ -219,14 +202,14 @@ func (b *Budget) Expect(ctx context.Context, n int) error {
 	return b.memory.Hold(ctx, int64(n), b.pause)
 }
 
-// Unexpect takes back what [Budget.Expect] noted.
+// Unexpect gives back the memory of [Budget.Expect].
 func (b *Budget) Unexpect(n int) {
 	if b != nil {
 		b.memory.Release(int64(n))
 	}
 }
 
-// Grow is [Budget.Hold] of the answer, which has a limit of its own.
+// Grow is [Budget.Hold] for the answer, which [Bytes] limits.
 func (b *Budget) Grow(ctx context.Context, n int) error {
 	if b == nil {
 		return nil
@@ -237,7 +220,7 @@ func (b *Budget) Grow(ctx context.Context, n int) error {
 	return b.memory.Hold(ctx, int64(n), b.pause)
 }
 
-// Left is how much of a thing may be spent: as much as an int holds where there is no limit.
+// Left returns how much of a thing may still be spent, the largest int if there is no limit.
 func (b *Budget) Left(t Thing) int {
 	if b == nil || b.limits[t] == 0 {
 		return math.MaxInt
@@ -245,7 +228,7 @@ func (b *Budget) Left(t Thing) int {
 	return int(max(b.limits[t]-b.spent[t].Load(), 0))
 }
 
-// Spent is how much of a thing was charged.
+// Spent returns how much of a thing was charged.
 func (b *Budget) Spent(t Thing) int64 {
 	if b == nil {
 		return 0
@@ -253,7 +236,7 @@ func (b *Budget) Spent(t Thing) int64 {
 	return b.spent[t].Load()
 }
 
-// Over is the error of the limit that was exceeded first, nil if none was.
+// Over returns the error of the limit that was exceeded first, nil if none was.
 func (b *Budget) Over() error {
 	if b == nil {
 		return nil
@@ -264,14 +247,14 @@ func (b *Budget) Over() error {
 	return nil
 }
 
-// Arrive says that the event came only now: the time until then is not its own.
+// Arrive notes that the event arrived now: [Budget.Since] counts from here.
 func (b *Budget) Arrive() {
 	if b != nil {
 		b.arrived.Store(time.Now().UnixNano())
 	}
 }
 
-// Since is how long ago the event came; 0 if none did.
+// Since returns the time since the event arrived; 0 without an event.
 func (b *Budget) Since() time.Duration {
 	if at := b.arrived.Load(); at != 0 {
 		return time.Duration(time.Now().UnixNano() - at)
@@ -279,25 +262,13 @@ func (b *Budget) Since() time.Duration {
 	return 0
 }
 
-// Halt notes that the operation was ended before its answer was complete: of its
-// errors only the last is told.
+// Halt notes that the operation was ended before its answer was complete: the client is told only
+// its last error.
 func (b *Budget) Halt() {
 	if b != nil {
 		b.halted.Store(true)
 	}
 }
 
-// Halted says whether the operation was ended.
+// Halted reports whether Halt was called.
 func (b *Budget) Halted() bool { return b != nil && b.halted.Load() }
-
-// String lists what was spent.
-func (b *Budget) String() string {
-	out := ""
-	for t := range Things {
-		if t > 0 {
-			out += " "
-		}
-		out += t.String() + "=" + strconv.FormatInt(b.Spent(t), 10)
-	}
-	return out
-}

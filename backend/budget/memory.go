@@ -10,47 +10,47 @@ import (
 	"time"
 )
 
-// Memory bounds the bytes that all that is in flight holds: requests, what operations
-// have read, their answers, events. Each kind has a room of its own, so that one does
-// not take that of another. A nil Memory bounds nothing.
+// Memory bounds the bytes of everything in flight: requests, what operations have read, their
+// answers, and events. Each of these has its own room, so that none takes the memory of another.
+// A nil Memory bounds nothing.
 //
-// An operation begins with [BeginBytes]. One that needs more climbs to a level that has
-// room for it, and leaves what it had; where others are there it waits, so that nobody who
-// begins waits for those. On the last level there is one at a time, and it has what its own
-// limits allow: so nobody waits for somebody who waits for them, and there is always one
-// that ends. An answer that is sent has left its level. Where there is no room for another
-// one, who has read theirs for longest is cut off.
+// An operation begins with [BeginBytes]. If it needs more, it climbs to the first level that is
+// large enough, waits there for room, and gives back what it had:
+//
+//	begin 64 KiB --> 256 KiB --> 1 MiB --> 4 MiB --> last: one operation, as much as its own limits allow
+//
+// Operations that begin do not wait for those on the levels. The operation on the last level
+// waits for no other one, so there is always one that ends, and no deadlock. An answer that is being sent has left its
+// level. If there is no room for another answer, the client that has read its own for longest is cut off.
 type Memory struct {
 	most          int64
 	used, waiting atomic.Int64
-	// Of sixteen parts requests have four, answers that are sent and operations to begin
-	// with three each, and operations that wait for a level, events, subscriptions, and each
-	// level below the last one.
+	// Of sixteen parts, requests have four, answers and beginning operations three each; operations that wait for
+	// a level, events, subscriptions, and each level below the last have one.
 	requests, answers, operations, waiters, subscriptions, events *Room
 	levels                                                        []level
 
 	mu   sync.Mutex // guards sent
-	sent []*Share   // of those whose answers are sent, the first one first
+	sent []*Share   // whose answers are being sent, the oldest first
 }
 
-// level has room for operations that hold up to so many bytes each.
+// level has room for operations that hold at most bytes each.
 type level struct {
 	bytes int64
 	room  *Room
 }
 
 const (
-	// BeginBytes is what an operation has without asking.
+	// BeginBytes is the initial grant of an operation.
 	BeginBytes = 64 << 10
-	// EventBytes is what an event of a subscription has without asking, uncounted.
+	// EventBytes is the initial grant of an event of a subscription, which is not counted.
 	EventBytes = 16 << 10
-	// firstLevel is what an operation has on the first level; on each after it levelTimes as
-	// much, but for the last.
+	// firstLevel is the grant on the first level; each next level but the last grants levelTimes as much.
 	firstLevel, levelTimes = 4 * BeginBytes, 4
 )
 
-// NewMemory returns a memory of so many bytes, for operations whose limits allow each of
-// them so many. That of the last level is beyond the others.
+// NewMemory returns a memory of most bytes, for operations whose own limits are operation bytes. The
+// last level is not part of most.
 func NewMemory(most, operation int64) *Memory {
 	m, part := &Memory{most: most}, max(most/16, 1)
 	m.requests, m.answers, m.operations = m.room(4*part), m.room(3*part), m.room(3*part)
@@ -62,16 +62,16 @@ func NewMemory(most, operation int64) *Memory {
 	return m
 }
 
-// Most is how many bytes the memory has, but for the last level.
+// Most returns the size of the memory in bytes, without the last level.
 func (m *Memory) Most() int64 { return m.most }
 
-// Used is how many bytes are taken.
+// Used returns the bytes that are taken.
 func (m *Memory) Used() int64 { return m.used.Load() }
 
-// Waiting is how many operations and events wait for memory.
+// Waiting returns the number of operations and events that wait for memory.
 func (m *Memory) Waiting() int { return int(m.waiting.Load()) }
 
-// Requests is the room of bodies and messages that are being read or executed.
+// Requests returns the room of bodies and messages that are being read or executed.
 func (m *Memory) Requests() *Room {
 	if m == nil {
 		return nil
@@ -79,7 +79,7 @@ func (m *Memory) Requests() *Room {
 	return m.requests
 }
 
-// Subscriptions is the room of what subscriptions keep of their requests.
+// Subscriptions returns the room of the requests that subscriptions keep.
 func (m *Memory) Subscriptions() *Room {
 	if m == nil {
 		return nil
@@ -87,7 +87,7 @@ func (m *Memory) Subscriptions() *Room {
 	return m.subscriptions
 }
 
-// Events is the room of events and messages that wait for their clients.
+// Events returns the room of events and messages that wait for their clients.
 func (m *Memory) Events() *Room {
 	if m == nil {
 		return nil
@@ -95,26 +95,24 @@ func (m *Memory) Events() *Room {
 	return m.events
 }
 
-// Share is what one operation holds of a memory. A nil Share holds nothing. It is safe
-// for concurrent use, as the operation may read from two places at once.
+// Share is one operation's share of a memory. A nil Share is unbounded. It is safe
+// for concurrent use, as an operation may read from two places at once.
 type Share struct {
 	memory *Memory
 	event  bool
 
-	mu sync.Mutex // guards what follows
-	// begin is what it has without asking: of the operations, but for events.
-	begin int64
-	held  int64
-	// level is that on which the operation is, and from 1 on; 0 below all.
-	level   int
-	refused bool
-	// sent is what is taken of the room of answers, since and abort who is cut off how.
+	mu      sync.Mutex // guards the rest
+	begin   int64      // the initial grant that it still has
+	held    int64
+	level   int  // index in memory.levels plus 1; 0 before the first climb
+	refused bool // it has got ErrBusy
+	// sent is the part of the room of answers that it has since then; abort cuts its client off.
 	sent  int64
 	since time.Time
 	abort func()
 }
 
-// Begin is the beginning of an operation. It waits for no longer than [Patience].
+// Begin returns the share of an operation that begins. It waits for at most [Patience].
 func (m *Memory) Begin(ctx context.Context) (*Share, error) {
 	if m == nil {
 		return nil, nil
@@ -125,8 +123,8 @@ func (m *Memory) Begin(ctx context.Context) (*Share, error) {
 	return &Share{memory: m, begin: BeginBytes}, nil
 }
 
-// BeginEvents is the beginning of a subscription. Its share is for one event after the
-// other: [Share.Reset] is the end of each.
+// BeginEvents returns the share of a subscription, for one event after the other: call [Share.Reset] at the
+// end of each.
 func (m *Memory) BeginEvents() *Share {
 	if m == nil {
 		return nil
@@ -134,10 +132,9 @@ func (m *Memory) BeginEvents() *Share {
 	return &Share{memory: m, begin: EventBytes, event: true}
 }
 
-// Hold notes that the operation holds n bytes more. It waits while there is no room for
-// that, and calls pause before. It fails with [ErrBusy], from then on always, if it waits
-// in vain: for [Patience] if it has no more than it began with, else, and for events,
-// until ctx ends. If ctx is cancelled it fails with its error.
+// Hold notes that the operation holds n more bytes. If there is no room it calls pause and waits:
+// for [Patience] if the operation has only its initial grant, otherwise, and for events, until ctx ends. It then fails
+// with [ErrBusy], as does every later call that needs more. If ctx is cancelled, it returns [context.Canceled].
 func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
 	if s == nil {
 		return nil
@@ -156,7 +153,7 @@ func (s *Share) Hold(ctx context.Context, n int64, pause func()) error {
 	return nil
 }
 
-// most is what the operation may hold where it is.
+// most returns the most bytes that the operation may hold on its level.
 func (s *Share) most() int64 {
 	if s.level == 0 {
 		return s.begin
@@ -164,7 +161,7 @@ func (s *Share) most() int64 {
 	return s.memory.levels[s.level-1].bytes
 }
 
-// climb takes the operation to the level on which it may hold so many bytes.
+// climb moves the operation to the first level on which it may hold bytes.
 func (s *Share) climb(ctx context.Context, bytes int64, pause func()) error {
 	if s.refused {
 		return ErrBusy
@@ -183,8 +180,8 @@ func (s *Share) climb(ctx context.Context, bytes int64, pause func()) error {
 	return nil
 }
 
-// await waits for room on a level. One that has only begun waits among few others, and
-// lets those begin who need no more.
+// await waits for room on a level. An operation with only its initial grant gives that back while it waits, so
+// that others can begin; the room of waiters bounds how many do so.
 func (s *Share) await(ctx context.Context, room *Room, size int64) error {
 	if s.level > 0 || s.event {
 		return room.Await(ctx, size)
@@ -198,13 +195,13 @@ func (s *Share) await(ctx context.Context, room *Room, size int64) error {
 	return room.AwaitPatiently(ctx, size)
 }
 
-// at is the room of a level, and what an operation takes of it.
+// at returns the room of a level and how much of it one operation takes.
 func (m *Memory) at(n int) (*Room, int64) {
 	l := m.levels[n-1]
 	return l.room, l.bytes
 }
 
-// leave gives back what the operation has on its level, or has begun with.
+// leave gives back what the operation has on its level, or its initial grant.
 func (s *Share) leave() {
 	switch {
 	case s.level > 0:
@@ -217,7 +214,7 @@ func (s *Share) leave() {
 	}
 }
 
-// Release notes that the operation holds n bytes less. What it has taken stays with it.
+// Release notes that the operation holds n bytes fewer. It keeps its level.
 func (s *Share) Release(n int64) {
 	if s == nil {
 		return
@@ -227,13 +224,13 @@ func (s *Share) Release(n int64) {
 	s.held -= n
 }
 
-// SlowAfter is how long a client may read an answer before others may have it cut off.
+// SlowAfter is how long a client may read an answer before it may be cut off for others.
 const SlowAfter = 5 * time.Second
 
-// Keep gives back all but n bytes: the operation has ended, and its answer is sent. If there
-// is no room for it, the client that has read its answer for longest is cut off, if it
-// has for [SlowAfter]; abort cuts off this one. An answer that is there is always sent: if
-// there is still no room after [Patience], it stays where it is, as a small one does.
+// Keep gives back all but n bytes, when the operation has ended and its answer is sent. If there
+// is no room for the answer, Keep cuts off the client that has read its own for longest, and for at least
+// [SlowAfter]; abort cuts off this one. The answer is sent in any case: if there is
+// still no room after [Patience], it keeps the memory of its level, as a small one does.
 func (s *Share) Keep(n int64, abort func()) {
 	if s == nil {
 		return
@@ -269,7 +266,7 @@ func (m *Memory) cutSlowest() {
 	abort() // which may close that share
 }
 
-// Refused says whether the operation was told [ErrBusy].
+// Refused reports whether [Share.Hold] has failed with [ErrBusy].
 func (s *Share) Refused() bool {
 	if s == nil {
 		return false
@@ -279,7 +276,7 @@ func (s *Share) Refused() bool {
 	return s.refused
 }
 
-// Reset gives everything back but what the share began with.
+// Reset gives everything back but the initial grant.
 func (s *Share) Reset() {
 	if s == nil {
 		return

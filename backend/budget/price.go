@@ -1,12 +1,12 @@
 package budget
 
-// Prices in steps, and who charges them. They were measured on what is dearest and rounded up.
+// Prices in steps, and the packages that charge them. They were measured on the dearest cases and rounded up.
 const (
 	// Scan is a page, a step of a scan, or a count: backend/service/query/page.
 	Scan = 250
 	// Run is a run of an index that is measured to choose the shortest: backend/service/query/page.
 	Run = 10
-	// Looked is a resource of the index in memory that is looked at. Each value that a
+	// Looked is a resource of the index in memory that a scan looks at. Each value that a
 	// filter compares is one step more: backend/service/query/page.
 	Looked = 2
 	// Counted is a resource that a store counts without reading it: backend/service/query/page.
@@ -32,7 +32,7 @@ const (
 	CELUnit   = 2
 )
 
-// What a step pays for, where that is less than one.
+// How much one step pays for, where that is more than one unit.
 const (
 	// AnswerBytes are bytes of an answer: this package.
 	AnswerBytes = 10
@@ -47,10 +47,10 @@ const (
 	PatternTries = 40
 )
 
-// InputHeld is how many bytes a coerced value holds besides its text: graph/engine.
+// InputHeld is the bytes that a coerced value holds besides its text: graph/engine.
 const InputHeld = 100
 
-// steps is what one of a thing costs besides its own limit.
+// steps returns the price of one of a thing, besides its own limit.
 func (t Thing) steps() int64 {
 	switch t {
 	case Rows:

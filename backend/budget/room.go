@@ -9,32 +9,31 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// ErrBusy: the memory for what is in flight is in use. Who asks again later may get it.
+// ErrBusy means that the memory for everything in flight is in use. A later attempt may succeed.
 var ErrBusy = errors.New("the requests, operations and answers in flight have the memory that they may have together (configuration key limit-memory); try again")
 
 const (
-	// MemoryKey is the setting of the bound of a [Memory].
+	// MemoryKey is the setting that bounds a [Memory].
 	MemoryKey = "limit-memory"
-	// RetryAfter is after how many seconds somebody who was told [ErrBusy] may ask again.
+	// RetryAfter is the number of seconds after which a client that got [ErrBusy] may try again.
 	RetryAfter = 1
-	// Patience is how long somebody waits for memory who holds next to nothing yet.
+	// Patience is how long an operation holding only its initial grant waits for memory.
 	Patience = 3 * time.Second
 )
 
-// Room is a number of bytes that are taken and given back: a part of a [Memory]. What is
-// larger than the room takes all of it. A nil Room bounds nothing. It is safe for
-// concurrent use.
+// Room is a part of a [Memory] from which bytes are taken and to which they are given back. A request for
+// more than the whole room takes all of it. A nil Room bounds nothing. It is safe for concurrent use.
 type Room struct {
 	most          int64
 	free          *semaphore.Weighted
-	used, waiting *atomic.Int64 // of the memory
+	used, waiting *atomic.Int64 // shared by all rooms of the memory
 }
 
 func (m *Memory) room(most int64) *Room {
 	return &Room{most: most, free: semaphore.NewWeighted(most), used: &m.used, waiting: &m.waiting}
 }
 
-// Take takes bytes if they are free.
+// Take takes n bytes if they are free.
 func (r *Room) Take(n int64) bool {
 	if r == nil {
 		return true
@@ -47,8 +46,8 @@ func (r *Room) Take(n int64) bool {
 	return true
 }
 
-// Await takes bytes when they are free; who came first gets them first. It fails with
-// [ErrBusy] when ctx ends, and with the error of ctx if that was cancelled.
+// Await takes n bytes as soon as they are free, first come, first served. It fails with
+// [ErrBusy] when the deadline of ctx passes, and with [context.Canceled] when ctx is cancelled.
 func (r *Room) Await(ctx context.Context, n int64) error {
 	if r.Take(n) {
 		return nil
@@ -66,7 +65,7 @@ func (r *Room) Await(ctx context.Context, n int64) error {
 	return nil
 }
 
-// AwaitPatiently is Await for no longer than [Patience].
+// AwaitPatiently is Await for at most [Patience].
 func (r *Room) AwaitPatiently(ctx context.Context, n int64) error {
 	if r.Take(n) {
 		return nil
@@ -76,7 +75,7 @@ func (r *Room) AwaitPatiently(ctx context.Context, n int64) error {
 	return r.Await(patient, n)
 }
 
-// Give gives bytes back, as many as were taken at once.
+// Give gives back n bytes, as many as one call took.
 func (r *Room) Give(n int64) {
 	if r == nil || n == 0 {
 		return

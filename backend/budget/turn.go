@@ -8,31 +8,29 @@ import (
 )
 
 const (
-	// longAfter is how long an operation may run before it needs a turn, and longSteps how
-	// much work it has done then: one that only waited for a processor needs none.
+	// An operation needs a turn once it has run for longAfter and done longSteps of work: one that only
+	// waited for a processor needs none.
 	longAfter = 5 * time.Millisecond
 	longSteps = 20_000
-	// awayAfter is how long an operation that has a turn may wait for the store before
-	// another one gets it.
+	// awayAfter is how long an operation keeps its turn while it waits for the store.
 	awayAfter = 2 * time.Millisecond
-	// atStore is how much of each call of the store counts as time that the operation
-	// runs: the embedded store works for that long where another one lets it wait.
+	// atStore is how much of each call of the store counts as running time: the embedded store works
+	// during that time.
 	atStore = 500 * time.Microsecond
 )
 
-// Turns let few operations at a time run for long, so that those that are short find
-// a free processor. An operation that does little, or runs for 5 ms, the time that it waits for
-// the store left out, runs at once. Then it needs a turn, and keeps it until it has ended or waits.
-// Who came first goes first. Nil Turns bound nothing.
+// Turns let few operations at a time run for long, so that short ones find a free processor. An
+// operation needs no turn until it has run for 5 ms, without the time that it waits for the store, and done some work. Then it
+// waits for a turn, first come, first served, and keeps it until it ends or waits. Nil Turns bound nothing.
 type Turns struct {
 	free    chan struct{}
 	waiting atomic.Int64
 }
 
-// Waiting is how many operations wait for a turn.
+// Waiting returns the number of operations that wait for a turn.
 func (t *Turns) Waiting() int { return int(t.waiting.Load()) }
 
-// NewTurns returns so many turns.
+// NewTurns returns n turns.
 func NewTurns(n int) *Turns {
 	t := &Turns{free: make(chan struct{}, n)}
 	for range n {
@@ -41,15 +39,15 @@ func NewTurns(n int) *Turns {
 	return t
 }
 
-// turn is what an operation has of the turns.
+// turn is the state of one operation.
 type turn struct {
 	of *Turns
 
 	mu    sync.Mutex // guards the rest
-	began time.Time  // moved on by what the operation was away
+	began time.Time  // moved on by the time that the operation was away
 	long  bool
 	has   bool
-	// got is closed when the operation gets a turn; nil if none of its goroutines waits.
+	// got is closed when the operation gets a turn; nil if no goroutine waits.
 	got chan struct{}
 	// away is how many goroutines of the operation wait for the store, since left.
 	away int
@@ -58,7 +56,7 @@ type turn struct {
 	lend *time.Timer
 }
 
-// Leave says that the operation waits for the store from now on.
+// Leave notes that a goroutine of the operation waits for the store from now on.
 func (b *Budget) Leave() {
 	if b == nil || b.turn.of == nil {
 		return
@@ -88,8 +86,8 @@ func (t *turn) lendOut() {
 	}
 }
 
-// Return says that the operation does not wait any more, and waits for a turn if it
-// needs one.
+// Return notes that a goroutine no longer waits for the store, and waits for a turn if the operation needs
+// one.
 func (b *Budget) Return(ctx context.Context) {
 	if b == nil || b.turn.of == nil {
 		return
@@ -110,36 +108,19 @@ func (b *Budget) Return(ctx context.Context) {
 
 // Pace waits for a turn if the operation has run for long, until ctx ends. It is
 // called often.
-func (b *Budget) Pace(ctx context.Context) {
+func (b *Budget) Pace(ctx context.Context) { b.pace(ctx, false) }
+
+// Long announces that the next step takes long, and waits for a turn.
+func (b *Budget) Long(ctx context.Context) { b.pace(ctx, true) }
+
+func (b *Budget) pace(ctx context.Context, long bool) {
 	if b == nil || b.turn.of == nil {
 		return
 	}
 	t := &b.turn
 	t.mu.Lock()
-	if t.has || !t.long && (b.Spent(Steps) < longSteps || time.Since(t.began) < longAfter) {
-		t.mu.Unlock()
-		return
-	}
-	t.long = true
-	t.mu.Unlock()
-	b.wait(ctx)
-}
-
-// Long says that what comes next takes long, and waits for a turn.
-func (b *Budget) Long(ctx context.Context) {
-	if b == nil || b.turn.of == nil {
-		return
-	}
-	b.turn.mu.Lock()
-	b.turn.long = true
-	b.turn.mu.Unlock()
-	b.Pace(ctx)
-}
-
-func (b *Budget) wait(ctx context.Context) {
-	t := &b.turn
-	t.mu.Lock()
-	if t.has {
+	t.long = t.long || long || b.Spent(Steps) >= longSteps && time.Since(t.began) >= longAfter
+	if t.has || !t.long {
 		t.mu.Unlock()
 		return
 	}
@@ -151,7 +132,7 @@ func (b *Budget) wait(ctx context.Context) {
 	t.of.waiting.Add(1)
 	defer t.of.waiting.Add(-1)
 	select {
-	case <-got: // by another goroutine: the turn is that of all
+	case <-got: // another goroutine of the operation got one
 		return
 	case <-t.of.free:
 	case <-ctx.Done():
@@ -159,12 +140,12 @@ func (b *Budget) wait(ctx context.Context) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.has || b.ended.Load() { // another goroutine of the operation got one as well
+	if t.has || b.ended.Load() { // another goroutine got one as well
 		t.of.free <- struct{}{}
 		return
 	}
 	t.has = true
-	if t.got != nil {
+	if t.got != nil { // another goroutine may have got one and given it up meanwhile
 		close(t.got)
 		t.got = nil
 	}
@@ -188,7 +169,7 @@ func (b *Budget) pause() {
 	b.turn.give()
 }
 
-// End says that the operation has ended.
+// End ends the operation.
 func (b *Budget) End() {
 	if b == nil {
 		return

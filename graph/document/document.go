@@ -1,6 +1,6 @@
 // Package document holds the documents that clients name instead of sending
-// them: those that were trusted at start, and those that clients registered
-// themselves (automatic persisted queries).
+// them: the documents that were trusted at start, and the ones that clients registered
+// (automatic persisted queries).
 package document
 
 import (
@@ -22,7 +22,7 @@ const (
 	codeBadInput  = "BAD_USER_INPUT"
 )
 
-// sha256Prefix begins the ids that are hashes, from the appendix on persisted
+// sha256Prefix is the prefix of ids that are hashes, from the appendix on persisted
 // documents of the GraphQL over HTTP specification.
 const sha256Prefix = "sha256:"
 
@@ -55,8 +55,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Store resolves what a request names to the text of a document. It is safe for
-// concurrent use.
+// Store holds documents and resolves references to them. It is safe for concurrent use.
 type Store struct {
 	cfg        Config
 	trusted    map[string]string // by id, and by sha256Prefix and hash
@@ -98,21 +97,21 @@ func (s *Store) With(documents []string) *Store {
 	return &out
 }
 
-// Request is what of a request says which document is meant.
-type Request struct {
+// Reference is the part of a request that tells which document it means.
+type Reference struct {
 	Query, DocumentID string
 	Extensions        map[string]any
 }
 
-// Resolved is the document that is meant.
+// Resolved is the document that a request means.
 type Resolved struct {
 	Query string
-	// register is the hash under which the client asks to register it; empty if it does not.
+	// register is the id under which to register it; empty for none.
 	register string
 }
 
 // Resolve returns the document that a request means. The errors are for the client.
-func (s *Store) Resolve(r *Request) (Resolved, *gqlerror.Error) {
+func (s *Store) Resolve(r *Reference) (Resolved, *gqlerror.Error) {
 	id, automatic, err := named(r)
 	if err != nil {
 		return Resolved{}, err
@@ -135,15 +134,14 @@ func (s *Store) Resolve(r *Request) (Resolved, *gqlerror.Error) {
 	return out, err
 }
 
-// Remember registers a document, if the client asked for it. Call it with what
-// has proved to be valid.
+// Remember registers a document if the client asked for that. The document must be valid.
 func (s *Store) Remember(r Resolved) {
 	if r.register != "" {
 		s.registered.Add(r.register, strings.Clone(r.Query))
 	}
 }
 
-// sent judges a document that came as text.
+// sent resolves a document that came as text.
 func (s *Store) sent(query string) (Resolved, *gqlerror.Error) {
 	if s.cfg.TrustedOnly {
 		if _, ok := s.trusted[sha256Prefix+hashOf(query)]; !ok {
@@ -170,9 +168,9 @@ func (s *Store) known(id string) (Resolved, *gqlerror.Error) {
 	return Resolved{}, refusal(codeNotFound, "PersistedQueryNotFound") // Apollo's clients know this text
 }
 
-// named returns the id that a request names, and whether by Apollo's protocol,
-// whose clients register what is not found.
-func named(r *Request) (id string, automatic bool, err *gqlerror.Error) {
+// named returns the id that a request names. automatic reports that it uses Apollo's protocol, whose
+// clients register documents that are not found.
+func named(r *Reference) (id string, automatic bool, err *gqlerror.Error) {
 	if r.DocumentID != "" {
 		if strings.Contains(r.DocumentID, ":") && !strings.HasPrefix(r.DocumentID, sha256Prefix) {
 			return "", false, refusal(codeBadInput, "documentId: sha256:<hex> and ids without a colon are accepted")

@@ -43,7 +43,7 @@ func manifest(t testing.TB, text string) string {
 }
 
 // resolve returns the text of a document, or the code and message of the refusal.
-func resolve(s *document.Store, r document.Request) string {
+func resolve(s *document.Store, r document.Reference) string {
 	out, err := s.Resolve(&r)
 	if err != nil {
 		return fmt.Sprint(err.Extensions["code"], ": ", err.Message)
@@ -53,11 +53,11 @@ func resolve(s *document.Store, r document.Request) string {
 
 func TestClientsRegisterDocumentsByTheirHash(t *testing.T) {
 	s := open(t, document.Config{})
-	byHash := document.Request{Extensions: automatic(hash(query))}
+	byHash := document.Reference{Extensions: automatic(hash(query))}
 	if got := resolve(s, byHash); got != "PERSISTED_QUERY_NOT_FOUND: PersistedQueryNotFound" {
 		t.Errorf("before: %s", got)
 	}
-	r, err := s.Resolve(&document.Request{Query: query, Extensions: automatic(hash(query))})
+	r, err := s.Resolve(&document.Reference{Query: query, Extensions: automatic(hash(query))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestClientsRegisterDocumentsByTheirHash(t *testing.T) {
 	if got := resolve(s, byHash); got != query {
 		t.Errorf("after: %s", got)
 	}
-	if got := resolve(s, document.Request{DocumentID: "sha256:" + hash(query)}); got != query {
+	if got := resolve(s, document.Reference{DocumentID: "sha256:" + hash(query)}); got != query {
 		t.Errorf("by document id: %s", got)
 	}
 }
@@ -76,15 +76,15 @@ func TestClientsRegisterDocumentsByTheirHash(t *testing.T) {
 func TestWhatDoesNotNameADocumentIsRefused(t *testing.T) {
 	s := open(t, document.Config{})
 	for _, c := range []struct {
-		r    document.Request
+		r    document.Reference
 		want string
 	}{
-		{document.Request{}, "neither a query nor a documentId"},
-		{document.Request{Query: query, Extensions: automatic(hash("{ other }"))}, "not that of the query"},
-		{document.Request{Extensions: automatic("abc")}, "64 hexadecimal digits"},
-		{document.Request{Extensions: map[string]any{"persistedQuery": "x"}}, "64 hexadecimal digits"},
-		{document.Request{DocumentID: "md5:abc"}, "sha256:<hex>"},
-		{document.Request{DocumentID: "unknown"}, "PERSISTED_QUERY_NOT_FOUND"},
+		{document.Reference{}, "neither a query nor a documentId"},
+		{document.Reference{Query: query, Extensions: automatic(hash("{ other }"))}, "not that of the query"},
+		{document.Reference{Extensions: automatic("abc")}, "64 hexadecimal digits"},
+		{document.Reference{Extensions: map[string]any{"persistedQuery": "x"}}, "64 hexadecimal digits"},
+		{document.Reference{DocumentID: "md5:abc"}, "sha256:<hex>"},
+		{document.Reference{DocumentID: "unknown"}, "PERSISTED_QUERY_NOT_FOUND"},
 	} {
 		if got := resolve(s, c.r); !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %s", c.r, got)
@@ -94,12 +94,12 @@ func TestWhatDoesNotNameADocumentIsRefused(t *testing.T) {
 
 func TestLargeDocumentsAreExecutedAndForgotten(t *testing.T) {
 	s := open(t, document.Config{RegisteredBytes: 10})
-	r, err := s.Resolve(&document.Request{Query: query, Extensions: automatic(hash(query))})
+	r, err := s.Resolve(&document.Reference{Query: query, Extensions: automatic(hash(query))})
 	if err != nil || r.Query != query {
 		t.Fatal(r, err)
 	}
 	s.Remember(r)
-	if got := resolve(s, document.Request{Extensions: automatic(hash(query))}); got == query {
+	if got := resolve(s, document.Reference{Extensions: automatic(hash(query))}); got == query {
 		t.Error("it was registered")
 	}
 }
@@ -107,16 +107,16 @@ func TestLargeDocumentsAreExecutedAndForgotten(t *testing.T) {
 func TestTheLeastRecentlyUsedDocumentGoes(t *testing.T) {
 	s := open(t, document.Config{Registered: 2})
 	for _, q := range []string{"{ a }", "{ b }", "{ c }"} {
-		r, err := s.Resolve(&document.Request{Query: q, Extensions: automatic(hash(q))})
+		r, err := s.Resolve(&document.Reference{Query: q, Extensions: automatic(hash(q))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Remember(r)
 	}
-	if got := resolve(s, document.Request{DocumentID: "sha256:" + hash("{ a }")}); !strings.HasPrefix(got, "PERSISTED") {
+	if got := resolve(s, document.Reference{DocumentID: "sha256:" + hash("{ a }")}); !strings.HasPrefix(got, "PERSISTED") {
 		t.Error("the oldest is still there")
 	}
-	if got := resolve(s, document.Request{DocumentID: "sha256:" + hash("{ c }")}); got != "{ c }" {
+	if got := resolve(s, document.Reference{DocumentID: "sha256:" + hash("{ c }")}); got != "{ c }" {
 		t.Error(got)
 	}
 }
@@ -129,17 +129,17 @@ func TestManifestsOfTheCompilersAreTrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, document.Config{Trusted: []string{manifest(t, text)}, TrustedOnly: true})
-			for _, r := range []document.Request{
+			for _, r := range []document.Reference{
 				{DocumentID: "app/1"}, {DocumentID: "sha256:" + hash(query)}, {Extensions: automatic(hash(query))}, {Query: query},
 			} {
 				if got := resolve(s, r); got != query {
 					t.Errorf("%+v: %s", r, got)
 				}
 			}
-			if got := resolve(s, document.Request{Query: "{ other }"}); !strings.HasPrefix(got, "FORBIDDEN") {
+			if got := resolve(s, document.Reference{Query: "{ other }"}); !strings.HasPrefix(got, "FORBIDDEN") {
 				t.Errorf("another document: %s", got)
 			}
-			r, err := s.Resolve(&document.Request{Query: query, Extensions: automatic(hash(query))})
+			r, err := s.Resolve(&document.Reference{Query: query, Extensions: automatic(hash(query))})
 			if err != nil || r != (document.Resolved{Query: query}) {
 				t.Errorf("registering while only trusted documents count: %+v %v", r, err)
 			}
@@ -185,7 +185,7 @@ func TestDocumentsThatAProgramTrustsAreTrustedBesideThoseOfManifests(t *testing.
 	const own = "{ kinds { plural } }"
 	s := open(t, document.Config{Trusted: []string{manifest(t, `{"a": "`+query+`"}`)}, TrustedOnly: true})
 	with := s.With([]string{own})
-	for _, r := range []document.Request{{Query: own}, {DocumentID: "sha256:" + hash(own)}} {
+	for _, r := range []document.Reference{{Query: own}, {DocumentID: "sha256:" + hash(own)}} {
 		if got := resolve(with, r); got != own {
 			t.Errorf("%+v: %s", r, got)
 		}
@@ -193,10 +193,10 @@ func TestDocumentsThatAProgramTrustsAreTrustedBesideThoseOfManifests(t *testing.
 			t.Errorf("the store that it was made of trusts it too: %s", got)
 		}
 	}
-	if got := resolve(with, document.Request{Query: query}); got != query {
+	if got := resolve(with, document.Reference{Query: query}); got != query {
 		t.Errorf("that of the manifest: %s", got)
 	}
-	if got := resolve(with, document.Request{Query: "{ kinds { scope } }"}); !strings.HasPrefix(got, "FORBIDDEN") {
+	if got := resolve(with, document.Reference{Query: "{ kinds { scope } }"}); !strings.HasPrefix(got, "FORBIDDEN") {
 		t.Errorf("any other: %s", got)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// maxManifest is the largest manifest that is read, in bytes.
+// maxManifest is the most bytes of a manifest.
 const maxManifest = 64 << 20
 
-// apolloFormat is what Apollo's manifests say of themselves.
+// apolloFormat is the format that Apollo's manifests name.
 const apolloFormat = "apollo-persisted-query-manifest"
 
 // trust adds the documents of a manifest, by their ids and by their hashes.
@@ -42,8 +42,8 @@ func (s *Store) trust(path string) error {
 	return nil
 }
 
-// parseManifest reads Apollo's form, a list of operations, or an object of
-// texts by id, which is that of Relay and of GraphQL Code Generator.
+// parseManifest reads Apollo's form, a list of operations, or the form of Relay and GraphQL Code
+// Generator, an object of texts by id.
 func parseManifest(data []byte) (map[string]string, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {

@@ -82,7 +82,7 @@ func (r *remembered) Add(_ context.Context, query string, doc *ast.QueryDocument
 func (g *gateway) answerIn(ctx context.Context, oc *graphql.OperationContext) (data string, clean bool) {
 	var out stream.Output
 	defer out.Release()
-	next, ctx := g.exec.DispatchOperation(context.WithValue(ctx, stream.OutputKey{}, &out), oc)
+	next, ctx := g.exec.DispatchOperation(stream.WithOutput(ctx, &out), oc)
 	res := next(ctx)
 	if res == nil {
 		return "", false

@@ -102,20 +102,6 @@ func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
 	}
 }
 
-// Respond executes a query or a mutation as [Engine.Exec] does, in a context that has
-// the operation and a response, and is asked once.
-func (e *Engine) Respond(ctx context.Context, oc *graphql.OperationContext) *graphql.Response {
-	p, err := e.plan(oc)
-	if err != nil {
-		return graphql.ErrorResponse(ctx, "%v", err)
-	}
-	res := e.respond(ctx, oc, p)
-	if p.core { // its resolvers may have added some
-		res.Extensions = graphql.GetExtensions(ctx)
-	}
-	return res
-}
-
 // respond executes a query or a mutation. A panic costs the whole answer, and so
 // does a query that halts: see [halted].
 func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *plan) (res *graphql.Response) {

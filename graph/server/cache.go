@@ -7,20 +7,20 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// documentCache remembers the valid documents that were used last, and their plans, as many
-// as have a number of tokens in all: a token takes several hundred bytes once it is
-// parsed, whatever its text, and a field of a plan counts as one. It is safe for concurrent use.
+// documentCache keeps the valid documents that were used last, and their plans, up to a number
+// of tokens in all. A parsed token takes several hundred bytes, however short it is, and a field of a
+// plan counts as one token. The cache is safe for concurrent use.
 type documentCache struct {
 	most  int
 	plans keeper
 
 	mu     sync.Mutex
-	closed bool // nothing is remembered any more
+	closed bool // nothing is cached any more
 	tokens int
 	used   *simplelru.LRU[string, weighed]
 }
 
-// keeper keeps what was compiled from a document as long as that is remembered.
+// keeper keeps the plans of the documents in the cache.
 type keeper interface {
 	Keep(doc *ast.QueryDocument, weigh func(fields int))
 	Forget(*ast.QueryDocument)
@@ -32,12 +32,12 @@ type weighed struct {
 }
 
 const (
-	// textPerToken is how many bytes of text count as one token more: the text is
-	// kept, with the comments and blanks in it.
+	// textPerToken is how many bytes of text count as one more token: the text is kept
+	// with its comments and blanks.
 	textPerToken = 512
-	// maxRemembered is the longest text that is remembered, in bytes. A short
-	// document can come in endless forms, with comments of megabytes.
-	maxRemembered = 32 << 10
+	// maxCachedText is the longest text that is cached, in bytes. A short document can come in
+	// endless forms, with comments of megabytes.
+	maxCachedText = 32 << 10
 )
 
 func newDocumentCache(tokens int, plans keeper) *documentCache {
@@ -50,7 +50,7 @@ func newDocumentCache(tokens int, plans keeper) *documentCache {
 	return c
 }
 
-// get returns the document of a text, nil if it is not remembered.
+// get returns the document of a text, nil if it is not cached.
 func (c *documentCache) get(query string) *ast.QueryDocument {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,10 +58,10 @@ func (c *documentCache) get(query string) *ast.QueryDocument {
 	return w.doc
 }
 
-// add remembers a document, and forgets those used longest ago to make room.
+// add caches a document, and drops the least recently used ones to make room.
 func (c *documentCache) add(query string, doc *ast.QueryDocument, tokens int) {
 	tokens += 1 + len(query)/textPerToken
-	if tokens > c.most || len(query) > maxRemembered {
+	if tokens > c.most || len(query) > maxCachedText {
 		return
 	}
 	c.mu.Lock()
@@ -75,7 +75,7 @@ func (c *documentCache) add(query string, doc *ast.QueryDocument, tokens int) {
 	c.makeRoom()
 }
 
-// grow adds the fields of a plan to what a document weighs, if it is still remembered.
+// grow adds the fields of a plan to the weight of a document, if it is still cached.
 func (c *documentCache) grow(query string, doc *ast.QueryDocument, fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,14 +88,14 @@ func (c *documentCache) grow(query string, doc *ast.QueryDocument, fields int) {
 	c.makeRoom()
 }
 
-// makeRoom forgets the documents used longest ago. The caller holds mu.
+// makeRoom drops the least recently used documents. The caller holds mu.
 func (c *documentCache) makeRoom() {
 	for c.tokens > c.most {
 		c.used.RemoveOldest()
 	}
 }
 
-// close forgets all documents, and remembers none any more.
+// close drops all documents and caches no more.
 func (c *documentCache) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

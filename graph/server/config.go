@@ -14,24 +14,25 @@ import (
 
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/transport"
+	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config of a server. The names in errors are the user's own configuration keys.
 type Config struct {
-	// Catalogue is what is served at first. Required.
+	// Catalogue is the first one that is served. Required.
 	Catalogue Catalogue
 	// Paths of the API, with the names of the APIs that are served there. The page at
 	// / speaks to /v1/graphql, which is required. Default [DefaultPaths].
 	Paths map[string]string
 	// AfterFunc calls a function once, some time later, unless it is stopped. Default [time.AfterFunc].
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
-	// Ready says why the gateway cannot serve now, nil if it can. Default: always ready.
+	// Ready returns why the gateway cannot serve now, nil if it can. Default: always ready.
 	Ready func(context.Context) error
-	// Filling returns lines for /readyz?verbose that say what is not in memory yet. Default: none.
+	// Filling returns lines for /readyz?verbose about kinds that are not in memory yet. Default: none.
 	Filling func() []string
 	// Logger. Default: none.
 	Logger *zap.Logger
-	// Metrics is where the server's metrics are registered and what /metrics shows. Default: a registry of its own.
+	// Metrics is where the server's metrics are registered and what /metrics shows. Default: a new registry.
 	Metrics *prometheus.Registry
 	// Version and Store are shown on the page at /.
 	Version, Store string
@@ -61,8 +62,8 @@ type Config struct {
 	WriteTimeout time.Duration
 	// BodyTimeout is how long a client may take to send 64 KiB of a request. Default [transport.DefaultMessageTimeout].
 	BodyTimeout time.Duration
-	// DrainDelay is how long the server goes on to serve, and says that it is not
-	// ready, after it was told to stop. Default: it stops at once.
+	// DrainDelay is how long the server goes on to serve, while it reports that it is not
+	// ready, after Serve's context ends. Default: it stops at once.
 	DrainDelay time.Duration
 	// DrainTimeout is how long running requests may take after that. Default [DefaultDrainTimeout].
 	DrainTimeout time.Duration
@@ -73,8 +74,8 @@ type Limits struct {
 	// Body is the most bytes of the body of one request.
 	Body int64
 	// Memory is the most bytes that all clients together make the gateway hold:
-	// bodies and messages that are being read or executed, what running operations
-	// have read and write, answers and events that are being sent. Default: 16 MiB for
+	// bodies and messages that are being read or executed, the reads and answers of running
+	// operations, answers and events that are being sent. Default: 16 MiB for
 	// each processor, but no less than 64 MiB, eight of the largest requests and four of the largest answers.
 	Memory int64
 	// Connections is the most that are open at once. Default: 1,000 more than Sockets and Streams.
@@ -125,8 +126,7 @@ type Limits struct {
 	Message int64
 }
 
-// DefaultLimits are the defaults that do not follow from other limits. Those of
-// connections are stated by the transports.
+// DefaultLimits returns the defaults that do not follow from other limits.
 func DefaultLimits() Limits {
 	return Limits{
 		Body: 4 << 20, Text: 256 << 10, Tokens: 5000, Depth: 20, Aliases: 100, Fields: 2000, Validation: 500_000, CachedTokens: 100_000,
@@ -136,7 +136,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// DefaultDrainTimeout is that of [Config].
+// DefaultDrainTimeout is the default of Config.DrainTimeout.
 const DefaultDrainTimeout = 10 * time.Second
 
 // Validate returns every problem of the configuration, joined.
@@ -152,21 +152,20 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// consoleEndpoint is where the page at / sends its requests.
+// consoleEndpoint is the path to which the page at / sends its requests.
 const consoleEndpoint = "/v1/graphql"
 
-// ValidateSettings is [Config.Validate] for what an operator sets.
+// ValidateSettings is [Config.Validate] for the settings of an operator.
 func (c Config) ValidateSettings() error {
-	errs := []error{c.Limits.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins)}
-	for _, one := range []struct {
-		key   string
-		value time.Duration
-	}{{"drain-delay", c.DrainDelay}, {"drain-timeout", c.DrainTimeout}, {"init-timeout", c.InitTimeout}, {"ping-interval", c.PingInterval}, {"write-timeout", c.WriteTimeout}, {"body-timeout", c.BodyTimeout}, {"slow-log", c.SlowLog}} {
-		if one.value < 0 {
-			errs = append(errs, fmt.Errorf("%s: %v is negative; 0 means the default", one.key, one.value))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(c.Limits.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), setting.NotNegative(
+		setting.Setting{Name: "drain-delay", Value: int64(c.DrainDelay)},
+		setting.Setting{Name: "drain-timeout", Value: int64(c.DrainTimeout)},
+		setting.Setting{Name: "init-timeout", Value: int64(c.InitTimeout)},
+		setting.Setting{Name: "ping-interval", Value: int64(c.PingInterval)},
+		setting.Setting{Name: "write-timeout", Value: int64(c.WriteTimeout)},
+		setting.Setting{Name: "body-timeout", Value: int64(c.BodyTimeout)},
+		setting.Setting{Name: "slow-log", Value: int64(c.SlowLog)},
+	))
 }
 
 // Validate returns every limit that is negative, joined.
@@ -183,7 +182,7 @@ func (l Limits) Validate() error {
 		{"limit-operations", int64(l.Operations)}, {"limit-message", l.Message},
 	} {
 		if one.value < 0 {
-			errs = append(errs, fmt.Errorf("%s: %d is negative; 0 means the default", one.key, one.value))
+			errs = append(errs, fmt.Errorf("%s: must not be negative", one.key))
 		}
 	}
 	l.setDefaults()

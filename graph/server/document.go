@@ -22,8 +22,8 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// documents parses and validates documents, and remembers those that were used
-// last. What a document costs is measured before each step that could be slow.
+// documents parses and validates documents, and caches those used last. It measures
+// the cost of a document before each step that could be slow.
 type documents struct {
 	schema *ast.Schema
 	limits Limits
@@ -38,7 +38,7 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	if doc := d.cache.get(query); doc != nil {
 		return doc, nil
 	}
-	query = strings.Clone(query) // what is remembered does not keep the rest of the request
+	query = strings.Clone(query) // a cached document does not keep the rest of the request
 	text := scan(query, d.limits.Tokens)
 	if text.tokens > d.limits.Tokens {
 		return nil, gqlerror.List{exceeded("tokens", "limit-tokens", d.limits.Tokens)}
@@ -80,24 +80,40 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	return doc, nil
 }
 
-// How many bytes of names and strings a document may have for its errors to say what may
-// have been meant, and a single one. Each name is compared with all that the schema has in its
-// place, which takes the product of their lengths.
+// Bind coerces the variables of an operation. It refuses subscriptions that would begin no stream or several:
+// gqlparser counts the names of root fields, not the fields, and cannot know which of them
+// @skip and @include leave out.
+func (d *documents) Bind(oc *graphql.OperationContext, given map[string]any) (err *gqlerror.Error) {
+	oc.Variables, err = variables{d.schema}.coerce(oc.Operation, given)
+	if err == nil && oc.Operation.Operation == ast.Subscription {
+		if n := len(graphql.CollectFields(oc, oc.Operation.SelectionSet, []string{d.schema.Subscription.Name})); n != 1 {
+			err = gqlerror.ErrorPosf(oc.Operation.Position, "a subscription selects exactly one root field; this one selects %d", n)
+		}
+	}
+	if err != nil {
+		errcode.Set(err, errcode.ValidationFailed)
+	}
+	return err
+}
+
+// The most bytes of all names and strings of a document, and of a single one, for its errors to
+// suggest what may have been meant. A suggestion compares a name with all names that the schema has
+// there, which takes the product of their lengths.
 const (
 	maxSuggested     = 1 << 10
 	maxSuggestedName = 64
 )
 
-// text is what a document consists of before it is parsed.
-type text struct {
+// textSize is the size of a document before it is parsed.
+type textSize struct {
 	tokens  int // comments included
 	bytes   int // of names and strings
 	longest int // of them
 }
 
-// scan counts tokens, up to one more than most. It stops at what is no token: the
-// parser says so.
-func scan(query string, most int) (t text) {
+// scan measures a text, up to one token more than most. It stops at the first invalid token, which
+// the parser reports.
+func scan(query string, most int) (t textSize) {
 	l := lexer.New(&ast.Source{Input: query})
 	for t.tokens <= most {
 		token, err := l.ReadToken()
@@ -113,8 +129,8 @@ func scan(query string, most int) (t text) {
 	return t
 }
 
-// rules are those of the specification. They make no suggestions in a document of many or long names.
-func (t text) rules() *rules.Rules {
+// rules returns the rules of the specification, without suggestions for a document of many or long names.
+func (t textSize) rules() *rules.Rules {
 	r := rules.NewDefaultRules()
 	if t.bytes <= maxSuggested && t.longest <= maxSuggestedName {
 		return r
@@ -142,7 +158,7 @@ func coded(code, format string, args ...any) *gqlerror.Error {
 	return &gqlerror.Error{Message: fmt.Sprintf(format, args...), Extensions: map[string]any{"code": code}}
 }
 
-// timedOut is the error of a request whose time was over, or whose client had
+// timedOut returns the error of a request whose time was over, or whose client had
 // gone, before it was executed.
 func timedOut(ctx context.Context) *gqlerror.Error {
 	err := coded(string(failure.CodeTimeout), "the request took longer than it may")
@@ -151,22 +167,8 @@ func timedOut(ctx context.Context) *gqlerror.Error {
 	return err
 }
 
-// parsed hands documents that are parsed already to gqlgen's executor, which
-// asks its cache first.
-type parsed struct{}
-
-var _ graphql.Cache[*ast.QueryDocument] = parsed{}
-
-// Get returns the document of the request.
-func (parsed) Get(ctx context.Context, _ string) (*ast.QueryDocument, bool) {
-	return transport.DocumentOf(ctx)
-}
-
-// Add is not called: every document comes parsed.
-func (parsed) Add(context.Context, string, *ast.QueryDocument) {}
-
-// documentsOf are the documents that clients name, and with trusted-only those that
-// the command line sends, for it is to work there too.
+// documentsOf returns the documents that clients may name. With trusted-only they include those of
+// the sluice command line, which must work there too.
 func (s *Server) documentsOf(api API) *document.Store {
 	if !s.cfg.Documents.TrustedOnly {
 		return s.documents

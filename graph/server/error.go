@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"maps"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -15,15 +15,13 @@ import (
 	"github.com/sluicegw/sluice/graph/scalar"
 )
 
-// present turns any error of an operation into what a client is told:
-// extensions.code always, extensions.requestId always, the rest as it applies.
-// What is not a known error is INTERNAL; its cause goes to the log only.
+// present returns the error that a client is told, with extensions.code and
+// extensions.requestId always, and the others as they apply. An unknown error is INTERNAL; its cause goes
+// to the log only.
 func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	out := graphql.DefaultErrorPresenter(ctx, err)
 	ext := map[string]any{}
-	for k, v := range out.Extensions {
-		ext[k] = v
-	}
+	maps.Copy(ext, out.Extensions)
 	var known *failure.Error
 	var over *budget.ExceededError
 	switch {
@@ -55,33 +53,25 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	switch {
 	case code == string(failure.CodeInternal) || known != nil && known.Outcome != "":
 		s.cfg.Logger.Error("operation failed", zap.String("requestId", requestID(ctx)), zap.String("code", code), zap.Error(cause(err)))
-	case code == string(failure.CodeUnavailable) && ext["key"] == nil && s.unavailable.first(time.Now()):
-		s.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
+	case code == string(failure.CodeUnavailable) && ext["key"] == nil:
+		s.unavailable.Do(func() {
+			s.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
+		})
 	}
 	return out
 }
 
-// seldom is a line of the log that would come with every request.
-type seldom struct{ last atomic.Int64 }
+// logInterval is how often a line is logged that would otherwise come with every request.
+const logInterval = 5 * time.Second
 
-// seldomEvery is how often such a line is written.
-const seldomEvery = 5 * time.Second
-
-// first says whether the line is due.
-func (s *seldom) first(now time.Time) bool {
-	last := s.last.Load()
-	return now.UnixNano()-last >= int64(seldomEvery) && s.last.CompareAndSwap(last, now.UnixNano())
-}
-
-// isInput recognises an error of reading an argument whose text speaks of the
-// input alone. A resolver was not called then.
+// isInput reports whether err is about the value of an argument, and was found before a resolver was called.
 func isInput(err error) bool {
 	var number *graphql.IntegerError
 	var input *scalar.InputError
 	return errors.As(err, &number) || errors.As(err, &input)
 }
 
-// cause is the innermost error, for the log.
+// cause returns the innermost error, for the log.
 func cause(err error) error {
 	for {
 		next := errors.Unwrap(err)

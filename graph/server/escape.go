@@ -1,9 +1,9 @@
 package server
 
 import (
-	"strconv"
 	"strings"
-	"unicode/utf16"
+
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // joinSurrogates replaces the escapes of surrogate pairs in the strings of a
@@ -28,11 +28,11 @@ func joinSurrogates(document string) (string, bool) {
 					i++
 					continue
 				}
-				r, n, ok := escaped(document[i:])
+				r, n, ok := transport.DecodeEscape(document[i:])
 				if !ok {
 					return "", false
 				}
-				if n == pairLength {
+				if n == transport.PairLength {
 					out.WriteString(document[done:i])
 					out.WriteRune(r)
 					done = i + n
@@ -46,33 +46,6 @@ func joinSurrogates(document string) (string, bool) {
 	}
 	out.WriteString(document[done:])
 	return out.String(), true
-}
-
-// pairLength is that of the escape of a surrogate pair, \ud83d\ude00.
-const pairLength = 12
-
-// escaped reads the escape at the start of s. It returns its length, and the
-// character if it is a surrogate pair; ok is false for half a pair.
-func escaped(s string) (r rune, length int, ok bool) {
-	first, isUnit := codeUnit(s)
-	switch {
-	case !isUnit:
-		return 0, min(2, len(s)), true
-	case !utf16.IsSurrogate(first):
-		return 0, 6, true
-	}
-	second, _ := codeUnit(s[6:])
-	r = utf16.DecodeRune(first, second)
-	return r, pairLength, r != '\uFFFD'
-}
-
-// codeUnit reads \uXXXX.
-func codeUnit(s string) (rune, bool) {
-	if len(s) < 6 || s[:2] != `\u` {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s[2:6], 16, 16)
-	return rune(n), err == nil
 }
 
 // lineLength is how long a comment is.

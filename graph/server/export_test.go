@@ -9,15 +9,12 @@ import (
 // JoinSurrogates is for its fuzz test.
 var JoinSurrogates = joinSurrogates
 
-// Coerce is how the variables of an operation are judged and coerced.
+// Coerce coerces the variables of an operation.
 func Coerce(schema *ast.Schema, op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
-	return variables{schema}.values(op, given)
+	return variables{schema}.coerce(op, given)
 }
 
-// CoerceByParser is the same by gqlparser alone, of values that were judged.
+// CoerceByParser coerces by gqlparser alone.
 func CoerceByParser(schema *ast.Schema, op *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
-	if err := (variables{schema}).judge(op, given); err != nil {
-		return nil, err
-	}
 	return validator.VariableValues(schema, op, given)
 }

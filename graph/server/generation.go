@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql/executor"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/catalogue"
@@ -28,10 +26,10 @@ import (
 	"github.com/sluicegw/sluice/resolvers"
 )
 
-// Catalogue is what a server serves at a time.
+// Catalogue is a set of APIs that a server serves.
 type Catalogue struct {
-	// Hash of what it says of stored resources, and Files, that of its files, are shown
-	// in /metrics and /readyz.
+	// Hash is the hash of what the catalogue declares about stored resources, Files the hash of its
+	// files. /metrics and /readyz show both.
 	Hash, Files string
 	// APIs by the names that [Config.Paths] gives them. Required.
 	APIs map[string]API
@@ -39,26 +37,26 @@ type Catalogue struct {
 
 // API is one version of the API of a catalogue.
 type API struct {
-	// Service answers it. Required.
+	// Service executes its operations. Required.
 	Service *service.Service
 	// Schema is the API of the service's kinds. Required.
 	Schema *ast.Schema
 }
 
-// newestAPI names the one API that there is, and the one of the page at /.
+// newestAPI is the name of the newest API, at present the only one.
 const newestAPI = "v1"
 
-// Single is a catalogue with the one API of [DefaultPaths].
+// Single returns a catalogue with the one API of [DefaultPaths].
 func Single(svc *service.Service, schema *ast.Schema) Catalogue {
 	return Catalogue{APIs: map[string]API{newestAPI: {Service: svc, Schema: schema}}}
 }
 
-// DefaultPaths serves the one API under its version, and as the newest.
+// DefaultPaths returns the paths of the one API: under its version, and as the newest.
 func DefaultPaths() map[string]string {
 	return map[string]string{"/graphql": newestAPI, "/v1/graphql": newestAPI}
 }
 
-// validate returns what is missing, for a table of paths.
+// validate returns an error for each path whose API is missing or incomplete.
 func (c Catalogue) validate(paths map[string]string) error {
 	var errs []error
 	for path, name := range paths {
@@ -69,20 +67,20 @@ func (c Catalogue) validate(paths map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// Generation is a catalogue that is ready to be served, once.
+// Generation is a catalogue that is ready to be served.
 type Generation struct {
 	catalogue Catalogue
 	executors map[string]*transport.Executor
 	caches    []*documentCache
 	console   http.Handler
-	// outline of the kinds says what is hidden.
+	// outline of the kinds, by which a later generation ends streams.
 	outline catalogue.Outline
-	// streams are the subscriptions that began on it, everyKind those of them for the
-	// changes of every kind.
+	// streams are the subscriptions that began on it; everyKind are the ones for the changes of
+	// every kind.
 	streams, everyKind *stream.Set
 }
 
-// Prepare makes a catalogue ready to be served. Nothing is served by it yet.
+// Prepare makes a catalogue ready to be served. [Server.Replace] serves it.
 func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	if err := c.validate(s.cfg.Paths); err != nil {
 		return nil, err
@@ -117,42 +115,32 @@ func (s *Server) addAPI(g *Generation, name string, api API) error {
 	if err != nil {
 		return err
 	}
-	exec := executor.New(eng)
-	exec.SetQueryCache(parsed{})
-	exec.SetErrorPresenter(s.present)
-	exec.SetRecoverFunc(s.recovered)
-	variables := variables{schema: api.Schema}
-	exec.Use(variables)
-	exec.Use(oneStream{root: api.Schema.Subscription.Name})
-	exec.AroundResponses(s.bound)
-	exec.Use(extension.Introspection{})
 	cache := newDocumentCache(s.cfg.Limits.CachedTokens, eng)
 	g.caches = append(g.caches, cache)
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
-		Executor: exec, Named: s.documentsOf(api), Memory: s.memory,
-		Direct:    &transport.Direct{Engine: eng, Variables: variables.values, Around: s.bound, Present: s.present, Recover: s.recovered},
+		Engine: eng, Named: s.documentsOf(api), Memory: s.memory, Around: s.bound, Present: s.present, Recover: s.recovered,
 		Documents: &documents{schema: api.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideSchema, cache: cache},
 	})
 	return nil
 }
 
-// recovered is what is said of a panic in a resolver.
+// recovered logs a panic and returns the error that the client is told.
 func (s *Server) recovered(ctx context.Context, p any) error {
-	s.cfg.Logger.Error("panic in a resolver", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
+	s.cfg.Logger.Error("panic in an operation", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
 	return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
 }
 
 // How long streams go on whose catalogue was replaced.
 const (
 	// maxOlder is how many older generations have streams at a time; another
-	// replacement ends those of the oldest.
+	// replacement ends the streams of the oldest.
 	maxOlder = 2
 	// olderLife is how long the streams of an older generation go on.
 	olderLife = 10 * time.Minute
 )
 
-// older is a generation that was replaced. Nothing but its streams and operations
-// hold on to what they need of it.
+// older is the rest of a generation that was replaced. It does not keep the generation itself in
+// memory; running streams and operations keep the parts that they need.
 type older struct {
 	hash, files        string
 	outline            catalogue.Outline
@@ -166,11 +154,11 @@ type replaced struct {
 	generations []*older
 }
 
-// Replace serves another generation from now on: operations that begin later, on
-// open sockets too, use it. Those that run go on with theirs; their streams end
-// after ten minutes, or when a third generation follows, with CATALOGUE_CHANGED
-// and the cursor to resume from. Streams that show what the new one hides, and those
-// for every kind where it has a kind more, end before anything is written by it.
+// Replace serves another generation from now on: operations that begin later, on open sockets too,
+// use it. Running operations finish on the old one. Running streams end after ten minutes, or when
+// a third generation follows, with CATALOGUE_CHANGED and the cursor to resume from. Streams that show
+// something that the new generation hides end before anything is written by it, and so do streams for every
+// kind if it has a new kind.
 func (s *Server) Replace(g *Generation) {
 	s.replaced.mu.Lock()
 	defer s.replaced.mu.Unlock()
@@ -201,8 +189,8 @@ func (s *Server) Replace(g *Generation) {
 	}
 }
 
-// endFor ends the streams that would show what the next catalogue hides, or would
-// pass over the changes of a kind that it has more.
+// endFor ends the streams that would show something that the next catalogue hides, or would
+// miss the changes of a new kind.
 func (o *older) endFor(next catalogue.Outline) {
 	if next.Hides(o.outline) {
 		o.streams.End()
@@ -223,8 +211,8 @@ func (s *Server) retire(o *older) {
 	o.streams.End()
 }
 
-// olderStreams is how many streams each older generation has, the oldest first,
-// without those that have none.
+// olderStreams returns a line for each older generation that has streams, the oldest first, and the
+// number of all these streams.
 func (s *Server) olderStreams() (out []string, total int) {
 	s.replaced.mu.Lock()
 	defer s.replaced.mu.Unlock()
@@ -236,37 +224,13 @@ func (s *Server) olderStreams() (out []string, total int) {
 	return out, total
 }
 
-// newest runs each operation by the generation that is served when it begins, and
-// by the API of the path that its request came to.
-type newest struct{ server *Server }
-
-var _ transport.API = newest{}
-
-func (n newest) executor(ctx context.Context) *transport.Executor {
-	return n.server.generation.Load().executors[factsOf(ctx).api]
+// executor returns the executor of an operation that begins: of the generation that is served, and of
+// the API of the path that its request came to.
+func (s *Server) executor(ctx context.Context) *transport.Executor {
+	return s.generation.Load().executors[factsOf(ctx).api]
 }
 
-// Prepare is part of [transport.API].
-func (n newest) Prepare(ctx context.Context, r *transport.Request) (*transport.Operation, gqlerror.List) {
-	return n.executor(ctx).Prepare(ctx, r)
-}
-
-// Refuse is part of [transport.API].
-func (n newest) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
-	return n.executor(ctx).Refuse(ctx, errs...)
-}
-
-// Present is part of [transport.API].
-func (n newest) Present(ctx context.Context, errs gqlerror.List) gqlerror.List {
-	return n.executor(ctx).Present(ctx, errs)
-}
-
-// pathList names the paths of the API to a person.
+// pathList returns the paths of the API as text.
 func pathList(paths map[string]string) string {
-	var out []string
-	for path := range paths {
-		out = append(out, path)
-	}
-	slices.Sort(out)
-	return strings.Join(out, " and ")
+	return strings.Join(slices.Sorted(maps.Keys(paths)), " and ")
 }

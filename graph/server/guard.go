@@ -12,10 +12,10 @@ import (
 // Every page on the web can make its visitor's browser send a GET to the
 // gateway: an <img>, a <script>, a form, a fetch without CORS. The page cannot
 // read the answer, but the query runs, and such a request has no Origin. So the
-// API serves a request only if something about it says that no page of another
+// API serves a request only if something about it proves that no page of another
 // origin has sent it.
 
-// isAPIType says whether a media type is one of the API: an element of a page
+// isAPIType reports whether a media type is one of the API: an element of a page
 // asks for images, scripts or pages, and never names these.
 func isAPIType(media string) bool {
 	switch strings.ToLower(strings.TrimSpace(media)) {
@@ -25,9 +25,9 @@ func isAPIType(media string) bool {
 	return false
 }
 
-// comesByItself says whether browsers or proxies add a header to any request, so
-// that it says nothing of who sent it. A page may set some of them without
-// asking (https://fetch.spec.whatwg.org, "CORS-safelisted request-header").
+// comesByItself reports whether browsers or proxies add a header to any request, so
+// that it does not tell who sent the request. A page may set some of them without a
+// preflight (https://fetch.spec.whatwg.org, "CORS-safelisted request-header").
 func comesByItself(name string) bool {
 	switch name {
 	case "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Alt-Used", "B3", "Baggage", "Cache-Control", "Connection", "Content-Language",
@@ -61,8 +61,8 @@ func (s *Server) sameOriginOnly(next http.Handler) http.Handler {
 	})
 }
 
-// foreign says why a request may come from a page of another origin, and returns
-// "" if it cannot. The edge has already checked the Origin, if there is one.
+// foreign returns why a request may come from a page of another origin, "" if it cannot. originAllowed has
+// already checked the Origin, if there is one.
 func (s *Server) foreign(r *http.Request) string {
 	origin := r.Header.Get("Origin")
 	switch site := r.Header.Values("Sec-Fetch-Site"); {
@@ -80,7 +80,7 @@ func (s *Server) foreign(r *http.Request) string {
 	return "an element of a page may have sent this request; name application/json, application/graphql-response+json or text/event-stream in Accept"
 }
 
-// namesAPI says whether an Accept header names a media type of the API.
+// namesAPI reports whether an Accept header names a media type of the API.
 func namesAPI(accept []string) bool {
 	for one := range strings.SplitSeq(strings.Join(accept, ","), ",") {
 		name, _, _ := strings.Cut(one, ";")
@@ -91,15 +91,15 @@ func namesAPI(accept []string) bool {
 	return false
 }
 
-// acceptsAnything says whether there is no Accept header, or one that says no more than that.
+// acceptsAnything reports whether there is no Accept header, or only */*.
 func acceptsAnything(accept []string) bool {
 	name, _, _ := strings.Cut(strings.Join(accept, ","), ";")
 	name = strings.TrimSpace(name)
 	return name == "" || name == "*/*" && !strings.Contains(strings.Join(accept, ","), ",")
 }
 
-// isDeliberate says whether a request has a header that a page of another origin
-// can send only after the gateway has agreed to that.
+// isDeliberate reports whether a request has a header that a page of another origin
+// can send only after a preflight.
 func isDeliberate(h http.Header) bool {
 	for name := range h {
 		if name == "Content-Type" && isForm(h.Get(name)) || comesByItself(name) {
@@ -110,7 +110,7 @@ func isDeliberate(h http.Header) bool {
 	return false
 }
 
-// isForm says whether a page can send a body of a content type without asking.
+// isForm reports whether a browser sends contentType without a preflight.
 func isForm(contentType string) bool {
 	switch media, _, _ := mime.ParseMediaType(contentType); media {
 	case "", "text/plain", "multipart/form-data", "application/x-www-form-urlencoded":

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// exceeded is the refusal of a document by a limit, which has the name key in docs/limits.md.
+// exceeded returns the error of a document that exceeds a limit, which docs/limits.md has as key.
 func exceeded(what, key string, limit int) *gqlerror.Error {
 	return &gqlerror.Error{
 		Message:    fmt.Sprintf("the document has more %s than the %d that are accepted (%s)", what, limit, key),
@@ -117,7 +117,7 @@ func (c *counter) set(set ast.SelectionSet) (out size) {
 	return out
 }
 
-// field measures what is beneath a field.
+// field measures a field and its selection set.
 func (c *counter) field(f *ast.Field) size {
 	c.arguments(f.Arguments)
 	c.directives(f.Directives)
@@ -154,7 +154,7 @@ func (c *counter) fragment(name string) size {
 	return s
 }
 
-// cycle refuses a fragment that contains itself by way of others, in the words of validation.
+// cycle refuses a fragment that contains itself, via others, with the message of validation.
 func (c *counter) cycle(f *ast.FragmentDefinition, via []string) {
 	if c.err != nil {
 		return
@@ -179,8 +179,8 @@ func (c *counter) arguments(list ast.ArgumentList) {
 	}
 }
 
-// value measures how deep a value is nested: validation reads a value once for
-// each level that it is in.
+// value measures the nesting of a value: validation reads a value once for each level
+// above it.
 func (c *counter) value(v *ast.Value, depth int) {
 	if v == nil || c.err != nil {
 		return

@@ -43,8 +43,8 @@ func (b *bounded) Accept() (net.Conn, error) {
 			continue
 		}
 		c := counted{Conn: conn, over: over, closed: sync.OnceFunc(b.leave)}
-		if tcp, ok := conn.(*net.TCPConn); ok {
-			return &countedTCP{counted: c, tcp: tcp}, nil
+		if tcp, ok := conn.(tcpConn); ok {
+			return &countedTCP{tcpConn: tcp, counted: c}, nil
 		}
 		return &c, nil
 	}
@@ -70,24 +70,20 @@ func (c *counted) Close() error {
 
 func (c *counted) isOver() bool { return c.over }
 
-// countedTCP is one whose buffers in the kernel can be set.
-type countedTCP struct {
-	counted
-	tcp *net.TCPConn
+// tcpConn has the methods of [net.TCPConn] that package transport and [Server.Serve] look for.
+type tcpConn interface {
+	SetWriteBuffer(bytes int) error
+	SetLinger(seconds int) error
+	syscall.Conn
 }
 
-// SetWriteBuffer is that of [net.TCPConn].
-func (c *countedTCP) SetWriteBuffer(bytes int) error { return c.tcp.SetWriteBuffer(bytes) }
+// countedTCP is a counted TCP connection.
+type countedTCP struct {
+	counted
+	tcpConn
+}
 
-// SetLinger is that of [net.TCPConn].
-func (c *countedTCP) SetLinger(seconds int) error { return c.tcp.SetLinger(seconds) }
-
-var _ syscall.Conn = (*countedTCP)(nil)
-
-// SyscallConn is that of [net.TCPConn]. What is written there is written to the same connection.
-func (c *countedTCP) SyscallConn() (syscall.RawConn, error) { return c.tcp.SyscallConn() }
-
-// markConnection notes in the context of a connection's requests that it is one too many.
+// markConnection marks the context of the requests of a connection beyond the limit.
 func markConnection(ctx context.Context, c net.Conn) context.Context {
 	if c, ok := c.(interface{ isOver() bool }); ok && c.isOver() {
 		return context.WithValue(ctx, overKey{}, true)

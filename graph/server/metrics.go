@@ -3,7 +3,6 @@ package server
 import (
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,20 +10,19 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 )
 
-// metrics of the edge. No label holds what a client chooses freely.
+// metrics of the server. Clients do not choose the values of any label.
 type metrics struct {
 	requests *prometheus.HistogramVec
-	answers  answers
 	errors   *prometheus.CounterVec
 	// Of long-lived connections: how many there are, and operations on sockets.
 	sockets, streams, operations prometheus.Gauge
 	closed                       *prometheus.CounterVec
-	// spent is what operations and events spend of each thing, where it is any.
+	// spent observes how much of each thing operations and events spend, if any.
 	spent [budget.Things]prometheus.Observer
 
-	// badTimes are those in stored resources that are none.
+	// badTimes counts invalid times in stored resources.
 	badTimes *prometheus.CounterVec
-	// catalogue is what is served: always 1.
+	// catalogue is 1 for the catalogue that is served.
 	catalogue *prometheus.GaugeVec
 
 	register prometheus.Registerer
@@ -60,7 +58,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// waits show what is in use of the memory for all that is in flight, and who waits.
+// waits registers the gauges of the memory in use, and of the operations that wait.
 func (m *metrics) waits(memory *budget.Memory, turns *budget.Turns) error {
 	waiting := func(what string, n func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -82,7 +80,7 @@ func (m *metrics) waits(memory *budget.Memory, turns *budget.Turns) error {
 	return nil
 }
 
-// serve shows which generation is served.
+// serve updates the gauge of the catalogue that is served.
 func (m *metrics) serve(before, now *Generation) {
 	m.catalogue.WithLabelValues(now.catalogue.Hash, now.catalogue.Files).Set(1)
 	if before != nil && (before.catalogue.Hash != now.catalogue.Hash || before.catalogue.Files != now.catalogue.Files) {
@@ -90,16 +88,11 @@ func (m *metrics) serve(before, now *Generation) {
 	}
 }
 
-// older shows how many streams are left on catalogues that were replaced.
+// older registers the gauge of the streams on catalogues that were replaced.
 func (m *metrics) older(streams func() float64) error {
 	return m.register.Register(prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: "sluice_catalogue_older_streams", Help: "Change streams that began on a catalogue that was replaced since."}, streams,
 	))
-}
-
-// by returns a hook that moves a gauge.
-func by(g prometheus.Gauge) func(int) {
-	return func(delta int) { g.Add(float64(delta)) }
 }
 
 func (m *metrics) observe(r *http.Request, status int, took time.Duration) {
@@ -111,35 +104,5 @@ func (m *metrics) observe(r *http.Request, status int, took time.Duration) {
 	if method != http.MethodGet && method != http.MethodPost {
 		method = "other"
 	}
-	m.answers.of(m.requests, answered{path, method, status}).Observe(took.Seconds())
-}
-
-// answered are the labels of a request.
-type answered struct {
-	path, method string
-	status       int
-}
-
-// answers remember the observers of labels, which are slow to find. There are as many as
-// there are series.
-type answers struct {
-	mu    sync.RWMutex
-	known map[answered]prometheus.Observer
-}
-
-func (a *answers) of(vec *prometheus.HistogramVec, labels answered) prometheus.Observer {
-	a.mu.RLock()
-	o := a.known[labels]
-	a.mu.RUnlock()
-	if o != nil {
-		return o
-	}
-	o = vec.WithLabelValues(labels.path, labels.method, strconv.Itoa(labels.status))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.known == nil {
-		a.known = map[answered]prometheus.Observer{}
-	}
-	a.known[labels] = o
-	return o
+	m.requests.WithLabelValues(path, method, strconv.Itoa(status)).Observe(took.Seconds())
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -17,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// overKey marks the contexts of a connection that is one too many.
+// overKey marks the contexts of connections beyond the limit.
 type overKey struct{}
 
 // edge gives every request an id, a log line, a metric and a guard against
@@ -25,13 +26,17 @@ type overKey struct{}
 func (s *Server) edge(next http.Handler) http.Handler {
 	next = s.crossOrigin(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q := s.newRequest(w, r)
+		id := newRequestID(r.Header.Get(requestIDHeader))
+		r = r.WithContext(context.WithValue(r.Context(), factsKey{}, facts{id: id, api: s.cfg.Paths[r.URL.Path]}))
+		q := &recorder{ResponseWriter: w, status: http.StatusOK, begin: time.Now()}
+		q.Header().Set(requestIDHeader, id)
+		q.Header().Set("X-Content-Type-Options", "nosniff")
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler {
 					panic(p)
 				}
-				s.cfg.Logger.Error("panic", zap.String("requestId", q.id), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+				s.cfg.Logger.Error("panic", zap.String("requestId", id), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
 				refuse(q, r, http.StatusInternalServerError, failure.CodeInternal, "internal error")
 			}
 			s.ended(q, r)
@@ -50,28 +55,20 @@ func (s *Server) edge(next http.Handler) http.Handler {
 	})
 }
 
-// hostAllowed accepts IP addresses, localhost and what is configured: a foreign
+// hostAllowed reports whether host is an IP address, localhost or an allowed name: any other
 // name that resolves to the gateway is a DNS rebinding attack.
 func (s *Server) hostAllowed(host string) bool {
-	if last := s.lastHost.Load(); last != nil && *last == host {
-		return true
-	}
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
 	}
 	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
-	if net.ParseIP(name) == nil && name != "localhost" && !slices.Contains(s.cfg.AllowedHosts, name) {
-		return false
-	}
-	last := host // host itself would be allocated for each request
-	s.lastHost.Store(&last)
-	return true
+	return net.ParseIP(name) != nil || name == "localhost" || slices.Contains(s.cfg.AllowedHosts, name)
 }
 
-// originAllowed reports whether a request has no Origin, the gateway's or a configured
-// one. The gateway speaks HTTP alone. Behind a proxy with TLS its pages have an origin of
-// https, which is accepted where the browser says that it is that of the request.
+// originAllowed reports whether a request has no Origin, the gateway's own or an allowed
+// one. The gateway serves plain HTTP. Behind a proxy with TLS its pages have an https origin,
+// which is accepted if the browser reports a same-origin request.
 func (s *Server) originAllowed(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
@@ -89,7 +86,7 @@ func (s *Server) originAllowed(r *http.Request) bool {
 	return u.Scheme == "http" || u.Scheme == "https" && slices.Equal(r.Header["Sec-Fetch-Site"], []string{"same-origin"})
 }
 
-// preflightAge is how long a browser may remember what it may send, in seconds.
+// preflightAge is how long a browser may cache the answer to a preflight, in seconds.
 const preflightAge = 600
 
 // crossOrigin tells browsers that pages of the configured origins may read answers.
@@ -113,26 +110,27 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, code failure.Cod
 
 // refuseWith is refuse with extensions of the error.
 func refuseWith(w http.ResponseWriter, r *http.Request, status int, message string, extensions map[string]any) {
-	extensions["requestId"] = requestID(contextOf(w, r))
+	extensions["requestId"] = requestID(r.Context())
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{"message": message, "extensions": extensions}}})
 }
 
-// recorder remembers the status of an answer.
+// recorder records the status and the time of an answer.
 type recorder struct {
 	http.ResponseWriter
+	begin  time.Time
 	status int
 	wrote  bool
-	stream time.Time // when an answer began that goes on; zero if it is no stream
+	stream time.Time // when an event stream began; zero for other answers
 }
 
-// answered is how long the answer took: of a stream, how long until it began.
-func (r *recorder) answered(begin time.Time) time.Duration {
+// answered returns how long the answer took: of a stream, how long until it began.
+func (r *recorder) answered() time.Duration {
 	if !r.stream.IsZero() {
-		return r.stream.Sub(begin)
+		return r.stream.Sub(r.begin)
 	}
-	return time.Since(begin)
+	return time.Since(r.begin)
 }
 
 // Hijack hands the connection to WebSocket.

@@ -8,43 +8,44 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // Server is the HTTP edge of one gateway.
 type Server struct {
-	cfg     Config
-	metrics *metrics
-	handler http.Handler
-	api     *api
+	cfg       Config
+	metrics   *metrics
+	handler   http.Handler
+	transport *transport.Transport
 	// documents are those that clients name; they are parsed for each generation.
 	documents *document.Store
-	// generation is what is served.
+	// generation is the one that is served.
 	generation atomic.Pointer[Generation]
 	replaced   replaced
 	draining   atomic.Bool
-	// memory is shared by all that is in flight.
+	// memory is shared by everything in flight.
 	memory *budget.Memory
 	// work is the allowance of all events of subscriptions.
 	work *budget.Allowance
-	// turns are for operations that run for long: one processor is for the others.
+	// turns are for operations that run for long; they leave one processor for the others.
 	turns *budget.Turns
-	// unavailable is logged when clients are told that the store is not there.
-	unavailable seldom
-	// unready is logged when the gateway is asked whether it is ready, and is not.
-	unready seldom
-	// lastHost is the Host of the last request that was allowed: most have the same.
-	lastHost atomic.Pointer[string]
+	// unavailable and unready limit how often it is logged that clients were told that the store is
+	// not available, and that the gateway is not ready.
+	unavailable, unready rate.Sometimes
 }
 
 // New builds the handler. It starts nothing.
@@ -60,6 +61,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, metrics: m, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
 		memory: budget.NewMemory(cfg.Limits.Memory, cfg.Limits.Held+cfg.Limits.Answer), work: budget.NewAllowance(cfg.Limits.Events),
+		unavailable: rate.Sometimes{Interval: logInterval}, unready: rate.Sometimes{Interval: logInterval},
 	}
 	if s.documents, err = document.Open(cfg.Documents); err != nil {
 		return nil, err
@@ -72,11 +74,14 @@ func New(cfg Config) (*Server, error) {
 	if err := m.older(func() float64 { _, n := s.olderStreams(); return float64(n) }); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	if s.api, err = s.newAPI(); err != nil {
-		return nil, fmt.Errorf("api: %w", err)
+	if err := m.waits(s.memory, s.turns); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	if s.transport, err = s.newTransport(); err != nil {
+		return nil, fmt.Errorf("transport: %w", err)
 	}
 	mux := http.NewServeMux()
-	guarded := s.sameOriginOnly(s.api)
+	guarded := s.sameOriginOnly(s.transport)
 	for path := range cfg.Paths {
 		mux.Handle(path, guarded)
 	}
@@ -96,33 +101,31 @@ func New(cfg Config) (*Server, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "there is nothing here; the API is at "+pathList(cfg.Paths))
 	})
-	s.handler = s.edge(s.shortcut(guarded, mux))
+	s.handler = s.edge(mux)
 	return s, nil
 }
 
-// shortcut hands the requests of the API over without asking the mux, which would say the same.
-func (s *Server) shortcut(api, mux http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.cfg.Paths[r.URL.Path] == "" || r.Method == http.MethodConnect {
-			whole := r.WithContext(contextOf(w, r))
-			defer func() { r.Pattern = whole.Pattern }()
-			mux.ServeHTTP(w, whole)
-			return
-		}
-		r.Pattern = r.URL.Path
-		api.ServeHTTP(w, r)
+func (s *Server) newTransport() (*transport.Transport, error) {
+	l, by := s.cfg.Limits, func(g prometheus.Gauge) func(int) { return func(delta int) { g.Add(float64(delta)) } }
+	return transport.New(transport.Config{
+		Executor: s.executor, Logger: s.cfg.Logger, Memory: s.memory, Work: s.work, Keep: ofConnection,
+		Connections: l.Sockets, Waiting: l.SocketsWaiting, Streams: l.Streams, Operations: l.Operations,
+		Body: l.Body, Message: l.Message, Queue: l.Queue, QueueBytes: l.QueueBytes, Time: l.Time,
+		InitTimeout: s.cfg.InitTimeout, PingInterval: s.cfg.PingInterval, WriteTimeout: s.cfg.WriteTimeout, MessageTimeout: s.cfg.BodyTimeout,
+		SocketsOpened: by(s.metrics.sockets), StreamsOpened: by(s.metrics.streams), Started: by(s.metrics.operations),
+		Closed: func(code int) { s.metrics.closed.WithLabelValues(strconv.Itoa(code)).Inc() },
 	})
 }
 
 // Handler serves all paths.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// NotReadyError is why a gateway cannot serve yet, as it is told.
+// NotReadyError is the reason why a gateway cannot serve yet, as /readyz shows it.
 type NotReadyError struct{ Why string }
 
 func (e *NotReadyError) Error() string { return e.Why }
 
-// readyz says whether requests can be served now.
+// readyz answers whether requests can be served now.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
@@ -140,9 +143,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, new(*NotReadyError)):
 		http.Error(w, err.Error()+filling.String(), http.StatusServiceUnavailable)
 	case err != nil:
-		if s.unready.first(time.Now()) {
-			s.cfg.Logger.Warn("not ready", zap.Error(err))
-		}
+		s.unready.Do(func() { s.cfg.Logger.Warn("not ready", zap.Error(err)) })
 		http.Error(w, "the store is not available", http.StatusServiceUnavailable)
 	default:
 		_, _ = w.Write([]byte("ok" + filling.String() + "\n"))
@@ -152,7 +153,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writeDetails says what is served, a line each.
+// writeDetails writes a line for each catalogue that has operations.
 func (s *Server) writeDetails(w io.Writer) {
 	c := s.generation.Load().catalogue
 	_, _ = fmt.Fprintf(w, "catalogue %s files %s\n", c.Hash, c.Files)

@@ -15,18 +15,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// budget is what an operation may spend, and each event of a subscription.
+// budget returns the limits of what an operation may spend.
 func (l Limits) budget() budget.Limits {
 	return budget.Limits{
 		budget.Rows: int64(l.Rows), budget.Objects: int64(l.Objects), budget.Bytes: l.Answer, budget.Held: l.Held, budget.Steps: int64(l.Steps),
 	}
 }
 
-// eventShare is which part of what an operation may do an event may: as many
-// listeners may wait for one change, and it is about one resource.
+// eventShare is the divisor of the limits of an operation that gives the limits of an event, which is about one
+// resource and may be for many listeners.
 const eventShare = 10
 
-// ofEvent are the limits of an event of a subscription.
+// ofEvent returns the limits of an event of a subscription.
 func ofEvent(l budget.Limits) budget.Limits {
 	for _, t := range []budget.Thing{budget.Rows, budget.Objects, budget.Steps} {
 		l[t] = max(l[t]/eventShare, 1)
@@ -35,14 +35,10 @@ func ofEvent(l budget.Limits) budget.Limits {
 	return l
 }
 
-// bound answers an operation, or the next event of a subscription, within a budget
-// of its own. Of a query that was ended one error is told: what else went wrong on
-// the way says nothing of an answer that is not there.
+// bound answers an operation, or the next event of a subscription, within its budget. If a query was
+// halted, only the last error is told: the others are about an answer that is not sent.
 func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
-	if op.Operation == nil { // it was refused
-		return next(ctx)
-	}
 	limits, shared := s.cfg.Limits.budget(), budget.SharedFrom(ctx)
 	if shared.Turns = s.turns; op.Operation.Operation == ast.Subscription {
 		limits = ofEvent(limits)
@@ -71,13 +67,13 @@ func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graph
 	return res
 }
 
-// asked says whether the extensions of a request ask for one of its answer.
+// asked reports whether the extensions of a request ask for the extension name of the answer.
 func asked(op *graphql.OperationContext, name string) bool {
 	wanted, _ := op.Extensions[name].(bool)
 	return wanted
 }
 
-// tell adds an extension to an answer, if there is one.
+// tell adds an extension to an answer, if there is an answer.
 func tell(res *graphql.Response, name string, value any) {
 	if res == nil {
 		return
@@ -88,7 +84,7 @@ func tell(res *graphql.Response, name string, value any) {
 	res.Extensions[name] = value
 }
 
-// cost is what was spent, by things.
+// cost returns how much of each thing was spent.
 func cost(spent *budget.Budget) map[string]int64 {
 	out := map[string]int64{}
 	for t := range budget.Things {
@@ -97,12 +93,11 @@ func cost(spent *budget.Budget) map[string]int64 {
 	return out
 }
 
-// maxOperationName is how much of the name of an operation is logged, in bytes.
+// maxOperationName is the most bytes of the name of an operation that are logged.
 const maxOperationName = 64
 
-// account notes what was spent, and logs what took long: by name and hash of the
-// document, which may hold values, as variables do. An event takes the time from when
-// it came.
+// account observes how much was spent, and logs slow operations: by name and by the hash of the
+// document, which may hold secrets, as variables may. The time of an event counts from its arrival.
 func (s *Server) account(ctx context.Context, op *graphql.OperationContext, spent *budget.Budget) {
 	for t := range budget.Things {
 		if n := spent.Spent(t); n > 0 {

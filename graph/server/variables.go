@@ -1,336 +1,197 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/validator"
 
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/scalar"
-	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// variables refuses values that the specification has no coercion for (October
-// 2021, section 3.5 and 6.1.2) and gqlparser lets pass: strings for numbers, numbers
-// for strings, an Int that is out of range, the name of an enum value in another
-// case. It runs before gqlparser coerces them, so that whatever is priced or executed
-// later is what the client wrote.
+// variables coerces the variables of operations (specification of October 2021, sections 3.5 and
+// 6.1.2). gqlparser's coercion accepts more: strings for numbers, numbers for strings, an Int that is out
+// of range, the name of an enum value in another case; and its errors quote values, which may be secrets.
 type variables struct{ schema *ast.Schema }
 
-var _ interface {
-	graphql.OperationParameterMutator
-	graphql.HandlerExtension
-} = variables{}
-
-// ExtensionName is the name in gqlgen's errors.
-func (variables) ExtensionName() string { return "Variables" }
-
-// Validate accepts every schema.
-func (variables) Validate(graphql.ExecutableSchema) error { return nil }
-
-// MutateOperationParameters judges the variables of a request whose document is valid.
-func (v variables) MutateOperationParameters(ctx context.Context, p *graphql.RawParams) *gqlerror.Error {
-	doc, ok := transport.DocumentOf(ctx)
-	if !ok {
-		return nil
-	}
-	operation := doc.Operations.ForName(p.OperationName)
-	if operation == nil { // the executor says so
-		return nil
-	}
-	return v.judge(operation, p.Variables)
-}
-
-// judge refuses values that have no coercion, and writes whole numbers in digits alone.
-func (v variables) judge(op *ast.OperationDefinition, values map[string]any) *gqlerror.Error {
+// coerce returns the variables of a valid operation. It may change the values that are given.
+func (v variables) coerce(op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
+	out := make(map[string]any, len(op.VariableDefinitions))
 	for _, def := range op.VariableDefinitions {
-		value, given := values[def.Variable]
-		if !given || scalar.IsText(def.Type, value) {
+		at := &location{name: def.Variable}
+		value, ok := given[def.Variable]
+		var err *gqlerror.Error
+		switch {
+		case ok:
+			value, err = v.value(at, def.Type, value)
+		case def.DefaultValue != nil:
+			value, _ = def.DefaultValue.Value(nil) // validation has checked it
+			if _, isList := value.([]any); def.Type.Elem != nil && value != nil && !isList {
+				value = []any{value}
+			}
+		case def.Type.NonNull:
+			err = gqlerror.ErrorPathf(at.path(), "must be defined")
+		default:
 			continue
 		}
-		if err := v.check(&place{name: def.Variable}, def.Type, value); err != nil {
-			errcode.Set(err, errcode.ValidationFailed)
-			return err
+		if err != nil {
+			return nil, err
 		}
-		if plain, changed := v.plain(def.Type, value); changed {
-			values[def.Variable] = plain
-		}
-	}
-	return nil
-}
-
-// values are the variables of an operation as gqlparser coerces them. It may change those given.
-func (v variables) values(op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
-	if err := v.judge(op, given); err != nil {
-		return nil, err
-	}
-	if v.settles(op, given) {
-		return given, nil
-	}
-	out, err := validator.VariableValues(v.schema, op, given)
-	if err == nil {
-		return out, nil
-	}
-	var refused *gqlerror.Error
-	if !errors.As(err, &refused) {
-		refused = gqlerror.Wrap(err)
-	}
-	errcode.Set(refused, errcode.ValidationFailed)
-	return nil, refused
-}
-
-// settles says whether gqlparser would accept all variables that were judged and leave
-// them as they are, but for the types of numbers, which it changes then. What it says no
-// to goes through gqlparser, which says what is wrong or missing: it needs several times as long.
-func (v variables) settles(op *ast.OperationDefinition, values map[string]any) bool {
-	given := 0
-	for _, def := range op.VariableDefinitions {
-		value, ok := values[def.Variable]
-		if !ok && (def.DefaultValue != nil || def.Type.NonNull) || ok && !v.settled(def.Type, value) {
-			return false
-		}
-		if ok {
-			given++
-		}
-	}
-	if given < len(values) { // some are not of this operation
-		return false
-	}
-	for _, def := range op.VariableDefinitions {
-		number, ok := values[def.Variable].(json.Number)
-		if !ok {
-			continue
-		}
-		switch def.Type.NamedType {
-		case "Int":
-			values[def.Variable], _ = number.Int64() // it was judged
-		case "Float":
-			values[def.Variable], _ = number.Float64()
-		}
-	}
-	return true
-}
-
-func (v variables) settled(t *ast.Type, value any) bool {
-	if value == nil || scalar.IsText(t, value) {
-		return true
-	}
-	if t.Elem != nil {
-		list, ok := value.([]any)
-		return ok && !slices.ContainsFunc(list, func(e any) bool { return !v.settled(t.Elem, e) })
-	}
-	def := v.schema.Types[t.NamedType]
-	if def == nil {
-		return false
-	}
-	fields, ok := value.(map[string]any)
-	if !ok || def.Kind != ast.InputObject {
-		return def.Kind != ast.InputObject
-	}
-	known := 0
-	for _, f := range def.Fields {
-		one, given := fields[f.Name]
-		if !given && f.Type.NonNull && f.DefaultValue == nil || given && !v.settled(f.Type, one) {
-			return false
-		}
-		if given {
-			known++
-		}
-	}
-	return known == len(fields)
-}
-
-// place is where in the variables a value is.
-type place struct {
-	in    *place
-	name  string
-	index int // of an element, where name is empty
-}
-
-func (p *place) path() ast.Path {
-	if p == nil {
-		return ast.Path{ast.PathName("variable")}
-	}
-	if p.name == "" {
-		return append(p.in.path(), ast.PathIndex(p.index))
-	}
-	return append(p.in.path(), ast.PathName(p.name))
-}
-
-func (v variables) check(at *place, t *ast.Type, value any) *gqlerror.Error {
-	switch {
-	case value == nil && t.NonNull:
-		return gqlerror.ErrorPathf(at.path(), "cannot be null")
-	case value == nil:
-		return nil
-	case t.Elem != nil:
-		list, ok := value.([]any)
-		if !ok {
-			return v.check(at, t.Elem, value)
-		}
-		for i, e := range list {
-			if err := v.check(&place{in: at, index: i}, t.Elem, e); err != nil {
-				return err
+		if number, ok := value.(json.Number); ok { // as gqlparser has it
+			switch def.Type.NamedType {
+			case "Int":
+				value, _ = number.Int64() // it is checked
+			case "Float":
+				value, _ = number.Float64()
 			}
 		}
-		return nil
+		out[def.Variable] = value
+	}
+	return out, nil
+}
+
+// location is the place of a value in the variables.
+type location struct {
+	in    *location
+	name  string
+	index int // of an element, which has no name
+}
+
+func (l *location) path() ast.Path {
+	switch {
+	case l == nil:
+		return ast.Path{ast.PathName("variable")}
+	case l.name == "":
+		return append(l.in.path(), ast.PathIndex(l.index))
+	}
+	return append(l.in.path(), ast.PathName(l.name))
+}
+
+// value coerces a value. Objects and lists are changed in place.
+func (v variables) value(at *location, t *ast.Type, value any) (_ any, err *gqlerror.Error) {
+	switch {
+	case value == nil && t.NonNull:
+		return nil, gqlerror.ErrorPathf(at.path(), "cannot be null")
+	case value == nil:
+		return nil, nil
+	case t.Elem != nil:
+		list, ok := value.([]any)
+		if !ok { // one value stands for a list of one
+			value, err = v.value(at, t.Elem, value)
+			return []any{value}, err
+		}
+		for i, e := range list {
+			if list[i], err = v.value(&location{in: at, index: i}, t.Elem, e); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
 	}
 	def := v.schema.Types[t.NamedType]
-	if def == nil { // validation has refused it
-		return nil
-	}
 	switch def.Kind {
 	case ast.Enum:
 		if name, ok := value.(string); !ok || def.EnumValues.ForName(name) == nil {
-			return refused(at, value, def.Name)
+			return nil, refused(at, value, def.Name)
 		}
 	case ast.Scalar:
-		if !isScalar(def.Name, value) {
-			return refused(at, value, def.Name)
-		}
-		if err := ofOurs(def.Name, value); err != nil {
-			return gqlerror.ErrorPathf(at.path(), "%s", err)
-		}
+		return scalarValue(at, def.Name, value)
 	case ast.InputObject:
 		fields, ok := value.(map[string]any)
 		if !ok {
-			return refused(at, value, def.Name)
+			return nil, refused(at, value, def.Name)
 		}
-		for _, field := range def.Fields {
-			one, given := fields[field.Name]
-			if !given {
-				continue
+		return fields, v.fields(at, def, fields)
+	}
+	return value, nil
+}
+
+// fields coerces the fields of an input object.
+func (v variables) fields(at *location, def *ast.Definition, fields map[string]any) (err *gqlerror.Error) {
+	known, missing := 0, ""
+	for _, field := range def.Fields {
+		value, given := fields[field.Name]
+		if !given {
+			if field.Type.NonNull && field.DefaultValue == nil {
+				missing = field.Name
 			}
-			inner := place{in: at, name: field.Name}
-			switch err := v.check(&inner, field.Type, one); {
-			case kinds.IsWriteOnly(field) && (err != nil || v.hasForeign(field.Type, one)):
-				return gqlerror.ErrorPathf(inner.path(), "%s", kinds.Concealed)
-			case err != nil:
-				return err
+			continue
+		}
+		known++
+		inner := &location{in: at, name: field.Name}
+		fields[field.Name], err = v.value(inner, field.Type, value)
+		switch {
+		case err != nil && kinds.IsWriteOnly(field):
+			return gqlerror.ErrorPathf(inner.path(), "%s", kinds.Concealed)
+		case err != nil:
+			return err
+		}
+	}
+	if known < len(fields) {
+		for name := range fields {
+			if def.Fields.ForName(name) == nil && name != "__typename" { // clients send back what they read
+				return gqlerror.ErrorPathf((&location{in: at, name: name}).path(), "unknown field")
 			}
 		}
+	}
+	if missing != "" {
+		return gqlerror.ErrorPathf((&location{in: at, name: missing}).path(), "must be defined")
 	}
 	return nil
 }
 
-// hasForeign says whether an object has a name that its type does not have: in a
-// write-only value that may be a secret, and gqlparser would tell it.
-func (v variables) hasForeign(t *ast.Type, value any) bool {
-	switch value := value.(type) {
-	case []any:
-		return t.Elem != nil && slices.ContainsFunc(value, func(e any) bool { return v.hasForeign(t.Elem, e) })
-	case map[string]any:
-		if t.Elem != nil { // one stands for a list of one
-			return v.hasForeign(t.Elem, value)
-		}
-		def := v.schema.Types[t.NamedType]
-		if def == nil || def.Kind != ast.InputObject {
-			return false // a scalar judges for itself
-		}
-		for name, e := range value {
-			field := def.Fields.ForName(name)
-			if field == nil || v.hasForeign(field.Type, e) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// plain writes the whole numbers of a value that was checked in digits alone. JSON
-// knows one kind of number, so that 10.0 and 1e1 are the Int 10; gqlparser reads
-// neither. Objects and lists are changed in place; changed says that the value itself is another one.
-func (v variables) plain(t *ast.Type, value any) (out any, changed bool) {
-	if list, ok := value.([]any); ok && t.Elem != nil {
-		for i, e := range list {
-			if one, changed := v.plain(t.Elem, e); changed {
-				list[i] = one
-			}
-		}
-		return list, false
-	}
-	if t.Elem != nil {
-		return v.plain(t.Elem, value)
-	}
-	switch value := value.(type) {
-	case json.Number:
-		if (t.NamedType != "Int" && t.NamedType != "SafeInt" && t.NamedType != "ID") || !strings.ContainsAny(value.String(), ".eE") {
-			return value, false
-		}
-		if x, err := value.Float64(); err == nil {
-			return json.Number(strconv.FormatFloat(x, 'f', 0, 64)), true
-		}
-	case map[string]any:
-		if def := v.schema.Types[t.NamedType]; def != nil && def.Kind == ast.InputObject {
-			for _, field := range def.Fields {
-				one, given := value[field.Name]
-				if !given {
-					continue
-				}
-				if one, changed := v.plain(field.Type, one); changed {
-					value[field.Name] = one
-				}
-			}
-		}
-	}
-	return value, false
-}
-
-// isScalar says whether a value of JSON is one of a scalar of the specification.
-// Other scalars judge for themselves.
-func isScalar(name string, value any) bool {
+// scalarValue coerces a value of a scalar. Whole numbers are written in digits alone: JSON has one kind of
+// number, so that 10.0 and 1e1 are the Int 10.
+func scalarValue(at *location, name string, value any) (_ any, refusal *gqlerror.Error) {
+	_, isText := value.(string)
 	number, isNumber := value.(json.Number)
+	x := 0.0
+	if isNumber {
+		var err error
+		x, err = number.Float64()
+		isNumber = err == nil
+	}
+	whole := isNumber && x == math.Trunc(x)
+	ok := true
 	switch name {
 	case "Int":
-		x, err := number.Float64()
-		return isNumber && err == nil && x == math.Trunc(x) && math.MinInt32 <= x && x <= math.MaxInt32
+		ok = whole && math.MinInt32 <= x && x <= math.MaxInt32
 	case "Float":
-		_, err := number.Float64()
-		return isNumber && err == nil
+		ok = isNumber
 	case "String":
-		_, ok := value.(string)
-		return ok
+		ok = isText
 	case "Boolean":
-		_, ok := value.(bool)
-		return ok
+		_, ok = value.(bool)
 	case "ID":
-		_, ok := value.(string)
-		x, err := number.Float64()
-		return ok || isNumber && err == nil && x == math.Trunc(x)
-	}
-	return true
-}
-
-// ofOurs judges a value of a scalar that is the API's own, as it will be read.
-func ofOurs(name string, value any) (err error) {
-	switch name {
+		ok = isText || whole
 	case "Time":
-		_, err = scalar.UnmarshalTime(value)
-	case "SafeInt":
-		if number, ok := value.(json.Number); ok {
-			if x, bad := number.Float64(); bad == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-				return nil
-			}
+		if _, err := scalar.UnmarshalTime(value); err != nil {
+			return nil, gqlerror.ErrorPathf(at.path(), "%s", err)
 		}
-		_, err = scalar.UnmarshalSafeInt(value)
+	case "SafeInt":
+		if whole && math.Abs(x) < 1<<53 {
+			break
+		}
+		if _, err := scalar.UnmarshalSafeInt(value); err != nil {
+			return nil, gqlerror.ErrorPathf(at.path(), "%s", err)
+		}
 	}
-	return err
+	if !ok {
+		return nil, refused(at, value, name)
+	}
+	if whole && (name == "Int" || name == "SafeInt" || name == "ID") && strings.ContainsAny(number.String(), ".eE") {
+		return json.Number(strconv.FormatFloat(x, 'f', 0, 64)), nil
+	}
+	return value, nil
 }
 
-// refused says what is accepted and what was given. It never quotes the value,
-// which may be one that must not be shown.
-func refused(at *place, value any, typ string) *gqlerror.Error {
-	given := "null"
+// refused returns an error that names the accepted type and the given one. It never quotes the value,
+// which may be a secret.
+func refused(at *location, value any, typ string) *gqlerror.Error {
+	given := ""
 	switch value.(type) {
 	case string:
 		given = "this string"

@@ -2,7 +2,7 @@ package server
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// work bounds from above what the validation of a document costs, before it
+// work is an upper bound of the cost of validating a document, before validation
 // runs: gqlparser cannot be interrupted. Nearly all of it is the rule that
 // fields of one response name can be merged (OverlappingFieldsCanBeMerged): it
 // compares them in pairs, level by level, and does that again from each inline
@@ -15,7 +15,7 @@ type work struct {
 	spent     int
 }
 
-// validationWork is the cost of a document, or more than limit once that is exceeded.
+// validationWork returns the cost of a document, or some number above limit.
 func validationWork(doc *ast.QueryDocument, limit int) int {
 	w := &work{fragments: map[string]*ast.FragmentDefinition{}, limit: limit}
 	for _, f := range doc.Fragments {
@@ -32,8 +32,8 @@ func validationWork(doc *ast.QueryDocument, limit int) int {
 
 func (w *work) over() bool { return w.spent > w.limit }
 
-// root is an operation or a fragment: it is compared as a whole, and so is each
-// inline fragment that is met on a walk through it.
+// root adds the cost of an operation or a fragment: it is compared as a whole, and so is each
+// inline fragment in it.
 func (w *work) root(set ast.SelectionSet) {
 	w.compare(set)
 	w.walk(set, map[string]bool{})
@@ -60,21 +60,21 @@ func (w *work) walk(set ast.SelectionSet, visited map[string]bool) {
 	}
 }
 
-// level is all that is selected at one path of the answer, fragments expanded.
-type level struct {
-	fields             map[string]*group
+// selected is everything selected at one path of the answer, fragments expanded.
+type selected struct {
+	fields             map[string]*namesakes
 	selections, spread int
 }
 
-// group is the fields of one response name at one level.
-type group struct {
+// namesakes are the fields of one response name at one path.
+type namesakes struct {
 	weight int // each field counts, and each of its arguments
 	sets   []ast.SelectionSet
 }
 
 // compare adds the cost of comparing all fields of one response name beneath some sets.
-func (w *work) compare(sets ...ast.SelectionSet) level {
-	l := level{fields: map[string]*group{}}
+func (w *work) compare(sets ...ast.SelectionSet) selected {
+	l := selected{fields: map[string]*namesakes{}}
 	for _, set := range sets {
 		w.collect(&l, set)
 	}
@@ -89,7 +89,7 @@ func (w *work) compare(sets ...ast.SelectionSet) level {
 	return l
 }
 
-func (w *work) collect(l *level, set ast.SelectionSet) {
+func (w *work) collect(l *selected, set ast.SelectionSet) {
 	for _, sel := range set {
 		if w.spent++; w.over() {
 			return
@@ -99,7 +99,7 @@ func (w *work) collect(l *level, set ast.SelectionSet) {
 		case *ast.Field:
 			g := l.fields[sel.Alias]
 			if g == nil {
-				g = &group{}
+				g = &namesakes{}
 				l.fields[sel.Alias] = g
 			}
 			g.weight += 1 + len(sel.Arguments)

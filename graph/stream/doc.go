@@ -14,13 +14,13 @@
 //	  +---------------------------+    +--------------------------------------------+
 //	   is cut off, or the group ended      its queue is full, or the group ended
 //
-// Alone, it is executed by itself. It joins a group, or begins one, when it is about to read the
-// state, or when it is at rest: in sync, with everything sent (change.Moment). Behind, its goroutine
-// takes the events of the group at its own pace. Parked, it has no goroutine: the group puts events
-// into its queue.
+// Each state is one method of [Subscription]. Alone (alone), it executes its events by itself. It joins a
+// group, or begins one, when it is about to read the state, or when it is at rest: in sync, with
+// everything sent (change.Moment). Behind (behind), its goroutine takes the events of the group at its own
+// pace. Parked (deliver), it has no goroutine: the group puts events into its queue.
 //
 // A follower is cut off if too many events wait for it, or if there is no memory for them. It goes on
-// alone from where it is: within the state it reads on, behind that it ends with LAGGED.
+// alone from where it is: within the state it reads on, after the state it ends with LAGGED.
 // An answer with errors is not shared: each follower executes that change by itself, with its own
 // budget and request id, and stays in the group.
 //
@@ -33,15 +33,15 @@
 //	          v   the state was told    v
 //	       reading ------------------> live
 //
-// While it is reading, the follower that is furthest makes the leader execute the next part of the
-// state; others join until 1 MiB of it was told. When it is live, a goroutine executes what happens,
-// while anything does. A group that has become live hands its followers over to the live group of
+// While it is reading (group.readState), the follower that is furthest makes the leader execute the next part of
+// the state; others join until 1 MiB of it is told. When it is live (group.tellChanges), a goroutine executes the
+// changes, while there are any. A group that has become live hands its followers over to the live group of
 // equal subscriptions, if there is one and no change lies between the two. It ends when its execution
 // fails, when its catalogue is replaced, or with its last follower; those that are left go on alone.
 //
 // # Queues
 //
-// All messages to a client wait in one [Queue], which is bounded. A full queue makes a subscription
-// wait that is alone or behind; a group never waits. What the messages look like, and how they are
-// written, is left to the transport: see [Wire].
+// All messages to a client wait in one bounded [Queue]. A subscription that is alone or behind waits
+// while the queue is full; a group never waits. The transport decides how messages look and how they are
+// written: see [Wire].
 package stream

@@ -7,8 +7,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// Encode returns a response as JSON, in new memory: gqlgen reuses the memory of Data.
-// A result without data was not executed and has no such key.
+// Encode returns a response as JSON, in new memory since gqlgen reuses the memory of Data.
+// A result without data was not executed and has no key "data".
 func Encode(res *graphql.Response) []byte {
 	var out bytes.Buffer
 	out.Grow(len(res.Data) + 32)

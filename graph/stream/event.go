@@ -2,43 +2,43 @@ package stream
 
 import "github.com/sluicegw/sluice/backend/service/change"
 
-// Bounds of what waits for the followers of a group that are behind.
+// Bounds of the events that wait for one follower that is behind.
 const (
 	maxBehind      = 1024
 	maxBehindBytes = 4 << 20
-	// maxJoinBytes is how much of the state others may join behind.
+	// maxJoinBytes is up to how much of the state others may join.
 	maxJoinBytes = 1 << 20
 )
 
-// sizeofEvent is roughly what an event takes beside its payload.
+// sizeofEvent is roughly the bytes of an event besides its payload.
 const sizeofEvent = 200
 
-// event is one of a group. The events of a group are a list: a follower that is
-// behind holds the one that it has taken last, and so those after it.
+// event is an event of a group. The events of a group are a linked list: a follower that is behind
+// points to the one it took last, and so keeps those after it.
 type event struct {
 	payload []byte
 	cursor  string
-	// change is what each follower executes by itself, because the answer was not one for all;
-	// nil if it was.
+	// change is for each follower to execute by itself, because the answer cannot be shared;
+	// nil if it can.
 	change *change.Change
-	// number counts the events; a mark has that of the event before it.
+	// number counts the events; a mark, like IN_SYNC, has the number of the event before it.
 	number uint64
 	mark   bool
-	place  *change.Place // where in the state it was read; nil behind the state
+	place  *change.Place // where in the state it was read; nil after the state
 
 	// The group's lock guards the rest.
 	next  *event
-	count int64 // of the events up to this one
-	bytes int64 // of these
+	count int64 // of events up to this one
+	bytes int64 // of events up to this one
 }
 
-// known reports whether a subscription that has sent the events up to a number has sent this one.
+// known reports whether a subscription that has sent the events up to number seen has sent this one.
 func (e *event) known(seen uint64) bool {
 	return e.number < seen || e.number == seen && seen > 0 && !e.mark
 }
 
-// tell adds events to the list and puts them into the queues of parked followers. It waits
-// for nobody.
+// tell adds events to the list and puts them into the queues of parked followers, without
+// waiting.
 func (g *group) tell(events []*event) {
 	if len(events) == 0 {
 		return
@@ -64,7 +64,7 @@ func (g *group) tell(events []*event) {
 	g.bound()
 }
 
-// bound cuts off followers that are too far behind, and claims memory for what waits. The
+// bound cuts off followers that are too far behind, and claims memory for the events that wait. The
 // caller holds the group's lock.
 func (g *group) bound() {
 	most := int64(0)
@@ -84,7 +84,7 @@ func (g *group) bound() {
 		held = max(held, g.tail.bytes-g.head.bytes)
 	}
 	if !g.claim(held) {
-		g.head = nil // nobody joins
+		g.head = nil // no other subscription joins
 	}
 	if g.head == nil && !g.claim(most) {
 		for _, s := range g.followers {
@@ -94,12 +94,12 @@ func (g *group) bound() {
 		}
 		g.claim(0)
 	}
-	if g.behind == 0 && g.head == nil { // nobody needs what was told
+	if g.behind == 0 && g.head == nil { // the list is not needed
 		g.tail = &event{count: g.tail.count, bytes: g.tail.bytes, cursor: g.tail.cursor}
 	}
 }
 
-// claim sets what the group takes of the memory of all queues.
+// claim sets how much of the memory of all queues the group takes.
 func (g *group) claim(bytes int64) bool {
 	more := max(bytes-freeQueue, 0) - g.claimed
 	if more > 0 && !g.room.Take(more) {

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// lock locks the group that the subscription is in, nil if it is alone.
+// lock locks and returns the group of the subscription, nil if it is alone.
 func (s *Subscription) lock() *group {
 	for {
 		g := s.group.Load()
@@ -32,7 +32,7 @@ func (s *Subscription) follow() (*event, progress) {
 			return nil, isOver
 		case s.at == nil, s.execution.Ended(), g.ended && (g.drops || s.at.next == nil):
 			s.goAlone(g)
-			return nil, isAlone
+			return nil, hasMoved
 		case s.at.next != nil:
 			e := s.at.next
 			s.at = e
@@ -55,14 +55,14 @@ func (s *Subscription) follow() (*event, progress) {
 			return nil, isParked
 		default:
 			g.mu.Unlock()
-			stop := context.AfterFunc(s.ctx, s.leave) // which ends the step if nobody else waits for it
-			g.pull(s)
+			stop := context.AfterFunc(s.ctx, s.leave) // ends the step if no other follower waits for it
+			g.readState(s)
 			stop()
 		}
 	}
 }
 
-// goAlone makes the subscription go on from where it is. It unlocks the group.
+// goAlone makes the subscription execute by itself from where it is. It unlocks the group.
 func (s *Subscription) goAlone(g *group) {
 	changes, err := s.execution.Changes(), g.cause
 	switch {
@@ -83,8 +83,8 @@ func (s *Subscription) goAlone(g *group) {
 	s.execution.Resume(s.cursor, replaced)
 }
 
-// nextPlace is where in the state the event is that the subscription takes next; nil behind the
-// state. The caller holds the group's lock.
+// nextPlace returns the place in the state of the event that the subscription takes next; nil after
+// the state. The caller holds the group's lock.
 func (s *Subscription) nextPlace(g *group) *change.Place {
 	switch {
 	case s.at.next != nil:
@@ -100,8 +100,8 @@ func (s *Subscription) cut() {
 	s.place, s.at = s.nextPlace(s.group.Load()), nil
 }
 
-// deliver queues new events of a follower that is parked. It is behind from the first on that
-// has no room. The caller holds the group's lock.
+// deliver queues new events of a parked follower. If one finds no room, the follower is behind from
+// there on. The caller holds the group's lock.
 func (s *Subscription) deliver(before *event, events []*event) {
 	for len(events) > 0 && events[0].known(s.seen) {
 		before, events = events[0], events[1:]
@@ -116,7 +116,7 @@ func (s *Subscription) deliver(before *event, events []*event) {
 	}
 }
 
-// unpark makes a follower that is parked take what comes after an event. The caller holds the
+// unpark makes a parked follower take the events after at by itself. The caller holds the
 // group's lock.
 func (s *Subscription) unpark(at *event) {
 	if s.parked {
@@ -126,14 +126,14 @@ func (s *Subscription) unpark(at *event) {
 	}
 }
 
-// leave takes the subscription out of its group, and ends one without followers.
+// leave takes the subscription out of its group, and ends the group if no follower is left.
 func (s *Subscription) leave() {
 	g := s.lock()
 	if g == nil {
 		return
 	}
 	if s.slot >= 0 {
-		g.take(s)
+		g.remove(s)
 		g.bound()
 	}
 	empty := len(g.followers) == 0
@@ -144,7 +144,7 @@ func (s *Subscription) leave() {
 	}
 }
 
-// add adds a follower, which has taken an event last. The caller holds the group's lock.
+// add adds a follower that took the event at last. The caller holds the group's lock.
 func (g *group) add(s *Subscription, at *event) {
 	s.group.Store(g)
 	s.at, s.slot = at, len(g.followers)
@@ -154,8 +154,8 @@ func (g *group) add(s *Subscription, at *event) {
 	}
 }
 
-// take takes a follower out. The caller holds the group's lock.
-func (g *group) take(s *Subscription) {
+// remove removes a follower. The caller holds the group's lock.
+func (g *group) remove(s *Subscription) {
 	last := len(g.followers) - 1
 	g.followers[s.slot] = g.followers[last]
 	g.followers[s.slot].slot = s.slot

@@ -13,13 +13,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// group is one execution for equal subscriptions. No goroutine of it runs while there is no change.
+// group is one execution for equal subscriptions. It has no goroutine while nothing changes.
 type group struct {
 	of    *Groups
-	first Execution // in whose place the leader began
+	first Execution // that the leader replaced
 	room  *budget.Room
 
-	// Of the goroutine that makes the next step: see pull and work.
+	// Used only by the goroutine that makes the next step: see readState and work.
 	leader  Execution
 	handler graphql.ResponseHandler
 	ctx     context.Context
@@ -33,27 +33,27 @@ type group struct {
 	turn   chan struct{} // of one element: a follower makes the next steps
 	wakes  atomic.Int64  // calls of Wake that work has not seen; it runs while there are any
 
-	mu        sync.Mutex // guards all below, and what its followers say of themselves
+	mu        sync.Mutex // guards all below, and fields of its followers
 	key       groupKey
 	followers []*Subscription
 	behind    int    // followers that are not parked
-	tail      *event // the last event, or what stands for it
+	tail      *event // the last event, or one in its place
 	// head stands before the first event while others may join there, nil after that.
 	head *event
 	late bool // a subscription has joined since the last call of Late
 	live bool // else it is reading
-	// ended says that no event follows, cause why, and drops that followers which are behind do
-	// not take those that wait for them.
+	// ended reports that no event follows, cause is the reason, and drops reports that followers that are
+	// behind do not take the events that wait for them.
 	ended, drops bool
 	cause        error
-	place        *change.Place // where in the state a follower goes on alone that has every event
+	place        *change.Place // where in the state a follower with every event goes on alone
 	claimed      int64         // of room
 	timer        *time.Timer   // of the next step if nothing happens
 }
 
 var _ change.Leader = (*group)(nil)
 
-// newGroup begins an execution that takes the place of a subscription's own.
+// newGroup begins an execution that replaces a subscription's own.
 func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	g := &group{of: x, key: key, first: s.execution, room: x.cfg.Memory.Events(), memory: x.cfg.Memory.BeginEvents(), tail: &event{}, turn: make(chan struct{}, 1)}
 	g.mu.Lock() // nobody makes a step before it has a leader
@@ -73,9 +73,9 @@ func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 // more reports whether the next step has a change without polling.
 func (g *group) more() bool { return len(g.polled.Changes) > 0 }
 
-// step has the leader execute the next change, if there is one. An answer with errors is none
-// for all: errors have the id of a request, and what is too much for one subscription may be within
-// the allowance of another. Each gives it by itself.
+// step has the leader execute the next change, if there is one. An answer with errors cannot be
+// shared: errors have the id of a request, and a budget that one subscription exceeds may be enough for
+// another. Each follower executes that change by itself.
 func (g *group) step() *event {
 	g.memory.Reset()
 	defer func() {
@@ -98,14 +98,14 @@ func (g *group) step() *event {
 	return e
 }
 
-// Changes that come together are executed and told together, but no event is kept for longer than this.
+// Bounds of the changes that are executed and told together.
 const (
 	maxTogether      = 64
 	maxTogetherBytes = 64 << 10
 	maxTogetherTime  = time.Millisecond
 )
 
-// steps has the leader execute changes that came together, none if there are none.
+// steps has the leader execute the changes that came together, if there are any.
 func (g *group) steps() (events []*event) {
 	var first time.Time
 	for bytes := 0; ; {
@@ -133,14 +133,14 @@ func (g *group) Wake() {
 func (g *group) work() {
 	for {
 		seen := g.wakes.Load()
-		g.drain()
+		g.tellChanges()
 		if g.wakes.CompareAndSwap(seen, 0) {
 			return
 		}
 	}
 }
 
-// errPanic ends a group whose execution has panicked where nothing else ends it.
+// errPanic ends a group whose execution panics or stops without an error.
 var errPanic = errors.New("panic in a shared execution")
 
 // failed ends a group whose execution panics.
@@ -150,8 +150,8 @@ func (g *group) failed() {
 	}
 }
 
-// drain tells everything that has happened.
-func (g *group) drain() {
+// tellChanges is the state live: it executes and tells all changes that have happened.
+func (g *group) tellChanges() {
 	defer g.failed()
 	g.mu.Lock()
 	live := g.live
@@ -174,7 +174,7 @@ func (g *group) drain() {
 	}
 }
 
-// rest is after everything was told.
+// rest sets the timer of the next step, once everything is told.
 func (g *group) rest(wait time.Duration) {
 	g.mu.Lock()
 	switch {
@@ -188,9 +188,9 @@ func (g *group) rest(wait time.Duration) {
 	g.of.unite(g)
 }
 
-// pull makes a group that reads the state go on, for a follower that was told everything. Others
-// wait meanwhile.
-func (g *group) pull(s *Subscription) {
+// readState is the state reading: it executes and tells the next part of the state, for a follower that has
+// taken everything. Others wait meanwhile.
+func (g *group) readState(s *Subscription) {
 	select {
 	case g.turn <- struct{}{}:
 		defer func() { <-g.turn }()
@@ -224,8 +224,8 @@ func (g *group) pull(s *Subscription) {
 	}
 }
 
-// Late is part of [change.Leader]. If nobody has joined since the last call, nobody joins before
-// the end of the state was told.
+// Late is part of [change.Leader]. If no subscription has joined since the last call, none joins before
+// the end of the state.
 func (g *group) Late() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

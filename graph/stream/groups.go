@@ -15,7 +15,9 @@ import (
 type Config struct {
 	// Dispatch begins to execute an operation, as gqlgen's executor does. Required.
 	Dispatch func(context.Context, *graphql.OperationContext) (graphql.ResponseHandler, context.Context)
-	// Refuse is how a subscription ends whose next event finds no memory. Required.
+	// Recover returns the errors that a client is told of a panic. Required.
+	Recover func(ctx context.Context, v any) gqlerror.List
+	// Refuse returns the errors that end a subscription whose next event finds no memory. Required.
 	Refuse func(context.Context) gqlerror.List
 	// Memory is what all that is in flight holds. Default: unbounded.
 	Memory *budget.Memory
@@ -26,12 +28,12 @@ type Groups struct {
 	cfg Config
 
 	mu sync.Mutex // taken before the mutex of a group
-	// open are the groups that others can join. There may be more: those that read the state and
-	// that nobody can join any more.
+	// open has the groups that others can join. There may be more, which read the state and can no
+	// longer be joined.
 	open map[groupKey]*group
 }
 
-// groupKey tells groups apart: what is told, and from which moment on.
+// groupKey identifies a group: its events, and the moment at which it began.
 type groupKey struct {
 	Key
 	at change.Moment
@@ -40,15 +42,15 @@ type groupKey struct {
 // NewGroups starts nothing.
 func NewGroups(cfg Config) *Groups { return &Groups{cfg: cfg, open: map[groupKey]*group{}} }
 
-// begin begins an execution whose events hold memory.
+// begin begins an execution whose events take memory of a share.
 func (x *Groups) begin(ctx context.Context, op *graphql.OperationContext, state *State, memory *budget.Share) (graphql.ResponseHandler, context.Context) {
 	shared := budget.SharedFrom(ctx)
 	shared.Memory = memory
 	return x.cfg.Dispatch(With(budget.WithShared(ctx, shared), state), op)
 }
 
-// join makes a subscription that is at some moment a follower of the group that goes on from
-// there, and begins one if there is none. It returns false if a change lies between them.
+// join makes a subscription a follower of the group that goes on from the same moment, and begins one if there
+// is none. It reports false if a change lies between the two.
 func (x *Groups) join(s *Subscription, at change.Moment) bool {
 	key := groupKey{s.execution.Key(), at}
 	s.parked, s.seen, s.place = false, 0, nil
@@ -86,8 +88,8 @@ func (x *Groups) remove(g *group) {
 	}
 }
 
-// unite gives the followers of a group that has become live to the live one, if there is one and
-// no change lies between them; else this one is it. Followers that are behind follow later.
+// unite moves the parked followers of a group that has become live to the live group of the same key, if no
+// change lies between the two. If there is no such group, g becomes it. Followers that are behind move later.
 func (x *Groups) unite(g *group) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -117,7 +119,7 @@ func (x *Groups) unite(g *group) {
 	}
 	for i := len(g.followers) - 1; i >= 0; i-- {
 		if s := g.followers[i]; s.parked {
-			g.take(s)
+			g.remove(s)
 			s.seen = seen
 			main.add(s, nil)
 		}
@@ -128,8 +130,8 @@ func (x *Groups) unite(g *group) {
 	}
 }
 
-// Count is how many subscriptions follow groups that can be joined, how many of them are parked, and
-// how many are told the state.
+// Count returns how many subscriptions follow groups that can be joined, how many of them are parked, and
+// how many read the state.
 func (x *Groups) Count() (following, parked, reading int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -10,20 +10,20 @@ import (
 )
 
 var (
-	// errGone: the connection of the queue is ending.
+	// errGone means that the connection of the queue is ending.
 	errGone = errors.New("the connection ends")
-	// errMemory: the events that wait have the memory that they may have.
+	// errMemory means that the events of all clients use the memory that they may have.
 	errMemory = errors.New("there is no memory for another event")
 )
 
 // Frame is one message on its way to a client. The payload goes between the head
 // and the tail. It is shared, and not copied before it is written.
 type Frame struct {
-	From    any // the operation that Forget is for; nil for none
+	From    any // the operation that sends it, for Forget
 	Head    []byte
 	Payload []byte
 	Tail    string
-	// Release gives back what the frame holds, once it is written or dropped; nil for nothing.
+	// Release is called once the frame is written or dropped; nil if it holds no memory.
 	Release func()
 	Kind    byte // for WebSocket: its opcode
 	// Event may wait a moment so that others leave with it, and is refused if there is no
@@ -31,18 +31,18 @@ type Frame struct {
 	Event bool
 }
 
-// Size is the number of bytes of the message.
+// Size returns the number of bytes of the message.
 func (f *Frame) Size() int { return len(f.Head) + len(f.Payload) + len(f.Tail) }
 
-// Queue is the messages that wait for one client, bounded in number and bytes; whatever one
-// call of Put adds may always wait. At most one writer works at a time. It is
+// Queue holds the messages that wait for one client, bounded in number and bytes; an empty queue accepts the
+// frames of any one call of Put. At most one writer works at a time. It is
 // started when there is something to write, and takes frames until none is left.
 type Queue struct {
 	Messages, Bytes int
-	// Memory is what the frames of all queues may take beyond a little of each, from when
-	// they wait to be put until they have been written. Default: unbounded.
+	// Memory is the room of the frames of all queues, beyond a little of each, from when
+	// they wait to be put until they are written. Default: unbounded.
 	Memory *budget.Room
-	// Wake starts the writer; soon says that it may start a moment later. It is
+	// Wake starts the writer; if soon is set, it may start a moment later. Wake is
 	// called with the lock held, and never while a writer is at work.
 	Wake func(soon bool)
 
@@ -52,8 +52,8 @@ type Queue struct {
 	room   chan struct{} // closed when something was taken; nil if nobody waits for it
 	busy   bool          // a writer is at work
 	gone   bool          // nothing more is accepted
-	// writing are the bytes of frames that were taken and not yet written, and releases
-	// what gives back what they hold.
+	// writing counts the bytes of frames that were taken and are not yet written; releases are their
+	// Release functions.
 	writing  int
 	releases []func()
 }
@@ -96,12 +96,12 @@ func (q *Queue) Put(ctx context.Context, accepted func(), frames ...Frame) (err 
 	}
 }
 
-// freeQueue is how many bytes of each queue are not counted: what a client that reads
-// has not read yet.
+// freeQueue is how many bytes of each queue take no memory of the room: a client that keeps up has no more
+// to read.
 const freeQueue = 8 << 10
 
-// claim takes the memory of a frame that is about to wait, unless it has its own. An event
-// waits for it a moment, others as long as their operation may.
+// claim takes the memory of a frame that is about to be queued, unless the frame holds some already. An event
+// waits for memory for [budget.Patience], other frames until ctx ends.
 func (q *Queue) claim(ctx context.Context, f *Frame) error {
 	q.mu.Lock()
 	free := f.Release != nil || q.held+q.writing+f.Size() <= freeQueue
@@ -123,13 +123,13 @@ func (q *Queue) claim(ctx context.Context, f *Frame) error {
 	return nil
 }
 
-// counts notes that the bytes of a frame were taken of a room.
+// counts makes Release give the bytes of the frame back to a room.
 func (f *Frame) counts(r *budget.Room) {
 	n := int64(f.Size())
 	f.Release = func() { r.Give(n) }
 }
 
-// drop gives back what frames hold.
+// drop releases frames that are not written.
 func drop(frames []Frame) {
 	for i := range frames {
 		if frames[i].Release != nil {
@@ -138,8 +138,8 @@ func drop(frames []Frame) {
 	}
 }
 
-// deliver adds events of a group, as many as there is room and memory for right now, up to
-// one that each follower executes by itself, and none after ctx has ended. It returns how many these are.
+// deliver adds events of a group without waiting, as many as there is room and memory for, but none after an
+// event that each follower executes by itself or after ctx has ended. It returns their number.
 func (q *Queue) deliver(ctx context.Context, events []*event, w Wire) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -190,7 +190,7 @@ func (q *Queue) Finish(last ...Frame) {
 	q.makeRoom()
 }
 
-// Discard drops everything in the queue, also what is being written, and accepts nothing more.
+// Discard drops all frames, also those being written, and accepts no more.
 func (q *Queue) Discard() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -200,7 +200,7 @@ func (q *Queue) Discard() {
 	q.makeRoom()
 }
 
-// Forget drops the frames of an operation whose context has ended. It adds no others then.
+// Forget drops the frames of an operation whose context has ended, which can add no more.
 func (q *Queue) Forget(from any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -216,8 +216,7 @@ func (q *Queue) Forget(from any) {
 }
 
 // Take returns the next frames, as many as fit into most bytes but at least one.
-// If there are none, the writer is done, and ended says whether the queue has
-// been finished.
+// If there are none, the writer is done; ended reports whether the queue is finished.
 func (q *Queue) Take(into []Frame, most int) (out []Frame, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -248,7 +247,7 @@ func (q *Queue) Take(into []Frame, most int) (out []Frame, ended bool) {
 	return out, false
 }
 
-// wrote gives back the memory of what was taken: it is written, or never will be.
+// wrote releases the frames that were taken: they are written, or never will be.
 func (q *Queue) wrote() {
 	for _, release := range q.releases {
 		release()
@@ -269,8 +268,7 @@ func (q *Queue) start(soon bool) {
 	}
 }
 
-// await gives up the lock and waits until something was taken or written, the
-// connection ends, or ctx does.
+// await unlocks the queue and waits until frames are taken or dropped, or ctx ends.
 func (q *Queue) await(ctx context.Context) error {
 	if q.room == nil {
 		q.room = make(chan struct{})

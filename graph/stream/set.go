@@ -2,8 +2,8 @@ package stream
 
 import "sync"
 
-// Set is subscriptions that end together, as all of one catalogue do. All methods
-// are safe for concurrent use, and may be called on nil, which never ends.
+// Set is a set of subscriptions that end together, like those of one catalogue. All methods
+// are safe for concurrent use. A nil Set never ends.
 type Set struct {
 	mu    sync.Mutex // guards all below
 	ended bool
@@ -19,8 +19,8 @@ type member struct {
 // NewSet returns an empty set.
 func NewSet() *Set { return &Set{open: map[*member]struct{}{}} }
 
-// Join calls end once the set ends, at once if it has ended. The subscription leaves
-// when it ends by itself; leaving again does nothing. An execution that others share is not counted.
+// Join adds a subscription. End calls end, and so does Join if the set has ended. The caller
+// calls leave when the subscription ends by itself; a second call does nothing. Len does not count a shared execution.
 func (s *Set) Join(end func(), shared bool) (leave func()) {
 	if s == nil {
 		return func() {}
@@ -42,7 +42,7 @@ func (s *Set) Join(end func(), shared bool) (leave func()) {
 	}
 }
 
-// End ends all subscriptions, and those that join later.
+// End ends all subscriptions, also those that join later.
 func (s *Set) End() {
 	if s == nil {
 		return
@@ -56,7 +56,7 @@ func (s *Set) End() {
 	}
 }
 
-// Len is how many subscriptions have joined and neither left nor been ended.
+// Len returns the number of subscriptions in the set.
 func (s *Set) Len() (n int) {
 	if s == nil {
 		return 0

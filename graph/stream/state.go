@@ -10,35 +10,35 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// Key is the same for subscriptions that are told the same.
+// Key is equal for subscriptions that get equal events.
 type Key [32]byte
 
-// Execution is a running subscription to changes, as its executor shows it: it can leave what
-// comes next to an equal one and follow that.
+// Execution is a running subscription to changes. It can stop executing and follow an equal one.
 type Execution interface {
 	Key() Key
 	Changes() *change.Stream
-	// Follow gives up the memory that is needed only to execute.
+	// Follow frees the memory that only executing needs.
 	Follow(leader Execution)
-	// Resume makes it execute again after a cursor. replaced says that the leader's catalogue was.
+	// Resume makes it execute again from a cursor on. replaced reports that the leader's catalogue
+	// was replaced.
 	Resume(cursor string, replaced bool)
-	// Ended reports whether nothing may be told any more but the end.
+	// Ended reports whether only its end may still be sent.
 	Ended() bool
 }
 
-// State is what a subscription and its executor tell each other beside the answers: where to
+// State passes facts between a subscription and its executor beside the answers: where to
 // resume, the cursor of each event, and why it ended. The zero value is ready.
 type State struct {
-	// After is the cursor from which the transport asks to resume, like the
-	// Last-Event-ID of server-sent events. It wins over the document's argument.
+	// After is the cursor from which the transport resumes, like the Last-Event-ID of
+	// server-sent events. It takes precedence over the argument in the document.
 	After string
 
-	// Of the goroutine that asks for answers.
-	shares bool      // it may share an execution
-	leaves Execution // can share one now
-	at     change.Moment
-	event  *change.Change // is answered next
-	group  *group         // for which it executes; nil for none
+	// Used only by the goroutine that asks for answers.
+	shares bool           // it may share an execution
+	leaves Execution      // the execution that can be shared now
+	at     change.Moment  // of leaves
+	event  *change.Change // the next one to answer
+	group  *group         // that it executes for; nil for none
 
 	mu      sync.Mutex
 	cursors []string // of events that were not taken yet
@@ -52,7 +52,7 @@ func With(ctx context.Context, s *State) context.Context {
 	return context.WithValue(ctx, stateKey{}, s)
 }
 
-// From returns the state of the subscription, or one that nobody reads.
+// From returns the state of the subscription, or an unused one.
 func From(ctx context.Context) *State {
 	if s, ok := ctx.Value(stateKey{}).(*State); ok {
 		return s
@@ -60,7 +60,7 @@ func From(ctx context.Context) *State {
 	return new(State)
 }
 
-// Resume returns the cursor to resume from: the transport's, else the document's.
+// Resume returns the cursor to resume from: After, or else the argument of the document.
 func (s *State) Resume(after *string) *string {
 	if s.After == "" {
 		return after
@@ -68,16 +68,15 @@ func (s *State) Resume(after *string) *string {
 	return &s.After
 }
 
-// Push notes the cursor of the next event. Events and cursors come in the same
-// order; the resolver calls it before it hands the event on. An event without a
-// place has "".
+// Push notes the cursor of the next event, "" for none. The resolver calls it before it returns
+// the event.
 func (s *State) Push(cursor string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cursors = append(s.cursors, cursor)
 }
 
-// Pop takes the cursor of the event that was answered.
+// Pop removes and returns the cursor of the event that was answered.
 func (s *State) Pop() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,23 +88,22 @@ func (s *State) Pop() string {
 	return first
 }
 
-// End says why the stream ends before it is complete, in the words that the
-// client reads. The resolver calls it before it closes its channel.
+// End notes the errors with which the stream ends before it is complete, as the client reads them.
 func (s *State) End(errs ...*gqlerror.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.errors = append(s.errors, errs...)
 }
 
-// Errors are why the stream ended; none if it is complete.
+// Errors returns the errors with which the stream ended, none if it is complete.
 func (s *State) Errors() gqlerror.List {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.errors
 }
 
-// Leaves reports whether the execution need not go on by itself now: its subscription joins a
-// group. There is no answer then.
+// Leaves reports whether the execution can stop now, without another answer, because its subscription is about to
+// join a group.
 func (s *State) Leaves(e Execution) bool {
 	if !s.shares {
 		return false
@@ -118,13 +116,13 @@ func (s *State) Leaves(e Execution) bool {
 	return true
 }
 
-// Event is one that the execution answers next although it has not taken it; nil for none.
+// Event returns a change that the execution answers next although it did not take it; nil for none.
 func (s *State) Event() (c *change.Change) {
 	c, s.event = s.event, nil
 	return c
 }
 
-// First is the execution in whose place another one begins for a group; nil for none.
+// First returns the execution that the leader of a group replaces; nil for none.
 func (s *State) First() Execution {
 	if s.group == nil {
 		return nil
@@ -132,13 +130,13 @@ func (s *State) First() Execution {
 	return s.group.first
 }
 
-// Lead notes the execution of a group, of which nothing may be told after ctx ends.
+// Lead makes e the execution of the group, which ends when ctx does.
 func (s *State) Lead(ctx context.Context, e Execution) {
 	s.group.leader = e
 	context.AfterFunc(ctx, s.group.Wake)
 }
 
-// errReplaced ends a group whose catalogue is not served any more.
+// errReplaced ends a group whose catalogue is no longer served.
 var errReplaced = errors.New("the catalogue was replaced")
 
 // Take returns the next change for the execution of a group, nil if there is none now.

@@ -12,19 +12,17 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// Wire is how a transport writes to the client of one subscription.
+// Wire writes to the client of one subscription; a transport implements it.
 type Wire interface {
-	// Frame is the message with an event. It does not wait.
+	// Frame returns the message of an event. It does not wait.
 	Frame(payload []byte, cursor string) Frame
 	// End tells the client that the subscription has ended: it is complete if there are no errors.
 	End(ctx context.Context, errs gqlerror.List)
-	// Panic is End after a panic.
-	Panic(ctx context.Context, v any)
 	// Close is called last.
 	Close()
 }
 
-// Subscription is one of a client. See the package for its states.
+// Subscription is a subscription of a client. The package comment describes its states.
 type Subscription struct {
 	groups    *Groups
 	queue     *Queue
@@ -33,24 +31,24 @@ type Subscription struct {
 	cancel    context.CancelFunc
 	group     atomic.Pointer[group] // nil while it is alone; changes under the locks of both groups
 
-	// Of the goroutine that runs it.
+	// Used only by the goroutine that runs it.
 	ctx       context.Context
 	handler   graphql.ResponseHandler
 	state     State
-	memory    *budget.Share // what its own event holds until the next
-	execution Execution     // nil if it shares none
+	memory    *budget.Share // of the event that it executes by itself
+	execution Execution     // nil before it joins a group
 
 	// The group's lock guards the rest, if there is one.
 	cursor string // of the last event that was taken
 	slot   int    // in group.followers, -1 when it has left
 	parked bool
-	at     *event        // taken last; nil of one that is parked or was cut off
-	seen   uint64        // of the group's events, those that it has told before it joined
-	place  *change.Place // where in the state one that was cut off goes on
+	at     *event        // taken last; nil if it is parked or was cut off
+	seen   uint64        // the number of the group's events that it sent before it joined
+	place  *change.Place // where in the state it goes on after it was cut off
 }
 
-// Subscribe makes a subscription from the cursor after, if that is not empty, whose events wait
-// in a queue. It runs until ctx ends or Stop is called.
+// Subscribe returns a subscription whose events wait in q. It begins at the cursor after, if that is not
+// empty, and runs until ctx ends or Stop is called.
 func (x *Groups) Subscribe(ctx context.Context, op *graphql.OperationContext, after string, q *Queue, w Wire) *Subscription {
 	s := &Subscription{groups: x, queue: q, wire: w, operation: op, state: State{After: after, shares: true}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
@@ -68,13 +66,13 @@ func (s *Subscription) Stop() {
 	}
 }
 
-// Run sends the events of the subscription until it ends or is parked, which ends in another
-// goroutine.
+// Run sends the events of the subscription until it ends or is parked. A parked subscription
+// runs in another goroutine later.
 func (s *Subscription) Run() {
 	parked := false
 	defer func() {
 		if v := recover(); v != nil {
-			s.wire.Panic(s.ctx, v)
+			s.wire.End(s.ctx, s.groups.cfg.Recover(s.ctx, v))
 		}
 		if !parked {
 			s.leave()
@@ -117,37 +115,37 @@ func (s *Subscription) send() (parked bool) {
 	}
 }
 
-// progress is what became of a subscription that was to take its next event.
+// progress is the result of a step of a subscription.
 type progress int
 
 const (
 	hasEvent progress = iota
 	isParked
 	isOver
-	isAlone
+	hasMoved // to another state
 )
 
-// next takes the next event.
-func (s *Subscription) next() (payload []byte, what progress) {
-	s.memory.Reset() // the event before waits no longer
-	for s.group.Load() != nil {
-		e, what := s.follow()
-		switch {
-		case what == isAlone:
-		case what != hasEvent:
-			return nil, what
-		case e.change == nil:
-			return e.payload, hasEvent
-		default:
-			s.state.event = e.change
-			return s.answered(s.handler(s.ctx))
+// next returns the next event.
+func (s *Subscription) next() ([]byte, progress) {
+	for {
+		s.memory.Reset() // the event before is queued
+		state := s.alone
+		if s.group.Load() != nil {
+			state = s.behind
+		}
+		if payload, what := state(); what != hasMoved {
+			return payload, what
 		}
 	}
+}
+
+// alone executes the next event, unless the subscription joins a group.
+func (s *Subscription) alone() ([]byte, progress) {
 	res := s.handler(s.ctx)
-	for res == nil && s.state.leaves != nil {
+	if res == nil && s.state.leaves != nil {
 		s.execution, s.state.leaves = s.state.leaves, nil
 		if s.groups.join(s, s.state.at) {
-			return s.next()
+			return nil, hasMoved
 		}
 		s.state.shares = false // until the next event
 		res = s.handler(s.ctx)
@@ -156,7 +154,20 @@ func (s *Subscription) next() (payload []byte, what progress) {
 	return s.answered(res)
 }
 
-// answered is the event of an answer of its own. There is none at the end.
+// behind takes the next event of the group.
+func (s *Subscription) behind() ([]byte, progress) {
+	e, what := s.follow()
+	switch {
+	case what != hasEvent:
+		return nil, what
+	case e.change == nil:
+		return e.payload, hasEvent
+	}
+	s.state.event = e.change
+	return s.answered(s.handler(s.ctx))
+}
+
+// answered returns the event of a response that the subscription executed by itself; nil is the end.
 func (s *Subscription) answered(res *graphql.Response) ([]byte, progress) {
 	switch {
 	case res == nil:

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"mime"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,102 +14,70 @@ const (
 	typeEvents   = "text/event-stream"
 )
 
-// maxRanges is how many media ranges of an Accept header are read.
+// maxRanges is the most media ranges of an Accept header that are read.
 const maxRanges = 32
 
-// negotiate returns the one of the offered media types that an Accept header
-// prefers, the first of equals; "" if it accepts none. Without a header
-// everything is accepted (RFC 9110, 12.5.1).
-func negotiate(header []string, offered ...string) string {
+// negotiate returns the offered media type that an Accept header prefers, the first
+// one of equals; "" if it accepts none. Without a header everything is accepted (RFC 9110, 12.5.1).
+func negotiate(header []string, offered ...string) (best string) {
 	switch {
 	case strings.TrimSpace(strings.Join(header, "")) == "":
 		return offered[0]
-	case len(header) == 1 && slices.Contains(offered, header[0]): // most name one alone
+	case len(header) == 1 && slices.Contains(offered, header[0]): // most clients name one alone
 		return header[0]
 	}
-	ranges := rangesOf(header)
-	best, at := preference{}, ""
+	most := preference{}
 	for _, offer := range offered {
-		if p := prefer(ranges, offer); p.over(best) {
-			best, at = p, offer
+		if p := prefer(header, offer); p.over(most) {
+			most, best = p, offer
 		}
 	}
-	return at
+	return best
 }
 
-// names says whether an Accept header accepts a media type by its name.
+// names reports whether an Accept header accepts a media type by its name.
 func names(header []string, media string) bool {
-	p := prefer(rangesOf(header), media)
-	return p.specific == exact && p.quality > 0
+	p := prefer(header, media)
+	return p.exact && p.quality > 0
 }
 
-func rangesOf(header []string) []string {
-	ranges := strings.SplitN(strings.Join(header, ","), ",", maxRanges+1)
-	return ranges[:min(len(ranges), maxRanges)]
-}
-
-// preference is what a header says of one media type.
+// preference is what an Accept header says about one media type.
 type preference struct {
-	quality  float64
-	specific int // of the range that says it
-	place    int // of that range
+	quality float64
+	exact   bool // by name, not by a wildcard
+	place   int  // of the range in the header
 }
 
-// prefer returns what the most specific range that covers an offer says of it.
-func prefer(ranges []string, offer string) (p preference) {
-	for i, r := range ranges {
-		name, quality := mediaRange(r)
-		if s := matches(name, offer); s > p.specific {
-			p = preference{quality: quality, specific: s, place: i}
+// prefer returns the preference for an offer, by the most specific range that covers it.
+func prefer(header []string, offer string) (p preference) {
+	family, _, _ := strings.Cut(offer, "/")
+	covers := []string{"*/*", family + "/*", offer}
+	specific := -1
+	ranges := strings.SplitN(strings.Join(header, ","), ",", maxRanges+1)
+	for i, r := range ranges[:min(len(ranges), maxRanges)] {
+		// Parameters other than q do not count: charset=utf-8 is what we send anyway.
+		name, params, _ := mime.ParseMediaType(r)
+		if s := slices.Index(covers, name); s > specific {
+			specific = s
+			p = preference{quality: 1, exact: name == offer, place: i}
+			if q, ok := params["q"]; ok {
+				p.quality, _ = strconv.ParseFloat(q, 64)
+			}
+			if !(p.quality >= 0 && p.quality <= 1) {
+				p.quality = 0
+			}
 		}
 	}
 	return p
 }
 
-// over says whether the client would rather have p than q. Of two that it names
-// with equal quality it wants the first.
+// over reports whether the client prefers p to q: by quality, then by name, then by the order of the names.
 func (p preference) over(q preference) bool {
 	switch {
 	case p.quality != q.quality:
 		return p.quality > q.quality
-	case p.quality == 0:
+	case p.quality == 0 || !p.exact:
 		return false
-	case p.specific == exact && q.specific == exact:
-		return p.place < q.place
 	}
-	return p.specific == exact && q.specific != exact
-}
-
-const exact = 3
-
-// matches says how specifically a range covers a type: 0 not at all, 3 exactly.
-func matches(name, offer string) int {
-	family, _, _ := strings.Cut(offer, "/")
-	switch name {
-	case offer:
-		return exact
-	case family + "/*":
-		return 2
-	case "*/*":
-		return 1
-	}
-	return 0
-}
-
-// mediaRange reads one range. Parameters other than q do not count: a range
-// with charset=utf-8 is what we send anyway.
-func mediaRange(s string) (name string, q float64) {
-	name, params, _ := strings.Cut(s, ";")
-	q = 1
-	for p := range strings.SplitSeq(params, ";") {
-		key, value, _ := strings.Cut(strings.TrimSpace(p), "=")
-		if strings.EqualFold(strings.TrimSpace(key), "q") {
-			v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil || !(v >= 0 && v <= 1) {
-				v = 0
-			}
-			q = v
-		}
-	}
-	return strings.ToLower(strings.TrimSpace(name)), q
+	return !q.exact || p.place < q.place
 }

@@ -4,83 +4,62 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-
-	"github.com/vektah/gqlparser/v2/gqlerror"
-
-	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// admission bounds the connections of a kind that are open, until they are drained. The zero value
-// is ready.
+// admission bounds the number of open connections of one kind.
 type admission struct {
-	mu   sync.Mutex // guards all below
+	most    int
+	changed func(delta int)
+
+	mu   sync.Mutex // guards open and idle
 	open int
-	// draining is closed when no more are admitted, and drained when none is open after that. Both
-	// are nil until they are needed.
-	draining, drained chan struct{}
-	closed            bool // draining is closed
+	idle chan struct{} // closed when none is open; nil before drain is called
 }
 
-// channels makes both channels. The caller holds mu.
-func (a *admission) channels() {
-	if a.draining == nil {
-		a.draining, a.drained = make(chan struct{}), make(chan struct{})
-	}
-}
-
-// admit counts one more, and reports false if most are open or they are drained. opened is told
-// unless it is nil.
-func (a *admission) admit(most int, opened func(delta int)) (draining <-chan struct{}, ok bool) {
+// admit counts one more connection. It reports false if the bound is reached or drain was called.
+func (a *admission) admit() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed || a.open >= most {
-		return nil, false
+	if a.idle != nil || a.open >= a.most {
+		return false
 	}
-	a.channels()
-	a.add(1, opened)
-	return a.draining, true
+	a.open++
+	a.changed(1)
+	return true
 }
 
-func (a *admission) release(opened func(delta int)) {
+func (a *admission) release() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.add(-1, opened); a.closed && a.open == 0 {
-		close(a.drained)
+	a.open--
+	a.changed(-1)
+	if a.idle != nil && a.open == 0 {
+		close(a.idle)
 	}
 }
 
-func (a *admission) add(delta int, opened func(delta int)) {
-	a.open += delta
-	if opened != nil {
-		opened(delta)
-	}
-}
-
-// drain admits no more. It returns a channel that is closed when none is open.
-func (a *admission) drain() (drained <-chan struct{}) {
+// drain admits no more connections. The channel it returns is closed when none is open.
+func (a *admission) drain() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.channels(); !a.closed {
-		a.closed = true
-		close(a.draining)
-		if a.open == 0 {
-			close(a.drained)
+	if a.idle == nil {
+		if a.idle = make(chan struct{}); a.open == 0 {
+			close(a.idle)
 		}
 	}
-	return a.drained
+	return a.idle
 }
 
-// notAdmitted is told to a client that is not admitted.
-func notAdmitted(what string, most int) *gqlerror.Error {
-	return &gqlerror.Error{
-		Message:    fmt.Sprintf("the gateway has the %d %s that it accepts (configuration key limit-sockets), or is stopping", most, what),
-		Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": most, "key": "limit-sockets", "retryable": true},
-	}
+func (a *admission) isDraining() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.idle != nil
 }
 
-// writeRefusal answers a request for a long-lived connection that is refused.
-func writeRefusal(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", typeJSON+"; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone hears nothing
+// refuse answers a request for a connection that was not admitted.
+func (a *admission) refuse(w http.ResponseWriter, r *http.Request, e *Executor, what string) {
+	err := exceeded("limit-sockets", a.most, fmt.Sprintf("the gateway has the %d %s that it accepts (configuration key limit-sockets), or is stopping", a.most, what))
+	err.Extensions["retryable"] = true
+	w.Header().Set("Retry-After", "1")
+	write(w, typeJSON, http.StatusServiceUnavailable, e.Refuse(r.Context(), err))
 }

@@ -1,78 +1,49 @@
 package transport
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"math/rand/v2"
 	"net/http"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
-	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// Events serves operations as server-sent events, in the distinct connections
-// mode of GraphQL over SSE: results are events named next, the end is one named
-// complete. The id of an event is its cursor, so a browser's EventSource continues
-// by itself after a lost connection. A page must close it at complete, or it
-// reconnects.
-//
-// Zero means the default everywhere.
-type Events struct {
-	// Executor runs the operations. Required.
-	Executor API
-	// Logger receives what no client is told. Default: none.
-	Logger *zap.Logger
-	// Heartbeat is how often a comment is sent when there is nothing else. Default 12 s.
-	Heartbeat time.Duration
-	// WriteTimeout is how long a client may take to accept 128 KiB. Default [DefaultWriteTimeout].
-	WriteTimeout time.Duration
-	// Streams is the most that are open at once; more are refused with 503. Default [DefaultStreams].
-	Streams int
-	// Queue is the most events that wait for one client. Default [DefaultQueue].
-	Queue int
-	// QueueBytes is the most bytes of them; one event may always wait. Default [DefaultQueueBytes].
-	QueueBytes int
-	// Gather is how soon after a write the next event may be written: what comes
-	// in between leaves together. Default 1 ms; less than zero means at once.
-	Gather time.Duration
-	// Memory is what all that is in flight holds. Default: unbounded.
-	Memory *budget.Memory
-	// Work is the allowance of all events of subscriptions. Default: unbounded.
-	Work *budget.Allowance
-	// Opened is told when the number of streams changes. Default: nobody is.
-	Opened func(delta int)
-
-	open admission
-}
-
-// lastEventID is the URL parameter by which clients resume that cannot set the header.
+// lastEventID is the URL parameter with which clients resume that cannot set the header.
 const lastEventID = "lastEventId"
 
-// Serve answers with the results of an operation. It returns when that has
-// ended and nothing of it runs any more.
-func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
-	s := e.begin(w, r)
+// stream answers with the results of an operation as server-sent events, in the distinct
+// connections mode of GraphQL over SSE: results are events named next, the end is one named
+// complete. The id of an event is its cursor, so a browser's EventSource continues
+// by itself after a lost connection. A page must close it at complete, or it reconnects.
+// It returns when the operation has ended.
+func (t *Transport) stream(w http.ResponseWriter, r *http.Request, op *Operation) {
+	s := t.openStream(w, r)
 	if s == nil {
 		return
 	}
-	defer e.end(s)
-	if op.Kind() != ast.Subscription {
-		s.ending = nil // it ends by itself, in time
-	}
-	ctx, stop := context.WithCancel(connected(r.Context(), e.Work))
+	defer s.close()
+	ctx, stop := context.WithCancel(connected(r.Context(), t.cfg.Work))
+	defer stop()
 	s.work.Add(1)
-	if op.Kind() == ast.Subscription {
-		subscription := op.Subscribe(ctx, resumeFrom(r), &s.out, s)
-		defer stop()
+	if op.isSubscription() {
+		after := r.Header.Get("Last-Event-ID")
+		if after == "" {
+			after = r.URL.Query().Get(lastEventID)
+		}
+		subscription := op.subscribe(ctx, after, &s.out, s)
 		stop = subscription.Stop
 		go subscription.Run()
 	} else {
-		go op.answer(ctx, s, s.abort, func(next stream.Frame) { _ = s.out.Put(ctx, nil, next, event("complete", "", nil)) })
+		s.ending = nil // it ends in time
+		go op.answer(ctx, s, s.to.abort, func(next stream.Frame) { _ = s.out.Put(ctx, nil, next, complete()) })
 	}
 	s.write(ctx)
 	stop()
@@ -80,66 +51,175 @@ func (e *Events) Serve(w http.ResponseWriter, r *http.Request, op *Operation) {
 	s.work.Wait()
 }
 
-// internalError is all that a client is told of a defect.
-func internalError() gqlerror.List {
-	return gqlerror.List{{Message: "internal error", Extensions: map[string]any{"code": string(failure.CodeInternal)}}}
-}
-
-// Refuse answers a client that accepts nothing but server-sent events, and that
-// would not read the body of another status.
-func (e *Events) Refuse(w http.ResponseWriter, r *http.Request, errs ...*gqlerror.Error) {
-	s := e.begin(w, r)
+// refuseStream answers a client that accepts only server-sent events and would not read the
+// body of another status.
+func (t *Transport) refuseStream(w http.ResponseWriter, r *http.Request, errs ...*gqlerror.Error) {
+	s := t.openStream(w, r)
 	if s == nil {
 		return
 	}
-	defer e.end(s)
-	_ = s.out.Put(r.Context(), nil, event("next", "", e.Executor.Refuse(r.Context(), errs...)), event("complete", "", nil))
+	defer s.close()
+	_ = s.out.Put(r.Context(), nil, event("next", "", t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...)), complete())
 	s.out.Finish()
 	s.write(r.Context())
 }
 
-// resumeFrom is the cursor that the client has seen last.
-func resumeFrom(r *http.Request) string {
-	if id := r.Header.Get("Last-Event-ID"); id != "" {
-		return id
-	}
-	return r.URL.Query().Get(lastEventID)
+// eventStream is the answer to one request. The goroutine of the request writes it.
+type eventStream struct {
+	transport *Transport
+	to        *pacedWriter
+	ending    <-chan struct{} // closed when the gateway drains
+	out       stream.Queue
+	ready     chan struct{} // holds a token when there is something to write
+	wrote     time.Time
+	frames    []stream.Frame
+	buf       []byte
+	work      sync.WaitGroup // ends with the operation
 }
 
-// Drain accepts no more streams and ends all that are open, so that their clients
-// resume elsewhere. It returns when all have ended or ctx ends.
-func (e *Events) Drain(ctx context.Context) {
-	select {
-	case <-e.open.drain():
-	case <-ctx.Done():
-	}
-}
+var _ stream.Wire = (*eventStream)(nil)
 
-// begin sends the head of the answer. It returns nil if the stream is refused.
-func (e *Events) begin(w http.ResponseWriter, r *http.Request) *eventStream {
-	most := cmp.Or(e.Streams, DefaultStreams)
-	ending, ok := e.open.admit(most, e.Opened)
-	if !ok {
-		w.Header().Set("Retry-After", "1")
-		writeRefusal(w, http.StatusServiceUnavailable, e.Executor.Refuse(r.Context(), notAdmitted("event streams", most)))
+// openStream sends the head of the answer. It returns nil if the stream is refused.
+func (t *Transport) openStream(w http.ResponseWriter, r *http.Request) *eventStream {
+	if !t.streams.admit() {
+		t.streams.refuse(w, r, t.cfg.Executor(r.Context()), "event streams")
 		return nil
 	}
-	s := &eventStream{
-		of: e, w: w, control: http.NewResponseController(w), ending: ending, ready: make(chan struct{}, 1),
-		heartbeat: cmp.Or(e.Heartbeat, 12*time.Second), timeout: cmp.Or(e.WriteTimeout, DefaultWriteTimeout), gather: cmp.Or(e.Gather, defaultGather),
-	}
-	s.out = stream.Queue{Messages: cmp.Or(e.Queue, DefaultQueue), Bytes: cmp.Or(e.QueueBytes, DefaultQueueBytes), Memory: e.Memory.Events(), Wake: s.wake}
+	s := &eventStream{transport: t, to: t.paced(w), ending: t.draining.Done(), ready: make(chan struct{}, 1)}
+	s.out = stream.Queue{Messages: t.cfg.Queue, Bytes: t.cfg.QueueBytes, Memory: t.cfg.Memory.Events(), Wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
 	h.Set("Cache-Control", "no-store, no-transform")
 	h.Set("X-Accel-Buffering", "no") // nginx
 	w.WriteHeader(http.StatusOK)
-	_ = s.control.SetReadDeadline(time.Time{}) // the server's own is for requests that end
+	_ = s.to.control.SetReadDeadline(time.Time{}) // the server's own is for requests that end
 	return s
 }
 
-// end sets a deadline for what the server writes after the handler returns.
-func (e *Events) end(s *eventStream) {
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout))
-	e.open.release(e.Opened)
+// close sets a deadline for what the server writes after the handler returns.
+func (s *eventStream) close() {
+	_ = s.to.control.SetWriteDeadline(time.Now().Add(s.to.timeout))
+	s.transport.streams.release()
+}
+
+func (s *eventStream) wake(bool) {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// Frame is part of [stream.Wire].
+func (s *eventStream) Frame(payload []byte, cursor string) stream.Frame {
+	return event("next", cursor, payload)
+}
+
+// End is part of [stream.Wire].
+func (s *eventStream) End(ctx context.Context, errs gqlerror.List) {
+	last := []stream.Frame{complete()}
+	if len(errs) > 0 {
+		last = append([]stream.Frame{event("next", "", stream.Encode(&graphql.Response{Errors: errs}))}, last...)
+	}
+	_ = s.out.Put(ctx, nil, last...) // the client may have gone
+}
+
+// Close is part of [stream.Wire].
+func (s *eventStream) Close() {
+	s.out.Finish()
+	s.work.Done()
+}
+
+// write sends what is queued until the last of it is sent or ctx ends.
+func (s *eventStream) write(ctx context.Context) {
+	// Clients of a gateway that shuts down reconnect, but not all at the same moment.
+	// This is sent at once, and the head of the answer with it.
+	s.buf = append(s.buf, "retry: "+strconv.Itoa(1000+rand.IntN(2000))+"\n\n"...)
+	if s.flush() != nil {
+		return
+	}
+	beat := time.NewTicker(s.transport.cfg.Heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-s.ready:
+			if !s.empty(ctx) {
+				return
+			}
+		case <-beat.C:
+			s.buf = append(s.buf[:0], ":\n\n"...)
+			if s.flush() != nil {
+				return
+			}
+		case <-s.ending:
+			s.out.Finish()
+			s.empty(ctx)
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// empty sends everything that is queued; events that arrive close together leave
+// in one write. It returns false once the stream has ended.
+func (s *eventStream) empty(ctx context.Context) bool {
+	for {
+		if pause := s.transport.cfg.Gather - time.Since(s.wrote); pause > 0 {
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return false
+			}
+		}
+		frames, ended := s.out.Take(s.frames[:0], maxBatch)
+		if len(frames) == 0 {
+			return !ended
+		}
+		s.buf = s.buf[:0]
+		for i := range frames {
+			s.buf = append(append(append(s.buf, frames[i].Head...), frames[i].Payload...), frames[i].Tail...)
+		}
+		clear(frames)
+		if s.frames = frames; cap(s.frames) > 4 {
+			s.frames = nil // an idle stream keeps no memory for a burst
+		}
+		if s.flush() != nil {
+			return false
+		}
+		s.wrote = time.Now()
+	}
+}
+
+// flush sends the buffer.
+func (s *eventStream) flush() error {
+	if _, err := s.to.Write(s.buf); err != nil {
+		return err
+	}
+	if err := s.to.control.Flush(); err != nil {
+		return err
+	}
+	_ = s.to.control.SetWriteDeadline(time.Time{}) // not every writer can move one that has passed
+	if cap(s.buf) > 4<<10 {
+		s.buf = nil
+	}
+	return nil
+}
+
+func complete() stream.Frame { return event("complete", "", nil) }
+
+// event returns an event in the text format of the HTML standard, 9.2.6. The event
+// complete has an empty data line, without which EventSource would not report it.
+func event(name, id string, payload []byte) stream.Frame {
+	head := "event: " + name + "\n"
+	if id != "" && !strings.ContainsAny(id, "\r\n\x00") {
+		head += "id: " + id + "\n"
+	}
+	if bytes.ContainsAny(payload, "\r\n") { // they stand between tokens of JSON, where a space means the same
+		payload = bytes.ReplaceAll(bytes.ReplaceAll(payload, []byte("\r"), []byte(" ")), []byte("\n"), []byte(" "))
+	}
+	head += "data:"
+	if len(payload) > 0 {
+		head += " "
+	}
+	return stream.Frame{Head: []byte(head), Payload: payload, Tail: "\n\n"}
 }

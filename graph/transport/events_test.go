@@ -129,7 +129,7 @@ func (s *listener) ends() {
 }
 
 func TestASubscriptionIsAStreamOfEventsByGETAndPOST(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	for name, s := range map[string]*listener{
 		"GET":  g.listen("GET", "/graphql?query=subscription{count(to:2)}", nil, ""),
 		"POST": g.listen("POST", "/graphql", map[string]string{"Content-Type": "application/json; charset=utf-8"}, `{"query":"subscription{count(to:2)}"}`),
@@ -151,7 +151,7 @@ func TestASubscriptionIsAStreamOfEventsByGETAndPOST(t *testing.T) {
 }
 
 func TestTheHeadOfAStreamDoesNotWaitForAnEvent(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	s := g.listen("GET", "/graphql?query=subscription{feed}", nil, "")
 	<-g.fed
 	g.publish(3)
@@ -162,7 +162,7 @@ func TestTheHeadOfAStreamDoesNotWaitForAnEvent(t *testing.T) {
 }
 
 func TestAStreamGoesOnAfterTheLastEventThatWasSeen(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	const target = "/graphql?query=subscription{count(to:9)}"
 	for name, s := range map[string]*listener{
 		"by the header":     g.listen("GET", target, map[string]string{"Last-Event-ID": "c7"}, ""),
@@ -178,7 +178,7 @@ func TestAStreamGoesOnAfterTheLastEventThatWasSeen(t *testing.T) {
 }
 
 func TestQueriesAndTheirErrorsAreEventsWhereNothingElseIsAccepted(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	s := g.listen("GET", "/graphql?query={hello}", nil, "")
 	s.hear(sent{"next", "", `{"data":{"hello":"world"}}`}, sent{"complete", "", ""})
 	s.ends()
@@ -191,7 +191,7 @@ func TestQueriesAndTheirErrorsAreEventsWhereNothingElseIsAccepted(t *testing.T) 
 }
 
 func TestAStreamThatEndsEarlySaysWhy(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	s := g.listen("GET", "/graphql?query=subscription{lags}", nil, "")
 	s.hear(sent{"next", "c1", `{"data":{"lags":1}}`})
 	s.hear(sent{"next", "", `{"errors":[{"message":"too slow","extensions":{"code":"LAGGED","cursor":"c1"}}]}`}, sent{"complete", "", ""})
@@ -199,7 +199,7 @@ func TestAStreamThatEndsEarlySaysWhy(t *testing.T) {
 }
 
 func TestAPanicEndsOneStream(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	s := g.listen("GET", "/graphql?query={panics}", nil, "")
 	s.hear(sent{"next", "", `{"errors":[{"message":"internal error","extensions":{"code":"INTERNAL"}}]}`}, sent{"complete", "", ""})
 	s.ends()
@@ -207,7 +207,7 @@ func TestAPanicEndsOneStream(t *testing.T) {
 
 func TestAnIdleStreamHasAHeartbeatAndOutlivesTheServersTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{}, &transport.Events{Heartbeat: 5 * time.Second})
+		g := serveInMemory(t, transport.Config{Heartbeat: 5 * time.Second})
 		defer g.stop()
 		s := g.listen("GET", "/graphql?query=subscription{feed}", nil, "")
 		_ = s.conn.SetReadDeadline(time.Time{})
@@ -226,7 +226,7 @@ func TestAnIdleStreamHasAHeartbeatAndOutlivesTheServersTimeouts(t *testing.T) {
 
 func TestAStreamWhoseClientDoesNotReadEndsWithinTheWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{}, &transport.Events{WriteTimeout: 7 * time.Second, Queue: 10})
+		g := serveInMemory(t, transport.Config{WriteTimeout: 7 * time.Second, Queue: 10})
 		defer g.stop()
 		s := g.listen("GET", "/graphql?query=subscription{feed}", nil, "")
 		<-g.fed
@@ -243,7 +243,7 @@ func TestAStreamWhoseClientDoesNotReadEndsWithinTheWriteTimeout(t *testing.T) {
 }
 
 func TestAClientThatGoesEndsItsStream(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	s := g.listen("GET", "/graphql?query=subscription{feed}", nil, "")
 	<-g.fed
 	_ = s.conn.Close()
@@ -255,7 +255,7 @@ func TestAClientThatGoesEndsItsStream(t *testing.T) {
 }
 
 func TestTooManyStreamsAreRefused(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, &transport.Events{Streams: 1})
+	g := serve(t, transport.Config{Streams: 1})
 	s := g.listen("GET", "/graphql?query=subscription{feed}", nil, "")
 	defer func() { _ = s.conn.Close() }()
 	refused := g.ask("GET", "/graphql?query=subscription{feed}", nil, "")
@@ -270,7 +270,7 @@ func TestTooManyStreamsAreRefused(t *testing.T) {
 // end: the client of a subscription shall come again.
 func TestAGatewayThatStopsEndsStreamsAndLetsAnswersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{Time: 3 * time.Second}, nil)
+		g := serveInMemory(t, transport.Config{Time: 3 * time.Second})
 		defer g.stop()
 		s := g.listen("GET", "/graphql?query=subscription{feed}", nil, "")
 		<-g.fed
@@ -282,7 +282,7 @@ func TestAGatewayThatStopsEndsStreamsAndLetsAnswersFinish(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			g.events.Drain(context.Background())
+			g.Drain(context.Background())
 		}()
 		s.hear(sent{"next", "c1", `{"data":{"feed":1}}`})
 		s.ends()

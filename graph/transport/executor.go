@@ -3,11 +3,10 @@ package transport
 import (
 	"bytes"
 	"context"
-	"strings"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -17,154 +16,150 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// Documents parses and validates the text of documents within the limits of the gateway.
+// Documents parses and validates documents within the limits of the gateway.
 type Documents interface {
-	// Parse returns a valid document, or why the text is none. It ends when ctx ends.
+	// Parse returns a valid document, or everything that is wrong with it. It ends when ctx ends.
 	Parse(ctx context.Context, query string) (*ast.QueryDocument, gqlerror.List)
+	// Bind sets the coerced variables of an operation and checks what depends on them.
+	// It may change the variables that are given.
+	Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error
 }
 
-// ExecutorConfig of an executor.
+// ExecutorConfig of an executor. All fields but Memory are required.
 type ExecutorConfig struct {
-	// Executor is gqlgen's, with presenter and middleware. Required.
-	Executor *executor.Executor
-	// Named are the documents that clients name instead of sending them. Required.
+	// Engine executes the operation of a context.
+	Engine interface {
+		Exec(ctx context.Context) graphql.ResponseHandler
+	}
+	// Named holds the documents that clients name instead of sending them.
 	Named *document.Store
-	// Documents parses the documents; the query cache of Executor must ask
-	// [DocumentOf] then. Default: Executor parses them, without limits.
+	// Documents parses the documents.
 	Documents Documents
-	// Direct executes queries and mutations instead of Executor. Default: Executor does.
-	Direct *Direct
-	// Memory is what all that is in flight holds. Default: unbounded.
+	// Around wraps the making of each response.
+	Around graphql.ResponseMiddleware
+	// Present returns the error that a client is told.
+	Present graphql.ErrorPresenterFunc
+	// Recover logs a panic and returns its error.
+	Recover graphql.RecoverFunc
+	// Memory bounds the memory of everything in flight. Default: unbounded.
 	Memory *budget.Memory
 }
 
-// Executor runs the operations of one version of the API. Everything that a
-// transport does goes through it.
+// Executor runs the operations of one version of the API. It takes the place of gqlgen's
+// executor, whose extensions the gateway does not have and which costs as much for each operation as a read
+// from memory.
 type Executor struct {
-	exec   *executor.Executor
-	named  *document.Store
-	parser Documents
-	direct *Direct
-	memory *budget.Memory
-	// subscriptions are those that run.
+	cfg           ExecutorConfig
 	subscriptions *stream.Groups
 }
 
-// NewExecutor wraps gqlgen's executor.
+// NewExecutor returns an executor. It starts nothing.
 func NewExecutor(cfg ExecutorConfig) *Executor {
-	e := &Executor{exec: cfg.Executor, named: cfg.Named, parser: cfg.Documents, direct: cfg.Direct, memory: cfg.Memory}
-	e.subscriptions = stream.NewGroups(stream.Config{Dispatch: cfg.Executor.DispatchOperation, Memory: cfg.Memory, Refuse: func(ctx context.Context) gqlerror.List {
-		return e.Present(ctx, gqlerror.List{overBudget(cfg.Memory)})
-	}})
+	e := &Executor{cfg: cfg}
+	e.subscriptions = stream.NewGroups(stream.Config{
+		Dispatch: e.dispatch, Memory: cfg.Memory, Recover: e.recovered,
+		Refuse: func(ctx context.Context) gqlerror.List {
+			return e.Present(ctx, gqlerror.List{overBudget(cfg.Memory)})
+		},
+	})
 	return e
-}
-
-type documentKey struct{}
-
-// DocumentOf returns the parsed document of the request that ctx belongs to.
-// gqlgen's executor would parse and validate it again, without limits.
-func DocumentOf(ctx context.Context) (*ast.QueryDocument, bool) {
-	doc, ok := ctx.Value(documentKey{}).(*ast.QueryDocument)
-	return doc, ok
 }
 
 // Operation is a request that is parsed, valid and ready to run.
 type Operation struct {
 	executor *Executor
-	context  *graphql.OperationContext
+	context  graphql.OperationContext
 	// end is when a query or mutation must have ended; zero is never.
 	end time.Time
-	// own is context, unless gqlgen has made that.
-	own graphql.OperationContext
 }
 
-// Prepare parses and checks a request, in the time that ctx has. The errors are
-// those of a request that is not executed at all: they go to the client without data.
+// Prepare parses and checks a request within the deadline of ctx. Its errors are answered without data.
 func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerror.List) {
-	id, err := e.named.Resolve(&document.Request{Query: r.Query, DocumentID: r.DocumentID, Extensions: r.Extensions})
+	begin := time.Now()
+	named, err := e.cfg.Named.Resolve(&document.Reference{Query: r.Query, DocumentID: r.DocumentID, Extensions: r.Extensions})
 	if err != nil {
 		return nil, gqlerror.List{err}
 	}
-	end, _ := ctx.Deadline()
-	op := &Operation{executor: e, end: end}
-	if errs := e.prepare(ctx, op, id.Query, r); len(errs) > 0 {
+	doc, errs := e.cfg.Documents.Parse(ctx, named.Query)
+	if len(errs) > 0 {
 		return nil, errs
 	}
-	e.named.Remember(id)
+	op := &Operation{executor: e, context: graphql.OperationContext{
+		Doc: doc, Operation: doc.Operations.ForName(r.OperationName), OperationName: r.OperationName, RawQuery: named.Query, Extensions: r.Extensions,
+		RecoverFunc: e.cfg.Recover, ResolverMiddleware: resolve, RootResolverMiddleware: resolveRoot,
+		Stats: graphql.Stats{OperationStart: begin, Read: graphql.TraceTiming{Start: begin, End: begin}},
+	}}
+	op.end, _ = ctx.Deadline()
+	if op.context.Operation == nil {
+		err := gqlerror.Errorf("operation %s not found", r.OperationName)
+		if r.OperationName == "" {
+			err.Message = "the document has several operations; operationName must say which"
+		}
+		errcode.Set(err, errcode.ValidationFailed)
+		return nil, gqlerror.List{err}
+	}
+	if err := e.cfg.Documents.Bind(&op.context, r.Variables); err != nil {
+		return nil, gqlerror.List{err}
+	}
+	e.cfg.Named.Remember(named)
 	return op, nil
 }
 
-// prepare finds the document of a request, and the operation in it.
-func (e *Executor) prepare(ctx context.Context, op *Operation, query string, r *Request) gqlerror.List {
-	now := time.Now()
-	if e.parser != nil {
-		doc, errs := e.parser.Parse(ctx, query)
-		if len(errs) > 0 {
-			return errs
-		}
-		if definition := e.direct.operation(doc, r.OperationName); definition != nil {
-			op.context = &op.own
-			op.own.Operation, op.own.RawQuery, op.own.Stats = definition, query, began(now)
-			if err := e.direct.prepare(op.context, doc, r); err != nil {
-				return withoutValues(gqlerror.List{err})
-			}
+// resolve and resolveRoot are the middleware of gqlgen's fields: none.
+func resolve(ctx context.Context, next graphql.Resolver) (any, error) { return next(ctx) }
+
+func resolveRoot(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) }
+
+// dispatch begins to execute an operation. The handler returns the next response, nil after the last one.
+func (e *Executor) dispatch(ctx context.Context, oc *graphql.OperationContext) (graphql.ResponseHandler, context.Context) {
+	ctx = graphql.WithOperationContext(ctx, oc)
+	beginning := graphql.WithResponseContext(ctx, e.cfg.Present, e.cfg.Recover)
+	responses := e.cfg.Engine.Exec(beginning)
+	if errs := graphql.GetErrors(beginning); errs != nil {
+		return graphql.OneShot(&graphql.Response{Errors: errs}), ctx
+	}
+	return func(ctx context.Context) *graphql.Response {
+		if ctx.Err() != nil {
 			return nil
 		}
-		ctx = context.WithValue(ctx, documentKey{}, doc)
-	}
-	var errs gqlerror.List
-	op.context, errs = e.exec.CreateOperationContext(graphql.StartOperationTrace(ctx), &graphql.RawParams{
-		Query: query, OperationName: r.OperationName, Variables: r.Variables, Extensions: r.Extensions,
-		ReadTime: graphql.TraceTiming{Start: now, End: now},
-	})
-	if len(errs) > 0 && r.OperationName == "" && op.context.Doc != nil && len(op.context.Doc.Operations) > 1 {
-		errs[0].Message = "the document has several operations; operationName must say which"
-	}
-	return withoutValues(errs)
+		return e.cfg.Around(graphql.WithResponseContext(ctx, e.cfg.Present, e.cfg.Recover), func(ctx context.Context) *graphql.Response {
+			res := responses(ctx)
+			if res != nil {
+				res.Errors = append(res.Errors, graphql.GetErrors(ctx)...)
+				res.Extensions = graphql.GetExtensions(ctx)
+			}
+			return res
+		})
+	}, ctx
 }
 
-// notValid is what gqlparser says of a variable whose value is none of an enum.
-const notValid = " is not a valid "
-
-// withoutValues takes values of variables out of what is wrong with them: which
-// variable it is stands in the path, and what is sent may be a secret.
-func withoutValues(errs gqlerror.List) gqlerror.List {
-	for _, err := range errs {
-		if _, name, ok := lastCut(err.Message, notValid); ok && len(err.Path) > 0 {
-			err.Message = "the value is not one of " + name
-		}
-	}
-	return errs
+// recovered returns the errors that a client is told of a panic.
+func (e *Executor) recovered(ctx context.Context, v any) gqlerror.List {
+	return gqlerror.List{e.cfg.Present(ctx, e.cfg.Recover(ctx, v))}
 }
 
-// lastCut cuts a text around the last separator.
-func lastCut(text, separator string) (before, after string, found bool) {
-	if i := strings.LastIndex(text, separator); i >= 0 {
-		return text[:i], text[i+len(separator):], true
-	}
-	return text, "", false
-}
-
-// Refuse is the answer to a request that is not executed.
+// Refuse returns the answer to a request that is not executed.
 func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
 	return stream.Encode(&graphql.Response{Errors: e.Present(ctx, errs)})
 }
 
-// Subscribe makes a subscription: see [stream.Groups.Subscribe].
-func (o *Operation) Subscribe(ctx context.Context, after string, q *stream.Queue, w stream.Wire) *stream.Subscription {
-	return o.executor.subscriptions.Subscribe(ctx, o.context, after, q, w)
+// subscribe returns a subscription: see [stream.Groups.Subscribe].
+func (o *Operation) subscribe(ctx context.Context, after string, q *stream.Queue, w stream.Wire) *stream.Subscription {
+	return o.executor.subscriptions.Subscribe(ctx, &o.context, after, q, w)
 }
 
-// Kind is query, mutation or subscription.
-func (o *Operation) Kind() ast.Operation { return o.context.Operation.Operation }
+// isSubscription reports whether the operation is a subscription.
+func (o *Operation) isSubscription() bool { return o.kind() == ast.Subscription }
 
-// answer puts the answer to a query or a mutation on a wire, where it holds memory until it was
+func (o *Operation) kind() ast.Operation { return o.context.Operation.Operation }
+
+// answer puts the answer to a query or a mutation on a wire. The answer holds its memory until it is
 // sent. abort cuts the client off: see [budget.Share.Keep].
 func (o *Operation) answer(ctx context.Context, w stream.Wire, abort func(), put func(next stream.Frame)) {
 	defer w.Close()
 	defer func() {
 		if v := recover(); v != nil {
-			w.Panic(ctx, v)
+			w.End(ctx, o.executor.recovered(ctx, v))
 		}
 	}()
 	var next stream.Frame
@@ -173,24 +168,20 @@ func (o *Operation) answer(ctx context.Context, w stream.Wire, abort func(), put
 	put(next)
 }
 
-// What stands around the data of an answer without errors.
+// The text around the data of an answer without errors.
 const (
 	dataHead = `{"data":`
 	dataTail = `}`
 )
 
-// Do runs a query or a mutation, in what is left of the time that Prepare had. It gives
-// its answer as JSON to send, in memory that is used again after send returns. busy says
-// that nothing was done for want of memory. abort cuts the client off: see [budget.Share.Keep].
-func (o *Operation) Do(ctx context.Context, abort func(), send func(answer []byte, busy bool)) {
-	o.do(ctx, abort, send).Close()
-}
-
-// do is Do. What the answer holds is left to the caller.
+// do runs a query or a mutation within the deadline of Prepare. It passes the answer, as JSON,
+// to send; its memory is used again after send returns. busy reports that the operation was refused for want
+// of memory. abort cuts the client off: see [budget.Share.Keep]. The caller closes the share, which holds
+// the memory of the answer.
 func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byte, busy bool)) *budget.Share {
-	share, err := o.executor.memory.Begin(ctx)
+	share, err := o.executor.cfg.Memory.Begin(ctx)
 	if err != nil {
-		send(o.executor.Refuse(ctx, overBudget(o.executor.memory)), true)
+		send(o.executor.Refuse(ctx, overBudget(o.executor.cfg.Memory)), true)
 		return nil
 	}
 	done := false
@@ -204,49 +195,21 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 		ctx, cancel = context.WithDeadline(ctx, o.end)
 		defer cancel()
 	}
-	run := running{Context: ctx, shared: budget.Shared{Memory: share}, memory: stream.Output{Head: dataHead, Room: len(dataTail)}}
-	memory := &run.memory
-	defer memory.Release()
-	res := o.respond(&run)
-	switch whole := memory.Filled(); {
-	case res == nil: // ctx had ended before it began
-		send(o.executor.Refuse(ctx, &gqlerror.Error{Message: "the request was cancelled", Extensions: map[string]any{"code": string(failure.CodeTimeout)}}), false)
+	output := stream.Output{Head: dataHead, Room: len(dataTail)}
+	defer output.Release()
+	next, running := o.executor.dispatch(stream.WithOutput(budget.WithShared(ctx, budget.Shared{Memory: share}), &output), &o.context)
+	res := next(running)
+	switch whole := output.Filled(); {
+	case res == nil: // ctx ended before the operation began
+		send(o.executor.Refuse(ctx, refusal(failure.CodeTimeout, "the request was cancelled")), false)
 	case whole != nil && len(res.Errors) == 0 && len(res.Extensions) == 0:
 		share.Keep(int64(cap(whole)), abort)
 		send(append(whole, dataTail...), false)
 	default:
 		out := stream.Encode(res)
 		share.Keep(int64(cap(whole)+len(out)), abort)
-		send(out, share.Refused() && o.Kind() == ast.Query)
+		send(out, share.Refused() && o.kind() == ast.Query)
 	}
 	done = true
 	return share
-}
-
-// running is the context of a query or a mutation that is executed: one value for all
-// that the transport adds to it.
-type running struct {
-	context.Context
-	shared budget.Shared
-	memory stream.Output
-}
-
-// Value is part of [context.Context].
-func (r *running) Value(key any) any {
-	switch key.(type) {
-	case stream.OutputKey:
-		return &r.memory
-	case budget.SharedKey:
-		return &r.shared
-	}
-	return r.Context.Value(key)
-}
-
-// respond executes a query or a mutation; nil if ctx had ended before.
-func (o *Operation) respond(ctx context.Context) *graphql.Response {
-	if direct := o.executor.direct; direct != nil {
-		return direct.respond(ctx, o.context)
-	}
-	next, ctx := o.executor.exec.DispatchOperation(ctx, o.context)
-	return next(ctx)
 }

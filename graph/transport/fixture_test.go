@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/99designs/gqlgen/graphql/handler/lru"
 	"github.com/gorilla/websocket"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/graph/document"
@@ -182,11 +184,10 @@ type gateway struct {
 	*api
 	t testing.TB
 	// wrap, if set, is given each connection that the gateway accepts.
-	wrap    func(net.Conn) net.Conn
-	sockets *transport.Sockets
-	events  *transport.Events
-	server  *http.Server
-	dial    func() (net.Conn, error)
+	wrap func(net.Conn) net.Conn
+	*transport.Transport
+	server *http.Server
+	dial   func() (net.Conn, error)
 }
 
 func executorOf(t testing.TB, es graphql.ExecutableSchema, memory *budget.Memory) *transport.Executor {
@@ -195,61 +196,89 @@ func executorOf(t testing.TB, es graphql.ExecutableSchema, memory *budget.Memory
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec := executor.New(es)
-	exec.SetQueryCache(lru.New[*ast.QueryDocument](100))
-	exec.SetRecoverFunc(func(_ context.Context, p any) error { return fmt.Errorf("panic: %v", p) })
-	return transport.NewExecutor(transport.ExecutorConfig{Executor: exec, Named: documents, Memory: memory})
+	return transport.NewExecutor(transport.ExecutorConfig{
+		Engine: es, Named: documents, Memory: memory, Documents: newDocuments(es.Schema()),
+		Around: func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response { return next(ctx) }, Present: graphql.DefaultErrorPresenter,
+		Recover: func(context.Context, any) error {
+			return &gqlerror.Error{Message: "internal error", Extensions: map[string]any{"code": "INTERNAL"}}
+		},
+	})
+}
+
+// documents parses as gqlgen does.
+type documents struct {
+	schema *ast.Schema
+	known  *lru.LRU[*ast.QueryDocument]
+}
+
+func newDocuments(schema *ast.Schema) *documents {
+	return &documents{schema, lru.New[*ast.QueryDocument](100)}
+}
+
+func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument, gqlerror.List) {
+	if doc, ok := d.known.Get(ctx, query); ok {
+		return doc, nil
+	}
+	doc, err := parser.ParseQuery(&ast.Source{Input: query})
+	if err != nil {
+		errcode.Set(err, errcode.ParseFailed)
+		return nil, gqlerror.List{err.(*gqlerror.Error)}
+	}
+	errs := validator.ValidateWithRules(d.schema, doc, nil)
+	for _, err := range errs {
+		errcode.Set(err, errcode.ValidationFailed)
+	}
+	if len(errs) == 0 {
+		d.known.Add(ctx, query, doc)
+	}
+	return doc, errs
+}
+
+func (d *documents) Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error {
+	values, err := validator.VariableValues(d.schema, oc.Operation, given)
+	oc.Variables = values
+	return gqlerror.Wrap(err)
 }
 
 // serve starts the transports over the test's own schema, on a loopback address.
-func serve(t testing.TB, cfg transport.SocketConfig, events *transport.Events) *gateway {
+func serve(t testing.TB, cfg transport.Config) *gateway {
 	t.Helper()
-	return serveWrapped(t, cfg, events, nil)
+	return serveWrapped(t, cfg, nil)
 }
 
 // serveWrapped does the same with connections that are wrapped, if wrap is not nil.
-func serveWrapped(t testing.TB, cfg transport.SocketConfig, events *transport.Events, wrap func(net.Conn) net.Conn) *gateway {
+func serveWrapped(t testing.TB, cfg transport.Config, wrap func(net.Conn) net.Conn) *gateway {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := &gateway{api: newAPI(), t: t, wrap: wrap, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
-	g.start(l, executorOf(t, executable{g.api}, cfg.Memory), cfg, events)
+	g.start(l, executorOf(t, executable{g.api}, cfg.Memory), cfg)
 	t.Cleanup(func() { g.stop(); noGoroutines(t) })
 	return g
 }
 
 // serveInMemory does the same without a network. Within a bubble of
 // testing/synctest time is the test's own; the test calls stop.
-func serveInMemory(t testing.TB, cfg transport.SocketConfig, events *transport.Events) *gateway {
+func serveInMemory(t testing.TB, cfg transport.Config) *gateway {
 	t.Helper()
 	l := &pipes{accept: make(chan net.Conn), closed: make(chan struct{})}
 	g := &gateway{api: newAPI(), t: t, dial: l.dial}
-	g.start(l, executorOf(t, executable{g.api}, cfg.Memory), cfg, events)
+	g.start(l, executorOf(t, executable{g.api}, cfg.Memory), cfg)
 	return g
 }
 
-func (g *gateway) start(l net.Listener, exec *transport.Executor, cfg transport.SocketConfig, events *transport.Events) {
+func (g *gateway) start(l net.Listener, exec *transport.Executor, cfg transport.Config) {
 	g.t.Helper()
 	l = &wrapping{Listener: l, g: g}
-	cfg.Executor = exec
+	cfg.Executor = func(context.Context) *transport.Executor { return exec }
+	cfg.Body, cfg.Time = 1<<20, cmp.Or(cfg.Time, time.Minute)
 	var err error
-	if g.sockets, err = transport.NewSockets(cfg); err != nil {
+	if g.Transport, err = transport.New(cfg); err != nil {
 		g.t.Fatal(err)
 	}
-	if events == nil {
-		events = &transport.Events{}
-	}
-	events.Executor, g.events = exec, events
-	plain := &transport.HTTP{Executor: exec, Body: 1 << 20, Time: cmp.Or(cfg.Time, time.Minute), Events: events}
-	g.server = &http.Server{ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Upgrade") != "" {
-			g.sockets.ServeHTTP(w, r)
-			return
-		}
-		plain.ServeHTTP(w, r)
-	})}
+	g.server = &http.Server{ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, Handler: g}
 	go func() { _ = g.server.Serve(l) }()
 }
 
@@ -257,10 +286,7 @@ func (g *gateway) start(l net.Listener, exec *transport.Executor, cfg transport.
 func (g *gateway) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	var both sync.WaitGroup
-	both.Go(func() { g.events.Drain(ctx) })
-	both.Go(func() { g.sockets.Drain(ctx) })
-	both.Wait()
+	g.Drain(ctx)
 	if ctx.Err() != nil {
 		g.t.Error("the gateway did not drain")
 	}

@@ -42,7 +42,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte{0x82, 0xFE, 0xFF})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		synctest.Test(t, func(t *testing.T) {
-			g := serveInMemory(t, transport.SocketConfig{}, nil)
+			g := serveInMemory(t, transport.Config{})
 			defer g.stop()
 			p := g.open()
 			p.SetPingHandler(func(string) error { return nil })

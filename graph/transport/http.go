@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"cmp"
 	"compress/gzip"
 	"context"
 	"mime"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,79 +18,59 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 )
 
-// HTTP serves operations by GET and POST, as the GraphQL over HTTP
-// specification has it: a query or mutation is answered as JSON, a subscription
-// as server-sent events.
-type HTTP struct {
-	// Executor runs the operations. Required.
-	Executor API
-	// Body is the most bytes of a request. Required.
-	Body int64
-	// Memory is what all that is in flight holds. Default: unbounded.
-	Memory *budget.Memory
-	// BodyTimeout is how long a client may take to send 64 KiB of a body. Default [DefaultMessageTimeout].
-	BodyTimeout time.Duration
-	// WriteTimeout is how long a client may take to read 128 KiB of an answer. Default [DefaultWriteTimeout].
-	WriteTimeout time.Duration
-	// Time is how long a query or mutation may take, parsing included. Required.
-	Time time.Duration
-	// Events serves subscriptions. Required.
-	Events *Events
-
-	writers sync.Pool // of *gzip.Writer
-
-	mu     sync.Mutex
-	bodies map[*incoming]struct{} // that are being read
-	// stopping is when the last bodies must be there; zero while there is time.
-	stopping time.Time
-}
-
-// ServeHTTP answers one request.
-func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.Serve(r.Context(), w, r) }
-
-// Serve is ServeHTTP in a context that derives from that of the request. A request that has
-// it costs a copy.
-func (h *HTTP) Serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
-	varies(w.Header())
-	req, taken, status, err := h.read(w, r)
-	defer func() { h.Memory.Requests().Give(taken) }() // until the answer is there
+// serveHTTP serves an operation by GET or POST, as the GraphQL over HTTP specification has it: a
+// query or mutation is answered as JSON, a subscription as server-sent events.
+func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header()["Vary"] = append(w.Header()["Vary"], "Accept", "Accept-Encoding")
+	req, taken, status, err := t.readRequest(w, r)
+	defer func() { t.cfg.Memory.Requests().Give(taken) }()
 	if err != nil {
-		h.refuse(ctx, w, r, status, err)
+		t.refuse(w, r, status, err)
 		return
 	}
-	inTime, cancel := context.WithTimeout(ctx, h.Time)
+	inTime, cancel := context.WithTimeout(r.Context(), t.cfg.Time)
 	defer cancel()
-	op, errs := h.Executor.Prepare(inTime, req)
-	if len(errs) > 0 {
-		h.refuse(ctx, w, r, 0, errs...)
-		return
-	}
+	op, errs := t.cfg.Executor(r.Context()).Prepare(inTime, req)
 	switch {
-	case op.Kind() == ast.Subscription:
-		// Whoever did not ask for events by name would wait for an answer that never ends.
-		if !names(r.Header.Values("Accept"), typeEvents) {
-			h.refuse(ctx, w, r, http.StatusNotAcceptable, badRequest("a subscription is answered as text/event-stream, which Accept must name, or over WebSocket (graphql-transport-ws)"))
-			return
-		}
-		done, ok := keep(h.Memory, taken)
+	case len(errs) > 0:
+		t.refuse(w, r, 0, errs...)
+	case op.isSubscription() && !names(r.Header.Values("Accept"), typeEvents):
+		// A client that does not name events would wait for an answer that never ends.
+		t.refuse(w, r, http.StatusNotAcceptable, badRequest("a subscription is answered as text/event-stream, which Accept must name, or over WebSocket (graphql-transport-ws)"))
+	case op.isSubscription():
+		done, ok := keep(t.cfg.Memory, taken)
 		if taken = 0; !ok {
-			h.busy(w)
-			h.refuse(ctx, w, r, http.StatusServiceUnavailable, overBudget(h.Memory))
+			retryLater(w)
+			t.refuse(w, r, http.StatusServiceUnavailable, overBudget(t.cfg.Memory))
 			return
 		}
 		defer done()
-		h.Events.Serve(w, r.WithContext(ctx), op)
-	case op.Kind() == ast.Mutation && r.Method == http.MethodGet:
+		t.stream(w, r, op)
+	case op.kind() == ast.Mutation && r.Method == http.MethodGet:
 		w.Header().Set("Allow", "POST")
-		h.refuse(ctx, w, r, http.StatusMethodNotAllowed, badRequest("a mutation is sent by POST"))
+		t.refuse(w, r, http.StatusMethodNotAllowed, badRequest("a mutation is sent by POST"))
 	default:
-		h.answer(ctx, inTime, w, r, op)
+		t.answer(inTime, w, r, op)
 	}
 }
 
-// read returns the request and what it takes of the budget, or the status and the
-// reason of its refusal.
-func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken int64, status int, refused *gqlerror.Error) {
+// keep moves the memory of the request of a subscription to the room of what subscriptions keep, which
+// done gives back. It reports false if there is no room.
+func keep(m *budget.Memory, taken int64) (done func(), ok bool) {
+	m.Requests().Give(taken)
+	if !m.Subscriptions().Take(taken) {
+		return nil, false
+	}
+	return func() { m.Subscriptions().Give(taken) }, true
+}
+
+// connected returns the context of the subscriptions of one connection, whose events share an allowance.
+func connected(ctx context.Context, events *budget.Allowance) context.Context {
+	return budget.WithShared(ctx, budget.Shared{Events: events.Connection()})
+}
+
+// readRequest returns the request and the memory that it takes, or the status and the reason of its refusal.
+func (t *Transport) readRequest(w http.ResponseWriter, r *http.Request) (req *Request, taken int64, status int, refused *gqlerror.Error) {
 	switch r.Method {
 	case http.MethodGet:
 		req, err := parseQuery(r.URL.RawQuery)
@@ -102,112 +80,100 @@ func (h *HTTP) read(w http.ResponseWriter, r *http.Request) (req *Request, taken
 		w.Header().Set("Allow", "GET, POST")
 		return nil, 0, http.StatusMethodNotAllowed, badRequest("use POST, or GET for queries and subscriptions")
 	}
-	if status, err := h.unacceptable(w, r); err != nil {
-		return nil, 0, status, err
+	// A page of another site can send other types without a preflight.
+	if !isJSON(r.Header.Get("Content-Type")) {
+		w.Header().Set("Accept-Post", typeJSON)
+		return nil, 0, http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
 	}
-	data, taken, err := h.body(w, r)
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		return nil, 0, http.StatusUnsupportedMediaType, badRequest("a compressed body is not accepted; send it without Content-Encoding")
+	}
+	var data []byte
+	err := errTooLarge
+	if r.ContentLength <= t.cfg.Body {
+		data, taken, err = t.readBody(w, r)
+	}
 	if err != nil {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
-		status, refused := h.unread(w, err)
+		status, refused := t.unread(w, err)
 		return nil, taken, status, refused
 	}
 	req, refused = parseBody(data)
 	return req, taken, http.StatusBadRequest, refused
 }
 
-// unacceptable refuses a body by its headers.
-func (h *HTTP) unacceptable(w http.ResponseWriter, r *http.Request) (int, *gqlerror.Error) {
-	// A page of another site can send other types without asking first.
-	if !isJSON(r.Header.Get("Content-Type")) {
-		w.Header().Set("Accept-Post", typeJSON)
-		return http.StatusUnsupportedMediaType, badRequest("the Content-Type of a POST is application/json, in UTF-8")
-	}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		w.Header().Set("Accept-Encoding", "identity")
-		return http.StatusUnsupportedMediaType, badRequest("a compressed body is not accepted; send it without Content-Encoding")
-	}
-	if r.ContentLength > h.Body {
-		w.Header().Set("Connection", "close")
-		return h.unread(w, errTooMany)
-	}
-	return 0, nil
-}
-
-// isJSON says whether a Content-Type is JSON in UTF-8.
+// isJSON reports whether a Content-Type is JSON in UTF-8.
 func isJSON(contentType string) bool {
 	if contentType == typeJSON { // most are
 		return true
 	}
 	media, params, err := mime.ParseMediaType(contentType)
-	return err == nil && media == typeJSON && isUTF8(params["charset"])
+	return err == nil && media == typeJSON && slices.Contains([]string{"", "utf-8", "utf8"}, strings.ToLower(params["charset"]))
 }
 
-func isUTF8(charset string) bool {
-	return charset == "" || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
-}
-
-// answer runs a query or a mutation, in time. The answer is sent as long as that takes.
-func (h *HTTP) answer(ctx context.Context, inTime context.Context, w http.ResponseWriter, r *http.Request, op *Operation) {
+// answer runs a query or a mutation in time and sends its answer, which may take longer.
+func (t *Transport) answer(inTime context.Context, w http.ResponseWriter, r *http.Request, op *Operation) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	if media == "" && negotiate(r.Header.Values("Accept"), typeEvents) != "" {
-		h.Events.Serve(w, r.WithContext(ctx), op)
+		t.stream(w, r, op)
 		return
 	}
 	if media == "" {
-		h.refuse(ctx, w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
+		t.refuse(w, r, http.StatusNotAcceptable, badRequest("answers are application/graphql-response+json or application/json; Accept names neither"))
 		return
 	}
-	to := &sending{ResponseWriter: w, timeout: cmp.Or(h.WriteTimeout, DefaultWriteTimeout)}
-	op.Do(inTime, to.abort, func(answer []byte, busy bool) {
+	to := t.paced(w)
+	share := op.do(inTime, to.abort, func(answer []byte, busy bool) {
+		to.end = time.Now().Add(maxWriteTime)
 		status := http.StatusOK
 		if busy {
-			h.busy(w)
+			retryLater(w)
 			status = http.StatusServiceUnavailable
 		}
-		h.write(to, r, media, status, answer)
+		t.send(to, r, media, status, answer)
 	})
+	share.Close()
 }
 
 const (
-	// writeStep is how much of an answer a client must read within the write time-out, in bytes.
-	writeStep = 128 << 10
-	// maxWriteTime is how long a client may read an answer, at whatever pace.
+	// maxWrite is how many bytes a client must read within the write time-out.
+	maxWrite = 128 << 10
+	// maxWriteTime is how long a client may read an answer.
 	maxWriteTime = time.Minute
 )
 
-// sending is an answer on its way to a client, which must read it at some pace.
-type sending struct {
+// pacedWriter writes to a client that must read maxWrite bytes within each time-out.
+type pacedWriter struct {
 	http.ResponseWriter
+	control *http.ResponseController
 	timeout time.Duration
-	begun   time.Time
+	end     time.Time // of everything; zero for none
 	aborted atomic.Bool
 }
 
-// abort ends the connection.
-func (s *sending) abort() {
-	s.aborted.Store(true)
-	_ = http.NewResponseController(s.ResponseWriter).SetWriteDeadline(time.Now()) // else it ends later
+func (t *Transport) paced(w http.ResponseWriter) *pacedWriter {
+	return &pacedWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: t.cfg.WriteTimeout}
 }
 
-// Write is part of [io.Writer]. What a client reads at once needs no deadline but that of the server.
-func (s *sending) Write(b []byte) (n int, err error) {
-	if len(b) <= writeStep && s.begun.IsZero() {
-		return s.ResponseWriter.Write(b)
-	}
-	if s.begun.IsZero() {
-		s.begun = time.Now()
-	}
-	control := http.NewResponseController(s.ResponseWriter)
-	for step := range slices.Chunk(b, writeStep) {
-		end := s.begun.Add(maxWriteTime)
-		if soon := time.Now().Add(s.timeout); soon.Before(end) {
-			end = soon
+// abort ends the connection.
+func (p *pacedWriter) abort() {
+	p.aborted.Store(true)
+	_ = p.control.SetWriteDeadline(time.Now()) // without deadlines it ends at the next Write
+}
+
+// Write is part of [io.Writer].
+func (p *pacedWriter) Write(b []byte) (n int, err error) {
+	for part := range slices.Chunk(b, maxWrite) {
+		deadline := time.Now().Add(p.timeout)
+		if !p.end.IsZero() && p.end.Before(deadline) {
+			deadline = p.end
 		}
-		_ = control.SetWriteDeadline(end) // what has no deadlines ends with its connection
-		if s.aborted.Load() {
+		_ = p.control.SetWriteDeadline(deadline) // not every writer has deadlines
+		if p.aborted.Load() {
 			return n, os.ErrDeadlineExceeded
 		}
-		written, err := s.ResponseWriter.Write(step)
+		written, err := p.ResponseWriter.Write(part)
 		if n += written; err != nil {
 			return n, err
 		}
@@ -215,61 +181,62 @@ func (s *sending) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// busy says when to try again.
-func (h *HTTP) busy(w http.ResponseWriter) {
+// retryLater sets after how many seconds the client may try again.
+func retryLater(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", strconv.Itoa(budget.RetryAfter))
 }
 
-// refuse answers what is not executed. Without a status it is that of a document
-// that does not parse or is not valid, which older clients expect with 200.
-func (h *HTTP) refuse(ctx context.Context, w http.ResponseWriter, r *http.Request, status int, errs ...*gqlerror.Error) {
+// refuse answers a request that is not executed. Status 0 means that the document does not parse or
+// is not valid, for which older clients expect 200.
+func (t *Transport) refuse(w http.ResponseWriter, r *http.Request, status int, errs ...*gqlerror.Error) {
 	media := negotiate(r.Header.Values("Accept"), typeJSON, typeResponse)
 	switch {
 	case media == "" && status == 0 && negotiate(r.Header.Values("Accept"), typeEvents) != "":
-		h.Events.Refuse(w, r.WithContext(ctx), errs...) // an EventSource shows its page no other answer
+		t.refuseStream(w, r, errs...)
 		return
 	case media == "":
 		media = typeJSON
 		status = max(status, http.StatusBadRequest)
-	}
-	if status == 0 {
+	case status == 0 && media == typeResponse:
+		status = http.StatusBadRequest
+	case status == 0:
 		status = http.StatusOK
-		if media == typeResponse {
-			status = http.StatusBadRequest
-		}
 	}
-	h.write(w, r, media, status, h.Executor.Refuse(ctx, errs...))
+	t.send(w, r, media, status, t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...))
 }
 
-// compressFrom is the size from which an answer is compressed, in bytes: below
-// it fits one packet as it is.
+// compressFrom is the size from which an answer is compressed, in bytes; a smaller one fits one packet.
 const compressFrom = 1400
 
-// write sends an answer as it is. A client that has gone hears nothing.
-func write(w http.ResponseWriter, media string, status int, body []byte) {
-	h := w.Header()
-	setType(h, media)
-	setLength(h, len(body))
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
+// setHead sets the type of an answer, and that no cache keeps it: it may hold secrets.
+func setHead(w http.ResponseWriter, media string) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", media+"; charset=utf-8")
 }
 
-// write sends an answer, compressed if that is worth it and the client accepts it.
-func (h *HTTP) write(w http.ResponseWriter, r *http.Request, media string, status int, body []byte) {
-	variesByEncoding(w.Header())
+// write sends an answer.
+func write(w http.ResponseWriter, media string, status int, body []byte) {
+	setHead(w, media)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client may have gone
+}
+
+// send is write, compressed if that is worth it and the client accepts it.
+func (t *Transport) send(w http.ResponseWriter, r *http.Request, media string, status int, body []byte) {
 	if len(body) < compressFrom || negotiate(r.Header.Values("Accept-Encoding"), "identity", "gzip") != "gzip" {
 		write(w, media, status, body)
 		return
 	}
-	setType(w.Header(), media)
+	zip, ok := t.zippers.Get().(*gzip.Writer)
+	if !ok {
+		zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level exists
+	}
+	defer t.zippers.Put(zip)
+	zip.Reset(w)
+	setHead(w, media)
 	w.Header().Set("Content-Encoding", "gzip")
 	w.WriteHeader(status)
-	zip, ok := h.writers.Get().(*gzip.Writer)
-	if !ok {
-		zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one that exists
-	}
-	defer h.writers.Put(zip)
-	zip.Reset(w)
 	_, _ = zip.Write(body)
 	_ = zip.Close()
 }

@@ -208,7 +208,7 @@ func networkStock(tb testing.TB) *stage {
 }
 
 func ours(tb testing.TB, exec *transport.Executor, s stage) *stage {
-	sockets, err := transport.NewSockets(transport.SocketConfig{Executor: exec})
+	sockets, err := transport.New(transport.Config{Executor: func(context.Context) *transport.Executor { return exec }})
 	if err != nil {
 		tb.Fatal(err)
 	}

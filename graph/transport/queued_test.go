@@ -17,7 +17,7 @@ func TestEventsThatNobodyReadsShareTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const listeners, size = 50, 100 << 10
 		memory := budget.NewMemory(32<<20, 1<<20) // of which events have two
-		g := serveInMemory(t, transport.SocketConfig{Memory: memory, PingInterval: time.Hour, WriteTimeout: time.Hour}, nil)
+		g := serveInMemory(t, transport.Config{Memory: memory, PingInterval: time.Hour, WriteTimeout: time.Hour})
 		var peers []*peer
 		for range listeners {
 			p := g.open()
@@ -65,7 +65,7 @@ func TestEventsThatNobodyReadsShareTheBudget(t *testing.T) {
 func TestSubscriptionsKeepAPartOfTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := budget.NewMemory(16<<20, 1<<20)
-		g := serveInMemory(t, transport.SocketConfig{Memory: memory, PingInterval: time.Hour}, nil)
+		g := serveInMemory(t, transport.Config{Memory: memory, PingInterval: time.Hour})
 		p := g.open()
 		refused := ""
 		n := 0

@@ -13,48 +13,43 @@ import (
 
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-
-	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Request has the parameters of the GraphQL over HTTP specification, which are
-// also those of a subscribe message on a WebSocket, and the document id of its
-// appendix on persisted documents.
+// Request has the parameters of the GraphQL over HTTP specification, which a subscribe message on a
+// WebSocket has too, and the document id of its appendix on persisted documents.
 type Request struct {
 	Query         string
 	OperationName string
 	DocumentID    string
-	// Variables is nil where there are none. Numbers are [json.Number].
+	// Variables is nil without any. Numbers are [json.Number].
 	Variables map[string]any
-	// Extensions has those that the gateway knows; nil where there are none.
+	// Extensions has the ones that the gateway knows; nil without any.
 	Extensions map[string]any
 }
 
-// maxNesting is how deep the JSON of a request may be nested.
+// maxNesting is the deepest nesting of the JSON of a request.
 const maxNesting = 200
 
-// UnmarshalJSON reads the JSON form. null stands for what is absent; parameters
-// that are not known are ignored, as the specification demands. Its errors are
-// for the client and quote nothing of the input.
-func (r *Request) UnmarshalJSON(data []byte) error {
-	if err := checkNesting(data); err != nil {
-		return err
+// parseRequest reads the JSON form. null stands for an absent parameter; unknown parameters
+// are ignored, as the specification demands. Its errors are for the client and quote nothing of the input.
+func parseRequest(data []byte) (*Request, error) {
+	switch err := checkNesting(data); {
+	case err != nil && !json.Valid(data), err == nil && !gjson.ValidBytes(data): // gjson's is recursive
+		return nil, errors.New("the body is not valid JSON")
+	case err != nil:
+		return nil, err
 	}
-	if err := checkText(data); err != nil {
-		return err
+	text := string(data)
+	if err := checkText(text); err != nil {
+		return nil, err
 	}
-	return r.parse(string(data))
-}
-
-// parse reads the JSON form, which is valid.
-func (r *Request) parse(text string) error {
 	body := gjson.Parse(text)
 	if !body.IsObject() {
-		return errors.New("a request is a JSON object")
+		return nil, errors.New("a request is a JSON object")
 	}
 	in := values{small: len(text) <= smallRequest}
 	var out Request
-	var bad [5]error // what is wrong, in the order of the fields; of a name that comes twice the last value counts
+	var bad [5]error // in the order of the fields; the last one of equal names counts
 	body.ForEach(func(name, v gjson.Result) bool {
 		switch name.Str {
 		case "query":
@@ -70,19 +65,14 @@ func (r *Request) parse(text string) error {
 		}
 		return true
 	})
-	if err := errors.Join(bad[:]...); err != nil {
-		return err
-	}
-	*r = out
-	return nil
+	return &out, errors.Join(bad[:]...)
 }
 
-// smallRequest is how long the text of a request may be, in bytes, for its values to
-// share its memory. In a longer one each has memory of its own, so that the one that is
-// kept does not keep the others.
+// smallRequest is up to how many bytes of text the values of a request share its memory. The values
+// of a longer one are copied, so that one that is kept does not keep the others.
 const smallRequest = 4 << 10
 
-// values are those in the text of a request.
+// values reads the values in the text of a request.
 type values struct{ small bool }
 
 func (in values) own(text string) string {
@@ -107,41 +97,34 @@ func (in values) object(name string, v gjson.Result) (map[string]any, error) {
 	return out, nil
 }
 
-// extensions reads those that the gateway knows; others may be large, and a stream would keep them.
+// extensions reads the extensions that the gateway knows; others may be large, and a stream would keep them.
 func (in values) extensions(v gjson.Result) (map[string]any, error) {
 	if !v.IsObject() && v.Type != gjson.Null {
 		return nil, errors.New("extensions: an object or null is accepted")
 	}
-	var out map[string]any
-	set := func(name string, value any) {
-		if out == nil {
-			out = map[string]any{}
-		}
-		out[name] = value
-	}
+	out := map[string]any{}
 	v.ForEach(func(name, e gjson.Result) bool {
-		switch name.Str {
-		case "cost", "explain":
-			set(name.Str, e.Type == gjson.True)
-		case "persistedQuery":
-			if e.Type == gjson.Null {
-				break
-			}
+		switch {
+		case name.Str == "cost" || name.Str == "explain":
+			out[name.Str] = e.Type == gjson.True
+		case name.Str == "persistedQuery" && e.Type != gjson.Null:
 			query := map[string]any{}
 			for _, field := range []string{"version", "sha256Hash"} {
 				if value := e.Get(field); value.Exists() && !value.IsObject() && !value.IsArray() {
 					query[field] = in.value(value)
 				}
 			}
-			set(name.Str, query)
+			out[name.Str] = query
 		}
 		return true
 	})
+	if len(out) == 0 {
+		return nil, nil
+	}
 	return out, nil
 }
 
-// value is a value as encoding/json decodes it, but for numbers: they keep
-// their digits, because int64 does not fit a float.
+// value returns a value as encoding/json decodes it with UseNumber.
 func (in values) value(v gjson.Result) any {
 	switch {
 	case v.Type == gjson.String:
@@ -168,12 +151,12 @@ func (in values) value(v gjson.Result) any {
 	return v.Type == gjson.True
 }
 
-// namesDocument says whether the request has a document or names one.
+// namesDocument reports whether the request has a document or names one.
 func (r *Request) namesDocument() bool {
 	return r.Query != "" || r.DocumentID != "" || r.Extensions["persistedQuery"] != nil
 }
 
-// checkNesting refuses what is nested too deep, before anything recursive reads it.
+// checkNesting refuses JSON that is nested too deep, before recursive code reads it.
 func checkNesting(data []byte) error {
 	if bytes.Count(data, []byte{'{'})+bytes.Count(data, []byte{'['}) <= maxNesting {
 		return nil
@@ -197,66 +180,65 @@ func checkNesting(data []byte) error {
 	return nil
 }
 
-// checkText refuses invalid text, which Go's JSON decoder would silently replace by
-// U+FFFD.
-func checkText(data []byte) error {
-	if !utf8.Valid(data) {
+// checkText refuses invalid text, which Go's JSON decoder would silently replace by U+FFFD.
+func checkText(text string) error {
+	if !utf8.ValidString(text) {
 		return errors.New("the text is not UTF-8")
 	}
-	if !bytes.Contains(data, []byte(`\u`)) {
+	if !strings.Contains(text, `\u`) {
 		return nil
 	}
-	for i := 0; i < len(data); {
-		switch {
-		case data[i] != '\\':
+	for i := 0; i < len(text); {
+		if text[i] != '\\' {
 			i++
-		case !bytes.HasPrefix(data[i:], []byte(`\u`)):
-			i += 2
-		default:
-			unit := codeUnit(data[i:])
-			if i += 6; !utf16.IsSurrogate(unit) {
-				continue
-			}
-			if utf16.DecodeRune(unit, codeUnit(data[i:])) == utf8.RuneError {
-				return errors.New("a string has the escape of half a character (a surrogate without its other half)")
-			}
-			i += 6
+			continue
 		}
+		_, length, ok := DecodeEscape(text[i:])
+		if !ok {
+			return errors.New("a string has the escape of half a character (a surrogate without its other half)")
+		}
+		i += length
 	}
 	return nil
 }
 
-// codeUnit reads the escape \uXXXX at the start of b; it returns 0 if there is none.
-func codeUnit(b []byte) rune {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
-		return 0
+// PairLength is the length of the escape of a surrogate pair, like \ud83d\ude00.
+const PairLength = 12
+
+// DecodeEscape decodes the escape at the start of s, of JSON or of a GraphQL string, and returns its length.
+// The character is 0 unless the escape is \uXXXX or a surrogate pair. ok is false for half a pair.
+func DecodeEscape(s string) (r rune, length int, ok bool) {
+	first, isUnit := codeUnit(s)
+	switch {
+	case !isUnit:
+		return 0, min(2, len(s)), true
+	case !utf16.IsSurrogate(first):
+		return first, 6, true
 	}
-	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
-	if err != nil {
-		return 0
+	second, _ := codeUnit(s[6:])
+	r = utf16.DecodeRune(first, second)
+	return r, PairLength, r != utf8.RuneError
+}
+
+// codeUnit decodes \uXXXX.
+func codeUnit(s string) (rune, bool) {
+	if len(s) < 6 || s[:2] != `\u` {
+		return 0, false
 	}
-	return rune(n)
+	n, err := strconv.ParseUint(s[2:6], 16, 16)
+	return rune(n), err == nil
 }
 
 // parseBody reads the body of a POST.
 func parseBody(data []byte) (*Request, *gqlerror.Error) {
-	var r Request
-	switch err := checkNesting(data); {
-	case err != nil && !json.Valid(data), err == nil && !gjson.ValidBytes(data): // that of gjson is recursive
-		return nil, badRequest("the body is not valid JSON")
-	case err != nil:
-		return nil, badRequest(err.Error())
-	}
-	if err := checkText(data); err != nil {
-		return nil, badRequest(err.Error())
-	}
-	if err := r.parse(string(data)); err != nil {
+	r, err := parseRequest(data)
+	if err != nil {
 		return nil, badRequest(err.Error())
 	}
 	if !r.namesDocument() {
 		return nil, badRequest("the request has neither a query nor a documentId")
 	}
-	return &r, nil
+	return r, nil
 }
 
 // parseQuery reads the parameters of a GET.
@@ -266,10 +248,8 @@ func parseQuery(raw string) (*Request, *gqlerror.Error) {
 		return nil, badRequest("the query string is malformed")
 	}
 	for _, values := range q {
-		for _, v := range values {
-			if !utf8.ValidString(v) {
-				return nil, badRequest("the query string is not UTF-8")
-			}
+		if !utf8.ValidString(strings.Join(values, "")) {
+			return nil, badRequest("the query string is not UTF-8")
 		}
 	}
 	fields := map[string]json.RawMessage{}
@@ -287,13 +267,6 @@ func parseQuery(raw string) (*Request, *gqlerror.Error) {
 			fields[name] = json.RawMessage(v)
 		}
 	}
-	data, err := json.Marshal(fields)
-	if err != nil {
-		return nil, badRequest("the query string is malformed")
-	}
+	data, _ := json.Marshal(fields) // the values are valid JSON
 	return parseBody(data)
-}
-
-func badRequest(message string) *gqlerror.Error {
-	return &gqlerror.Error{Message: message, Extensions: map[string]any{"code": string(failure.CodeBadUserInput)}}
 }

@@ -13,9 +13,6 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
-	"github.com/99designs/gqlgen/graphql/handler/lru"
-	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
@@ -69,24 +66,26 @@ func openStoreFor(t testing.TB, cfg memory.Config, of func(backend.Store) servic
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec := executor.New(enginetest.New(t, nil, svc))
-	exec.SetQueryCache(lru.New[*ast.QueryDocument](100))
-	exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
-		e := graphql.DefaultErrorPresenter(ctx, err)
-		if known, ok := e.Err.(*failure.Error); ok {
-			e.Extensions = map[string]any{"code": known.Code, "cursor": known.Cursor}
-		}
-		return e
-	})
 	s := &store{Service: svc}
-	exec.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		res := next(ctx)
-		if res != nil && graphql.HasOperationContext(ctx) && graphql.GetOperationContext(ctx).Operation != nil {
-			s.answered.Add(1)
-		}
-		return res
+	es := enginetest.New(t, nil, svc)
+	s.exec = transport.NewExecutor(transport.ExecutorConfig{
+		Engine: es, Named: documents, Documents: newDocuments(es.Schema()),
+		Around: func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+			res := next(ctx)
+			if res != nil {
+				s.answered.Add(1)
+			}
+			return res
+		},
+		Present: func(ctx context.Context, err error) *gqlerror.Error {
+			e := graphql.DefaultErrorPresenter(ctx, err)
+			if known, ok := e.Err.(*failure.Error); ok {
+				e.Extensions = map[string]any{"code": known.Code, "cursor": known.Cursor}
+			}
+			return e
+		},
+		Recover: graphql.DefaultRecover,
 	})
-	s.exec = transport.NewExecutor(transport.ExecutorConfig{Executor: exec, Named: documents})
 	return s
 }
 
@@ -102,16 +101,16 @@ func (s *store) create(t testing.TB, name string) {
 }
 
 // serve starts a gateway over the store.
-func (s *store) serve(t testing.TB) *gateway { return s.serveWith(t, transport.SocketConfig{}) }
+func (s *store) serve(t testing.TB) *gateway { return s.serveWith(t, transport.Config{}) }
 
-func (s *store) serveWith(t testing.TB, cfg transport.SocketConfig) *gateway {
+func (s *store) serveWith(t testing.TB, cfg transport.Config) *gateway {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := &gateway{t: t, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
-	g.start(l, s.exec, cfg, nil)
+	g.start(l, s.exec, cfg)
 	return g
 }
 

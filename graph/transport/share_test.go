@@ -153,7 +153,7 @@ func TestSubscriptionsThatDifferInAFilterValueAreExecutedWhereItMatches(t *testi
 func TestASlowListenerSlowsNobodyAndIsToldWhereToResume(t *testing.T) {
 	const events = 1500
 	s := openStore(t, memory.Config{LogEntries: 10_000})
-	g := s.serveWith(t, transport.SocketConfig{Queue: 4, WriteTimeout: time.Minute})
+	g := s.serveWith(t, transport.Config{Queue: 4, WriteTimeout: time.Minute})
 	defer g.stop()
 	l := &pipes{accept: make(chan net.Conn), closed: make(chan struct{})}
 	go func() { _ = g.server.Serve(l) }()
@@ -323,7 +323,7 @@ func TestWhoReadsASnapshotTooSlowlyReadsItByItself(t *testing.T) {
 	for i := range networks {
 		s.set(t, fmt.Sprintf("net-%04d", i), 1500, strings.Repeat("d", 250))
 	}
-	g := s.serveWith(t, transport.SocketConfig{Queue: 4, WriteTimeout: time.Minute})
+	g := s.serveWith(t, transport.Config{Queue: 4, WriteTimeout: time.Minute})
 	defer g.stop()
 	l := &pipes{accept: make(chan net.Conn), closed: make(chan struct{})}
 	go func() { _ = g.server.Serve(l) }()

@@ -22,16 +22,8 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// Codes of graphql-transport-ws, and those of RFC 6455, 7.4.1, that are used.
+// Close codes of graphql-transport-ws, besides those of RFC 6455, 7.4.1.
 const (
-	codeNormal         = 1000
-	codeGoingAway      = 1001
-	codeProtocolError  = 1002
-	codeNoStatus       = 1005 // never sent: the client named none
-	codeInvalidText    = 1007
-	codeTooBig         = 1009
-	codeInternal       = 1011
-	codeTryLater       = 1013
 	codeBadMessage     = 4400
 	codeUnauthorized   = 4401
 	codeForbidden      = 4403
@@ -46,42 +38,41 @@ const (
 	maxFirstMessage = 64 << 10
 	// closeWait is how long a client may take to answer that its connection is closed.
 	closeWait = 2 * time.Second
-	// maxLate bounds what is read, and dropped, of a client that was refused, in bytes.
+	// maxLate is the most bytes that are read and dropped from a client that was refused.
 	maxLate = 8 << 20
 )
 
-// closing is how a connection ends.
+// closing describes how a connection ends.
 type closing struct {
-	code   int // 0: without a word
+	code   int // 0 for no close frame
 	reason string
 	// wait gives the client time to read the reason and close the connection itself.
 	wait bool
-	// mute says that nothing meaningful can be read from the connection any more.
+	// mute reports that nothing meaningful can be read from the connection any more.
 	mute bool
-	// echo says that the client closed first.
+	// echo reports that the client closed first.
 	echo bool
 }
 
 // socket is one connection. One goroutine reads; one, which may be a worker of the pool,
 // writes while there is something to write; each operation has its own.
 type socket struct {
-	parent *Sockets
-	conn   *websocket.Conn // reads
-	in     *bufio.Reader   // what it reads from
-	net    net.Conn        // writes
-	raw    syscall.RawConn // writes without waiting; nil if that is not possible
-	out    stream.Queue
-	cancel context.CancelFunc
-	place  *list.Element // in parent.waiting, whose lock guards it
+	sockets *sockets
+	conn    *websocket.Conn // reads
+	in      *bufio.Reader   // what it reads from
+	net     net.Conn        // writes
+	raw     syscall.RawConn // writes without waiting; nil if that is not possible
+	out     stream.Queue
+	cancel  context.CancelFunc
+	place   *list.Element // in sockets.waiting, whose lock guards it
 
-	// Of the writer.
+	// Used only by the writer.
 	writers sync.WaitGroup
-	gather  *time.Timer // starts it a moment later; nil until that was needed
+	gather  *time.Timer // starts it a moment later; nil before the first use
 	wrote   time.Time   // when it wrote last
-	after   *socket     // the next in parent.pool, whose lock guards it
 
-	// receiving says that a message has begun, and taken how much of the budget it
-	// uses. Only the reader uses them.
+	// receiving reports that a message has begun; taken is the memory that it takes. Only the reader
+	// uses them.
 	receiving bool
 	taken     int64
 
@@ -89,21 +80,21 @@ type socket struct {
 	mu         sync.Mutex  // guards all below
 	beat       *time.Timer // pings
 	operations map[string]*socketOperation
-	running    int       // goroutines of operations, of those whose id is free again too
+	running    int       // goroutines of operations, also of those whose id is free again
 	answers    int       // queries and mutations among them
 	draining   bool      // closes when answers is zero
 	ending     *closing  // nil while the connection lives
-	endBy      time.Time // when the last write of a connection that ends has failed
+	endBy      time.Time // the deadline of the last write when the connection ends
 	work       sync.WaitGroup
 }
 
-func newSocket(parent *Sockets, conn *websocket.Conn, h *hijacker) *socket {
-	s := &socket{parent: parent, conn: conn, in: h.in, net: h.conn.Conn, raw: rawConn(h.conn.Conn), operations: map[string]*socketOperation{}}
-	s.out = stream.Queue{Messages: parent.cfg.Queue, Bytes: parent.cfg.QueueBytes, Memory: parent.cfg.Memory.Events(), Wake: s.wake}
+func newSocket(all *sockets, conn *websocket.Conn, h *hijacker) *socket {
+	s := &socket{sockets: all, conn: conn, in: h.in, net: h.conn.Conn, raw: rawConn(h.conn.Conn), operations: map[string]*socketOperation{}}
+	s.out = stream.Queue{Messages: all.cfg.Queue, Bytes: all.cfg.QueueBytes, Memory: all.cfg.Memory.Events(), Wake: s.wake}
 	conn.SetReadLimit(maxFirstMessage)
 	conn.SetPingHandler(func(data string) error {
 		s.alive()
-		s.out.Offer(stream.Frame{Kind: opPong, Tail: data})
+		s.out.Offer(stream.Frame{Kind: websocket.PongMessage, Tail: data})
 		return nil
 	})
 	conn.SetPongHandler(func(string) error { s.alive(); return nil })
@@ -111,14 +102,14 @@ func newSocket(parent *Sockets, conn *websocket.Conn, h *hijacker) *socket {
 	return s
 }
 
-// protocol is the subprotocol that was agreed on.
+// protocol returns the negotiated subprotocol.
 func (s *socket) protocol() string { return s.conn.Subprotocol() }
 
-// serve reads until the connection ends, and returns when nothing of it is left.
+// serve reads until the connection ends, and returns when all its goroutines have.
 func (s *socket) serve(ctx context.Context) {
-	defer s.parent.remove(s)
-	ctx = connected(ctx, s.parent.cfg.Work)
-	s.deadline(s.parent.cfg.InitTimeout)
+	defer s.sockets.remove(s)
+	ctx = connected(ctx, s.sockets.cfg.Work)
+	s.deadline(s.sockets.cfg.InitTimeout)
 	s.startPings()
 	end := s.read(ctx)
 	s.close(end)
@@ -138,8 +129,8 @@ func (s *socket) serve(ctx context.Context) {
 func (s *socket) read(ctx context.Context) (end closing) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.parent.cfg.Logger.Error("panic on a socket", zap.Any("panic", p), zap.Stack("stack"))
-			end = closing{code: codeInternal, reason: "internal error", wait: true}
+			s.sockets.cfg.Logger.Error("panic on a socket", zap.Any("panic", p), zap.Stack("stack"))
+			end = closing{code: websocket.CloseInternalServerErr, reason: "internal error", wait: true}
 		}
 	}()
 	defer s.giveBack()
@@ -147,8 +138,8 @@ func (s *socket) read(ctx context.Context) (end closing) {
 		return closing{code: codeBadSubprotocol, reason: "Subprotocol not acceptable: use " + protocolModern, wait: true}
 	}
 	for {
-		// Most of the time is spent here, where the goroutine needs little of its stack: what
-		// comes is read by what follows, and so is an error.
+		// An idle connection waits here, where the goroutine needs little stack. take reads the bytes
+		// and finds the error.
 		_, _ = s.in.Peek(1)
 		var stop *closing
 		if ctx, stop = s.take(ctx); stop != nil {
@@ -162,15 +153,15 @@ func (s *socket) read(ctx context.Context) (end closing) {
 func (s *socket) take(ctx context.Context) (context.Context, *closing) {
 	kind, data, err := s.receive()
 	switch {
-	case errors.Is(err, errBudget):
-		return ctx, &closing{code: codeTryLater, reason: "Too many bytes in flight (configuration key limit-memory)", wait: true, mute: true}
+	case errors.Is(err, errNoMemory):
+		return ctx, &closing{code: websocket.CloseTryAgainLater, reason: "Too many bytes in flight (configuration key limit-memory)", wait: true, mute: true}
 	case err != nil:
 		end := s.failed(err)
 		return ctx, &end
 	case kind != websocket.TextMessage:
 		return ctx, &closing{code: codeBadMessage, reason: "Invalid message: text frames are accepted", wait: true}
 	case !utf8.Valid(data):
-		return ctx, &closing{code: codeInvalidText, reason: "Invalid message: not UTF-8", wait: true}
+		return ctx, &closing{code: websocket.CloseInvalidFramePayloadData, reason: "Invalid message: not UTF-8", wait: true}
 	case s.isEnding():
 		return ctx, &closing{}
 	}
@@ -187,7 +178,7 @@ func (s *socket) take(ctx context.Context) (context.Context, *closing) {
 	return ctx, stop
 }
 
-// receive reads a message, and notes in s.taken how much of the budget it uses.
+// receive reads a message, and sets s.taken to the memory that it takes.
 func (s *socket) receive() (kind int, data []byte, err error) {
 	kind, r, err := s.conn.NextReader()
 	if err != nil {
@@ -196,32 +187,24 @@ func (s *socket) receive() (kind int, data []byte, err error) {
 	s.alive()
 	s.receiving = true
 	defer func() { s.receiving = false }()
-	pace := messagePace{s, time.Now().Add(2 * s.parent.cfg.PingInterval)}
+	end := time.Now().Add(2 * s.sockets.cfg.PingInterval)
+	extend := func() {
+		if s.ready.Load() {
+			s.deadline(min(s.sockets.cfg.MessageTimeout, time.Until(end)))
+		}
+	}
 	// The read limit of the library applies first, so most is never exceeded here.
-	data, s.taken, err = reading{from: r, most: s.parent.cfg.Message, room: s.parent.cfg.Memory.Requests(), pace: pace}.read()
+	data, s.taken, err = reading{from: r, most: s.sockets.cfg.Message, room: s.sockets.cfg.Memory.Requests(), extend: extend}.read()
 	return kind, data, err
 }
 
-// messagePace gives the client of a socket time to send a message, until its end.
-type messagePace struct {
-	socket *socket
-	end    time.Time
-}
-
-func (p messagePace) extend() {
-	if p.socket.ready.Load() {
-		p.socket.deadline(min(p.socket.parent.cfg.MessageTimeout, time.Until(p.end)))
-	}
-}
-
-// giveBack returns what the current message uses of the budget, unless an
-// operation has taken it over.
+// giveBack gives back the memory of the current message, unless an operation has taken it over.
 func (s *socket) giveBack() {
-	s.parent.cfg.Memory.Requests().Give(s.taken)
+	s.sockets.cfg.Memory.Requests().Give(s.taken)
 	s.taken = 0
 }
 
-// failed turns an error of reading into the way in which the connection ends.
+// failed returns how a connection ends after a read error.
 func (s *socket) failed(err error) closing {
 	var closed *websocket.CloseError
 	var network net.Error
@@ -230,24 +213,24 @@ func (s *socket) failed(err error) closing {
 		switch closed.Code {
 		case websocket.CloseAbnormalClosure:
 			return closing{}
-		case codeNoStatus:
-			return closing{code: codeNormal, echo: true}
+		case websocket.CloseNoStatusReceived:
+			return closing{code: websocket.CloseNormalClosure, echo: true}
 		}
 		return closing{code: closed.Code, echo: true}
 	case errors.Is(err, websocket.ErrReadLimit):
-		reason := fmt.Sprintf("a message has at most %d bytes (configuration key limit-body)", s.parent.cfg.Message)
+		reason := fmt.Sprintf("a message has at most %d bytes (configuration key limit-body)", s.sockets.cfg.Message)
 		if !s.ready.Load() {
 			reason = fmt.Sprintf("a message before connection_ack has at most %d bytes", maxFirstMessage)
 		}
-		return closing{code: codeTooBig, reason: reason, wait: true, mute: true}
+		return closing{code: websocket.CloseMessageTooBig, reason: reason, wait: true, mute: true}
 	case errors.As(err, &network) && network.Timeout() && !s.ready.Load():
 		return closing{code: codeInitTimeout, reason: "Connection initialisation timeout"}
 	case errors.As(err, &network) && network.Timeout():
-		return closing{code: codeGoingAway, reason: "nothing was heard for too long"}
+		return closing{code: websocket.CloseGoingAway, reason: "nothing was heard for too long"}
 	case errors.As(err, &network), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
 		return closing{}
 	}
-	return closing{code: codeProtocolError, reason: err.Error(), wait: true, mute: true}
+	return closing{code: websocket.CloseProtocolError, reason: err.Error(), wait: true, mute: true}
 }
 
 // close ends all operations and sends a close frame after everything that is
@@ -258,7 +241,7 @@ func (s *socket) close(end closing) {
 		s.mu.Unlock()
 		return
 	}
-	s.ending, s.endBy = &end, time.Now().Add(s.parent.cfg.WriteTimeout)
+	s.ending, s.endBy = &end, time.Now().Add(s.sockets.cfg.WriteTimeout)
 	_ = s.net.SetReadDeadline(s.endBy.Add(closeWait))
 	if s.beat != nil {
 		s.beat.Stop()
@@ -276,12 +259,12 @@ func (s *socket) close(end closing) {
 		return
 	}
 	if !end.echo {
-		s.parent.cfg.Closed(end.code)
+		s.sockets.cfg.Closed(end.code)
 	}
 	s.out.Finish(closeFrame(end.code, end.reason))
 }
 
-// abort ends the connection without a close frame and frees the kernel's buffers.
+// abort ends the connection at once, without a close frame, and frees the kernel's buffers.
 func (s *socket) abort() {
 	if c, ok := s.net.(interface{ SetLinger(int) error }); ok {
 		_ = c.SetLinger(0)
@@ -297,7 +280,7 @@ func (s *socket) drain() {
 	answered := s.answers == 0
 	s.mu.Unlock()
 	if answered {
-		s.close(closing{code: codeGoingAway, reason: "the gateway stops", wait: true})
+		s.close(closing{code: websocket.CloseGoingAway, reason: "the gateway stops", wait: true})
 	}
 }
 
@@ -307,15 +290,14 @@ func (s *socket) isEnding() bool {
 	return s.ending != nil
 }
 
-// alive notes that the client is there. While it is sending a message, only the end
-// of that message counts.
+// alive extends the read deadline. A message that is being received has its own deadline.
 func (s *socket) alive() {
 	if !s.receiving && s.ready.Load() {
-		s.deadline(2 * s.parent.cfg.PingInterval)
+		s.deadline(2 * s.sockets.cfg.PingInterval)
 	}
 }
 
-// deadline is how long the client may be silent, unless the connection ends.
+// deadline sets how long the client may be silent, unless the connection is ending.
 func (s *socket) deadline(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -328,7 +310,7 @@ func (s *socket) startPings() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending == nil {
-		s.beat = time.AfterFunc(s.parent.cfg.PingInterval, s.ping)
+		s.beat = time.AfterFunc(s.sockets.cfg.PingInterval, s.ping)
 	}
 }
 
@@ -338,10 +320,10 @@ func (s *socket) ping() {
 	if s.protocol() == protocolLegacy && s.ready.Load() {
 		s.out.Offer(textFrame(`{"type":"ka"}`))
 	}
-	s.out.Offer(stream.Frame{Kind: opPing})
+	s.out.Offer(stream.Frame{Kind: websocket.PingMessage})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ending == nil {
-		s.beat.Reset(s.parent.cfg.PingInterval)
+		s.beat.Reset(s.sockets.cfg.PingInterval)
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"syscall"
 )
 
-// attempt writes what is in its buffer as far as the kernel takes it at once.
+// attempt writes as much of its buffer as the kernel takes at once.
 type attempt struct {
 	*buffer
-	// once is made once, since a function for each write would be garbage.
+	// once is reused, since a closure for each write would be garbage.
 	once func(fd uintptr) (done bool)
 }
 
 func newAttempt() *attempt {
 	a := new(attempt)
 	a.once = func(fd uintptr) bool {
-		// Whoever writes the rest is told the error too.
+		// The goroutine that writes the rest gets the error too.
 		if n, err := syscall.Write(int(fd), a.bytes); err == nil {
 			a.sent = n
 		}
@@ -26,8 +26,8 @@ func newAttempt() *attempt {
 	return a
 }
 
-// rawConn writes to a connection without waiting. It is nil if that is not possible, or if
-// something else is between the connection and the kernel, like TLS.
+// rawConn returns the connection for writes that do not wait. It is nil if that is not possible, or if
+// there is a layer like TLS above the kernel's connection.
 func rawConn(c net.Conn) syscall.RawConn {
 	direct, ok := c.(syscall.Conn)
 	if !ok {

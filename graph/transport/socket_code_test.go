@@ -22,7 +22,7 @@ import (
 func TestWhatTheProtocolForbidsClosesWithItsCode(t *testing.T) {
 	const init = `{"type":"connection_init"}`
 	const feed = `{"id":"a","type":"subscribe","payload":{"query":"subscription{feed}"}}`
-	g := serve(t, transport.SocketConfig{Message: 100_000}, nil)
+	g := serve(t, transport.Config{Message: 100_000})
 	for name, c := range map[string]struct {
 		messages []string
 		code     int
@@ -71,7 +71,7 @@ func TestWhatTheProtocolForbidsClosesWithItsCode(t *testing.T) {
 }
 
 func TestFramesThatTheProtocolForbidsClose(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	for name, c := range map[string]struct {
 		frame []byte
 		code  int
@@ -102,7 +102,7 @@ func TestFramesThatTheProtocolForbidsClose(t *testing.T) {
 }
 
 func TestASubprotocolThatIsNotSpokenClosesWith4406(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	for name, protocols := range map[string][]string{"none": nil, "another": {"mqtt"}} {
 		t.Run(name, func(t *testing.T) {
 			p := g.connect(protocols...)
@@ -122,12 +122,12 @@ func TestASubprotocolThatIsNotSpokenClosesWith4406(t *testing.T) {
 
 func TestAClientThatIsRefusedIsClosedWith4403(t *testing.T) {
 	type key struct{}
-	g := serve(t, transport.SocketConfig{Init: func(ctx context.Context, payload json.RawMessage) (context.Context, error) {
+	g := serve(t, transport.Config{Init: func(ctx context.Context, payload json.RawMessage) (context.Context, error) {
 		if string(payload) != `{"token":"good"}` {
 			return nil, errors.New("a secret reason")
 		}
 		return context.WithValue(ctx, key{}, true), nil
-	}}, nil)
+	}})
 	p := g.connect("graphql-transport-ws")
 	p.say(`{"type":"connection_init","payload":{"token":"bad"}}`)
 	if code, reason := p.closed(); code != 4403 || reason != "Forbidden" {
@@ -141,7 +141,7 @@ func TestAClientThatIsRefusedIsClosedWith4403(t *testing.T) {
 
 func TestAClientThatDoesNotInitialiseInTimeIsClosedWith4408(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{InitTimeout: 3 * time.Second}, nil)
+		g := serveInMemory(t, transport.Config{InitTimeout: 3 * time.Second})
 		defer g.stop()
 		for name, meanwhile := range map[string]func(*peer){
 			"silent":       func(*peer) {},
@@ -160,14 +160,14 @@ func TestAClientThatDoesNotInitialiseInTimeIsClosedWith4408(t *testing.T) {
 }
 
 func TestAGatewayThatStopsClosesWith1001(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	fresh, idle, busy := g.connect("graphql-transport-ws"), g.open(), g.open()
 	busy.subscribe("1", "subscription{feed}")
 	<-g.fed
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		g.sockets.Drain(t.Context())
+		g.Drain(t.Context())
 	}()
 	for name, p := range map[string]*peer{"that has not initialised": fresh, "that is idle": idle, "with a subscription": busy} {
 		if code, _ := p.closed(); code != 1001 {
@@ -182,7 +182,7 @@ func TestAGatewayThatStopsClosesWith1001(t *testing.T) {
 
 func TestADrainLetsQueriesFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{Time: 5 * time.Second}, nil)
+		g := serveInMemory(t, transport.Config{Time: 5 * time.Second})
 		defer g.stop()
 		p := g.open()
 		p.subscribe("1", "{slow}")
@@ -190,7 +190,7 @@ func TestADrainLetsQueriesFinish(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			g.sockets.Drain(t.Context())
+			g.Drain(t.Context())
 		}()
 		synctest.Wait()
 		p.subscribe("2", "{hello}") // comes too late
@@ -206,13 +206,13 @@ func TestADrainLetsQueriesFinish(t *testing.T) {
 
 func TestADrainEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{Time: time.Hour}, nil)
+		g := serveInMemory(t, transport.Config{Time: time.Hour})
 		p := g.open()
 		p.subscribe("1", "{slow}")
 		<-g.slow
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		g.sockets.Drain(ctx)
+		g.Drain(ctx)
 		if err := <-g.slow; !errors.Is(err, context.Canceled) {
 			t.Errorf("the query ended with %v", err)
 		}
@@ -226,7 +226,7 @@ func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const message, part = 1 << 20, 100 << 10
 		memory := budget.NewMemory(3400<<10, 1<<20) // of which requests have 850 KiB: six times the 124 KiB that such a part takes, and less than one more
-		g := serveInMemory(t, transport.SocketConfig{Memory: memory, Message: message, PingInterval: time.Hour, MessageTimeout: 3 * time.Second}, nil)
+		g := serveInMemory(t, transport.Config{Memory: memory, Message: message, PingInterval: time.Hour, MessageTimeout: 3 * time.Second})
 		defer g.stop()
 		half := func(p *peer) {
 			begin := binary.BigEndian.AppendUint64([]byte{0x81, 0xff}, message)
@@ -267,7 +267,7 @@ func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 func TestAnOperationKeepsWhatItsMessageTakesOfTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := budget.NewMemory(4<<20, 1<<20)
-		g := serveInMemory(t, transport.SocketConfig{Memory: memory}, nil)
+		g := serveInMemory(t, transport.Config{Memory: memory})
 		defer g.stop()
 		p := g.open()
 		p.subscribe("1", "subscription{feed} #"+strings.Repeat("x", 100<<10))
@@ -291,7 +291,7 @@ func TestAnswersThatNobodyReadsShareTheBudget(t *testing.T) {
 	const size = 3 << 20
 	synctest.Test(t, func(t *testing.T) {
 		memory := budget.NewMemory(100<<20, 1<<20)
-		g := serveInMemory(t, transport.SocketConfig{Memory: memory, PingInterval: time.Hour}, &transport.Events{Memory: memory})
+		g := serveInMemory(t, transport.Config{Memory: memory, PingInterval: time.Hour})
 		defer g.stop()
 		p := g.open()
 		for i := range 5 {

@@ -47,7 +47,7 @@ var _ syscall.Conn = (*watched)(nil)
 func serveWatched(t testing.TB, buffer int) (*gateway, <-chan *watched) {
 	t.Helper()
 	conns := make(chan *watched, 1)
-	return serveWrapped(t, transport.SocketConfig{Gather: -1}, nil, func(c net.Conn) net.Conn {
+	return serveWrapped(t, transport.Config{Gather: -1}, func(c net.Conn) net.Conn {
 		w := &watched{c.(*net.TCPConn), buffer, make(chan int, 1000)}
 		conns <- w
 		return w
@@ -147,7 +147,7 @@ func TestSlowClientsDelayNobody(t *testing.T) {
 	if small() {
 		fast = 50
 	}
-	g := serve(t, transport.SocketConfig{Gather: -1, WriteTimeout: time.Hour, PingInterval: time.Hour}, nil)
+	g := serve(t, transport.Config{Gather: -1, WriteTimeout: time.Hour, PingInterval: time.Hour})
 	var slow, others []*peer
 	for n := range runtime.GOMAXPROCS(0) + 2 + fast {
 		p := g.open()
@@ -181,7 +181,7 @@ func TestEventsComeOverTLS(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(certified.Certificate())
 	served := &tls.Config{Certificates: certified.TLS.Certificates}
-	g := serveWrapped(t, transport.SocketConfig{Gather: -1}, nil, func(c net.Conn) net.Conn { return tls.Server(c, served) })
+	g := serveWrapped(t, transport.Config{Gather: -1}, func(c net.Conn) net.Conn { return tls.Server(c, served) })
 	plain := g.dial
 	g.dial = func() (net.Conn, error) {
 		c, err := plain()
@@ -206,7 +206,7 @@ func TestEventsComeOverTLS(t *testing.T) {
 // written to all, and a gateway that stops. Who stays hears of each event, in order.
 func TestConnectionsEndDuringABroadcast(t *testing.T) {
 	const events, clients = 200, 60
-	g := serve(t, transport.SocketConfig{Gather: -1}, nil)
+	g := serve(t, transport.Config{Gather: -1})
 	var all sync.WaitGroup
 	half := make(chan struct{})
 	for n := range clients {

@@ -44,7 +44,7 @@ func TestEventsThatComeTogetherLeaveInOneWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := serveInMemory(t, transport.SocketConfig{}, nil)
+				g := serveInMemory(t, transport.Config{})
 				defer g.stop()
 				var writes atomic.Int64
 				g.wrap = func(c net.Conn) net.Conn { return counted{c, &writes} }
@@ -69,7 +69,7 @@ func TestEventsThatComeTogetherLeaveInOneWrite(t *testing.T) {
 
 func TestAnEventIsNotKeptWaitingForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{Gather: time.Hour, PingInterval: 24 * time.Hour}, nil)
+		g := serveInMemory(t, transport.Config{Gather: time.Hour, PingInterval: 24 * time.Hour})
 		defer g.stop()
 		p := g.open()
 		p.subscribe("1", "subscription{feed}")
@@ -104,14 +104,14 @@ func TestClientsThatDoNotReadAreClosed(t *testing.T) {
 	var open atomic.Int64
 	reaped := make(chan struct{})
 	var subscribed atomic.Bool
-	g := serve(t, transport.SocketConfig{
+	g := serve(t, transport.Config{
 		WriteTimeout: timeout, QueueBytes: 64 << 10,
-		Opened: func(d int) {
+		SocketsOpened: func(d int) {
 			if n := open.Add(int64(d)); d < 0 && subscribed.Load() && n == int64(all-stalled) {
 				close(reaped)
 			}
 		},
-	}, nil)
+	})
 	peers := make([]*peer, all)
 	for i := range peers {
 		p := g.open()
@@ -173,7 +173,7 @@ func heap() int64 {
 // TestAStalledClientGoesSoonAfterTheWriteTimeout has an exact clock.
 func TestAStalledClientGoesSoonAfterTheWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{WriteTimeout: 7 * time.Second, Queue: 10}, nil)
+		g := serveInMemory(t, transport.Config{WriteTimeout: 7 * time.Second, Queue: 10})
 		defer g.stop()
 		stalled, other := g.open(), g.open()
 		stalled.subscribe("1", "subscription{feed}")
@@ -198,11 +198,11 @@ func TestAConnectionEndsWithinTheWriteTimeoutWhileItsClientStalls(t *testing.T) 
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 8 * time.Second
 		gone := make(chan struct{})
-		g := serveInMemory(t, transport.SocketConfig{WriteTimeout: timeout, Opened: func(d int) {
+		g := serveInMemory(t, transport.Config{WriteTimeout: timeout, SocketsOpened: func(d int) {
 			if d < 0 {
 				close(gone)
 			}
-		}}, nil)
+		}})
 		defer g.stop()
 		stalled := g.open()
 		stalled.subscribe("1", "subscription{feed}")
@@ -223,7 +223,7 @@ func TestAConnectionEndsWithinTheWriteTimeoutWhileItsClientStalls(t *testing.T) 
 func TestAClientHasTheWriteTimeoutForEachWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 8 * time.Second
-		g := serveInMemory(t, transport.SocketConfig{WriteTimeout: timeout, PingInterval: time.Hour}, nil)
+		g := serveInMemory(t, transport.Config{WriteTimeout: timeout, PingInterval: time.Hour})
 		defer g.stop()
 		slow := g.open()
 		slow.subscribe("1", "subscription{feed}")
@@ -252,9 +252,9 @@ func TestSocketsThatNeverInitialiseKeepNobodyOut(t *testing.T) {
 		flood = 1500
 	}
 	var most, open atomic.Int64
-	g := serve(t, transport.SocketConfig{Connections: flood, Waiting: 200, InitTimeout: time.Minute, Opened: func(d int) {
+	g := serve(t, transport.Config{Connections: flood, Waiting: 200, InitTimeout: time.Minute, SocketsOpened: func(d int) {
 		most.Store(max(most.Load(), open.Add(int64(d))))
-	}}, nil)
+	}})
 	patient := g.open() // was there before
 	defer func() { _ = patient.Close() }()
 	conns := make([]net.Conn, flood)

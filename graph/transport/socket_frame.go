@@ -4,22 +4,16 @@ import (
 	"encoding/binary"
 	"unicode/utf8"
 
+	"github.com/gorilla/websocket"
+
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// Opcodes of frames (RFC 6455, 5.2).
-const (
-	opText  = 0x1
-	opClose = 0x8
-	opPing  = 0x9
-	opPong  = 0xA
-)
-
-// maxReason is how many bytes of text fit into a close frame (RFC 6455, 5.5.1).
+// maxReason is the most bytes of text in a close frame (RFC 6455, 5.5.1).
 const maxReason = 123
 
-// appendFrame adds a frame in the form of RFC 6455, 5.2: whole, and not masked
-// since a server sends it.
+// appendFrame appends a frame in the form of RFC 6455, 5.2: unfragmented, and unmasked since a server
+// sends it.
 func appendFrame(b []byte, f *stream.Frame) []byte {
 	b = append(b, 0x80|f.Kind)
 	switch n := f.Size(); {
@@ -35,16 +29,18 @@ func appendFrame(b []byte, f *stream.Frame) []byte {
 	return append(b, f.Tail...)
 }
 
-// closeFrame is the last frame of a connection. Code 0 stands for none.
+// closeFrame returns a close frame. Code 0 stands for none.
 func closeFrame(code int, reason string) stream.Frame {
 	if code == 0 {
-		return stream.Frame{Kind: opClose}
+		return stream.Frame{Kind: websocket.CloseMessage}
 	}
 	for len(reason) > maxReason || !utf8.ValidString(reason) && reason != "" {
 		reason = reason[:min(len(reason)-1, maxReason)]
 	}
-	return stream.Frame{Kind: opClose, Head: binary.BigEndian.AppendUint16(nil, uint16(code)), Tail: reason}
+	return stream.Frame{Kind: websocket.CloseMessage, Head: binary.BigEndian.AppendUint16(nil, uint16(code)), Tail: reason}
 }
 
-// textFrame is a message that is ready.
-func textFrame(message string) stream.Frame { return stream.Frame{Kind: opText, Tail: message} }
+// textFrame returns the frame of a complete message.
+func textFrame(message string) stream.Frame {
+	return stream.Frame{Kind: websocket.TextMessage, Tail: message}
+}

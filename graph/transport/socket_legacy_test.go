@@ -18,7 +18,7 @@ func legacy(g *gateway) *peer {
 }
 
 func TestTheOlderProtocolIsSpokenToo(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	p := legacy(g)
 	p.say(`{"id":"1","type":"start","payload":{"query":"{hello}","operationName":null,"variables":{}}}`)
 	p.hear(`{"id":"1","type":"data","payload":{"data":{"hello":"world"}}}`)
@@ -41,7 +41,7 @@ func TestTheOlderProtocolIsSpokenToo(t *testing.T) {
 }
 
 func TestTheOlderProtocolHasItsOwnWords(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	for _, message := range []string{`{"id":"1","type":"subscribe","payload":{"query":"{hello}"}}`, `{"id":"1","type":"complete"}`, `{"type":"ping"}`, `{"type":"pong"}`} {
 		p := legacy(g)
 		p.say(message)
@@ -53,7 +53,7 @@ func TestTheOlderProtocolHasItsOwnWords(t *testing.T) {
 
 func TestTheOlderProtocolIsKeptAliveByItsOwnMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{PingInterval: 4 * time.Second}, nil)
+		g := serveInMemory(t, transport.Config{PingInterval: 4 * time.Second})
 		defer g.stop()
 		p := legacy(g)
 		for range 4 {

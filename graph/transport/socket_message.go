@@ -5,17 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/tidwall/gjson"
 )
 
 // Subprotocols of WebSocket.
 const (
 	// protocolModern is specified by the graphql-ws project (PROTOCOL.md).
 	protocolModern = "graphql-transport-ws"
-	// protocolLegacy is that of subscriptions-transport-ws, which GraphQL Playground speaks.
+	// protocolLegacy is the protocol of subscriptions-transport-ws, which GraphQL Playground speaks.
 	protocolLegacy = "graphql-ws"
 )
 
-// verb is what a message of a client asks for.
+// verb is the request of a client's message.
 type verb int
 
 const (
@@ -27,10 +29,10 @@ const (
 	verbTerminate
 )
 
-// maxID is how long the id of an operation may be, in bytes.
+// maxID is the most bytes of the id of an operation.
 const maxID = 256
 
-// message is one of a client, of either protocol.
+// message is a message of a client, in either protocol.
 type message struct {
 	verb    verb
 	id      string // of operations only
@@ -45,17 +47,17 @@ func decodeMessage(protocol string, data []byte) (message, error) {
 		return message{}, err
 	}
 	var raw struct {
-		ID, Type *json.RawMessage
+		ID, Type string
 		Payload  json.RawMessage
 	}
-	if err := json.Unmarshal(data, &raw); err != nil {
+	var wrong *json.UnmarshalTypeError
+	if err := json.Unmarshal(data, &raw); err != nil && !(errors.As(err, &wrong) && wrong.Field != "") {
 		return message{}, errors.New("a message is a JSON object")
 	}
-	name, ok := text(raw.Type)
-	if !ok {
+	if raw.Type == "" {
 		return message{}, errors.New("type: a string is required")
 	}
-	m := message{verb: verbOf(protocol, name), payload: raw.Payload}
+	m := message{verb: verbOf(protocol, raw.Type), payload: raw.Payload}
 	switch m.verb {
 	case 0:
 		return m, errors.New("type: not a message of a client in " + protocol)
@@ -67,9 +69,10 @@ func decodeMessage(protocol string, data []byte) (message, error) {
 	case verbTerminate:
 		return m, nil
 	}
-	if m.id, ok = text(raw.ID); !ok || m.id == "" || len(m.id) > maxID {
+	if raw.ID == "" || len(raw.ID) > maxID {
 		return m, fmt.Errorf("id: a string of 1 to %d bytes is required", maxID)
 	}
+	m.id = raw.ID
 	if m.verb == verbStart {
 		return m, m.readRequest()
 	}
@@ -77,20 +80,15 @@ func decodeMessage(protocol string, data []byte) (message, error) {
 }
 
 // readRequest reads the payload of a message that starts an operation.
-func (m *message) readRequest() error {
-	m.request = new(Request)
+func (m *message) readRequest() (err error) {
 	if len(m.payload) == 0 {
 		return errors.New("payload: a request is required")
 	}
-	if err := m.request.UnmarshalJSON(m.payload); err != nil {
+	if m.request, err = parseRequest(m.payload); err != nil {
 		return fmt.Errorf("payload: %w", err)
 	}
-	if !m.request.namesDocument() {
-		// An empty query is a request, and refused as one.
-		var keys map[string]json.RawMessage
-		if err := json.Unmarshal(m.payload, &keys); err != nil || keys["query"] == nil {
-			return errors.New("payload: a query or a documentId is required")
-		}
+	if !m.request.namesDocument() && !gjson.GetBytes(m.payload, "query").Exists() { // an empty query is refused as a request
+		return errors.New("payload: a query or a documentId is required")
 	}
 	m.payload = nil
 	return nil
@@ -113,18 +111,6 @@ func verbOf(protocol, name string) verb {
 		return verbTerminate
 	}
 	return 0
-}
-
-// text reads a JSON string.
-func text(raw *json.RawMessage) (string, bool) {
-	if raw == nil {
-		return "", false
-	}
-	var s *string
-	if json.Unmarshal(*raw, &s) != nil || s == nil {
-		return "", false
-	}
-	return *s, true
 }
 
 // isObject accepts an object, null and nothing.

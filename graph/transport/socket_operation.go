@@ -5,28 +5,27 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/gorilla/websocket"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// socketOperation is an operation that runs on a connection.
+// socketOperation is an operation on a connection.
 type socketOperation struct {
 	id     string
-	kind   ast.Operation
-	done   func() // gives back what its request takes of the budget
+	answer bool   // of a query or a mutation
+	done   func() // gives back the memory of the request
 	stop   func()
 	socket *socket
-	next   stream.Frame // of a result, but for the payload
+	next   stream.Frame // of a result, without the payload
 }
 
 var _ stream.Wire = (*socketOperation)(nil)
 
-// handle does what a message asks for. It returns the context of what comes
-// next, and how the connection ends if the message is not allowed.
+// handle acts on a message. It returns the context of the next message, and how the connection ends if
+// the message is not allowed.
 func (s *socket) handle(ctx context.Context, m message) (context.Context, *closing) {
 	switch m.verb {
 	case verbInit:
@@ -36,9 +35,9 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 	case verbStop:
 		s.stop(m.id)
 	case verbPing:
-		s.say(ctx, stream.Frame{Kind: opText, Head: []byte(`{"type":"pong"`), Payload: member("payload", m.payload), Tail: "}"})
+		s.say(ctx, stream.Frame{Kind: websocket.TextMessage, Head: []byte(`{"type":"pong"`), Payload: jsonMember("payload", m.payload), Tail: "}"})
 	case verbTerminate:
-		return ctx, &closing{code: codeNormal}
+		return ctx, &closing{code: websocket.CloseNormalClosure}
 	}
 	return ctx, nil
 }
@@ -46,10 +45,10 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 // say queues a message that belongs to no operation, and waits for room: a client
 // that does not read gets no answers.
 func (s *socket) say(ctx context.Context, f stream.Frame) {
-	_ = s.out.Put(ctx, nil, f) // the connection ends
+	_ = s.out.Put(ctx, nil, f) // fails only when the connection ends
 }
 
-func member(name string, value json.RawMessage) []byte {
+func jsonMember(name string, value json.RawMessage) []byte {
 	if len(value) == 0 {
 		return nil
 	}
@@ -60,14 +59,14 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 	if s.ready.Load() {
 		return ctx, &closing{code: codeTooManyInits, reason: "Too many initialisation requests"}
 	}
-	admitted, err := s.parent.cfg.Init(ctx, m.payload)
+	admitted, err := s.sockets.cfg.Init(ctx, m.payload)
 	if err != nil {
-		s.parent.cfg.Logger.Debug("a socket was refused", zap.Error(err))
+		s.sockets.cfg.Logger.Debug("a socket was refused", zap.Error(err))
 		return ctx, &closing{code: codeForbidden, reason: "Forbidden"}
 	}
 	s.ready.Store(true)
-	s.parent.initialised(s)
-	s.conn.SetReadLimit(s.parent.cfg.Message)
+	s.sockets.initialised(s)
+	s.conn.SetReadLimit(s.sockets.cfg.Message)
 	s.alive()
 	s.say(ctx, textFrame(`{"type":"connection_ack"}`))
 	if s.protocol() == protocolLegacy {
@@ -76,75 +75,80 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 	return admitted, nil
 }
 
-// start begins an operation. It checks the document in the goroutine that reads,
-// so no connection can occupy more than one core with validation.
+// start prepares an operation and launches it. It checks the document in the goroutine that reads,
+// so that no connection can occupy more than one core with validation.
 func (s *socket) start(ctx context.Context, m message) *closing {
 	if !s.ready.Load() {
 		return &closing{code: codeUnauthorized, reason: "Unauthorized"}
 	}
+	cfg := &s.sockets.cfg
 	s.mu.Lock()
 	_, duplicate := s.operations[m.id]
 	// Cancelled operations that have not ended yet count too, up to as many again.
-	full := len(s.operations) >= s.parent.cfg.Operations || s.running >= 2*s.parent.cfg.Operations
-	stops := s.draining
+	full := len(s.operations) >= cfg.Operations || s.running >= 2*cfg.Operations
+	draining := s.draining
 	s.mu.Unlock()
 	switch {
 	case duplicate:
 		return &closing{code: codeDuplicateID, reason: "Subscriber for " + m.id + " already exists"}
-	case stops:
+	case draining:
 		return nil // the connection ends soon, and the client asks elsewhere
 	case full:
-		limit := s.parent.cfg.Operations
-		s.refuse(ctx, m.id, &gqlerror.Error{
-			Message:    fmt.Sprintf("the connection has the %d operations that may run on it (limit-operations)", limit),
-			Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": "limit-operations"},
-		})
+		s.refuse(ctx, m.id, exceeded("limit-operations", cfg.Operations, fmt.Sprintf("the connection has the %d operations that may run on it (limit-operations)", cfg.Operations)))
 		return nil
 	}
-	limited, stop := context.WithTimeout(ctx, s.parent.cfg.Time)
-	prepared, errs := s.parent.cfg.Executor.Prepare(limited, m.request)
-	stop()
+	limited, cancel := context.WithTimeout(ctx, cfg.Time)
+	prepared, errs := cfg.Executor(ctx).Prepare(limited, m.request)
+	cancel()
 	if len(errs) > 0 {
 		s.refuse(ctx, m.id, errs...)
 		return nil
 	}
 	taken := s.taken
 	s.taken = 0
-	done := func() { s.parent.cfg.Memory.Requests().Give(taken) }
-	if prepared.Kind() == ast.Subscription {
+	done := func() { cfg.Memory.Requests().Give(taken) }
+	if prepared.isSubscription() {
 		var ok bool
-		if done, ok = keep(s.parent.cfg.Memory, taken); !ok {
-			s.refuse(ctx, m.id, overBudget(s.parent.cfg.Memory))
+		if done, ok = keep(cfg.Memory, taken); !ok {
+			s.refuse(ctx, m.id, overBudget(cfg.Memory))
 			return nil
 		}
 	}
-	op := &socketOperation{id: m.id, kind: prepared.Kind(), done: done, socket: s}
-	op.next = s.message(op, op.id, s.next(), nil)
+	s.launch(ctx, prepared, &socketOperation{id: m.id, answer: !prepared.isSubscription(), done: done, socket: s})
+	return nil
+}
+
+// launch runs a prepared operation.
+func (s *socket) launch(ctx context.Context, prepared *Operation, op *socketOperation) {
+	next := "next"
+	if s.protocol() == protocolLegacy {
+		next = "data"
+	}
+	op.next = s.message(op, op.id, next, nil)
 	var run func()
-	if op.kind == ast.Subscription {
-		subscription := prepared.Subscribe(ctx, "", &s.out, op)
-		op.stop, run = subscription.Stop, subscription.Run
-	} else {
+	if op.answer {
 		ctx, cancel := context.WithCancel(ctx)
 		op.stop, run = cancel, func() {
 			prepared.answer(ctx, op, s.abort, func(next stream.Frame) { op.finish(ctx, next, s.message(op, op.id, "complete", nil)) })
 		}
+	} else {
+		subscription := prepared.subscribe(ctx, "", &s.out, op)
+		op.stop, run = subscription.Stop, subscription.Run
 	}
 	s.mu.Lock()
-	s.operations[m.id] = op
+	s.operations[op.id] = op
 	s.running++
-	if op.kind != ast.Subscription {
+	if op.answer {
 		s.answers++
 	}
 	s.mu.Unlock()
-	s.parent.cfg.Started(1)
+	s.sockets.cfg.Started(1)
 	s.work.Add(1)
 	go run()
-	return nil
 }
 
 func (s *socket) refuse(ctx context.Context, id string, errs ...*gqlerror.Error) {
-	presented := s.parent.cfg.Executor.Present(ctx, errs)
+	presented := s.sockets.cfg.Executor(ctx).Present(ctx, errs)
 	s.say(ctx, s.message(nil, id, "error", encodeErrors(s.protocol(), presented)))
 }
 
@@ -156,7 +160,7 @@ func (s *socket) stop(id string) {
 	delete(s.operations, id)
 	s.mu.Unlock()
 	if op != nil {
-		op.stop() // it says no more
+		op.stop()
 		s.out.Forget(op)
 	}
 }
@@ -175,13 +179,6 @@ func (op *socketOperation) End(ctx context.Context, errs gqlerror.List) {
 		return
 	}
 	op.finish(ctx, op.socket.message(op, op.id, "complete", nil))
-}
-
-// Panic is part of [stream.Wire].
-func (op *socketOperation) Panic(ctx context.Context, v any) {
-	cfg := &op.socket.parent.cfg
-	cfg.Logger.Error("panic in an operation", zap.Any("panic", v), zap.Stack("stack"))
-	op.End(ctx, cfg.Executor.Present(ctx, internalError()))
 }
 
 // finish queues the last messages of an operation. Its id is free before the client
@@ -207,39 +204,39 @@ func (op *socketOperation) Close() {
 	op.done()
 	s.mu.Lock()
 	s.running--
-	if op.kind != ast.Subscription {
+	if op.answer {
 		s.answers--
 	}
 	stop := s.draining && s.answers == 0
 	s.mu.Unlock()
-	s.parent.cfg.Started(-1)
+	s.sockets.cfg.Started(-1)
 	if stop {
 		s.drain()
 	}
 	s.work.Done()
 }
 
-// next is the type of the message that carries a result.
-func (s *socket) next() string {
-	if s.protocol() == protocolLegacy {
-		return "data"
-	}
-	return "next"
-}
-
-// message is one that belongs to an operation. Its payload is not copied.
+// message returns a message about an operation. The payload is not copied.
 func (s *socket) message(op *socketOperation, id, kind string, payload []byte) stream.Frame {
-	name, err := json.Marshal(id)
-	if err != nil {
-		name = []byte(`""`)
-	}
-	f := stream.Frame{Kind: opText, Tail: "}"}
-	if op != nil {
-		f.From = op
-	}
+	name, _ := json.Marshal(id) // a string
+	f := stream.Frame{Kind: websocket.TextMessage, Tail: "}", From: op}
 	f.Head = append(append([]byte(`{"id":`), name...), `,"type":"`+kind+`"`...)
 	if kind != "complete" {
 		f.Head, f.Payload = append(f.Head, `,"payload":`...), payload
 	}
 	return f
+}
+
+// encodeErrors returns the payload of a message that ends an operation with errors.
+func encodeErrors(protocol string, errs gqlerror.List) []byte {
+	var v any = errs
+	if protocol == protocolLegacy {
+		// The older protocol has one error there; its clients read all if they stand beside it.
+		v = map[string]any{"message": errs[0].Message, "errors": errs}
+	}
+	data, err := json.Marshal(v)
+	if err != nil { // an extension that is no JSON
+		return []byte(`[{"message":"internal error"}]`)
+	}
+	return data
 }

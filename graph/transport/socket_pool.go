@@ -7,82 +7,68 @@ import (
 )
 
 const (
-	// backlog is how many sockets may wait for each worker before another one starts.
+	// backlog is how many sockets wait for each worker before another one starts.
 	backlog = 8
-	// turn is how many sockets a worker writes to before others get its processor.
-	turn = 512
+	// yieldAfter is how many sockets a worker writes to before it yields its processor.
+	yieldAfter = 512
 )
 
 // writerPool writes events to sockets without a goroutine for each: a change that a thousand
 // clients listen for is a thousand small writes, which the kernel takes at once. Its workers
-// never wait for a client: if the kernel does not take all, or if there is more to write, a
+// never wait for a client: if the kernel does not take everything, or if there is more to write, a
 // goroutine of the socket goes on. They end when no socket waits.
 type writerPool struct {
-	parent *Sockets
-	most   int // workers
+	sockets *sockets
+	most    int // workers
 
-	mu sync.Mutex
-	// The sockets that wait, linked by their after, and how many these are. Each has a
-	// writer that is about to start, so none waits twice.
-	first, last *socket
-	waiting     int
-	workers     int
+	mu      sync.Mutex // guards waiting and workers
+	waiting []*socket  // each has a writer that is about to start, so none waits twice
+	workers int
 }
 
 // add queues a socket that has something to write.
-func (c *writerPool) add(s *socket) {
-	c.mu.Lock()
-	if c.last == nil {
-		c.first = s
-	} else {
-		c.last.after = s
-	}
-	c.last = s
-	c.waiting++
-	start := c.workers < c.most && c.waiting > c.workers*backlog
-	if start {
-		c.workers++
-	}
-	c.mu.Unlock()
-	if start {
-		go c.work()
+func (p *writerPool) add(s *socket) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = append(p.waiting, s)
+	if p.workers < p.most && len(p.waiting) > p.workers*backlog {
+		p.workers++
+		go p.work()
 	}
 }
 
 // next takes a socket from the queue. A worker that gets none must end.
-func (c *writerPool) next() *socket {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.first
-	if s == nil {
-		c.workers--
+func (p *writerPool) next() *socket {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) == 0 {
+		p.waiting = nil
+		p.workers--
 		return nil
 	}
-	if c.first = s.after; c.first == nil {
-		c.last = nil
-	}
-	s.after = nil
-	c.waiting--
+	s := p.waiting[0]
+	p.waiting[0] = nil
+	p.waiting = p.waiting[1:]
 	return s
 }
 
-func (c *writerPool) work() {
+func (p *writerPool) work() {
 	a := newAttempt()
-	a.buffer = c.parent.buffers.Get().(*buffer)
-	defer func() { c.parent.keep(a.buffer) }()
+	a.buffer = p.sockets.buffers.Get().(*buffer)
+	defer func() { p.sockets.keep(a.buffer) }()
 	for n := 1; ; n++ {
-		s := c.next()
+		s := p.next()
 		if s == nil {
 			return
 		}
 		a.write(s)
-		if n%turn == 0 {
+		if n%yieldAfter == 0 {
 			runtime.Gosched()
 		}
 	}
 }
 
-// write is the writer of a socket, as long as it need not wait.
+// write is the writer of a socket until it would have to wait.
 func (a *attempt) write(s *socket) {
 	ok, ended := a.fill(s)
 	if ok && a.size() <= maxBatch {
@@ -99,7 +85,7 @@ func (a *attempt) write(s *socket) {
 	switch {
 	case ok:
 		go s.writeFrom(a.buffer)
-		a.buffer = s.parent.buffers.Get().(*buffer)
+		a.buffer = s.sockets.buffers.Get().(*buffer)
 	case ended:
 		go func() {
 			defer s.writers.Done()

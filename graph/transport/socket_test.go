@@ -19,7 +19,7 @@ import (
 )
 
 func TestQueriesAndMutationsAreAnsweredOverASocket(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
 	for _, query := range []string{"{hello}", "mutation{hello}"} {
@@ -30,7 +30,7 @@ func TestQueriesAndMutationsAreAnsweredOverASocket(t *testing.T) {
 }
 
 func TestASubscriptionTellsItsEventsAndItsEnd(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
 	p.subscribe("ü\"1", "subscription{count(to:2)}")
@@ -46,7 +46,7 @@ func TestASubscriptionTellsItsEventsAndItsEnd(t *testing.T) {
 }
 
 func TestAnErrorEndsAnOperationAndNothingFollows(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
 	for query, code := range map[string]string{
@@ -74,7 +74,7 @@ func TestAnErrorEndsAnOperationAndNothingFollows(t *testing.T) {
 }
 
 func TestAPanicEndsOneOperation(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
 	p.subscribe("1", "{panics}")
@@ -86,7 +86,7 @@ func TestAPanicEndsOneOperation(t *testing.T) {
 }
 
 func TestPingsAreAnsweredInBothForms(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	p := g.connect("graphql-transport-ws")
 	defer func() { _ = p.Close() }()
 	ponged := make(chan string, 1)
@@ -110,7 +110,7 @@ func TestPingsAreAnsweredInBothForms(t *testing.T) {
 }
 
 func TestACompleteCancelsAtOnceAndFreesTheID(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
 	p.say(`{"id":"nobody","type":"complete"}`)
@@ -131,7 +131,7 @@ func TestACompleteCancelsAtOnceAndFreesTheID(t *testing.T) {
 
 func TestWhatWaitsOfACancelledOperationIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{Gather: time.Second}, nil)
+		g := serveInMemory(t, transport.Config{Gather: time.Second})
 		defer g.stop()
 		p := g.open()
 		p.subscribe("1", "subscription{feed}")
@@ -152,7 +152,7 @@ func TestWhatWaitsOfACancelledOperationIsNotSent(t *testing.T) {
 
 func TestTheCodesOfConnectionsThatTheGatewayEndedAreCounted(t *testing.T) {
 	codes := make(chan int, 10)
-	g := serve(t, transport.SocketConfig{Closed: func(code int) { codes <- code }}, nil)
+	g := serve(t, transport.Config{Closed: func(code int) { codes <- code }})
 	p := g.open()
 	_ = p.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(4321, ""), time.Now().Add(patience))
 	p.closed()
@@ -160,7 +160,7 @@ func TestTheCodesOfConnectionsThatTheGatewayEndedAreCounted(t *testing.T) {
 	p.say("{")
 	p.closed()
 	g.open()
-	g.sockets.Drain(t.Context())
+	g.Drain(t.Context())
 	if a, b := <-codes, <-codes; a != 4400 || b != 1001 || len(codes) > 0 {
 		t.Errorf("%d and %d are counted, and %d more", a, b, len(codes))
 	}
@@ -175,10 +175,10 @@ func TestAClientThatGoesFreesItsOperations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var open, running atomic.Int64
-			g := serve(t, transport.SocketConfig{
-				Opened:  func(d int) { open.Add(int64(d)) },
-				Started: func(d int) { running.Add(int64(d)) },
-			}, nil)
+			g := serve(t, transport.Config{
+				SocketsOpened: func(d int) { open.Add(int64(d)) },
+				Started:       func(d int) { running.Add(int64(d)) },
+			})
 			p := g.open()
 			p.subscribe("1", "subscription{feed}")
 			p.subscribe("2", "{slow}")
@@ -187,7 +187,7 @@ func TestAClientThatGoesFreesItsOperations(t *testing.T) {
 			leave(p)
 			<-g.fed
 			<-g.slow
-			g.sockets.Drain(t.Context())
+			g.Drain(t.Context())
 			if open.Load() != 0 || running.Load() != 0 {
 				t.Errorf("%d connections and %d operations are counted", open.Load(), running.Load())
 			}
@@ -197,7 +197,7 @@ func TestAClientThatGoesFreesItsOperations(t *testing.T) {
 }
 
 func TestTooManyOperationsAreRefusedAndTheConnectionLives(t *testing.T) {
-	g := serve(t, transport.SocketConfig{Operations: 2}, nil)
+	g := serve(t, transport.Config{Operations: 2})
 	p := g.open()
 	defer func() { _ = p.Close() }()
 	for _, id := range []string{"1", "2"} {
@@ -218,7 +218,7 @@ func TestTooManyOperationsAreRefusedAndTheConnectionLives(t *testing.T) {
 }
 
 func TestTooManyConnectionsAreRefusedAndMayComeAgain(t *testing.T) {
-	g := serve(t, transport.SocketConfig{Connections: 2}, nil)
+	g := serve(t, transport.Config{Connections: 2})
 	first, second := g.open(), g.open()
 	defer func() { _ = second.Close() }()
 	d := websocket.Dialer{NetDial: func(string, string) (net.Conn, error) { return g.dial() }}
@@ -245,7 +245,7 @@ func TestTooManyConnectionsAreRefusedAndMayComeAgain(t *testing.T) {
 }
 
 func TestARequestThatIsNoHandshakeIsRefused(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	conn, err := g.dial()
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +264,7 @@ func TestARequestThatIsNoHandshakeIsRefused(t *testing.T) {
 
 func TestAClientThatIsSilentIsAskedAndThenGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := serveInMemory(t, transport.SocketConfig{PingInterval: 4 * time.Second}, nil)
+		g := serveInMemory(t, transport.Config{PingInterval: 4 * time.Second})
 		defer g.stop()
 		answers, mute := g.open(), g.open()
 		_ = answers.SetReadDeadline(time.Time{})
@@ -294,7 +294,7 @@ func TestAMessageThatIsNeverFinishedEndsTheConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := serveInMemory(t, transport.SocketConfig{PingInterval: 4 * time.Second}, nil)
+				g := serveInMemory(t, transport.Config{PingInterval: 4 * time.Second})
 				defer g.stop()
 				p := g.open()
 				p.SetPingHandler(func(string) error { return nil }) // nor does it answer
@@ -320,7 +320,7 @@ func (p *peer) keepSaying(frame []byte) {
 }
 
 func TestALargeAnswerArrivesWhole(t *testing.T) {
-	g := serve(t, transport.SocketConfig{}, nil)
+	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
 	for _, n := range []int{10, 125, 126, 65_535, 65_536, 5_000_000} {
@@ -333,7 +333,7 @@ func TestALargeAnswerArrivesWhole(t *testing.T) {
 }
 
 func TestLimitsThatAreNegativeAreRefusedByTheirKeys(t *testing.T) {
-	_, err := transport.NewSockets(transport.SocketConfig{Connections: -1, Waiting: -1, Operations: -1, Message: -1, Queue: -1, QueueBytes: -1, InitTimeout: -1, PingInterval: -1, WriteTimeout: -1, Time: -1})
+	_, err := transport.New(transport.Config{Connections: -1, Waiting: -1, Operations: -1, Message: -1, Queue: -1, QueueBytes: -1, InitTimeout: -1, PingInterval: -1, WriteTimeout: -1, Time: -1})
 	if err == nil {
 		t.Fatal("accepted")
 	}

@@ -1,26 +1,23 @@
 package transport
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-const (
-	// maxBatch is the most bytes of frames in one write.
-	maxBatch = 64 << 10
-	// maxWrite is how many bytes a client must accept within the write time-out.
-	maxWrite = 128 << 10
-)
+// maxBatch is the most bytes of frames in one write.
+const maxBatch = 64 << 10
 
-// buffer is the memory of a writer that is at work.
+// buffer is the memory of a writer at work.
 type buffer struct {
-	frames []stream.Frame // taken, and not yet in bytes
+	frames []stream.Frame // taken from the queue, not yet encoded
 	bytes  []byte
 	sent   int // of bytes
 }
 
-// fill takes what is next in the queue of a socket. If that is nothing, its writer is done.
+// fill takes the next frames from the queue of a socket. If there are none, the writer is done.
 func (b *buffer) fill(s *socket) (ok, ended bool) {
 	b.bytes, b.sent = b.bytes[:0], 0
 	frames, ended := s.out.Take(b.frames[:0], maxBatch)
@@ -31,7 +28,7 @@ func (b *buffer) fill(s *socket) (ok, ended bool) {
 	return true, false
 }
 
-// size is how many bytes the frames have that were taken.
+// size returns the number of bytes of the frames.
 func (b *buffer) size() (n int) {
 	for i := range b.frames {
 		n += b.frames[i].Size()
@@ -49,12 +46,12 @@ func (b *buffer) encode() {
 }
 
 // wake starts the writer at once, or a moment later so that events that arrive
-// close together leave in one write. Events are written by the pool, if it can. What is
-// for one client alone does not wait behind those for all.
+// close together leave in one write. The pool writes events, if it can; a message for one
+// client alone does not wait behind events for all.
 func (s *socket) wake(soon bool) {
 	s.writers.Add(1)
 	if soon {
-		if wait := s.parent.cfg.Gather - time.Since(s.wrote); wait > 0 {
+		if wait := s.sockets.cfg.Gather - time.Since(s.wrote); wait > 0 {
 			if s.gather == nil {
 				s.gather = time.AfterFunc(wait, s.write)
 			} else {
@@ -63,7 +60,7 @@ func (s *socket) wake(soon bool) {
 			return
 		}
 		if s.raw != nil {
-			s.parent.pool.add(s)
+			s.sockets.pool.add(s)
 			return
 		}
 	}
@@ -71,13 +68,13 @@ func (s *socket) wake(soon bool) {
 }
 
 // write empties the queue.
-func (s *socket) write() { s.writeFrom(s.parent.buffers.Get().(*buffer)) }
+func (s *socket) write() { s.writeFrom(s.sockets.buffers.Get().(*buffer)) }
 
-// writeFrom sends what is in the buffer, and then empties the queue, with one system call for
-// all frames that are queued.
+// writeFrom sends the buffer, and then empties the queue with one system call for all frames
+// that are queued.
 func (s *socket) writeFrom(b *buffer) {
 	defer s.writers.Done()
-	defer s.parent.keep(b)
+	defer s.sockets.keep(b)
 	for {
 		b.encode()
 		if err := s.send(b.bytes[b.sent:]); err != nil {
@@ -98,17 +95,15 @@ func (s *socket) writeFrom(b *buffer) {
 	}
 }
 
-// send writes in parts, each with a time limit of its own.
+// send writes in parts, each with its own deadline.
 func (s *socket) send(data []byte) error {
-	for len(data) > 0 {
-		n := min(len(data), maxWrite)
+	for part := range slices.Chunk(data, maxWrite) {
 		if err := s.limitWrite(time.Now()); err != nil {
 			return err
 		}
-		if _, err := s.net.Write(data[:n]); err != nil {
+		if _, err := s.net.Write(part); err != nil {
 			return err
 		}
-		data = data[n:]
 	}
 	return nil
 }
@@ -120,7 +115,7 @@ func (s *socket) limitWrite(now time.Time) error {
 	if s.ending != nil {
 		return s.net.SetWriteDeadline(s.endBy)
 	}
-	return s.net.SetWriteDeadline(now.Add(s.parent.cfg.WriteTimeout))
+	return s.net.SetWriteDeadline(now.Add(s.sockets.cfg.WriteTimeout))
 }
 
 // closeAfterFlush ends the connection after the last frame.
@@ -135,7 +130,7 @@ func (s *socket) closeAfterFlush() {
 }
 
 // keep puts the memory of a writer back into the pool, unless it has grown for a large message.
-func (s *Sockets) keep(b *buffer) {
+func (s *sockets) keep(b *buffer) {
 	if cap(b.bytes) <= 2*maxBatch && cap(b.frames) <= DefaultQueue {
 		clear(b.frames[:cap(b.frames)])
 		b.frames, b.bytes, b.sent = b.frames[:0], b.bytes[:0], 0

@@ -3,48 +3,81 @@ package transport
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
+// refusal returns the error of a request that is not executed.
+func refusal(code failure.Code, message string) *gqlerror.Error {
+	return &gqlerror.Error{Message: message, Extensions: map[string]any{"code": string(code)}}
+}
+
+func badRequest(message string) *gqlerror.Error { return refusal(failure.CodeBadUserInput, message) }
+
+// exceeded returns the error of a request that exceeds a limit.
+func exceeded(key string, limit any, message string) *gqlerror.Error {
+	err := refusal(failure.CodeLimitExceeded, message)
+	err.Extensions["limit"], err.Extensions["key"] = limit, key
+	return err
+}
+
+// retryable returns the error of a request that the client may send again.
+func retryable(code failure.Code, message string) *gqlerror.Error {
+	err := refusal(code, message)
+	err.Extensions["retryable"] = true
+	return err
+}
+
+// overBudget returns the error of a request, an operation or an event that finds no memory.
+func overBudget(m *budget.Memory) *gqlerror.Error {
+	err := retryable(failure.CodeUnavailable, budget.ErrBusy.Error())
+	err.Extensions["key"], err.Extensions["retryAfter"] = budget.MemoryKey, budget.RetryAfter
+	if m != nil {
+		err.Extensions["limit"] = m.Most()
+	}
+	return err
+}
+
 const (
-	// maxErrors is how many errors a client is told of a request that is not executed.
+	// maxErrors is the most errors of a refused request that a client is told.
 	maxErrors = 50
-	// maxMessage is how long the message of such an error may be, in bytes: those of
-	// validation name much of the schema.
+	// maxMessage is the most bytes of the message of an error: gqlparser's name much of the schema.
 	maxMessage = 1024
-	// maxEcho is how many characters of a request's own text an error repeats.
+	// maxEcho is the most characters of a request that an error quotes.
 	maxEcho = 128
 )
 
-// Present puts errors into the words and the form that clients read.
+// Present returns errors in the words and the form that clients read.
 func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.List {
 	if len(errs) > maxErrors {
 		more := fmt.Sprintf("there are %d errors more", len(errs)-maxErrors)
 		errs = append(errs[:maxErrors:maxErrors], &gqlerror.Error{Message: more, Extensions: errs[0].Extensions})
 	}
-	for _, err := range errs {
+	out := make(gqlerror.List, len(errs))
+	for i, err := range errs {
 		err.Message = brief(err.Message)
 		inVariable(err)
+		out[i] = e.cfg.Present(ctx, err)
 	}
-	return e.exec.DispatchError(graphql.WithOperationContext(ctx, &graphql.OperationContext{}), errs).Errors
+	return out
 }
 
 // The parts of gqlparser's messages that a request can make long: literals, which
-// stand at the end, what is quoted, and words.
+// stand at the end, quoted texts, and words.
 var (
 	literalEcho = regexp.MustCompile(`(?s)(value: )(.+)$`)
 	quotedEcho  = regexp.MustCompile(`(?s)()("(?:[^"\\]|\\.){129,}")`)
 	wordEcho    = regexp.MustCompile(`()([^\s"]{129,})`)
 )
 
-// brief cuts what a message repeats of a request, and the message itself.
+// brief shortens a message and the texts of a request that it quotes.
 func brief(message string) string {
 	if len(message) <= maxEcho {
 		return message
@@ -68,8 +101,8 @@ func brief(message string) string {
 	return message
 }
 
-// inVariable says of an error about the value of a variable where in it, as errors about
-// arguments do: a request that is not executed has no place in an answer.
+// inVariable moves the path of an error within a variable to the extensions: a request that is not
+// executed has no answer that a path could point into.
 func inVariable(err *gqlerror.Error) {
 	if len(err.Path) < 2 || err.Path[0] != ast.PathName("variable") {
 		return
@@ -84,8 +117,6 @@ func inVariable(err *gqlerror.Error) {
 		}
 	}
 	ext := map[string]any{"path": path, "field": failure.Text(path), "variable": path[0]}
-	for k, v := range err.Extensions {
-		ext[k] = v
-	}
+	maps.Copy(ext, err.Extensions)
 	err.Message, err.Path, err.Extensions = "$"+failure.Text(path)+": "+err.Message, nil, ext
 }

@@ -1,0 +1,202 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/internal/setting"
+)
+
+// Defaults of Config.
+const (
+	DefaultConnections    = 10_000
+	DefaultOperations     = 100
+	DefaultMessage        = 4 << 20
+	DefaultQueue          = 256
+	DefaultQueueBytes     = 1 << 20
+	DefaultInitTimeout    = 10 * time.Second
+	DefaultPingInterval   = 25 * time.Second
+	DefaultHeartbeat      = 12 * time.Second
+	DefaultWriteTimeout   = 10 * time.Second
+	DefaultMessageTimeout = 10 * time.Second
+	DefaultTime           = 30 * time.Second
+	DefaultGather         = time.Millisecond
+)
+
+// LateGrace is how long clients may go on to send a body once the gateway drains.
+const LateGrace = time.Second
+
+// Config of a transport. Zero means the default everywhere. The names in errors are the
+// user's own configuration keys.
+type Config struct {
+	// Executor returns the executor of an operation that begins. Required.
+	Executor func(ctx context.Context) *Executor
+	// Logger receives errors that no client is told. Default: none.
+	Logger *zap.Logger
+	// Memory bounds the memory of everything in flight. Default: unbounded.
+	Memory *budget.Memory
+	// Work is the allowance of the events of all subscriptions. Default: unbounded.
+	Work *budget.Allowance
+
+	// Init judges the payload of connection_init, which is an object, null or
+	// empty. An error refuses the client with 4403; otherwise its operations run in the
+	// returned context. Default: accepts every client.
+	Init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
+	// Keep returns the context of a WebSocket connection, given the context of its request. The
+	// result must not end with the request. Default: [context.WithoutCancel].
+	Keep func(ctx context.Context) context.Context
+
+	// Connections is the most open WebSocket connections; more are refused with 503. Default [DefaultConnections].
+	Connections int
+	// Waiting is the most WebSocket connections that have not initialised; one more closes the oldest.
+	// Default half of Connections, since clients that reconnect all at once wait too.
+	Waiting int
+	// Streams is the most open event streams; more are refused with 503. Default [DefaultConnections].
+	Streams int
+	// Operations is the most operations that run on one WebSocket connection. Default [DefaultOperations].
+	Operations int
+	// Body is the most bytes of the body of a request. Default [DefaultMessage].
+	Body int64
+	// Message is the most bytes of a WebSocket message; before the connection is
+	// initialised at most 64 KiB. Default [DefaultMessage].
+	Message int64
+	// Queue is the most messages that wait for one client. Default [DefaultQueue].
+	Queue int
+	// QueueBytes is the most bytes of messages that wait for one client; one message may always wait. Default [DefaultQueueBytes].
+	QueueBytes int
+
+	// InitTimeout is how long a WebSocket client may take to initialise. Default [DefaultInitTimeout].
+	InitTimeout time.Duration
+	// PingInterval is how often a WebSocket client is pinged. A client that sends nothing, not even
+	// a pong, for two intervals is disconnected. Default [DefaultPingInterval].
+	PingInterval time.Duration
+	// Heartbeat is how often an idle event stream sends a comment. Default [DefaultHeartbeat].
+	Heartbeat time.Duration
+	// MessageTimeout is how long a client may take to send 64 KiB of a body or a message. Default [DefaultMessageTimeout].
+	MessageTimeout time.Duration
+	// WriteTimeout is how long a client may take to accept 128 KiB. Default [DefaultWriteTimeout].
+	WriteTimeout time.Duration
+	// Time is how long a query or mutation may take, parsing included. Default [DefaultTime].
+	Time time.Duration
+	// Gather is how soon after a write the next event may be written: events that arrive in between
+	// leave together. Default [DefaultGather]; less than zero means at once.
+	Gather time.Duration
+
+	// SocketsOpened, StreamsOpened and Started are called when the number of WebSocket connections,
+	// of event streams, and of operations on WebSocket connections changes. Default: none.
+	SocketsOpened, StreamsOpened, Started func(delta int)
+	// Closed is called with the code when the gateway closes a WebSocket connection
+	// before its client does. Default: none.
+	Closed func(code int)
+}
+
+// Validate returns every problem of the configuration, joined.
+func (c *Config) Validate() error {
+	var missing error
+	if c.Executor == nil {
+		missing = errors.New("executor: missing")
+	}
+	return errors.Join(missing, setting.NotNegative(
+		setting.Setting{Name: "limit-sockets", Value: int64(c.Connections)},
+		setting.Setting{Name: "limit-sockets-waiting", Value: int64(c.Waiting)},
+		setting.Setting{Name: "limit-streams", Value: int64(c.Streams)},
+		setting.Setting{Name: "limit-operations", Value: int64(c.Operations)},
+		setting.Setting{Name: "limit-body", Value: c.Body},
+		setting.Setting{Name: "limit-message", Value: c.Message},
+		setting.Setting{Name: "limit-queue", Value: int64(c.Queue)},
+		setting.Setting{Name: "limit-queue-bytes", Value: int64(c.QueueBytes)},
+		setting.Setting{Name: "init-timeout", Value: int64(c.InitTimeout)},
+		setting.Setting{Name: "ping-interval", Value: int64(c.PingInterval)},
+		setting.Setting{Name: "write-timeout", Value: int64(c.WriteTimeout)},
+		setting.Setting{Name: "body-timeout", Value: int64(c.MessageTimeout)},
+		setting.Setting{Name: "limit-time", Value: int64(c.Time)},
+	))
+}
+
+func (c *Config) setDefaults() {
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.Init == nil {
+		c.Init = func(ctx context.Context, _ json.RawMessage) (context.Context, error) { return ctx, nil }
+	}
+	if c.Keep == nil {
+		c.Keep = context.WithoutCancel
+	}
+	for _, hook := range []*func(int){&c.SocketsOpened, &c.StreamsOpened, &c.Started, &c.Closed} {
+		if *hook == nil {
+			*hook = func(int) {}
+		}
+	}
+	c.Connections = cmp.Or(c.Connections, DefaultConnections)
+	c.Waiting = min(cmp.Or(c.Waiting, max(c.Connections/2, 1)), c.Connections)
+	c.Streams = cmp.Or(c.Streams, DefaultConnections)
+	c.Operations = cmp.Or(c.Operations, DefaultOperations)
+	c.Body = cmp.Or(c.Body, DefaultMessage)
+	c.Message = cmp.Or(c.Message, DefaultMessage)
+	c.Queue = cmp.Or(c.Queue, DefaultQueue)
+	c.QueueBytes = cmp.Or(c.QueueBytes, DefaultQueueBytes)
+	c.InitTimeout = cmp.Or(c.InitTimeout, DefaultInitTimeout)
+	c.PingInterval = cmp.Or(c.PingInterval, DefaultPingInterval)
+	c.Heartbeat = cmp.Or(c.Heartbeat, DefaultHeartbeat)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, DefaultWriteTimeout)
+	c.MessageTimeout = cmp.Or(c.MessageTimeout, DefaultMessageTimeout)
+	c.Time = cmp.Or(c.Time, DefaultTime)
+	c.Gather = cmp.Or(c.Gather, DefaultGather)
+}
+
+// Transport serves the operations of all clients of one endpoint.
+type Transport struct {
+	cfg     Config
+	sockets *sockets
+	streams *admission
+	// draining ends when the gateway drains.
+	draining context.Context
+	drain    context.CancelFunc
+	zippers  sync.Pool // of *gzip.Writer
+}
+
+// New returns a transport. It starts nothing.
+func New(cfg Config) (*Transport, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg.setDefaults()
+	t := &Transport{cfg: cfg, streams: &admission{most: cfg.Streams, changed: cfg.StreamsOpened}}
+	t.draining, t.drain = context.WithCancel(context.Background())
+	t.sockets = newSockets(cfg)
+	return t, nil
+}
+
+// ServeHTTP serves a request over the transport that it asks for. An upgraded WebSocket
+// connection lives on after ServeHTTP returns.
+func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		t.sockets.ServeHTTP(w, r)
+		return
+	}
+	t.serveHTTP(w, r)
+}
+
+// Drain ends all streams, so that their clients resume elsewhere, and closes each WebSocket
+// connection with 1001 as soon as its queries and mutations are answered. Nothing new is accepted;
+// clients that are sending a body have [LateGrace] for the rest. Drain returns when all have ended
+// or ctx ends, which cuts off the WebSocket connections that are left.
+func (t *Transport) Drain(ctx context.Context) {
+	t.drain()
+	ended := t.streams.drain()
+	t.sockets.drain(ctx)
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+}
