@@ -17,22 +17,6 @@ const (
 	memberRef      byte = 'r' // (kind, namespace, name, bound) of the target, (kind, namespace, name)
 )
 
-// membersOf are all members that lead to a resource.
-func membersOf(r *backend.Resource) [][]byte {
-	out := [][]byte{r.Key.Append([]byte{memberName})}
-	if r.Deleting {
-		out = append(out, r.Key.Append([]byte{memberDeleting}))
-	}
-	if !r.ExpiresAt.IsZero() {
-		b := append(backend.AppendString([]byte{memberExpiry}, r.Kind), expiry(r.ExpiresAt)...)
-		out = append(out, append(b, backend.OrderTuple(r.Namespace, r.Name)...))
-	}
-	for _, ref := range r.Refs {
-		out = append(out, backend.AppendRefKey([]byte{memberRef}, ref, r.Key))
-	}
-	return out
-}
-
 // found is a member of the index and the key that it leads to.
 type found struct {
 	// text is the member. It is ordered by what follows its first bytes, which all members
