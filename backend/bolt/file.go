@@ -184,9 +184,7 @@ func (c *core) startOpening(cause error) <-chan struct{} {
 	if cause != nil {
 		c.cause = cause
 	}
-	c.running.Add(1)
-	go func() {
-		defer c.running.Done()
+	c.running.Go(func() {
 		defer close(done)
 		if old != nil {
 			if err := old.Close(); err != nil {
@@ -198,7 +196,7 @@ func (c *core) startOpening(cause error) <-chan struct{} {
 		defer c.mu.Unlock()
 		c.opening = nil
 		c.install(db, log, err)
-	}()
+	})
 	return done
 }
 
