@@ -27,24 +27,24 @@ func (s *Store) Measure(ctx context.Context) error { return s.read(ctx, "clock",
 
 // What decodes foreign bytes.
 
-func DecodeRecord(k backend.Key, value string, shared bool) (*backend.Resource, error) {
-	return namesFor(shared).record(k, value)
+func DecodeRecord(k backend.Key, value string) (*backend.Resource, error) {
+	return decodeRecord(k, value)
 }
 
 func DecodeBare(k backend.Key, value string) (*backend.Resource, error) { return bareRecord(k, value) }
 
-func DecodeEntry(id string, values map[string]any, shared bool) (backend.Event, bool, error) {
-	return namesFor(shared).entry(goredis.XMessage{ID: id, Values: values})
+func DecodeEntry(id string, values map[string]any) (backend.Event, bool, error) {
+	return decodeEntry(goredis.XMessage{ID: id, Values: values})
 }
 
 func DecodeMember(m string) (backend.Key, error) { return targetOf(m) }
 
 func FindMember(r backend.Range, m string) (backend.Key, error) {
-	n := run{prefix: 1}
+	prefix := 1
 	if r.Referenced != nil {
-		n.prefix += len(r.Prefix())
+		prefix += len(r.Prefix())
 	}
-	f := names{}.find(&n, m)
+	f := find(prefix, m)
 	return f.key, f.err
 }
 
@@ -59,13 +59,6 @@ func ParseState(head backend.Revision, trimmed, epochs string) (storekit.LogStat
 }
 
 func Older(version, than string) bool { return older(version, than) }
-
-func namesFor(shared bool) names {
-	if shared {
-		return names{}
-	}
-	return nil
-}
 
 // Outcome is what the caller of a batch is told.
 type Outcome struct {

@@ -93,7 +93,7 @@ func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs
 		sc.moved = !sc.last
 		return nil, nil
 	}
-	decode := sc.names.record
+	decode := decodeRecord
 	switch {
 	case r.KeysOnly:
 		decode = recordHead

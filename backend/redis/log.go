@@ -185,9 +185,8 @@ func streamID(r backend.Revision) string {
 // ErrPositionExpired if something is missing or does not decode.
 func follow(state *storekit.LogState, at backend.Revision, entries []goredis.XMessage) ([]backend.Event, backend.Revision, error) {
 	var events []backend.Event
-	shared := names{}
 	for _, m := range entries {
-		e, ok, err := shared.entry(m)
+		e, ok, err := decodeEntry(m)
 		if err != nil {
 			return events, at, err
 		}

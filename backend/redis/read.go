@@ -23,7 +23,7 @@ const maxLoad = 256
 
 // Get is [backend.Store.Get].
 func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
-	return s.get(ctx, keys, names{}.record)
+	return s.get(ctx, keys, decodeRecord)
 }
 
 // GetBare is [backend.BareGetter.GetBare].

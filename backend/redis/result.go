@@ -128,7 +128,7 @@ func putResult(a *backend.Action, said string) (*backend.Resource, error) {
 	}
 	r := h.resource(a.Key, a.Put.Body)
 	if r.Refs = a.Put.Refs; a.Put.Declared == "" {
-		r.Refs, err = names(nil).references(h.refs)
+		r.Refs, err = decodeRefs(h.refs)
 	}
 	return r, err
 }
