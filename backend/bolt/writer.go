@@ -92,7 +92,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	}
 	r, err := new(arena).resource(k, v)
 	if err != nil {
-		return nil, unreadable(k, err)
+		return nil, storekit.Unreadable(k, err)
 	}
 	return r, nil
 }

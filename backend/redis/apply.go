@@ -11,6 +11,21 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
+// A batch on its way to a server. Calls that meet at a server share a pipeline, and batches
+// of one action share a script:
+//
+//	Apply      newProposal     the batch as keys and arguments of the script
+//	propose    send            -> writers of the shard's primary -> batch.lua
+//	             |
+//	             +- not sent, or refused by the server     again, while patience lasts
+//	             +- reply 'epoch'                          new connections, then again
+//	             +- reply 'unreadable'                     takeDamaged, then once more
+//	             +- any other reply                        outcome: result or error
+//	             +- no reply                               ErrUnknown; never sent again
+//
+// A batch whose reply was lost may have been applied. The caller finds out from the log,
+// once the batch's deadline has passed and no server will apply it any more.
+
 // Apply is [backend.Store.Apply].
 func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
 	if err := s.ready(ctx); err != nil {
@@ -20,12 +35,12 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 		return backend.Result{}, err
 	}
 	p := newProposal(s.shard(b.Actions[0].Key.Namespace), b)
-	reply, err := s.propose(ctx, p, b.Deadline)
+	reply, err := s.propose(ctx, p)
 	if text(reply, 0) == "unreadable" {
 		if err := s.takeDamaged(ctx, p, reply); err != nil {
 			return backend.Result{}, err
 		}
-		reply, err = s.propose(ctx, p, b.Deadline)
+		reply, err = s.propose(ctx, p)
 	}
 	if text(reply, 0) == "" {
 		return backend.Result{}, err
@@ -41,14 +56,14 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 // ends. It never sends again what may have been judged. If it returns an answer
 // and an error, the batch was judged but then no replica confirmed it in time:
 // ErrUnknown.
-func (s *Store) propose(ctx context.Context, p *proposal, deadline time.Time) ([]any, error) {
+func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 	until := time.Now().Add(patience)
 	for n := 0; ; n++ {
 		ses, err := s.core.acquire(s)
 		if err != nil {
 			return nil, err
 		}
-		reply, err := s.send(ctx, ses, p, deadline)
+		reply, err := s.send(ctx, ses, p)
 		ses.locate(err)
 		ses.inflight.Done()
 		if text(reply, 0) == "epoch" {
@@ -73,9 +88,8 @@ func (s *Store) propose(ctx context.Context, p *proposal, deadline time.Time) ([
 }
 
 // send sends the batch once.
-func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline time.Time) ([]any, error) {
-	cfg := &s.core.cfg
-	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+func (s *Store) send(ctx context.Context, ses *session, p *proposal) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.core.cfg.Timeout)
 	defer cancel()
 	on, err := ses.primary(ctx, p.shard)
 	if err != nil {
@@ -85,53 +99,12 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline ti
 	if err != nil {
 		return nil, err
 	}
-	args := s.core.arguments(head{
-		shard: p.shard, deadline: s.core.deadlineArgument(deadline, node), clock: s.core.clockArgument(node), request: p.batch.RequestID, actor: p.batch.Actor,
-	}, p.actions)
-	var reply []any
-	if cfg.Durability == DurabilityReplica {
-		reply, err = s.sendAndWait(ctx, on, p.keys, args)
-	} else {
-		reply, err = ses.writers(on).run(ctx, &scriptCall{keys: p.keys, args: args, size: p.batch.Size()})
-	}
-	return reply, err
-}
-
-// sendAndWait runs the script and waits until a replica has what it wrote, on the
-// same connection as WAIT demands.
-func (s *Store) sendAndWait(ctx context.Context, on *goredis.Client, keys []string, args []any) ([]any, error) {
-	for _, run := range []func(goredis.Pipeliner) *goredis.Cmd{
-		func(p goredis.Pipeliner) *goredis.Cmd { return p.EvalSha(ctx, s.core.scripts.apply.sha, keys, args...) },
-		func(p goredis.Pipeliner) *goredis.Cmd { return p.Eval(ctx, s.core.scripts.apply.source, keys, args...) },
-	} {
-		pipe := on.Pipeline()
-		cmd := run(pipe)
-		wait := s.waitForReplica(ctx, pipe)
-		_, execErr := pipe.Exec(ctx)
-		reply, err := onlyReply(cmd.Slice())
-		if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-			continue
-		}
-		if err != nil {
-			if execErr != nil && !replied(err) {
-				err = execErr
-			}
-			return nil, err
-		}
-		if text(reply, 0) != "ok" {
-			return reply, nil
-		}
-		if n, err := wait.Int64(); err != nil || n < 1 {
-			return reply, fmt.Errorf("no replica confirms the batch: %w", backend.ErrUnknown)
-		}
-		return reply, nil
-	}
-	return nil, fmt.Errorf("the server does not keep scripts: %w", backend.ErrUnavailable)
+	return ses.writers(on).run(ctx, &scriptCall{keys: p.keys, args: s.core.arguments(p, node), size: p.batch.Size()})
 }
 
 // waitForReplica asks how many replicas have everything that the connection wrote.
-func (s *Store) waitForReplica(ctx context.Context, pipe goredis.Pipeliner) *goredis.Cmd {
-	return pipe.Do(ctx, "wait", 1, (s.core.cfg.Timeout * 2 / 3).Milliseconds())
+func (c *core) waitForReplica(ctx context.Context, pipe goredis.Pipeliner) *goredis.Cmd {
+	return pipe.Do(ctx, "wait", 1, (c.cfg.Timeout * 2 / 3).Milliseconds())
 }
 
 // Sync is [backend.Syncer.Sync]. With DurabilityReplica it waits until a replica
@@ -149,7 +122,7 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 		pipe := on.Pipeline()
 		// WAIT is about what its own connection wrote last, so this writes something.
 		pipe.HIncrBy(ctx, sh.meta, "syncs", 1)
-		wait := s.waitForReplica(ctx, pipe)
+		wait := s.core.waitForReplica(ctx, pipe)
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
 		}

@@ -302,6 +302,9 @@ func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 // deadlineArgument translates the deadline of a batch from the store's clock to
 // that of the node.
 func (c *core) deadlineArgument(deadline time.Time, node string) string {
+	if deadline.IsZero() {
+		return ""
+	}
 	if c.cfg.Clock != nil && c.cfg.Clock().After(deadline) {
 		return "0" // the script cannot compare as finely
 	}

@@ -7,6 +7,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // takeDamaged prepares a batch to be sent again after the script found a resource
@@ -27,7 +28,7 @@ func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error
 		}
 	}
 	if asked[string(p.batch.Actions[i].Key.Append(nil))] == nil {
-		return unreadable(p.batch.Actions[i].Key, errors.New("the batch asks more of it"))
+		return storekit.Unreadable(p.batch.Actions[i].Key, errors.New("the batch asks more of it"))
 	}
 	return s.read(ctx, "damaged", func(ctx context.Context, ses *session) error {
 		for _, a := range asked {

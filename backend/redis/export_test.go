@@ -83,9 +83,7 @@ func (s *Store) ApplyTogether(ctx context.Context, batches []backend.Batch) ([]O
 	for i, b := range batches {
 		p := newProposal(sh, b)
 		proposals[i] = p
-		calls[i] = &scriptCall{keys: p.keys, done: make(chan struct{}), args: s.core.arguments(head{
-			shard: sh, deadline: s.core.deadlineArgument(b.Deadline, ""), clock: s.core.clockArgument(""), request: b.RequestID, actor: b.Actor,
-		}, p.actions)}
+		calls[i] = &scriptCall{keys: p.keys, done: make(chan struct{}), args: s.core.arguments(p, "")}
 	}
 	ses.writers(on).send(calls)
 	out := make([]Outcome, len(calls))

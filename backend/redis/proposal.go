@@ -157,34 +157,17 @@ const (
 	shardKeys       = 3
 )
 
-// head is what a script is told of a batch besides its actions.
-type head struct {
-	shard *shard
-	// deadline and clock are in microseconds; an empty clock is the server's.
-	deadline, clock string
-	request, actor  string
-}
-
-// arguments of a script with one batch.
-func (c *core) arguments(h head, actions []action) []any {
-	args := append(make([]any, 0, commonArguments+batchArguments+actionArguments*len(actions)), c.epochs[h.shard.index].Load(), Format,
-		h.clock, c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3])
+// arguments returns the arguments of a script that runs one batch on a node. A batch
+// without a deadline may be judged at any time.
+func (c *core) arguments(p *proposal, node string) []any {
+	args := append(make([]any, 0, commonArguments+batchArguments+actionArguments*len(p.actions)), c.epochs[p.shard.index].Load(), Format,
+		c.clockArgument(node), c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3])
 	// Without a resource an entry counts 64 bytes and the actor, see [backend.Event.Size].
-	args = append(args, h.deadline, escape(h.request)+"\n"+escape(h.actor), 64+len(h.actor), len(actions))
-	for i := range actions {
-		args = actions[i].arguments(args)
+	args = append(args, c.deadlineArgument(p.batch.Deadline, node), escape(p.batch.RequestID)+"\n"+escape(p.batch.Actor), 64+len(p.batch.Actor), len(p.actions))
+	for i := range p.actions {
+		args = p.actions[i].arguments(args)
 	}
 	return args
-}
-
-// onlyReply is the reply to the only batch of a script.
-func onlyReply(reply []any, err error) ([]any, error) {
-	if len(reply) == 1 {
-		if own, ok := reply[0].([]any); ok {
-			return own, err
-		}
-	}
-	return reply, err
 }
 
 // logBounds are arguments of the script: what a log keeps when it is trimmed, and

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // maxRecord is more than the size of any stored record. A resource counts at most
@@ -60,7 +61,7 @@ func (s *Store) get(ctx context.Context, keys []backend.Key, decode func(backend
 			}
 			switch {
 			case err != nil && len(keys) == 1:
-				return unreadable(keys[i], err)
+				return storekit.Unreadable(keys[i], err)
 			case err != nil:
 				s.core.skip("get", keys[i], err)
 				r, err = nil, nil
@@ -199,20 +200,26 @@ func (l *loader) fit(ctx context.Context, keys []backend.Key) (int, error) {
 	return n, nil
 }
 
-// time is that of the server that has the key's shard.
+// time returns the time of the server that has the key's shard.
 func (l *loader) time(ctx context.Context, k backend.Key) time.Time {
 	if !l.store.core.at.Cluster {
 		return l.clock
 	}
-	n := l.store.Shard(k.Namespace)
-	if at, ok := l.times[n]; ok {
-		return at
+	return l.shardTime(ctx, l.store.shard(k.Namespace))
+}
+
+// shardTime estimates the time of the server that has the shard. It stays the same for
+// the whole call.
+func (l *loader) shardTime(ctx context.Context, sh *shard) time.Time {
+	at, ok := l.times[sh.index]
+	if !ok {
+		if l.times == nil {
+			l.times = map[int]time.Time{}
+		}
+		at = l.store.nodeTime(ctx, l.session, sh)
+		l.times[sh.index] = at
 	}
-	if l.times == nil {
-		l.times = map[int]time.Time{}
-	}
-	l.times[n] = l.store.nodeTime(ctx, l.session, &l.store.core.shards[n])
-	return l.times[n]
+	return at
 }
 
 // askTime adds a question for the server's time to a pipeline. It returns nil if

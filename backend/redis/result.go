@@ -1,12 +1,12 @@
 package redis
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // outcome reads the script's answer.
@@ -28,7 +28,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 		if err != nil {
 			return backend.Result{}, err
 		}
-		return backend.Result{}, unreadable(p.batch.Actions[i].Key, backend.ErrUnreadable)
+		return backend.Result{}, storekit.Unreadable(p.batch.Actions[i].Key, backend.ErrUnreadable)
 	case "error":
 		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnavailable, text(reply, 1))
 	case "format":
@@ -53,27 +53,16 @@ func (p *proposal) conditionError(reply []any) error {
 		return err
 	}
 	ce := &backend.ConditionError{Action: i, Key: p.batch.Actions[i].Key}
-	switch word := text(reply, 2); word {
-	case "absent":
-		ce.Err = backend.ErrNotFound
-	case "exists":
-		ce.Err = backend.ErrExists
-	case "conflict":
-		ce.Err = backend.ErrConflict
-	case "deleting":
-		ce.Err = backend.ErrDeleting
-	case "notdeleting":
-		ce.Err = backend.ErrNotDeleting
-	case "referenced":
-		ce.Err = backend.ErrReferenced
-	case "finalized":
-		ce.Err = backend.ErrFinalized
-	default:
+	word, known := text(reply, 2), false
+	if ce.Err, known = map[string]error{
+		"absent": backend.ErrNotFound, "exists": backend.ErrExists, "conflict": backend.ErrConflict, "deleting": backend.ErrDeleting,
+		"notdeleting": backend.ErrNotDeleting, "referenced": backend.ErrReferenced, "finalized": backend.ErrFinalized,
+	}[word]; !known {
 		return fmt.Errorf("apply: unknown condition %.20q: %w", word, backend.ErrUnavailable)
 	}
 	if record := text(reply, 3); record != "" {
 		if ce.Current, err = decodeRecord(ce.Key, record); err != nil {
-			return unreadable(ce.Key, err)
+			return storekit.Unreadable(ce.Key, err)
 		}
 	}
 	return ce
@@ -131,11 +120,4 @@ func putResult(a *backend.Action, said string) (*backend.Resource, error) {
 		r.Refs, err = decodeRefs(h.refs)
 	}
 	return r, err
-}
-
-func unreadable(k backend.Key, err error) error {
-	if errors.Is(err, backend.ErrUnreadable) {
-		return fmt.Errorf("%s: %w", k, err)
-	}
-	return fmt.Errorf("%s: %w: %w", k, backend.ErrUnreadable, err)
 }

@@ -229,19 +229,6 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a a
 	return a
 }
 
-// shardTime is the time of the server that has the shard. It stays the same for
-// the whole scan.
-func (sc *scanner) shardTime(ctx context.Context, sh *shard) time.Time {
-	if at, ok := sc.times[sh.index]; ok {
-		return at
-	}
-	if sc.times == nil {
-		sc.times = map[int]time.Time{}
-	}
-	sc.times[sh.index] = sc.store.nodeTime(ctx, sc.session, sh)
-	return sc.times[sh.index]
-}
-
 // tell decodes the answers.
 func (a asked) tell(s *reading) {
 	if a.page != nil {

@@ -6,7 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -193,20 +193,12 @@ func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	return s.verify(ctx, cn, history{run: info["run_id"], replication: info["master_replid"]})
 }
 
-// older compares versions by their first two numbers.
+// older reports whether a version is known and older than another, by their first two numbers.
 func older(version, than string) bool {
-	number := func(s string) (n int) {
-		parts := strings.SplitN(s, ".", 3)
-		for i := range 2 {
-			n *= 1000
-			if i < len(parts) {
-				v, _ := strconv.Atoi(parts[i])
-				n += v
-			}
-		}
-		return n
-	}
-	return version != "" && number(version) < number(than)
+	var a, b [2]int
+	_, _ = fmt.Sscanf(version, "%d.%d", &a[0], &a[1])
+	_, _ = fmt.Sscanf(than, "%d.%d", &b[0], &b[1])
+	return version != "" && slices.Compare(a[:], b[:]) < 0
 }
 
 // text is a string of a script's answer, empty if there is none.
