@@ -103,7 +103,7 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 	out := make([]backend.Page, len(rs))
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
 		now := c.cfg.Clock()
-		s := &scan{core: c, tx: tx, now: now, page: storekit.NewPageBuilder(backend.Range{}, now), cursors: map[string]*bbolt.Cursor{}}
+		s := &scan{core: c, tx: tx, now: now, page: storekit.NewPageBuilder(now), cursors: map[string]*bbolt.Cursor{}}
 		s.resources.cursor = tx.Bucket([]byte(resourceBucket)).Cursor()
 		for i, r := range rs {
 			s.page.Next(r)

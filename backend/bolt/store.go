@@ -123,17 +123,7 @@ func (s *Store) get(ctx context.Context, keys []backend.Key, bare bool) ([]*back
 
 // Range is [backend.Store.Range].
 func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
-	if err := s.ready(ctx); err != nil {
-		return backend.Page{}, err
-	}
-	if err := r.Validate(1); err != nil {
-		return backend.Page{}, err
-	}
-	pages, err := s.core.ranges(ctx, []backend.Range{r})
-	if err != nil {
-		return backend.Page{}, err
-	}
-	return pages[0], nil
+	return storekit.First(s.Ranges(ctx, []backend.Range{r}))
 }
 
 // Ranges is [backend.Ranger.Ranges].

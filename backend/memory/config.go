@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
@@ -27,8 +25,6 @@ type Config struct {
 	LogBytes int64
 	// PurgeInterval is the pause between two rounds of Run; 0 means 1 second.
 	PurgeInterval time.Duration
-	// Logger receives what no caller is told; nil logs nothing.
-	Logger *zap.Logger
 }
 
 // Validate returns an error that names every field that is out of range.
@@ -53,6 +49,5 @@ func (c Config) withDefaults() Config {
 	c.LogAge = cmp.Or(c.LogAge, 24*time.Hour)
 	c.LogBytes = cmp.Or(c.LogBytes, storekit.DefaultLogBytes)
 	c.PurgeInterval = cmp.Or(c.PurgeInterval, time.Second)
-	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return c
 }

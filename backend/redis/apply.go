@@ -137,17 +137,15 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 // primary is a client of the server that has the shard. The client follows no
 // redirects and repeats nothing.
 func (s *session) primary(ctx context.Context, sh *shard) (*goredis.Client, error) {
-	switch c := s.client.(type) {
-	case *goredis.Client:
-		return c, nil
-	case *goredis.ClusterClient:
-		on, err := c.MasterForKey(ctx, sh.meta)
-		if err != nil {
-			return nil, &refusal{err: fmt.Errorf("no master for shard %d: %w", sh.index, err)}
-		}
-		return on, nil
+	c, ok := s.client.(*goredis.ClusterClient)
+	if !ok {
+		return s.client.(*goredis.Client), nil
 	}
-	return nil, fmt.Errorf("unknown client %T: %w", s.client, backend.ErrUnavailable)
+	on, err := c.MasterForKey(ctx, sh.meta)
+	if err != nil {
+		return nil, &refusal{err: fmt.Errorf("no master for shard %d: %w", sh.index, err)}
+	}
+	return on, nil
 }
 
 // locate asks again, in the background, which node has which slots, if a call has failed
@@ -170,10 +168,7 @@ func (s *session) locate(failed error) {
 // whole index of the shard is read, once for all these deletes. Any other action
 // on such a resource is [backend.ErrUnreadable].
 func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error {
-	i, err := p.action(text(reply, 1))
-	if err != nil {
-		return err
-	}
+	i := p.action(text(reply, 1))
 	asked := make(map[string]*action)
 	for i := range p.actions {
 		a := &p.batch.Actions[i]

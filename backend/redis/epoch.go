@@ -21,6 +21,12 @@ type history struct {
 	replication string
 }
 
+// server is a connection or a client of a server.
+type server interface {
+	goredis.Scripter
+	Scan(ctx context.Context, cursor uint64, match string, count int64) *goredis.ScanCmd
+}
+
 // verify makes sure that the epochs of all shards that lie on the server belong
 // to its history.
 func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error {
@@ -60,7 +66,7 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 
 // begin makes sure that the shard's epoch belongs to the server's history, or
 // begins one in any case, and remembers it.
-func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, h history, always bool) error {
+func (c *core) begin(ctx context.Context, on server, sh *shard, h history, always bool) error {
 	ask := question{shard: sh, history: h}
 	if always {
 		ask.random, ask.force = c.random(), true
@@ -98,7 +104,7 @@ type question struct {
 
 // ask returns the epoch of a shard, or 0 if a new one is needed; fresh says that
 // the shard does not exist yet. The error may be why the store is refused.
-func (c *core) ask(ctx context.Context, on goredis.Scripter, q question) (epoch uint64, fresh bool, err error) {
+func (c *core) ask(ctx context.Context, on server, q question) (epoch uint64, fresh bool, err error) {
 	script, force := &c.scripts.epoch, ""
 	if q.random == "" {
 		script = &c.scripts.asked
@@ -195,16 +201,10 @@ func (s *Store) inspectShards(ctx context.Context, ses *session) error {
 const strangersRounds = 50
 
 // strangers refuses to create a store among keys of another program.
-func (c *core) strangers(ctx context.Context, on goredis.Scripter) error {
-	cn, ok := on.(interface {
-		Scan(ctx context.Context, cursor uint64, match string, count int64) *goredis.ScanCmd
-	})
-	if !ok {
-		return nil
-	}
+func (c *core) strangers(ctx context.Context, on server) error {
 	cursor := uint64(0)
 	for range strangersRounds {
-		keys, next, err := cn.Scan(ctx, cursor, escapeGlob(c.cfg.Prefix)+"*", 1000).Result()
+		keys, next, err := on.Scan(ctx, cursor, escapeGlob(c.cfg.Prefix)+"*", 1000).Result()
 		if err != nil {
 			return &refusal{err: fmt.Errorf("scan: %w", err)}
 		}

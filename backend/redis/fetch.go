@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -146,9 +145,6 @@ func (sc *scanner) freeze(ctx context.Context) error {
 		reply, err := sc.store.core.scripts.scan.run(ctx, sc.session.client, []string{sh.members}, append(first, args[sh]...)...)
 		if err != nil {
 			return err
-		}
-		if len(reply) != len(all)+1 {
-			return fmt.Errorf("range: %d answers to %d ranges: %w", len(reply), len(all), backend.ErrUnavailable)
 		}
 		for i, n := range all {
 			n.lo, n.hi, n.first.members = n.first.from, n.first.to, texts(reply[i])

@@ -195,10 +195,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 	case "condition":
 		return backend.Result{}, p.conditionError(reply)
 	case "unreadable":
-		i, err := p.action(text(reply, 1))
-		if err != nil {
-			return backend.Result{}, err
-		}
+		i := p.action(text(reply, 1))
 		return backend.Result{}, storekit.Unreadable(p.batch.Actions[i].Key, backend.ErrUnreadable)
 	case "error":
 		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnavailable, text(reply, 1))
@@ -210,19 +207,13 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 }
 
 // action reads the number of an action, which scripts count from 1.
-func (p *proposal) action(number string) (int, error) {
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 1 || n > len(p.batch.Actions) {
-		return 0, fmt.Errorf("apply: unknown action %.20q: %w", number, backend.ErrUnavailable)
-	}
-	return n - 1, nil
+func (p *proposal) action(number string) int {
+	n, _ := strconv.Atoi(number)
+	return n - 1
 }
 
 func (p *proposal) conditionError(reply []any) error {
-	i, err := p.action(text(reply, 1))
-	if err != nil {
-		return err
-	}
+	i := p.action(text(reply, 1))
 	ce := &backend.ConditionError{Action: i, Key: p.batch.Actions[i].Key}
 	word, known := text(reply, 2), false
 	if ce.Err, known = map[string]error{
@@ -232,6 +223,7 @@ func (p *proposal) conditionError(reply []any) error {
 		return fmt.Errorf("apply: unknown condition %.20q: %w", word, backend.ErrUnavailable)
 	}
 	if record := text(reply, 3); record != "" {
+		var err error
 		if ce.Current, err = decodeRecord(ce.Key, record); err != nil {
 			return storekit.Unreadable(ce.Key, err)
 		}

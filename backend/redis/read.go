@@ -247,17 +247,7 @@ func (c *core) skip(operation string, k backend.Key, err error) {
 
 // Range is [backend.Store.Range].
 func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
-	if err := s.ready(ctx); err != nil {
-		return backend.Page{}, err
-	}
-	if err := r.Validate(len(s.core.shards)); err != nil {
-		return backend.Page{}, err
-	}
-	pages, err := s.ranges(ctx, []backend.Range{r})
-	if err != nil {
-		return backend.Page{}, err
-	}
-	return pages[0], nil
+	return storekit.First(s.Ranges(ctx, []backend.Range{r}))
 }
 
 // Ranges is [backend.Ranger.Ranges]. The members of the ranges are from one state

@@ -105,7 +105,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	}
 	pages := make([]backend.Page, len(sc.ranges))
 	// The scanner leaves out what is expired: shards have different clocks.
-	sc.built = storekit.NewPageBuilder(backend.Range{}, time.Time{})
+	sc.built = storekit.NewPageBuilder(time.Time{})
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
 		sc.built.Next(*r)

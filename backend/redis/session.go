@@ -57,26 +57,20 @@ type verification struct {
 func newSession(c *core) *session {
 	s := &session{core: c, verified: map[verification]bool{}, writing: map[*goredis.Client]*writers{}}
 	// One more is for questions about the heads.
-	s.client = s.connect(pool{timeout: c.cfg.Timeout, size: c.cfg.Connections + 1})
+	s.client = s.connect(c.cfg.Timeout, c.cfg.Connections+1, 0)
 	// Usually one watcher waits, that of the gateway's hub. Connections of others
 	// are not kept when they are idle.
-	s.blocking = s.connect(pool{timeout: blockTime + c.cfg.Timeout/2, size: 1024, idle: max(2, len(c.shards))})
+	s.blocking = s.connect(blockTime+c.cfg.Timeout/2, 1024, max(2, len(c.shards)))
 	return s
-}
-
-// pool configures the connections of a client.
-type pool struct {
-	// timeout is how long an answer may take.
-	timeout time.Duration
-	// size is the most connections to a server, and idle the most that are kept
-	// unused; 0 is all.
-	size, idle int
 }
 
 // connect makes a client. The client repeats nothing: only the caller knows
 // whether a call may be sent twice. It has no second pool for pipelines, whose connections
 // would come on top of the configured number: most calls are pipelines.
-func (s *session) connect(p pool) goredis.UniversalClient {
+//
+// timeout is how long an answer may take, size the most connections to a server, and idle
+// the most that are kept unused; 0 keeps all.
+func (s *session) connect(timeout time.Duration, size, idle int) goredis.UniversalClient {
 	cfg, at := &s.core.cfg, s.core.at
 	o := &goredis.UniversalOptions{
 		Addrs: at.Hosts, MasterName: at.Master, IsClusterMode: at.Cluster, DB: at.DB,
@@ -85,8 +79,8 @@ func (s *session) connect(p pool) goredis.UniversalClient {
 		SentinelPassword: cmp.Or(cfg.SentinelPassword, at.SentinelPassword),
 		Protocol:         2, OnConnect: s.onConnect,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: min(cfg.Timeout, 2*time.Second),
-		ReadTimeout: p.timeout, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
-		PoolSize: p.size, PipelinePoolSize: -1, MaxIdleConns: p.idle, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
+		ReadTimeout: timeout, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
+		PoolSize: size, PipelinePoolSize: -1, MaxIdleConns: idle, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
 		TLSConfig: cfg.TLS, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
@@ -153,14 +147,11 @@ func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, e
 // authenticate gives a Sentinel that asks for a password that of the servers. A
 // password of the Sentinels' own, and that of the servers, were sent before.
 func (s *session) authenticate(ctx context.Context, cn *goredis.Conn) error {
-	username, password := cmp.Or(s.core.cfg.Username, s.core.at.Username), cmp.Or(s.core.cfg.Password, s.core.at.Password)
-	switch {
-	case password == "":
+	password := cmp.Or(s.core.cfg.Password, s.core.at.Password)
+	if password == "" {
 		return errors.New("a password is wanted")
-	case username == "":
-		return cn.Auth(ctx, password).Err()
 	}
-	return cn.AuthACL(ctx, username, password).Err()
+	return cn.AuthACL(ctx, cmp.Or(s.core.cfg.Username, s.core.at.Username, "default"), password).Err()
 }
 
 // onConnect verifies a new connection before its first call.
