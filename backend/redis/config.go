@@ -70,9 +70,6 @@ type Config struct {
 	// Logger receives what no caller is told; nil logs nothing.
 	Logger *zap.Logger
 
-	// newEpoch makes Open begin an epoch whatever the server's history, as drivers
-	// on files do. Tests compare with them.
-	newEpoch bool
 	// skew is how far ahead tests set the clock of a cluster's node.
 	skew func(node string) time.Duration
 }

@@ -39,7 +39,7 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 			continue
 		}
 		was := s.core.epochs[i].Load()
-		err := s.core.begin(ctx, cn, &s.core.shards[i], h, false)
+		err := s.core.begin(ctx, cn, &s.core.shards[i], h)
 		if s.core.at.Cluster && err != nil && elsewhere(err) {
 			continue // the shard lies on another node
 		}
@@ -64,13 +64,10 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 	return nil
 }
 
-// begin makes sure that the shard's epoch belongs to the server's history, or
-// begins one in any case, and remembers it.
-func (c *core) begin(ctx context.Context, on server, sh *shard, h history, always bool) error {
+// begin makes sure that the shard's epoch belongs to the server's history, and
+// remembers it.
+func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error {
 	ask := question{shard: sh, history: h}
-	if always {
-		ask.random, ask.force = c.random(), true
-	}
 	for range 2 {
 		epoch, fresh, err := c.ask(ctx, on, ask)
 		if err != nil {
@@ -98,22 +95,17 @@ type question struct {
 	// random is part of the next epoch if one is needed; empty only asks whether
 	// one is.
 	random string
-	// force begins an epoch whatever the history.
-	force bool
 }
 
 // ask returns the epoch of a shard, or 0 if a new one is needed; fresh says that
 // the shard does not exist yet. The error may be why the store is refused.
 func (c *core) ask(ctx context.Context, on server, q question) (epoch uint64, fresh bool, err error) {
-	script, force := &c.scripts.epoch, ""
+	script := &c.scripts.epoch
 	if q.random == "" {
 		script = &c.scripts.asked
 	}
-	if q.force {
-		force = "begin"
-	}
 	reply, err := script.run(ctx, on, []string{q.shard.meta, q.shard.log, q.shard.members}, q.history.run, q.history.replication,
-		Format, len(c.shards), q.shard.index, c.epochClock(), c.seen(q.shard.index).String(), q.random, force)
+		Format, len(c.shards), q.shard.index, c.epochClock(), c.seen(q.shard.index).String(), q.random)
 	if err != nil {
 		return 0, false, err
 	}

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -10,10 +11,32 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// ForTest makes each Open begin an epoch, as drivers on files do.
-func ForTest(cfg Config) Config {
-	cfg.newEpoch = true
-	return cfg
+// OpenAnew opens a store and begins an epoch, as drivers on files do.
+func OpenAnew(ctx context.Context, cfg Config) (*Store, error) {
+	s, err := Open(ctx, cfg)
+	if err != nil || s.core.begun.Load() {
+		return s, err
+	}
+	return s, s.read(ctx, "epoch", func(ctx context.Context, ses *session) error {
+		for i := range s.core.shards {
+			sh := &s.core.shards[i]
+			ids, err := ses.client.HMGet(ctx, sh.meta, "run", "replid").Result()
+			if err != nil {
+				return err
+			}
+			reply, err := s.core.scripts.epoch.run(ctx, ses.client, []string{sh.meta, sh.log, sh.members}, text(ids, 0), text(ids, 1),
+				Format, len(s.core.shards), i, s.core.epochClock(), "", s.core.random(), "begin")
+			if err != nil {
+				return err
+			}
+			epoch, err := strconv.ParseUint(text(reply, 1), 10, 64)
+			if err != nil {
+				return err
+			}
+			s.core.epochs[i].Store(epoch)
+		}
+		return nil
+	})
 }
 
 // Skewed sets the clocks of nodes ahead.
