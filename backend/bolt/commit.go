@@ -13,6 +13,28 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
+// A batch on its way from Apply to the disk. Batches that arrive together share one
+// transaction, and so one sync of the file:
+//
+//	callers   submit: admit, enqueue              <-done    (giveUp: unknown, see settle)
+//	               \     |     /                      ^
+//	                v    v    v                       |
+//	queue         [ 1 2 3 | 4 5 ... ]                 |
+//	                   |                              |
+//	           take    |  a group                     |
+//	           beginGroup   file, space, transaction  |  else ErrUnavailable for all
+//	           judge        conditions and changes    |  a call's own error; nothing changed
+//	           commit       pages and sync            |  no space: outOfSpace; else lose
+//	           publish      state, tail, watchers     |
+//	           answer  -------------------------------+
+//	           await        the callers' next batches, then take again
+//
+// One goroutine, commitQueue, does all below the queue. It ends when the queue is empty.
+// Nobody is answered, and no reader sees a change (core.view), before the change is on disk.
+// An error of the file before commit rolls back: nothing has changed. When commit fails
+// for want of space, nothing has changed either. When it fails otherwise, nobody knows what
+// is on disk: lose opens the file again, in a new epoch, and its callers hear ErrUnknown.
+
 // Bounds of the queue and of one transaction.
 const (
 	queueCalls = 1024
@@ -28,12 +50,12 @@ type call struct {
 	batch  backend.Batch // without actions: a purge
 	size   int
 	done   chan struct{}
-	result backend.Result // these are set before done is closed
+	result backend.Result // these are final when done is closed
 	purged int
 	err    error
 }
 
-// ended says whether the call was answered.
+// ended reports whether the call was answered.
 func (w *call) ended() bool {
 	select {
 	case <-w.done:
@@ -48,26 +70,46 @@ func (w *call) finish(err error) {
 	close(w.done)
 }
 
-// submit queues the call and waits for its end. Concurrent calls share a
-// transaction, and so a sync of the file: if no goroutine is committing, submit
-// starts one, which commits group after group until the queue is empty.
+// submit queues the call and waits for its answer.
 func (c *core) submit(ctx context.Context, w *call) error {
 	w.ctx, w.done = ctx, make(chan struct{})
-	select {
-	case c.slots <- struct{}{}:
-	default:
-		select {
-		case c.slots <- struct{}{}:
-		case <-c.closing:
-			return backend.ErrClosed
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := c.admit(ctx); err != nil {
+		return err
 	}
 	defer func() { <-c.slots }()
+	if err := c.enqueue(w); err != nil {
+		return err
+	}
+	select {
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+		return c.giveUp(ctx, w)
+	}
+}
+
+// admit waits for a slot in the queue.
+func (c *core) admit(ctx context.Context) error {
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	case <-c.closing:
+		return backend.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// enqueue queues the call. If no goroutine is committing, it starts one.
+func (c *core) enqueue(w *call) error {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.closed() {
-		c.mu.Unlock()
 		return backend.ErrClosed
 	}
 	c.queue = append(c.queue, w)
@@ -77,30 +119,24 @@ func (c *core) submit(ctx context.Context, w *call) error {
 	}
 	if !c.committing {
 		c.committing = true
-		c.running.Add(1)
-		go c.commitQueue()
+		c.running.Go(c.commitQueue)
 	}
-	c.mu.Unlock()
-	select {
-	case <-w.done:
-		return w.err
-	case <-ctx.Done():
-	}
+	return nil
+}
+
+// giveUp takes the call out of the queue. If it is being committed, its outcome is unknown.
+func (c *core) giveUp(ctx context.Context, w *call) error {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if i := slices.Index(c.queue, w); i >= 0 {
 		c.queue = slices.Delete(c.queue, i, i+1)
-		c.mu.Unlock()
 		return ctx.Err()
 	}
-	select {
-	case <-w.done:
-		c.mu.Unlock()
+	if w.ended() {
 		return w.err
-	default:
 	}
 	c.abandoned = append(slices.DeleteFunc(c.abandoned, (*call).ended), w)
 	c.setPlace()
-	c.mu.Unlock()
 	return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
 }
 
@@ -133,7 +169,6 @@ func (c *core) settle(ctx context.Context) error {
 
 // commitQueue commits groups until the queue is empty.
 func (c *core) commitQueue() {
-	defer c.running.Done()
 	for {
 		group := c.take()
 		if group == nil {
@@ -213,55 +248,69 @@ func (c *core) take() []*call {
 	return group
 }
 
-// commitGroup judges and applies the calls one after the other in one
-// transaction, and answers them all when that is on disk.
+// commitGroup takes a group through one transaction and answers its callers.
 func (c *core) commitGroup(group []*call) {
-	db, err := c.database(context.Background())
+	tx, err := c.beginGroup()
 	if err != nil {
 		finishAll(group, err)
 		return
 	}
-	if err := c.room(); err != nil {
-		finishAll(group, err)
-		return
-	}
-	tx, err := db.Begin(true)
-	if err != nil {
-		finishAll(group, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
-		return
-	}
-	w, err := newWriter(c, tx, len(group))
-	errs := make([]error, len(group))
-	for i, call := range group {
-		if err != nil {
-			break
-		}
-		errs[i], err = w.run(call)
-	}
-	if err == nil {
-		err = w.finish()
-	}
-	if err != nil || !w.dirty() {
+	w, err := c.judge(tx, group)
+	if err != nil || !w.changed {
 		// Nothing was written, so the judgements stand, unless the file had an error.
-		if e := rollback(tx); err == nil && e != nil {
-			err = e
-		}
-		if err != nil {
+		if err = errors.Join(err, rollback(tx)); err != nil {
 			finishAll(group, fmt.Errorf("%w: %w", backend.ErrUnavailable, err))
 			return
 		}
-	} else if err := c.cfg.commit(tx.Commit); err != nil && isNoSpace(err) {
-		_ = rollback(tx)
-		c.outOfSpace(group, errs, err)
+		answer(group)
 		return
-	} else if err != nil {
-		c.lose(tx, group, errs, err)
-		return
-	} else {
-		c.publish(w)
 	}
-	for i, call := range group {
-		call.finish(errs[i])
+	switch err := c.cfg.commit(tx.Commit); {
+	case err == nil:
+		c.publish(w)
+		answer(group)
+	case isNoSpace(err):
+		_ = rollback(tx)
+		c.outOfSpace(group, err)
+	default:
+		_ = rollback(tx)
+		c.lose(group, err)
+	}
+}
+
+// beginGroup begins a transaction, unless the file is not open or the disk is full.
+func (c *core) beginGroup() (*bbolt.Tx, error) {
+	db, err := c.database(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	if err := c.room(); err != nil {
+		return nil, err
+	}
+	tx, err := db.Begin(true)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+	}
+	return tx, nil
+}
+
+// judge judges the calls one after the other and makes their changes in the transaction.
+// Each call keeps its own error; the one returned is the file's.
+func (c *core) judge(tx *bbolt.Tx, group []*call) (*writer, error) {
+	w, err := newWriter(c, tx, len(group))
+	if err != nil {
+		return nil, err
+	}
+	for _, call := range group {
+		call.err = w.run(call)
+	}
+	return w, w.finish()
+}
+
+// answer tells the callers how their calls were judged.
+func answer(group []*call) {
+	for _, call := range group {
+		close(call.done)
 	}
 }
 
@@ -269,6 +318,21 @@ func finishAll(group []*call, err error) {
 	for _, call := range group {
 		call.finish(err)
 	}
+}
+
+// refuse answers a group that was not committed. A call that would have been applied hears
+// applied. One whose condition failed hears judged, because it may have failed by changes
+// of the same group. Other errors stand.
+func refuse(group []*call, applied, judged error) {
+	for _, call := range group {
+		var ce *backend.ConditionError
+		if call.err == nil {
+			call.err = applied
+		} else if errors.As(call.err, &ce) {
+			call.err = judged
+		}
+	}
+	answer(group)
 }
 
 // publish makes committed changes known to the watchers.
@@ -287,25 +351,12 @@ func (c *core) publish(w *writer) {
 }
 
 // lose answers a group whose commit failed. Its changes may or may not be in the
-// file, so the file is reopened, with a new epoch, before anyone is answered. A
-// condition may have failed because of changes of the same group, so such a call
-// is told that nothing was applied and that it may try again.
-func (c *core) lose(tx *bbolt.Tx, group []*call, errs []error, cause error) {
+// file, so the file is reopened, with a new epoch, before anyone is answered.
+func (c *core) lose(group []*call, cause error) {
 	c.cfg.Logger.Error("a commit failed; the store file is opened again", zap.Error(cause))
-	_ = rollback(tx)
 	c.mu.Lock()
 	opened := c.startOpening(cause)
 	c.mu.Unlock()
 	<-opened
-	for i, call := range group {
-		err := fmt.Errorf("%w: %w", backend.ErrUnknown, cause)
-		var ce *backend.ConditionError
-		switch {
-		case errors.As(errs[i], &ce):
-			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, cause)
-		case errs[i] != nil:
-			err = errs[i]
-		}
-		call.finish(err)
-	}
+	refuse(group, fmt.Errorf("%w: %w", backend.ErrUnknown, cause), fmt.Errorf("%w: %w", backend.ErrUnavailable, cause))
 }

@@ -1,12 +1,13 @@
 package bolt
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/internal/setting"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // Config of a store. The zero value keeps sluice.db in the working directory.
@@ -38,45 +39,29 @@ type Config struct {
 
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
-	return setting.NotNegative(
-		setting.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},
-		setting.Setting{Name: "LogAge", Value: int64(c.LogAge)},
-		setting.Setting{Name: "LogBytes", Value: int64(c.LogBytes)},
-		setting.Setting{Name: "PurgeInterval", Value: int64(c.PurgeInterval)},
-		setting.Setting{Name: "LockTimeout", Value: int64(c.LockTimeout)},
-	)
+	return storekit.NotNegative(map[string]int64{
+		"LogEntries":    int64(c.LogEntries),
+		"LogAge":        int64(c.LogAge),
+		"LogBytes":      int64(c.LogBytes),
+		"PurgeInterval": int64(c.PurgeInterval),
+		"LockTimeout":   int64(c.LockTimeout),
+	})
 }
 
 func (c Config) withDefaults() Config {
-	if c.Path == "" {
-		c.Path = "sluice.db"
-	}
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	if c.Rand == nil {
-		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	}
-	if c.LogEntries == 0 {
-		c.LogEntries = 100_000
-	}
-	if c.LogAge == 0 {
-		c.LogAge = 24 * time.Hour
-	}
-	if c.LogBytes == 0 {
-		c.LogBytes = 256 << 20
-	}
-	if c.PurgeInterval == 0 {
-		c.PurgeInterval = time.Second
-	}
-	if c.LockTimeout == 0 {
-		c.LockTimeout = 500 * time.Millisecond
-	}
+	c.Path = cmp.Or(c.Path, "sluice.db")
+	c.Rand = cmp.Or(c.Rand, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	c.LogEntries = cmp.Or(c.LogEntries, storekit.DefaultLogEntries)
+	c.LogAge = cmp.Or(c.LogAge, 24*time.Hour)
+	c.LogBytes = cmp.Or(c.LogBytes, storekit.DefaultLogBytes)
+	c.PurgeInterval = cmp.Or(c.PurgeInterval, time.Second)
+	c.LockTimeout = cmp.Or(c.LockTimeout, 500*time.Millisecond)
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	if c.probe == nil {
 		c.probe = c.probeSpace
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
 	}
 	if c.commit == nil {
 		c.commit = func(commit func() error) error { return commit() }

@@ -19,14 +19,13 @@ const (
 )
 
 // purge removes expired resources, at most purgeRound of them.
-func (w *writer) purge(now time.Time) (int, error) {
+func (w *writer) purge(now time.Time) (n int) {
 	end := backend.AppendInt(nil, now.UnixMilli()+1)
 	var due [][]byte
 	cursor := w.expiry.Cursor()
 	for k, _ := cursor.First(); k != nil && bytes.Compare(k, end) < 0 && len(due) < purgeRound; k, _ = cursor.Next() {
 		due = append(due, bytes.Clone(k))
 	}
-	n := 0
 	for _, k := range due {
 		r, err := w.expired(k, now)
 		if err != nil {
@@ -34,18 +33,14 @@ func (w *writer) purge(now time.Time) (int, error) {
 			// come up again in every round.
 			w.core.skip("purge", k, err)
 			w.changed = true
-			if err := w.expiry.Delete(k); err != nil {
-				return 0, err
-			}
+			w.remove(w.expiry, k)
 			continue
 		}
 		change := storekit.Expire(r, &w.log.State, now)
-		if err := w.write(&change); err != nil {
-			return 0, err
-		}
+		w.write(&change)
 		n++
 	}
-	return n, nil
+	return n
 }
 
 // expired returns the resource that an expiry key stands for.
@@ -66,10 +61,10 @@ func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
 }
 
 // trim removes the oldest entries beyond the log's bounds, but never the last one.
-func (w *writer) trim(now time.Time) error {
+func (w *writer) trim(now time.Time) {
 	cfg := &w.core.cfg
 	cursor, most := w.logEntries.Cursor(), max(trimRound, 2*len(w.events))
-	for n := 0; n < most && w.log.Count > 1; n++ {
+	for n := 0; n < most && w.log.Count > 1 && w.err == nil; n++ {
 		k, v := cursor.First() // after a deletion a cursor has to be placed again
 		if k == nil {
 			break
@@ -83,16 +78,12 @@ func (w *writer) trim(now time.Time) error {
 			break
 		}
 		rev, err := decodeEntryKey(k)
-		if err != nil {
-			return err
+		if err == nil {
+			err = cursor.Delete()
 		}
-		w.changed = true
-		if err := cursor.Delete(); err != nil {
-			return err
-		}
+		w.err, w.changed = err, true
 		w.log.Count--
 		w.log.Bytes = max(w.log.Bytes-size, 0)
 		w.log.State.Trim(rev)
 	}
-	return nil
 }

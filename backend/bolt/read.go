@@ -3,8 +3,6 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -13,13 +11,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/storekit"
 )
-
-func unreadable(k backend.Key, err error) error {
-	if errors.Is(err, backend.ErrUnreadable) {
-		return fmt.Errorf("%s: %w", k, err)
-	}
-	return fmt.Errorf("%s: %w: %w", k, backend.ErrUnreadable, err)
-}
 
 // skip counts and logs what a read left out. The log names the key alone.
 func (c *core) skip(during string, key []byte, err error) {
@@ -43,7 +34,7 @@ func (c *core) get(ctx context.Context, keys []backend.Key, bare bool) ([]*backe
 			r, err := memory.resource(k, v)
 			switch {
 			case err != nil && len(keys) == 1:
-				return unreadable(k, err)
+				return storekit.Unreadable(k, err)
 			case err != nil:
 				c.skip("get", k.Append(nil), err)
 				r = nil
@@ -112,7 +103,7 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 	out := make([]backend.Page, len(rs))
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
 		now := c.cfg.Clock()
-		s := &scan{core: c, tx: tx, now: now, page: storekit.NewPageBuilder(backend.Range{}, now), cursors: map[string]*bbolt.Cursor{}}
+		s := &scan{core: c, tx: tx, now: now, page: storekit.NewPageBuilder(now), cursors: map[string]*bbolt.Cursor{}}
 		s.resources.cursor = tx.Bucket([]byte(resourceBucket)).Cursor()
 		for i, r := range rs {
 			s.page.Next(r)

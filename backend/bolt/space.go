@@ -46,9 +46,8 @@ func isNoSpace(err error) bool {
 	return full(syscall.ENOSPC) || full(syscall.EDQUOT) || full(syscall.EFBIG)
 }
 
-// outOfSpace answers a group that did not fit. A failed condition may have been
-// judged by changes of the same group.
-func (c *core) outOfSpace(group []*call, errs []error, cause error) {
+// outOfSpace answers a group that did not fit.
+func (c *core) outOfSpace(group []*call, cause error) {
 	size := 0
 	for _, call := range group {
 		size += call.size
@@ -60,14 +59,7 @@ func (c *core) outOfSpace(group []*call, errs []error, cause error) {
 	c.space.full, c.space.bytes = true, max(c.space.bytes, size)
 	c.space.wait()
 	c.mu.Unlock()
-	for i, call := range group {
-		var ce *backend.ConditionError
-		if errs[i] != nil && !errors.As(errs[i], &ce) {
-			call.finish(errs[i])
-			continue
-		}
-		call.finish(errNoSpace())
-	}
+	refuse(group, errNoSpace(), errNoSpace())
 }
 
 func errNoSpace() error { return fmt.Errorf("%w: %w", backend.ErrUnavailable, backend.ErrNoSpace) }

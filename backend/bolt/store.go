@@ -123,17 +123,7 @@ func (s *Store) get(ctx context.Context, keys []backend.Key, bare bool) ([]*back
 
 // Range is [backend.Store.Range].
 func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
-	if err := s.ready(ctx); err != nil {
-		return backend.Page{}, err
-	}
-	if err := r.Validate(1); err != nil {
-		return backend.Page{}, err
-	}
-	pages, err := s.core.ranges(ctx, []backend.Range{r})
-	if err != nil {
-		return backend.Page{}, err
-	}
-	return pages[0], nil
+	return storekit.First(s.Ranges(ctx, []backend.Range{r}))
 }
 
 // Ranges is [backend.Ranger.Ranges].
@@ -243,4 +233,21 @@ func (s *Store) ready(ctx context.Context) error {
 		return err
 	}
 	return ctx.Err()
+}
+
+var _ backend.Heads = (*Store)(nil)
+
+// Head is [backend.Heads.Head]: the state of the log has all that was acknowledged,
+// also while the file is being opened again.
+func (s *Store) Head(ctx context.Context) (backend.Head, error) {
+	if err := s.ready(ctx); err != nil {
+		return backend.Head{}, err
+	}
+	if at := s.core.place.Load(); at != nil {
+		return backend.Head{Position: *at, Now: s.Now()}, nil
+	}
+	s.core.mu.Lock()
+	at := s.core.state.Head()
+	s.core.mu.Unlock()
+	return backend.Head{Position: backend.NewPosition(at), Now: s.Now()}, nil
 }

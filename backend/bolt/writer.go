@@ -18,7 +18,10 @@ type writer struct {
 	id                                            int64 // of tx
 	log                                           logRecord
 	events                                        []backend.Event
-	changed                                       bool
+	// changed reports whether there is something to commit.
+	changed bool
+	// err is the first error of the file. Nothing is changed after it.
+	err error
 	// trims says that the log is to be trimmed when the group is done.
 	trims bool
 	// stored looks resources up. A cursor that is kept needs no memory for each look-up.
@@ -44,50 +47,38 @@ func newWriter(c *core, tx *bbolt.Tx, calls int) (*writer, error) {
 	return w, nil
 }
 
-// dirty says whether there is something to commit.
-func (w *writer) dirty() bool { return w.changed }
-
-// finish trims the log, once for all calls of the group, and writes what it knows of
-// itself.
+// finish trims the log, once for all calls of the group, and stores the log's state.
 func (w *writer) finish() error {
 	if w.trims {
-		if err := w.trim(w.core.cfg.Clock().UTC()); err != nil {
-			return err
-		}
+		w.trim(w.core.cfg.Clock().UTC())
 	}
-	if !w.changed {
-		return nil
+	if w.err == nil && w.changed {
+		w.err = writeLogRecord(w.tx, &w.log)
 	}
-	return writeLogRecord(w.tx, &w.log)
+	return w.err
 }
 
-// run does one call. failed is the call's own error, after which nothing has
-// changed; fatal is an error of the file.
-func (w *writer) run(call *call) (failed, fatal error) {
+// run judges one call and makes its changes. The error is the call's own, after which
+// nothing has changed; w.err is the file's.
+func (w *writer) run(call *call) error {
 	if err := call.ctx.Err(); err != nil {
-		return err, nil
+		return err
 	}
 	now := w.core.cfg.Clock().UTC()
 	if len(call.batch.Actions) == 0 {
-		n, err := w.purge(now)
-		if err != nil {
-			return nil, err
-		}
-		call.purged, w.trims = n, true
-		return nil, nil
+		call.purged, w.trims = w.purge(now), true
+		return nil
 	}
 	res, changes, err := storekit.Judge(call.batch, now, &w.log.State, w)
 	if err != nil {
-		return err, nil
+		return err
 	}
 	for i := range changes {
-		if err := w.write(&changes[i]); err != nil {
-			return nil, err
-		}
+		w.write(&changes[i])
 	}
 	res.Position = backend.NewPosition(w.log.State.Head())
 	call.result, w.trims = res, true
-	return nil, nil
+	return nil
 }
 
 var _ storekit.ShardState = (*writer)(nil)
@@ -101,7 +92,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	}
 	r, err := new(arena).resource(k, v)
 	if err != nil {
-		return nil, unreadable(k, err)
+		return nil, storekit.Unreadable(k, err)
 	}
 	return r, nil
 }
@@ -129,7 +120,7 @@ func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 }
 
 // write makes one change and logs it.
-func (w *writer) write(c *storekit.Write) error {
+func (w *writer) write(c *storekit.Write) {
 	w.changed = true
 	w.log.State.Follow(c)
 	if !c.Logged() {
@@ -137,28 +128,38 @@ func (w *writer) write(c *storekit.Write) error {
 		if c.After != nil {
 			form = appendResource(w.room(c.After.Size()), c.After)
 		}
-		return w.store(c, form)
+		w.store(c, form)
+		return
 	}
 	entry, form := appendEvent(w.room(c.Event.Size()), &c.Event)
-	if err := w.store(c, form); err != nil {
-		return err
-	}
+	w.store(c, form)
 	w.key = appendEntryKey(w.key[:0], c.Event.Revision)
-	if err := w.logEntries.Put(w.key, entry); err != nil {
-		return err
-	}
+	w.put(w.logEntries, w.key, entry)
 	w.log.Count++
 	w.log.Bytes += int64(c.Event.Size())
 	w.events = append(w.events, c.Event)
-	return nil
 }
 
-// room is memory for a form of something of a size, until the transaction ends.
+// room returns memory for the form of something of that size, until the transaction ends.
 func (w *writer) room(size int) []byte { return w.core.forms.Take(size + formRoom)[:0] }
+
+// put stores a value, unless an earlier change failed.
+func (w *writer) put(b *bbolt.Bucket, key, value []byte) {
+	if w.err == nil {
+		w.err = b.Put(key, value)
+	}
+}
+
+// remove deletes a key, unless an earlier change failed.
+func (w *writer) remove(b *bbolt.Bucket, key []byte) {
+	if w.err == nil {
+		w.err = b.Delete(key)
+	}
+}
 
 // store replaces one resource and the entries that lead to it. form is the
 // encoded resource after the change.
-func (w *writer) store(c *storekit.Write, form []byte) error {
+func (w *writer) store(c *storekit.Write, form []byte) {
 	r := c.After
 	if r == nil {
 		r = c.Before
@@ -166,69 +167,51 @@ func (w *writer) store(c *storekit.Write, form []byte) error {
 	w.key = r.Key.Append(w.key[:0])
 	key := w.key
 	if c.Damaged {
-		if err := w.sweep(key); err != nil {
-			return err
-		}
+		w.sweep(key)
 	}
 	was, is := c.Before != nil && c.Before.Deleting, c.After != nil && c.After.Deleting
 	if was && !is {
-		if err := w.deleting.Delete(key); err != nil {
-			return err
-		}
-	}
-	if is && !was {
-		if err := w.deleting.Put(key, []byte{}); err != nil {
-			return err
-		}
+		w.remove(w.deleting, key)
+	} else if is && !was {
+		w.put(w.deleting, key, []byte{})
 	}
 	endedRefs, begunRefs := c.Refs()
 	for _, ref := range endedRefs {
-		if err := w.refs.Delete(backend.AppendRefKey(nil, ref, r.Key)); err != nil {
-			return err
-		}
+		w.remove(w.refs, backend.AppendRefKey(nil, ref, r.Key))
 	}
 	for _, ref := range begunRefs {
-		if err := w.refs.Put(refEntry(r.Key, ref)); err != nil {
-			return err
-		}
+		entry, value := refEntry(r.Key, ref)
+		w.put(w.refs, entry, value)
 	}
 	if c.Before != nil && !c.Before.ExpiresAt.IsZero() {
-		if err := w.expiry.Delete(expiryKey(c.Before.ExpiresAt, key)); err != nil {
-			return err
-		}
+		w.remove(w.expiry, expiryKey(c.Before.ExpiresAt, key))
 	}
 	if c.After == nil {
-		return w.resources.Delete(key)
+		w.remove(w.resources, key)
+		return
 	}
 	if !r.ExpiresAt.IsZero() {
-		if err := w.expiry.Put(expiryKey(r.ExpiresAt, key), []byte{}); err != nil {
-			return err
-		}
+		w.put(w.expiry, expiryKey(r.ExpiresAt, key), []byte{})
 	}
-	return w.resources.Put(key, form)
+	w.put(w.resources, key, form)
 }
 
 // sweep removes all entries that lead to a resource that does not decode, and
 // hence cannot tell which they are. It reads all references and all expiries.
-func (w *writer) sweep(key []byte) error {
-	if err := w.deleting.Delete(key); err != nil {
-		return err
-	}
-	err := removeAll(w.refs, func(rk, v []byte) bool {
+func (w *writer) sweep(key []byte) {
+	w.remove(w.deleting, key)
+	w.removeAll(w.refs, func(rk, v []byte) bool {
 		target, err := entryTarget(rk, v)
 		return err == nil && bytes.Equal(target, key)
 	})
-	if err != nil {
-		return err
-	}
-	return removeAll(w.expiry, func(ek, _ []byte) bool {
+	w.removeAll(w.expiry, func(ek, _ []byte) bool {
 		target, err := backend.SkipElement(ek)
 		return err == nil && bytes.Equal(target, key)
 	})
 }
 
 // removeAll removes the entries that match.
-func removeAll(b *bbolt.Bucket, match func(k, v []byte) bool) error {
+func (w *writer) removeAll(b *bbolt.Bucket, match func(k, v []byte) bool) {
 	var old [][]byte
 	cursor := b.Cursor()
 	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
@@ -237,9 +220,6 @@ func removeAll(b *bbolt.Bucket, match func(k, v []byte) bool) error {
 		}
 	}
 	for _, k := range old {
-		if err := b.Delete(k); err != nil {
-			return err
-		}
+		w.remove(b, k)
 	}
-	return nil
 }

@@ -1,12 +1,11 @@
 package memory
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
-	"go.uber.org/zap"
-
-	"github.com/sluicegw/sluice/internal/setting"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // Config of a store. The zero value is an empty store of its own.
@@ -26,18 +25,16 @@ type Config struct {
 	LogBytes int64
 	// PurgeInterval is the pause between two rounds of Run; 0 means 1 second.
 	PurgeInterval time.Duration
-	// Logger receives what no caller is told; nil logs nothing.
-	Logger *zap.Logger
 }
 
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
-	return setting.NotNegative(
-		setting.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},
-		setting.Setting{Name: "LogAge", Value: int64(c.LogAge)},
-		setting.Setting{Name: "LogBytes", Value: int64(c.LogBytes)},
-		setting.Setting{Name: "PurgeInterval", Value: int64(c.PurgeInterval)},
-	)
+	return storekit.NotNegative(map[string]int64{
+		"LogEntries":    int64(c.LogEntries),
+		"LogAge":        int64(c.LogAge),
+		"LogBytes":      int64(c.LogBytes),
+		"PurgeInterval": int64(c.PurgeInterval),
+	})
 }
 
 func (c Config) withDefaults() Config {
@@ -47,23 +44,10 @@ func (c Config) withDefaults() Config {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	if c.Rand == nil {
-		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	}
-	if c.LogEntries == 0 {
-		c.LogEntries = 100_000
-	}
-	if c.LogAge == 0 {
-		c.LogAge = 24 * time.Hour
-	}
-	if c.LogBytes == 0 {
-		c.LogBytes = 256 << 20
-	}
-	if c.PurgeInterval == 0 {
-		c.PurgeInterval = time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.Rand = cmp.Or(c.Rand, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	c.LogEntries = cmp.Or(c.LogEntries, storekit.DefaultLogEntries)
+	c.LogAge = cmp.Or(c.LogAge, 24*time.Hour)
+	c.LogBytes = cmp.Or(c.LogBytes, storekit.DefaultLogBytes)
+	c.PurgeInterval = cmp.Or(c.PurgeInterval, time.Second)
 	return c
 }

@@ -5,12 +5,9 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/storekit"
@@ -130,16 +127,7 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 
 // Range is [backend.Store.Range].
 func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
-	if err := s.rlock(ctx); err != nil {
-		return backend.Page{}, err
-	}
-	defer s.data.mu.RUnlock()
-	if err := r.Validate(1); err != nil {
-		return backend.Page{}, err
-	}
-	b := storekit.NewPageBuilder(r, s.Now())
-	err := s.data.scan(ctx, r, b.Add)
-	return b.Page(), err
+	return storekit.First(s.Ranges(ctx, []backend.Range{r}))
 }
 
 // Ranges is [backend.Ranger.Ranges].
@@ -152,7 +140,7 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 		return nil, err
 	}
 	out := make([]backend.Page, len(rs))
-	b := storekit.NewPageBuilder(backend.Range{}, s.Now())
+	b := storekit.NewPageBuilder(s.Now())
 	for i, r := range rs {
 		b.Next(r)
 		if err := s.data.scan(ctx, r, b.Add); err != nil {
@@ -223,13 +211,7 @@ func (s *Store) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		for n := purgeRound; n == purgeRound; {
-			var err error
-			if n, err = s.Purge(ctx); err != nil && !errors.Is(err, backend.ErrClosed) && ctx.Err() == nil {
-				return fmt.Errorf("memory: purge: %w", err)
-			}
-			if n > 0 {
-				s.cfg.Logger.Debug("purged expired resources", zap.Int("resources", n))
-			}
+			n, _ = s.Purge(ctx) // fails only when ctx has ended or the store is closed
 		}
 	}
 }
@@ -267,4 +249,12 @@ func (s *Store) usable(ctx context.Context) error {
 		return backend.ErrClosed
 	}
 	return ctx.Err()
+}
+
+var _ backend.Heads = (*Store)(nil)
+
+// Head is [backend.Heads.Head].
+func (s *Store) Head(ctx context.Context) (backend.Head, error) {
+	at, err := s.Position(ctx)
+	return backend.Head{Position: at, Now: s.Now()}, err
 }

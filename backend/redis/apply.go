@@ -9,7 +9,23 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
+
+// A batch on its way to a server. Calls that meet at a server share a pipeline, and batches
+// of one action share a script:
+//
+//	Apply      newProposal     the batch as keys and arguments of the script
+//	propose    send            -> writers of the shard's primary -> batch.lua
+//	             |
+//	             +- not sent, or refused by the server     again, while patience lasts
+//	             +- reply 'epoch'                          new connections, then again
+//	             +- reply 'unreadable'                     takeDamaged, then once more
+//	             +- any other reply                        outcome: result or error
+//	             +- no reply                               ErrUnknown; never sent again
+//
+// A batch whose reply was lost may have been applied. The caller finds out from the log,
+// once the batch's deadline has passed and no server will apply it any more.
 
 // Apply is [backend.Store.Apply].
 func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
@@ -20,12 +36,12 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 		return backend.Result{}, err
 	}
 	p := newProposal(s.shard(b.Actions[0].Key.Namespace), b)
-	reply, err := s.propose(ctx, p, b.Deadline)
+	reply, err := s.propose(ctx, p)
 	if text(reply, 0) == "unreadable" {
 		if err := s.takeDamaged(ctx, p, reply); err != nil {
 			return backend.Result{}, err
 		}
-		reply, err = s.propose(ctx, p, b.Deadline)
+		reply, err = s.propose(ctx, p)
 	}
 	if text(reply, 0) == "" {
 		return backend.Result{}, err
@@ -41,14 +57,14 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 // ends. It never sends again what may have been judged. If it returns an answer
 // and an error, the batch was judged but then no replica confirmed it in time:
 // ErrUnknown.
-func (s *Store) propose(ctx context.Context, p *proposal, deadline time.Time) ([]any, error) {
+func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 	until := time.Now().Add(patience)
 	for n := 0; ; n++ {
 		ses, err := s.core.acquire(s)
 		if err != nil {
 			return nil, err
 		}
-		reply, err := s.send(ctx, ses, p, deadline)
+		reply, err := s.send(ctx, ses, p)
 		ses.locate(err)
 		ses.inflight.Done()
 		if text(reply, 0) == "epoch" {
@@ -73,9 +89,8 @@ func (s *Store) propose(ctx context.Context, p *proposal, deadline time.Time) ([
 }
 
 // send sends the batch once.
-func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline time.Time) ([]any, error) {
-	cfg := &s.core.cfg
-	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+func (s *Store) send(ctx context.Context, ses *session, p *proposal) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.core.cfg.Timeout)
 	defer cancel()
 	on, err := ses.primary(ctx, p.shard)
 	if err != nil {
@@ -85,53 +100,12 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal, deadline ti
 	if err != nil {
 		return nil, err
 	}
-	args := s.core.arguments(head{
-		shard: p.shard, deadline: s.core.deadlineArgument(deadline, node), clock: s.core.clockArgument(node), request: p.batch.RequestID, actor: p.batch.Actor,
-	}, p.actions)
-	var reply []any
-	if cfg.Durability == DurabilityReplica {
-		reply, err = s.sendAndWait(ctx, on, p.keys, args)
-	} else {
-		reply, err = ses.writers(on).run(ctx, &scriptCall{keys: p.keys, args: args, size: p.batch.Size()})
-	}
-	return reply, err
-}
-
-// sendAndWait runs the script and waits until a replica has what it wrote, on the
-// same connection as WAIT demands.
-func (s *Store) sendAndWait(ctx context.Context, on *goredis.Client, keys []string, args []any) ([]any, error) {
-	for _, run := range []func(goredis.Pipeliner) *goredis.Cmd{
-		func(p goredis.Pipeliner) *goredis.Cmd { return p.EvalSha(ctx, s.core.scripts.apply.sha, keys, args...) },
-		func(p goredis.Pipeliner) *goredis.Cmd { return p.Eval(ctx, s.core.scripts.apply.source, keys, args...) },
-	} {
-		pipe := on.Pipeline()
-		cmd := run(pipe)
-		wait := s.waitForReplica(ctx, pipe)
-		_, execErr := pipe.Exec(ctx)
-		reply, err := onlyReply(cmd.Slice())
-		if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-			continue
-		}
-		if err != nil {
-			if execErr != nil && !replied(err) {
-				err = execErr
-			}
-			return nil, err
-		}
-		if text(reply, 0) != "ok" {
-			return reply, nil
-		}
-		if n, err := wait.Int64(); err != nil || n < 1 {
-			return reply, fmt.Errorf("no replica confirms the batch: %w", backend.ErrUnknown)
-		}
-		return reply, nil
-	}
-	return nil, fmt.Errorf("the server does not keep scripts: %w", backend.ErrUnavailable)
+	return ses.writers(on).run(ctx, &scriptCall{keys: p.keys, args: s.core.arguments(p, node), size: p.batch.Size()})
 }
 
 // waitForReplica asks how many replicas have everything that the connection wrote.
-func (s *Store) waitForReplica(ctx context.Context, pipe goredis.Pipeliner) *goredis.Cmd {
-	return pipe.Do(ctx, "wait", 1, (s.core.cfg.Timeout * 2 / 3).Milliseconds())
+func (c *core) waitForReplica(ctx context.Context, pipe goredis.Pipeliner) *goredis.Cmd {
+	return pipe.Do(ctx, "wait", 1, (c.cfg.Timeout * 2 / 3).Milliseconds())
 }
 
 // Sync is [backend.Syncer.Sync]. With DurabilityReplica it waits until a replica
@@ -149,7 +123,7 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 		pipe := on.Pipeline()
 		// WAIT is about what its own connection wrote last, so this writes something.
 		pipe.HIncrBy(ctx, sh.meta, "syncs", 1)
-		wait := s.waitForReplica(ctx, pipe)
+		wait := s.core.waitForReplica(ctx, pipe)
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
 		}
@@ -163,17 +137,15 @@ func (s *Store) Sync(ctx context.Context, namespace string) error {
 // primary is a client of the server that has the shard. The client follows no
 // redirects and repeats nothing.
 func (s *session) primary(ctx context.Context, sh *shard) (*goredis.Client, error) {
-	switch c := s.client.(type) {
-	case *goredis.Client:
-		return c, nil
-	case *goredis.ClusterClient:
-		on, err := c.MasterForKey(ctx, sh.meta)
-		if err != nil {
-			return nil, &refusal{err: fmt.Errorf("no master for shard %d: %w", sh.index, err)}
-		}
-		return on, nil
+	c, ok := s.client.(*goredis.ClusterClient)
+	if !ok {
+		return s.client.(*goredis.Client), nil
 	}
-	return nil, fmt.Errorf("unknown client %T: %w", s.client, backend.ErrUnavailable)
+	on, err := c.MasterForKey(ctx, sh.meta)
+	if err != nil {
+		return nil, &refusal{err: fmt.Errorf("no master for shard %d: %w", sh.index, err)}
+	}
+	return on, nil
 }
 
 // locate asks again, in the background, which node has which slots, if a call has failed
@@ -188,4 +160,48 @@ func (s *session) locate(failed error) {
 			c.ReloadState(context.Background())
 		}
 	}
+}
+
+// takeDamaged prepares a batch to be sent again after the script found a resource
+// that does not decode. Deletes whose condition is of presence alone may remove
+// such resources. The script has to be told which members lead to them, so the
+// whole index of the shard is read, once for all these deletes. Any other action
+// on such a resource is [backend.ErrUnreadable].
+func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error {
+	i := p.action(text(reply, 1))
+	asked := make(map[string]*action)
+	for i := range p.actions {
+		a := &p.batch.Actions[i]
+		if a.Op == backend.OpDelete && a.If == (backend.Condition{Presence: a.If.Presence}) {
+			asked[string(a.Key.Append(nil))] = &p.actions[i]
+		}
+	}
+	if asked[string(p.batch.Actions[i].Key.Append(nil))] == nil {
+		return storekit.Unreadable(p.batch.Actions[i].Key, errors.New("the batch asks more of it"))
+	}
+	return s.read(ctx, "damaged", func(ctx context.Context, ses *session) error {
+		for _, a := range asked {
+			a.op, a.more = opDeleteDamaged, nil
+		}
+		lo := "-"
+		for {
+			members, err := ses.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: p.shard.members, ByLex: true, Start: lo, Stop: "+", Count: scanChunk}).Result()
+			if err != nil {
+				return err
+			}
+			for _, m := range members {
+				k, err := targetOf(m)
+				if err != nil {
+					continue
+				}
+				if a := asked[string(k.Append(nil))]; a != nil {
+					a.more = packed(a.more, []byte(m))
+				}
+			}
+			if len(members) < scanChunk {
+				return nil
+			}
+			lo = "(" + members[len(members)-1]
+		}
+	})
 }

@@ -157,33 +157,45 @@ local function act(a, s, r, key)
   return r and r.value or ''
 end
 
--- apply judges and makes n actions, whose keys follow KEYS[k] and whose arguments follow
--- ARGV[from]. Nothing is written before all conditions are judged.
+-- read returns what is stored under the key of an action. A put reads the body only of
+-- what is expired, which it has to log.
+local function read(a, key)
+  local r = load(key, a.op ~= 'p')
+  if not r or r.damaged then return r end
+  if r.refs ~= a.refs then
+    r.members = members(a, r)
+    if not r.members then return { damaged = true } end
+  end
+  if a.op == 'p' and not r.whole and expired(r) then return load(key, true) end
+  return r
+end
+
+-- permit judges the i-th action of a batch. It returns what is live of s, what is stored;
+-- and the reply that refuses the batch, nil if the action may go on.
+local function permit(i, a, s, key)
+  if s and s.damaged then
+    -- Only a delete that comes with the members to remove may go on.
+    if a.op ~= 'x' and a.op ~= 'e' then return nil, { 'unreadable', tostring(i) } end
+    return s, nil
+  end
+  local live = s and not expired(s) and s or nil
+  local failed = a.op ~= 'e' and judge(a, live, key)
+  if failed then
+    local current = live and load(key, true)
+    return nil, { 'condition', tostring(i), failed, current and current.value or '' }
+  end
+  return live, nil
+end
+
+-- apply judges n actions and then makes them. Their keys follow KEYS[k] and their
+-- arguments ARGV[from].
 local function apply(k, from, n)
   local actions, stored, live = {}, {}, {}
   for i = 1, n do
-    local a, key = action(from + (i - 1) * STRIDE), KEYS[k + i]
-    local r = load(key, a.op ~= 'p')
-    if r and not r.damaged then
-      if r.refs ~= a.refs then
-        r.members = members(a, r)
-        if not r.members then r = { damaged = true } end
-      end
-      if a.op == 'p' and not r.whole and not r.damaged and expired(r) then r = load(key, true) end
-    end
-    if r and r.damaged then
-      -- Only a delete that comes with the members to remove may go on.
-      if a.op ~= 'x' and a.op ~= 'e' then return { 'unreadable', tostring(i) } end
-      live[i] = r
-    else
-      live[i] = r and not expired(r) and r or nil
-      local failed = a.op ~= 'e' and judge(a, live[i], key)
-      if failed then
-        local current = live[i] and load(key, true)
-        return { 'condition', tostring(i), failed, current and current.value or '' }
-      end
-    end
-    actions[i], stored[i] = a, r
+    local a, key, refused = action(from + (i - 1) * STRIDE), KEYS[k + i], nil
+    actions[i], stored[i] = a, read(a, key)
+    live[i], refused = permit(i, a, stored[i], key)
+    if refused then return refused end
   end
   local reply = { 'ok', '' }
   for i = 1, n do
@@ -193,18 +205,21 @@ local function apply(k, from, n)
   return reply
 end
 
-local replies, k, from, changed = {}, 3, HEAD, false
+-- run answers one batch of n actions. changed reports that something may have been written.
+local function run(deadline, k, from, n)
+  if deadline ~= '' and now > tonumber(deadline) then return { 'deadline' }, false end
+  local fine, said = pcall(apply, k, from, n)
+  if not fine then return { 'error', type(said) == 'table' and said.err or tostring(said) }, true end
+  return said, said[1] == 'ok'
+end
+
+local replies, k, from, dirty = {}, 3, HEAD, false
 while from < #ARGV do
-  local deadline, n
+  local deadline, n, reply, changed
   deadline, by, weight, n = unpack(ARGV, from + 1, from + BATCH)
-  local reply = { 'deadline' }
-  if deadline == '' or now <= tonumber(deadline) then
-    local fine, said = pcall(apply, k, from + BATCH, tonumber(n))
-    reply = fine and said or { 'error', type(said) == 'table' and said.err or tostring(said) }
-    changed = changed or reply[1] == 'ok' or not fine
-  end
-  replies[#replies + 1] = reply
+  reply, changed = run(deadline, k, from + BATCH, tonumber(n))
+  replies[#replies + 1], dirty = reply, dirty or changed
   k, from = k + n, from + BATCH + n * STRIDE
 end
-if changed then saveHead() end
+if dirty then saveHead() end
 return replies

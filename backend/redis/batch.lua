@@ -1,7 +1,24 @@
 -- Judges the conditions of batches and makes the changes of each, or none of them. The
 -- batches are of callers that know nothing of each other: each is judged by itself, after
--- those before it. The parts of the script are batch.lua, record.lua, trim.lua and
--- apply.lua, in this order.
+-- those before it. The parts of the script are joined in the order of this picture:
+--
+--   batch.lua    epoch, format and history agree?   no: one reply to all batches
+--                     |
+--   record.lua   (reads and makes the stored forms)
+--   trim.lua     (finds what the log no longer keeps)
+--                     |
+--   apply.lua    for each batch, in turn:
+--                  run     deadline passed?         reply 'deadline'
+--                  read    each action's record     damaged: reply 'unreadable'
+--                  permit  each condition           fails: reply 'condition'
+--                  - - - - - - - - nothing is written above this line - - - - - - - -
+--                  act     put, remove, rebind      reply 'ok'
+--                     |
+--   trim.lua     saveHead: the log's head, once for all batches; then trim what is due
+--
+-- A write that the server refuses midway (pcall) is the reply 'error'. The head is stored
+-- even then, because entries may have been appended. The server runs nothing else meanwhile.
+--
 -- KEYS  meta, index, log, then the resource of each action of each batch
 -- ARGV  HEAD arguments of all batches, then for each batch BATCH arguments, and STRIDE for
 --       each of its actions, see apply.lua

@@ -80,11 +80,6 @@ func (c *clocks) at(node string) time.Time {
 	if o := c.nodes[node]; o != nil {
 		return o.when(time.Now())
 	}
-	return c.now()
-}
-
-// now is the store's time: the median of the nodes' times. The caller holds mu.
-func (c *clocks) now() time.Time {
 	return c.middle(time.Now())
 }
 
@@ -266,7 +261,7 @@ func (c *core) now() time.Time {
 	}
 	c.clocks.mu.Lock()
 	defer c.clocks.mu.Unlock()
-	return c.clocks.now()
+	return c.clocks.middle(time.Now())
 }
 
 // skew is how far a test sets the clock of a node ahead.
@@ -302,6 +297,9 @@ func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 // deadlineArgument translates the deadline of a batch from the store's clock to
 // that of the node.
 func (c *core) deadlineArgument(deadline time.Time, node string) string {
+	if deadline.IsZero() {
+		return ""
+	}
 	if c.cfg.Clock != nil && c.cfg.Clock().After(deadline) {
 		return "0" // the script cannot compare as finely
 	}

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -10,7 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/internal/setting"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // Durability says when a batch is acknowledged.
@@ -69,88 +70,55 @@ type Config struct {
 	// Logger receives what no caller is told; nil logs nothing.
 	Logger *zap.Logger
 
-	// newEpoch makes Open begin an epoch whatever the server's history, as drivers
-	// on files do. Tests compare with them.
-	newEpoch bool
 	// skew is how far ahead tests set the clock of a cluster's node.
 	skew func(node string) time.Duration
 }
 
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
-	errs := []error{setting.NotNegative(
-		setting.Setting{Name: "LogEntries", Value: int64(c.LogEntries)},
-		setting.Setting{Name: "LogAge", Value: int64(c.LogAge)},
-		setting.Setting{Name: "LogBytes", Value: int64(c.LogBytes)},
-		setting.Setting{Name: "PurgeInterval", Value: int64(c.PurgeInterval)},
-		setting.Setting{Name: "Timeout", Value: int64(c.Timeout)},
-		setting.Setting{Name: "Connections", Value: int64(c.Connections)},
-	)}
+	errs := []error{storekit.NotNegative(map[string]int64{
+		"LogEntries":    int64(c.LogEntries),
+		"LogAge":        int64(c.LogAge),
+		"LogBytes":      int64(c.LogBytes),
+		"PurgeInterval": int64(c.PurgeInterval),
+		"Timeout":       int64(c.Timeout),
+		"Connections":   int64(c.Connections),
+	})}
 	if strings.ContainsAny(c.Prefix, "{}") {
-		errs = append(errs, fmt.Errorf("%s: braces are not accepted; the store's own say which keys lie together", "Prefix"))
+		errs = append(errs, errors.New("Prefix: braces are not accepted; the store's own say which keys lie together"))
 	}
 	if c.Shards < 0 || c.Shards > maxShards {
-		errs = append(errs, fmt.Errorf("%s: 1 to %d wanted", "Shards", maxShards))
+		errs = append(errs, fmt.Errorf("Shards: 1 to %d wanted", maxShards))
 	}
 	switch c.Durability {
 	case "", DurabilityAsync, DurabilityReplica:
 	default:
-		errs = append(errs, fmt.Errorf("%s: %q is neither async nor replica", "Durability", c.Durability))
+		errs = append(errs, fmt.Errorf("Durability: %q is neither async nor replica", c.Durability))
 	}
 	if _, err := ParseURL(c.url()); err != nil {
-		errs = append(errs, fmt.Errorf("%s: %w", "URL", err))
+		errs = append(errs, fmt.Errorf("URL: %w", err))
 	}
 	return errors.Join(errs...)
 }
 
-func (c Config) url() string {
-	if c.URL == "" {
-		return "redis://127.0.0.1:6379/0"
-	}
-	return c.URL
-}
+func (c Config) url() string { return cmp.Or(c.URL, "redis://127.0.0.1:6379/0") }
 
 func (c Config) withDefaults(at *Address) Config {
-	c.URL = c.url()
-	if c.Prefix == "" {
-		c.Prefix = "sluice:"
+	shards := 1
+	if at.Cluster {
+		shards = 16
 	}
-	if c.Shards == 0 {
-		c.Shards = 1
-		if at.Cluster {
-			c.Shards = 16
-		}
-	}
-	if c.Durability == "" {
-		c.Durability = DurabilityAsync
-	}
-	if c.Rand == nil {
-		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	}
-	if c.LogEntries == 0 {
-		c.LogEntries = 100_000
-	}
-	if c.LogAge == 0 {
-		c.LogAge = 24 * time.Hour
-	}
-	if c.LogBytes == 0 {
-		c.LogBytes = 256 << 20
-	}
-	if c.LogSlack == 0 {
-		c.LogSlack = min(128, c.LogEntries/10)
-	}
-	c.LogSlack = max(c.LogSlack, 0)
-	if c.PurgeInterval == 0 {
-		c.PurgeInterval = time.Second
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 3 * time.Second
-	}
-	if c.Connections == 0 {
-		c.Connections = 64
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.Prefix = cmp.Or(c.Prefix, "sluice:")
+	c.Shards = cmp.Or(c.Shards, shards)
+	c.Durability = cmp.Or(c.Durability, DurabilityAsync)
+	c.Rand = cmp.Or(c.Rand, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	c.LogEntries = cmp.Or(c.LogEntries, storekit.DefaultLogEntries)
+	c.LogAge = cmp.Or(c.LogAge, 24*time.Hour)
+	c.LogBytes = cmp.Or(c.LogBytes, storekit.DefaultLogBytes)
+	c.LogSlack = max(cmp.Or(c.LogSlack, min(128, c.LogEntries/10)), 0)
+	c.PurgeInterval = cmp.Or(c.PurgeInterval, time.Second)
+	c.Timeout = cmp.Or(c.Timeout, 3*time.Second)
+	c.Connections = cmp.Or(c.Connections, 64)
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	return c
 }

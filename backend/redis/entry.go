@@ -1,8 +1,8 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
-	"strconv"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -30,103 +30,60 @@ const (
 
 // decodeEntry reads an entry. ok is false for one that is no change.
 func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
-	return names(nil).entry(m)
-}
-
-// entry reads an entry. ok is false for one that is no change.
-func (n names) entry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
-	if e, ok, err = n.change(m); err != nil {
+	if e, ok, err = decodeChange(m); err != nil {
 		return e, false, fmt.Errorf("log entry %.60s: %w", m.ID, backend.ErrPositionExpired)
 	}
 	return e, ok, nil
 }
 
-func (n names) change(m goredis.XMessage) (e backend.Event, ok bool, err error) {
-	if e.Revision, err = parseRevision(m.ID); err != nil {
-		return e, false, err
-	}
+func decodeChange(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	head, _ := m.Values["h"].(string)
 	data, _ := m.Values["d"].(string)
-	var field [5]string
-	if head, err = cut(head, field[:]); err != nil || field[0] == typeStart {
-		return e, false, err
+	f := fields{rest: head}
+	word := f.next()
+	f.next() // the size is for the scripts
+	e.Time, e.RequestID, e.Actor = f.time(), f.text(), f.text()
+	if e.Revision, err = parseRevision(m.ID); err != nil || f.bad || word == typeStart {
+		return e, false, errors.Join(err, f.err())
 	}
-	if e.Time, err = parseMillis(field[2]); err != nil {
-		return e, false, err
-	}
-	if e.RequestID, err = unescape(field[3]); err != nil {
-		return e, false, err
-	}
-	if e.Actor, err = unescape(field[4]); err != nil {
-		return e, false, err
-	}
-	var was replaced
-	if field[0] == typeModified {
-		if was, head, err = cutReplaced(head); err != nil {
-			return e, false, err
+	var refs string // before the change, if it replaced them
+	replaced := false
+	if word == typeModified {
+		was, listed := f.envelope(), uint64(0)
+		e.Before = &backend.Before{Revision: was.revision, UpdatedAt: was.updated, ExpiresAt: was.expires, Deleting: was.deleting}
+		if replaced = !f.empty(); replaced {
+			listed = f.number(31)
+		}
+		change := f.number(31)
+		if refs = f.take(listed); change > 0 {
+			e.Change = []byte(f.take(change))
 		}
 	}
-	key, err := n.key([]byte(head))
-	if err != nil {
-		return e, false, err
+	key, err := decodeKey([]byte(f.rest))
+	if err != nil || f.bad {
+		return e, false, badRecord()
 	}
-	if field[0] == typeDamaged {
+	if word == typeDamaged {
 		e.Type, e.Resource = backend.Deleted, &backend.Resource{Key: key}
 		return e, true, nil
 	}
-	if e.Resource, err = n.record(key, data); err != nil {
+	if e.Resource, err = decodeRecord(key, data); err != nil {
 		return e, false, err
 	}
-	switch field[0] {
+	switch word {
 	case typeAdded:
 		e.Type = backend.Added
 	case typeDeleted:
 		e.Type = backend.Deleted
 	case typeModified:
-		e.Type, e.Change = backend.Modified, was.change
+		e.Type = backend.Modified
 		before := backend.Resource{Refs: e.Resource.Refs}
-		if was.others {
-			if before.Refs, err = n.references(was.refs); err != nil {
-				return e, false, err
-			}
+		if replaced {
+			before.Refs, err = decodeRefs(refs)
 		}
-		e.Before = &backend.Before{Revision: was.revision, UpdatedAt: was.updated, ExpiresAt: was.expires, Deleting: was.deleting, Bound: before.Bound()}
+		e.Before.Bound = before.Bound()
 	default:
-		return e, false, badRecord()
+		err = badRecord()
 	}
-	return e, true, nil
-}
-
-// replaced is what the entry of a modification has of the state before it.
-type replaced struct {
-	envelope
-	// refs is the list of references, if others: the change replaced it.
-	refs   string
-	others bool
-	change []byte
-}
-
-// cutReplaced reads it, and returns what follows.
-func cutReplaced(head string) (was replaced, rest string, err error) {
-	var field [6]string
-	if rest, err = cut(head, field[:]); err != nil {
-		return was, "", err
-	}
-	if was.envelope, err = parseEnvelope(field[:4]); err != nil {
-		return was, "", err
-	}
-	var n [2]uint64
-	if was.others = field[4] != ""; was.others {
-		n[0], err = strconv.ParseUint(field[4], 10, 31)
-	}
-	var err2 error
-	n[1], err2 = strconv.ParseUint(field[5], 10, 31)
-	if err != nil || err2 != nil || n[0]+n[1] > uint64(len(rest)) {
-		return was, "", badRecord()
-	}
-	was.refs, rest = rest[:n[0]], rest[n[0]:]
-	if n[1] > 0 {
-		was.change = []byte(rest[:n[1]])
-	}
-	return was, rest[n[1]:], nil
+	return e, err == nil, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -20,6 +21,12 @@ type history struct {
 	replication string
 }
 
+// server is a connection or a client of a server.
+type server interface {
+	goredis.Scripter
+	Scan(ctx context.Context, cursor uint64, match string, count int64) *goredis.ScanCmd
+}
+
 // verify makes sure that the epochs of all shards that lie on the server belong
 // to its history.
 func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error {
@@ -32,7 +39,7 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 			continue
 		}
 		was := s.core.epochs[i].Load()
-		err := s.core.begin(ctx, cn, &s.core.shards[i], h, false)
+		err := s.core.begin(ctx, cn, &s.core.shards[i], h)
 		if s.core.at.Cluster && err != nil && elsewhere(err) {
 			continue // the shard lies on another node
 		}
@@ -57,13 +64,10 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 	return nil
 }
 
-// begin makes sure that the shard's epoch belongs to the server's history, or
-// begins one in any case, and remembers it.
-func (c *core) begin(ctx context.Context, on goredis.Scripter, sh *shard, h history, always bool) error {
+// begin makes sure that the shard's epoch belongs to the server's history, and
+// remembers it.
+func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error {
 	ask := question{shard: sh, history: h}
-	if always {
-		ask.random, ask.force = c.random(), true
-	}
 	for range 2 {
 		epoch, fresh, err := c.ask(ctx, on, ask)
 		if err != nil {
@@ -91,22 +95,17 @@ type question struct {
 	// random is part of the next epoch if one is needed; empty only asks whether
 	// one is.
 	random string
-	// force begins an epoch whatever the history.
-	force bool
 }
 
 // ask returns the epoch of a shard, or 0 if a new one is needed; fresh says that
 // the shard does not exist yet. The error may be why the store is refused.
-func (c *core) ask(ctx context.Context, on goredis.Scripter, q question) (epoch uint64, fresh bool, err error) {
-	script, force := &c.scripts.epoch, ""
+func (c *core) ask(ctx context.Context, on server, q question) (epoch uint64, fresh bool, err error) {
+	script := &c.scripts.epoch
 	if q.random == "" {
 		script = &c.scripts.asked
 	}
-	if q.force {
-		force = "begin"
-	}
 	reply, err := script.run(ctx, on, []string{q.shard.meta, q.shard.log, q.shard.members}, q.history.run, q.history.replication,
-		Format, len(c.shards), q.shard.index, c.epochClock(), c.seen(q.shard.index).String(), q.random, force)
+		Format, len(c.shards), q.shard.index, c.epochClock(), c.seen(q.shard.index).String(), q.random)
 	if err != nil {
 		return 0, false, err
 	}
@@ -142,4 +141,78 @@ func otherFormat(stored string) string {
 		return fmt.Sprintf("the store has format %d, written before the first release; this one reads %d: empty the store or choose another prefix", n, Format)
 	}
 	return fmt.Sprintf("the store has format %.20s, written by a newer release; this one reads %d", stored, Format)
+}
+
+// inspect returns why the store is refused, if it is. It writes nothing.
+func (s *Store) inspect(ctx context.Context, ses *session) error {
+	if err := s.inspectShards(ctx, ses); err != nil {
+		return err
+	}
+	for i := range s.core.shards {
+		sh := &s.core.shards[i]
+		on, err := ses.primary(ctx, sh)
+		if err != nil {
+			return err
+		}
+		_, fresh, err := s.core.ask(ctx, on, question{shard: sh})
+		if err == nil && fresh {
+			err = s.core.strangers(ctx, on)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inspectShards looks for a store with another number of shards, whose keys may
+// have other names. It looks at the first shard, which every store has.
+func (s *Store) inspectShards(ctx context.Context, ses *session) error {
+	pipe := ses.client.Pipeline()
+	seen := map[string]bool{}
+	var cmds []*goredis.SliceCmd
+	for n := 1; n <= maxShards; n++ {
+		if sh := newShard(s.core.cfg.Prefix, 0, n); !seen[sh.meta] {
+			seen[sh.meta] = true
+			cmds = append(cmds, pipe.HMGet(ctx, sh.meta, "magic", "shards"))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !goredis.HasErrorPrefix(err, "WRONGTYPE") {
+		return err
+	}
+	for _, cmd := range cmds {
+		if magic, shards := text(cmd.Val(), 0), text(cmd.Val(), 1); magic == storeMagic && shards != strconv.Itoa(len(s.core.shards)) {
+			return s.core.otherShards(shards)
+		}
+	}
+	return nil
+}
+
+// strangersRounds bounds the search for keys of other programs. A round looks at
+// about a thousand keys.
+const strangersRounds = 50
+
+// strangers refuses to create a store among keys of another program.
+func (c *core) strangers(ctx context.Context, on server) error {
+	cursor := uint64(0)
+	for range strangersRounds {
+		keys, next, err := on.Scan(ctx, cursor, escapeGlob(c.cfg.Prefix)+"*", 1000).Result()
+		if err != nil {
+			return &refusal{err: fmt.Errorf("scan: %w", err)}
+		}
+		for _, key := range keys {
+			rest := strings.TrimPrefix(key, c.cfg.Prefix)
+			if len(rest) < 4 || !strings.ContainsRune("mxci", rune(rest[0])) || rest[1:3] != ":{" {
+				return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
+			}
+		}
+		if cursor = next; cursor == 0 {
+			break
+		}
+	}
+	return nil
+}
+
+func escapeGlob(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(s)
 }

@@ -6,7 +6,7 @@
 --       each empty if the server hides it; format, number of shards, index of the
 --       shard, clock in microseconds ('' is TIME), the newest revision that the
 --       caller saw ('' for none), random number below 2^20 ('' asks whether one is
---       needed), 'begin' for a new epoch whatever the server
+--       needed), 'begin' for a new epoch whatever the server; for tests
 local call, format, match = redis.call, string.format, string.match
 local run, replid, version, shards, index, clock, seen, random, begin = unpack(ARGV)
 
@@ -36,7 +36,7 @@ end
 if m.magic then
   if m.format ~= version then return { 'format', m.format or '' } end
   if m.shards ~= shards or m.shard ~= index then return { 'shards', m.shards or '' } end
-  if m.epoch and begin == '' and continued() then return { 'ok', m.epoch } end
+  if m.epoch and not begin and continued() then return { 'ok', m.epoch } end
 end
 if random == '' then return { 'begin', m.magic and 'old' or 'new' } end
 

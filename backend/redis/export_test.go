@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -10,10 +11,32 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// ForTest makes each Open begin an epoch, as drivers on files do.
-func ForTest(cfg Config) Config {
-	cfg.newEpoch = true
-	return cfg
+// OpenAnew opens a store and begins an epoch, as drivers on files do.
+func OpenAnew(ctx context.Context, cfg Config) (*Store, error) {
+	s, err := Open(ctx, cfg)
+	if err != nil || s.core.begun.Load() {
+		return s, err
+	}
+	return s, s.read(ctx, "epoch", func(ctx context.Context, ses *session) error {
+		for i := range s.core.shards {
+			sh := &s.core.shards[i]
+			ids, err := ses.client.HMGet(ctx, sh.meta, "run", "replid").Result()
+			if err != nil {
+				return err
+			}
+			reply, err := s.core.scripts.epoch.run(ctx, ses.client, []string{sh.meta, sh.log, sh.members}, text(ids, 0), text(ids, 1),
+				Format, len(s.core.shards), i, s.core.epochClock(), "", s.core.random(), "begin")
+			if err != nil {
+				return err
+			}
+			epoch, err := strconv.ParseUint(text(reply, 1), 10, 64)
+			if err != nil {
+				return err
+			}
+			s.core.epochs[i].Store(epoch)
+		}
+		return nil
+	})
 }
 
 // Skewed sets the clocks of nodes ahead.
@@ -27,24 +50,24 @@ func (s *Store) Measure(ctx context.Context) error { return s.read(ctx, "clock",
 
 // What decodes foreign bytes.
 
-func DecodeRecord(k backend.Key, value string, shared bool) (*backend.Resource, error) {
-	return namesFor(shared).record(k, value)
+func DecodeRecord(k backend.Key, value string) (*backend.Resource, error) {
+	return decodeRecord(k, value)
 }
 
 func DecodeBare(k backend.Key, value string) (*backend.Resource, error) { return bareRecord(k, value) }
 
-func DecodeEntry(id string, values map[string]any, shared bool) (backend.Event, bool, error) {
-	return namesFor(shared).entry(goredis.XMessage{ID: id, Values: values})
+func DecodeEntry(id string, values map[string]any) (backend.Event, bool, error) {
+	return decodeEntry(goredis.XMessage{ID: id, Values: values})
 }
 
 func DecodeMember(m string) (backend.Key, error) { return targetOf(m) }
 
 func FindMember(r backend.Range, m string) (backend.Key, error) {
-	n := run{prefix: 1}
+	prefix := 1
 	if r.Referenced != nil {
-		n.prefix += len(r.Prefix())
+		prefix += len(r.Prefix())
 	}
-	f := names{}.find(&n, m)
+	f := find(prefix, m)
 	return f.key, f.err
 }
 
@@ -59,13 +82,6 @@ func ParseState(head backend.Revision, trimmed, epochs string) (storekit.LogStat
 }
 
 func Older(version, than string) bool { return older(version, than) }
-
-func namesFor(shared bool) names {
-	if shared {
-		return names{}
-	}
-	return nil
-}
 
 // Outcome is what the caller of a batch is told.
 type Outcome struct {
@@ -90,9 +106,7 @@ func (s *Store) ApplyTogether(ctx context.Context, batches []backend.Batch) ([]O
 	for i, b := range batches {
 		p := newProposal(sh, b)
 		proposals[i] = p
-		calls[i] = &scriptCall{keys: p.keys, done: make(chan struct{}), args: s.core.arguments(head{
-			shard: sh, deadline: s.core.deadlineArgument(b.Deadline, ""), clock: s.core.clockArgument(""), request: b.RequestID, actor: b.Actor,
-		}, p.actions)}
+		calls[i] = &scriptCall{keys: p.keys, done: make(chan struct{}), args: s.core.arguments(p, "")}
 	}
 	ses.writers(on).send(calls)
 	out := make([]Outcome, len(calls))

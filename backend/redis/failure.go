@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -17,26 +18,18 @@ import (
 // patience is how long a call that certainly changed nothing is repeated.
 const patience = time.Second
 
-// refused says whether the server answered that it did not execute the call, but
+// refused reports whether the server answered that it did not execute the call, but
 // may do so a little later: it is starting, it is no longer a primary, or the slot
 // is being moved.
 func refused(err error) bool {
-	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY", "NOREPLICAS", "UNBLOCKED", "max number of clients"} {
-		if goredis.HasErrorPrefix(err, prefix) {
-			return true
-		}
-	}
-	return false
+	return elsewhere(err) || hasPrefix(err, "LOADING", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS", "UNBLOCKED", "max number of clients")
 }
 
-// elsewhere says whether the server answered that it does not have the slot.
-func elsewhere(err error) bool {
-	for _, prefix := range []string{"MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"} {
-		if goredis.HasErrorPrefix(err, prefix) {
-			return true
-		}
-	}
-	return false
+// elsewhere reports whether the server answered that it does not have the slot.
+func elsewhere(err error) bool { return hasPrefix(err, "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN") }
+
+func hasPrefix(err error, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return goredis.HasErrorPrefix(err, p) })
 }
 
 // unsent says whether the call was never sent, for want of a connection.
@@ -114,12 +107,8 @@ func (s *Store) read(ctx context.Context, operation string, call func(context.Co
 	}
 }
 
-// contractual says whether an error is already one of the contract.
+// contractual reports whether an error is already one of the contract.
 func contractual(err error) bool {
-	for _, is := range []error{backend.ErrUnreadable, backend.ErrPositionExpired, backend.ErrInvalid, backend.ErrFormat, backend.ErrClosed} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return false
+	contract := []error{backend.ErrUnreadable, backend.ErrPositionExpired, backend.ErrInvalid, backend.ErrFormat, backend.ErrClosed}
+	return slices.ContainsFunc(contract, func(is error) bool { return errors.Is(err, is) })
 }

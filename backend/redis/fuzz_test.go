@@ -37,19 +37,12 @@ func FuzzRecord(f *testing.F) {
 	}
 	k := backend.Key{Kind: "Net", Namespace: "ns", Name: "n"}
 	f.Fuzz(func(t *testing.T, value string) {
-		r, err := redis.DecodeRecord(k, value, false)
-		again, sharedErr := redis.DecodeRecord(k, value, true)
-		if (err == nil) != (sharedErr == nil) {
-			t.Fatalf("alone %v, with shared names %v", err, sharedErr)
-		}
+		r, err := redis.DecodeRecord(k, value)
 		if err != nil {
 			if !errors.Is(err, backend.ErrUnreadable) {
 				t.Fatalf("error %v", err)
 			}
 			return
-		}
-		if d := cmp.Diff(r, again); d != "" {
-			t.Fatalf("alone -, with shared names +:\n%s", d)
 		}
 		if r.CreatedAt.IsZero() || r.UpdatedAt.IsZero() || !strings.HasSuffix(value, string(r.Body)) {
 			t.Fatalf("%+v of %q", r, value)
@@ -77,11 +70,7 @@ func FuzzEntry(f *testing.F) {
 	f.Add("x-3", "", "")
 	f.Fuzz(func(t *testing.T, id, head, data string) {
 		values := map[string]any{"h": head, "d": data}
-		e, ok, err := redis.DecodeEntry(id, values, false)
-		again, okAgain, sharedErr := redis.DecodeEntry(id, values, true)
-		if ok != okAgain || (err == nil) != (sharedErr == nil) {
-			t.Fatalf("alone %v %v, with shared names %v %v", ok, err, okAgain, sharedErr)
-		}
+		e, ok, err := redis.DecodeEntry(id, values)
 		switch {
 		case err != nil:
 			if ok || !errors.Is(err, backend.ErrPositionExpired) {
@@ -89,10 +78,6 @@ func FuzzEntry(f *testing.F) {
 			}
 		case ok && (e.Resource == nil || e.Type == 0 || (e.Before != nil) != (e.Type == backend.Modified) || e.Revision.String() != id):
 			t.Fatalf("%+v", e)
-		case ok:
-			if d := cmp.Diff(e, again); d != "" {
-				t.Fatalf("alone -, with shared names +:\n%s", d)
-			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
@@ -25,8 +24,6 @@ type headQuestions struct {
 
 // headQuestion is one to the primaries of all shards; head and err are set when answered is closed.
 type headQuestion struct {
-	// asking counts who wait for the answer, as long as others can join.
-	asking   int
 	answered chan struct{}
 	head     backend.Head
 	err      error
@@ -55,7 +52,6 @@ func (qs *headQuestions) join(s *Store) *headQuestion {
 		q = &headQuestion{answered: make(chan struct{})}
 		qs.next = q
 	}
-	q.asking++
 	if qs.asking {
 		return q
 	}
@@ -70,7 +66,6 @@ func (qs *headQuestions) join(s *Store) *headQuestion {
 // ask asks until nobody wants to know.
 func (qs *headQuestions) ask(s *Store) {
 	for {
-		qs.gather()
 		qs.mu.Lock()
 		q := qs.next
 		qs.next = nil
@@ -81,28 +76,6 @@ func (qs *headQuestions) ask(s *Store) {
 		}
 		q.head, q.err = s.askHeads()
 		close(q.answered)
-	}
-}
-
-// maxYields is how often a question yields: under load there is always somebody who joins.
-const maxYields = 32
-
-// gather lets requests that are under way join the next question, as long as some do: a
-// question costs as much as a small request. It only yields; it waits for no timer.
-func (qs *headQuestions) gather() {
-	seen := -1
-	for range maxYields {
-		qs.mu.Lock()
-		n := 0
-		if qs.next != nil {
-			n = qs.next.asking
-		}
-		qs.mu.Unlock()
-		if n == seen || n == 0 {
-			return
-		}
-		seen = n
-		runtime.Gosched()
 	}
 }
 

@@ -67,7 +67,7 @@ type logPage struct {
 	more []bool
 }
 
-// logRead says what is read of the logs.
+// logRead selects what is read of the logs.
 type logRead struct {
 	// after are the revisions to begin after, by shard; nil reads the states alone.
 	after []backend.Revision
@@ -75,6 +75,11 @@ type logRead struct {
 	limit int
 	// turn is the shard that is read first. There may be no room left for others.
 	turn int
+
+	shards []int // on one server
+	room   int   // the maximum number of bytes of all their entries
+	// oversize allows one entry that is larger than room.
+	oversize bool
 }
 
 // readLog reads the state of each shard's log and the entries after a revision.
@@ -82,34 +87,34 @@ type logRead struct {
 // [backend.MaxDeliveryBytes], unless there is one that is larger.
 func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	n := len(s.core.shards)
+	for i := range n {
+		r.shards = append(r.shards, (i+r.turn)%n)
+	}
+	r.room, r.oversize = backend.MaxDeliveryBytes, true
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {
 		p = logPage{states: make([]storekit.LogState, n), entries: make([][]goredis.XMessage, n), more: make([]bool, n)}
-		all := make([]int, n)
-		for i := range all {
-			all[i] = (i + r.turn) % n
-		}
 		if !s.core.at.Cluster {
-			return s.readLogs(ctx, ses, r, all, backend.MaxDeliveryBytes, true, &p)
+			return s.readLogs(ctx, ses, r, &p)
 		}
-		// Each shard is a call of its own and has an equal share of the room.
+		// Each shard is a call by itself and has an equal share of the room.
 		g, within := errgroup.WithContext(ctx)
 		g.SetLimit(maxExchanges)
-		for _, i := range all {
-			g.Go(func() error {
-				return s.readLogs(within, ses, r, []int{i}, backend.MaxDeliveryBytes/n, n == 1, &p)
-			})
+		for _, i := range r.shards {
+			one := r
+			one.shards, one.room, one.oversize = []int{i}, r.room/n, n == 1
+			g.Go(func() error { return s.readLogs(within, ses, one, &p) })
 		}
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		for _, i := range all {
-			if len(p.entries[i]) > 0 {
-				return nil
-			}
+		if slices.ContainsFunc(p.entries, func(e []goredis.XMessage) bool { return len(e) > 0 }) {
+			return nil
 		}
-		for _, i := range all {
+		for _, i := range r.shards {
 			if p.more[i] { // its next entry is larger than its share
-				return s.readLogs(ctx, ses, r, []int{i}, backend.MaxDeliveryBytes, true, &p)
+				one := r
+				one.shards = []int{i}
+				return s.readLogs(ctx, ses, one, &p)
 			}
 		}
 		return nil
@@ -117,14 +122,13 @@ func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	return p, err
 }
 
-// readLogs reads the logs of shards that are on one server, up to room bytes.
-// oversize allows one entry that is larger.
-func (s *Store) readLogs(ctx context.Context, ses *session, r logRead, shards []int, room int, oversize bool, p *logPage) error {
-	keys, args := make([]string, 0, 2*len(shards)), append(make([]any, 0, 3+len(shards)), r.limit, room, "")
-	if oversize {
+// readLogs reads the logs of shards that are on one server.
+func (s *Store) readLogs(ctx context.Context, ses *session, r logRead, p *logPage) error {
+	keys, args := make([]string, 0, 2*len(r.shards)), append(make([]any, 0, 3+len(r.shards)), r.limit, r.room, "")
+	if r.oversize {
 		args[2] = "1"
 	}
-	for _, i := range shards {
+	for _, i := range r.shards {
 		sh := &s.core.shards[i]
 		keys = append(keys, sh.meta, sh.log)
 		place := ""
@@ -137,41 +141,29 @@ func (s *Store) readLogs(ctx context.Context, ses *session, r logRead, shards []
 	if err != nil {
 		return err
 	}
-	if len(reply) != len(shards) {
-		return fmt.Errorf("log: %d answers for %d shards: %w", len(reply), len(shards), backend.ErrUnavailable)
-	}
-	for at, i := range shards {
+	for at, i := range r.shards {
 		values, _ := reply[at].([]any)
 		if p.states[i], err = s.readState(ses, i, values); err != nil {
 			return err
 		}
-		p.more[i] = text(values, 4) != ""
-		if p.entries[i], err = messages(values); err != nil {
-			return err
-		}
+		p.more[i], p.entries[i] = text(values, 4) != "", messages(values[5])
 	}
 	return nil
 }
 
-// messages decodes the entries in the script's answer for one shard.
-func messages(values []any) ([]goredis.XMessage, error) {
-	if len(values) != 6 {
-		return nil, fmt.Errorf("log: an answer of %d parts: %w", len(values), backend.ErrUnavailable)
-	}
-	list, _ := values[5].([]any)
-	out := make([]goredis.XMessage, len(list))
-	for i, one := range list {
-		entry, _ := one.([]any)
-		if len(entry) != 2 {
-			return nil, fmt.Errorf("log: an entry of %d parts: %w", len(entry), backend.ErrUnavailable)
-		}
+// messages reads a list of entries in a script's answer.
+func messages(list any) []goredis.XMessage {
+	entries, _ := list.([]any)
+	out := make([]goredis.XMessage, len(entries))
+	for i := range entries {
+		entry := entries[i].([]any)
 		fields := texts(entry[1])
 		out[i] = goredis.XMessage{ID: text(entry, 0), Values: make(map[string]any, len(fields)/2)}
 		for j := 0; j+1 < len(fields); j += 2 {
 			out[i].Values[fields[j]] = fields[j+1]
 		}
 	}
-	return out, nil
+	return out
 }
 
 // streamID is the stream id for a revision. The entry that begins an epoch has the
@@ -185,9 +177,8 @@ func streamID(r backend.Revision) string {
 // ErrPositionExpired if something is missing or does not decode.
 func follow(state *storekit.LogState, at backend.Revision, entries []goredis.XMessage) ([]backend.Event, backend.Revision, error) {
 	var events []backend.Event
-	shared := names{}
 	for _, m := range entries {
-		e, ok, err := shared.entry(m)
+		e, ok, err := decodeEntry(m)
 		if err != nil {
 			return events, at, err
 		}

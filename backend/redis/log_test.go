@@ -75,7 +75,7 @@ func TestAWatchMovesOnToAnEpochInWhichNothingHappened(t *testing.T) {
 	if _, err := w.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	other, err := redis.Open(t.Context(), redis.ForTest(cfg)) // begins an epoch
+	other, err := redis.OpenAnew(t.Context(), cfg) // begins an epoch
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,22 +17,6 @@ const (
 	memberRef      byte = 'r' // (kind, namespace, name, bound) of the target, (kind, namespace, name)
 )
 
-// membersOf are all members that lead to a resource.
-func membersOf(r *backend.Resource) [][]byte {
-	out := [][]byte{r.Key.Append([]byte{memberName})}
-	if r.Deleting {
-		out = append(out, r.Key.Append([]byte{memberDeleting}))
-	}
-	if !r.ExpiresAt.IsZero() {
-		b := append(backend.AppendString([]byte{memberExpiry}, r.Kind), expiry(r.ExpiresAt)...)
-		out = append(out, append(b, backend.OrderTuple(r.Namespace, r.Name)...))
-	}
-	for _, ref := range r.Refs {
-		out = append(out, backend.AppendRefKey([]byte{memberRef}, ref, r.Key))
-	}
-	return out
-}
-
 // found is a member of the index and the key that it leads to.
 type found struct {
 	// text is the member. It is ordered by what follows its first bytes, which all members
@@ -43,10 +27,10 @@ type found struct {
 	err   error // why the member leads to no key
 }
 
-// find reads a member of a run.
-func (n names) find(of *run, m string) (f found) {
-	f.text, f.order = m, m[min(of.prefix, len(m)):]
-	f.key, f.err = n.key([]byte(f.order))
+// find reads a member that has prefix bytes before the tuple of the key.
+func find(prefix int, m string) (f found) {
+	f.text, f.order = m, m[min(prefix, len(m)):]
+	f.key, f.err = decodeKey([]byte(f.order))
 	return f
 }
 
@@ -72,30 +56,37 @@ func (f *found) leads(record string) bool {
 	return false
 }
 
-// expiryMember is the key that a member of the expiries leads to.
-func expiryMember(m string) (k backend.Key, err error) {
-	kind, b, err := backend.TakeString([]byte(m[1:]))
+// cutExpiry splits a member of the expiries into the tuple of the kind, the expiry, and
+// the tuple of namespace and name.
+func cutExpiry(m string) (kind, at, name string, err error) {
+	_, b, err := backend.TakeString([]byte(m[1:]))
+	if err == nil && len(b) < expiryDigits {
+		err = fmt.Errorf("expiry: %w", backend.ErrUnreadable)
+	}
+	if err != nil {
+		return "", "", "", err
+	}
+	name = m[len(m)-len(b)+expiryDigits:]
+	return m[1 : len(m)-len(b)], m[len(m)-len(b) : len(m)-len(name)], name, nil
+}
+
+// expiryMember returns the key that a member of the expiries leads to.
+func expiryMember(m string) (backend.Key, error) {
+	kind, at, name, err := cutExpiry(m)
 	if err != nil {
 		return backend.Key{}, err
 	}
-	if len(b) < expiryDigits {
+	if _, err := strconv.ParseUint(at, 10, 63); err != nil {
 		return backend.Key{}, fmt.Errorf("expiry: %w", backend.ErrUnreadable)
 	}
-	if _, err := strconv.ParseUint(string(b[:expiryDigits]), 10, 63); err != nil {
-		return backend.Key{}, fmt.Errorf("expiry: %w", backend.ErrUnreadable)
-	}
-	return names(nil).inKind(kind, b[expiryDigits:])
+	return decodeKey([]byte(kind + name))
 }
 
 // dueOrder is a sort key that orders members of the expiries by time, then by
 // resource. Malformed members come first.
 func dueOrder(m string) string {
-	_, rest, err := backend.TakeString([]byte(m[1:]))
-	if err != nil || len(rest) < expiryDigits {
-		return ""
-	}
-	kind := m[1 : len(m)-len(rest)]
-	return string(rest[:expiryDigits]) + kind + string(rest[expiryDigits:])
+	kind, at, name, _ := cutExpiry(m)
+	return at + kind + name
 }
 
 // dueBounds are the bounds, for ZRANGE BYLEX, of the members that lead to the

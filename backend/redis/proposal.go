@@ -3,8 +3,10 @@ package redis
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // proposal is a batch as the script takes it.
@@ -157,34 +159,17 @@ const (
 	shardKeys       = 3
 )
 
-// head is what a script is told of a batch besides its actions.
-type head struct {
-	shard *shard
-	// deadline and clock are in microseconds; an empty clock is the server's.
-	deadline, clock string
-	request, actor  string
-}
-
-// arguments of a script with one batch.
-func (c *core) arguments(h head, actions []action) []any {
-	args := append(make([]any, 0, commonArguments+batchArguments+actionArguments*len(actions)), c.epochs[h.shard.index].Load(), Format,
-		h.clock, c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3])
+// arguments returns the arguments of a script that runs one batch on a node. A batch
+// without a deadline may be judged at any time.
+func (c *core) arguments(p *proposal, node string) []any {
+	args := append(make([]any, 0, commonArguments+batchArguments+actionArguments*len(p.actions)), c.epochs[p.shard.index].Load(), Format,
+		c.clockArgument(node), c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3])
 	// Without a resource an entry counts 64 bytes and the actor, see [backend.Event.Size].
-	args = append(args, h.deadline, escape(h.request)+"\n"+escape(h.actor), 64+len(h.actor), len(actions))
-	for i := range actions {
-		args = actions[i].arguments(args)
+	args = append(args, c.deadlineArgument(p.batch.Deadline, node), escape(p.batch.RequestID)+"\n"+escape(p.batch.Actor), 64+len(p.batch.Actor), len(p.actions))
+	for i := range p.actions {
+		args = p.actions[i].arguments(args)
 	}
 	return args
-}
-
-// onlyReply is the reply to the only batch of a script.
-func onlyReply(reply []any, err error) ([]any, error) {
-	if len(reply) == 1 {
-		if own, ok := reply[0].([]any); ok {
-			return own, err
-		}
-	}
-	return reply, err
 }
 
 // logBounds are arguments of the script: what a log keeps when it is trimmed, and
@@ -193,4 +178,109 @@ func logBounds(c Config) [4]any {
 	slack := 1 + float64(c.LogSlack)/float64(c.LogEntries)
 	age := c.LogAge.Milliseconds()
 	return [4]any{fmt.Sprintf("%d %d %d", c.LogEntries, c.LogBytes, age), c.LogEntries + c.LogSlack, int64(float64(c.LogBytes) * slack), int64(float64(age) * slack)}
+}
+
+// outcome reads the script's answer.
+func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
+	switch word := text(reply, 0); word {
+	case "ok":
+		res, err := s.result(p, reply)
+		if err != nil {
+			// The batch was applied, but the answer does not decode.
+			return res, fmt.Errorf("apply: %w: %w", backend.ErrUnknown, err)
+		}
+		return res, nil
+	case "deadline":
+		return backend.Result{}, backend.ErrDeadline
+	case "condition":
+		return backend.Result{}, p.conditionError(reply)
+	case "unreadable":
+		i := p.action(text(reply, 1))
+		return backend.Result{}, storekit.Unreadable(p.batch.Actions[i].Key, backend.ErrUnreadable)
+	case "error":
+		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnavailable, text(reply, 1))
+	case "format":
+		return backend.Result{}, fmt.Errorf("apply: %s: %w", otherFormat(text(reply, 1)), backend.ErrFormat)
+	default:
+		return backend.Result{}, fmt.Errorf("apply: unknown answer %.20q: %w", word, backend.ErrUnknown)
+	}
+}
+
+// action reads the number of an action, which scripts count from 1.
+func (p *proposal) action(number string) int {
+	n, _ := strconv.Atoi(number)
+	return n - 1
+}
+
+func (p *proposal) conditionError(reply []any) error {
+	i := p.action(text(reply, 1))
+	ce := &backend.ConditionError{Action: i, Key: p.batch.Actions[i].Key}
+	word, known := text(reply, 2), false
+	if ce.Err, known = map[string]error{
+		"absent": backend.ErrNotFound, "exists": backend.ErrExists, "conflict": backend.ErrConflict, "deleting": backend.ErrDeleting,
+		"notdeleting": backend.ErrNotDeleting, "referenced": backend.ErrReferenced, "finalized": backend.ErrFinalized,
+	}[word]; !known {
+		return fmt.Errorf("apply: unknown condition %.20q: %w", word, backend.ErrUnavailable)
+	}
+	if record := text(reply, 3); record != "" {
+		var err error
+		if ce.Current, err = decodeRecord(ce.Key, record); err != nil {
+			return storekit.Unreadable(ce.Key, err)
+		}
+	}
+	return ce
+}
+
+// result reads what an applied batch left behind.
+func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
+	n := len(p.batch.Actions)
+	res := backend.Result{Resources: make([]*backend.Resource, n), Revisions: make([]backend.Revision, n)}
+	for i := range p.batch.Actions {
+		a, said := &p.batch.Actions[i], text(reply, i+2)
+		var err error
+		switch a.Op {
+		case backend.OpPut:
+			res.Resources[i], err = putResult(a, said)
+			if err == nil {
+				res.Revisions[i] = res.Resources[i].Revision
+			}
+		case backend.OpDelete:
+			id, record, _ := strings.Cut(said, "\n")
+			if res.Revisions[i], err = backend.ParseRevision(id); err == nil && record != "" {
+				res.Resources[i], err = decodeRecord(a.Key, record)
+			} else if err == nil {
+				res.Resources[i] = &backend.Resource{Key: a.Key}
+			}
+		default:
+			if said != "" {
+				res.Resources[i], err = decodeRecord(a.Key, said)
+			}
+		}
+		if err != nil {
+			return backend.Result{}, err
+		}
+	}
+	head, err := parseRevision(text(reply, 1))
+	if err != nil {
+		return backend.Result{}, err
+	}
+	s.core.see(p.shard.index, head)
+	heads := make([]backend.Revision, len(s.core.shards))
+	heads[p.shard.index] = head
+	res.Position = backend.NewPosition(heads...)
+	return res, nil
+}
+
+// putResult is the resource that a put stored, whose record without the body the script
+// has returned.
+func putResult(a *backend.Action, said string) (*backend.Resource, error) {
+	h, err := parseHeader(said)
+	if err != nil {
+		return nil, err
+	}
+	r := h.resource(a.Key, a.Put.Body)
+	if r.Refs = a.Put.Refs; a.Put.Declared == "" {
+		r.Refs, err = decodeRefs(h.refs)
+	}
+	return r, err
 }

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -69,9 +68,8 @@ func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 
 // purgeChunk removes the expired resources that members of the index lead to, and
 // trims the log.
-func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, error) {
-	keys := []string{sh.meta, sh.members, sh.log}
-	var actions []action
+func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (n int, err error) {
+	p := &proposal{shard: sh, keys: []string{sh.meta, sh.members, sh.log}}
 	var bad []any
 	for _, m := range due {
 		k, err := expiryMember(m)
@@ -80,45 +78,31 @@ func (s *Store) purgeChunk(ctx context.Context, sh *shard, due []string) (int, e
 			bad = append(bad, m)
 			continue
 		}
-		keys = append(keys, sh.key(k))
 		a := newAction(opExpire, k)
 		a.more = packed(nil, []byte(m))
-		actions = append(actions, a)
+		p.keys, p.actions = append(p.keys, sh.key(k)), append(p.actions, a)
 	}
-	n := 0
-	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
-		on, err := ses.primary(ctx, sh)
+	if len(bad) > 0 { // they would come up again in every round
+		err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
+			return ses.client.ZRem(ctx, sh.members, bad...).Err()
+		})
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if len(bad) > 0 { // they would come up again in every round
-			if err := on.ZRem(ctx, sh.members, bad...).Err(); err != nil {
-				return err
-			}
+	}
+	reply, err := s.propose(ctx, p)
+	if text(reply, 0) != "ok" {
+		if err == nil {
+			_, err = s.outcome(p, reply)
 		}
-		node, err := s.judgeClock(ctx, on)
-		if err != nil {
-			return err
+		return 0, err
+	}
+	for i := range p.actions {
+		if text(reply, i+2) == "1" {
+			n++
 		}
-		args := s.core.arguments(head{shard: sh, clock: s.core.clockArgument(node)}, actions)
-		reply, err := onlyReply(s.core.scripts.apply.run(ctx, on, keys, args...))
-		switch {
-		case err != nil:
-			return err
-		case text(reply, 0) == "epoch":
-			s.core.renew(ses)
-			return fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
-		case text(reply, 0) != "ok":
-			return fmt.Errorf("purge: answer %.20q: %w", text(reply, 0), backend.ErrFormat)
-		}
-		for i := range actions {
-			if text(reply, i+2) == "1" {
-				n++
-			}
-		}
-		return nil
-	})
-	return n, err
+	}
+	return n, nil
 }
 
 // Run purges at every PurgeInterval until ctx ends or the store is closed, neither

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/storekit"
 )
 
 // maxRecord is more than the size of any stored record. A resource counts at most
@@ -23,7 +24,7 @@ const maxLoad = 256
 
 // Get is [backend.Store.Get].
 func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
-	return s.get(ctx, keys, names{}.record)
+	return s.get(ctx, keys, decodeRecord)
 }
 
 // GetBare is [backend.BareGetter.GetBare].
@@ -60,7 +61,7 @@ func (s *Store) get(ctx context.Context, keys []backend.Key, decode func(backend
 			}
 			switch {
 			case err != nil && len(keys) == 1:
-				return unreadable(keys[i], err)
+				return storekit.Unreadable(keys[i], err)
 			case err != nil:
 				s.core.skip("get", keys[i], err)
 				r, err = nil, nil
@@ -199,20 +200,26 @@ func (l *loader) fit(ctx context.Context, keys []backend.Key) (int, error) {
 	return n, nil
 }
 
-// time is that of the server that has the key's shard.
+// time returns the time of the server that has the key's shard.
 func (l *loader) time(ctx context.Context, k backend.Key) time.Time {
 	if !l.store.core.at.Cluster {
 		return l.clock
 	}
-	n := l.store.Shard(k.Namespace)
-	if at, ok := l.times[n]; ok {
-		return at
+	return l.shardTime(ctx, l.store.shard(k.Namespace))
+}
+
+// shardTime estimates the time of the server that has the shard. It stays the same for
+// the whole call.
+func (l *loader) shardTime(ctx context.Context, sh *shard) time.Time {
+	at, ok := l.times[sh.index]
+	if !ok {
+		if l.times == nil {
+			l.times = map[int]time.Time{}
+		}
+		at = l.store.nodeTime(ctx, l.session, sh)
+		l.times[sh.index] = at
 	}
-	if l.times == nil {
-		l.times = map[int]time.Time{}
-	}
-	l.times[n] = l.store.nodeTime(ctx, l.session, &l.store.core.shards[n])
-	return l.times[n]
+	return at
 }
 
 // askTime adds a question for the server's time to a pipeline. It returns nil if
@@ -240,17 +247,7 @@ func (c *core) skip(operation string, k backend.Key, err error) {
 
 // Range is [backend.Store.Range].
 func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
-	if err := s.ready(ctx); err != nil {
-		return backend.Page{}, err
-	}
-	if err := r.Validate(len(s.core.shards)); err != nil {
-		return backend.Page{}, err
-	}
-	pages, err := s.ranges(ctx, []backend.Range{r})
-	if err != nil {
-		return backend.Page{}, err
-	}
-	return pages[0], nil
+	return storekit.First(s.Ranges(ctx, []backend.Range{r}))
 }
 
 // Ranges is [backend.Ranger.Ranges]. The members of the ranges are from one state

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -25,8 +26,6 @@ import (
 // ones count in [backend.Event.Size]. Each reference in the list is the tuple of its key and
 // whether it is bound, behind their length in two bytes. ext is empty; a newer release may
 // use it, and every write keeps it.
-const headerFields = 14
-
 const deletingFlag = "y"
 
 // packed appends an element of a list, behind its length.
@@ -61,13 +60,6 @@ func escape(s string) string {
 	return s
 }
 
-func unescape(s string) (string, error) {
-	if !strings.Contains(s, "%") {
-		return s, nil
-	}
-	return url.QueryUnescape(s)
-}
-
 // envelope is the part of the header that a log entry keeps of what was replaced.
 type envelope struct {
 	revision         backend.Revision
@@ -88,45 +80,102 @@ type header struct {
 
 func badRecord() error { return fmt.Errorf("record: %w", backend.ErrUnreadable) }
 
-// cut reads fields that each end with a newline, and returns what follows them.
-func cut(s string, field []string) (rest string, err error) {
-	for i := range field {
-		var ok bool
-		if field[i], s, ok = strings.Cut(s, "\n"); !ok {
-			return "", badRecord()
-		}
+// fields reads a stored form, field by field. After the first error it returns zero values.
+type fields struct {
+	rest string // what follows the fields read so far
+	bad  bool
+}
+
+// next returns the next field, which ends with a newline.
+func (f *fields) next() string {
+	field, rest, ok := strings.Cut(f.rest, "\n")
+	if f.rest = rest; !ok {
+		f.bad = true
+		return ""
 	}
-	return s, nil
+	return field
+}
+
+// empty reports whether the next field is empty, and if so skips it.
+func (f *fields) empty() (yes bool) {
+	f.rest, yes = strings.CutPrefix(f.rest, "\n")
+	return yes
+}
+
+// take returns the next n bytes.
+func (f *fields) take(n uint64) (s string) {
+	if n > uint64(len(f.rest)) {
+		f.bad, n = true, 0
+	}
+	s, f.rest = f.rest[:n], f.rest[n:]
+	return s
+}
+
+func (f *fields) number(bits int) uint64 {
+	n, err := strconv.ParseUint(f.next(), 10, bits)
+	f.bad = f.bad || err != nil
+	return n
+}
+
+func (f *fields) time() time.Time { return time.UnixMilli(int64(f.number(63))).UTC() }
+
+// text returns a string that [escape] wrote.
+func (f *fields) text() string {
+	s := f.next()
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	s, err := url.QueryUnescape(s)
+	f.bad = f.bad || err != nil
+	return s
+}
+
+func (f *fields) revision() backend.Revision {
+	r, err := parseRevision(f.next())
+	f.bad = f.bad || err != nil
+	return r
+}
+
+// envelope reads the first four fields of a header.
+func (f *fields) envelope() (e envelope) {
+	e.revision, e.updated = f.revision(), f.time()
+	if !f.empty() {
+		f.bad = f.bad || strings.IndexByte(f.rest, '\n') != expiryDigits
+		e.expires = f.time()
+	}
+	deleting := f.next()
+	e.deleting = deleting == deletingFlag
+	f.bad = f.bad || !e.deleting && deleting != ""
+	return e
+}
+
+func (f *fields) err() error {
+	if f.bad {
+		return badRecord()
+	}
+	return nil
 }
 
 func parseHeader(value string) (h header, err error) {
-	var field [headerFields]string
-	rest, err := cut(value, field[:])
-	if err != nil {
-		return header{}, err
+	f := fields{rest: value}
+	h.envelope = f.envelope()
+	if h.spec = h.revision; !f.empty() {
+		h.spec = f.revision()
 	}
-	var errs [8]error
-	h.envelope, errs[0] = parseEnvelope(field[:4])
-	if h.spec = h.revision; field[4] != "" {
-		h.spec, errs[1] = parseRevision(field[4])
-	}
-	h.uid, errs[2] = unescape(field[5])
-	h.created, errs[3] = parseMillis(field[6])
-	h.finalizers, errs[4] = parseFinalizers(field[7])
-	n, err := strconv.ParseUint(field[10], 10, 31)
-	errs[5] = err
-	h.declared, errs[6] = unescape(field[11])
-	passes, err := strconv.ParseUint(field[12], 10, 32)
-	errs[7] = err
-	for _, err := range errs {
-		if err != nil {
-			return header{}, badRecord()
-		}
-	}
-	if n > uint64(len(rest)) || passes == 0 {
+	h.uid, h.created = f.text(), f.time()
+	finalizers := f.next()
+	h.finalizers, err = strconv.Atoi(finalizers)
+	f.bad = f.bad || err != nil || h.finalizers < 0 || h.finalizers > backend.MaxFinalizers || strconv.Itoa(h.finalizers) != finalizers
+	f.next() // the sizes of the references are for the scripts
+	f.next()
+	refs := f.number(31)
+	h.declared, h.passes = f.text(), uint32(f.number(32))
+	f.next() // ext
+	h.refs = f.take(refs)
+	h.body = f.rest
+	if f.bad || h.passes == 0 {
 		return header{}, badRecord()
 	}
-	h.passes, h.refs, h.body = uint32(passes), rest[:n], rest[n:]
 	return h, nil
 }
 
@@ -135,31 +184,9 @@ const headBytes = 96
 
 // recordHead reads what [backend.Range.KeysOnly] leaves of a stored resource.
 func recordHead(k backend.Key, value string) (*backend.Resource, error) {
-	var field [4]string
-	if _, err := cut(value, field[:]); err != nil {
-		return nil, err
-	}
-	e, err := parseEnvelope(field[:])
-	return &backend.Resource{Key: k, Envelope: backend.Envelope{Revision: e.revision, ExpiresAt: e.expires}}, err
-}
-
-// parseEnvelope reads the first four fields of a header.
-func parseEnvelope(field []string) (e envelope, err error) {
-	if e.revision, err = parseRevision(field[0]); err != nil {
-		return e, err
-	}
-	if e.updated, err = parseMillis(field[1]); err != nil {
-		return e, err
-	}
-	if field[2] != "" {
-		if e.expires, err = parseMillis(field[2]); err != nil || len(field[2]) != expiryDigits {
-			return e, badRecord()
-		}
-	}
-	if e.deleting = field[3] != ""; e.deleting && field[3] != deletingFlag {
-		return e, badRecord()
-	}
-	return e, nil
+	f := fields{rest: value}
+	e := f.envelope()
+	return &backend.Resource{Key: k, Envelope: backend.Envelope{Revision: e.revision, ExpiresAt: e.expires}}, f.err()
 }
 
 // parseRevision is [backend.ParseRevision] without an allocation: every record has two.
@@ -177,35 +204,14 @@ func parseRevision(s string) (backend.Revision, error) {
 	return r, nil
 }
 
-func parseFinalizers(s string) (int, error) {
-	n, err := strconv.ParseUint(s, 10, 31)
-	if err != nil || n > backend.MaxFinalizers || strconv.Itoa(int(n)) != s {
-		return 0, badRecord()
-	}
-	return int(n), nil
-}
-
-func parseMillis(s string) (time.Time, error) {
-	ms, err := strconv.ParseUint(s, 10, 63)
-	if err != nil {
-		return time.Time{}, badRecord()
-	}
-	return time.UnixMilli(int64(ms)).UTC(), nil
-}
-
 // decodeRecord reads a stored resource.
 func decodeRecord(k backend.Key, value string) (*backend.Resource, error) {
-	return names(nil).record(k, value)
-}
-
-// record reads a stored resource.
-func (n names) record(k backend.Key, value string) (*backend.Resource, error) {
 	h, err := parseHeader(value)
 	if err != nil {
 		return nil, err
 	}
 	r := h.resource(k, []byte(h.body))
-	r.Refs, err = n.references(h.refs)
+	r.Refs, err = decodeRefs(h.refs)
 	return r, err
 }
 
@@ -230,8 +236,8 @@ func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 	}
 }
 
-// references decodes a list of references.
-func (n names) references(list string) (refs []backend.Ref, err error) {
+// decodeRefs reads a list of references.
+func decodeRefs(list string) (refs []backend.Ref, err error) {
 	for b := []byte(list); len(b) > 0; {
 		var element []byte
 		if element, b, err = unpack(b); err != nil {
@@ -241,11 +247,22 @@ func (n names) references(list string) (refs []backend.Ref, err error) {
 		if last < 0 {
 			return nil, fmt.Errorf("reference: %w", backend.ErrUnreadable)
 		}
-		key, err := n.key(element[:last])
+		key, err := decodeKey(element[:last])
 		if err != nil {
 			return nil, err
 		}
 		refs = append(refs, backend.Ref{Key: key, Bound: element[last] == backend.AppendBool(nil, true)[0]})
 	}
 	return refs, nil
+}
+
+// decodeKey is [backend.DecodeKey]. The kind and the namespace are kept in memory once,
+// however many keys have them.
+func decodeKey(tuple []byte) (backend.Key, error) {
+	k, err := backend.DecodeKey(tuple)
+	if err != nil {
+		return backend.Key{}, err
+	}
+	k.Kind, k.Namespace = unique.Make(k.Kind).Value(), unique.Make(k.Namespace).Value()
+	return k, nil
 }

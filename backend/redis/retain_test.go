@@ -14,7 +14,7 @@ import (
 func TestAResourceDoesNotKeepTheRecordThatItWasReadFrom(t *testing.T) {
 	k := backend.Key{Kind: "Net", Namespace: "default", Name: "a"}
 	for name, decode := range map[string]func(string) (*backend.Resource, error){
-		"whole": func(value string) (*backend.Resource, error) { return redis.DecodeRecord(k, value, true) },
+		"whole": func(value string) (*backend.Resource, error) { return redis.DecodeRecord(k, value) },
 		"bare":  func(value string) (*backend.Resource, error) { return redis.DecodeBare(k, value) },
 	} {
 		t.Run(name, func(t *testing.T) {

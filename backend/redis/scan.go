@@ -29,8 +29,7 @@ type scanner struct {
 	// lead to what is expired. The next try reads as many in its first step.
 	deep map[*backend.Range]bool
 	// runs are the parts of each range, one for each of its shards.
-	runs  [][]*run
-	names names
+	runs [][]*run
 	// records are the records read so far, by key, and held is the sum of their
 	// sizes. A record that does not exist is empty.
 	records map[backend.Key]string
@@ -83,7 +82,7 @@ type asked struct {
 
 func newScanner(s *Store, ses *session, ranges []backend.Range, deep map[*backend.Range]bool, try int) *scanner {
 	return &scanner{
-		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, heads: !slices.ContainsFunc(ranges, whole), ranges: ranges, deep: deep, names: names{},
+		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, heads: !slices.ContainsFunc(ranges, whole), ranges: ranges, deep: deep,
 		records: map[backend.Key]string{}, chunk: scanChunk << (4 * (try - 1)), last: try == scanTries,
 	}
 }
@@ -106,7 +105,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	}
 	pages := make([]backend.Page, len(sc.ranges))
 	// The scanner leaves out what is expired: shards have different clocks.
-	sc.built = storekit.NewPageBuilder(backend.Range{}, time.Time{})
+	sc.built = storekit.NewPageBuilder(time.Time{})
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
 		sc.built.Next(*r)
@@ -230,19 +229,6 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a a
 	return a
 }
 
-// shardTime is the time of the server that has the shard. It stays the same for
-// the whole scan.
-func (sc *scanner) shardTime(ctx context.Context, sh *shard) time.Time {
-	if at, ok := sc.times[sh.index]; ok {
-		return at
-	}
-	if sc.times == nil {
-		sc.times = map[int]time.Time{}
-	}
-	sc.times[sh.index] = sc.store.nodeTime(ctx, sc.session, sh)
-	return sc.times[sh.index]
-}
-
 // tell decodes the answers.
 func (a asked) tell(s *reading) {
 	if a.page != nil {
@@ -263,7 +249,7 @@ func (n *run) args(lo, hi string, count int) goredis.ZRangeArgs {
 func (sc *scanner) take(n *run, members []string, more bool) {
 	n.members, n.more = make([]found, len(members)), more
 	for i, m := range members {
-		n.members[i] = sc.names.find(n, m)
+		n.members[i] = find(n.prefix, m)
 	}
 	if len(members) > 0 {
 		n.pass(members[len(members)-1])

@@ -6,13 +6,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"strconv"
+	"net"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -54,26 +57,20 @@ type verification struct {
 func newSession(c *core) *session {
 	s := &session{core: c, verified: map[verification]bool{}, writing: map[*goredis.Client]*writers{}}
 	// One more is for questions about the heads.
-	s.client = s.connect(pool{timeout: c.cfg.Timeout, size: c.cfg.Connections + 1})
+	s.client = s.connect(c.cfg.Timeout, c.cfg.Connections+1, 0)
 	// Usually one watcher waits, that of the gateway's hub. Connections of others
 	// are not kept when they are idle.
-	s.blocking = s.connect(pool{timeout: blockTime + c.cfg.Timeout/2, size: 1024, idle: max(2, len(c.shards))})
+	s.blocking = s.connect(blockTime+c.cfg.Timeout/2, 1024, max(2, len(c.shards)))
 	return s
-}
-
-// pool configures the connections of a client.
-type pool struct {
-	// timeout is how long an answer may take.
-	timeout time.Duration
-	// size is the most connections to a server, and idle the most that are kept
-	// unused; 0 is all.
-	size, idle int
 }
 
 // connect makes a client. The client repeats nothing: only the caller knows
 // whether a call may be sent twice. It has no second pool for pipelines, whose connections
 // would come on top of the configured number: most calls are pipelines.
-func (s *session) connect(p pool) goredis.UniversalClient {
+//
+// timeout is how long an answer may take, size the most connections to a server, and idle
+// the most that are kept unused; 0 keeps all.
+func (s *session) connect(timeout time.Duration, size, idle int) goredis.UniversalClient {
 	cfg, at := &s.core.cfg, s.core.at
 	o := &goredis.UniversalOptions{
 		Addrs: at.Hosts, MasterName: at.Master, IsClusterMode: at.Cluster, DB: at.DB,
@@ -82,8 +79,8 @@ func (s *session) connect(p pool) goredis.UniversalClient {
 		SentinelPassword: cmp.Or(cfg.SentinelPassword, at.SentinelPassword),
 		Protocol:         2, OnConnect: s.onConnect,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: min(cfg.Timeout, 2*time.Second),
-		ReadTimeout: p.timeout, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
-		PoolSize: p.size, PipelinePoolSize: -1, MaxIdleConns: p.idle, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
+		ReadTimeout: timeout, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
+		PoolSize: size, PipelinePoolSize: -1, MaxIdleConns: idle, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
 		TLSConfig: cfg.TLS, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
@@ -150,14 +147,11 @@ func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, e
 // authenticate gives a Sentinel that asks for a password that of the servers. A
 // password of the Sentinels' own, and that of the servers, were sent before.
 func (s *session) authenticate(ctx context.Context, cn *goredis.Conn) error {
-	username, password := cmp.Or(s.core.cfg.Username, s.core.at.Username), cmp.Or(s.core.cfg.Password, s.core.at.Password)
-	switch {
-	case password == "":
+	password := cmp.Or(s.core.cfg.Password, s.core.at.Password)
+	if password == "" {
 		return errors.New("a password is wanted")
-	case username == "":
-		return cn.Auth(ctx, password).Err()
 	}
-	return cn.AuthACL(ctx, username, password).Err()
+	return cn.AuthACL(ctx, cmp.Or(s.core.cfg.Username, s.core.at.Username, "default"), password).Err()
 }
 
 // onConnect verifies a new connection before its first call.
@@ -193,20 +187,12 @@ func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	return s.verify(ctx, cn, history{run: info["run_id"], replication: info["master_replid"]})
 }
 
-// older compares versions by their first two numbers.
+// older reports whether a version is known and older than another, by their first two numbers.
 func older(version, than string) bool {
-	number := func(s string) (n int) {
-		parts := strings.SplitN(s, ".", 3)
-		for i := range 2 {
-			n *= 1000
-			if i < len(parts) {
-				v, _ := strconv.Atoi(parts[i])
-				n += v
-			}
-		}
-		return n
-	}
-	return version != "" && number(version) < number(than)
+	var a, b [2]int
+	_, _ = fmt.Sscanf(version, "%d.%d", &a[0], &a[1])
+	_, _ = fmt.Sscanf(than, "%d.%d", &b[0], &b[1])
+	return version != "" && slices.Compare(a[:], b[:]) < 0
 }
 
 // text is a string of a script's answer, empty if there is none.
@@ -217,3 +203,70 @@ func text(reply []any, i int) string {
 	s, _ := reply[i].(string)
 	return s
 }
+
+// newClusterClient makes a client of a cluster, to which a node that does not answer matters
+// only for its own slots. Two things that the client library asks of random nodes are kept
+// from taking a call's whole time: which node has which slots, which a new client asks during
+// its first call, is asked of the next node after a part of the time limit; and what commands
+// the nodes know is not asked, since every command here has a key and goes to its master.
+func newClusterClient(o *goredis.ClusterOptions, limit time.Duration) *goredis.ClusterClient {
+	o.DisableRoutingPolicies = true
+	slots := &slotsLimit{most: int64(limit)}
+	slots.limit.Store(slots.most)
+	if len(o.Addrs) > 1 { // there is a next node
+		slots.most = int64(limit / 2)
+		slots.limit.Store(slots.most / 2)
+	}
+	client := goredis.NewClusterClient(o)
+	client.OnNewNode(func(node *goredis.Client) { node.AddHook(slots) })
+	return client
+}
+
+// slotsLimit is how long a node has to say which node has which slots, its connection
+// included. After one that took longer the next has twice the time, up to the most: it may be
+// the network that is slow. Both are in nanoseconds.
+type slotsLimit struct {
+	limit atomic.Int64
+	most  int64
+}
+
+var _ goredis.Hook = (*slotsLimit)(nil)
+
+// DialHook is [goredis.Hook.DialHook].
+func (*slotsLimit) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+// ProcessPipelineHook is [goredis.Hook.ProcessPipelineHook].
+func (*slotsLimit) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+// ProcessHook is [goredis.Hook.ProcessHook].
+func (l *slotsLimit) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if cmd.Name() != "cluster" {
+			return next(ctx, cmd)
+		}
+		limit := l.limit.Load()
+		limited, cancel := context.WithTimeout(ctx, time.Duration(limit))
+		defer cancel()
+		err := next(limited, cmd)
+		// The connection's deadline is that of limited, and may pass a moment before it.
+		var network net.Error
+		if errors.As(err, &network) && network.Timeout() && ctx.Err() == nil {
+			l.limit.CompareAndSwap(limit, min(2*limit, l.most))
+		}
+		return err
+	}
+}
+
+// clientLogger receives what the client library would write to standard error.
+type clientLogger struct{ log *zap.Logger }
+
+// Printf is part of the library's interface of a logger.
+func (l clientLogger) Printf(_ context.Context, format string, args ...any) {
+	l.log.Debug(fmt.Sprintf(format, args...))
+}
+
+// SetClientLogger makes the client library log to l, at debug level, in the
+// whole process. It has one logger for all its clients.
+func SetClientLogger(l *zap.Logger) { goredis.SetLogger(clientLogger{l.Named("redis")}) }

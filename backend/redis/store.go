@@ -46,7 +46,7 @@ type core struct {
 	epochs []atomic.Uint64
 	// heads are the newest revisions that this gateway saw, by shard.
 	heads []atomic.Pointer[backend.Revision]
-	// begun says that this gateway has begun an epoch.
+	// begun reports that this gateway has begun an epoch.
 	begun  atomic.Bool
 	clocks clocks
 	// unreadable counts resources that reads skipped.
@@ -106,15 +106,6 @@ func (s *Store) enter(ctx context.Context) error {
 			if s.core.epochs[i].Load() == 0 {
 				return fmt.Errorf("shard %d has no server: %w", i, backend.ErrUnavailable)
 			}
-			if s.core.cfg.newEpoch && !s.core.begun.Load() {
-				ids, err := ses.client.HMGet(ctx, sh.meta, "run", "replid").Result()
-				if err == nil {
-					err = s.core.begin(ctx, ses.client, sh, history{run: text(ids, 0), replication: text(ids, 1)}, true)
-				}
-				if err != nil {
-					return err
-				}
-			}
 		}
 		if err := s.measureAll(ctx, ses); err != nil {
 			return err
@@ -127,7 +118,6 @@ func (s *Store) enter(ctx context.Context) error {
 // A handle of a closed store is closed.
 func (s *Store) Handle() *Store {
 	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, shards: s.core.shards, bounds: s.core.bounds, epochs: make([]atomic.Uint64, len(s.core.shards)), heads: make([]atomic.Pointer[backend.Revision], len(s.core.shards))}
-	c.cfg.newEpoch = false
 	for i := range c.epochs {
 		c.epochs[i].Store(s.core.epochs[i].Load())
 		c.heads[i].Store(s.core.heads[i].Load())

@@ -21,9 +21,8 @@ func instanceOf(cfg redis.Config, o backendtest.Options) backendtest.Instance {
 	cfg.Prefix, cfg.Clock, cfg.Rand = redistest.Prefix(), o.Clock, o.Rand
 	cfg.LogEntries, cfg.LogAge, cfg.LogBytes, cfg.LogSlack, cfg.PurgeInterval = o.LogEntries, o.LogAge, o.LogBytes, -1, o.PurgeInterval
 	cfg.Timeout = time.Minute // a busy machine is no fault
-	cfg = redis.ForTest(cfg)
 	return backendtest.Instance{
-		Open:   func() (backendtest.Store, error) { return redis.Open(context.Background(), cfg) },
+		Open:   func() (backendtest.Store, error) { return redis.OpenAnew(context.Background(), cfg) },
 		Handle: func(s backendtest.Store) backendtest.Store { return s.(*redis.Store).Handle() },
 		Check:  func(s backendtest.Store) error { return s.(*redis.Store).Check(context.Background()) },
 	}

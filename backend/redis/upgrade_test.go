@@ -122,7 +122,7 @@ func TestWhatANewerReleaseWroteSurvives(t *testing.T) {
 		n.kept(k)
 	})
 	t.Run("a new epoch keeps it", func(t *testing.T) {
-		again, err := redis.Open(t.Context(), redis.ForTest(cfg))
+		again, err := redis.OpenAnew(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

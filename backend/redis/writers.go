@@ -2,11 +2,14 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
 // Bounds of the writers of one server.
@@ -179,9 +182,11 @@ func (w *writers) send(calls []*scriptCall) {
 }
 
 // exchange sends runs and answers their calls. It returns those of which the server
-// has executed nothing because it does not know the script.
+// has executed nothing because it does not know the script. With DurabilityReplica the
+// pipeline ends with WAIT, which is about everything before it on the connection.
 func (w *writers) exchange(ctx context.Context, runs []*scriptRun) (again []*scriptRun) {
-	pipe, script := w.on.Pipeline(), w.session.core.scripts.apply
+	core := w.session.core
+	pipe, script := w.on.Pipeline(), core.scripts.apply
 	cmds := make([]*goredis.Cmd, len(runs))
 	for i, e := range runs {
 		if e.source {
@@ -190,12 +195,22 @@ func (w *writers) exchange(ctx context.Context, runs []*scriptRun) (again []*scr
 			cmds[i] = pipe.EvalSha(ctx, script.sha, e.keys, e.args...)
 		}
 	}
+	var replicas *goredis.Cmd
+	if core.cfg.Durability == DurabilityReplica {
+		replicas = core.waitForReplica(ctx, pipe)
+	}
 	_, broken := pipe.Exec(ctx)
+	var unconfirmed error
+	if replicas != nil {
+		if n, err := replicas.Int64(); err != nil || n < 1 {
+			unconfirmed = fmt.Errorf("no replica confirms the batch: %w", backend.ErrUnknown)
+		}
+	}
 	for i, e := range runs {
 		// If the connection breaks, the client library notes that as the error of
 		// those calls, too, that were answered before.
 		if reply, _ := cmds[i].Val().([]any); len(reply) > 0 {
-			e.answer(reply)
+			e.answer(reply, unconfirmed)
 			continue
 		}
 		_, err := cmds[i].Slice()
@@ -212,4 +227,57 @@ func (w *writers) exchange(ctx context.Context, runs []*scriptRun) (again []*scr
 		}
 	}
 	return again
+}
+
+// scriptRun is one script of a pipeline: for one call, or for several that have the shard,
+// the epoch and the clock in common.
+type scriptRun struct {
+	// source reports that the server does not know the script.
+	source bool
+	keys   []string
+	args   []any
+	calls  []*scriptCall
+}
+
+// scriptRuns returns the scripts that execute calls. What the script has to find out
+// once costs as much as a put, so batches of one action that come together share it.
+func scriptRuns(calls []*scriptCall) []*scriptRun {
+	// common is what the calls of a run have in common: the meta of their shard, the epoch
+	// and the clock.
+	type common struct{ meta, epoch, clock any }
+	var out []*scriptRun
+	groups := map[common]*scriptRun{}
+	for _, c := range calls {
+		of := common{c.keys[0], c.args[0], c.args[2]}
+		e := groups[of]
+		if len(c.keys) > shardKeys+1 || e == nil {
+			// Clipped, so that appending to them does not write into the call's own arrays.
+			e = &scriptRun{keys: slices.Clip(c.keys), args: slices.Clip(c.args), calls: []*scriptCall{c}}
+			out = append(out, e)
+			if len(c.keys) == shardKeys+1 {
+				groups[of] = e
+			}
+			continue
+		}
+		e.keys = append(e.keys, c.keys[shardKeys:]...)
+		e.args = append(e.args, c.args[commonArguments:]...)
+		e.calls = append(e.calls, c)
+	}
+	return out
+}
+
+// answer gives each call its reply, or all of them the only one. unconfirmed is the error
+// of calls that made changes.
+func (r *scriptRun) answer(reply []any, unconfirmed error) {
+	for i, c := range r.calls {
+		own, ok := reply[min(i, len(reply)-1)].([]any)
+		if !ok || len(reply) != len(r.calls) {
+			own = reply
+		}
+		if text(own, 0) == "ok" {
+			c.finish(own, unconfirmed)
+		} else {
+			c.finish(own, nil)
+		}
+	}
 }

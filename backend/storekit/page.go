@@ -17,10 +17,19 @@ type PageBuilder struct {
 	skipped []backend.Key
 }
 
-// NewPageBuilder begins the page of a valid range; what is expired by now is left out.
-func NewPageBuilder(r backend.Range, now time.Time) *PageBuilder { return &PageBuilder{r: r, now: now} }
+// NewPageBuilder returns a builder for the pages of one call, which leave out what is
+// expired by now. Begin each page with [PageBuilder.Next].
+func NewPageBuilder(now time.Time) *PageBuilder { return &PageBuilder{now: now} }
 
-// Next begins the page of another range of the same call, which shares the bytes.
+// First returns the only page of a call of Ranges.
+func First(pages []backend.Page, err error) (backend.Page, error) {
+	if err != nil {
+		return backend.Page{}, err
+	}
+	return pages[0], nil
+}
+
+// Next begins the page of another valid range of the same call, which shares the bytes.
 // The page before it must have been taken.
 func (b *PageBuilder) Next(r backend.Range) { b.r, b.page, b.skipped = r, backend.Page{}, nil }
 

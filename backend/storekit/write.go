@@ -1,6 +1,8 @@
 package storekit
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -54,4 +56,12 @@ func without(a, b []backend.Ref) []backend.Ref {
 		}
 	}
 	return out
+}
+
+// Unreadable returns the error for a resource that does not decode, which names its key.
+func Unreadable(k backend.Key, err error) error {
+	if errors.Is(err, backend.ErrUnreadable) {
+		return fmt.Errorf("%s: %w", k, err)
+	}
+	return fmt.Errorf("%s: %w: %w", k, backend.ErrUnreadable, err)
 }
