@@ -2,12 +2,12 @@ package hub
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config of a hub. Everything but Store may be zero.
@@ -33,11 +33,7 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("config: Store is missing"))
 	}
-	for name, value := range map[string]int{"Events": c.Events, "Bytes": c.Bytes, "MaxSubscribers": c.MaxSubscribers} {
-		if value < 0 {
-			errs = append(errs, fmt.Errorf("%s: must not be negative", name))
-		}
-	}
+	errs = append(errs, setting.NotNegative(map[string]int64{"Events": int64(c.Events), "Bytes": int64(c.Bytes), "MaxSubscribers": int64(c.MaxSubscribers)}))
 	return errors.Join(errs...)
 }
 

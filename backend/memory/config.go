@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend/storekit"
+	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config of a store. The zero value is an empty store of its own.
@@ -29,7 +30,7 @@ type Config struct {
 
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
-	return storekit.NotNegative(map[string]int64{
+	return setting.NotNegative(map[string]int64{
 		"LogEntries":    int64(c.LogEntries),
 		"LogAge":        int64(c.LogAge),
 		"LogBytes":      int64(c.LogBytes),

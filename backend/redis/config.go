@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/storekit"
+	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Durability says when a batch is acknowledged.
@@ -76,7 +77,7 @@ type Config struct {
 
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
-	errs := []error{storekit.NotNegative(map[string]int64{
+	errs := []error{setting.NotNegative(map[string]int64{
 		"LogEntries":    int64(c.LogEntries),
 		"LogAge":        int64(c.LogAge),
 		"LogBytes":      int64(c.LogBytes),

@@ -157,15 +157,15 @@ const consoleEndpoint = "/v1/graphql"
 
 // ValidateSettings is [Config.Validate] for the settings of an operator.
 func (c Config) ValidateSettings() error {
-	return errors.Join(c.Limits.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), setting.NotNegative(
-		setting.Setting{Name: "drain-delay", Value: int64(c.DrainDelay)},
-		setting.Setting{Name: "drain-timeout", Value: int64(c.DrainTimeout)},
-		setting.Setting{Name: "init-timeout", Value: int64(c.InitTimeout)},
-		setting.Setting{Name: "ping-interval", Value: int64(c.PingInterval)},
-		setting.Setting{Name: "write-timeout", Value: int64(c.WriteTimeout)},
-		setting.Setting{Name: "body-timeout", Value: int64(c.BodyTimeout)},
-		setting.Setting{Name: "slow-log", Value: int64(c.SlowLog)},
-	))
+	return errors.Join(c.Limits.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), setting.NotNegative(map[string]int64{
+		"drain-delay":   int64(c.DrainDelay),
+		"drain-timeout": int64(c.DrainTimeout),
+		"init-timeout":  int64(c.InitTimeout),
+		"ping-interval": int64(c.PingInterval),
+		"write-timeout": int64(c.WriteTimeout),
+		"body-timeout":  int64(c.BodyTimeout),
+		"slow-log":      int64(c.SlowLog),
+	}))
 }
 
 // Validate returns every limit that is negative, joined.

@@ -105,21 +105,21 @@ func (c *Config) Validate() error {
 	if c.Executor == nil {
 		missing = errors.New("executor: missing")
 	}
-	return errors.Join(missing, setting.NotNegative(
-		setting.Setting{Name: "limit-sockets", Value: int64(c.Connections)},
-		setting.Setting{Name: "limit-sockets-waiting", Value: int64(c.Waiting)},
-		setting.Setting{Name: "limit-streams", Value: int64(c.Streams)},
-		setting.Setting{Name: "limit-operations", Value: int64(c.Operations)},
-		setting.Setting{Name: "limit-body", Value: c.Body},
-		setting.Setting{Name: "limit-message", Value: c.Message},
-		setting.Setting{Name: "limit-queue", Value: int64(c.Queue)},
-		setting.Setting{Name: "limit-queue-bytes", Value: int64(c.QueueBytes)},
-		setting.Setting{Name: "init-timeout", Value: int64(c.InitTimeout)},
-		setting.Setting{Name: "ping-interval", Value: int64(c.PingInterval)},
-		setting.Setting{Name: "write-timeout", Value: int64(c.WriteTimeout)},
-		setting.Setting{Name: "body-timeout", Value: int64(c.MessageTimeout)},
-		setting.Setting{Name: "limit-time", Value: int64(c.Time)},
-	))
+	return errors.Join(missing, setting.NotNegative(map[string]int64{
+		"limit-sockets":         int64(c.Connections),
+		"limit-sockets-waiting": int64(c.Waiting),
+		"limit-streams":         int64(c.Streams),
+		"limit-operations":      int64(c.Operations),
+		"limit-body":            c.Body,
+		"limit-message":         c.Message,
+		"limit-queue":           int64(c.Queue),
+		"limit-queue-bytes":     int64(c.QueueBytes),
+		"init-timeout":          int64(c.InitTimeout),
+		"ping-interval":         int64(c.PingInterval),
+		"write-timeout":         int64(c.WriteTimeout),
+		"body-timeout":          int64(c.MessageTimeout),
+		"limit-time":            int64(c.Time),
+	}))
 }
 
 func (c *Config) setDefaults() {
