@@ -101,7 +101,7 @@ func (f *follower) note(at backend.Position, lost bool) {
 // follow handles the changes after a position, and returns the place
 // that it came to.
 func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Position, error) {
-	w, err := f.r.cfg.Hub.Watch(ctx, hub.Watch{From: at, Covers: f.covers, Reserved: true})
+	w, err := f.r.cfg.Hub.Watch(ctx, hub.Watch{From: at, Covers: f.covers})
 	if err != nil {
 		return at, err
 	}
