@@ -65,10 +65,10 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 		m.room.Make(r.Query, k, &r.Want)
 		m.values.Compared = budget.Run * r.plan.Measured
 		if r.Query.Plain(&r.Want) {
-			r.Edges = make([]Edge, 0, min(r.Wanted(), maxReady))
+			r.Edges = make([]Edge, 0, min(r.Limit(), maxReady))
 		}
 		switch {
-		case r.plan.Named:
+		case r.plan.ByName:
 			m.names()
 		case r.plan.Length:
 			m.length()

@@ -110,7 +110,7 @@ func (r *Read) explain(e *plan.Explanation, source string) {
 }
 
 // full reports whether the page has all that is looked for.
-func (r *Read) full() bool { return len(r.Edges) == r.Wanted() }
+func (r *Read) full() bool { return len(r.Edges) == r.Limit() }
 
 // finish puts the edges in the order of the query, without the one that looks ahead.
 func (r *Read) finish() {
