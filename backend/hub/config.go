@@ -10,18 +10,19 @@ import (
 	"github.com/sluicegw/sluice/internal/setting"
 )
 
-// Config of a hub. Everything but Store may be zero.
+// Config configures a hub. All fields but Store may be zero.
 type Config struct {
-	// Store whose changes are followed. Required. One with several shards is a [backend.Sharder].
+	// Store is the store to follow. Required. One with several shards is a [backend.Sharder].
 	Store backend.Store
-	// Logger receives what no subscriber is told. Default: nothing is logged.
+	// Logger receives interruptions of the hub's watch of the store. Default: nothing is logged.
 	Logger *zap.Logger
-	// Rand makes the jitter of the pauses between tries. Default: seeded by the runtime.
+	// Rand makes the jitter of the pauses between attempts. Run alone uses it. Default: seeded by
+	// the runtime.
 	Rand *rand.Rand
-	// Events is the maximum number of events that wait for one subscriber. Default 1,024.
+	// Events is the maximum number of events that a watch queues. Default 1,024.
 	Events int
-	// Bytes is the maximum number of bytes that wait for one subscriber, counted by
-	// [backend.Event.Size]; one event may always wait. Default 4 MiB.
+	// Bytes is the maximum number of bytes that a watch queues, counted by
+	// [backend.Event.Size]; one event always fits. Default 4 MiB.
 	Bytes int
 	// MaxSubscribers is the maximum number of subscribers at a time. Default 100,000.
 	MaxSubscribers int

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -125,10 +126,55 @@ func TestWatchesThatBeganBeforeTheHubFollowsJoinIt(t *testing.T) {
 			w.Close()
 		}
 		f.stop()
-		if n := f.Subscribers(); n != 0 {
-			t.Errorf("%d subscribers are left", n)
+	})
+}
+
+func TestAWatchThatNeverJoinedEndsWithTheHub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := earlyFixture(t)
+		w := f.live(hub.Watch{})
+		defer w.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := f.Hub.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Next(t.Context()); !errors.Is(err, backend.ErrClosed) {
+			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// laggingStore makes each watch of it lag at once.
+type laggingStore struct{ *sharded }
+
+type laggingWatcher struct{ backend.Watcher }
+
+func (s laggingStore) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
+	out, err := s.sharded.Watch(ctx, w)
+	return laggingWatcher{out}, err
+}
+
+func (laggingWatcher) Next(context.Context) (backend.Delivery, error) {
+	return backend.Delivery{}, &backend.LaggedError{}
+}
+
+func TestAWatchThatLagsBeforeTheHubFollowsIsCounted(t *testing.T) {
+	h, err := hub.New(hub.Config{Store: laggingStore{newSharded(t, 1, memory.Config{LogEntries: 10})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := h.Watch(t.Context(), hub.Watch{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Next(t.Context()); !errors.Is(err, backend.ErrLagged) {
+		t.Errorf("error %v", err)
+	}
+	if n := h.Lagged(); n != 1 {
+		t.Errorf("%d watches have lagged", n)
+	}
 }
 
 // Whatever comes between, each change is delivered once and in order per shard.

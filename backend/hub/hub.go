@@ -1,13 +1,26 @@
 // Package hub follows the changes of a store once for a whole gateway and passes
-// them on to any number of subscribers. Each has a bounded queue. Publishing
-// never waits for a subscriber, and nothing is polled.
+// them on to any number of watches. Each watch has a bounded queue. Publishing
+// never waits for a watch, and nothing is polled.
 //
-// The hub fixes the order in which the changes of several shards are merged: the
-// position of a live event is the hub's own. A subscriber that resumes from an
-// older position is attached to the hub first, so that new changes gather in its
-// queue, and then reads the log of the store up to the position at which it was
-// attached. Until it gets there, its position is that of its own reading.
-// Changes that it has read already are left out of the queue.
+//	Run                          follows the store again and again until ctx ends
+//	 '- follow                   one watch of the store
+//	     |- reset                moves the hub when the store cannot continue its position
+//	     '- publish              each delivery of the store
+//	         |- Follower.Deliver     the index, first
+//	         '- table.dispatch       finds the watches that a change concerns
+//	             '- Watcher.offer        queues the change and wakes the watch
+//
+//	Watcher.Next                 the caller's goroutine
+//	 |- TryNext                  takes what is queued, once the watch is live
+//	 '- read                     until then: reads the store's log
+//
+// The hub merges the changes of several shards into one order: a live event carries
+// the hub's position after it. A watch that resumes from an older position is attached
+// first, so that new changes gather in its queue, and then reads the store's log up to
+// the position at which it was attached. Until then its position is where its own read
+// is, and the queue drops what was already read. watchState shows the life of a watch.
+//
+// Locks are taken in the order relay, Hub.mu, Watcher.mu.
 package hub
 
 import (
@@ -31,41 +44,41 @@ type Hub struct {
 	// replays holds a token for each watch that is reading the store's log.
 	replays chan struct{}
 
-	// relay is held while followers and subscribers are told of a delivery, before mu.
-	relay sync.Mutex
-	// followers are guarded by relay.
-	followers []Follower
-
-	// running says that Run was called and has not returned.
+	// running reports whether Run is active.
 	running atomic.Bool
+	// lagged counts the watches that ended because they were too slow.
+	lagged atomic.Uint64
+	// position is how far the hub has followed the store; nil while it does not. It is written
+	// under mu and read without.
+	position atomic.Pointer[backend.Position]
+
+	// relay serializes deliveries. Followers work under it alone, so they do not hold up mu.
+	relay     sync.Mutex
+	followers []Follower // guarded by relay
 
 	mu sync.Mutex // guards all below
-	// position is that up to which the store was followed; nil while it is not. It is set under mu.
-	position atomic.Pointer[backend.Position]
-	// lagged counts the watches that were closed because they were too slow.
-	lagged atomic.Uint64
-	// tables have the watches that changes are offered to, by what they are found by: nil for
-	// those that are asked of every change.
+	// tables holds the attached watches by the attribute of their Lookup. Those without a
+	// Lookup are under nil.
 	tables map[Attribute]*table
-	// alone are the watches that began while the hub had no position. They join it
-	// when it has one.
+	// alone holds the watches that began while the hub had no position. They join when it has
+	// one.
 	alone map[*Watcher]struct{}
-	// reserved counts the subscribers.
-	reserved int
+	// subscribers counts the reservations.
+	subscribers int
 }
 
-// Errors of the hub's own.
+// Errors of this package.
 var (
-	// ErrFull: the limit of subscribers is reached.
+	// ErrFull means that Config.MaxSubscribers is reached.
 	ErrFull = errors.New("too many subscribers")
-	// ErrIdle: nothing came before the deadline of [Watcher.NextBefore].
+	// ErrIdle means that nothing came before the deadline of [Watcher.NextBefore].
 	ErrIdle = errors.New("no change came in time")
-	// ErrRunning: Run was called while it runs.
+	// ErrRunning means that Run is active already.
 	ErrRunning = errors.New("hub runs already")
 )
 
-// New makes a hub and starts nothing. Until Run follows the store, each watch
-// reads the store on its own; then it joins the hub.
+// New returns a hub and starts nothing. Until Run follows the store, each watch
+// watches the store by itself; then it joins the hub.
 func New(cfg Config) (*Hub, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("hub: %w", err)
@@ -75,8 +88,8 @@ func New(cfg Config) (*Hub, error) {
 	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), alone: map[*Watcher]struct{}{}, tables: map[Attribute]*table{}}, nil
 }
 
-// Position is the position up to which the hub has followed the store. It is
-// zero while the hub does not run.
+// Position returns how far the hub has followed the store. It is zero while the hub does not
+// follow it.
 func (h *Hub) Position() backend.Position {
 	if p := h.position.Load(); p != nil {
 		return *p
@@ -84,56 +97,58 @@ func (h *Hub) Position() backend.Position {
 	return backend.Position{}
 }
 
-// Reserve counts one subscriber, or fails with [ErrFull]. Its watches are
-// [Watch.Reserved]. leave ends the reservation; calling it again does nothing.
-func (h *Hub) Reserve() (leave func(), err error) {
+// Reserve counts one subscriber, or fails with [ErrFull]. A subscriber is a client's stream, with
+// any number of watches. Watches are not counted: the gateway's own work has some, too.
+// release ends the reservation; calling it again does nothing.
+func (h *Hub) Reserve() (release func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.reserved >= h.cfg.MaxSubscribers {
+	if h.subscribers >= h.cfg.MaxSubscribers {
 		return nil, ErrFull
 	}
-	h.reserved++
+	h.subscribers++
 	return sync.OnceFunc(func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.reserved--
+		h.subscribers--
 	}), nil
 }
 
-// Subscribers is the number of reserved subscribers.
+// Subscribers returns the number of reservations.
 func (h *Hub) Subscribers() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.reserved
+	return h.subscribers
 }
 
-// NoteLagged counts a subscriber that was too slow for what it shares with others.
+// NoteLagged counts a subscriber that was too slow for a stream that it shares with others.
 func (h *Hub) NoteLagged() { h.lagged.Add(1) }
 
-// Lagged is the number of watches that were closed because they were too slow, so far.
+// Lagged returns how many watches have ended because they were too slow, and how many
+// subscribers were noted.
 func (h *Hub) Lagged() uint64 { return h.lagged.Load() }
 
-// Pauses before the store is watched again. All streams, and lists of what is in memory, wait for
-// the hub after an outage, and asking costs little.
+// Pauses between attempts to watch the store. They are short, because after an outage every
+// stream and every list from the index waits for the hub.
 const (
 	minPause = 50 * time.Millisecond
 	maxPause = 500 * time.Millisecond
 )
 
-// followLag is how far the hub's own watch may fall behind. It is large because
-// the hub would only begin another watch at the same position.
+// followLag is how many events the hub's own watch may fall behind. It is large, because a hub
+// that lagged would only resume from the same position.
 const followLag = 1 << 20
 
 // Run follows the store until ctx ends or the store is closed. Neither is an
 // error, and both end all watches with [backend.ErrClosed]. While the store does
-// not answer, the subscribers wait. If a shard cannot be continued, the
-// subscribers that cover it get [backend.ErrPositionExpired] and the others go on.
+// not answer, the watches wait. If a shard cannot be continued, the live watches
+// that cover it end with [backend.ErrPositionExpired] and the others go on.
 func (h *Hub) Run(ctx context.Context) error {
 	if !h.running.CompareAndSwap(false, true) {
 		return ErrRunning
 	}
 	defer h.end()
-	lost, pause := loss{shards: shards{all: true}}, minPause
+	lost, pause := loss{shards: allShards()}, minPause
 	for {
 		answered, progress, err := h.follow(ctx, &lost)
 		if ctx.Err() != nil || errors.Is(err, backend.ErrClosed) {
@@ -142,9 +157,9 @@ func (h *Hub) Run(ctx context.Context) error {
 		if answered {
 			pause = minPause
 		}
-		known := errors.Is(err, backend.ErrPositionExpired) || errors.Is(err, backend.ErrLagged)
-		h.report(err, known || pause == minPause)
-		if known && progress {
+		resumable := errors.Is(err, backend.ErrPositionExpired) || errors.Is(err, backend.ErrLagged)
+		h.report(err, resumable || pause == minPause)
+		if resumable && progress {
 			continue
 		}
 		if !wait.For(ctx, pause/2+time.Duration(h.cfg.Rand.Int64N(int64(pause/2)))) {
@@ -154,26 +169,20 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-func (h *Hub) report(err error, first bool) {
-	if first {
+func (h *Hub) report(err error, warn bool) {
+	if warn {
 		h.cfg.Logger.Warn("following the store's changes was interrupted", zap.Error(err))
 	} else {
 		h.cfg.Logger.Debug("following the store's changes is still interrupted", zap.Error(err))
 	}
 }
 
-// follow publishes what one watch of the store delivers, until the watch ends.
-// On lost shards it begins at the last place that the log shares with the hub, or at the
-// store's present position. answered says that the store delivered anything, progress that
-// it delivered events.
+// follow publishes what one watch of the store delivers, until the watch ends. Before, it resets
+// the lost shards; lost is then what the watch has lost. answered reports whether the store
+// delivered anything, progress whether it delivered events.
 func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, err error) {
-	if !lost.empty() {
-		at, err := h.cfg.Store.Position(ctx)
-		if err != nil {
-			return false, false, err
-		}
-		h.replace(lost.begin(at), lost)
-		*lost = loss{}
+	if err := h.resetLost(ctx, lost); err != nil {
+		return false, false, err
 	}
 	w, err := h.cfg.Store.Watch(ctx, backend.Watch{From: h.Position(), MaxLag: followLag})
 	if err == nil {
@@ -192,7 +201,22 @@ func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, 
 	return answered, progress, err
 }
 
-// end closes the watches of all subscribers.
+// resetLost moves the hub, on lost shards, to the newest revision that it has in common with the
+// store, or to the present. It empties lost.
+func (h *Hub) resetLost(ctx context.Context, lost *loss) error {
+	if lost.empty() {
+		return nil
+	}
+	at, err := h.cfg.Store.Position(ctx)
+	if err != nil {
+		return err
+	}
+	h.reset(lost.restart(at), lost)
+	*lost = loss{}
+	return nil
+}
+
+// end ends all watches.
 func (h *Hub) end() {
 	h.relay.Lock()
 	defer h.relay.Unlock()
@@ -203,13 +227,17 @@ func (h *Hub) end() {
 	defer h.mu.Unlock()
 	h.running.Store(false)
 	h.position.Store(nil)
-	h.each(func(w *Watcher) bool {
+	for w := range h.alone {
+		w.fail(backend.ErrClosed)
+	}
+	clear(h.alone)
+	h.retain(func(w *Watcher) bool {
 		w.fail(backend.ErrClosed)
 		return false
 	})
 }
 
-// shard is the shard of a namespace.
+// shard returns the shard of a namespace.
 func (h *Hub) shard(namespace string) int {
 	if h.sharder == nil {
 		return 0

@@ -6,50 +6,50 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Lookup finds the watches that a change may concern by its values, where asking
-// each whether it covers the change would be as many questions as there are watches.
+// Lookup indexes a watch by values of changes: the hub asks Covers of a change only if the
+// watch wants one of the change's values.
 type Lookup struct {
-	// By says what the values are of. Watches of equal By share a table.
+	// By is the attribute that has the values. Watches with equal By share a table.
 	By Attribute
-	// Values, each once, of which a change has at least one, before or after, if it
-	// concerns the watch.
+	// Values are the wanted values, each once. A change that concerns the watch has one of
+	// them, before or after.
 	Values []string
 }
 
-// Attribute is something of which changes have values. It is comparable.
+// Attribute extracts values from a change. Implementations must be comparable.
 type Attribute interface {
-	// Values are those that a change has, before and after. all says that they are not
-	// known, so that the change may concern every watch. The hub calls it for every
-	// change, so it must be quick.
-	Values(e *backend.Event) (values [][]byte, all bool)
+	// Values returns the values before and after a change. unknown means that they cannot be
+	// told, so that the change may concern every watch. The hub calls it for every change,
+	// so it must be quick.
+	Values(e *backend.Event) (values [][]byte, unknown bool)
 }
 
-// table has watches by the values of an attribute.
+// table holds the watches of one attribute.
 type table struct {
-	watches map[string][]*Watcher
-	// all has every watch of the table once.
-	all []*Watcher
+	byValue map[string][]*Watcher
+	// watches holds every watch of the table once.
+	watches []*Watcher
 }
 
-// each does something with all watches of the table, and detaches those for which it returns
-// false. The caller holds the hub's mu.
-func (t *table) each(do func(*Watcher) bool) {
-	for i := len(t.all) - 1; i >= 0; i-- { // one that is detached makes room for one behind it
-		if w := t.all[i]; !do(w) {
+// retain calls keep for each watch of the table and detaches those for which it returns false.
+// The caller holds the hub's mu.
+func (t *table) retain(keep func(*Watcher) bool) {
+	for i := len(t.watches) - 1; i >= 0; i-- { // backwards: detach moves the last watch into the hole
+		if w := t.watches[i]; !keep(w) {
 			w.hub.detach(w)
 		}
 	}
 }
 
-// each does something with all watches that changes are offered to, and detaches those for which
-// it returns false. The caller holds mu.
-func (h *Hub) each(do func(*Watcher) bool) {
+// retain calls keep for each attached watch and detaches those for which it returns false. The
+// caller holds mu.
+func (h *Hub) retain(keep func(*Watcher) bool) {
 	for _, t := range h.tables {
-		t.each(do)
+		t.retain(keep)
 	}
 }
 
-// by is what the watch is found by.
+// by returns the watch's lookup; nil and none if it has no lookup.
 func (w *Watcher) by() (by Attribute, values []string) {
 	if w.lookup == nil {
 		return nil, nil
@@ -57,21 +57,21 @@ func (w *Watcher) by() (by Attribute, values []string) {
 	return w.lookup.By, w.lookup.Values
 }
 
-// attach has changes offered to a watch. The caller holds mu.
+// attach adds w to its table. The caller holds mu.
 func (h *Hub) attach(w *Watcher) {
 	by, values := w.by()
 	t := h.tables[by]
 	if t == nil {
-		t = &table{watches: map[string][]*Watcher{}}
+		t = &table{byValue: map[string][]*Watcher{}}
 		h.tables[by] = t
 	}
-	w.slot, t.all = len(t.all), append(t.all, w)
+	w.slot, t.watches = len(t.watches), append(t.watches, w)
 	for _, v := range values {
-		t.watches[v] = append(t.watches[v], w)
+		t.byValue[v] = append(t.byValue[v], w)
 	}
 }
 
-// detach ends that. The caller holds mu.
+// detach removes w from its table or from alone. The caller holds mu.
 func (h *Hub) detach(w *Watcher) {
 	delete(h.alone, w)
 	if w.slot < 0 {
@@ -80,35 +80,35 @@ func (h *Hub) detach(w *Watcher) {
 	by, values := w.by()
 	t := h.tables[by]
 	for _, v := range values {
-		if rest := without(t.watches[v], w); len(rest) > 0 {
-			t.watches[v] = rest
+		if rest := without(t.byValue[v], w); len(rest) > 0 {
+			t.byValue[v] = rest
 		} else {
-			delete(t.watches, v)
+			delete(t.byValue, v)
 		}
 	}
-	last := len(t.all) - 1
-	t.all[w.slot], t.all[last].slot = t.all[last], w.slot
-	t.all[last] = nil
-	if t.all, w.slot = t.all[:last], -1; last == 0 {
+	last := len(t.watches) - 1
+	t.watches[w.slot], t.watches[last].slot = t.watches[last], w.slot
+	t.watches[last] = nil
+	if t.watches, w.slot = t.watches[:last], -1; last == 0 {
 		delete(h.tables, by)
 	}
 }
 
-// without takes a watch out of a list of which the order does not matter.
+// without removes a watch from a list. It does not keep the order.
 func without(list []*Watcher, w *Watcher) []*Watcher {
 	i, last := slices.Index(list, w), len(list)-1
 	list[i], list[last] = list[last], nil
 	return list[:last]
 }
 
-// found are the values that a change has of an attribute.
+// found is what an Attribute returned for a change.
 type found struct {
-	values [][]byte
-	all    bool
+	values  [][]byte
+	unknown bool
 }
 
-// valuesOf are the values of changes of each attribute by which watches are found now. They are
-// read without mu: that may take as long as to read a body.
+// valuesOf returns the values of events for each attribute that has a table. It computes them
+// without mu, because an attribute may parse a body.
 func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
 	h.mu.Lock()
 	out := make(map[Attribute][]found, len(h.tables))
@@ -120,30 +120,29 @@ func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
 	h.mu.Unlock()
 	for by, all := range out {
 		for i := range events {
-			if all[i].values, all[i].all = by.Values(&events[i]); all[i].all {
-				all[i].values = nil
-			}
+			all[i].values, all[i].unknown = by.Values(&events[i])
 		}
 	}
 	return out
 }
 
-// offer offers changes to the watches of a table that they may concern by their values: to all
-// if there are none, because the watches are not found by any, or the table is new. The caller
-// holds the hub's mu.
-func (t *table) offer(entries []entry, values []found) {
+// dispatch offers changes to the watches that want one of their values. If values is nil it offers
+// them to all: the table has no attribute, or was made after valuesOf looked. The caller holds the
+// hub's mu.
+func (t *table) dispatch(entries []entry, values []found) {
 	if values == nil {
-		t.each(func(w *Watcher) bool { return w.offer(entries) })
+		t.retain(func(w *Watcher) bool { return w.offer(entries) })
 		return
 	}
 	for i := range entries {
 		one := entries[i : i+1]
-		if values[i].all {
-			t.each(func(w *Watcher) bool { return w.offer(one) })
+		if values[i].unknown {
+			t.retain(func(w *Watcher) bool { return w.offer(one) })
+			continue
 		}
 		for n, v := range values[i].values {
-			list := t.watches[string(v)]
-			for j := len(list) - 1; j >= 0; j-- { // a watch that is detached makes room for one behind it
+			list := t.byValue[string(v)]
+			for j := len(list) - 1; j >= 0; j-- { // backwards, as in retain
 				if w := list[j]; !w.hasAny(values[i].values[:n]) && !w.offer(one) {
 					w.hub.detach(w)
 				}
@@ -152,7 +151,7 @@ func (t *table) offer(entries []entry, values []found) {
 	}
 }
 
-// hasAny reports whether the watch wants one of some values, so that it was found by that already.
+// hasAny reports whether the watch wants one of some values, and so was offered the change already.
 func (w *Watcher) hasAny(values [][]byte) bool {
 	for _, v := range values {
 		if slices.Contains(w.lookup.Values, string(v)) {

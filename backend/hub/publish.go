@@ -4,7 +4,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// entry is a change on its way to the subscribers, who share it.
+// entry is a change on its way to the watches, which share it.
 type entry struct {
 	event *backend.Event
 	// before is the hub's position before this change.
@@ -12,10 +12,15 @@ type entry struct {
 	shard, size int
 }
 
-// publish tells the followers of a delivery of the store and offers it to all subscribers.
+// publish passes a delivery of the store to the followers, then offers it to the watches.
 func (h *Hub) publish(d backend.Delivery) {
 	h.relay.Lock()
 	defer h.relay.Unlock()
+	if h.watched() { // encode each position once for all watches, before the events are shared
+		for i := range d.Events {
+			d.Events[i].Position = d.Events[i].Position.Written()
+		}
+	}
 	for _, f := range h.followers {
 		f.Deliver(d)
 	}
@@ -26,46 +31,49 @@ func (h *Hub) publish(d backend.Delivery) {
 	before := h.Position()
 	for i := range d.Events {
 		e := &d.Events[i]
-		if len(h.tables) > 0 {
-			e.Position = e.Position.Written() // for all subscribers
-		}
 		entries[i] = entry{event: e, before: before, shard: h.shard(e.Resource.Namespace), size: e.Size()}
 		before = e.Position
 	}
 	for by, t := range h.tables {
-		t.offer(entries, values[by])
+		t.dispatch(entries, values[by])
 	}
-	at := d.Position // d itself would be kept with it
+	at := d.Position // a copy: a pointer into d would retain its events
 	h.position.Store(&at)
 }
 
-// replace sets the hub's position on the shards that could not be continued, all
-// of them at first. The subscribers that cover one of them cannot go on, except
-// those that are still reading the log themselves.
-func (h *Hub) replace(at backend.Position, lost *loss) {
+// watched reports whether a watch is attached.
+func (h *Hub) watched() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.tables) > 0
+}
+
+// reset moves the hub to at on the lost shards. A live watch that covers one of them ends; a
+// replaying one reads up to the new position.
+func (h *Hub) reset(at backend.Position, lost *loss) {
 	h.relay.Lock()
 	defer h.relay.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	was := h.Position()
-	if was.Shards() != at.Shards() {
-		lost = &loss{shards: shards{all: true}}
+	if was.Shards() != at.Shards() { // the hub begins, or the store was divided differently
+		lost = &loss{shards: allShards()}
 	}
 	if !lost.all {
-		at = moved(was, at, &lost.shards)
+		at = merge(was, at, &lost.shards)
 	}
 	for _, f := range h.followers {
 		f.Begin(at)
 	}
 	h.position.Store(&at)
-	h.each(func(w *Watcher) bool { return w.lose(was, at, lost) })
+	h.retain(func(w *Watcher) bool { return w.reset(was, at, lost) })
 	for w := range h.alone {
 		delete(h.alone, w)
 		h.join(w)
 	}
 }
 
-// join attaches a watch that began before the hub had a position. The caller
+// join attaches a watch that began while the hub had no position. The caller
 // holds mu.
 func (h *Hub) join(w *Watcher) {
 	w.mu.Lock()
@@ -83,7 +91,7 @@ func (h *Hub) join(w *Watcher) {
 // offer queues the changes that the watch covers and wakes it. It returns false
 // if the watch has ended. The caller holds the hub's mu.
 func (w *Watcher) offer(entries []entry) bool {
-	locked := false
+	locked := false // most offers are of changes that the watch does not cover: those take no lock
 	for i := range entries {
 		e := &entries[i]
 		if !w.shards.has(e.shard) || w.covers != nil && !w.covers(e.event.Resource.Key) {
@@ -97,7 +105,7 @@ func (w *Watcher) offer(entries []entry) bool {
 		if w.err != nil {
 			return false
 		}
-		if !w.put(e) {
+		if !w.enqueue(e) {
 			w.hub.lagged.Add(1)
 			w.failLocked(&backend.LaggedError{Position: later(w.position, w.ahead)})
 			return false
@@ -109,20 +117,20 @@ func (w *Watcher) offer(entries []entry) bool {
 	return true
 }
 
-// put queues one change. It returns false if the watch is live and has no room.
-// A watch that is still reading the log drops its queue instead and has to read
-// further. The caller holds w.mu.
-func (w *Watcher) put(e *entry) bool {
+// enqueue queues one change. It returns false if the watch is live and has no room.
+// A watch that is still reading the log drops its queue instead and reads further.
+// The caller holds w.mu.
+func (w *Watcher) enqueue(e *entry) bool {
 	if !w.ahead.IsZero() && e.event.Revision.Compare(w.ahead.Shard(e.shard)) <= 0 {
-		return true // seen
+		return true // already read from the log
 	}
 	cfg := &w.hub.cfg
 	if n := len(w.queue); n > 0 && (n == cfg.Events || w.bytes+e.size > cfg.Bytes) {
 		if w.state == live {
 			return false
 		}
-		w.clear()
-		w.replayTo = later(e.before, w.replayTo)
+		w.emptyQueue()
+		w.replayTo = later(e.before, w.replayTo) // the queue now begins with e
 	}
 	if w.state == live && len(w.queue) == 0 {
 		w.position = e.before
@@ -132,36 +140,43 @@ func (w *Watcher) put(e *entry) bool {
 	return true
 }
 
-// lose tells the watch that the hub could not continue some shards and has moved
-// from one position to another. It returns false if the watch has ended. The
-// caller holds the hub's mu.
-func (w *Watcher) lose(was, now backend.Position, lost *loss) bool {
+// reset tells the watch that the hub has moved from was to now on the lost shards. It returns
+// false if the watch has ended. The caller holds the hub's mu.
+//
+// A live watch that read the store itself may be ahead of the hub. It goes on if nothing between
+// its place and the hub's new one is missing:
+//
+//	--- was --- now = ahead ---        the hub begins where the watch is
+//	--- was --- now ------- ahead ---  the store still has all up to now, so ahead lies in its log
+func (w *Watcher) reset(was, now backend.Position, lost *loss) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
 		return false
 	}
 	if w.state != live {
-		w.clear()
+		w.emptyQueue()
 		if w.replayTo.Shards() == now.Shards() {
-			now = later(w.replayTo, now) // what there was when the watch began lies up to there
+			now = later(w.replayTo, now) // the watch still owes what the store had when it began
 		}
 		w.replayTo = now
 		return true
 	}
-	var mine []int
+	var expired []int
 	for _, i := range lost.list(now.Shards()) {
-		// A watch that was ahead of the hub may be exactly where the hub begins now, or beyond
-		// that in the history with which the hub goes on without a gap.
+		if !w.shards.has(i) {
+			continue
+		}
 		ahead := w.ahead.Shard(i)
 		_, shared := lost.shared[i]
-		goesOn := ahead == now.Shard(i) || shared && ahead.Compare(now.Shard(i)) > 0
-		if w.shards.has(i) && (!goesOn || ahead.Compare(was.Shard(i)) <= 0) {
-			mine = append(mine, i)
+		beyond := ahead.Compare(now.Shard(i))
+		goesOn := ahead.Compare(was.Shard(i)) > 0 && (beyond == 0 || beyond > 0 && shared)
+		if !goesOn {
+			expired = append(expired, i)
 		}
 	}
-	if len(mine) > 0 {
-		w.failLocked(&backend.ExpiredError{Shards: mine})
+	if len(expired) > 0 {
+		w.failLocked(&backend.ExpiredError{Shards: expired})
 		return false
 	}
 	return true

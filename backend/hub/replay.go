@@ -8,26 +8,27 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// watchState is where a watch takes its changes from. It ends in any of them, with err.
+// watchState is where a watch takes its changes from. A watch can end in each state: then err is set.
 //
 //	the hub has no position             the hub follows the store
 //
 //	      Watch                                  Watch
 //	        |                                      |
 //	        v                                      v
-//	      alone ------- the hub begins ------> replaying <--+
-//	                                               |    |   |  the queue overflows: it begins again at a
-//	                          replayTo is reached  |    +---+  later position, and so does replayTo
-//	                                               v
-//	                                             live ------>  LAGGED if the queue overflows
+//	      alone ----------- join ------------> replaying <--+
+//	        |                                      |    |   |  the queue overflows: it is emptied, and
+//	        v                        position is   |    +---+  replayTo moves to the change that did not fit
+//	  ends with ErrLagged            at replayTo   v
+//	  if its watch of the                        live ------>  ends with ErrLagged if the queue overflows
+//	  store does
 //
-// etcd's watchable store divides its watchers in the same way: unsynced ones replay, synced ones are
-// live. It has a third group, of blocked ones; here a live watch whose queue overflows ends.
+// A watch with nothing to read is live at once. etcd's watchable store divides its watchers in the same
+// way: unsynced ones replay, synced ones are live. Its third group are blocked ones; here a live watch
+// whose queue overflows ends.
 //
 // The queue of a watch begins where the hub was when the watch was attached, and the log is read up to
-// there, so each change is delivered once: by the one or by the other. The hub makes a watch replay
-// that was alone, and Next makes it live. If the hub loses its place, a live watch ends, and one that
-// replays reads up to where the hub begins again.
+// there, so each change is delivered once: from the log or from the queue. If the hub is reset, a live
+// watch ends, and a replaying one reads up to the hub's new position.
 type watchState int
 
 const (
@@ -39,48 +40,39 @@ const (
 	live
 )
 
-// Watch begins a watch. A position that the log cannot continue from is
-// [backend.ErrPositionExpired], here or from Next. That holds for the shards
-// that the watch covers; on the others it begins at the present position.
+// Watch starts a watch. It fails with [backend.ErrPositionExpired], here or from Next, if the
+// log cannot be continued from req.From on a shard that the watch covers. On other shards it
+// begins at the present position.
 func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
-	w, err := h.newWatcher(req)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.begin(ctx, req.From); err != nil {
+	w := h.newWatcher(req)
+	if err := w.start(ctx, req.From); err != nil {
 		w.Close()
 		return nil, err
 	}
 	return w, nil
 }
 
-// newWatcher makes a watch. Its queue begins now if the hub follows the store.
-func (h *Hub) newWatcher(req Watch) (*Watcher, error) {
+// newWatcher returns a watch. Its queue begins now if the hub follows the store.
+func (h *Hub) newWatcher(req Watch) *Watcher {
 	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, slot: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
 	for _, namespace := range req.Namespaces {
 		w.shards.add(h.shard(namespace))
-	}
-	if !req.Reserved {
-		var err error
-		if w.leave, err = h.Reserve(); err != nil {
-			return nil, err
-		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if w.replayTo = h.Position(); w.replayTo.IsZero() {
 		h.alone[w] = struct{}{}
-		return w, nil
+		return w
 	}
 	w.state = replaying
 	h.attach(w)
-	return w, nil
+	return w
 }
 
-// begin finds out what has to be read before the queue. It asks the store for
-// its position. So a watch from now never delivers a write that its caller made
-// earlier, and a watch that has caught up has seen everything there was.
-func (w *Watcher) begin(ctx context.Context, from backend.Position) error {
+// start makes the watch live, or opens a watch of the store if something has to be read before
+// the queue. It asks the store for its position, so a watch from now never delivers a write that
+// its caller made earlier, and a watch that has caught up has seen everything there was.
+func (w *Watcher) start(ctx context.Context, from backend.Position) error {
 	at, err := w.hub.cfg.Store.Position(ctx)
 	if err != nil {
 		return err
@@ -92,25 +84,24 @@ func (w *Watcher) begin(ctx context.Context, from backend.Position) error {
 		return backend.ErrPositionExpired
 	}
 	if !w.shards.all {
-		from = moved(at, from, &w.shards)
+		from = merge(at, from, &w.shards) // shards that are not covered begin at the present
 	}
 	w.mu.Lock()
 	w.position = from
-	nothing := reached(from, at, &w.shards) && reached(at, from, &w.shards)
-	live := nothing && w.goLive(from)
-	if !live {
+	upToDate := coversOn(from, at, &w.shards) && coversOn(at, from, &w.shards)
+	isLive := upToDate && w.goLive(from)
+	if !isLive {
 		w.replayTo = later(w.replayTo, at)
 	}
 	w.mu.Unlock()
-	if live {
+	if isLive {
 		return nil
 	}
 	return w.open(ctx)
 }
 
-// maxReopens bounds how often a watch of the store is opened again at once
-// because of expired shards that the watch does not cover.
-const maxReopens = 3
+// maxSkips limits how often open skips expired shards that the watch does not cover.
+const maxSkips = 3
 
 // open opens a watch of the store at the watch's own position.
 func (w *Watcher) open(ctx context.Context) error {
@@ -130,7 +121,7 @@ func (w *Watcher) open(ctx context.Context) error {
 			}
 			return nil
 		}
-		if try == maxReopens {
+		if try == maxSkips {
 			return err
 		}
 		if err := w.skipExpired(ctx, err); err != nil {
@@ -139,8 +130,8 @@ func (w *Watcher) open(ctx context.Context) error {
 	}
 }
 
-// skipExpired moves the position to the present on the shards that have expired.
-// It returns the error if the watch covers one of them or if it is another error.
+// skipExpired moves the position to the present on the shards that err reports as expired.
+// It returns err if the watch covers one of them or if it is another error.
 func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 	if !errors.Is(err, backend.ErrPositionExpired) {
 		return err
@@ -160,54 +151,59 @@ func (w *Watcher) skipExpired(ctx context.Context, err error) error {
 		return err
 	}
 	w.mu.Lock()
-	w.position = moved(from, at, &lost.shards)
+	w.position = merge(from, at, &lost.shards)
 	w.mu.Unlock()
 	return nil
 }
 
-// read takes the next delivery of the store's watch, for a watch that is not live. It returns
-// false if there is nothing to deliver yet. An error ends the watch, unless ctx has ended.
+// read returns the next delivery from the store's log, for a watch that is not live. ok is
+// false if there is nothing to deliver yet: the caller tries again. An error ends the watch,
+// unless ctx has ended.
 func (w *Watcher) read(ctx context.Context) (d backend.Delivery, ok bool, err error) {
 	w.mu.Lock()
-	isLive := w.goLive(w.position) // the hub may have begun there
+	isLive := w.goLive(w.position) // join may have made it replay from there
 	w.mu.Unlock()
 	switch {
 	case isLive:
-		if w.source != nil {
-			w.closeSource()
-		}
+		w.closeSource()
 		return d, false, nil
 	case w.source == nil:
-		if err = w.open(ctx); err != nil && !ends(ctx, err) {
+		if err = w.open(ctx); err != nil && !endedBy(ctx, err) {
 			err = w.finish(err)
 		}
 		return d, false, err
 	}
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ended := w.interruptible(cancel)
+	ended := w.setInterrupt(cancel)
 	if ended == nil {
 		d, err = w.nextOfSource(waiting)
-		ended = w.interruptible(nil)
+		ended = w.setInterrupt(nil)
 	}
 	switch {
 	case ended != nil:
 		return backend.Delivery{}, false, w.finish(ended)
 	case err == nil:
 		return w.pass(d)
-	case ends(ctx, err):
+	case endedBy(ctx, err):
 		return backend.Delivery{}, false, err
-	case ends(waiting, err): // the hub has a position
+	case endedBy(waiting, err): // interrupted: the watch replays now, or its queue is reachable
 		return backend.Delivery{}, false, nil
 	}
-	return backend.Delivery{}, false, w.reopen(ctx, err)
+	return backend.Delivery{}, false, w.dropSource(ctx, err)
 }
 
-// reopen closes a watch of the store that has ended with an error, so that another one is
-// opened: if it was too slow, or only shards have expired that this watch does not cover.
-func (w *Watcher) reopen(ctx context.Context, err error) error {
-	if !errors.Is(err, backend.ErrLagged) || w.is(alone) {
-		if err = w.skipExpired(ctx, err); err != nil && !ends(ctx, err) {
+// dropSource closes a watch of the store that has ended with err, so that read opens another one.
+// It ends the watch instead if a covered shard has expired, if it lagged while it was alone, or
+// if err is another error.
+func (w *Watcher) dropSource(ctx context.Context, err error) error {
+	lagged := errors.Is(err, backend.ErrLagged)
+	switch {
+	case lagged && w.is(alone):
+		w.hub.lagged.Add(1)
+		return w.finish(err)
+	case !lagged:
+		if err = w.skipExpired(ctx, err); err != nil && !endedBy(ctx, err) {
 			return w.finish(err)
 		}
 	}
@@ -222,13 +218,13 @@ func (w *Watcher) is(s watchState) bool {
 	return w.state == s
 }
 
-// maxReplays bounds the watches that read the store's log at the same time, as
+// maxReplays limits how many watches read the store's log at the same time, as
 // when many clients reconnect at once. A watch counts while it reads one page,
-// not while its subscriber handles it.
+// not while its caller handles it.
 const maxReplays = 64
 
-// nextOfSource reads on in the store's watch. A watch that is alone waits there for new
-// changes, too: it does not count as a replay.
+// nextOfSource returns the next delivery of source. A watch that is alone does not count as a
+// replay, because it waits for new changes there.
 func (w *Watcher) nextOfSource(ctx context.Context) (backend.Delivery, error) {
 	if !w.is(alone) {
 		select {
@@ -241,26 +237,30 @@ func (w *Watcher) nextOfSource(ctx context.Context) (backend.Delivery, error) {
 	return w.source.Next(ctx)
 }
 
-// ends says whether the error is that of ctx, which has ended.
-func ends(ctx context.Context, err error) bool { return ctx.Err() != nil && errors.Is(err, ctx.Err()) }
+// endedBy reports whether err is the error of ctx, which has ended.
+func endedBy(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, ctx.Err())
+}
 
-// interruptible sets what ends a wait for source, and returns what has ended the watch.
-func (w *Watcher) interruptible(cancel context.CancelFunc) error {
+// setInterrupt sets the function that cancels a wait for source, and calls it at once if the
+// queue is reachable. It returns the error that has ended the watch, if any.
+func (w *Watcher) setInterrupt(cancel context.CancelFunc) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.interrupt = cancel; cancel != nil && w.reachesQueue(w.position) {
+	w.interrupt = cancel
+	if cancel != nil && w.reachesQueue(w.position) {
 		cancel()
 	}
 	return w.err
 }
 
-// pass returns what the watch covers of a delivery. It goes live when the delivery reaches the
-// position where the queue begins.
+// pass returns what the watch covers of a delivery of source. The watch goes live if the delivery
+// reaches the position where the queue begins.
 func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	d.Events = w.covered(d.Events)
 	atHead := d.CaughtUp
 	w.mu.Lock()
-	was, further := w.state, !w.replayTo.Equal(w.openedTo)
+	was, targetMoved := w.state, !w.replayTo.Equal(w.openedTo)
 	w.position = d.Position
 	w.delivered += uint64(len(d.Events))
 	isLive := w.goLive(d.Position)
@@ -273,18 +273,18 @@ func (w *Watcher) pass(d backend.Delivery) (backend.Delivery, bool, error) {
 	case isLive:
 		w.closeSource()
 	case was == alone || !atHead:
-	case further:
-		// The queue begins after the last event that was read. The next watch of the store
-		// reads up to there.
+	case targetMoved:
+		// The queue begins after the end of this read. The next watch of the store reads up to
+		// there.
 		w.closeSource()
 	default:
-		// The log ends before a position that the hub has already seen in it.
+		// The log ends before a position that the hub has seen: the store has lost changes.
 		return backend.Delivery{}, false, w.finish(backend.ErrPositionExpired)
 	}
 	return d, d.CaughtUp || len(d.Events) > 0, nil
 }
 
-// covered leaves out the events that the watch does not cover.
+// covered returns the events that the watch covers.
 func (w *Watcher) covered(events []backend.Event) (out []backend.Event) {
 	for i := range events {
 		key := events[i].Resource.Key
@@ -295,20 +295,22 @@ func (w *Watcher) covered(events []backend.Event) (out []backend.Event) {
 	return out
 }
 
-// closeSource closes the watch of the store.
+// closeSource closes the watch of the store, if there is one.
 func (w *Watcher) closeSource() {
+	if w.source == nil {
+		return
+	}
 	w.source.Close()
 	w.mu.Lock()
 	w.source = nil
 	w.mu.Unlock()
 }
 
-// finish ends the watch and returns what it ended with.
+// finish ends the watch from the goroutine that calls Next: it fails, detaches and closes the
+// source. It returns the error with which the watch has ended.
 func (w *Watcher) finish(err error) error {
 	w.fail(err)
-	if w.source != nil {
-		w.source.Close()
-	}
+	w.closeSource()
 	w.hub.mu.Lock()
 	w.hub.detach(w)
 	w.hub.mu.Unlock()

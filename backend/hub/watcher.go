@@ -8,63 +8,61 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Watch says where a watch begins and what it covers.
+// Watch describes a watch: where it begins and what it covers.
 type Watch struct {
-	// From is the position last seen; zero means now.
+	// From is the position to resume after; zero means now.
 	From backend.Position
-	// Covers says whether the watch delivers changes of a key; nil means all. The
+	// Covers reports whether the watch delivers changes of a key; nil means all. The
 	// hub calls it for every change, so it must be quick and must not use the hub.
 	Covers func(backend.Key) bool
-	// Lookup finds the watch by values of changes; nil asks Covers of every change. What
-	// it finds is still asked.
+	// Lookup limits the changes for which Covers is asked; nil means all.
 	Lookup *Lookup
-	// Namespaces are those in which covered keys lie, "" for GLOBAL kinds; nil
+	// Namespaces are the namespaces of the covered keys, "" for GLOBAL kinds; nil
 	// means all. Only their shards can make the position expire.
 	Namespaces []string
-	// Reserved says that the watch belongs to a subscriber that [Hub.Reserve] has
-	// counted, or to the gateway's own work: it is neither counted nor refused.
-	Reserved bool
 }
 
-// Watcher is a subscriber's [backend.Watcher]. It delivers every covered change
+// Watcher is a watch, as a [backend.Watcher]. It delivers every covered change
 // after its position exactly once, in order per shard. It must be closed.
 type Watcher struct {
 	shards shards
 	covers func(backend.Key) bool
 	hub    *Hub
-	leave  func() // ends the watch's own reservation; nil if it has none
 	lookup *Lookup
-	// slot is that among all watches of its table, -1 if none offers it changes; guarded by hub.mu.
+	// slot is the watch's index in table.watches, -1 if it is not attached; guarded by hub.mu.
 	slot int
-	wake chan struct{} // of one element
+	wake chan struct{} // capacity 1
 
 	// These belong to the goroutine that calls Next; source is set under mu.
+
+	// caughtUp reports whether the delivery with CaughtUp, of which there is one, was made.
 	caughtUp bool
-	// source is the watch of the store, nil if the watch is live or that has to be opened again.
+	// source is the watch of the store; nil if the watch is live or has to open it.
 	source backend.Watcher
 	// openedTo is what replayTo was when source was opened.
 	openedTo backend.Position
 
 	mu sync.Mutex // guards all below
-	// state is changed by the goroutine that calls Next, but from alone to replaying.
-	state    watchState
+	// state is changed by the goroutine that calls Next, except by join: alone to replaying.
+	state watchState
+	// replayTo is the position before the first change that the queue may have.
 	replayTo backend.Position
 	// queue is bounded by the hub's configuration; bytes is the sum of its sizes.
 	queue []*entry
 	bytes int
 	// position is where the queue begins; everything before it was delivered.
 	position backend.Position
-	// ahead is the position up to which the watch read ahead of the hub; zero once
-	// the hub has passed it.
+	// ahead is how far the watch has read the log beyond the hub; zero once the hub has
+	// passed it.
 	ahead backend.Position
-	// interrupt ends a Next that waits for source; nil if none does.
+	// interrupt cancels a wait for source; nil if there is none.
 	interrupt context.CancelFunc
-	err       error // what ended the watch
-	closed    bool
-	// delivered counts the events that were delivered.
+	err       error // why the watch has ended; nil while it has not
+	closed    bool  // by Close: a source that is opened later is closed at once
+	// delivered counts the delivered events.
 	delivered uint64
-	// notified is called instead of waking Next; nil if a goroutine waits in that.
-	notified func()
+	// onChange, if set, is called instead of waking Next.
+	onChange func()
 }
 
 var _ backend.Watcher = (*Watcher)(nil)
@@ -82,16 +80,13 @@ func (w *Watcher) Close() {
 	source := w.source
 	w.mu.Unlock()
 	h.mu.Unlock()
-	if w.leave != nil {
-		w.leave()
-	}
 	if source != nil {
 		source.Close()
 	}
 }
 
-// Position is where the watch is: all covered changes up to it were delivered.
-// It also moves on over changes that the watch does not cover.
+// Position returns the position up to which all covered changes were delivered.
+// It also advances over changes that the watch does not cover.
 func (w *Watcher) Position() backend.Position {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
@@ -103,28 +98,25 @@ func (w *Watcher) Position() backend.Position {
 	return later(w.position, w.ahead)
 }
 
-// NextBefore is Next, but fails with [ErrIdle] if nothing came before the
+// NextBefore is like Next, but fails with [ErrIdle] if nothing comes before the
 // deadline; the watch goes on. The zero time is no deadline.
 func (w *Watcher) NextBefore(ctx context.Context, deadline time.Time) (backend.Delivery, error) {
 	if deadline.IsZero() {
 		return w.Next(ctx)
 	}
-	if d, ok, err := w.take(); ok || err != nil {
-		return d, err
-	}
 	waiting, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	d, err := w.Next(waiting)
-	if err != nil && ctx.Err() == nil && ends(waiting, err) {
+	if err != nil && ctx.Err() == nil && endedBy(waiting, err) {
 		err = ErrIdle
 	}
 	return d, err
 }
 
-// Next is [backend.Watcher.Next].
+// Next implements [backend.Watcher].
 func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
 	for {
-		d, ok, err := w.take()
+		d, ok, err := w.TryNext()
 		if ok || err != nil {
 			return d, err
 		}
@@ -145,55 +137,53 @@ func (w *Watcher) Next(ctx context.Context) (backend.Delivery, error) {
 	}
 }
 
-// Notify calls f instead of waking a waiting Next: after each change that is queued, and
-// when the watch ends. f must be quick and must not use the hub. Nil ends that.
+// Notify makes the watch call f, instead of waking Next, when changes are queued and when it
+// ends. f must be quick and must not use the hub. Notify(nil) wakes Next again.
 func (w *Watcher) Notify(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.notified = f
+	w.onChange = f
 }
 
-// TryNext is Next of a watch that has caught up, without waiting; ok is false if there is
-// nothing to deliver.
-func (w *Watcher) TryNext() (d backend.Delivery, ok bool, err error) { return w.take() }
-
-// Live reports whether the watch has read the log up to its queue. It does not wait for the
-// store from then on.
+// Live reports whether the watch has read the log up to its queue. From then on it does not read
+// the store.
 func (w *Watcher) Live() bool { return w.is(live) }
 
-// Level reports whether the watch has delivered exactly what another one has delivered or has
-// in its queue: both have caught up, and the queue of this one is empty. seen is the number of
-// the other's events up to there. Both watches must cover the same namespaces.
+// Level reports whether the watch has delivered exactly what another one has delivered or queued.
+// That is so if both are live and at the hub's position, and the queue of this one is empty. seen
+// is the number of the other's events up to there. Both watches must cover the same namespaces,
+// and no goroutine may be in Next of either.
 func (w *Watcher) Level(with *Watcher) (seen uint64, ok bool) {
-	w.hub.mu.Lock() // so nothing is published meanwhile
+	w.hub.mu.Lock() // nothing is published meanwhile
 	defer w.hub.mu.Unlock()
 	w.mu.Lock()
-	ok = w.level() && len(w.queue) == 0
+	ok = w.atHub() && len(w.queue) == 0
 	w.mu.Unlock()
 	if !ok {
 		return 0, false
 	}
 	with.mu.Lock()
 	defer with.mu.Unlock()
-	return with.delivered + uint64(len(with.queue)), with.level()
+	return with.delivered + uint64(len(with.queue)), with.atHub()
 }
 
-// Empty reports whether the watch is live, has not ended, and has delivered all that it has.
+// Empty reports whether the watch is live, has not ended, and has an empty queue.
 func (w *Watcher) Empty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err == nil && w.state == live && len(w.queue) == 0
 }
 
-// level reports whether the watch and its queue together end where the hub is: a watch of the
-// store may have read further. The caller holds the hub's mu and w.mu.
-func (w *Watcher) level() bool {
-	return w.err == nil && w.state == live && w.slot >= 0 && (w.ahead.IsZero() || reached(w.hub.Position(), w.ahead, &shards{all: true}))
+// atHub reports whether the queue ends at the hub's position: the watch is live and has not read
+// the log beyond it. The caller holds the hub's mu and w.mu.
+func (w *Watcher) atHub() bool {
+	return w.err == nil && w.state == live && w.slot >= 0 && covers(w.hub.Position(), w.ahead)
 }
 
-// take returns what waits in the queue of a live watch. The first time it also
-// returns an empty delivery, which is the mark.
-func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
+// TryNext returns what a live watch has queued, without waiting. ok is false if there is nothing.
+// It does not read the store's log: until the watch is live, Next must be called. The first
+// delivery of a live watch has CaughtUp, if need be without events.
+func (w *Watcher) TryNext() (d backend.Delivery, ok bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -211,32 +201,34 @@ func (w *Watcher) take() (d backend.Delivery, ok bool, err error) {
 		}
 		w.position = d.Events[n-1].Position
 		w.delivered += uint64(n)
-		w.clear()
+		w.emptyQueue()
 	}
 	d.CaughtUp, w.caughtUp = !w.caughtUp, true
 	d.Position = later(w.position, w.ahead)
 	return d, true, nil
 }
 
-// translate returns the subscriber's position for one of the hub: the subscriber
-// may be ahead on some shards. The caller holds mu.
+// translate returns the watch's position where the hub is at p: the watch may be ahead on some
+// shards. The caller holds mu.
 func (w *Watcher) translate(p backend.Position) backend.Position {
 	if w.ahead.IsZero() {
 		return p
 	}
-	if reached(p, w.ahead, &shards{all: true}) {
+	if covers(p, w.ahead) {
 		w.ahead = backend.Position{}
 		return p
 	}
 	return later(p, w.ahead)
 }
 
-// reachesQueue reports whether the queue continues a position. The caller holds mu.
+// reachesQueue reports whether a replaying watch can go on with its queue after at. The caller
+// holds mu.
 func (w *Watcher) reachesQueue(at backend.Position) bool {
-	return w.state == replaying && w.err == nil && reached(at, w.replayTo, &w.shards)
+	return w.state == replaying && w.err == nil && coversOn(at, w.replayTo, &w.shards)
 }
 
-// goLive switches to the queue if that continues a position. The caller holds mu.
+// goLive makes the watch live if its queue continues at, and drops from the queue what was read
+// from the log. The caller holds mu.
 func (w *Watcher) goLive(at backend.Position) bool {
 	if !w.reachesQueue(at) {
 		return false
@@ -245,7 +237,7 @@ func (w *Watcher) goLive(at backend.Position) bool {
 	waiting := w.queue
 	w.queue, w.bytes = nil, 0
 	for _, e := range waiting {
-		w.put(e)
+		w.enqueue(e) // it fits: it did before
 	}
 	w.position, w.replayTo, w.openedTo = at, backend.Position{}, backend.Position{}
 	return true
@@ -254,8 +246,8 @@ func (w *Watcher) goLive(at backend.Position) bool {
 // keep is the capacity that an empty queue may keep.
 const keep = 16
 
-// clear empties the queue. The caller holds mu.
-func (w *Watcher) clear() {
+// emptyQueue empties the queue. The caller holds mu.
+func (w *Watcher) emptyQueue() {
 	if cap(w.queue) > keep {
 		w.queue = nil
 	} else {
@@ -265,13 +257,14 @@ func (w *Watcher) clear() {
 	w.bytes = 0
 }
 
+// fail ends the watch with the first error it is given. The caller detaches it.
 func (w *Watcher) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failLocked(err)
 }
 
-// failLocked ends the watch with the first error it is given. The caller holds mu.
+// failLocked is fail for a caller that holds mu.
 func (w *Watcher) failLocked(err error) {
 	if w.err == nil {
 		w.err = err
@@ -283,10 +276,10 @@ func (w *Watcher) failLocked(err error) {
 	w.notify()
 }
 
-// notify wakes a waiting Next, or tells who wants to be told. The caller holds mu.
+// notify wakes a waiting Next, or calls onChange. The caller holds mu.
 func (w *Watcher) notify() {
-	if w.notified != nil {
-		w.notified()
+	if w.onChange != nil {
+		w.onChange()
 		return
 	}
 	select {

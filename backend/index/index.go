@@ -155,7 +155,7 @@ func (x *Index) Run(ctx context.Context) error {
 		return nil
 	}
 	defer x.stop()
-	defer x.cfg.Hub.Attach(x)()
+	defer x.cfg.Hub.AddFollower(x)()
 	retry := time.NewTicker(x.cfg.Retry)
 	defer retry.Stop()
 	for {

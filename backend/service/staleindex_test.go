@@ -65,7 +65,7 @@ func setupGated(t *testing.T) (*fixture, *getting, *gate) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes.Attach(in)
+	changes.AddFollower(in)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- changes.Run(ctx) }()

@@ -125,7 +125,7 @@ func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, er
 // Before that it waits for the deadline and returns.
 func (t *attempt) look(ctx context.Context) (settled bool, err error) {
 	left := t.batch.Deadline.Add(settleGrace).Sub(t.Clock())
-	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Actions[0].Key.Namespace}, Reserved: true})
+	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Actions[0].Key.Namespace}})
 	if err != nil {
 		return false, err
 	}

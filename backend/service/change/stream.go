@@ -82,7 +82,7 @@ func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stre
 
 // follow watches what the scope of a stream covers.
 func (f *Feed) follow(ctx context.Context, scope *scope, from backend.Position) (*hub.Watcher, error) {
-	return f.cfg.Hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Lookup: scope.lookup(), Namespaces: scope.namespaces(), Reserved: true})
+	return f.cfg.Hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Lookup: scope.lookup(), Namespaces: scope.namespaces()})
 }
 
 // follow begins to watch the changes after a position.

@@ -36,7 +36,7 @@ type dependents struct {
 // begin prepares the first step.
 func (sc *dependents) begin() {
 	switch {
-	case sc.Wanted() == 0:
+	case sc.Limit() == 0:
 		sc.done = true
 	case sc.Relation == Dependencies:
 		list := sc.dependencies()
@@ -92,7 +92,7 @@ func (sc *dependents) take(list []related) {
 func (sc *dependents) request(left int) backend.Range {
 	return backend.Range{
 		Kind: sc.of, Referenced: &sc.key, BoundOnly: sc.Relation != Dependents, Start: sc.start, End: sc.end, Reverse: sc.Backward,
-		Limit: max(min(sc.Wanted()-len(sc.found), backend.MaxLimit, left), 1), Bare: true,
+		Limit: max(min(sc.Limit()-len(sc.found), backend.MaxLimit, left), 1), Bare: true,
 	}
 }
 

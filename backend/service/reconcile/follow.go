@@ -106,7 +106,7 @@ func (f *follower) setHandled(at backend.Position, scanAll bool) {
 
 // follow handles the changes after a position, and returns how far it got.
 func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Position, error) {
-	w, err := f.r.cfg.Hub.Watch(ctx, hub.Watch{From: at, Covers: f.covers, Reserved: true})
+	w, err := f.r.cfg.Hub.Watch(ctx, hub.Watch{From: at, Covers: f.covers})
 	if err != nil {
 		return at, err
 	}

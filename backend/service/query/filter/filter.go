@@ -1,5 +1,5 @@
-// Package filter parses filters, matches resources against them, and says in which
-// range of an attribute's values the matches lie.
+// Package filter parses filters, matches resources against them, and bounds the values
+// that matches have.
 package filter
 
 import (
@@ -20,36 +20,36 @@ const (
 	MaxValues = 100
 )
 
-// Filter is a parsed filter: conditions that must all hold. The zero value keeps everything.
+// Filter is a parsed filter: conditions that must all hold. The zero value matches everything.
 type Filter struct {
 	All
 	text string
 }
 
-// Empty reports whether the filter keeps everything.
+// Empty reports whether the filter has no conditions.
 func (f *Filter) Empty() bool { return f.All == nil }
 
-// Same reports whether two filters are one that was parsed once, or both keep everything.
+// Same reports whether f and o come from the same call of Parse, or are both empty.
 func (f *Filter) Same(o *Filter) bool {
 	return len(f.All) == len(o.All) && (len(f.All) == 0 || &f.All[0] == &o.All[0])
 }
 
-// Text is the canonical text of the filter: JSON, empty if it keeps everything.
+// Text returns the canonical text of the filter: JSON, empty for the zero value.
 func (f *Filter) Text() string { return f.text }
 
-// Matches reports whether the filter keeps a stored resource. One that cannot be read is an error.
+// Matches reports whether a stored resource matches. It fails if the resource cannot be read.
 func (f *Filter) Matches(k *kind.Kind, r *backend.Resource) (bool, error) {
 	b, err := k.Body.Read(r)
 	return err == nil && f.Match(Of(k, b)), err
 }
 
-// MatchesRows reports whether the filter keeps a resource that has these rows.
+// MatchesRows reports whether a resource with these index rows matches.
 func (f *Filter) MatchesRows(r *backend.Resource, rows []index.Row) bool {
 	return f.Match(&Values{Resource: r, rows: rows})
 }
 
-// Anchor returns an attribute and values of it, one of which every match has: as index
-// rows have them, each once. ok is false if the filter wants no value of an index.
+// Anchor returns an indexed attribute and values, each once and encoded as in index rows, of
+// which every match has at least one. ok is false if the filter has no such condition.
 func (f *Filter) Anchor() (attribute string, values []string, ok bool) {
 	for _, e := range f.All {
 		t, is := e.(Test)
@@ -69,13 +69,14 @@ func (f *Filter) Anchor() (attribute string, values []string, ok bool) {
 	return "", nil, false
 }
 
-// Condition is one on the values of a resource: [All], [Any], [Not] or [Test].
+// Condition is a predicate on the values of a resource: [All], [Any], [Not] or [Test].
 type Condition interface {
 	// Match reports whether the condition holds.
 	Match(v *Values) bool
 }
 
-// The connectives. An empty All holds, an empty Any does not. No All has another in it.
+// The connectives. An empty All holds, an empty Any does not. All is flat: no element of it is an
+// All.
 type (
 	All []Condition
 	Any []Condition
@@ -87,8 +88,8 @@ func (e All) Match(v *Values) bool {
 	return !slices.ContainsFunc(e, func(x Condition) bool { return !x.Match(v) })
 }
 
-// Range returns the range in which all conditions that have one for the attribute want its
-// value, and how many these are. It means something where a resource has one value.
+// Range intersects the ranges of all tests of an attribute, and returns the number of these tests.
+// It is only meaningful if a resource has at most one value of the attribute.
 func (e All) Range(attribute string) (r Range, conditions int) {
 	for _, x := range e {
 		if t, _ := x.(Test); t.Attribute == attribute {
@@ -108,8 +109,8 @@ func (e Any) Match(v *Values) bool {
 // Match is part of [Condition].
 func (e Not) Match(v *Values) bool { return !e.Condition.Match(v) }
 
-// Test compares the values of one attribute. An attribute without a value,
-// null, is matched by ne and hasNone alone.
+// Test compares the values of one attribute. Only ne, hasNone and isNull match an attribute
+// without a value.
 type Test struct {
 	Attribute string
 	// Op is an operator of the API, or "first": a value begins with the whole tuple
@@ -123,15 +124,15 @@ type Test struct {
 	Null bool
 }
 
-// searched is how many comparisons it costs, at most, to look for a text in a name.
-const searched = 8
+// containsCost is the price of a search for a text in a value, in comparisons.
+const containsCost = 8
 
 // Match is part of [Condition].
 func (t Test) Match(v *Values) bool {
 	v.Compared += max(len(t.Values), 1)
 	switch t.Op {
 	case "contains":
-		v.Compared += searched
+		v.Compared += containsCost
 	case "isNull":
 		return !v.Has(t.Attribute, func([]byte) bool { return true }) == t.Null
 	case "ne", "hasNone":
@@ -147,7 +148,7 @@ func (t Test) Match(v *Values) bool {
 	return v.Has(t.Attribute, t.compare)
 }
 
-// equals reports whether a value is one of those of the test.
+// equals reports whether a value is one of the test's values.
 func (t Test) equals(h []byte) bool {
 	for _, w := range t.Values {
 		if bytes.Equal(h, w) {
@@ -178,7 +179,7 @@ func (t Test) compare(h []byte) bool {
 	return false
 }
 
-// Equal returns the value that every match has, if there is one.
+// Equal returns the value that every match has. ok is false if there is none.
 func (t Test) Equal() (value []byte, ok bool) {
 	switch t.Op {
 	case "eq", "in", "hasAny", "hasAll":
@@ -189,7 +190,8 @@ func (t Test) Equal() (value []byte, ok bool) {
 	return nil, false
 }
 
-// Range returns the range that holds every value the test can match, if there is one.
+// Range returns the range that holds every value that the test matches. ok is false if there is
+// none.
 func (t Test) Range() (r Range, ok bool) {
 	if len(t.Values) == 0 {
 		return Range{}, false
@@ -226,7 +228,7 @@ func (r Range) Holds(value string) bool {
 	return (r.Start == nil || value >= string(r.Start)) && (r.End == nil || value < string(r.End))
 }
 
-// And returns what two ranges have in common.
+// And returns the intersection of two ranges.
 func (r Range) And(o Range) Range {
 	if string(o.Start) > string(r.Start) {
 		r.Start = o.Start
@@ -237,11 +239,13 @@ func (r Range) And(o Range) Range {
 	return r
 }
 
-// Behind returns the range behind a prefix.
+// Behind returns the range with a prefix before both bounds. An open bound becomes a bound of the
+// prefix.
 func (r Range) Behind(prefix []byte) Range {
 	if len(prefix) == 0 {
 		return r
 	}
+	// Clip makes append copy the prefix.
 	out := Range{append(slices.Clip(prefix), r.Start...), nil}
 	if r.End != nil {
 		out.End = append(slices.Clip(prefix), r.End...)

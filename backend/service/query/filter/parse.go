@@ -18,10 +18,10 @@ type parser struct {
 	nodes int
 }
 
-// Parse reads a filter; nil keeps everything. Its text is the same for
-// filters that say the same in the same words, whatever is null. Null is as if left
-// out, but not as the value of an operator: that, and an object without an operator,
-// would keep more than whoever left a variable undefined has meant.
+// Parse reads a filter; nil matches everything. The text of filters that differ only in
+// nulls and in the order of fields is the same. A null field counts as left out. A null operator, or an
+// object without an operator, is an error: it would match more than a client meant that
+// left a variable undefined.
 func Parse(k *kind.Kind, value any) (Filter, error) {
 	if value == nil {
 		return Filter{}, nil
@@ -43,7 +43,7 @@ func Parse(k *kind.Kind, value any) (Filter, error) {
 	return Filter{e, string(canonical)}, err
 }
 
-// object reads one filter object: all its members must hold.
+// object reads a filter object, whose members must all hold.
 func (p *parser) object(tree map[string]any, path string, depth int) (All, error) {
 	if depth > MaxDepth {
 		return nil, failure.Limited(path, "and, or and not are nested deeper than %d", MaxDepth)
@@ -110,7 +110,7 @@ func (p *parser) objects(value any, at string, depth int) ([]All, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.nodes == before { // one that says nothing is a condition too
+		if p.nodes == before { // an empty filter counts as a condition
 			if err := p.count(at); err != nil {
 				return nil, err
 			}
@@ -198,7 +198,7 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 	return out, nil
 }
 
-// operands are the values of an operator: those of a list, or one.
+// operands returns the values of an operator: the elements of a list, or the value itself.
 func operands(v any, at string) ([]any, error) {
 	list, ok := v.([]any)
 	if !ok {
@@ -210,7 +210,7 @@ func operands(v any, at string) ([]any, error) {
 	return list, nil
 }
 
-// noOperand refuses a value that no value of an index equals.
+// noOperand returns the error for a value that no index row can have.
 func noOperand(f *descriptor.Field, v any, at string) error {
 	if _, text := v.(string); text && f != nil && f.Type == descriptor.TypeString {
 		return failure.BadInput(at, "%s: at most %d characters are accepted; filters find no longer values", at, kind.MaxIndexChars)
@@ -218,13 +218,13 @@ func noOperand(f *descriptor.Field, v any, at string) error {
 	return failure.BadInput(at, "%s: the value is not one that this attribute can have", at)
 }
 
-// noOperator refuses an object of operators that has none.
+// noOperator returns the error for an object without an operator.
 func noOperator(at string) error {
 	return failure.BadInput(at, "%s has no operator; give at least one, or leave %s out (a variable that is not defined counts as left out)", at, at)
 }
 
-// nullOperator refuses null as the value of an operator, beside one that asks for
-// absence, if there is one.
+// nullOperator returns the error for an operator that is null. absence is the operator
+// that asks for absence, if there is one.
 func nullOperator(at, op, absence string) error {
 	advice := "give a value, "
 	if absence != "" {
@@ -274,7 +274,7 @@ func (p *parser) pairs(name string, value any, at string) (All, error) {
 	return out, nil
 }
 
-// Limits of what names a label or a condition: a key with its prefix, and a type as Kubernetes bounds it.
+// Limits in characters of a label's key, with its prefix, and of a condition's type, as in Kubernetes.
 const (
 	maxLabelKey      = 317
 	maxConditionType = 316
@@ -327,8 +327,7 @@ func labelTest(m map[string]any, at string) (Condition, error) {
 	return nil, failure.BadInput(at+"."+ops[0], "%s is not an operator of a label; eq, ne, in, notIn and isNull are", ops[0])
 }
 
-// conditionTest reads a test of a condition: its type, and its status if one is
-// wanted.
+// conditionTest reads a test of a condition: its type, and optionally its status.
 func conditionTest(m map[string]any, at string) (Condition, error) {
 	typ, _ := m["type"].(string)
 	if n := utf8.RuneCountInString(typ); n == 0 || n > maxConditionType {
@@ -345,7 +344,7 @@ func conditionTest(m map[string]any, at string) (Condition, error) {
 	return Test{Attribute: kind.ConditionIndex, Op: "eq", Values: [][]byte{kind.Pair(typ, s)}}, nil
 }
 
-// withKey is the test that there is a label of a key, or a condition of a type.
+// withKey returns the test for a label with a key, or a condition of a type.
 func withKey(index, key string) Test {
 	return Test{Attribute: index, Op: "first", Values: [][]byte{backend.AppendString(nil, key)}}
 }

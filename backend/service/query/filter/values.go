@@ -14,24 +14,24 @@ const (
 	UpdatedAt = "updatedAt"
 )
 
-// Values are those of a resource's attributes: made of its body, or the rows that the index
-// in memory has.
+// Values are the values of a resource's attributes, from its body or from the rows of the index
+// in memory.
 type Values struct {
 	*backend.Resource
 	rows []index.Row
-	// kind and entry are those of the index in memory, if the resource is there.
+	// kind and entry are set if the resource is in the index in memory.
 	kind  *index.Kind
 	entry *index.Entry
-	// attribute was asked for last, and number is that of its index.
+	// attribute is the last one asked for, and number the number of its index.
 	attribute string
 	number    int
-	// encoded is memory for a value that no row has.
+	// encoded is a buffer for a value that is not in a row.
 	encoded []byte
-	// Compared counts the values that tests have compared with.
+	// Compared counts comparisons, for the budget.
 	Compared int
 }
 
-// Read makes v the values of a resource in the index; it keeps the count.
+// Read sets v to the values of a resource in the index. Compared is not reset.
 func (v *Values) Read(k *index.Kind, e *index.Entry) {
 	if v.kind != k {
 		v.kind, v.attribute = k, ""
@@ -39,8 +39,8 @@ func (v *Values) Read(k *index.Kind, e *index.Entry) {
 	v.Resource, v.entry = &e.Resource, e
 }
 
-// Has reports whether the resource has a value of an attribute, encoded, that is accepted.
-// The value must not be kept.
+// Has reports whether accepts returns true for one of the encoded values of an attribute.
+// accepts must not keep the value.
 func (v *Values) Has(attribute string, accepts func(value []byte) bool) bool {
 	to := v.encoded[:0]
 	switch attribute {

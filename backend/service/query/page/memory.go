@@ -13,15 +13,16 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Memory reads from one state of the index in memory. One goroutine uses it.
+// Memory reads from one state of the index in memory, for one operation. It is not safe for
+// concurrent use.
 type Memory struct {
 	*Read
-	ctx        context.Context
+	ctx        context.Context // of the operation; kept, since rows are charged in callbacks
 	spent      *budget.Budget
 	explained  *plan.Explanation
 	unreadable *kind.Unreadable
 	now        time.Time
-	// cheaper is how many resources on a page are charged as one.
+	// cheaper is how many resources on a page are charged as one row.
 	cheaper int
 
 	// room is the plan of what is being read.
@@ -40,21 +41,21 @@ type Memory struct {
 	err     error // of the budget or the context
 }
 
-// NewMemory reads what has not expired now.
+// NewMemory returns a Memory that reads what has not expired at now. It charges one row for each
+// cheaper resources on a page.
 func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, cheaper int) *Memory {
 	m := &Memory{ctx: ctx, spent: budget.From(ctx), explained: plan.ExplanationFrom(ctx), unreadable: tracker, now: now, cheaper: cheaper, room: &plan.Plan{}}
 	m.yield = m.row
 	return m
 }
 
-// edgeBytes is what an edge holds of a resource that is in the index.
+// edgeBytes is the memory that an edge holds, apart from the resource in the index.
 const edgeBytes = 128
 
-// maxReady is the room that a page begins with.
+// maxReady is the largest initial capacity of a page.
 const maxReady = 128
 
-// Do reads one page or count of a kind. After an error, which is that of the operation, it
-// reads nothing more.
+// Do reads one page or count of a kind. An error ends the operation: later calls return it, too.
 func (m *Memory) Do(r *Read, k *index.Kind) error {
 	if m.err != nil {
 		return m.err
@@ -65,10 +66,10 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 		m.room.Make(r.Query, k, &r.Want)
 		m.values.Compared = budget.Run * r.plan.Measured
 		if r.Query.Plain(&r.Want) {
-			r.Edges = make([]Edge, 0, min(r.Wanted(), maxReady))
+			r.Edges = make([]Edge, 0, min(r.Limit(), maxReady))
 		}
 		switch {
-		case r.plan.Named:
+		case r.plan.ByName:
 			m.names()
 		case r.plan.Length:
 			m.length()
@@ -93,11 +94,11 @@ func (m *Memory) fail(err error) {
 	}
 }
 
-// onTheWay is how many steps are charged on the way, so that an event which has no more is
-// ended soon.
+// onTheWay is how many steps are looked at before they are charged, so that an operation whose
+// budget is spent stops early.
 const onTheWay = 2048
 
-// due is what was looked at and compared and is not charged, in steps.
+// due returns the steps that are not charged yet.
 func (m *Memory) due() int { return budget.Looked*m.looked + m.values.Compared - m.charged }
 
 func (m *Memory) charge() {
@@ -110,7 +111,7 @@ func (m *Memory) charge() {
 	}
 }
 
-// look counts a place in a tree that is looked at. Those that are many are charged on the way.
+// look counts a row that is looked at, and charges from time to time.
 func (m *Memory) look() {
 	m.looked++
 	if m.due() >= onTheWay {
@@ -118,8 +119,7 @@ func (m *Memory) look() {
 	}
 }
 
-// offer takes a resource if it is there and the query keeps it. It reports whether to go on
-// with what follows, as [Read.take] does.
+// offer takes a resource if it is readable, has not expired and matches. past is as in [Read.take].
 func (m *Memory) offer(e *index.Entry) (past bool) {
 	if m.look(); e.Err != nil {
 		m.unreadable.Note(&e.Resource, e.Err)
@@ -153,7 +153,7 @@ func (m *Memory) names() {
 	}
 }
 
-// length counts by the length of the runs, less what is in them and not to be seen.
+// length counts by the length of the runs, less the unreadable and expired resources in them.
 func (m *Memory) length() {
 	m.Matches = m.plan.Rows
 	for _, r := range m.plan.Runs {
@@ -204,11 +204,11 @@ func (m *Memory) row(value string, e *index.Entry) bool {
 	return !past
 }
 
-// maxTied is how many resources of one value are turned round where they are met.
+// maxTied is how many ties are gathered and reversed in one scan.
 const maxTied = 64
 
-// turned reads a run against the order of the names, and turns the resources of each value
-// round. Where many have a value they are read by themselves, until the page is full.
+// turned reads a turned run and reverses the ties of each value. A value with more than maxTied
+// ties has them read by a scan in the other direction, until the page is full.
 func (m *Memory) turned(r plan.Run) (full bool) {
 	var space [maxTied]*index.Entry
 	for {

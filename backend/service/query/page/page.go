@@ -1,5 +1,5 @@
-// Package page reads what a plan says, from the index in memory or from a store, and keeps
-// what a page shows.
+// Package page carries out plans: it reads a page or a count from the index in memory or from
+// a store.
 package page
 
 import (
@@ -14,14 +14,14 @@ import (
 // Edge is one resource of a page.
 type Edge struct {
 	Resource Resource
-	// key is the place in the order; nil where that is the name alone.
+	// key is the edge's key in the order; nil if the order is by name.
 	key []byte
 }
 
-// At returns an edge at a place in an order.
+// At returns an edge with a key in an order.
 func At(r Resource, key []byte) Edge { return Edge{r, key} }
 
-// Key is the place of the edge in the order.
+// Key returns the edge's key in the order.
 func (e *Edge) Key() []byte {
 	if e.key != nil {
 		return e.key
@@ -33,26 +33,25 @@ func (e *Edge) Key() []byte {
 type Read struct {
 	Query *plan.Query
 	plan.Want
-	// Edges are what was found, in the order of the query, and More that there is more in the
-	// direction of the page.
+	// Edges are the resources of the page, in the order of the query.
 	Edges []Edge
-	More  bool
-	// Matches is the number of all, if it is wanted.
+	// More reports whether there is more in the direction of the page.
+	More bool
+	// Matches is the number of matches, if it is wanted.
 	Matches int
 
 	plan *plan.Plan
 	// looked is how many resources were looked at.
 	looked int
-	// space is memory for keys.
+	// space is a buffer for keys.
 	space []byte
 }
 
 // idle reports whether nothing is wanted.
 func (r *Read) idle() bool { return r.Size == 0 && !r.Ahead && !r.Count && !r.Total }
 
-// take takes a match, whose values are needed unless the order is that of the names. It
-// reports whether nothing of what follows is on the page: in the plan if that is sorted, in
-// the run if its runs are.
+// take takes a match. v is needed unless the order is by name. past reports whether the rest of
+// the plan (Sorted) or of the run (RunsSorted) is beyond the page.
 func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	if r.Count || r.Total && !r.plan.Length {
 		if r.Matches++; r.Count {
@@ -79,8 +78,8 @@ func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	return !r.Ahead && len(r.Edges) == r.Size
 }
 
-// insert puts an edge among those found, which are in order, if it is nearer than the
-// farthest of as many as are wanted. It reports whether it is not.
+// insert puts an edge in order among the edges found, and drops the farthest one if there are
+// more than are looked for. farther reports whether that would be the new edge itself.
 func (r *Read) insert(key []byte, e Edge) (farther bool) {
 	at, _ := slices.BinarySearchFunc(r.Edges, key, func(e Edge, key []byte) int { return bytes.Compare(e.key, key) })
 	full := r.full()
@@ -97,7 +96,7 @@ func (r *Read) insert(key []byte, e Edge) (farther bool) {
 	return false
 }
 
-// explain says how the page or the count was read.
+// explain adds to e how the page or the count was read.
 func (r *Read) explain(e *plan.Explanation, source string) {
 	if e == nil {
 		return
@@ -109,8 +108,8 @@ func (r *Read) explain(e *plan.Explanation, source string) {
 	e.Add(one)
 }
 
-// full reports whether the page has all that is looked for.
-func (r *Read) full() bool { return len(r.Edges) == r.Wanted() }
+// full reports whether the page has as many edges as are looked for.
+func (r *Read) full() bool { return len(r.Edges) == r.Limit() }
 
 // finish puts the edges in the order of the query, without the one that looks ahead.
 func (r *Read) finish() {
@@ -118,7 +117,8 @@ func (r *Read) finish() {
 	case r.plan.Sorting == plan.Sorted && r.Backward:
 		slices.Reverse(r.Edges)
 	case r.plan.Sorting != plan.Sorted && len(r.Edges) > r.Size:
-		if r.More = true; r.Backward {
+		r.More = true
+		if r.Backward {
 			r.Edges = r.Edges[1:]
 		} else {
 			r.Edges = r.Edges[:r.Size]

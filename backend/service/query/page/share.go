@@ -21,7 +21,7 @@ const (
 	scanPatience = 5 * time.Second
 )
 
-// slots let few scans of whole kinds run at once. Equal ones that wait are one.
+// slots limits how many scans of whole kinds run at once. Identical waiting scans are run once.
 type slots struct {
 	free *semaphore.Weighted
 
@@ -29,7 +29,7 @@ type slots struct {
 	waiting map[string]*pending
 }
 
-// pending is a scan that waits to begin, for all that are equal to it.
+// pending is a scan that waits to begin, for itself and identical scans.
 type pending struct {
 	done chan struct{} // closed at its end
 	// found is nil if the scan failed: then each tries by itself.
@@ -62,8 +62,8 @@ func (s *slots) begin(ctx context.Context) (end func(), err error) {
 	return func() { s.free.Release(1) }, nil
 }
 
-// share runs a scan, or waits for an equal one that has not begun yet: what it finds is as
-// new as this one must be.
+// share runs a scan, or waits for an identical one that has not begun yet, whose result is
+// therefore as new as this one must be.
 func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 	key := sc.identity()
 	s.mu.Lock()
@@ -109,7 +109,7 @@ func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 	return err
 }
 
-// identity tells scans apart that do not find the same.
+// identity returns a text that is equal for scans with the same result.
 func (sc *scan) identity() string {
 	q := sc.Query
 	return fmt.Sprintf("%s %q %q %q %q %v %v", q.Kind.Name, q.Namespace, q.Filter.Text(), q.Reference, q.Parent().String(), q.Order, sc.Want)

@@ -7,11 +7,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// overhead is what a resource holds beside its body: its record and key, the table of the
-// body, its place on a page.
+// overhead is the memory of a resource besides its body, in bytes: its record and key, the table of
+// the body, its edge.
 const overhead = 640
 
-// sizes are the mean sizes in bytes of the resources read last, by names of kinds.
+// sizes holds the mean sizes in bytes of the resources read last, by kind.
 type sizes map[string]*atomic.Int64
 
 func newSizes(kinds kind.Catalogue) sizes {
@@ -22,6 +22,7 @@ func newSizes(kinds kind.Catalogue) sizes {
 	return out
 }
 
+// learn updates the mean size of a kind. A concurrent update may be lost, which does no harm.
 func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 	if resources > 0 {
 		mean := s[k.Name]
@@ -29,7 +30,7 @@ func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 	}
 }
 
-// Mean is how large a resource of a kind is, as far as it is known.
+// Mean returns the estimated size of a resource of a kind.
 func (r *Reader) Mean(k *kind.Kind) int {
 	if k == nil {
 		return 2 * overhead
@@ -37,13 +38,13 @@ func (r *Reader) Mean(k *kind.Kind) int {
 	return max(int(r.sizes[k.Name].Load()), 2*overhead)
 }
 
-// Estimate is what a read of so many resources of a kind will hold, as far as that is known:
-// no read returns more than a page.
+// Estimate returns the estimated memory of a read of resources of a kind. No read returns more
+// than backend.MaxPageBytes.
 func (r *Reader) Estimate(k *kind.Kind, resources int) int {
 	return min(resources*r.Mean(k), backend.MaxPageBytes)
 }
 
-// Size is what resources hold; those that are nil hold nothing.
+// Size returns the memory of resources; nil ones count 0.
 func Size(resources []*backend.Resource) (n int) {
 	for _, r := range resources {
 		if r != nil {
@@ -53,5 +54,5 @@ func Size(resources []*backend.Resource) (n int) {
 	return n
 }
 
-// SizeOf is what a resource holds.
+// SizeOf returns the memory of a resource.
 func SizeOf(r *backend.Resource) int { return overhead + len(r.Body) }

@@ -92,7 +92,7 @@ func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 		}
 		q := r.Query
 		sc.plan.Make(q, nil, &r.Want)
-		if sc.plan.Named {
+		if sc.plan.ByName {
 			continue
 		}
 		run := sc.plan.Runs[0]
@@ -202,9 +202,9 @@ func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan
 		one := sc.left
 		switch one.Limit = stepLimit; {
 		case sc.plan.Exact && sc.plan.Sorting == plan.Sorted:
-			one.Limit = sc.Wanted() - len(sc.Edges)
+			one.Limit = sc.Limit() - len(sc.Edges)
 		case sc.plan.Sorting == plan.Sorted && one.Referenced != nil && sc.Query.Filter.Empty(): // nearly all are wanted
-			one.Limit = min(max(sc.Wanted()-len(sc.Edges), leastStep), stepLimit)
+			one.Limit = min(max(sc.Limit()-len(sc.Edges), leastStep), stepLimit)
 		}
 		one.Limit = min(one.Limit, backend.MaxLimit, max(left, 1))
 		left, firsts = left-one.Limit, firsts+s.fetch.Estimate(k, 1)
@@ -226,7 +226,7 @@ func (sc *scan) agree() {
 }
 
 // countsOnly reports whether the scan is done once the store has told a number.
-func (sc *scan) countsOnly() bool { return sc.plan.Length && (sc.Count || sc.Wanted() == 0) }
+func (sc *scan) countsOnly() bool { return sc.plan.Length && (sc.Count || sc.Limit() == 0) }
 
 // count takes the number of all in the query's places as the store has it. What this gateway
 // found unreadable is left out, as it is from the pages.
@@ -319,7 +319,7 @@ func (s *Store) readNames(ctx context.Context, scans []*scan) error {
 				break
 			}
 		}
-		sc.done = sc.done || sc.plan.Named
+		sc.done = sc.done || sc.plan.ByName
 	}
 	return spent.Spend(budget.Steps, compared)
 }
@@ -327,7 +327,7 @@ func (s *Store) readNames(ctx context.Context, scans []*scan) error {
 // keys are those of the query's names, in the direction of the page and as far as it can have
 // them.
 func (sc *scan) keys() (keys []backend.Key) {
-	if sc.done || !sc.plan.Named {
+	if sc.done || !sc.plan.ByName {
 		return nil
 	}
 	q := sc.Query

@@ -9,18 +9,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// choice is runs that hold everything that a condition can match.
+// choice is a set of runs that hold everything that a condition can match.
 type choice struct {
 	runs []index.Run
-	// rows is how many rows the runs have, once it is measured.
+	// rows is the number of rows of the runs, once measured is set.
 	rows     int
 	measured bool
-	// exact: the runs hold nothing but what the condition matches.
+	// exact means that the runs hold nothing but matches.
 	exact bool
-	// once: no resource is in them more than once.
+	// once means that no resource is in the runs twice.
 	once bool
-	// named: the rows of each run have one value, so they are in the order of the names.
-	named bool
+	// oneValue means that the rows of each run have one value, so they are in name order.
+	oneValue bool
 }
 
 func (c *choice) add(r index.Run) {
@@ -31,28 +31,35 @@ func (c *choice) add(r index.Run) {
 	}
 }
 
-// rows measures a choice. Of a kind that is not in memory the length is not known.
+// rows returns the number of rows of a choice. It is 0 for a kind that is not in memory, whose
+// numbers are not known.
 func (p *planner) rows(c *choice) int {
 	if !c.measured && p.trees != nil {
 		for _, r := range c.runs {
-			c.rows += p.trees.Len(r)
+			c.rows += p.length(r)
 		}
 		c.measured = true
 	}
 	return c.rows
 }
 
-// everything is the choice of all places of the query.
-func (p *planner) everything() choice {
-	return choice{runs: []index.Run{{Start: p.q.places.Start, End: p.q.places.End}}, exact: !p.q.Filtered(), once: true, named: true}
+// length measures a run.
+func (p *planner) length(r index.Run) int {
+	p.measured++
+	return p.trees.Len(r)
 }
 
-// shortest returns the shortest choice for conditions that must all hold: that of one of
-// them, false if none has one.
+// everything returns the choice of all resources in the query's places.
+func (p *planner) everything() choice {
+	return choice{runs: []index.Run{{Start: p.q.places.Start, End: p.q.places.End}}, exact: !p.q.Filtered(), once: true, oneValue: true}
+}
+
+// shortest returns the choice with the fewest rows among the choices of conditions that must all
+// hold. ok is false if none of them has a choice.
 func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 	if len(conditions) == 0 {
 		best = p.everything()
-		best.exact = true
+		best.exact = true // an empty All matches everything
 		return best, true
 	}
 	for _, e := range conditions {
@@ -65,7 +72,7 @@ func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 	return best, ok
 }
 
-// condition returns the choice for one of some conditions, and how many of them it is for.
+// condition returns a choice for one of the conditions among, and how many of them it satisfies.
 func (p *planner) condition(e filter.Condition, among filter.All) (c choice, covers int, ok bool) {
 	switch e := e.(type) {
 	case filter.Test:
@@ -76,33 +83,34 @@ func (p *planner) condition(e filter.Condition, among filter.All) (c choice, cov
 	case filter.All:
 		c, ok = p.shortest(e)
 	case filter.Any:
-		c, ok = p.any(e)
+		c, ok = p.anyOf(e)
 	}
 	return c, 1, ok
 }
 
-// maxRuns is the most runs that are measured for alternatives: of more, each resource is tested.
+// maxRuns limits the runs of an Any. Beyond it each resource is tested.
 const maxRuns = 128
 
-// any returns the runs of all conditions of which one must hold.
-func (p *planner) any(e filter.Any) (choice, bool) {
-	out := choice{exact: true, named: true}
+// anyOf returns the runs of all conditions of an Any.
+func (p *planner) anyOf(e filter.Any) (choice, bool) {
+	out := choice{exact: true, oneValue: true}
 	for _, x := range e {
 		one, _, found := p.condition(x, filter.All{x})
 		if !found || len(out.runs)+len(one.runs) > maxRuns {
-			p.dropped += len(out.runs) + len(one.runs)
+			p.measured += len(out.runs) + len(one.runs)
 			return choice{}, false
 		}
 		for _, r := range one.runs {
 			out.add(r)
 		}
-		out.exact, out.named, out.once = out.exact && one.exact, out.named && one.named, one.once
+		out.exact, out.oneValue, out.once = out.exact && one.exact, out.oneValue && one.oneValue, one.once
 	}
 	out.once = out.once && len(out.runs) == 1
 	return out, true
 }
 
-// test returns the runs of one test, or of all tests for a range of an attribute of one value.
+// test returns the runs of a test. Range tests of an attribute with a single value are intersected
+// with the others in among.
 func (p *planner) test(t filter.Test, among filter.All) (c choice, covers int, ok bool) {
 	if t.Attribute == filter.Name && p.q.inOneNamespace() || t.Attribute == filter.Namespace {
 		c, ok = p.inPlaces(t)
@@ -114,22 +122,23 @@ func (p *planner) test(t filter.Test, among filter.All) (c choice, covers int, o
 	c = choice{exact: true, once: !p.many(t.Attribute)}
 	switch t.Op {
 	case "eq", "in", "hasAny":
-		c.named, c.once = true, c.once || len(t.Values) == 1
+		c.oneValue, c.once = true, c.once || len(t.Values) == 1
 		for _, v := range t.Values {
 			c.add(p.valued(t.Attribute, v))
 		}
 		return c, 1, true
 	case "hasAll":
 		for i, v := range t.Values {
-			one := choice{runs: []index.Run{p.valued(t.Attribute, v)}, exact: len(t.Values) == 1, once: true, named: true}
+			one := choice{runs: []index.Run{p.valued(t.Attribute, v)}, exact: len(t.Values) == 1, once: true, oneValue: true}
 			if i == 0 || p.rows(&one) < p.rows(&c) {
 				c = one
 			}
 		}
 		return c, 1, len(t.Values) > 0
 	case "isNull":
-		if c.exact = p.q.places.Whole(); t.Null {
-			c = choice{runs: []index.Run{p.nulls(t.Attribute)}, exact: true, once: true, named: true}
+		c.exact = p.q.places.Whole()
+		if t.Null {
+			c = choice{runs: []index.Run{p.nulls(t.Attribute)}, exact: true, once: true, oneValue: true}
 			return c, 1, p.trees.Has(c.runs[0].Index)
 		}
 		c.add(index.Run{Index: t.Attribute})
@@ -140,7 +149,8 @@ func (p *planner) test(t filter.Test, among filter.All) (c choice, covers int, o
 		return c, 1, true
 	}
 	r, ok := t.Range()
-	if covers = 1; ok && c.once {
+	covers = 1
+	if ok && c.once {
 		r, covers = among.Range(t.Attribute)
 	}
 	c.exact = p.q.places.Whole()
@@ -148,7 +158,8 @@ func (p *planner) test(t filter.Test, among filter.All) (c choice, covers int, o
 	return c, covers, ok
 }
 
-// inPlaces returns the runs of a test of the namespace, or of the name within one.
+// inPlaces returns the runs, in the tree of names, of a test of the namespace, or of the name in
+// one namespace.
 func (p *planner) inPlaces(t filter.Test) (choice, bool) {
 	var prefix []byte
 	if t.Attribute == filter.Name {
@@ -156,7 +167,7 @@ func (p *planner) inPlaces(t filter.Test) (choice, bool) {
 	} else if p.q.Kind.Scope == descriptor.Global {
 		return choice{}, false
 	}
-	out := choice{exact: true, once: true, named: true}
+	out := choice{exact: true, once: true, oneValue: true}
 	add := func(r filter.Range) {
 		r = r.Behind(prefix).And(p.q.places)
 		out.add(index.Run{Start: r.Start, End: r.End})
@@ -174,7 +185,7 @@ func (p *planner) inPlaces(t filter.Test) (choice, bool) {
 	return out, ok
 }
 
-// valued is the run of one value, within the places of the query.
+// valued returns the run of one value, in the places of the query.
 func (p *planner) valued(attribute string, value []byte) index.Run {
 	r := p.q.places.Behind(value)
 	return index.Run{Index: attribute, Start: r.Start, End: r.End}

@@ -5,26 +5,26 @@ import (
 	"sync"
 )
 
-// Explained is how one page or count was read, or some resources by their keys.
+// Explained describes how a page, a count, or some resources by their keys were read.
 type Explained struct {
 	Kind string `json:"kind"`
 	// Source is "index", in memory, or "store".
 	Source string `json:"source"`
-	// By says what was read: a run of index rows, an order, or all resources of the kind.
+	// By names what was read: a run of index rows, an order, or all resources of the kind.
 	By string `json:"by"`
-	// Looked is how many resources were looked at, and Returned how many were returned or counted.
-	Looked   int `json:"looked"`
+	// Looked is how many resources were looked at.
+	Looked int `json:"looked"`
+	// Returned is how many resources were returned or counted.
 	Returned int `json:"returned"`
 }
 
-// Explanation collects the reads of an operation. It is safe for concurrent use; a nil one
-// collects nothing.
+// Explanation collects the reads of an operation. It is safe for concurrent use.
 type Explanation struct {
 	mu    sync.Mutex // guards reads
 	reads []Explained
 }
 
-// maxReads is the most reads of an operation that are explained.
+// maxReads is the maximum number of reads that an explanation keeps.
 const maxReads = 1000
 
 type explanationKey struct{}
@@ -35,13 +35,13 @@ func WithExplanation(ctx context.Context) (context.Context, *Explanation) {
 	return context.WithValue(ctx, explanationKey{}, e), e
 }
 
-// ExplanationFrom returns the explanation of a context, nil if it asks for none.
+// ExplanationFrom returns the explanation of a context, nil if there is none.
 func ExplanationFrom(ctx context.Context) *Explanation {
 	e, _ := ctx.Value(explanationKey{}).(*Explanation)
 	return e
 }
 
-// Add notes a read.
+// Add adds a read. On a nil Explanation it does nothing.
 func (e *Explanation) Add(r Explained) {
 	if e == nil {
 		return
@@ -53,7 +53,7 @@ func (e *Explanation) Add(r Explained) {
 	}
 }
 
-// Reads returns those so far.
+// Reads returns the reads so far.
 func (e *Explanation) Reads() []Explained {
 	e.mu.Lock()
 	defer e.mu.Unlock()

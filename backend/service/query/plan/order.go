@@ -1,159 +1,158 @@
 package plan
 
 import (
-	"slices"
+	"bytes"
+	"fmt"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// orderedBy returns the index in whose order the page can be read; empty is that of the names.
-func (p *planner) orderedBy() (by string, ok bool) {
-	if p.q.inNames() {
-		return "", true
+// MaxCriteria is the maximum number of criteria of an order.
+const MaxCriteria = 5
+
+// Tags that begin a criterion's part of a key. They and their complements avoid 0x00 and 0xFF,
+// which end a string.
+const (
+	tagNull  = 0x01
+	tagValue = 0x02
+)
+
+// CheckCriteria refuses an order of more than [MaxCriteria] criteria.
+func CheckCriteria(criteria int) error {
+	if criteria > MaxCriteria {
+		return failure.Limited("orderBy", "more than %d criteria", MaxCriteria)
 	}
-	by = p.q.Order[0].Field
-	return by, by != filter.Namespace && p.trees != nil && p.trees.Has(by)
+	return nil
 }
 
-// walk is the rows of an index in the order of a page, or those of one value of another index
-// in that order.
-type walk struct {
-	by, index string
-	// of is the other index, and value the value; nil for all resources.
-	of    string
-	value []byte
+// Criterion is one criterion of an order. Nulls come first if it ascends, last if it descends.
+type Criterion struct {
+	// Field is "name", "namespace", "createdAt", "updatedAt" or the path of a sortable index.
+	Field      string
+	Descending bool
 }
 
-func (w *walk) run(b filter.Range) index.Run {
-	b = b.Behind(w.value)
-	return index.Run{Index: w.index, Start: b.Start, End: b.End}
-}
+// Order is a list of criteria. Ties are in the order of (namespace, name), ascending; so is all if
+// the list is empty.
+type Order []Criterion
 
-// along returns the shortest walk in the order of an index that has all that the query keeps,
-// and how many rows it has, in all namespaces.
-func (p *planner) along(by string) (w walk, rows int) {
-	w, rows = walk{by: by, index: by}, p.trees.Len(index.Run{})
-	for _, e := range p.conditions {
-		if one, ok := p.labelled(by, e); ok {
-			if n := p.trees.Len(index.Run{Index: one.of, Start: one.value, End: backend.PrefixEnd(one.value)}); n < rows {
-				w, rows = one, n
-			}
+// Check returns an error if k cannot be ordered by o.
+func (o Order) Check(k *kind.Kind) error {
+	if err := CheckCriteria(len(o)); err != nil {
+		return err
+	}
+	for i, c := range o {
+		switch c.Field {
+		case filter.Name, filter.Namespace, filter.CreatedAt, filter.UpdatedAt:
+			continue
+		}
+		if idx := k.Rows.Index(c.Field); idx == nil || !idx.Sortable {
+			return failure.BadInput("orderBy", "orderBy[%d]: %q is not a sortable field of kind %s", i, failure.Shorten(c.Field), k.Name)
 		}
 	}
-	return w, rows
+	return nil
 }
 
-// labelled returns the walk in the order of creation that has just what a condition keeps:
-// there is one for each label.
-func (p *planner) labelled(by string, e filter.Condition) (w walk, ok bool) {
-	t, _ := e.(filter.Test)
-	value, one := t.Equal()
-	w = walk{by, index.CreationIndex(t.Attribute), t.Attribute, value}
-	return w, one && by == index.CreatedIndex && p.trees.Has(w.index)
-}
-
-// tied is how many rows have the first value of a walk, all of which are read if others of
-// the order's criteria decide among them.
-func (p *planner) tied(w walk) (rows int) {
-	if len(p.q.Order) < 2 {
-		return 0
+// AppendKey appends the key of a resource: for each criterion a tag and the value, inverted if
+// it descends, then (namespace, name). Keys compare as their resources are ordered.
+func (o Order) AppendKey(dst []byte, v *filter.Values) []byte {
+	for _, c := range o {
+		begin := len(dst)
+		found := v.Has(c.Field, func(value []byte) bool {
+			dst = append(append(dst, tagValue), value...)
+			return true
+		})
+		if !found {
+			dst = append(dst, tagNull)
+		}
+		if c.Descending {
+			invert(dst[begin:])
+		}
 	}
-	p.trees.Scan(w.run(filter.Range{}), p.q.Order[0].Descending, func(value string, _ *index.Entry) bool {
-		rows = p.trees.Len(w.run(p.q.places.Behind([]byte(value))))
+	return v.AppendPlace(dst)
+}
+
+// take splits the criterion's value off a key. value is nil for null. ok is false if the key
+// does not begin with a value or null.
+func (c Criterion) take(key []byte) (value, rest []byte, ok bool) {
+	if len(key) == 0 {
+		return nil, nil, false
+	}
+	whole := key
+	if c.Descending {
+		whole = bytes.Clone(key)
+		invert(whole)
+	}
+	switch whole[0] {
+	case tagNull:
+		return nil, key[1:], true
+	case tagValue:
+		behind, err := backend.SkipElement(whole[1:])
+		n := len(whole) - len(behind)
+		return whole[1:n:n], key[n:], err == nil
+	}
+	return nil, nil, false
+}
+
+// Split returns the value of the first criterion in a key, nil if it is null, and the place of
+// the resource. key must have passed IsKey. If it is nil, value and place are nil.
+func (o Order) Split(key []byte) (value, place []byte) {
+	for i, c := range o {
+		if key == nil {
+			break
+		}
+		v, rest, _ := c.take(key)
+		if key = rest; i == 0 {
+			value = v
+		}
+	}
+	return value, key
+}
+
+// IsKey reports whether b has the form of a key of the order.
+func (o Order) IsKey(b []byte) bool {
+	for _, c := range o {
+		var ok bool
+		if _, b, ok = c.take(b); !ok {
+			return false
+		}
+	}
+	_, rest, err := backend.TakeString(b)
+	if err != nil {
 		return false
-	})
-	return max(rows, p.trees.Len(p.nulls(w.by)))
+	}
+	_, rest, err = backend.TakeString(rest)
+	return err == nil && len(rest) == 0
 }
 
-// nulls is the run of those without a value in an index.
-func (p *planner) nulls(by string) index.Run {
-	return index.Run{Index: index.NullIndex(by), Start: p.q.places.Start, End: p.q.places.End}
-}
+// String returns a text that is unique to the order.
+func (o Order) String() string { return fmt.Sprint([]Criterion(o)) }
 
-// inOrder follows the order of a walk, from where the page begins: those without a value
-// come before all values, or after them if the order descends.
-func (p *planner) inOrder(w walk) Plan {
-	out := Plan{Sorting: Sorted, Once: true, Measured: 1, how: "order of " + w.by}
-	if w.value != nil {
-		out.how += ", of one value of " + w.of
-	}
-	// Without other conditions, and in all namespaces, the walk has nothing else.
-	out.Exact = p.q.places.Whole() && (len(p.conditions) == 0 || len(p.conditions) == 1 && w.value != nil)
-	single := len(p.q.Order) == 1
-	if !single {
-		out.Sorting = Grouped
-	}
-	upward := p.q.Order[0].Descending == p.want.Backward
-	value, place := p.q.Order.Split(p.begin())
-	nulls := Run{Run: p.nulls(w.by), Reverse: p.want.Backward}
-	if place != nil && value == nil { // among those without a value
-		if single {
-			nulls.Run = paged(nulls.Run, place, p.want.Backward)
-		}
-		if out.Runs = []Run{nulls}; upward {
-			out.Runs = append(out.Runs, p.values(w, nil, nil, upward))
-		}
-		return out
-	}
-	out.Runs = []Run{p.values(w, value, place, upward)}
-	switch {
-	case !upward:
-		out.Runs = append(out.Runs, nulls)
-	case place == nil:
-		out.Runs = slices.Insert(out.Runs, 0, nulls)
-	}
-	return out
-}
-
-// begin is the key at which the page begins in its direction; nil if there is none.
-func (p *planner) begin() []byte {
-	switch in := &p.want.In; {
-	case p.want.Backward:
-		return in.Before
-	case in.After != nil:
-		return in.After
-	default:
-		return in.From
+func invert(b []byte) {
+	for i := range b {
+		b[i] = ^b[i]
 	}
 }
 
-// values is the run of a walk that begins with a value and a place of it, or with the first
-// value. It has the values that the conditions want.
-func (p *planner) values(w walk, value, place []byte, upward bool) Run {
-	var b filter.Range
-	single := len(p.q.Order) == 1
-	turned := single && upward == p.want.Backward
-	if !p.many(w.by) {
-		b, _ = p.q.Filter.Range(w.by)
-	}
-	at := value
-	if single && !turned {
-		at = append(slices.Clone(value), place...)
-	}
-	switch {
-	case value == nil:
-	case upward:
-		b = b.And(filter.Range{Start: at})
-	case single && !turned:
-		b = b.And(filter.Range{End: at})
-	default:
-		b = b.And(filter.Range{End: backend.PrefixEnd(value)})
-	}
-	out := Run{Run: w.run(b), Reverse: !upward}
-	if turned {
-		out.Turned = &Turned{w.value, value, place, p.q.places}
-	}
-	return out
+// Interval is a part of an order, between keys. From is inclusive, After and Before are exclusive;
+// nil is open.
+type Interval struct{ After, Before, From []byte }
+
+// Holds reports whether a key is in the interval.
+func (in Interval) Holds(key []byte) bool {
+	return (in.After == nil || string(key) > string(in.After)) &&
+		(in.Before == nil || string(key) < string(in.Before)) &&
+		(in.From == nil || string(key) >= string(in.From))
 }
 
-// paged returns what a run of places has from one on, or backward up to it.
-func paged(r index.Run, place []byte, backward bool) index.Run {
-	b := filter.Range{Start: place}
+// Past reports whether a key outside the interval lies beyond its far end in the direction of
+// reading.
+func (in Interval) Past(key []byte, backward bool) bool {
 	if backward {
-		b = filter.Range{End: place}
+		return in.After != nil && string(key) <= string(in.After) || in.From != nil && string(key) < string(in.From)
 	}
-	b = filter.Range{Start: r.Start, End: r.End}.And(b)
-	return index.Run{Index: r.Index, Start: b.Start, End: b.End}
+	return in.Before != nil && string(key) >= string(in.Before)
 }

@@ -1,8 +1,9 @@
-// Package plan chooses how a page or a count is read: which runs of rows hold everything that
-// a query keeps, and whether to read these or to follow the order of the page.
+// Package plan chooses how a page or a count is read: by the runs of index rows that hold every
+// match, or by walking an index in the order of the page.
 //
 // The index has a tree of rows for each attribute, ordered by (value, namespace, name), and a
-// tree of the names. A run is a part of one tree; its length is known without reading it:
+// tree of names. The encoded (namespace, name) of a resource is its place. A run is a part of one
+// tree; its length is known without reading it:
 //
 //	tree spec.mtu   1400 a/n1 | 1450 a/n7 | 1500 a/n2 | 1500 b/n1 | 9000 a/n3
 //	                                        '--- mtu: {eq: 1500} ---'
@@ -13,16 +14,34 @@
 //	                '----- namespace a -----'
 //
 // For {mtu: {gte: 1450}, labels: [{key: "app", eq: "x"}]} each condition by itself gives a
-// choice: runs that hold all its matches. The shortest is that of the label, with two rows;
-// the other condition is tested. A count of one condition is the length of its choice.
+// choice: runs that hold all its matches. The label's is the shortest, with two rows; each row
+// is tested against the other condition. A count of one condition is the length of its choice.
 //
-// A page of w resources in another order than that of its choice can be read in two ways:
+// A page of w resources in another order than its choice can be read in two ways:
 //
-//   - the whole choice, of which the first w are kept: its length in rows;
+//   - the whole choice, of which the best w are kept: its length in rows;
 //   - in the order of the page, testing everything, until the page is full. If the choice has
-//     n of N resources, each N/n-th is a match as far as one can tell: w*N/n rows.
+//     n of N resources and they are spread evenly, that takes w*N/n rows. With several criteria
+//     the rows that tie by the first one are read, too.
 //
-// The way with fewer rows is taken. A kind that is not in memory has the names alone.
+// The way with fewer rows is taken. These are the cases, the first that fits:
+//
+//	the names are known                    read them one by one
+//	name order, no filter                  one run, Sorted
+//	name order, a choice of one value      its run, Sorted
+//	order of creation, one label           the label's creation index, Sorted
+//	a count of an exact choice             the length of its runs
+//	walking takes fewer rows               the walk: Sorted, or Grouped if there are several criteria
+//	otherwise                              the choice: RunsSorted in name order, else Unsorted
+//
+// A resource without a value is in a tree of nulls, whose run is read before or after the values.
+// Ties are in name order in both directions. So a walk may have values and names in opposite
+// directions; such a run is Turned, and its reader reverses each group of ties:
+//
+//	mtu descending      <-- 9000 a/n3 | 1500 b/n1, 1500 a/n2 | 1450 a/n7 | 1400 a/n1
+//	page shows              9000 a/n3 | 1500 a/n2, 1500 b/n1 | 1450 a/n7 | 1400 a/n1 | nulls
+//
+// A kind that is not in memory has the tree of names alone.
 package plan
 
 import (
@@ -36,59 +55,65 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// Want is what is wanted of a query.
+// Want is the page or count that is wanted of a query.
 type Want struct {
-	// In is the part of the order that a page is in, and Backward that it has its last ones.
-	In       Interval
+	// In is the interval of the order that the page lies in.
+	In Interval
+	// Backward means the last Size resources of the interval, not the first.
 	Backward bool
-	// Size of the page; Ahead wants to know whether there is one more.
-	Size  int
+	// Size is the maximum number of resources of the page.
+	Size int
+	// Ahead looks for one more resource, to tell whether there is a next page.
 	Ahead bool
-	// Count wants the number of all instead, and Total wants both.
-	Count, Total bool
+	// Count wants the number of matches instead of a page.
+	Count bool
+	// Total wants both, for a kind that is not in memory.
+	Total bool
 }
 
-// Wanted is how many resources are looked for.
-func (w *Want) Wanted() int {
+// Limit returns how many resources are looked for: Size, and one more with Ahead.
+func (w *Want) Limit() int {
 	if w.Ahead {
 		return w.Size + 1
 	}
 	return w.Size
 }
 
-// Sorting is in which order the rows of a plan come.
+// Sorting is the order in which a plan reads rows.
 type Sorting int
 
 // The sortings.
 const (
-	// Unsorted rows come in any order.
+	// Unsorted rows are in any order.
 	Unsorted Sorting = iota
-	// Sorted rows come in the order of the page.
+	// Sorted rows are in the order of the page.
 	Sorted
-	// RunsSorted are the rows of each run by themselves.
+	// RunsSorted rows are in the order of the page within each run.
 	RunsSorted
-	// Grouped rows come in the order of the first criterion alone.
+	// Grouped rows are in the order of the first criterion; ties are in any order.
 	Grouped
 )
 
-// Plan is how a query is read.
+// Plan is how a query is read: by its names, by the length of the runs, or by reading Runs one
+// after the other. It must not be copied: Runs may point into it.
 type Plan struct {
-	// Named reads Query.Names one by one, and Length counts by the length of the runs: then
-	// no rows are read. Otherwise the Runs are read one after the other.
-	Named, Length bool
-	// Rows is the length of what is counted in memory.
+	// ByName reads Query.Names one by one.
+	ByName bool
+	// Length counts matches by the length of the runs.
+	Length bool
+	// Rows is that length, for a kind in memory.
 	Rows    int
 	Runs    []Run
 	Sorting Sorting
-	// Exact: what is read need not be matched.
+	// Exact means that everything read matches.
 	Exact bool
-	// Once: no resource is in the runs more than once.
+	// Once means that no resource is in the runs twice.
 	Once bool
-	// Measured is how many runs were looked at to choose them.
+	// Measured is how many runs the choice has looked at; each costs budget.Run.
 	Measured int
-	// only is the memory of Runs, where there is one run of a plain query: a level has hundreds.
+	// only backs Runs of a plain query, as one operation may have hundreds.
 	only [1]Run
-	// how the runs of choice are read, in words.
+	// how and choice describe the plan, for String.
 	how    string
 	choice choice
 }
@@ -97,58 +122,63 @@ type Plan struct {
 type Run struct {
 	index.Run
 	Reverse bool
-	// Turned: the values come in the order of the page, but the resources of one value in
-	// the reverse; nil if they do not.
+	// Turned is set if the values are in the order of the page but the ties of each value are in
+	// the opposite one.
 	Turned *Turned
 }
 
-// Turned has the runs of the single values of a run.
+// Turned locates the ties of the values of a run.
 type Turned struct {
-	// value and place are where the page begins, behind prefix; nil for the first value.
-	prefix, value, place []byte
-	scope                filter.Range
+	// prefix precedes each value in the rows.
+	prefix []byte
+	// value and place are where the page begins; nil for the first value.
+	value, place []byte
+	// scope is the range of places of the query.
+	scope filter.Range
 }
 
-// Tied returns the part of a turned run that has one value, as far as the page can have it.
+// Tied returns the part of a turned run that has one value and can be on the page, in the order of
+// the page.
 func (r *Run) Tied(value string) Run {
 	t := r.Turned
-	at := append(slices.Clone(t.prefix), value...)
+	at := slices.Concat(t.prefix, []byte(value))
 	b := t.scope.Behind(at)
-	switch place := append(at, t.place...); {
-	case value != string(t.value):
-	case r.Reverse: // downward, so the resources of one value are read upward
-		b = b.And(filter.Range{Start: place})
-	default:
-		b = b.And(filter.Range{End: place})
+	if value == string(t.value) { // the page begins among these ties
+		place := slices.Concat(at, t.place)
+		if r.Reverse { // ties are read in the other direction: upward
+			b = b.And(filter.Range{Start: place})
+		} else {
+			b = b.And(filter.Range{End: place})
+		}
 	}
 	return Run{Run: index.Run{Index: r.Index, Start: b.Start, End: b.End}, Reverse: !r.Reverse}
 }
 
-// Beyond returns what follows a value in a turned run.
-func (r Run) Beyond(value string) Run {
+// Beyond returns the part of a turned run that follows a value.
+func (r *Run) Beyond(value string) Run {
+	out := *r
 	at := append(slices.Clone(r.Turned.prefix), value...)
 	if r.Reverse {
-		r.End = at
+		out.End = at
 	} else {
-		r.Start = backend.PrefixEnd(at)
+		out.Start = backend.PrefixEnd(at)
 	}
-	return r
+	return out
 }
 
-// Make plans how a query is read of a kind in memory; with nil, of one that is not. It
-// replaces the plan before.
+// Make sets p to the plan for q. trees is nil if the kind is not in memory.
 func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 	switch {
 	case q.Names != nil:
-		*p = Plan{Named: true, Exact: !q.Filtered(), how: "names"}
+		*p = Plan{ByName: true, Exact: !q.Filtered(), how: "names"}
 		if len(q.Order) == 0 && !w.Count && !w.Total {
 			p.Sorting = Sorted
 		}
 	case trees != nil && q.Plain(w):
-		run := q.run()
+		run := q.parentRange() // without a reference: of the names, whose index is ""
 		r := index.Run{Index: q.Reference, Start: run.Start, End: run.End}
 		if in := &w.In; in.After != nil || in.Before != nil || in.From != nil {
-			r = q.paged(w.In, r, q.parent())
+			r = q.clip(w.In, r, q.parentValue())
 		}
 		*p = Plan{Sorting: Sorted, Exact: true, Once: true, how: "order of names"}
 		p.only[0] = Run{Run: r, Reverse: w.Backward}
@@ -156,21 +186,21 @@ func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 	default:
 		by := planner{q: q, trees: trees, want: w, conditions: q.conditions()}
 		*p = by.plan()
-		p.Measured += by.dropped
+		p.Measured = max(by.measured, 1)
 		if trees == nil && q.Referenced() {
 			p.how = "references to " + q.Parent().String()
 		}
 	}
 }
 
-// conditions returns all that the query keeps is to fulfil, within its places.
+// conditions returns the conditions that a resource in the query's places must meet.
 func (q *Query) conditions() filter.All {
 	out := slices.DeleteFunc(slices.Clone(q.Filter.All), func(e filter.Condition) bool {
 		t, _ := e.(filter.Test)
 		return q.Namespace != "" && t.Attribute == filter.Namespace && t.Op == "eq" && bytes.Equal(t.Values[0], backend.AppendString(nil, q.Namespace))
 	})
 	if q.Reference != "" {
-		out = append(out, filter.Test{Attribute: q.Reference, Op: "eq", Values: [][]byte{q.parent()}})
+		out = append(out, filter.Test{Attribute: q.Reference, Op: "eq", Values: [][]byte{q.parentValue()}})
 	}
 	return out
 }
@@ -178,11 +208,11 @@ func (q *Query) conditions() filter.All {
 // planner plans one query.
 type planner struct {
 	q          *Query
-	trees      *index.Kind // nil if there is none
+	trees      *index.Kind // nil if the kind is not in memory
 	want       *Want
 	conditions filter.All
-	// dropped is how many runs were dropped: the alternatives have too many, or one has none.
-	dropped int
+	// measured counts the runs that were measured, and those of an Any that gave no choice.
+	measured int
 }
 
 // plan chooses between the shortest choice and the order of the page.
@@ -190,18 +220,18 @@ func (p *planner) plan() Plan {
 	best, ok := p.shortest(p.conditions)
 	by, ordered := p.orderedBy()
 	names := ordered && by == "" && !p.want.Count
-	if names && ok && best.named && len(best.runs) == 1 {
+	if names && ok && best.oneValue && len(best.runs) == 1 {
 		return p.alongNames(best)
 	}
 	if len(p.conditions) == 1 && ordered && len(p.q.Order) == 1 && p.q.places.Whole() && !p.want.Count {
-		if w, ok := p.labelled(by, p.conditions[0]); ok { // nothing can be shorter
-			return p.inOrder(w)
+		if w, ok := p.byCreation(by, p.conditions[0]); ok { // holds exactly the matches, in the order of the page
+			return p.walkPlan(w)
 		}
 	}
-	out := Plan{Measured: len(best.runs)}
-	all := p.everything()
+	var out Plan
+	all, selective := p.everything(), ok
 	if !ok || !(best.exact && best.once) && p.rows(&best) >= p.rows(&all) {
-		best, ok = all, false
+		best, selective = all, false
 	}
 	rows := p.rows(&best)
 	switch {
@@ -209,29 +239,29 @@ func (p *planner) plan() Plan {
 		out.Length, out.Rows, out.how = true, rows, "length of "
 	case p.want.Count || p.want.Total:
 	case rows == 0 && p.trees != nil:
-		return Plan{Measured: out.Measured, how: "nothing"}
+		return Plan{how: "nothing"}
 	case names:
-		if !ok || p.followed(p.rows(&all), rows) <= rows {
+		if !selective || p.estimateWalk(p.rows(&all), rows) <= rows {
 			return p.alongNames(all)
 		}
 	case ordered:
-		if along, n := p.along(by); p.followed(n, rows)+p.tied(along) < rows {
-			return p.inOrder(along)
+		if along, n := p.along(by); p.estimateWalk(n, rows)+p.tied(along) < rows {
+			return p.walkPlan(along)
 		}
 	}
 	return p.gather(out, best)
 }
 
-// followed is how many of some rows in the order of the page are probably read until it is
-// full, if so many of them are matches.
-func (p *planner) followed(rows, matches int) int {
-	return min((p.want.Wanted()*rows+matches-1)/matches, rows)
+// estimateWalk estimates how many of rows are read, in the order of the page, until it is full, if
+// matches of them match. matches is not 0.
+func (p *planner) estimateWalk(rows, matches int) int {
+	return min((p.want.Limit()*rows+matches-1)/matches, rows)
 }
 
-// alongNames follows a choice of one run in the order of the names. A total is counted by
-// the length of what is not tested.
+// alongNames returns the plan that follows a choice of one run in name order. A total is the
+// length of the run if nothing in it needs testing.
 func (p *planner) alongNames(c choice) Plan {
-	out := Plan{Sorting: Sorted, Exact: c.exact, Once: true, Length: p.want.Total, Measured: 1, how: "order of names"}
+	out := Plan{Sorting: Sorted, Exact: c.exact, Once: true, Length: p.want.Total, how: "order of names"}
 	if p.want.Total && !c.exact {
 		return p.gather(Plan{Once: true}, c)
 	}
@@ -242,28 +272,28 @@ func (p *planner) alongNames(c choice) Plan {
 	if len(p.q.Order) > 0 {
 		reverse = reverse != p.q.Order[0].Descending
 	}
-	out.Runs = []Run{{Run: p.paged(c.runs[0]), Reverse: reverse}}
+	out.Runs = []Run{{Run: p.clip(c.runs[0]), Reverse: reverse}}
 	return out
 }
 
-// paged returns the part of a choice's run, in the order of the names, that the page can have.
-func (p *planner) paged(r index.Run) index.Run {
+// clip returns the part of a choice's run, in name order, that the page's interval can hold.
+func (p *planner) clip(r index.Run) index.Run {
 	var value []byte
 	if r.Index != "" {
-		value = r.Start[:len(r.Start)-len(p.q.places.Start)] // as [planner.valued] made it
+		value = r.Start[:len(r.Start)-len(p.q.places.Start)] // valued has put value before the places
 	}
-	return p.q.paged(p.want.In, r, value)
+	return p.q.clip(p.want.In, r, value)
 }
 
-// gather reads all of a choice, to count it or to keep those that the page has.
+// gather completes the plan that reads all of a choice, for a count or for a page.
 func (p *planner) gather(out Plan, c choice) Plan {
 	out.Exact, out.Once, out.choice = c.exact, c.once, c
-	if c.named && len(p.q.Order) == 0 && !p.want.Count && !p.want.Total {
+	if c.oneValue && len(p.q.Order) == 0 && !p.want.Count && !p.want.Total {
 		out.Sorting = RunsSorted
 	}
 	for _, r := range c.runs {
 		if out.Sorting == RunsSorted {
-			r = p.paged(r)
+			r = p.clip(r)
 		}
 		out.Runs = append(out.Runs, Run{Run: r, Reverse: p.want.Backward})
 	}
@@ -273,8 +303,8 @@ func (p *planner) gather(out Plan, c choice) Plan {
 	return out
 }
 
-// String says in words what is read.
-func (p Plan) String() string {
+// String describes the plan.
+func (p *Plan) String() string {
 	switch {
 	case p.choice.runs != nil:
 	case p.how == "order of names" && p.Runs[0].Index != "":
@@ -285,7 +315,7 @@ func (p Plan) String() string {
 	return p.how + p.choice.String()
 }
 
-// String names the runs.
+// String describes the runs.
 func (c choice) String() string {
 	name := strings.TrimSuffix(c.runs[0].Index, index.NullIndex(""))
 	if name == "" {

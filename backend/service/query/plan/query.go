@@ -11,52 +11,54 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// Common is what the queries of a level have in common. It does not change.
+// Common is shared by the queries of one field for all its parents. It does not change.
 type Common struct {
 	Kind *kind.Kind
-	// Reference is the path by which the resources refer to a parent of ParentKind; empty keeps
-	// those that do not.
+	// Reference is the path by which the resources refer to a parent of ParentKind; empty means
+	// that there is no parent.
 	Reference, ParentKind string
 	Filter                filter.Filter
 	Order                 Order
 }
 
-// Query is what a connection consists of, and in which order.
+// Query selects and orders the resources of a connection. [Query.Narrow] completes it.
 type Query struct {
 	*Common
-	// Namespace of the resources and of their parent. Empty: the resources of all namespaces; the
-	// parent is GLOBAL.
+	// Namespace is the namespace of the resources and of their parent. Empty means all namespaces,
+	// and that the parent is GLOBAL.
 	Namespace string
-	// ParentName is what the resources refer to.
+	// ParentName is the name of the parent.
 	ParentName string
-	// Names of the resources, in order and each once; nil for all.
+	// Names are the names of the resources, sorted and each once; nil means all.
 	Names []string
-	// places bounds the places in the order of the names.
+	// places is the range of places that the resources have.
 	places filter.Range
-	// bounds is the value of the reference in an index, parentEnd bytes, the namespace behind it,
-	// and a byte that ends what begins with the two.
+	// bounds holds three parts in one allocation, as one operation may have hundreds of queries:
+	// the parent's value in an index (parentEnd bytes), the namespace, and 0xFF, which with the
+	// two is the end of the range that they begin.
 	bounds    []byte
 	parentEnd int
 }
 
-// Parent is the resource that the resources refer to.
+// Parent returns the key of the resource that the resources refer to.
 func (q *Query) Parent() backend.Key {
 	return backend.Key{Kind: q.ParentKind, Namespace: q.Namespace, Name: q.ParentName}
 }
 
-// parent is the value of the reference in an index.
-func (q *Query) parent() []byte { return q.bounds[:q.parentEnd:q.parentEnd] }
+// parentValue returns the parent's value in an index.
+func (q *Query) parentValue() []byte { return q.bounds[:q.parentEnd:q.parentEnd] }
 
-// run is everything behind the parent, of a query without a filter.
-func (q *Query) run() (r filter.Range) {
+// parentRange returns the range of rows with the parent's value, or of the names if there is no
+// parent. The query has no filter.
+func (q *Query) parentRange() (r filter.Range) {
 	if n := len(q.bounds) - 1; n > 0 {
 		r = filter.Range{Start: q.bounds[:n:n], End: q.bounds}
 	}
 	return r
 }
 
-// Narrow completes a query: it derives from the filter which namespace, names or range of
-// names the resources are in. The filter is matched all the same.
+// Narrow completes a query: it derives the namespace, the names or a range of names from the
+// filter, and encodes the bounds. The filter is still matched.
 func (q *Query) Narrow() {
 	namespaced := q.Kind.Scope != descriptor.Global
 	if q.Reference == "" && q.Names == nil && !q.Filter.Empty() {
@@ -67,13 +69,13 @@ func (q *Query) Narrow() {
 			}
 		}
 		if q.inOneNamespace() {
-			if q.Names = namesOf(q.Filter.All); q.Names == nil {
+			q.Names = namesOf(q.Filter.All)
+			if q.Names == nil {
 				q.places, _ = q.Filter.Range(filter.Name)
 				q.places = q.places.Behind(backend.AppendString(nil, q.Namespace))
 			}
 		}
 	}
-	// All in one piece: a level has hundreds of queries.
 	piece := make([]byte, 0, len(q.ParentName)+len(q.Namespace)+8)
 	if q.Reference != "" {
 		piece = backend.AppendString(piece, q.ParentName)
@@ -88,8 +90,8 @@ func (q *Query) Narrow() {
 	}
 }
 
-// namesOf returns the names that one of the conditions lists, as far as a resource can have
-// them: in order and each once. Nil: none lists names.
+// namesOf returns the valid names that one of the conditions lists, sorted and each once. It is
+// nil if no condition lists names.
 func namesOf(conditions filter.All) []string {
 	for _, e := range conditions {
 		t, _ := e.(filter.Test)
@@ -112,53 +114,54 @@ func (q *Query) inOneNamespace() bool {
 	return q.Namespace != "" || q.Kind.Scope == descriptor.Global
 }
 
-// Referenced reports whether a store can tell what refers to the parent: it knows references
-// to resources of the same namespace.
+// Referenced reports whether a store can list what refers to the parent: stores know references
+// within a namespace.
 func (q *Query) Referenced() bool {
-	return q.Reference != "" && (q.Namespace != "" || q.Kind.Scope == descriptor.Global)
+	return q.Reference != "" && q.inOneNamespace()
 }
 
-// Filtered reports whether the query keeps less than its places have.
+// Filtered reports whether the query has a filter or a parent.
 func (q *Query) Filtered() bool { return q.Reference != "" || !q.Filter.Empty() }
 
-// Plain reports whether a page is wanted of everything in the query's places, or of all that
-// refers to its parent, in the order of the names.
+// Plain reports whether a page in name order is wanted, of a query without a filter.
 func (q *Query) Plain(w *Want) bool {
 	return q.Filter.Empty() && q.Names == nil && len(q.Order) == 0 && !w.Count
 }
 
-// Match reports whether the query keeps a resource within its places.
+// Match reports whether a resource in the query's places matches.
 func (q *Query) Match(v *filter.Values) bool {
-	if q.Reference != "" && !v.Has(q.Reference, func(value []byte) bool { return bytes.Equal(value, q.parent()) }) {
+	if q.Reference != "" && !v.Has(q.Reference, func(value []byte) bool { return bytes.Equal(value, q.parentValue()) }) {
 		return false
 	}
 	return q.Filter.Match(v)
 }
 
-// Range asks a store for the number of resources in the places of the query.
+// Range returns the request to a store that counts the resources in the query's places.
 func (q *Query) Range() backend.Range {
 	return backend.Range{Kind: q.Kind.Name, Namespace: q.Namespace, Start: q.places.Start, End: q.places.End, Count: true}
 }
 
-// Within reports whether a place in the order of the names is one of the query.
+// Within reports whether place is one of the query's places.
 func (q *Query) Within(place string) bool { return q.places.Holds(place) }
 
-// inNames reports whether the order is that of the names, in one of the two directions.
+// inNames reports whether the query is in name order, ascending or descending.
 func (q *Query) inNames() bool {
 	return len(q.Order) == 0 || q.Order[0].Field == filter.Name && q.inOneNamespace()
 }
 
-// paged returns the part of a run in the order of the names, all behind one value, that an
-// interval of the order can have.
-func (q *Query) paged(in Interval, r index.Run, value []byte) index.Run {
+// clip returns the part of a run that an interval of the order can hold. The run is in name order
+// behind value.
+func (q *Query) clip(in Interval, r index.Run, value []byte) index.Run {
 	_, after := q.Order.Split(in.After)
 	_, from := q.Order.Split(in.From)
 	_, before := q.Order.Split(in.Before)
 	page := filter.Range{Start: from, End: before}
-	switch descending := len(q.Order) > 0 && q.Order[0].Descending; {
+	descending := len(q.Order) > 0 && q.Order[0].Descending
+	switch {
 	case descending:
-		// The interval ends with the resource of that place, or just before it: the bound is
-		// a place or its successor, and the resource's key decides.
+		// Before is the key of a place or the successor of one. Without its last byte, the range
+		// begins at that place in both cases, or earlier; the keys are compared with the interval
+		// afterwards.
 		page = filter.Range{Start: before[:max(len(before)-1, 0)], End: after}
 		if after == nil && from != nil {
 			page.End = backend.Successor(from)

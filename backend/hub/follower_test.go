@@ -1,6 +1,8 @@
 package hub_test
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,9 @@ import (
 type notes struct {
 	mu  sync.Mutex
 	all []string
+	// kept are the deliveries' own events, and copies are as they were.
+	kept   [][]backend.Event
+	copies [][]backend.Event
 }
 
 func (n *notes) Begin(at backend.Position) {
@@ -27,6 +32,7 @@ func (n *notes) Begin(at backend.Position) {
 func (n *notes) Deliver(d backend.Delivery) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.kept, n.copies = append(n.kept, d.Events), append(n.copies, slices.Clone(d.Events))
 	for i := range d.Events {
 		n.all = append(n.all, d.Events[i].Resource.Name)
 	}
@@ -43,7 +49,7 @@ func TestAFollowerHearsOfEverythingBeforeAnySubscriber(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		f.write(0, "before")
 		synctest.Wait()
-		detach := f.Attach(followed)
+		remove := f.AddFollower(followed)
 		w := f.live(hub.Watch{})
 		defer w.Close()
 		for _, name := range []string{"a", "b", "c"} {
@@ -61,7 +67,7 @@ func TestAFollowerHearsOfEverythingBeforeAnySubscriber(t *testing.T) {
 			f.Errorf("it was told %q", got)
 		}
 		left := &notes{}
-		f.Attach(left)()
+		f.AddFollower(left)()
 		f.write(0, "e")
 		synctest.Wait()
 		if got := left.String(); got != "begin" {
@@ -71,6 +77,9 @@ func TestAFollowerHearsOfEverythingBeforeAnySubscriber(t *testing.T) {
 		if got := followed.String(); !strings.HasSuffix(got, "e end") {
 			f.Errorf("at the end it was told %q", got)
 		}
-		detach()
+		remove()
+		if !reflect.DeepEqual(followed.kept, followed.copies) {
+			f.Error("events were changed after they were delivered")
+		}
 	})
 }

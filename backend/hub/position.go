@@ -1,0 +1,46 @@
+package hub
+
+import "github.com/sluicegw/sluice/backend"
+
+// covers reports whether p is at or after q on every shard.
+func covers(p, q backend.Position) bool {
+	all := allShards()
+	return coversOn(p, q, &all)
+}
+
+// coversOn reports whether p is at or after q on the shards of a set.
+func coversOn(p, q backend.Position, on *shards) bool {
+	for i := range q.Shards() {
+		if on.has(i) && p.Shard(i).Compare(q.Shard(i)) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// later returns the later revision of p and q on each shard.
+func later(p, q backend.Position) backend.Position {
+	if covers(p, q) {
+		return p
+	}
+	out := make([]backend.Revision, max(p.Shards(), q.Shards()))
+	for i := range out {
+		out[i] = p.Shard(i)
+		if out[i].Compare(q.Shard(i)) < 0 {
+			out[i] = q.Shard(i)
+		}
+	}
+	return backend.NewPosition(out...)
+}
+
+// merge returns p with the revisions of q on the shards of a set.
+func merge(p, q backend.Position, from *shards) backend.Position {
+	out := make([]backend.Revision, p.Shards())
+	for i := range out {
+		out[i] = p.Shard(i)
+		if from.has(i) {
+			out[i] = q.Shard(i)
+		}
+	}
+	return backend.NewPosition(out...)
+}

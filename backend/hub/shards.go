@@ -1,0 +1,70 @@
+package hub
+
+import (
+	"errors"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// shards is a set of shards. The zero value is empty.
+type shards struct {
+	all  bool
+	bits [4]uint64 // a position has at most 256 shards
+}
+
+func allShards() shards { return shards{all: true} }
+
+func (s *shards) add(i int) { s.bits[i/64] |= 1 << (i % 64) }
+
+func (s *shards) has(i int) bool { return s.all || s.bits[i/64]&(1<<(i%64)) != 0 }
+
+func (s *shards) empty() bool { return !s.all && s.bits == [4]uint64{} }
+
+// list returns the members below n.
+func (s *shards) list(n int) (out []int) {
+	for i := range n {
+		if s.has(i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// loss is the set of shards whose log cannot be continued.
+type loss struct {
+	shards
+	// shared is the newest revision that the store still shares with the reader, by shard, where
+	// it is known.
+	shared map[int]backend.Revision
+}
+
+// lossOf returns the loss that err reports: all shards if err names none.
+func lossOf(err error) (out loss) {
+	var e *backend.ExpiredError
+	if !errors.As(err, &e) {
+		return loss{shards: allShards()}
+	}
+	for i, shard := range e.Shards {
+		out.add(shard)
+		if i < len(e.Shared) && !e.Shared[i].IsZero() {
+			if out.shared == nil {
+				out.shared = map[int]backend.Revision{}
+			}
+			out.shared[shard] = e.Shared[i]
+		}
+	}
+	return out
+}
+
+// restart returns where to read on in a store that is at now: at the shared revisions, and on
+// other shards at the present.
+func (l *loss) restart(now backend.Position) backend.Position {
+	out := make([]backend.Revision, now.Shards())
+	for i := range out {
+		out[i] = now.Shard(i)
+		if shared, ok := l.shared[i]; ok {
+			out[i] = shared
+		}
+	}
+	return backend.NewPosition(out...)
+}
