@@ -256,8 +256,8 @@ func decodeRefs(list string) (refs []backend.Ref, err error) {
 	return refs, nil
 }
 
-// decodeKey is [backend.DecodeKey]. The kind and the namespace are kept in memory once,
-// however many keys have them.
+// decodeKey is [backend.DecodeKey], with kinds and namespaces that share their text with those
+// of other keys decoded lately.
 func decodeKey(tuple []byte) (backend.Key, error) {
 	k, err := backend.DecodeKey(tuple)
 	if err != nil {

@@ -145,7 +145,8 @@ var errPanic = errors.New("panic in a shared execution")
 
 // failed ends a group whose execution panics.
 func (g *group) failed() {
-	if recover() != nil {
+	if v := recover(); v != nil {
+		_ = g.of.cfg.Recover(g.ctx, v) // it logs the panic; each follower is told by its own execution
 		g.end(errPanic)
 	}
 }

@@ -171,7 +171,7 @@ func New(cfg Config) (*Transport, error) {
 		return nil, err
 	}
 	cfg.setDefaults()
-	t := &Transport{cfg: cfg, streams: &admission{most: cfg.Streams, changed: cfg.StreamsOpened}}
+	t := &Transport{cfg: cfg, streams: &admission{key: "limit-streams", most: cfg.Streams, changed: cfg.StreamsOpened}}
 	t.draining, t.drain = context.WithCancel(context.Background())
 	t.sockets = newSockets(cfg)
 	return t, nil

@@ -39,7 +39,7 @@ type sockets struct {
 }
 
 func newSockets(cfg Config) *sockets {
-	s := &sockets{cfg: cfg, open: &admission{most: cfg.Connections, changed: cfg.SocketsOpened}, all: map[*socket]struct{}{}, waiting: list.New()}
+	s := &sockets{cfg: cfg, open: &admission{key: "limit-sockets", most: cfg.Connections, changed: cfg.SocketsOpened}, all: map[*socket]struct{}{}, waiting: list.New()}
 	s.buffers.New = func() any { return new(buffer) }
 	s.pool = writerPool{sockets: s, most: runtime.GOMAXPROCS(0)}
 	s.upgrader = websocket.Upgrader{
