@@ -149,16 +149,6 @@ func (c *clocks) judge(node string) (err error, changed bool) {
 		node, ahead.Abs().Round(time.Millisecond), side, maxSkew, backend.ErrUnavailable), !was
 }
 
-func (c *clocks) copy(from *clocks) {
-	from.mu.Lock()
-	defer from.mu.Unlock()
-	c.nodes = make(map[string]*offset, len(from.nodes))
-	for node, o := range from.nodes {
-		copied := *o
-		c.nodes[node] = &copied
-	}
-}
-
 // measure asks a node for its time.
 func (c *core) measure(ctx context.Context, node string, on goredis.UniversalClient) error {
 	asked := time.Now()

@@ -48,7 +48,7 @@ type core struct {
 	heads []atomic.Pointer[backend.Revision]
 	// begun reports that this gateway has begun an epoch.
 	begun  atomic.Bool
-	clocks clocks
+	clocks *clocks // of this store and its handles
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
 	// questions are those about the heads, asked is the last answer to one, and hurry
@@ -77,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	c := &core{cfg: cfg.withDefaults(at), at: at, scripts: newScripts(), hurry: make(chan struct{}, 1)}
+	c := &core{cfg: cfg.withDefaults(at), at: at, scripts: newScripts(), clocks: &clocks{}, hurry: make(chan struct{}, 1)}
 	c.shards, c.bounds = newShards(c.cfg.Prefix, c.cfg.Shards), logBounds(c.cfg)
 	c.epochs, c.heads = make([]atomic.Uint64, len(c.shards)), make([]atomic.Pointer[backend.Revision], len(c.shards))
 	c.session = newSession(c)
@@ -117,12 +117,11 @@ func (s *Store) enter(ctx context.Context) error {
 // Handle returns another store on the same data, with connections of its own.
 // A handle of a closed store is closed.
 func (s *Store) Handle() *Store {
-	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, shards: s.core.shards, bounds: s.core.bounds, epochs: make([]atomic.Uint64, len(s.core.shards)), heads: make([]atomic.Pointer[backend.Revision], len(s.core.shards))}
+	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, clocks: s.core.clocks, shards: s.core.shards, bounds: s.core.bounds, epochs: make([]atomic.Uint64, len(s.core.shards)), heads: make([]atomic.Pointer[backend.Revision], len(s.core.shards))}
 	for i := range c.epochs {
 		c.epochs[i].Store(s.core.epochs[i].Load())
 		c.heads[i].Store(s.core.heads[i].Load())
 	}
-	c.clocks.copy(&s.core.clocks)
 	h := &Store{core: c, closed: make(chan struct{})}
 	if s.isClosed() {
 		c.closing = true
