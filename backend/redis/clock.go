@@ -120,13 +120,6 @@ func (c *clocks) keep(nodes map[string]bool) {
 	}
 }
 
-// names are those of the nodes, in order.
-func (c *clocks) names() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Sorted(maps.Keys(c.nodes))
-}
-
 // judge returns why a node is refused, if it is, and whether that has changed.
 func (c *clocks) judge(node string) (err error, changed bool) {
 	ahead := c.ahead(node)
@@ -187,7 +180,10 @@ func (s *Store) measureAll(ctx context.Context, ses *session) error {
 // unfit returns why nodes are refused for their clocks, joined.
 func (c *core) unfit() error {
 	var refused []error
-	for _, node := range c.clocks.names() {
+	c.clocks.mu.Lock()
+	nodes := slices.Sorted(maps.Keys(c.clocks.nodes))
+	c.clocks.mu.Unlock()
+	for _, node := range nodes {
 		refused = append(refused, c.fit(node))
 	}
 	return errors.Join(refused...)
@@ -272,14 +268,6 @@ func (c *core) clockArgument(node string) string {
 		return micros(time.Now().Add(c.cfg.skew(node)))
 	}
 	return ""
-}
-
-// epochClock is the clock argument of the script that begins epochs.
-func (c *core) epochClock() string {
-	if c.cfg.Clock == nil {
-		return ""
-	}
-	return micros(c.cfg.Clock())
 }
 
 func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }

@@ -77,9 +77,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	c := &core{cfg: cfg.withDefaults(at), at: at, scripts: newScripts(), clocks: &clocks{}, hurry: make(chan struct{}, 1)}
-	c.shards, c.bounds = newShards(c.cfg.Prefix, c.cfg.Shards), logBounds(c.cfg)
-	c.epochs, c.heads = make([]atomic.Uint64, len(c.shards)), make([]atomic.Pointer[backend.Revision], len(c.shards))
+	cfg = cfg.withDefaults(at)
+	c := newCore(&core{cfg: cfg, at: at, scripts: newScripts(), shards: newShards(cfg.Prefix, cfg.Shards), bounds: logBounds(cfg), clocks: &clocks{}})
 	c.session = newSession(c)
 	c.session.inspecting = true
 	s := &Store{core: c, closed: make(chan struct{})}
@@ -114,10 +113,20 @@ func (s *Store) enter(ctx context.Context) error {
 	})
 }
 
+// newCore returns a core without connections that has the servers, the shards and the
+// clocks in common with another.
+func newCore(of *core) *core {
+	n := len(of.shards)
+	return &core{
+		cfg: of.cfg, at: of.at, scripts: of.scripts, shards: of.shards, bounds: of.bounds, clocks: of.clocks, hurry: make(chan struct{}, 1),
+		epochs: make([]atomic.Uint64, n), heads: make([]atomic.Pointer[backend.Revision], n),
+	}
+}
+
 // Handle returns another store on the same data, with connections of its own.
 // A handle of a closed store is closed.
 func (s *Store) Handle() *Store {
-	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, clocks: s.core.clocks, shards: s.core.shards, bounds: s.core.bounds, epochs: make([]atomic.Uint64, len(s.core.shards)), heads: make([]atomic.Pointer[backend.Revision], len(s.core.shards))}
+	c := newCore(s.core)
 	for i := range c.epochs {
 		c.epochs[i].Store(s.core.epochs[i].Load())
 		c.heads[i].Store(s.core.heads[i].Load())

@@ -7,14 +7,6 @@ import (
 	"slices"
 )
 
-// Defaults of the bounds that the drivers' configurations have in common.
-const (
-	// DefaultLogEntries is the default of Config.LogEntries.
-	DefaultLogEntries = 100_000
-	// DefaultLogBytes is the default of Config.LogBytes.
-	DefaultLogBytes = 256 << 20
-)
-
 // NotNegative returns an error that names all fields of a configuration below zero, nil if
 // there are none.
 func NotNegative(fields map[string]int64) error {
