@@ -174,8 +174,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 	case "condition":
 		return backend.Result{}, p.conditionError(reply)
 	case "unreadable":
-		i := p.action(text(reply, 1))
-		return backend.Result{}, storekit.Unreadable(p.batch.Actions[i].Key, backend.ErrUnreadable)
+		return backend.Result{}, storekit.Unreadable(p.batch.Actions[p.action(text(reply, 1))].Key, backend.ErrUnreadable)
 	case "error":
 		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnavailable, text(reply, 1))
 	case "format":
@@ -219,8 +218,7 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 		var err error
 		switch a.Op {
 		case backend.OpPut:
-			res.Resources[i], err = putResult(a, said)
-			if err == nil {
+			if res.Resources[i], err = putResult(a, said); err == nil {
 				res.Revisions[i] = res.Resources[i].Revision
 			}
 		case backend.OpDelete:

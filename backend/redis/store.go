@@ -78,7 +78,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
 	cfg = cfg.withDefaults(at)
-	c := newCore(&core{cfg: cfg, at: at, scripts: newScripts(), shards: newShards(cfg.Prefix, cfg.Shards), bounds: logBounds(cfg), clocks: &clocks{}})
+	c := newCore(&core{cfg: cfg, at: at, scripts: newScripts(), shards: newShards(cfg.Prefix, cfg.Shards), bounds: logBounds(cfg), clocks: &clocks{nodes: map[string]*offset{}, refused: map[string]bool{}}})
 	c.session = newSession(c)
 	c.session.inspecting = true
 	s := &Store{core: c, closed: make(chan struct{})}
@@ -206,7 +206,7 @@ func (c *core) background(run func()) bool {
 	return !c.closing
 }
 
-// current says whether no other session has replaced this one.
+// current reports whether no other session has replaced this one.
 func (c *core) current(s *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
