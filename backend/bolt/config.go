@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend/storekit"
 	"github.com/sluicegw/sluice/internal/setting"
 )
 
@@ -55,9 +54,9 @@ func (c Config) withDefaults() Config {
 	}
 	c.Path = cmp.Or(c.Path, "sluice.db")
 	c.Rand = cmp.Or(c.Rand, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	c.LogEntries = cmp.Or(c.LogEntries, storekit.DefaultLogEntries)
+	c.LogEntries = cmp.Or(c.LogEntries, 100_000)
 	c.LogAge = cmp.Or(c.LogAge, 24*time.Hour)
-	c.LogBytes = cmp.Or(c.LogBytes, storekit.DefaultLogBytes)
+	c.LogBytes = cmp.Or(c.LogBytes, 256<<20)
 	c.PurgeInterval = cmp.Or(c.PurgeInterval, time.Second)
 	c.LockTimeout = cmp.Or(c.LockTimeout, 500*time.Millisecond)
 	c.Logger = cmp.Or(c.Logger, zap.NewNop())

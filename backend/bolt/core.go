@@ -68,7 +68,7 @@ type core struct {
 	abandoned []*call
 }
 
-// closed says whether the last handle was closed.
+// closed reports whether the last handle was closed.
 func (c *core) closed() bool {
 	select {
 	case <-c.closing:

@@ -143,7 +143,7 @@ func expiryOf(b []byte) (time.Time, error) {
 	return d.time(), d.cutShort()
 }
 
-// expiredForm says whether an encoded resource is expired.
+// expiredForm reports whether an encoded resource is expired.
 func expiredForm(b []byte, now time.Time) (bool, error) {
 	at, err := expiryOf(b)
 	e := backend.Envelope{ExpiresAt: at}

@@ -74,7 +74,7 @@ func (t *tail) makeRoom(n int) {
 	t.events = t.room[:have]
 }
 
-// covers says whether all changes after r are in the tail.
+// covers reports whether all changes after r are in the tail.
 func (t *tail) covers(r backend.Revision) bool { return r.Compare(t.base) >= 0 }
 
 // after returns up to limit changes after r, which the tail covers.

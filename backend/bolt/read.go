@@ -169,7 +169,7 @@ func (s *scan) skip(key []byte, err error) {
 	s.page.Skip(k)
 }
 
-// visit takes the encoded resource under a key, and says whether to go on.
+// visit takes the encoded resource under a key, and reports whether to go on.
 func (s *scan) visit(key, form []byte) bool {
 	gone, err := expiredForm(form, s.now)
 	switch {

@@ -30,7 +30,7 @@ type space struct {
 	look  time.Time // when to look again
 }
 
-// isNoSpace says whether a commit failed because the file could not take its
+// isNoSpace reports whether a commit failed because the file could not take its
 // pages. Such a commit has not happened: bbolt writes the page that makes it
 // valid last, and has rolled back. An error of a sync says nothing of that kind.
 func isNoSpace(err error) bool {

@@ -218,7 +218,7 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// usable says whether the handle is open.
+// usable returns ErrClosed if the handle is closed.
 func (s *Store) usable() error {
 	select {
 	case <-s.closed:

@@ -22,7 +22,7 @@ type writer struct {
 	changed bool
 	// err is the first error of the file. Nothing is changed after it.
 	err error
-	// trims says that the log is to be trimmed when the group is done.
+	// trims reports that the log is to be trimmed when the group is done.
 	trims bool
 	// stored looks resources up. A cursor that is kept needs no memory for each look-up.
 	stored *bbolt.Cursor

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/sluicegw/sluice/backend/storekit"
 	"github.com/sluicegw/sluice/internal/setting"
 )
 
@@ -46,9 +45,9 @@ func (c Config) withDefaults() Config {
 		c.Clock = time.Now
 	}
 	c.Rand = cmp.Or(c.Rand, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	c.LogEntries = cmp.Or(c.LogEntries, storekit.DefaultLogEntries)
+	c.LogEntries = cmp.Or(c.LogEntries, 100_000)
 	c.LogAge = cmp.Or(c.LogAge, 24*time.Hour)
-	c.LogBytes = cmp.Or(c.LogBytes, storekit.DefaultLogBytes)
+	c.LogBytes = cmp.Or(c.LogBytes, 256<<20)
 	c.PurgeInterval = cmp.Or(c.PurgeInterval, time.Second)
 	return c
 }

@@ -81,7 +81,7 @@ func (s *Store) Now() time.Time { return s.cfg.Clock().UTC() }
 
 // Apply is [backend.Store.Apply].
 func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lock(ctx, &s.data.mu); err != nil {
 		return backend.Result{}, err
 	}
 	defer s.data.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 
 // Get is [backend.Store.Get].
 func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
-	if err := s.rlock(ctx); err != nil {
+	if err := s.lock(ctx, s.data.mu.RLocker()); err != nil {
 		return nil, err
 	}
 	defer s.data.mu.RUnlock()
@@ -132,7 +132,7 @@ func (s *Store) Range(ctx context.Context, r backend.Range) (backend.Page, error
 
 // Ranges is [backend.Ranger.Ranges].
 func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
-	if err := s.rlock(ctx); err != nil {
+	if err := s.lock(ctx, s.data.mu.RLocker()); err != nil {
 		return nil, err
 	}
 	defer s.data.mu.RUnlock()
@@ -153,7 +153,7 @@ func (s *Store) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page,
 
 // Position is [backend.Store.Position].
 func (s *Store) Position(ctx context.Context) (backend.Position, error) {
-	if err := s.rlock(ctx); err != nil {
+	if err := s.lock(ctx, s.data.mu.RLocker()); err != nil {
 		return backend.Position{}, err
 	}
 	defer s.data.mu.RUnlock()
@@ -174,7 +174,7 @@ type reader struct{ s *Store }
 
 // ReadLog is [storekit.LogReader.ReadLog].
 func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
-	if err := r.s.rlock(ctx); err != nil {
+	if err := r.s.lock(ctx, r.s.data.mu.RLocker()); err != nil {
 		return storekit.LogPage{}, err
 	}
 	defer r.s.data.mu.RUnlock()
@@ -186,7 +186,7 @@ func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) 
 // Purge removes a bounded number of expired resources, and trims the log. It
 // returns how many resources it removed.
 func (s *Store) Purge(ctx context.Context) (int, error) {
-	if err := s.lock(ctx); err != nil {
+	if err := s.lock(ctx, &s.data.mu); err != nil {
 		return 0, err
 	}
 	defer s.data.mu.Unlock()
@@ -225,23 +225,14 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// lock locks data.mu, or returns why the call cannot go on.
-func (s *Store) lock(ctx context.Context) error {
-	s.data.mu.Lock()
-	if err := s.usable(ctx); err != nil {
-		s.data.mu.Unlock()
-		return err
+// lock locks l, which is data.mu or its RLocker, or returns why the call cannot go on.
+func (s *Store) lock(ctx context.Context, l sync.Locker) error {
+	l.Lock()
+	err := s.usable(ctx)
+	if err != nil {
+		l.Unlock()
 	}
-	return nil
-}
-
-func (s *Store) rlock(ctx context.Context) error {
-	s.data.mu.RLock()
-	if err := s.usable(ctx); err != nil {
-		s.data.mu.RUnlock()
-		return err
-	}
-	return nil
+	return err
 }
 
 func (s *Store) usable(ctx context.Context) error {

@@ -13,7 +13,7 @@ local function action(from)
   }
 end
 
--- bound says whether a live resource other than the key's holds a bound reference to
+-- bound reports whether a live resource other than the key's holds a bound reference to
 -- it. A referrer that does not decode counts as live.
 local function bound(a, key)
   local items = sub(key, 1, #key - #a.own)

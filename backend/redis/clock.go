@@ -45,28 +45,25 @@ func (o *offset) note(server, asked, answered time.Time) {
 func (o *offset) when(local time.Time) time.Time { return o.at.Add(local.Sub(o.local)).UTC() }
 
 // clocks are the clocks of all nodes of a cluster, by address, or that of the one
-// server, whose name is empty. The zero value knows none.
+// server, whose name is empty.
 type clocks struct {
 	mu    sync.Mutex // guards all below
 	nodes map[string]*offset
-	// refused are the nodes whose clocks are too far off, and by how much.
-	refused map[string]time.Duration
+	// refused are the nodes whose clocks are too far off.
+	refused map[string]bool
 }
 
 // note takes a measurement of a node's clock.
 func (c *clocks) note(node string, server, asked, answered time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.nodes == nil {
-		c.nodes = map[string]*offset{}
-	}
 	if c.nodes[node] == nil {
 		c.nodes[node] = &offset{}
 	}
 	c.nodes[node].note(server, asked, answered)
 }
 
-// known says whether the clock of the node was measured.
+// known reports whether the clock of the node was measured.
 func (c *clocks) known(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,45 +117,6 @@ func (c *clocks) keep(nodes map[string]bool) {
 	}
 }
 
-// names are those of the nodes, in order.
-func (c *clocks) names() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Sorted(maps.Keys(c.nodes))
-}
-
-// judge returns why a node is refused, if it is, and whether that has changed.
-func (c *clocks) judge(node string) (err error, changed bool) {
-	ahead := c.ahead(node)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, was := c.refused[node]
-	if ahead.Abs() <= maxSkew {
-		delete(c.refused, node)
-		return nil, was
-	}
-	if c.refused == nil {
-		c.refused = map[string]time.Duration{}
-	}
-	c.refused[node] = ahead
-	side := "ahead of"
-	if ahead < 0 {
-		side = "behind"
-	}
-	return fmt.Errorf("the clock of node %s is %v %s that of the others, at most %v is accepted; synchronise the clocks of the nodes: %w",
-		node, ahead.Abs().Round(time.Millisecond), side, maxSkew, backend.ErrUnavailable), !was
-}
-
-func (c *clocks) copy(from *clocks) {
-	from.mu.Lock()
-	defer from.mu.Unlock()
-	c.nodes = make(map[string]*offset, len(from.nodes))
-	for node, o := range from.nodes {
-		copied := *o
-		c.nodes[node] = &copied
-	}
-}
-
 // measure asks a node for its time.
 func (c *core) measure(ctx context.Context, node string, on goredis.UniversalClient) error {
 	asked := time.Now()
@@ -197,7 +155,10 @@ func (s *Store) measureAll(ctx context.Context, ses *session) error {
 // unfit returns why nodes are refused for their clocks, joined.
 func (c *core) unfit() error {
 	var refused []error
-	for _, node := range c.clocks.names() {
+	c.clocks.mu.Lock()
+	nodes := slices.Sorted(maps.Keys(c.clocks.nodes))
+	c.clocks.mu.Unlock()
+	for _, node := range nodes {
 		refused = append(refused, c.fit(node))
 	}
 	return errors.Join(refused...)
@@ -205,12 +166,25 @@ func (c *core) unfit() error {
 
 // fit returns why a node is refused for its clock, and logs when that changes.
 func (c *core) fit(node string) error {
-	err, changed := c.clocks.judge(node)
-	switch {
-	case changed && err != nil:
+	ahead := c.clocks.ahead(node)
+	c.clocks.mu.Lock()
+	defer c.clocks.mu.Unlock()
+	was := c.clocks.refused[node]
+	c.clocks.refused[node] = ahead.Abs() > maxSkew
+	if !c.clocks.refused[node] {
+		if was {
+			c.cfg.Logger.Info("a node takes changes again: its clock is right", zap.String("node", node))
+		}
+		return nil
+	}
+	side := "ahead of"
+	if ahead < 0 {
+		side = "behind"
+	}
+	err := fmt.Errorf("the clock of node %s is %v %s that of the others, at most %v is accepted; synchronise the clocks of the nodes: %w",
+		node, ahead.Abs().Round(time.Millisecond), side, maxSkew, backend.ErrUnavailable)
+	if !was {
 		c.cfg.Logger.Error("a node takes no changes", zap.Error(err))
-	case changed:
-		c.cfg.Logger.Info("a node takes changes again: its clock is right", zap.String("node", node))
 	}
 	return err
 }
@@ -282,14 +256,6 @@ func (c *core) clockArgument(node string) string {
 		return micros(time.Now().Add(c.cfg.skew(node)))
 	}
 	return ""
-}
-
-// epochClock is the clock argument of the script that begins epochs.
-func (c *core) epochClock() string {
-	if c.cfg.Clock == nil {
-		return ""
-	}
-	return micros(c.cfg.Clock())
 }
 
 func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }

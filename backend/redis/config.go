@@ -11,7 +11,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/sluicegw/sluice/backend/storekit"
 	"github.com/sluicegw/sluice/internal/setting"
 )
 
@@ -86,10 +85,10 @@ func (c Config) Validate() error {
 		"Connections":   int64(c.Connections),
 	})}
 	if strings.ContainsAny(c.Prefix, "{}") {
-		errs = append(errs, errors.New("Prefix: braces are not accepted; the store's own say which keys lie together"))
+		errs = append(errs, errors.New("config: Prefix: braces are not accepted; the store's own say which keys lie together"))
 	}
 	if c.Shards < 0 || c.Shards > maxShards {
-		errs = append(errs, fmt.Errorf("Shards: 1 to %d wanted", maxShards))
+		errs = append(errs, fmt.Errorf("config: Shards: 1 to %d wanted", maxShards))
 	}
 	switch c.Durability {
 	case "", DurabilityAsync, DurabilityReplica:
@@ -113,9 +112,9 @@ func (c Config) withDefaults(at *Address) Config {
 	c.Shards = cmp.Or(c.Shards, shards)
 	c.Durability = cmp.Or(c.Durability, DurabilityAsync)
 	c.Rand = cmp.Or(c.Rand, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	c.LogEntries = cmp.Or(c.LogEntries, storekit.DefaultLogEntries)
+	c.LogEntries = cmp.Or(c.LogEntries, 100_000)
 	c.LogAge = cmp.Or(c.LogAge, 24*time.Hour)
-	c.LogBytes = cmp.Or(c.LogBytes, storekit.DefaultLogBytes)
+	c.LogBytes = cmp.Or(c.LogBytes, 256<<20)
 	c.LogSlack = max(cmp.Or(c.LogSlack, min(128, c.LogEntries/10)), 0)
 	c.PurgeInterval = cmp.Or(c.PurgeInterval, time.Second)
 	c.Timeout = cmp.Or(c.Timeout, 3*time.Second)

@@ -89,5 +89,5 @@ func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *run) (gone
 	}
 }
 
-// holds says whether a member lies in the run.
+// holds reports whether a member lies in the run.
 func (n *run) holds(m string) bool { return m >= n.first.from[1:] && m < n.first.to[1:] }

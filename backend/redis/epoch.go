@@ -105,7 +105,7 @@ func (c *core) ask(ctx context.Context, on server, q question) (epoch uint64, fr
 		script = &c.scripts.asked
 	}
 	reply, err := script.run(ctx, on, []string{q.shard.meta, q.shard.log, q.shard.members}, q.history.run, q.history.replication,
-		Format, len(c.shards), q.shard.index, c.epochClock(), c.seen(q.shard.index).String(), q.random)
+		Format, len(c.shards), q.shard.index, c.clockArgument(""), c.seen(q.shard.index).String(), q.random)
 	if err != nil {
 		return 0, false, err
 	}

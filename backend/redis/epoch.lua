@@ -19,7 +19,7 @@ local m = {}
 for i, value in ipairs(call('HMGET', KEYS[1], unpack(FIELDS))) do m[FIELDS[i]] = value end
 if not m.magic and call('EXISTS', KEYS[1]) == 1 or m.magic and m.magic ~= 'sluice store' then return { 'foreign', KEYS[1] } end
 
--- continued says whether the server continues the history of the stored epoch. The
+-- continued reports whether the server continues the history of the stored epoch. The
 -- replication id changes whenever a server becomes a primary. If it is hidden, the
 -- run id at least tells processes apart. If both are hidden, the epoch itself is
 -- what gateways agree on; that changes were lost shows only if the caller has seen

@@ -15,7 +15,7 @@ import (
 type exchange struct {
 	client  goredis.UniversalClient
 	cluster bool
-	// loose says that no transaction is needed, because each shard is asked one thing.
+	// loose reports that no transaction is needed, because each shard is asked one thing.
 	loose bool
 	pipes map[int]goredis.Pipeliner
 }
@@ -59,7 +59,7 @@ func (x *exchange) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// outOfMemory says whether the server refused to queue a command because it is
+// outOfMemory reports whether the server refused to queue a command because it is
 // full. It then accepts no transactions, not even of reads.
 func outOfMemory(cmd goredis.Cmder) bool { return goredis.HasErrorPrefix(cmd.Err(), "OOM") }
 

@@ -25,7 +25,7 @@ func OpenAnew(ctx context.Context, cfg Config) (*Store, error) {
 				return err
 			}
 			reply, err := s.core.scripts.epoch.run(ctx, ses.client, []string{sh.meta, sh.log, sh.members}, text(ids, 0), text(ids, 1),
-				Format, len(s.core.shards), i, s.core.epochClock(), "", s.core.random(), "begin")
+				Format, len(s.core.shards), i, s.core.clockArgument(""), "", s.core.random(), "begin")
 			if err != nil {
 				return err
 			}

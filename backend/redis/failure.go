@@ -32,7 +32,7 @@ func hasPrefix(err error, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return goredis.HasErrorPrefix(err, p) })
 }
 
-// unsent says whether the call was never sent, for want of a connection.
+// unsent reports whether the call was never sent, for want of a connection.
 func unsent(err error) bool {
 	var r *refusal
 	var op *net.OpError
@@ -40,13 +40,13 @@ func unsent(err error) bool {
 		errors.As(err, &op) && op.Op == "dial"
 }
 
-// replied says whether the error is the server's own answer.
+// replied reports whether the error is the server's own answer.
 func replied(err error) bool {
 	var re goredis.Error
 	return errors.As(err, &re) && !errors.Is(err, goredis.Nil)
 }
 
-// final says whether trying again cannot help.
+// final reports whether trying again cannot help.
 func final(err error) bool {
 	var r *refusal
 	return errors.As(err, &r) && r.final

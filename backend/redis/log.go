@@ -196,7 +196,7 @@ func follow(state *storekit.LogState, at backend.Revision, entries []goredis.XMe
 	return events, at, nil
 }
 
-// ends says whether nothing lies between a revision and the beginning of a later epoch.
+// ends reports whether nothing lies between a revision and the beginning of a later epoch.
 func ends(state *storekit.LogState, at backend.Revision, next uint64) bool {
 	i := slices.IndexFunc(state.Epochs, func(e backend.Revision) bool { return e.Epoch == at.Epoch })
 	if i < 0 || state.Epochs[i].Seq != at.Seq {

@@ -69,37 +69,16 @@ const (
 	opExpire = "e"
 )
 
-func op(d backend.Op) string {
-	switch d {
-	case backend.OpPut:
-		return opPut
-	case backend.OpDelete:
-		return opDelete
-	case backend.OpRebind:
-		return opRebind
-	}
-	return opCheck
-}
-
-// presence is what the script calls one.
-func presence(p backend.Presence) string {
-	switch p {
-	case backend.Absent:
-		return "a"
-	case backend.Present:
-		return "p"
-	}
-	return ""
-}
-
 func newProposal(sh *shard, b backend.Batch) *proposal {
 	p := &proposal{shard: sh, batch: b, keys: make([]string, 0, shardKeys+len(b.Actions)), actions: make([]action, len(b.Actions))}
 	p.keys = append(p.keys, sh.meta, sh.members, sh.log)
+	ops := [...]string{backend.OpCheck: opCheck, backend.OpPut: opPut, backend.OpDelete: opDelete, backend.OpRebind: opRebind}
+	presences := [...]string{backend.Absent: "a", backend.Present: "p"}
 	for i := range b.Actions {
 		a, to := &b.Actions[i], &p.actions[i]
 		p.keys = append(p.keys, sh.key(a.Key))
-		*to = newAction(op(a.Op), a.Key)
-		to.presence, to.uid, to.revision = presence(a.If.Presence), escape(a.If.UID), a.If.Revision.String()
+		*to = newAction(ops[a.Op], a.Key)
+		to.presence, to.uid, to.revision = presences[a.If.Presence], escape(a.If.UID), a.If.Revision.String()
 		switch {
 		case a.If.Deleting:
 			to.deletion = "y"
@@ -195,8 +174,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 	case "condition":
 		return backend.Result{}, p.conditionError(reply)
 	case "unreadable":
-		i := p.action(text(reply, 1))
-		return backend.Result{}, storekit.Unreadable(p.batch.Actions[i].Key, backend.ErrUnreadable)
+		return backend.Result{}, storekit.Unreadable(p.batch.Actions[p.action(text(reply, 1))].Key, backend.ErrUnreadable)
 	case "error":
 		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnavailable, text(reply, 1))
 	case "format":
@@ -240,8 +218,7 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 		var err error
 		switch a.Op {
 		case backend.OpPut:
-			res.Resources[i], err = putResult(a, said)
-			if err == nil {
+			if res.Resources[i], err = putResult(a, said); err == nil {
 				res.Revisions[i] = res.Resources[i].Revision
 			}
 		case backend.OpDelete:

@@ -34,7 +34,7 @@ local function record(before, spec, uid, created, finalizers, refsize, boundsize
     declared .. '\n' .. passes .. '\n' .. ext .. '\n' .. refs
 end
 
--- expired says whether the record is expired now.
+-- expired reports whether the record is expired now.
 local function expired(r)
   return r.expires ~= '' and tonumber(r.expires) * 1000 <= now
 end

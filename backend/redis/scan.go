@@ -36,14 +36,14 @@ type scanner struct {
 	held    int
 	// used is what the resources in the pages count so far.
 	used int
-	// moved says that something changed between two steps and everything has to be
+	// moved reports that something changed between two steps and everything has to be
 	// read again.
 	moved bool
 	// chunk is how many members are read at a time.
 	chunk int
-	// heads says that no more than the first headBytes of each record are wanted.
+	// heads reports that no more than the first headBytes of each record are wanted.
 	heads bool
-	// last says that this is the last try.
+	// last reports that this is the last try.
 	last bool
 	// built is the page of the range that is read.
 	built *storekit.PageBuilder
@@ -123,7 +123,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	return pages, nil
 }
 
-// counted says whether the server can count the range, less what is expired.
+// counted reports whether the server can count the range, less what is expired.
 func counted(r *backend.Range) bool { return r.Count && r.Kind != "" }
 
 // shards of a range.
@@ -266,7 +266,7 @@ func (n *run) pass(member string) {
 }
 
 // further reads the next members of a run. In the same transaction it repeats the
-// first readings of all other runs in the shard, and begins anew if one of them
+// first readings of all other runs in the shard, and starts again if one of them
 // has changed. So the answers of one call are from one state.
 func (sc *scanner) further(ctx context.Context, n *run) error {
 	x := sc.store.exchange(sc.session, len(sc.ranges) == 1 && len(sc.runs[0]) == 1)
@@ -297,7 +297,7 @@ func (sc *scanner) further(ctx context.Context, n *run) error {
 	return nil
 }
 
-// changed makes the scan begin anew; the last try fails.
+// changed starts the scan again; the last try fails.
 func (sc *scanner) changed() error {
 	if sc.last {
 		return fmt.Errorf("range: the index changes faster than it can be read: %w", backend.ErrUnavailable)

@@ -40,7 +40,7 @@ type session struct {
 	// inflight counts the calls that use the session.
 	inflight sync.WaitGroup
 
-	// inspecting says that the connections only inspect the store and begin no epoch.
+	// inspecting reports that the connections only inspect the store and begin no epoch.
 	inspecting bool
 
 	mu       sync.Mutex // guards all below

@@ -48,7 +48,7 @@ type core struct {
 	heads []atomic.Pointer[backend.Revision]
 	// begun reports that this gateway has begun an epoch.
 	begun  atomic.Bool
-	clocks clocks
+	clocks *clocks // of this store and its handles
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
 	// questions are those about the heads, asked is the last answer to one, and hurry
@@ -77,9 +77,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	c := &core{cfg: cfg.withDefaults(at), at: at, scripts: newScripts(), hurry: make(chan struct{}, 1)}
-	c.shards, c.bounds = newShards(c.cfg.Prefix, c.cfg.Shards), logBounds(c.cfg)
-	c.epochs, c.heads = make([]atomic.Uint64, len(c.shards)), make([]atomic.Pointer[backend.Revision], len(c.shards))
+	cfg = cfg.withDefaults(at)
+	c := newCore(&core{cfg: cfg, at: at, scripts: newScripts(), shards: newShards(cfg.Prefix, cfg.Shards), bounds: logBounds(cfg), clocks: &clocks{nodes: map[string]*offset{}, refused: map[string]bool{}}})
 	c.session = newSession(c)
 	c.session.inspecting = true
 	s := &Store{core: c, closed: make(chan struct{})}
@@ -114,15 +113,24 @@ func (s *Store) enter(ctx context.Context) error {
 	})
 }
 
+// newCore returns a core without connections that has the servers, the shards and the
+// clocks in common with another.
+func newCore(of *core) *core {
+	n := len(of.shards)
+	return &core{
+		cfg: of.cfg, at: of.at, scripts: of.scripts, shards: of.shards, bounds: of.bounds, clocks: of.clocks, hurry: make(chan struct{}, 1),
+		epochs: make([]atomic.Uint64, n), heads: make([]atomic.Pointer[backend.Revision], n),
+	}
+}
+
 // Handle returns another store on the same data, with connections of its own.
 // A handle of a closed store is closed.
 func (s *Store) Handle() *Store {
-	c := &core{cfg: s.core.cfg, at: s.core.at, scripts: s.core.scripts, shards: s.core.shards, bounds: s.core.bounds, epochs: make([]atomic.Uint64, len(s.core.shards)), heads: make([]atomic.Pointer[backend.Revision], len(s.core.shards))}
+	c := newCore(s.core)
 	for i := range c.epochs {
 		c.epochs[i].Store(s.core.epochs[i].Load())
 		c.heads[i].Store(s.core.heads[i].Load())
 	}
-	c.clocks.copy(&s.core.clocks)
 	h := &Store{core: c, closed: make(chan struct{})}
 	if s.isClosed() {
 		c.closing = true
@@ -198,7 +206,7 @@ func (c *core) background(run func()) bool {
 	return !c.closing
 }
 
-// current says whether no other session has replaced this one.
+// current reports whether no other session has replaced this one.
 func (c *core) current(s *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

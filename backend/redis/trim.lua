@@ -25,7 +25,7 @@ local function trim()
   end
 end
 
--- due says whether the log has to be trimmed.
+-- due reports whether the log has to be trimmed.
 local function due()
   return count > dueEntries + 0 or bytes > dueBytes + 0 or now / 1000 - oldest > dueAge + 0
 end

@@ -13,7 +13,7 @@ type ShardState interface {
 	// Stored returns what is stored under a key, expired or not, nil if nothing
 	// is. What does not decode is ErrUnreadable.
 	Stored(k backend.Key) (*backend.Resource, error)
-	// Bound says whether a resource other than that of the key, live at that
+	// Bound reports whether a resource other than that of the key, live at that
 	// time, holds a bound reference to the key.
 	Bound(k backend.Key, now time.Time) (bool, error)
 }
@@ -77,7 +77,7 @@ func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged boo
 	return r, false, err
 }
 
-// holds says whether the action's condition holds: nil, a *ConditionError, or
+// holds reports whether the action's condition holds: nil, a *ConditionError, or
 // what went wrong with the view.
 func holds(a *backend.Action, stored *backend.Resource, now time.Time, state ShardState) error {
 	live := stored

@@ -95,7 +95,7 @@ func (s *LogState) Clone() LogState {
 	return LogState{Epochs: slices.Clone(s.Epochs), Trimmed: s.Trimmed, Internal: s.Internal}
 }
 
-// Resume says whether the changes after r can be given without a gap: nil or
+// Resume reports whether the changes after r can be given without a gap: nil or
 // ErrPositionExpired. An epoch the log does not know is another history; a
 // sequence past its epoch's last is a lost future; what lies before the trim
 // mark is gone.

@@ -20,12 +20,12 @@ type Write struct {
 	// Event is the log entry. Its Type is zero where there is none: for a rebind and
 	// a write of an internal record.
 	Event backend.Event
-	// Damaged says that what is stored does not decode: Before has no more than
+	// Damaged reports that what is stored does not decode: Before has no more than
 	// the key, and the driver looks for what makes it findable.
 	Damaged bool
 }
 
-// Logged says whether the write has a log entry.
+// Logged reports whether the write has a log entry.
 func (w *Write) Logged() bool { return w.Event.Type != 0 }
 
 // Refs returns the entries of the inverse index that end and those that begin
