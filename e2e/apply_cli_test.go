@@ -140,7 +140,7 @@ func TestALostUpdateIsAConflictThatShowsBothSides(t *testing.T) {
 	if code != 1 || out != "" {
 		t.Fatalf("exit %d\n%s%s", code, out, errOut)
 	}
-	for _, says := range []string{"standard input:5: ", read, now, "-    mtu: 9000", "+    mtu: 1400", "--force", "sluice get"} {
+	for _, says := range []string{"standard input:5: ", read, now, "-    mtu: 9000", "+    mtu: 1400", "--ignore-revision", "sluice get"} {
 		if !strings.Contains(errOut, says) {
 			t.Errorf("it is not said: %s\n%s", says, errOut)
 		}
@@ -148,14 +148,14 @@ func TestALostUpdateIsAConflictThatShowsBothSides(t *testing.T) {
 	if g.revision("net-a") != now {
 		t.Error("it was written")
 	}
-	if out, errOut, code := g.cli(mine, "apply", "-f", "-", "--force"); code != 0 || out != "Network default/net-a UPDATED\n" || errOut != "" {
+	if out, errOut, code := g.cli(mine, "apply", "-f", "-", "--ignore-revision"); code != 0 || out != "Network default/net-a UPDATED\n" || errOut != "" {
 		t.Errorf("exit %d\n%s%s", code, out, errOut)
 	}
 	g.cli("", "delete", "network", "net-a")
-	if _, errOut, code := g.cli(mine, "apply", "-f", "-"); code != 1 || !strings.Contains(errOut, "does not exist") || !strings.Contains(errOut, "--force") {
+	if _, errOut, code := g.cli(mine, "apply", "-f", "-"); code != 1 || !strings.Contains(errOut, "does not exist") || !strings.Contains(errOut, "--ignore-revision") {
 		t.Errorf("it is gone: exit %d\n%s", code, errOut)
 	}
-	if out, _, _ := g.cli(mine, "apply", "-f", "-", "--force"); out != "Network default/net-a CREATED\n" {
+	if out, _, _ := g.cli(mine, "apply", "-f", "-", "--ignore-revision"); out != "Network default/net-a CREATED\n" {
 		t.Error(out)
 	}
 }

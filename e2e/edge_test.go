@@ -116,7 +116,7 @@ func TestHostileDocumentsAreRefusedByTheLimitTheyBreak(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := g.post(c.query, nil)
-			if a.codes() != "LIMIT_EXCEEDED" || a.Errors[0].Extensions["key"] != c.key {
+			if a.codes() != "LIMIT_EXCEEDED" || a.Errors[0].Extensions["setting"] != c.key {
 				t.Errorf("%d %.300s", a.Status, fmt.Sprint(a.Errors))
 			}
 		})

@@ -35,7 +35,7 @@ func TestScreenOfAConflictAndForce(t *testing.T) {
 	s.g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
 	s.runs("sluice get network net-a -o yaml > mine.yaml", "sed -i 's/mtu: 1500/mtu: 9000/' mine.yaml", "sluice apply -f mine.yaml --dry-run", "sluice label network net-a team=db --overwrite", "sluice apply -f mine.yaml; echo exit $?")
 	s.records("somebody else is faster")
-	s.runs("clear", "sluice apply -f mine.yaml --force", "sluice get network net-a -o manifest")
+	s.runs("clear", "sluice apply -f mine.yaml --ignore-revision", "sluice get network net-a -o manifest")
 	s.records("the file is applied all the same")
 	s.matches("conflict")
 }

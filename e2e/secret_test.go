@@ -350,7 +350,7 @@ func TestManyLargeSecretsAtOnceAreOverTheLimit(t *testing.T) {
 	if a := ask(4); len(a.Errors) > 0 {
 		t.Errorf("four: %v", a.Errors)
 	}
-	if a := ask(60); len(a.Errors) == 0 || a.Errors[0].Extensions["code"] != "LIMIT_EXCEEDED" || a.Errors[0].Extensions["key"] != "limit-held" {
+	if a := ask(60); len(a.Errors) == 0 || a.Errors[0].Extensions["code"] != "LIMIT_EXCEEDED" || a.Errors[0].Extensions["setting"] != "limit-held" {
 		t.Errorf("sixty: %v", a.Errors)
 	}
 }

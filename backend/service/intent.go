@@ -218,7 +218,7 @@ func (in *intent) gone() error {
 	e.Message += fmt.Sprintf(", and the change is based on its revision %q", e.ExpectedRevision)
 	if in.expectedOfManifest {
 		e.Path = "metadata.revision"
-		e.Message += "; ignoreRevision (sluice apply --force) creates it anew"
+		e.Message += "; ignoreRevision (sluice apply --ignore-revision) creates it anew"
 	}
 	return e
 }

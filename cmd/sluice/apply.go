@@ -17,7 +17,7 @@ func applyCommand(std streams) *cobra.Command {
 	var files documents
 	var p prune
 	var dry dryRun
-	var force bool
+	var ignoreRevision bool
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE|FOLDER|-",
 		Short: "Create or replace resources from manifests",
@@ -43,7 +43,7 @@ sluice get -o yaml prints it, is applied only if nobody has changed the resource
 			if err != nil {
 				return err
 			}
-			a := application{std: std, client: c, namespace: r.namespace, force: force, dry: dry}
+			a := application{std: std, client: c, namespace: r.namespace, ignoreRevision: ignoreRevision, dry: dry}
 			return a.run(cmd.Context(), docs, &p)
 		},
 	}
@@ -51,7 +51,7 @@ sluice get -o yaml prints it, is applied only if nobody has changed the resource
 	files.register(cmd)
 	dry.register(cmd)
 	p.register(cmd)
-	cmd.Flags().BoolVar(&force, "force", false, "apply a document although the resource has changed since the revision that it is based on, or is gone")
+	cmd.Flags().BoolVar(&ignoreRevision, "ignore-revision", false, "apply a document although the resource has changed since the revision that it is based on, or is gone")
 	return cmd
 }
 
@@ -87,11 +87,11 @@ func createCommand(std streams) *cobra.Command {
 
 // application sends documents one by one.
 type application struct {
-	std               streams
-	client            *client.Client
-	namespace         string
-	createOnly, force bool
-	dry               dryRun
+	std                        streams
+	client                     *client.Client
+	namespace                  string
+	createOnly, ignoreRevision bool
+	dry                        dryRun
 	// count is how many documents had each outcome.
 	count map[string]int
 	// stored are the resources that the documents are of.
@@ -136,7 +136,7 @@ func (a *application) run(ctx context.Context, docs []manifests.Document, p *pru
 			break
 		}
 		line.show(i + 1)
-		out, err := a.client.Apply(ctx, client.ApplyRequest{Manifest: d.Text, Namespace: a.namespace, CreateOnly: a.createOnly, IgnoreRevision: a.force, DryRun: bool(a.dry)})
+		out, err := a.client.Apply(ctx, client.ApplyRequest{Manifest: d.Text, Namespace: a.namespace, CreateOnly: a.createOnly, IgnoreRevision: a.ignoreRevision, DryRun: bool(a.dry)})
 		line.clear()
 		if err != nil {
 			a.count[failed]++

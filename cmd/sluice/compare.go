@@ -21,7 +21,7 @@ type comparison struct {
 	revision string
 	// outcome that an apply would have.
 	outcome string
-	// stale is why the document would not be applied without --force; nil if it would.
+	// stale is why the document would not be applied without --ignore-revision; nil if it would.
 	stale error
 }
 
@@ -108,5 +108,5 @@ func (a *application) showSides(ctx context.Context, d manifests.Document) {
 	case text == "":
 		text = "what is stored now differs from the file in write-only fields, which are not shown\n"
 	}
-	_, _ = fmt.Fprintf(a.std.err, "%ssluice apply --force writes the file over what is stored; sluice get reads it again\n", text)
+	_, _ = fmt.Fprintf(a.std.err, "%ssluice apply --ignore-revision writes the file over what is stored; sluice get reads it again\n", text)
 }

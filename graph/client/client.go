@@ -105,11 +105,15 @@ type Error struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
 		// Path of the value that is wrong: names and indexes from the argument. Field is the same as text.
-		Path            []any  `json:"path"`
-		Field           string `json:"field"`
-		Rule            string `json:"rule"`
-		Limit           any    `json:"limit"`
-		Key             string `json:"key"`
+		Path  []any  `json:"path"`
+		Field string `json:"field"`
+		Rule  string `json:"rule"`
+		// Limit is a number that the rule or setting names; what the rule accepts is in Expected
+		// where it is no number.
+		Limit    any `json:"limit"`
+		Expected any `json:"expected"`
+		// Setting of the gateway that has the limit.
+		Setting         string `json:"setting"`
 		CurrentRevision string `json:"currentRevision"`
 		Retryable       bool   `json:"retryable"`
 		Outcome         string `json:"outcome"`

@@ -121,5 +121,5 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 // tooLarge says that an answer is more than the client reads, or than the gateway gives.
 func tooLarge(err error) bool {
 	var told *Error
-	return errors.Is(err, errTooLarge) || errors.As(err, &told) && told.Extensions.Code == "LIMIT_EXCEEDED" && slices.Contains([]string{"limit-answer", "limit-objects", "limit-held", "limit-steps"}, told.Extensions.Key)
+	return errors.Is(err, errTooLarge) || errors.As(err, &told) && told.Extensions.Code == "LIMIT_EXCEEDED" && slices.Contains([]string{"limit-answer", "limit-objects", "limit-held", "limit-steps"}, told.Extensions.Setting)
 }

@@ -65,7 +65,7 @@ func TestRequestsInFlightShareOneBudgetOfBytes(t *testing.T) {
 		t.Fatalf("%d half-sent bodies of 100 KiB are held", len(done))
 	}
 	if len(done) < 10 || refused.Code != http.StatusServiceUnavailable || refused.Header().Get("Retry-After") == "" ||
-		!strings.Contains(refused.Body.String(), `"key":"limit-memory"`) || !strings.Contains(refused.Body.String(), `"code":"UNAVAILABLE"`) || !strings.Contains(refused.Body.String(), `"retryable":true`) {
+		!strings.Contains(refused.Body.String(), `"setting":"limit-memory"`) || !strings.Contains(refused.Body.String(), `"code":"UNAVAILABLE"`) || !strings.Contains(refused.Body.String(), `"retryable":true`) {
 		t.Errorf("after %d: %d %s", len(done), refused.Code, refused.Body)
 	}
 	if used := e.metric(t, "sluice_request_bytes"); used <= 0 || used > budget {
@@ -153,7 +153,7 @@ func TestARequestThatAnnouncesTooMuchIsRefusedAtOnce(t *testing.T) {
 	r.ContentLength = 5 << 20
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
-	if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), `"key":"limit-body"`) {
+	if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), `"setting":"limit-body"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -288,7 +288,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		third, fourth := g.dial(), g.dial()
 		if res, text := ask(third, "/graphql?query={__typename}"); res.StatusCode != http.StatusServiceUnavailable || !res.Close ||
-			!strings.Contains(text, `"key":"limit-connections"`) || !strings.Contains(text, `"limit":2`) {
+			!strings.Contains(text, `"setting":"limit-connections"`) || !strings.Contains(text, `"limit":2`) {
 			t.Errorf("%s %s", res.Status, text)
 		}
 		if res, text := ask(fourth, "/readyz"); res.StatusCode != http.StatusOK || !res.Close {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"context"
 	"errors"
 	"maps"
@@ -29,9 +30,9 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 		out = &gqlerror.Error{Message: known.Message, Path: out.Path, Locations: out.Locations}
 		extend(ext, known)
 	case errors.As(err, &over):
-		ext["code"], ext["retryable"], ext["limit"], ext["key"] = string(failure.CodeLimitExceeded), false, over.Limit, over.Thing.Key()
+		ext["code"], ext["retryable"], ext["limit"], ext["setting"] = string(failure.CodeLimitExceeded), false, over.Limit, over.Thing.Key()
 	case errors.Is(err, budget.ErrBusy):
-		ext["code"], ext["retryable"], ext["key"] = string(failure.CodeUnavailable), ext["outcome"] == nil, budget.MemoryKey
+		ext["code"], ext["retryable"], ext["setting"] = string(failure.CodeUnavailable), ext["outcome"] == nil, budget.MemoryKey
 		ext["limit"], ext["retryAfter"] = s.cfg.Limits.Memory, budget.RetryAfter
 	case errors.Is(err, context.DeadlineExceeded):
 		out.Message = "the request took longer than it may"
@@ -53,7 +54,7 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	switch {
 	case code == string(failure.CodeInternal) || known != nil && known.Outcome != "":
 		s.cfg.Logger.Error("operation failed", zap.String("requestId", requestID(ctx)), zap.String("code", code), zap.Error(cause(err)))
-	case code == string(failure.CodeUnavailable) && ext["key"] == nil:
+	case code == string(failure.CodeUnavailable) && ext["setting"] == nil:
 		s.unavailable.Do(func() {
 			s.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
 		})
@@ -89,8 +90,12 @@ func extend(ext map[string]any, e *failure.Error) {
 		path := failure.ShortenPath(e.Path)
 		ext["path"], ext["field"] = failure.Steps(path), path
 	}
-	if e.Limit != nil {
+	switch e.Limit.(type) {
+	case nil:
+	case int, int32, int64, float64, json.Number:
 		ext["limit"] = e.Limit
+	default:
+		ext["expected"] = e.Limit
 	}
 	if e.RetryAfter > 0 {
 		ext["retryAfter"] = e.RetryAfter

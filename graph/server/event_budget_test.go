@@ -79,7 +79,7 @@ func TestEachEventHasABudgetOfItsOwn(t *testing.T) {
 		t.Fatalf("%s %+v", got.Data, got.Errors)
 	}
 	ended := got.Errors[0].Extensions
-	if ended.Code != "LIMIT_EXCEEDED" || ended.Key != "limit-objects" || ended.Selection != "networkChanges.network.subnets.nodes" || fmt.Sprint(ended.Limit) != "10" || ended.Cursor == "" {
+	if ended.Code != "LIMIT_EXCEEDED" || ended.Setting != "limit-objects" || ended.Selection != "networkChanges.network.subnets.nodes" || fmt.Sprint(ended.Limit) != "10" || ended.Cursor == "" {
 		t.Errorf("%+v", ended)
 	}
 	next = changes(t, srv.URL, "subscription "+fmt.Sprintf(all, ended.Cursor))
@@ -127,7 +127,7 @@ func TestDearEventsShareAnAllowance(t *testing.T) {
 	for _, next := range streams {
 		n, last := lastOf(next)
 		events += n
-		if x := last.Errors[0].Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != "limit-events" || x.Cursor == "" || !strings.HasPrefix(x.Selection, "networkChanges") {
+		if x := last.Errors[0].Extensions; x.Code != "LIMIT_EXCEEDED" || x.Setting != "limit-events" || x.Cursor == "" || !strings.HasPrefix(x.Selection, "networkChanges") {
 			t.Errorf("%+v", last.Errors)
 		}
 	}
@@ -153,7 +153,7 @@ func TestASnapshotThatMatchesNothingLooksAtNoMoreThanAQueryMay(t *testing.T) {
 		}
 	}
 	_, last := lastOf(changes(t, srv.URL, `subscription { networkChanges(snapshot: true, filter: {spec: {resource: {mtu: {eq: 9000}}}}) { type } }`))
-	if x := last.Errors[0].Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != "limit-rows" {
+	if x := last.Errors[0].Extensions; x.Code != "LIMIT_EXCEEDED" || x.Setting != "limit-rows" {
 		t.Errorf("%+v", last.Errors)
 	}
 	all := changes(t, srv.URL, `subscription { networkChanges(snapshot: true) { type } }`)

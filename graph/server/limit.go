@@ -15,7 +15,7 @@ import (
 func exceeded(what, key string, limit int) *gqlerror.Error {
 	return &gqlerror.Error{
 		Message:    fmt.Sprintf("the document has more %s than the %d that are accepted (%s)", what, limit, key),
-		Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "key": key},
+		Extensions: map[string]any{"code": string(failure.CodeLimitExceeded), "limit": limit, "setting": key},
 	}
 }
 

@@ -40,7 +40,7 @@ func TestAnOperationThatFindsNoMemoryIsToldWhenToTryAgain(t *testing.T) {
 	if err := json.Unmarshal(late.Body.Bytes(), &got); err != nil || len(got.Errors) != 1 || string(got.Data) != "null" {
 		t.Fatalf("%d %.300s", late.Code, late.Body)
 	}
-	if x := got.Errors[0].Extensions; late.Code != http.StatusServiceUnavailable || late.Header().Get("Retry-After") != "1" || x.Code != "UNAVAILABLE" || x.Key != "limit-memory" || !x.Retryable || x.RetryAfter != 1 || x.Limit == nil {
+	if x := got.Errors[0].Extensions; late.Code != http.StatusServiceUnavailable || late.Header().Get("Retry-After") != "1" || x.Code != "UNAVAILABLE" || x.Setting != "limit-memory" || !x.Retryable || x.RetryAfter != 1 || x.Limit == nil {
 		t.Errorf("%d %+v", late.Code, got.Errors[0])
 	}
 	if got := e.post(t, "{ ports(first: 2) { nodes { id } } }", nil); !strings.Contains(got, `"data":{"ports"`) {

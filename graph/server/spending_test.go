@@ -56,7 +56,7 @@ type told struct {
 		Message    string
 		Path       []any
 		Extensions struct {
-			Code, Key, Selection, Outcome, Cursor string
+			Code, Setting, Selection, Outcome, Cursor string
 			Limit                                 any
 			RetryAfter                            int
 			Retryable                             bool
@@ -130,7 +130,7 @@ func TestADearOperationIsEndedByTheLimitThatItExceeds(t *testing.T) {
 				t.Fatalf("%d errors, data %.200s", len(got.Errors), got.Data)
 			}
 			err := got.Errors[0]
-			if x := err.Extensions; x.Code != "LIMIT_EXCEEDED" || x.Key != c.key || !strings.HasPrefix(x.Selection, c.field) || x.Limit == nil || len(err.Path) == 0 {
+			if x := err.Extensions; x.Code != "LIMIT_EXCEEDED" || x.Setting != c.key || !strings.HasPrefix(x.Selection, c.field) || x.Limit == nil || len(err.Path) == 0 {
 				t.Errorf("%+v", err)
 			}
 			if !strings.Contains(err.Message, c.key) {
@@ -147,10 +147,10 @@ func TestOfAQueryThatIsEndedOneErrorIsTold(t *testing.T) {
 	e := newEdge(t, plain, server.Config{Limits: server.Limits{Objects: 10}})
 	topology(t, e, 3, 3, 1)
 	got := e.told(t, `{ bad: node(id: "rubbish") { id } networks { nodes { id subnets { nodes { id } } } } }`, nil)
-	if len(got.Errors) != 1 || string(got.Data) != "null" || got.Errors[0].Extensions.Key != "limit-objects" || fmt.Sprint(got.Errors[0].Path) != "[networks nodes 2 subnets nodes]" {
+	if len(got.Errors) != 1 || string(got.Data) != "null" || got.Errors[0].Extensions.Setting != "limit-objects" || fmt.Sprint(got.Errors[0].Path) != "[networks nodes 2 subnets nodes]" {
 		t.Errorf("%s %+v", got.Data, got.Errors)
 	}
-	if got := e.told(t, `{ bad: node(id: "rubbish") { id } networks { nodes { id } } }`, nil); len(got.Errors) != 1 || got.Errors[0].Extensions.Key != "" || !strings.Contains(string(got.Data), "net-2") && len(got.Data) < 50 {
+	if got := e.told(t, `{ bad: node(id: "rubbish") { id } networks { nodes { id } } }`, nil); len(got.Errors) != 1 || got.Errors[0].Extensions.Setting != "" || !strings.Contains(string(got.Data), "net-2") && len(got.Data) < 50 {
 		t.Errorf("within the budget: %s %+v", got.Data, got.Errors)
 	}
 }
@@ -166,7 +166,7 @@ func TestWhatAMutationDidIsToldAlsoWhenItsAnswerIsTooLarge(t *testing.T) {
 	if err := json.Unmarshal(got.Data, &data); err != nil || data.A == nil || data.B != nil || data.C != nil || len(got.Errors) != 2 {
 		t.Fatalf("%s %+v", got.Data, got.Errors)
 	}
-	if b := got.Errors[0]; b.Extensions.Outcome != "APPLIED" || b.Extensions.Key != "limit-objects" || fmt.Sprint(b.Path) != "[b network subnets nodes]" {
+	if b := got.Errors[0]; b.Extensions.Outcome != "APPLIED" || b.Extensions.Setting != "limit-objects" || fmt.Sprint(b.Path) != "[b network subnets nodes]" {
 		t.Errorf("%+v", b)
 	}
 	if c := got.Errors[1]; c.Extensions.Outcome != "" || c.Extensions.Code != "LIMIT_EXCEEDED" || fmt.Sprint(c.Path) != "[c]" || !strings.HasPrefix(c.Message, "not executed: ") {
@@ -237,7 +237,7 @@ func TestLongNamesOfFieldsOfTheCoreAreRefusedBeforeTheyAreWritten(t *testing.T) 
 	runtime.ReadMemStats(&before)
 	got := e.told(t, query, nil)
 	runtime.ReadMemStats(&after)
-	if len(got.Errors) != 1 || got.Errors[0].Extensions.Key != "limit-answer" {
+	if len(got.Errors) != 1 || got.Errors[0].Extensions.Setting != "limit-answer" {
 		t.Fatalf("%.300s %.300v", got.Data, got.Errors)
 	}
 	if n := (after.TotalAlloc - before.TotalAlloc) >> 20; n > 50 {
@@ -252,7 +252,7 @@ func TestLongNamesOfFieldsOfTheCoreAreRefusedBeforeTheyAreWritten(t *testing.T) 
 func TestFieldsOfTheCoreHaveAPrice(t *testing.T) {
 	e := newEdge(t, plain, server.Config{})
 	got := e.told(t, `{ `+aliases(90, `kinds { name plural fields { path name type description } }`)+`}`, nil)
-	if len(got.Errors) != 1 || got.Errors[0].Extensions.Key != "limit-steps" {
+	if len(got.Errors) != 1 || got.Errors[0].Extensions.Setting != "limit-steps" {
 		t.Errorf("%.300s %.300v", got.Data, got.Errors)
 	}
 	if got := e.told(t, `{ `+aliases(3, `kinds { name plural fields { path name type description } }`)+`}`, nil); len(got.Errors) > 0 {
@@ -284,7 +284,7 @@ func TestInputsAndConditionsHaveAPrice(t *testing.T) {
 		"dependencies":          {`query { ports(first: 300) { nodes { ` + aliases(90, "dependencies { totalCount }") + `} } }`, `query { ports(first: 300) { nodes { dependencies { totalCount } } } }`, nil},
 	} {
 		got := e.told(t, c.many, map[string]any{"v": c.value})
-		if last := got.Errors; len(last) == 0 || last[len(last)-1].Extensions.Key != "limit-steps" {
+		if last := got.Errors; len(last) == 0 || last[len(last)-1].Extensions.Setting != "limit-steps" {
 			t.Errorf("%s: %.300v", name, got.Errors)
 		}
 		if got := e.post(t, c.one, map[string]any{"v": c.value}); strings.Contains(got, "limit-steps") {

@@ -24,7 +24,7 @@ func badRequest(message string) *gqlerror.Error { return refusal(failure.CodeBad
 // exceeded returns the error of a request that exceeds a limit.
 func exceeded(key string, limit any, message string) *gqlerror.Error {
 	err := refusal(failure.CodeLimitExceeded, message)
-	err.Extensions["limit"], err.Extensions["key"] = limit, key
+	err.Extensions["limit"], err.Extensions["setting"] = limit, key
 	return err
 }
 
@@ -38,7 +38,7 @@ func retryable(code failure.Code, message string) *gqlerror.Error {
 // overBudget returns the error of a request, an operation or an event that finds no memory.
 func overBudget(m *budget.Memory) *gqlerror.Error {
 	err := retryable(failure.CodeUnavailable, budget.ErrBusy.Error())
-	err.Extensions["key"], err.Extensions["retryAfter"] = budget.MemoryKey, budget.RetryAfter
+	err.Extensions["setting"], err.Extensions["retryAfter"] = budget.MemoryKey, budget.RetryAfter
 	if m != nil {
 		err.Extensions["limit"] = m.Most()
 	}

@@ -261,7 +261,7 @@ func TestTooManyStreamsAreRefused(t *testing.T) {
 	refused := g.ask("GET", "/graphql?query=subscription{feed}", nil, "")
 	defer func() { _ = refused.conn.Close() }()
 	text, _ := io.ReadAll(refused.res.Body)
-	if refused.res.StatusCode != http.StatusServiceUnavailable || refused.res.Header.Get("Retry-After") == "" || !strings.Contains(string(text), `"key":"limit-streams"`) {
+	if refused.res.StatusCode != http.StatusServiceUnavailable || refused.res.Header.Get("Retry-After") == "" || !strings.Contains(string(text), `"setting":"limit-streams"`) {
 		t.Errorf("%s: %s", refused.res.Status, text)
 	}
 }

@@ -206,7 +206,7 @@ func TestTooManyOperationsAreRefusedAndTheConnectionLives(t *testing.T) {
 	}
 	p.subscribe("3", "subscription{feed}")
 	message := p.read()
-	for _, part := range []string{`"id":"3","type":"error"`, `"code":"LIMIT_EXCEEDED"`, `"key":"limit-operations"`, `"limit":2`} {
+	for _, part := range []string{`"id":"3","type":"error"`, `"code":"LIMIT_EXCEEDED"`, `"setting":"limit-operations"`, `"limit":2`} {
 		if !strings.Contains(message, part) {
 			t.Errorf("%s: no %s", message, part)
 		}
@@ -228,7 +228,7 @@ func TestTooManyConnectionsAreRefusedAndMayComeAgain(t *testing.T) {
 	}
 	body := make([]byte, 1000)
 	n, _ := res.Body.Read(body)
-	if text := string(body[:n]); !strings.Contains(text, `"code":"LIMIT_EXCEEDED"`) || !strings.Contains(text, `"key":"limit-sockets"`) {
+	if text := string(body[:n]); !strings.Contains(text, `"code":"LIMIT_EXCEEDED"`) || !strings.Contains(text, `"setting":"limit-sockets"`) {
 		t.Errorf("refused with %s", text)
 	}
 	_ = first.WriteControl(websocket.CloseMessage, nil, time.Now().Add(patience))

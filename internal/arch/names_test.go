@@ -26,11 +26,14 @@ var oldNames = []struct {
 	{regexp.MustCompile(`\bblockers ?[({] ?(first|after|last|nodes|edges|totalCount)`), "blockedBy"},
 	{regexp.MustCompile(`\[KindIndex!`), "KindFilterableField"},
 	{regexp.MustCompile(`\bInt64(List)?Filter\b|: \[?Int64\b`), "SafeInt"},
+	{regexp.MustCompile(`extensions\.key\b`), "extensions.setting"},
+	{regexp.MustCompile(`apply [^\n]*--force\b`), "--ignore-revision"},
 	{regexp.MustCompile(`direction: (UP|DOWN)\b`), "DEPENDENCIES, DEPENDENTS"},
 }
 
 func TestNoOldNameIsLeft(t *testing.T) {
 	root := filepath.Join("..", "..")
+	made := filepath.Join(root, "e2e", "clients", "genqlient", "schema.graphql") // a copy that a test made
 	extensions := []string{".go", ".md", ".graphqls", ".graphql", ".mjs", ".js", ".jsx", ".ts", ".txt", ".yaml", ".json"}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -38,7 +41,7 @@ func TestNoOldNameIsLeft(t *testing.T) {
 			return err
 		case d.IsDir() && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".") && path != root):
 			return fs.SkipDir
-		case d.IsDir(), !slices.Contains(extensions, filepath.Ext(path)), d.Name() == "names_test.go":
+		case d.IsDir(), !slices.Contains(extensions, filepath.Ext(path)), d.Name() == "names_test.go", strings.HasPrefix(path, made):
 			return nil
 		}
 		text, err := os.ReadFile(path)

@@ -124,7 +124,7 @@ func Limits(settings, fixed []Setting) string {
 
 Generated from cmd/sluice/config: go test ./cmd/sluice/config -run Documented -update
 
-At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEEDED, and extensions.key names the limit. The others:
+At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEEDED, and extensions.setting names the limit. The others:
 ` + "`limit-time` answers TIMEOUT, `limit-memory` UNAVAILABLE, `limit-connections` and `limit-sockets` the status 503, `limit-message` closes the" + `
 ` + "WebSocket with 1009, `limit-sockets-waiting` closes the oldest that waits, `limit-queue` and `limit-queue-bytes` bound what waits for a slow listener," + `
 ` + "and `limit-cached-tokens` is the size of a cache and refuses nothing." + ` [clients.md](clients.md) says when each is checked, and what happens to queries, mutations and streams.
