@@ -212,7 +212,9 @@ func TestMistakesOnTheCommandLineAreOneClearLine(t *testing.T) {
 	if _, errOut, code := g.cli("# nothing\n", "apply", "-f", "-"); code != 2 || !strings.Contains(errOut, "no document") {
 		t.Errorf("empty input: exit %d %s", code, errOut)
 	}
-	if out, _, code := sluice(t, "", "version"); code != 0 || !strings.HasPrefix(out, "sluice ") {
-		t.Errorf("version: exit %d %s", code, out)
+	for _, asked := range []string{"version", "--version"} {
+		if out, _, code := sluice(t, "", asked); code != 0 || !strings.HasPrefix(out, "sluice ") {
+			t.Errorf("%s: exit %d %s", asked, code, out)
+		}
 	}
 }

@@ -100,7 +100,9 @@ func newRoot(std streams) *cobra.Command {
 			"3 a resource that was named does not exist, and nothing else went wrong.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       versionText(),
 	}
+	root.SetVersionTemplate(versionLine())
 	root.AddCommand(
 		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
 		deleteCommand(std), watchCommand(std), describeCommand(std), revealCommand(std), explainCommand(std), kindsCommand(std), waitCommand(std), treeCommand(std),

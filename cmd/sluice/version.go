@@ -25,6 +25,11 @@ func versionText() string {
 	return "devel"
 }
 
+// versionLine is what version and --version print.
+func versionLine() string {
+	return fmt.Sprintf("sluice %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func versionCommand(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -32,7 +37,7 @@ func versionCommand(std streams) *cobra.Command {
 		Example: "  sluice version",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(std.out, "sluice %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(std.out, versionLine())
 			return err
 		},
 	}
