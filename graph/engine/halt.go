@@ -63,9 +63,9 @@ func (r *run) settle(bytes int) {
 	r.spent.objects, r.spent.told = 0, 0
 }
 
-// toll charges the objects that were written so far: others wait for what is left of
+// chargeObjects charges the objects written so far, since other operations wait for what is left of
 // the allowance of all events.
-func (r *run) toll(f *field) {
+func (r *run) chargeObjects(f *field) {
 	n := r.spent.objects
 	r.spent.objects, r.spent.mostObjects = 0, r.spent.mostObjects-n
 	if err := r.spent.budget.Spend(budget.Objects, n); err != nil {
@@ -164,7 +164,7 @@ const timedOut = "the request took longer than it may, or its client has left"
 func (r *run) element(f *field) {
 	if r.spent.elements++; r.spent.elements%64 == 0 {
 		r.alive(f)
-		r.toll(f)
+		r.chargeObjects(f)
 	}
 }
 
