@@ -163,7 +163,7 @@ func TestALostUpdateIsAConflictThatShowsBothSides(t *testing.T) {
 func TestTheEnvironmentDoesNotForce(t *testing.T) {
 	g := start(t, "")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
-	t.Setenv("SLUICE_FORCE", "true")
+	t.Setenv("SLUICE_IGNORE_REVISION", "true")
 	if out, _, code := g.cli(whole(network("net-a", "web", 1400), "1-1"), "apply", "-f", "-"); code != 1 {
 		t.Errorf("exit %d\n%s", code, out)
 	}

@@ -57,9 +57,9 @@ type told struct {
 		Path       []any
 		Extensions struct {
 			Code, Setting, Selection, Outcome, Cursor string
-			Limit                                 any
-			RetryAfter                            int
-			Retryable                             bool
+			Limit                                     any
+			RetryAfter                                int
+			Retryable                                 bool
 		}
 	}
 }
