@@ -50,7 +50,7 @@ type tally struct {
 
 var (
 	codeOf = regexp.MustCompile(`"code":"([A-Z_]+)"`)
-	keyOf  = regexp.MustCompile(`"key":"(limit-[a-z-]+)"|configuration key ([a-z-]+)`)
+	keyOf  = regexp.MustCompile(`"setting":"(limit-[a-z-]+)"|configuration key ([a-z-]+)`)
 )
 
 // said shortens the beginning of an answer to its code and the limit it names.
