@@ -29,10 +29,10 @@ type item[P any] struct {
 // tree is a B+ tree that many share: a change copies the nodes on its path, except those that
 // were made since the tree was last published.
 //
-// Most trees have few values, as those of labels and of conditions, so a leaf stores a value
-// once if all its items have it: each then takes the eight bytes of a pointer. To keep
-// leaves so, a full one is split where the value changes. A leaf that grows at its end, as all do
-// while a kind is filled, stays full.
+// Most trees have few distinct values: trees of labels and of conditions, for example. So a leaf
+// whose items all have one value stores it once, and each item takes the eight bytes of a
+// pointer. To keep it so, a full leaf is split where the value changes. A leaf that grows at its
+// end stays full; while a kind is filled, every leaf does.
 //
 //	                [ |net-a... |net-q... ]        keys that separate the branches, and how many items each has
 //	               /     |          \
@@ -475,8 +475,8 @@ func (r *rows) cost(value string) int64 {
 	return rowBytes
 }
 
-// shared returns a value of a slot in memory that lives as long as its row: the
-// slot's, that of all rows of a common value, or a copy.
+// shared returns a value of a slot in memory that lives as long as its row: the memory of the
+// slot, of all rows with a common value, or of a copy.
 func (r *rows) shared(value string, s *slot) string {
 	if known, ok := r.common[value]; ok {
 		return known

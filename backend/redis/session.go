@@ -250,7 +250,7 @@ func (l *slotsLimit) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 		limited, cancel := context.WithTimeout(ctx, time.Duration(limit))
 		defer cancel()
 		err := next(limited, cmd)
-		// The connection's deadline is that of limited, and may pass a moment before it.
+		// The connection has the deadline of limited, and may report it a moment earlier.
 		var network net.Error
 		if errors.As(err, &network) && network.Timeout() && ctx.Err() == nil {
 			l.limit.CompareAndSwap(limit, min(2*limit, l.most))

@@ -49,7 +49,7 @@ func BenchmarkIndexMemory(b *testing.B) {
 	fillIndex(b, open(8<<30), n)
 }
 
-// createNetwork creates a network like those of other gateways' benchmarks, and reports its status.
+// createNetwork creates a network of the size that the comparison with other gateways uses, and reports its status.
 func createNetwork(b *testing.B, s *service.Service, i int) error {
 	identity := kind.Identity{Kind: "Network", Namespace: new(fmt.Sprintf("ns-%02d", i%20)), Name: fmt.Sprintf("net-%06d", i)}
 	created, err := s.Create(b.Context(), access.Caller{}, service.CreateRequest{

@@ -65,7 +65,7 @@ func (f *follower) maintain(ctx context.Context) error {
 	}
 }
 
-// staleKind is a kind whose fingerprint is not that of its last scan.
+// staleKind is a kind whose fingerprint has changed since its last scan.
 type staleKind struct {
 	kind        *kind.Kind
 	fingerprint string

@@ -130,9 +130,9 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 	return out, refused, store()
 }
 
-// candidates returns the resources that need re-evaluation, each once, those of one kind and
-// namespace together, and the deadline for storing them; zero means the usual one. skipped
-// reports whether some were left to a gateway whose catalogue is the newest.
+// candidates returns the resources that need re-evaluation, each once, sorted by namespace and
+// kind. deadline is when they must be stored; zero means the usual time. skipped reports whether
+// some were left to a gateway whose catalogue is the newest.
 func (f *follower) candidates(ctx context.Context, resources []*backend.Resource) (out []*candidate, deadline time.Time, skipped bool, err error) {
 	seen, foreign := make(map[backend.Key]bool, len(resources)), false
 	for _, r := range resources {

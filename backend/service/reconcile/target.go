@@ -37,8 +37,8 @@ const (
 	// FromStore reads many from the store in one call, in which a damaged resource seems to
 	// be missing.
 	FromStore
-	// OneByOne reads each by a call of its own, which tells a damaged resource from a missing
-	// one.
+	// OneByOne reads each in a separate call, so that a damaged resource is not taken for a
+	// missing one.
 	OneByOne
 )
 

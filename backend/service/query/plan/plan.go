@@ -211,7 +211,7 @@ type planner struct {
 	trees      *index.Kind // nil if the kind is not in memory
 	want       *Want
 	conditions filter.All
-	// measured counts the runs that were measured, and those of an Any that gave no choice.
+	// measured counts the runs that were measured, including the runs of an Any that was not chosen.
 	measured int
 }
 
