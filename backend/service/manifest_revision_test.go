@@ -66,7 +66,7 @@ func TestAnApplyWithARevisionOfWhatIsGoneSaysHowToCreateItAnew(t *testing.T) {
 	f := setup(t)
 	_, err := f.apply(based("1-1"))
 	e := wantCode(t, err, failure.CodeNotFound)
-	for _, says := range []string{"ignoreRevision", "--force", `"1-1"`} {
+	for _, says := range []string{"ignoreRevision", "--ignore-revision", `"1-1"`} {
 		if !strings.Contains(e.Message, says) {
 			t.Errorf("%q does not say %s", e.Message, says)
 		}
