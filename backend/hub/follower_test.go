@@ -59,8 +59,7 @@ func TestAFollowerHearsOfEverythingBeforeAnySubscriber(t *testing.T) {
 				f.Errorf("a subscriber has %s, the follower has %q", name, got)
 			}
 		}
-		f.store.lose(1)
-		f.write(1, "unseen")
+		f.store.lose(1, "unseen")
 		f.write(0, "d")
 		synctest.Wait()
 		if got := followed.String(); got != "begin a b c begin d" && got != "begin a b c d begin" {

@@ -45,8 +45,9 @@ func newSharded(t testing.TB, n int, cfg memory.Config) *sharded {
 	return s
 }
 
-// lose begins a shard anew: an empty log of another epoch.
-func (s *sharded) lose(i int) {
+// lose begins a shard again: a log of another epoch that holds the named resources and nothing
+// else. Nobody can follow the shard before they are in it.
+func (s *sharded) lose(i int, names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.age += time.Minute
@@ -57,6 +58,12 @@ func (s *sharded) lose(i int) {
 	next, err := memory.Open(cfg)
 	if err != nil {
 		panic(err)
+	}
+	for _, name := range names {
+		s.n++
+		if _, err := next.Apply(context.Background(), put(key(s.inShard(i), name), s.n)); err != nil {
+			panic(err)
+		}
 	}
 	if s.shards[i] != nil {
 		_ = s.shards[i].Close()
@@ -263,16 +270,21 @@ func (s *sharded) write(t testing.TB, key backend.Key) backend.Revision {
 func (s *sharded) tryWrite(key backend.Key) (backend.Revision, error) {
 	s.mu.Lock()
 	s.n++
-	id := fmt.Sprint("request-", s.n)
+	batch := put(key, s.n)
 	s.mu.Unlock()
-	res, err := s.Apply(context.Background(), backend.Batch{
-		RequestID: id, Deadline: time.Now().Add(24 * time.Hour),
-		Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: []byte("j1")}}},
-	})
+	res, err := s.Apply(context.Background(), batch)
 	if err != nil {
 		return backend.Revision{}, err
 	}
 	return res.Revisions[0], nil
+}
+
+// put returns the n-th batch of a store, which stores a resource.
+func put(key backend.Key, n int) backend.Batch {
+	return backend.Batch{
+		RequestID: fmt.Sprint("request-", n), Deadline: time.Now().Add(24 * time.Hour),
+		Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: []byte("j1")}}},
+	}
 }
 
 func (s *sharded) position(t testing.TB) backend.Position {
