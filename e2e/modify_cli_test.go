@@ -222,7 +222,7 @@ func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
 }
 
 func TestWhatIsNotShownIsKeptPatchedAndSaidToDiffer(t *testing.T) {
-	g := start(t, "", "--schema", folder(t, map[string]string{"vault.graphqls": safes}))
+	g := start(t, "", "--catalogue", folder(t, map[string]string{"vault.graphqls": safes}))
 	const vault = "apiVersion: example.org/v1\nkind: Vault\nmetadata: {name: v}\nspec: {password: hunter2}\n"
 	g.cli(vault, "apply", "-f", "-")
 	has := func() bool { // an apply of the same password changes nothing

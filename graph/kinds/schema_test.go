@@ -79,7 +79,7 @@ func TestTheSchemaOfTheProductIsPrintedInTheDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "../../docs/schema.graphql", "# The whole API of the embedded catalogue, as `sluice schema print` writes it. Checked by a test.\n\n"+kinds.Print(api, nil))
+	golden(t, "../../docs/schema.graphql", "# The whole API of the embedded catalogue, as `sluice catalogue print` writes it. Checked by a test.\n\n"+kinds.Print(api, nil))
 }
 
 func TestWhatIsPrintedIsTheSchema(t *testing.T) {

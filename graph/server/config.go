@@ -49,8 +49,8 @@ type Config struct {
 	SlowLog time.Duration
 	// Documents are those that clients name instead of sending them.
 	Documents document.Config
-	// HideSchema refuses introspection.
-	HideSchema bool
+	// HideIntrospection refuses introspection.
+	HideIntrospection bool
 	// LoaderWait is how long the first read of a batch of references waits for
 	// others. Default 1 ms.
 	LoaderWait time.Duration

@@ -119,7 +119,7 @@ func (s *Server) addAPI(g *Generation, name string, api API) error {
 	g.caches = append(g.caches, cache)
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
 		Engine: eng, Named: s.documentsOf(api), Memory: s.memory, Around: s.bound, Present: s.present, Recover: s.recovered,
-		Documents: &documents{schema: api.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideSchema, cache: cache},
+		Documents: &documents{schema: api.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideIntrospection, cache: cache},
 	})
 	return nil
 }
