@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -180,6 +181,10 @@ func (s serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.L
 	out.gate, out.log, out.compile = gate.Gate{Store: store, Logger: log}, log, compile
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), damaged, out.results,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_build_info", Help: "Always 1; the version of sluice and of Go.",
+			ConstLabels: prometheus.Labels{"version": versionText(), "goversion": runtime.Version()},
+		}, func() float64 { return 1 }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_change_streams", Help: "Open change streams, over all transports."}, func() float64 {
 			return float64(changes.Subscribers())
 		}),

@@ -106,6 +106,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "allowed-origins", Value: &sv.AllowedOrigins, Help: "Origins of browsers to serve besides the gateway's own, like https://app.example.com"},
 		{Name: "log-level", Value: &g.LogLevel, Help: "debug, info, warn or error", Check: oneOf(&g.LogLevel, "debug", "info", "warn", "error")},
 		{Name: "slow-log", Value: &sv.SlowLog, Auto: "none", Help: "log queries, mutations and events of subscriptions that took longer, by operation name, hash of the document and what they spent"},
+		{Name: "access-log", Value: &sv.AccessLog, Help: "log each query and mutation when it is answered, each subscription when it begins, and each refused request: its name, type and kind, the hash of its document, the client's name and address, the caller, the code and the time"},
 		{Name: "log-format", Value: &g.LogFormat, Help: "console, json, or auto: console on a terminal", Check: oneOf(&g.LogFormat, "auto", "console", "json")},
 
 		{Name: "limit-body", Value: &l.Body, Help: "most bytes of the body of a request, and of a WebSocket message", Why: "a bulk of manifests fits; a request is held in memory while it runs"},

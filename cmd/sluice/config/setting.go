@@ -123,7 +123,7 @@ At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEE
 ` + "WebSocket with 1009, `limit-sockets-waiting` closes the oldest that waits, `limit-queue` and `limit-queue-bytes` bound what waits for a slow listener," + `
 ` + "and `limit-cached-tokens` is the size of a cache and refuses nothing." + ` [clients.md](clients.md) says when each is checked, and what happens to queries, mutations and streams.
 What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
-sluice_operation_spent of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
+sluice_operation_* of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
 
 All that is in flight shares ` + "`limit-memory`" + `. Four sixteenths are for requests, but for 4 KiB of each, three for answers that are
 being sent, three for operations to begin with, 64 KiB each, three for those that need more: up to 256 KiB, 1 MiB, 4 MiB; one for operations that wait for that, one for events
