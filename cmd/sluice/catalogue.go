@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -75,13 +77,15 @@ func cataloguePrintCommand(std streams) *cobra.Command {
 }
 
 func catalogueDiffCommand(std streams) *cobra.Command {
-	var from string
+	var from, format string
 	cmd := &cobra.Command{
 		Use:   "diff [DIR]",
-		Short: "Print what a catalogue changes of what is stored and read",
-		Long: "Print what a catalogue changes of what is stored and read, compared with another one or that of this release.\n\n" +
-			"The exit code is 1 if a change is breaking: if resources that are stored could no longer be read whole.",
-		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday",
+		Short: "Print what clients and stored resources would notice of a catalogue",
+		Long: "Print what clients, manifests and stored resources would notice of a catalogue, compared with another one or the one of this\n" +
+			"release, the most severe changes first: breaking (of what is stored, which a gateway refuses without --allow-breaking),\n" +
+			"breaks clients, dangerous (something works, but differently), and safe ones without a mark.\n\n" +
+			"The exit code is 1 if a change breaks clients or what is stored.",
+		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday\n  sluice catalogue diff ./kinds -o json",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			to, err := readCatalogue(directory(args))
@@ -92,16 +96,45 @@ func catalogueDiffCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			changes := to.changes(was.outline)
-			for _, c := range changes {
-				_, _ = fmt.Fprintln(std.out, c)
+			changes := to.changes(was)
+			if err := writeChanges(std.out, changes, format); err != nil {
+				return err
 			}
-			if len(gate.Breaking(changes)) > 0 {
+			if len(changes) > 0 && changes[0].Severity >= gate.BreaksClients {
 				return errReported
 			}
 			return nil
 		},
 	}
+	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json: an array of {severity, kind, path, message, place}")
 	cmd.Flags().StringVar(&from, "from", "", "folder of the catalogue to compare with; empty: that of this release")
 	return cmd
+}
+
+// writeChanges writes changes as text, one a line, or as JSON.
+func writeChanges(w io.Writer, changes []gate.Change, format string) error {
+	type change struct {
+		Severity gate.Severity `json:"severity"`
+		Kind     string        `json:"kind"`
+		Path     string        `json:"path,omitempty"`
+		Message  string        `json:"message"`
+		Place    string        `json:"place,omitempty"`
+	}
+	switch format {
+	case "text":
+		for _, c := range changes {
+			_, _ = fmt.Fprintln(w, c)
+		}
+		return nil
+	case "json":
+		out := []change{}
+		for _, c := range changes {
+			out = append(out, change{c.Severity, c.Kind, c.Path, c.What, c.Place})
+		}
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(out)
+	}
+	return usageError{fmt.Errorf("output: %q; accepted are text, json", format)}
 }

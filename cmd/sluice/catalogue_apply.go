@@ -85,8 +85,8 @@ func catalogueApplyCommand(std streams) *cobra.Command {
 		Use:   "apply DIR",
 		Short: "Check a catalogue, and let it replace that of a running gateway",
 		Long: "Check a catalogue, replace the files in the running gateway's --catalogue folder by its own, and serve them.\n\n" +
-			"The folder is replaced as a whole, and only if the catalogue is served; else it stays as it is. The gateway prints what the\n" +
-			"catalogue changes of what is stored and read.",
+			"The folder is replaced as a whole, and only if the catalogue is served; else it stays as it is. The gateway prints what\n" +
+			"clients and stored resources will notice.",
 		Example: "  sluice catalogue apply ./kinds --data ./sluice-data",
 		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {

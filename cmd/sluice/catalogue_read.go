@@ -62,9 +62,9 @@ func derive(schema *kinds.Schema, dir string, err error) (catalogue, error) {
 	return catalogue{kinds: descriptors, api: api, places: gate.Places(schema.Places(dir)), files: schema.Hash, outline: gate.OutlineOf(descriptors)}, nil
 }
 
-// changes are what a catalogue changes of another one, with their places.
-func (c catalogue) changes(from gate.Outline) []gate.Change {
-	return c.places.Locate(gate.Diff(from, c.outline))
+// changes returns what a catalogue changes of another one, with their places.
+func (c catalogue) changes(from catalogue) []gate.Change {
+	return c.places.Locate(gate.Compare(from.kinds, c.kinds))
 }
 
 // stays refuses a catalogue that stores a kind elsewhere than the one that is served:

@@ -158,7 +158,7 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (result reloa
 		}
 		return resultOf(err, reload.Unchanged), nil, err
 	}
-	differences := next.changes(c.served.outline)
+	differences := next.changes(c.served)
 	if err := stays(differences); err != nil {
 		return reload.Refused, nil, err
 	}
