@@ -230,6 +230,8 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 		ops = changeOps
 	case roleDependency:
 		ops = dependencyOps
+	case roleSummary:
+		ops = summaryOps
 	}
 	o, ok := ops[name]
 	if !ok {
@@ -259,7 +261,8 @@ var (
 	dependencyOps = map[string]op{
 		"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState, "guarded": opOtherGuarded, "resource": opOther,
 	}
-	changeOps = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
+	summaryOps = map[string]op{"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue}
+	changeOps  = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
 )
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {

@@ -94,9 +94,16 @@ const (
 	opChangeCursor
 	opChangeRevision
 	opChanged
+	// Of a summary.
+	opGroups
+	opGroupKeys
+	opGroupCount
+	opGroupPath
+	opGroupValue
 	// Of the roots.
 	opGet
 	opList
+	opSummary
 	opNodeByID
 	opNodesByID
 	opWrite

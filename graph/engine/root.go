@@ -21,6 +21,7 @@ type resolved struct {
 	refused []error // why there is none: what is wrong with the id, parallel to items
 	written *written
 	change  *change.Change
+	summary *query.Summary
 	// core is the value of a field that the engine does not execute; with marks
 	// if resolvers left something in it to the engine.
 	core  []byte
@@ -101,6 +102,10 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 		} else {
 			r.guard(err, f)
 		}
+	case opSummary:
+		if a.summary, a.err = r.engine.svc.Summary(r.ctx, r.caller, summaryRequest(f.kind.Name, args)); a.err != nil {
+			r.guard(a.err, f)
+		}
 	case opWrite, opApply:
 		in := value[map[string]any](args, "input")
 		w, err := r.write(f, in)
@@ -169,6 +174,8 @@ func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
 		return r.coreValue(buf, a.marks, f, f.node.Definition.Type, gjson.ParseBytes(a.core))
 	case opList:
 		return r.connection(buf, f, a.page)
+	case opSummary:
+		return r.below(buf, f, &source{summary: a.summary})
 	case opWrite, opApply:
 		return r.below(buf, f, &source{written: a.written})
 	case opChanges:

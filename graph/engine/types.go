@@ -24,6 +24,7 @@ const (
 	roleWarning
 	roleChange
 	roleDependency
+	roleSummary
 )
 
 // typeInfo is what the engine knows of an object type.
@@ -79,7 +80,8 @@ func (e *Engine) readKinds() error {
 		"Metadata": {role: roleMetadata}, "Label": {role: roleEntry}, "Annotation": {role: roleEntry}, "MapEntry": {role: roleEntry},
 		"PageInfo": {role: rolePageInfo}, "ResourceConnection": {role: roleConnection}, "ResourceEdge": {role: roleEdge},
 		"DependencyConnection": {role: roleConnection}, "DependencyEdge": {role: roleEdge}, "Dependency": {role: roleDependency},
-		"Warning": {role: roleWarning}, "ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
+		"Warning": {role: roleWarning}, "ResourceSummary": {role: roleSummary}, "ResourceSummaryGroup": {role: roleSummary}, "ResourceSummaryKey": {role: roleSummary},
+		"ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
 	}
 	e.roots = map[rootKey]rootField{
 		{"Query", "node"}: {op: opNodeByID}, {"Query", "nodes"}: {op: opNodesByID}, {"Query", "resource"}: {op: opGet},
@@ -134,6 +136,7 @@ func (e *Engine) addKind(k *kindInfo) {
 	}
 	e.roots[rootKey{"Query", k.Singular}] = rootField{op: opGet, kind: k}
 	e.roots[rootKey{"Query", k.Plural}] = rootField{op: opList, kind: k}
+	e.roots[rootKey{"Query", kinds.SummaryField(k.Plural)}] = rootField{op: opSummary, kind: k}
 	e.roots[rootKey{"Subscription", k.Singular + "Changes"}] = rootField{op: opChanges, kind: k}
 	for verb, name := range map[descriptor.Verb]string{
 		descriptor.VerbCreate: "create" + k.Name, descriptor.VerbUpdate: "update" + k.Name, descriptor.VerbPatch: "patch" + k.Name,

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // A writer appends a value to the answer. If it returns false, the value is
@@ -30,6 +31,9 @@ type source struct {
 	change  *change.Change
 	// warning is one of what a mutation did.
 	warning *failure.Warning
+	// summary, and group, the number of a group in it; index is the number of a key.
+	summary *query.Summary
+	group   int
 	// key and value of an entry.
 	key, value string
 }
@@ -98,6 +102,8 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return r.dependencyField(buf, f, src)
 	case opChangeType, opChangeCursor, opChangeRevision, opChanged:
 		return r.changeField(buf, f, src.change)
+	case opGroups, opGroupKeys, opGroupCount, opGroupPath, opGroupValue:
+		return r.summaryField(buf, f, src)
 	case opWarningCode, opMessage, opPlace, opPlaceText:
 		return r.warningField(buf, f, src)
 	}

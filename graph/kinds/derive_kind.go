@@ -219,6 +219,7 @@ func (d *derivation) roots(k *Kind) {
 		d.query = append(d.query, field(k.Plural, k.Name+"Connection!",
 			"Resources of kind "+k.Name+of+". Without orderBy they are in the order of "+order+".",
 			slices.Concat(namespace("Namespace to list."), listingArguments(k), pagingArguments())...))
+		d.query = append(d.query, summaryField(k, namespace("Namespace to count in.")))
 	}
 	if k.Has(descriptor.VerbWatch) {
 		args := slices.Concat(ast.ArgumentDefinitionList{argument("id", "ID", aboutID(k)+" null: all.")}, namespace("Namespace to follow."))

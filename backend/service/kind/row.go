@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -206,6 +207,34 @@ func AppendTime(dst []byte, t time.Time) []byte {
 		t = last
 	}
 	return backend.AppendInt(dst, t.UnixNano())
+}
+
+// DecodeValue returns the text of a value from its place in an index, as [EncodeValue] made it: an
+// enum's value by its name in the API, a time in RFC 3339 form, numbers as JSON writes them.
+func DecodeValue(f *descriptor.Field, place []byte) (string, error) {
+	if f.Type == descriptor.TypeBoolean {
+		b, _, err := backend.TakeBool(place)
+		return strconv.FormatBool(b), err
+	}
+	if f.Type == descriptor.TypeString {
+		s, _, err := backend.TakeString(place)
+		return s, err
+	}
+	n, _, err := backend.TakeInt(place)
+	switch {
+	case err != nil:
+		return "", err
+	case f.Type == descriptor.TypeTime:
+		return time.Unix(0, n).UTC().Format(time.RFC3339Nano), nil
+	case f.Enum != nil && n >= 0 && int(n) < len(f.Enum.Values):
+		return f.Enum.Values[n].Name, nil
+	case f.Type == descriptor.TypeFloat:
+		if n < 0 {
+			n ^= math.MaxInt64
+		}
+		return strconv.FormatFloat(math.Float64frombits(uint64(n)), 'g', -1, 64), nil
+	}
+	return strconv.FormatInt(n, 10), nil
 }
 
 func appendNumber(dst []byte, f *descriptor.Field, n json.Number) ([]byte, bool) {

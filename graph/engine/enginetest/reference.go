@@ -306,7 +306,7 @@ func (x *execution) resolve(def *ast.Definition, of any, f *ast.Field) (any, err
 		return x.ofOther(of, f), nil
 	case *payload:
 		return x.ofPayload(of, f, args)
-	case map[string]any: // a warning
+	case map[string]any: // a warning, a summary
 		return of[f.Name], nil
 	}
 	return nil, fmt.Errorf("reference: no way to resolve %s.%s", def.Name, f.Name)

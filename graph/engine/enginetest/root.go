@@ -66,6 +66,8 @@ func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any)
 			return get(k.Name)
 		case k.Plural:
 			return x.list(k.Name, f, args, "", query.Parent{}, nil)
+		case k.Plural + "Summary":
+			return x.summary(k.Name, f, args)
 		}
 	}
 	return nil, fmt.Errorf("reference: no way to resolve %s.%s", def.Name, f.Name)
@@ -120,6 +122,42 @@ func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespa
 		req.OrderBy = append(req.OrderBy, query.Order{Field: x.orderField(kind, fmt.Sprint(o["field"])), Descending: o["direction"] == "DESC"})
 	}
 	return x.Service.List(x.ctx, access.Caller{}, req)
+}
+
+// summary resolves the summary of a kind to plain objects.
+func (x *execution) summary(kind string, f *ast.Field, args map[string]any) (any, error) {
+	req := query.SummaryRequest{Kind: kind}
+	if namespace, ok := args["namespace"].(string); ok {
+		req.Namespace = &namespace
+	}
+	if args["filter"] != nil {
+		var err error
+		if req.Filter, err = x.input(f.Definition.Arguments.ForName("filter").Type, args["filter"]); err != nil {
+			return nil, err
+		}
+	}
+	for name, to := range map[string]*[]string{"by": &req.By, "conditions": &req.Conditions} {
+		for _, text := range graphql.CoerceList(args[name]) {
+			*to = append(*to, fmt.Sprint(text))
+		}
+	}
+	s, err := x.Service.Summary(x.ctx, access.Caller{}, req)
+	if err != nil {
+		return nil, err
+	}
+	groups := []any{}
+	for _, g := range s.Groups {
+		keys := []any{}
+		for i, path := range s.Paths {
+			key := map[string]any{"path": path, "value": nil}
+			if g.Values[i] != nil {
+				key["value"] = *g.Values[i]
+			}
+			keys = append(keys, key)
+		}
+		groups = append(groups, map[string]any{"keys": keys, "count": g.Count})
+	}
+	return map[string]any{"groups": groups}, nil
 }
 
 // orderField is the field that the name of an order means.

@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"strconv"
+
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// summaryRequest returns the request for a summary of a kind.
+func summaryRequest(kind string, args map[string]any) query.SummaryRequest {
+	return query.SummaryRequest{
+		Kind: kind, Namespace: optional[string](args, "namespace"), Filter: args["filter"],
+		By: texts(args["by"]), Conditions: texts(args["conditions"]),
+	}
+}
+
+// texts returns a coerced list of strings.
+func texts(list any) (out []string) {
+	elements, _ := list.([]any)
+	for _, e := range elements {
+		text, _ := e.(string)
+		out = append(out, text)
+	}
+	return out
+}
+
+// summaryField writes a field of a summary, of a group or of a key.
+func (r *run) summaryField(buf []byte, f *field, src *source) ([]byte, bool) {
+	s := src.summary
+	switch f.op {
+	case opGroups:
+		r.count(f, len(s.Groups))
+		buf = append(buf, '[')
+		for i := range s.Groups {
+			if i > 0 {
+				buf = append(buf, ',')
+			}
+			buf, _ = r.object(buf, f.sub, &source{summary: s, group: i})
+		}
+		return append(buf, ']'), true
+	case opGroupKeys:
+		buf = append(buf, '[')
+		for i := range s.Paths {
+			if i > 0 {
+				buf = append(buf, ',')
+			}
+			buf, _ = r.object(buf, f.sub, &source{summary: s, group: src.group, index: i})
+		}
+		return append(buf, ']'), true
+	case opGroupCount:
+		return strconv.AppendInt(buf, int64(s.Groups[src.group].Count), 10), true
+	case opGroupPath:
+		return appendText(buf, s.Paths[src.index]), true
+	}
+	return r.text(buf, s.Groups[src.group].Values[src.index])
+}
