@@ -232,6 +232,8 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 		ops = dependencyOps
 	case roleSummary:
 		ops = summaryOps
+	case roleNamespace:
+		ops = namespaceOps
 	}
 	o, ok := ops[name]
 	if !ok {
@@ -261,8 +263,9 @@ var (
 	dependencyOps = map[string]op{
 		"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState, "guarded": opOtherGuarded, "resource": opOther,
 	}
-	summaryOps = map[string]op{"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue}
-	changeOps  = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
+	namespaceOps = map[string]op{"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount}
+	summaryOps   = map[string]op{"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue}
+	changeOps    = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
 )
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {

@@ -100,10 +100,16 @@ const (
 	opGroupCount
 	opGroupPath
 	opGroupValue
+	// Of a namespace.
+	opNamespaceName
+	opNamespaceCounts
+	opCountKind
+	opCount
 	// Of the roots.
 	opGet
 	opList
 	opSummary
+	opNamespaces
 	opNodeByID
 	opNodesByID
 	opWrite

@@ -25,6 +25,7 @@ const (
 	roleChange
 	roleDependency
 	roleSummary
+	roleNamespace
 )
 
 // typeInfo is what the engine knows of an object type.
@@ -81,11 +82,12 @@ func (e *Engine) readKinds() error {
 		"PageInfo": {role: rolePageInfo}, "ResourceConnection": {role: roleConnection}, "ResourceEdge": {role: roleEdge},
 		"DependencyConnection": {role: roleConnection}, "DependencyEdge": {role: roleEdge}, "Dependency": {role: roleDependency},
 		"Warning": {role: roleWarning}, "ResourceSummary": {role: roleSummary}, "ResourceSummaryGroup": {role: roleSummary}, "ResourceSummaryKey": {role: roleSummary},
+		"NamespaceConnection": {role: roleConnection}, "NamespaceEdge": {role: roleEdge}, "Namespace": {role: roleNamespace}, "NamespaceCount": {role: roleNamespace},
 		"ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
 	}
 	e.roots = map[rootKey]rootField{
 		{"Query", "node"}: {op: opNodeByID}, {"Query", "nodes"}: {op: opNodesByID}, {"Query", "resource"}: {op: opGet},
-		{"Query", "resources"}: {op: opList}, {"Mutation", "applyManifest"}: {op: opApply}, {"Subscription", "resourceChanges"}: {op: opChanges},
+		{"Query", "resources"}: {op: opList}, {"Query", "namespaces"}: {op: opNamespaces}, {"Mutation", "applyManifest"}: {op: opApply}, {"Subscription", "resourceChanges"}: {op: opChanges},
 	}
 	e.enums = map[string]map[string]string{}
 	kinds := map[string]*kindInfo{}

@@ -34,6 +34,8 @@ type source struct {
 	// summary, and group, the number of a group in it; index is the number of a key.
 	summary *query.Summary
 	group   int
+	// namespaces of a page, and group, the number of one; index is the number of a count.
+	namespaces *query.NamespacePage
 	// key and value of an entry.
 	key, value string
 }
@@ -95,7 +97,12 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 	case opValue:
 		return appendText(buf, src.value), true
 	case opEdges, opNodes, opNode:
+		if src.namespaces != nil {
+			return r.namespaceItems(buf, f, src)
+		}
 		return r.pageItems(buf, f, src)
+	case opNamespaceName, opNamespaceCounts, opCountKind, opCount:
+		return r.namespaceField(buf, f, src)
 	case opPageInfo, opTotalCount, opPageChangeCursor, opCursor, opHasNextPage, opHasPreviousPage, opStartCursor, opEndCursor:
 		return r.pageField(buf, f, src)
 	case opOtherID, opOtherKind, opOtherNamespace, opOtherName, opOtherPath, opOtherState, opOtherGuarded, opOther:

@@ -50,6 +50,8 @@ func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any)
 		return x.resource(r), err
 	}
 	switch f.Name {
+	case "namespaces":
+		return x.namespaces(args)
 	case "node":
 		r, err := x.Service.Node(x.ctx, access.Caller{}, text("id"))
 		return x.resource(r), err
@@ -122,6 +124,40 @@ func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespa
 		req.OrderBy = append(req.OrderBy, query.Order{Field: x.orderField(kind, fmt.Sprint(o["field"])), Descending: o["direction"] == "DESC"})
 	}
 	return x.Service.List(x.ctx, access.Caller{}, req)
+}
+
+// namespaces resolves a page of namespaces to plain objects.
+func (x *execution) namespaces(args map[string]any) (any, error) {
+	var at place
+	var first, last *int
+	var after, before *string
+	at = place{&first, &last, &after, &before}
+	if err := paging(args, at); err != nil {
+		return nil, err
+	}
+	p, err := x.Service.Namespaces(x.ctx, access.Caller{}, first, after)
+	if err != nil {
+		return nil, err
+	}
+	total, err := p.TotalCount(x.ctx)
+	if err != nil {
+		return nil, err
+	}
+	edges, nodes := []any{}, []any{}
+	info := map[string]any{"hasNextPage": p.More, "hasPreviousPage": p.Before, "startCursor": nil, "endCursor": nil}
+	for i, ns := range p.Namespaces {
+		counts := []any{}
+		for _, c := range ns.Counts {
+			counts = append(counts, map[string]any{"kind": c.Kind, "count": c.Count})
+		}
+		node := map[string]any{"name": ns.Name, "counts": counts}
+		if i == 0 {
+			info["startCursor"] = p.Cursor(0)
+		}
+		info["endCursor"] = p.Cursor(i)
+		edges, nodes = append(edges, map[string]any{"cursor": p.Cursor(i), "node": node}), append(nodes, node)
+	}
+	return map[string]any{"edges": edges, "nodes": nodes, "pageInfo": info, "totalCount": total}, nil
 }
 
 // summary resolves the summary of a kind to plain objects.
