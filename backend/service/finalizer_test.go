@@ -27,7 +27,7 @@ func TestFinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 		"a limit is lower": func(s *descriptor.Shape) { s.Fields[1].Constraint.Max = &x },
 		"a rule is new":    func(s *descriptor.Shape) { s.Rules = []descriptor.Rule{{CEL: "self.size < 5", Message: "small"}} },
 		"a rule wants a change": func(s *descriptor.Shape) {
-			s.Rules = []descriptor.Rule{{CEL: "self.size > oldSelf.size", Message: "grows"}}
+			s.Rules = []descriptor.Rule{{CEL: "self.size < oldSelf.size", Message: "shrinks"}}
 		},
 		"a field is required":                  func(s *descriptor.Shape) { s.Fields[2].Required = true },
 		"a field is of another type":           func(s *descriptor.Shape) { s.Fields[1].Type = descriptor.TypeBoolean },
@@ -63,7 +63,7 @@ func TestFinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 					h.becomes("Room", "r", "none")
 				} else if now := h.get("Room", "r"); now.Finalizers != 0 {
 					t.Errorf("%d finalizers", now.Finalizers)
-				} else if err := h.patch("Room", "r", `{"title":"b"}`, without("example.org/b")); code(err) != failure.CodeValidationFailed {
+				} else if err := h.patch("Room", "r", `{"title":"b","size":10}`, without("example.org/b")); code(err) != failure.CodeValidationFailed {
 					t.Errorf("a patch of the spec: %v", err)
 				}
 			})

@@ -167,9 +167,7 @@ func (in *intent) judge(ctx context.Context, old *kind.State) *kind.Violations {
 		found.Object(ctx, in.kind.Spec, "spec", in.spec)
 		return &found
 	}
-	found.Keep(in.kind.Spec, old.Spec)
-	found.Object(ctx, in.kind.Spec, "spec", in.spec)
-	found.Transition(ctx, in.kind.Spec, "spec", in.spec, old.Spec)
+	found.Change(ctx, in.kind.Spec, "spec", in.spec, old.Spec)
 	if in.subKind != "" && in.subKind != old.SubKind {
 		found.Add("subKind", "immutable", nil, "is set at creation and cannot be changed")
 	}
