@@ -10,18 +10,8 @@ import (
 func summaryRequest(kind string, args map[string]any) query.SummaryRequest {
 	return query.SummaryRequest{
 		Kind: kind, Namespace: optional[string](args, "namespace"), Filter: args["filter"],
-		By: texts(args["by"]), Conditions: texts(args["conditions"]),
+		By: texts(args, "by"), Conditions: texts(args, "conditions"),
 	}
-}
-
-// texts returns a coerced list of strings.
-func texts(list any) (out []string) {
-	elements, _ := list.([]any)
-	for _, e := range elements {
-		text, _ := e.(string)
-		out = append(out, text)
-	}
-	return out
 }
 
 // summaryField writes a field of a summary, of a group or of a key.

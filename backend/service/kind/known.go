@@ -163,11 +163,8 @@ func (f *Field) same(a, b any, c comparison) bool {
 		if !ok || len(a) != len(b) {
 			return false
 		}
-		element := func(x, y any) bool { return f.same(x, y, c) }
-		if f.List && f.ListType == descriptor.ListSet {
-			return sameSet(a, b, element)
-		}
-		return slices.EqualFunc(a, b, element)
+		inOrder := slices.EqualFunc(a, b, func(x, y any) bool { return f.same(x, y, c) })
+		return inOrder || f.List && f.ListType == descriptor.ListSet && f.sameSet(a, b, c)
 	case map[string]any:
 		if b, ok := b.(map[string]any); ok && f.shape != nil {
 			return f.shape.same(a, b, c)
@@ -177,28 +174,16 @@ func (f *Field) same(a, b any, c comparison) bool {
 }
 
 // sameSet compares two lists of one length without order.
-func sameSet(a, b []any, same func(x, y any) bool) bool {
-	var rest []any
-	texts := map[string]int{} // how often b has them
+func (f *Field) sameSet(a, b []any, c comparison) bool {
+	times := make(map[string]int, len(b)) // how often b has them
 	for _, v := range b {
-		if text, ok := v.(string); ok {
-			texts[text]++
-			continue
-		}
-		rest = append(rest, v)
+		times[string(f.appendIdentity(nil, v, c))]++
 	}
 	for _, v := range a {
-		if text, ok := v.(string); ok {
-			if texts[text]--; texts[text] < 0 {
-				return false
-			}
-			continue
-		}
-		i := slices.IndexFunc(rest, func(w any) bool { return same(v, w) })
-		if i < 0 {
+		id := string(f.appendIdentity(nil, v, c))
+		if times[id]--; times[id] < 0 {
 			return false
 		}
-		rest = slices.Delete(rest, i, i+1)
 	}
 	return true
 }
@@ -207,12 +192,6 @@ func sameSet(a, b []any, same func(x, y any) bool) bool {
 // this gateway cannot name, since a newer one stored them, and texts that are no names
 // where only names are accepted now. They stay acceptable in their fields.
 type keptValues map[*Field][]string
-
-// Keep accepts what a stored tree has where it stands.
-func (v *Violations) Keep(s *Shape, stored map[string]any) {
-	v.kept = nil
-	v.kept.add(s, stored)
-}
 
 // add collects them from a stored tree.
 func (k *keptValues) add(s *Shape, tree map[string]any) {

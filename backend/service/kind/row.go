@@ -123,17 +123,31 @@ func (d *Rows) Index(path string) *indexed {
 	return nil
 }
 
-// checkRows refuses a resource with more index rows than it may have, and names the index
-// that has most of them.
-func checkRows(key backend.Key, rows []index.Row) error {
+// checkRows refuses a body with more index rows than a resource may have, and names the
+// index that has most of them. One that is stored with as many already, since its fields
+// became filterable later, stays acceptable as long as it gets no more from its spec.
+func (k *Kind) checkRows(key backend.Key, next []byte, old *backend.Resource) error {
+	b, err := k.Body.Read(&backend.Resource{Key: key, Body: next})
+	if err != nil {
+		return nil // the index has no rows of it
+	}
+	rows := k.Rows.Of(b)
 	if len(rows) <= index.MaxRows {
 		return nil
 	}
-	count := map[string]int{}
+	count := countRows(rows)
+	if old != nil {
+		if b, err := k.Body.Read(old); err == nil {
+			was := k.Rows.Of(b)
+			if len(was) > index.MaxRows && !moreRows(count, countRows(was)) {
+				return nil
+			}
+		}
+	}
 	most := rows[0].Index
-	for _, r := range rows {
-		if count[r.Index]++; count[r.Index] > count[most] {
-			most = r.Index
+	for name, n := range count {
+		if n > count[most] || n == count[most] && name < most {
+			most = name
 		}
 	}
 	path := most
@@ -148,6 +162,26 @@ func checkRows(key backend.Key, rows []index.Row) error {
 		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], index.MaxRows),
 	}
 	return e.At(key)
+}
+
+// countRows counts the rows of each index.
+func countRows(rows []index.Row) map[string]int {
+	out := map[string]int{}
+	for _, r := range rows {
+		out[r.Index]++
+	}
+	return out
+}
+
+// moreRows reports whether an index has more rows than before, other than that of labels,
+// which have a limit of their own.
+func moreRows(count, before map[string]int) bool {
+	for name, n := range count {
+		if n > before[name] && name != LabelIndex {
+			return true
+		}
+	}
+	return false
 }
 
 // Pair is the value of a label or of a condition: its key or type, then its value

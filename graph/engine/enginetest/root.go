@@ -325,7 +325,7 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 	s, c := x.Service, access.Caller{}
 	yes := func(name string) bool { return in[name] == true }
 	if name == "applyManifest" {
-		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), IgnoreRevision: yes("ignoreRevision"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
+		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), IgnoreRevision: yes("ignoreRevision"), FieldManager: optional("fieldManager"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
 	}
 	for _, k := range x.Catalogue.Kinds {
 		if !slices.Contains([]string{"create" + k.Name, "update" + k.Name, "patch" + k.Name, "upsert" + k.Name, "update" + k.Name + "Status", "delete" + k.Name}, name) {
@@ -344,7 +344,7 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 			if spec, ok := in["spec"]; ok && spec == nil {
 				return nil, &failure.Error{Message: "spec: null clears nothing; leave it out, or name what changes"}
 			}
-			return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
+			return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, DryRun: yes("dryRun"), MetadataPatch: patched(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
 		case "upsert" + k.Name:
 			return s.Upsert(x.ctx, c, service.UpsertRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
 		case "update" + k.Name + "Status":
@@ -413,16 +413,39 @@ func given(in map[string]any) (m service.Metadata) {
 		m.Description.Set = true
 		m.Description.Value, _ = d.(string)
 	}
-	if list, ok := in["finalizers"]; ok {
-		m.Finalizers.Set = true
-		for _, e := range graphql.CoerceList(list) {
-			m.Finalizers.Value = append(m.Finalizers.Value, e.(string))
-		}
-	}
 	if at, ok := in["expiresAt"]; ok {
 		m.ExpiresAt.Set = true
 		if t, ok := at.(time.Time); ok {
 			m.ExpiresAt = service.ExpiresAt(t)
+		}
+	}
+	return m
+}
+
+// patched is the metadata of a patch.
+func patched(in map[string]any) service.MetadataPatch {
+	same := given(map[string]any{"description": in["description"], "expiresAt": in["expiresAt"]})
+	m := service.MetadataPatch{Description: same.Description, ExpiresAt: same.ExpiresAt}
+	_, m.Description.Set = in["description"]
+	_, m.ExpiresAt.Set = in["expiresAt"]
+	pairs := func(name string) (out service.Optional[[]service.PairPatch]) {
+		list, ok := in[name]
+		if out.Set = ok; list != nil {
+			out.Value = []service.PairPatch{}
+		}
+		for _, e := range graphql.CoerceList(list) {
+			p := service.PairPatch{Key: e.(map[string]any)["key"].(string)}
+			if text, ok := e.(map[string]any)["value"].(string); ok {
+				p.Value = &text
+			}
+			out.Value = append(out.Value, p)
+		}
+		return out
+	}
+	m.Labels, m.Annotations = pairs("labels"), pairs("annotations")
+	for name, to := range map[string]*[]string{"addFinalizers": &m.AddFinalizers, "removeFinalizers": &m.RemoveFinalizers} {
+		for _, e := range graphql.CoerceList(in[name]) {
+			*to = append(*to, e.(string))
 		}
 	}
 	return m
