@@ -20,9 +20,12 @@ type Deletion struct {
 	// State is DELETED; PENDING while others rely on the resource; FINALIZING while nothing
 	// but finalizers hold it.
 	State string
-	// Resource as it was, or as it is while its deletion waits; nil if that cannot be read.
-	// Of its metadata it has namespace, name, uid and finalizers.
-	Resource *Resource
+	// Namespace of the resource, nil for GLOBAL kinds, and its UID; nil and empty for one
+	// that cannot be read.
+	Namespace *string
+	UID       string
+	// Finalizers hold the resource if the state is FINALIZING.
+	Finalizers []string
 	// BlockedBy are the first 100 references by which others rely on the resource.
 	BlockedBy struct {
 		TotalCount int
@@ -41,9 +44,28 @@ func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error
 	if req.ExpectedRevision != "" {
 		in["expectedRevision"] = req.ExpectedRevision
 	}
-	var out struct{ Delete Deletion }
+	var out struct {
+		Delete struct {
+			Deletion
+			Resource *struct{ Metadata Metadata }
+			Preview  *Preview
+		}
+	}
 	err := c.Do(ctx, k.document(deleteTemplate), map[string]any{"input": in}, &out)
-	return out.Delete, err
+	d := out.Delete.Deletion
+	switch r, p := out.Delete.Resource, out.Delete.Preview; {
+	case r != nil:
+		d.Namespace, d.UID, d.Finalizers = r.Metadata.Namespace, r.Metadata.UID, r.Metadata.Finalizers
+	case p != nil:
+		d.Namespace, d.UID = p.Namespace, p.UID
+		if d.State == "FINALIZING" && k.Offers("GET") { // a preview has no finalizers
+			var now *Resource
+			if now, err = c.Get(ctx, k, req.Namespace, req.Name, ""); now != nil {
+				d.Finalizers = now.Metadata.Finalizers
+			}
+		}
+	}
+	return d, err
 }
 
 // FinalizersRequest replaces the finalizers of one resource.
@@ -59,7 +81,8 @@ type FinalizersRequest struct {
 	DryRun bool
 }
 
-// SetFinalizers replaces finalizers at the expected revision, and returns the new one.
+// SetFinalizers replaces finalizers at the expected revision, and returns the new one,
+// "" with DryRun.
 // While a deletion waits, it can only remove some.
 func (c *Client) SetFinalizers(ctx context.Context, req FinalizersRequest) (revision string, err error) {
 	k := req.Kind
@@ -93,7 +116,8 @@ type StatusRequest struct {
 	DryRun bool
 }
 
-// UpdateStatus replaces a status at the expected revision, and returns the new one.
+// UpdateStatus replaces a status at the expected revision, and returns the new one, "" with
+// DryRun.
 func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision string, err error) {
 	k := req.Kind
 	if err := k.offers("STATUS"); err != nil {

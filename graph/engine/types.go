@@ -21,6 +21,7 @@ const (
 	roleEdge
 	rolePageInfo
 	rolePayload
+	rolePreview
 	roleWarning
 	roleChange
 	roleDependency
@@ -80,6 +81,7 @@ func (e *Engine) readKinds() error {
 		"PageInfo": {role: rolePageInfo}, "ResourceConnection": {role: roleConnection}, "ResourceEdge": {role: roleEdge},
 		"DependencyConnection": {role: roleConnection}, "DependencyEdge": {role: roleEdge}, "Dependency": {role: roleDependency},
 		"Warning": {role: roleWarning}, "ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
+		"ResourcePreview": {role: rolePreview},
 	}
 	e.roots = map[rootKey]rootField{
 		{"Query", "node"}: {op: opNodeByID}, {"Query", "nodes"}: {op: opNodesByID}, {"Query", "resource"}: {op: opGet},

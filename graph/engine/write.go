@@ -98,6 +98,8 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return r.dependencyField(buf, f, src)
 	case opChangeType, opChangeCursor, opChangeRevision, opChanged:
 		return r.changeField(buf, f, src.change)
+	case opPreviewKind, opPreviewUID:
+		return previewField(buf, f, src.item)
 	case opWarningCode, opMessage, opPlace, opPlaceText:
 		return r.warningField(buf, f, src)
 	}
