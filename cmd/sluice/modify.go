@@ -37,6 +37,9 @@ func (m *modification) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is repeated if another one comes first")
 }
 
+// outrun reports whether somebody else changed the resource first.
+func outrun(err error) bool { return code(err) == "CONFLICT" || code(err) == "ABORTED" }
+
 // all changes resources one by one; one that fails does not stop the others.
 func (m *modification) all(ctx context.Context, list []subject) error {
 	var failed tally
@@ -74,7 +77,7 @@ func (m *modification) one(ctx context.Context, s subject) error {
 			req.ExpectedRevision = m.revision
 		}
 		out, err := m.client.Apply(ctx, req)
-		if code(err) == "CONFLICT" && m.revision == "" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
+		if outrun(err) && m.revision == "" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
 			continue
 		}
 		if err != nil {

@@ -79,7 +79,7 @@ func (d *derivation) writes(k *Kind) {
 			before:  []*ast.FieldDefinition{field("deleted"+k.Name+"Id", "ID", "Global id of the resource that is gone; null unless the state is DELETED, and with dryRun.")},
 			after: []*ast.FieldDefinition{
 				field("state", "DeletionState!", "How far the deletion has come; with dryRun how far it would come."),
-				field("blockedBy", "DependencyConnection!", "What relies on the resource, for which the deletion waits, or with dryRun would wait: also what cannot be read, or is of a kind that the catalogue does not have. In the order of kind, namespace, name and path.",
+				readable("blockedBy", "DependencyConnection", "What relies on the resource, for which the deletion waits, or with dryRun would wait: also what cannot be read, or is of a kind that the catalogue does not have. In the order of kind, namespace, name and path.",
 					argument("first", "Int", "References wanted from the front, 0 to 1,000. null: 100."),
 					argument("after", "String", "Only what follows this cursor; opaque, from pageInfo or an edge of this field with the same arguments.")),
 			},
