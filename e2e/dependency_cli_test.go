@@ -327,6 +327,12 @@ func TestNoCommandThatWritesPassesOverADryRun(t *testing.T) {
 	if after := state(); after != before {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)
 	}
+	if _, errOut, code := s.cli("", "finalize", "note", "a", "--add", "x.y/z", "--dry-run=none"); code != 0 {
+		t.Error(errOut)
+	}
+	if out, errOut, code := s.cli("", "delete", "note", "a"); code != 0 || out != "Note a FINALIZING (dry run): finalizer x.y/z holds it\n" {
+		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	}
 }
 
 func TestWhatDocumentsWaitForIsToldOnceAtTheEnd(t *testing.T) {

@@ -127,7 +127,7 @@ func (w *witness) useSecret() {
 
 	encoded := base64.StdEncoding.EncodeToString([]byte(w.secret))
 	manifest := "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\ntype: Opaque\nstringData:\n  plain: " + w.secret + "\ndata:\n  coded: " + encoded + "\n"
-	apply := `mutation($m: String!, $dry: Boolean) { applyManifest(input: {manifest: $m, dryRun: $dry}) { outcome warnings { message } resource { kind manifest specJSON } } }`
+	apply := `mutation($m: String!, $dry: Boolean) { applyManifest(input: {manifest: $m, dryRun: $dry}) { outcome warnings { message } resource { kind manifest specJSON } preview { kind manifest specJSON statusJSON } } }`
 	for _, c := range []struct {
 		manifest string
 		dry      bool
@@ -151,7 +151,7 @@ func (w *witness) useSecret() {
 		for k, v := range more {
 			in[k] = v
 		}
-		w.fails(`mutation($in: `+strings.ToUpper(verb[:1])+verb[1:]+`SecretInput!) { `+verb+`Secret(input: $in) { dryRun secret {`+secretFields+`} warnings { message } } }`, map[string]any{"in": in}, says)
+		w.fails(`mutation($in: `+strings.ToUpper(verb[:1])+verb[1:]+`SecretInput!) { `+verb+`Secret(input: $in) { dryRun preview { specJSON manifest } secret {`+secretFields+`} warnings { message } } }`, map[string]any{"in": in}, says)
 	}
 	revision := func(name string) string {
 		return w.must(`{ secret(name: "`+name+`") { metadata { revision } } }`).get("secret", "metadata", "revision").(string)

@@ -3,6 +3,11 @@ package resolvers
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
@@ -42,33 +47,48 @@ func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *co
 	if err != nil {
 		return nil, err
 	}
-	tree, err := r.loaders(ctx).Once(ctx, fmt.Sprint("dependencyTree", key, direction, depth), func() (any, error) {
+	walked, err := r.loaders(ctx).Once(ctx, fmt.Sprint("dependencyTree", key, direction, depth), func() (any, error) {
 		return r.tree(ctx, key, direction, depth)
 	})
-	t, _ := tree.(*core.DependencyTree)
-	return t, err
+	t, _ := walked.(*tree)
+	if t == nil {
+		return nil, err
+	}
+	for _, f := range graphql.CollectFieldsCtx(ctx, nil) { // one half is shown without the other
+		if err := t.failed[f.Name]; err != nil {
+			graphql.AddError(ctx, &gqlerror.Error{
+				Err: err, Message: err.Error(), Path: append(slices.Clip(graphql.GetPath(ctx)), ast.PathName(f.Alias)),
+				Locations: []gqlerror.Location{{Line: f.Position.Line, Column: f.Position.Column}},
+			})
+		}
+	}
+	return &t.DependencyTree, nil
+}
+
+// tree is what was walked of a tree.
+type tree struct {
+	core.DependencyTree
+	// failed are why fields of the tree are null, by their names.
+	failed map[string]error
 }
 
 // tree walks the tree of a resource, nil if that is not there.
-func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.DependencyDirection, depth int32) (*core.DependencyTree, error) {
+func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.DependencyDirection, depth int32) (*tree, error) {
 	root, err := r.loaders(ctx).Resource(ctx, key)
 	if err != nil || root == nil {
 		return nil, err
 	}
-	t := &core.DependencyTree{Root: node(key), Dependencies: []*core.DependencyNode{}, Dependents: []*core.DependencyNode{}}
+	t := &tree{failed: map[string]error{}}
+	t.Root, t.Dependencies, t.Dependents = node(key), []*core.DependencyNode{}, []*core.DependencyNode{}
 	begin := &place{node: t.Root, key: key, resource: root}
 	if direction != core.DependencyDirectionDependents {
 		w := &walk{Resolver: r, expand: r.dependencies, outward: true, depth: int(depth), seen: map[backend.Key]bool{key: true}}
-		if t.Dependencies, err = w.run(ctx, begin); err != nil {
-			return nil, err
-		}
+		t.Dependencies, t.failed["dependencies"] = w.run(ctx, begin)
 		t.Truncated = w.truncated
 	}
 	if direction != core.DependencyDirectionDependencies {
 		w := &walk{Resolver: r, expand: r.dependents, depth: int(depth), seen: map[backend.Key]bool{key: true}}
-		if t.Dependents, err = w.run(ctx, begin); err != nil {
-			return nil, err
-		}
+		t.Dependents, t.failed["dependents"] = w.run(ctx, begin)
 		t.Truncated = t.Truncated || w.truncated
 	}
 	return t, nil

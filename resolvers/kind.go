@@ -115,8 +115,12 @@ func (r kindResolver) Fields(_ context.Context, k *descriptor.Kind) ([]*core.Kin
 }
 
 // Controlled resolves Kind.controlled.
-func (r kindResolver) Controlled(ctx context.Context, k *descriptor.Kind) (bool, error) {
-	return r.service.Controlled(ctx, access.CallerFrom(ctx), k.Name)
+func (r kindResolver) Controlled(ctx context.Context, k *descriptor.Kind) (*bool, error) {
+	yes, err := r.service.Controlled(ctx, access.CallerFrom(ctx), k.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &yes, nil
 }
 
 // mutationResolver is gqlgen's name for what resolves the fields of Mutation.

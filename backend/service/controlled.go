@@ -16,7 +16,11 @@ func (s *Service) Controlled(ctx context.Context, c access.Caller, name string) 
 	if err != nil {
 		return false, err
 	}
-	return s.reconciler.Controlled(ctx, k)
+	yes, err := s.reconciler.Controlled(ctx, k)
+	if err != nil {
+		return false, failure.Of(err, backend.Key{})
+	}
+	return yes, nil
 }
 
 // SetControlled gives the resources of a kind to a controller, or takes them back.

@@ -189,7 +189,7 @@ func (h *history) told(c *call, err error) bool {
 			return true
 		}
 		return false
-	case code == failure.CodeConflict && e.Retryable && e.CurrentRevision == "":
+	case code == failure.CodeAborted && e.Retryable:
 		return false // it has lost races until its time was over
 	case writes && code == failure.CodeConflict:
 		c.outcome = conflict

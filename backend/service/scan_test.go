@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
@@ -79,11 +80,18 @@ func TestAScanThatMayNotLookAtAllReadsNothing(t *testing.T) {
 		req.Kind = "Widget"
 		_, err := f.List(ctx, anon, req)
 		failed := wantCode(t, err, failure.CodeLimitExceeded)
-		if store.reads != 0 || failed.Limit != 19 || !strings.Contains(failed.Message, "20 resources") || !strings.Contains(failed.Message, "limit-rows") {
+		if store.reads != 0 || failed.Limit != 19 || failed.Setting != "limit-rows" || !strings.Contains(failed.Message, "20 resources") || !strings.Contains(failed.Message, "limit-rows") {
 			t.Errorf("after %d reads: %v", store.reads, failed)
 		}
 	}
-	page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget", First: pointer(5)})
+	if _, err := f.Create(t.Context(), anon, service.CreateRequest{Identity: kind.Identity{Kind: "Widget", Namespace: pointer("other"), Name: "n"}, Spec: map[string]any{"title": "A", "weight": 100}}); err != nil {
+		t.Fatal(err)
+	}
+	pages, errs := f.ListMany(ctx, anon, []query.ListRequest{{Kind: "Widget", Filter: heavierThan(1)}, {Kind: "Widget", Namespace: pointer("other"), Filter: heavierThan(1)}})
+	if wantCode(t, errs[0], failure.CodeLimitExceeded); errs[1] != nil || len(pages[1].Edges) != 1 {
+		t.Errorf("a page beside one that is refused: %v", errs[1])
+	}
+	page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget", Namespace: pointer("default"), First: pointer(5)})
 	if n, countErr := page.TotalCount(ctx); err != nil || countErr != nil || n != 20 || len(page.Edges) != 5 {
 		t.Errorf("a page by name has %d of %d: %v %v", len(page.Edges), n, err, countErr)
 	}

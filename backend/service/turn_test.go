@@ -123,7 +123,7 @@ func (s contested) Apply(_ context.Context, b backend.Batch) (backend.Result, er
 	return backend.Result{}, &backend.ConditionError{Key: b.Actions[0].Key, Err: backend.ErrConflict}
 }
 
-func TestAWriteThatLosesEveryRaceIsAConflictWhenTheRequestsTimeIsOver(t *testing.T) {
+func TestAWriteThatLosesEveryRaceIsAbortedWhenTheRequestsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := setup(t)
 		f.create("a", `{"title":"A"}`)
@@ -142,7 +142,7 @@ func TestAWriteThatLosesEveryRaceIsAConflictWhenTheRequestsTimeIsOver(t *testing
 				wg.Go(func() {
 					_, err := s.Upsert(ctx, anon, service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "B"}})
 					var e *failure.Error
-					if !errors.As(err, &e) || e.Code != failure.CodeConflict || !e.Retryable {
+					if !errors.As(err, &e) || e.Code != failure.CodeAborted || !e.Retryable {
 						t.Errorf("%s: %v", name, err)
 					}
 				})

@@ -133,6 +133,21 @@ func keyOf(r *client.Resource) key {
 	return k
 }
 
+// keyOfApplied names the resource that a manifest is of; false if the answer does not.
+func keyOfApplied(a *client.Applied) (key, bool) {
+	switch {
+	case a.Resource != nil:
+		return keyOf(a.Resource), true
+	case a.Preview != nil:
+		k := key{kind: a.Preview.Kind, name: a.Preview.Name}
+		if a.Preview.Namespace != nil {
+			k.namespace = *a.Preview.Namespace
+		}
+		return k, true
+	}
+	return key{}, false
+}
+
 // Outcomes that the API does not have.
 const (
 	failed  = "FAILED"
@@ -168,8 +183,8 @@ func (a *application) run(ctx context.Context, docs []manifests.Document, p *pru
 		}
 		a.count[out.Outcome]++
 		a.report(d, out)
-		if out.Resource != nil {
-			a.stored = append(a.stored, keyOf(out.Resource))
+		if k, ok := keyOfApplied(out); ok {
+			a.stored = append(a.stored, k)
 		}
 	}
 	err := a.finish(ctx, docs, p)
@@ -216,16 +231,17 @@ func (a *application) summary(documents int) string {
 
 // report prints what became of a document.
 func (a *application) report(d manifests.Document, out *client.Applied) {
+	of, known := keyOfApplied(out)
 	for _, w := range out.Warnings {
-		if w.Code == client.Waiting && out.Resource != nil && a.waits.collect {
-			a.waits.add(keyOf(out.Resource), w.Message)
+		if w.Code == client.Waiting && known && a.waits.collect {
+			a.waits.add(of, w.Message)
 			continue
 		}
 		_, _ = fmt.Fprintf(a.std.err, "%s: warning: %s\n", printable(d.At(inDocument(w.Field))), printable(w.Message))
 	}
 	what := d.Where()
-	if out.Resource != nil {
-		what = keyOf(out.Resource).String()
+	if known {
+		what = of.String()
 	}
 	outcome(a.std, what, out.Outcome, a.dry)
 }

@@ -52,11 +52,12 @@ func (c *comparer) compare(ctx context.Context, d manifests.Document) (*comparis
 	if err != nil {
 		return nil, err
 	}
-	if would.Resource == nil {
+	if would.Preview == nil {
 		return nil, fmt.Errorf("%s: the gateway does not show what would be stored", d)
 	}
-	out.key, out.would, out.outcome = keyOf(would.Resource), would.Resource.Manifest, would.Outcome
-	kind, err := client.FindKind(c.kinds, would.Resource.Kind)
+	out.key, _ = keyOfApplied(would)
+	out.would, out.outcome = would.Preview.Manifest, would.Outcome
+	kind, err := client.FindKind(c.kinds, out.key.kind)
 	if err != nil {
 		return nil, err
 	}

@@ -188,7 +188,7 @@ func (d *deletion) selected(ctx context.Context, s *selection, list []found) err
 			err := d.try(ctx, f.String(), client.DeleteRequest{Kind: f.kind, Namespace: f.namespace, Name: f.name, ExpectedRevision: f.revision})
 			switch {
 			case err == nil, code(err) == "NOT_FOUND":
-			case code(err) == "CONFLICT" && round < maxRounds:
+			case outrun(err) && round < maxRounds:
 				again = append(again, f.key)
 			default:
 				d.failed.count(err)

@@ -87,7 +87,7 @@ func (f *finalizers) one(ctx context.Context, s subject) error {
 		_, err = f.client.PatchMetadata(ctx, client.MetadataPatch{
 			Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: res.Metadata.Revision, AddFinalizers: f.add, RemoveFinalizers: f.remove, DryRun: bool(f.dry),
 		})
-		if code(err) == "CONFLICT" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
+		if outrun(err) && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
 			continue
 		}
 		if err != nil {

@@ -54,9 +54,9 @@ func (d *deletion) reportUnseen(what string, cause *client.Error) {
 func holders(d client.Deletion) string {
 	names, total := blockers(d), d.BlockedBy.TotalCount
 	what := ""
-	if d.State == "FINALIZING" && d.Resource != nil {
-		names, total, what = nil, len(d.Resource.Metadata.Finalizers), "finalizer "
-		for _, name := range d.Resource.Metadata.Finalizers {
+	if d.State == "FINALIZING" && len(d.Finalizers) > 0 {
+		names, total, what = nil, len(d.Finalizers), "finalizer "
+		for _, name := range d.Finalizers {
 			names = append(names, printable(name))
 		}
 		if total > 1 {
@@ -74,13 +74,9 @@ func holders(d client.Deletion) string {
 
 // blockers names the resources of the page that rely on the one that is to go, each once.
 func blockers(d client.Deletion) []string {
-	var namespace *string
-	if d.Resource != nil {
-		namespace = d.Resource.Metadata.Namespace
-	}
 	var names []string
 	for _, r := range d.BlockedBy.Nodes {
-		name := output.Named(r.Kind, r.Namespace, r.Name, namespace)
+		name := output.Named(r.Kind, r.Namespace, r.Name, d.Namespace)
 		if r.State == "UNREADABLE" {
 			name += " (unreadable)"
 		}
@@ -96,11 +92,7 @@ func (d *deletion) note(what string, req client.DeleteRequest, deletion client.D
 	if !d.wait || deletion.State == "DELETED" {
 		return
 	}
-	one := pendingDelete{what: what, req: req}
-	if deletion.Resource != nil {
-		one.uid = deletion.Resource.Metadata.UID
-	}
-	d.waiting = append(d.waiting, one)
+	d.waiting = append(d.waiting, pendingDelete{what: what, req: req, uid: deletion.UID})
 }
 
 // end waits until all are gone, and returns what the command ends with.

@@ -9,7 +9,7 @@ import { OperationTypeNode } from "graphql";
 import { relayStylePagination } from "@apollo/client/utilities";
 import { createClient } from "graphql-ws";
 import WebSocket from "ws";
-import { create, changes, endpoint, newNamespace, setMTU, socketEndpoint, within } from "./gateway.mjs";
+import { create, changes, dryRuns, endpoint, newNamespace, setMTU, socketEndpoint, within } from "./gateway.mjs";
 
 function apollo(t, http = new HttpLink({ uri: endpoint })) {
   const socket = createClient({ url: socketEndpoint, webSocketImpl: WebSocket });
@@ -112,3 +112,31 @@ for (const useGETForHashedQueries of [false, true]) {
     assert.deepEqual(requests, [hash, "POST text", hash]);
   });
 }
+
+// A page shows what the cache has. A dry run has no resource in its answer, so with the
+// default cache the page shows the same before and after it.
+test("a dry run of any verb leaves the default cache as it was", async (t) => {
+  const namespace = newNamespace("apollo");
+  const [network] = await create(namespace, "a");
+  const client = new ApolloClient({ link: new HttpLink({ uri: endpoint }), cache: new InMemoryCache() });
+  t.after(() => client.stop());
+  const query = gql`query Shown($namespace: String!) { networks(namespace: $namespace) { nodes { id metadata { name revision generation } spec { resource { mtu } } } totalCount } }`;
+  const pages = [];
+  const subscription = client.watchQuery({ query, variables: { namespace } }).subscribe(({ data, loading }) => { if (!loading && data) pages.push(JSON.stringify(data)); });
+  t.after(() => subscription.unsubscribe());
+  await client.query({ query, variables: { namespace } });
+  const before = { store: JSON.stringify(client.cache.extract().ROOT_QUERY), record: client.cache.extract()[`Network:${network.id}`] };
+  assert.ok(before.record);
+  const fields = "dryRun network { id metadata { name revision generation } spec { resource { mtu } } } preview { kind namespace name uid generation specJSON statusJSON manifest }";
+  for (const { verb, input } of dryRuns(namespace, network)) {
+    const Verb = verb[0].toUpperCase() + verb.slice(1);
+    const { data } = await within(client.mutate({ mutation: gql(`mutation Dry($input: ${Verb}Input!) { written: ${verb}(input: $input) { ${fields} } }`), variables: { input } }), verb);
+    assert.equal(data.written.network, null, verb);
+    assert.equal(data.written.preview.kind, "Network", verb);
+    const now = client.cache.extract();
+    assert.deepEqual(now[`Network:${network.id}`], before.record, verb);
+    assert.equal(JSON.stringify(now.ROOT_QUERY), before.store, verb);
+    assert.deepEqual(Object.keys(now).filter((key) => key.includes("Preview")), [], verb);
+  }
+  assert.equal(new Set(pages).size, 1);
+});

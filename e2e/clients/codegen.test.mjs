@@ -5,10 +5,11 @@ import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { endpoint, newNamespace, schemaSDL, tool, workFolder } from "./gateway.mjs";
 
-test("GraphQL Code Generator makes types that the compiler accepts", async () => {
-  const folder = await workFolder("codegen");
-  await cp(fileURLToPath(new URL("./codegen", import.meta.url)), `${folder}/src`, { recursive: true });
-  await writeFile(`${folder}/schema.graphql`, await schemaSDL());
+// generated returns a folder with types that were generated and that the compiler accepts with the sources of another folder.
+async function generated(sources, schema, config) {
+  const folder = await workFolder(sources);
+  await cp(fileURLToPath(new URL(`./${sources}`, import.meta.url)), `${folder}/src`, { recursive: true });
+  await writeFile(`${folder}/schema.graphql`, schema);
   await writeFile(`${folder}/codegen.json`, JSON.stringify({
     schema: "schema.graphql",
     documents: ["src/*.ts"],
@@ -16,7 +17,7 @@ test("GraphQL Code Generator makes types that the compiler accepts", async () =>
       "src/gql/": {
         preset: "client",
         presetConfig: { persistedDocuments: { hashAlgorithm: "sha256" }, fragmentMasking: false },
-        config: { scalars: { Time: "string", SafeInt: "number" }, strictScalars: false, enumsAsTypes: true, useTypeImports: true },
+        config: { scalars: { Time: "string", SafeInt: "number" }, strictScalars: false, enumsAsTypes: true, useTypeImports: true, ...config },
       },
     },
   }));
@@ -26,6 +27,16 @@ test("GraphQL Code Generator makes types that the compiler accepts", async () =>
     include: ["src"],
   }));
   await tool(folder, "tsc", "--project", "tsconfig.json");
+  return folder;
+}
+
+test("GraphQL Code Generator makes types for clients that look at errors in each place", async () => {
+  await generated("codegen-partial", await schemaSDL());
+});
+
+test("with @semanticNonNull it makes types without null for clients that throw errors", async () => {
+  const printed = await readFile(new URL("../../docs/schema.graphql", import.meta.url), "utf8");
+  const folder = await generated("codegen", printed, { nullability: { errorHandlingClient: true } });
 
   // Its manifest names documents as the gateway does.
   const manifest = JSON.parse(await readFile(`${folder}/src/gql/persisted-documents.json`));

@@ -68,6 +68,19 @@ export async function setMTU(namespace, name, mtu) {
   await data(`mutation ($input: UpsertNetworkInput!) { upsertNetwork(input: $input) { created } }`, { input: { namespace, name, spec: spec(mtu) } });
 }
 
+// dryRuns are a dry run of each verb, on a network and on one that does not exist.
+export function dryRuns(namespace, { metadata: { name, revision } }) {
+  const of = (more) => ({ namespace, name, dryRun: true, ...more });
+  return [
+    { verb: "createNetwork", input: of({ name: `${name}-new`, spec: spec(1300) }) },
+    { verb: "updateNetwork", input: of({ expectedRevision: revision, spec: spec(1300) }) },
+    { verb: "patchNetwork", input: of({ expectedRevision: revision, spec: { resource: { mtu: 1300 } } }) },
+    { verb: "upsertNetwork", input: of({ spec: spec(1300) }) },
+    { verb: "updateNetworkStatus", input: of({ expectedRevision: revision, status: { id: "seen" } }) },
+    { verb: "deleteNetwork", input: of() },
+  ];
+}
+
 // changes is the subscription that suites use.
 export const changes = `subscription Changes($namespace: String, $after: String, $snapshot: Boolean! = false) {
   networkChanges(namespace: $namespace, after: $after, snapshot: $snapshot) {

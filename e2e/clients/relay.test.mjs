@@ -6,7 +6,7 @@ import { createClient } from "graphql-ws";
 import relay from "relay-runtime";
 import WebSocket from "ws";
 import { compile } from "./compile.mjs";
-import { ask, create, endpoint, newNamespace, setMTU, socketEndpoint, spec, tool, within } from "./gateway.mjs";
+import { ask, create, dryRuns, endpoint, newNamespace, setMTU, socketEndpoint, spec, tool, within } from "./gateway.mjs";
 
 let compiled; // name of an artifact -> the artifact
 let persisted; // what the compiler wrote: hash -> text
@@ -169,6 +169,32 @@ test("mutations edit the connection, and errors reach onCompleted or onError", a
   assert.deepEqual(list.names(), ["z"]);
   const { errors } = await commit(list.environment, "pagesCreateMutation", { input: { namespace, name: "z", spec: spec() }, connections });
   assert.equal(errors[0].extensions.code, "ALREADY_EXISTS");
+});
+
+test("a dry run of any verb leaves the store as it was", async (t) => {
+  const namespace = newNamespace("relay");
+  const [made] = await create(namespace, "a");
+  const list = new List(environment(t), { namespace, first: 5 });
+  await list.load();
+  const page = () => JSON.stringify([list.connection(), shown(list, "a")]);
+  const record = () => JSON.stringify(list.environment.getStore().getSource().toJSON()[made.id]);
+  const before = { page: page(), record: record() };
+  const rendered = [];
+  const fragment = relay.getSingularSelector(compiled("pages_network"), list.connection().edges[0].node);
+  for (const selector of [fragment, list.selector()]) {
+    const watching = list.environment.subscribe(list.environment.lookup(selector), (snapshot) => rendered.push(snapshot.data));
+    t.after(() => watching.dispose());
+  }
+  for (const { verb, input } of dryRuns(namespace, made)) {
+    const name = verb[0].toUpperCase() + verb.slice(1).replace("Network", "");
+    const { response, errors } = await commit(list.environment, `pagesDry${name}Mutation`, { input });
+    assert.ok(!errors, JSON.stringify(errors));
+    assert.equal(response.written.network, null, verb);
+    assert.equal(response.written.preview.kind, "Network", verb);
+    assert.equal(page(), before.page, verb);
+    assert.equal(record(), before.record, verb);
+  }
+  assert.deepEqual(rendered, []);
 });
 
 test("the compiler's hashes are those that the gateway knows documents by", async () => {

@@ -11,6 +11,8 @@ before(async () => {
   folder = await workFolder("schema");
   await copyFile(fileURLToPath(new URL("../../docs/schema.graphql", import.meta.url)), `${folder}/schema.graphql`);
   await writeFile(`${folder}/served.graphql`, await schemaSDL());
+  // Introspection tells which directives there are and not where they are used.
+  await writeFile(`${folder}/introspected.graphql`, (await readFile(`${folder}/schema.graphql`, "utf8")).replaceAll(/ @semanticNonNull(?!\()/g, ""));
   await cp(fileURLToPath(new URL("./relay", import.meta.url)), `${folder}/relay`, { recursive: true });
 });
 
@@ -37,7 +39,7 @@ test("graphql-eslint would say it if a name, a description or PageInfo were wron
 
 test("graphql-inspector sees no difference between the documented schema and the one that is served", async () => {
   assert.match(await tool(folder, "graphql-inspector", "diff", "schema.graphql", "schema.graphql"), /No changes detected/);
-  assert.match(await tool(folder, "graphql-inspector", "diff", "schema.graphql", "served.graphql"), /No changes detected/);
+  assert.match(await tool(folder, "graphql-inspector", "diff", "introspected.graphql", "served.graphql"), /No changes detected/);
 });
 
 test("graphql-inspector reads the schema and finds no two types that are the same by another name", async () => {

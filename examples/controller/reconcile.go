@@ -54,7 +54,7 @@ func (c *controller) reconcile(ctx context.Context, k key) (after time.Duration,
 // conflict says whether somebody else has changed a resource since it was read.
 func conflict(err error) bool {
 	var e *client.Error
-	return errors.As(err, &e) && e.Extensions.Code == "CONFLICT"
+	return errors.As(err, &e) && (e.Extensions.Code == "CONFLICT" || e.Extensions.Code == "ABORTED")
 }
 
 // step does what there is to do for a resource.

@@ -97,7 +97,7 @@ const updateKindDocument = `mutation UpdateKind($input: UpdateKindInput!) {
 }`
 
 const applyDocument = `mutation Apply($input: ApplyManifestInput!) {
-  applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } manifest(format: YAML) } }
+  applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } manifest(format: YAML) } preview { kind namespace name uid manifest(format: YAML) } }
 }`
 
 // manyChangesDocument follows several kinds.
@@ -128,7 +128,8 @@ const (
 	deleteTemplate = `mutation Delete($input: Delete{Kind}Input!) {
   delete: delete{Kind}(input: $input) {
     state
-    resource: {singular} { id kind metadata { namespace name uid finalizers } }
+    resource: {singular} { metadata { namespace uid finalizers } }
+    preview { namespace uid }
     blockedBy { totalCount nodes { kind namespace name path state guarded } }
   }
 }`

@@ -174,8 +174,22 @@ type ApplyRequest struct {
 type Applied struct {
 	Outcome  string
 	Warnings []Warning
-	// Resource as it is stored now, with its manifest in YAML; with DryRun as it would be.
+	// Resource as it is stored now, with its manifest in YAML; nil with DryRun.
 	Resource *Resource
+	// Preview is the resource as it would be stored, with its manifest in YAML; nil without
+	// DryRun.
+	Preview *Preview
+}
+
+// Preview is a resource as a dry run would leave it, or of a deletion as it is.
+type Preview struct {
+	Kind string
+	// Namespace is nil for GLOBAL kinds.
+	Namespace *string
+	Name      string
+	// UID is empty for a resource that does not exist.
+	UID      string
+	Manifest string
 }
 
 // Warning is what a caller should know though a change was made.

@@ -22,9 +22,12 @@ type Deletion struct {
 	// State is DELETED; PENDING while others rely on the resource; FINALIZING while nothing
 	// but finalizers hold it.
 	State string
-	// Resource as it was, or as it is while its deletion waits; nil if that cannot be read.
-	// Of its metadata it has namespace, name, uid and finalizers.
-	Resource *Resource
+	// Namespace of the resource, nil for GLOBAL kinds, and its UID; nil and empty for one
+	// that cannot be read.
+	Namespace *string
+	UID       string
+	// Finalizers hold the resource if the state is FINALIZING.
+	Finalizers []string
 	// BlockedBy are the first 100 references by which others rely on the resource.
 	BlockedBy struct {
 		TotalCount int
@@ -43,9 +46,28 @@ func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error
 	if req.ExpectedRevision != "" {
 		in["expectedRevision"] = req.ExpectedRevision
 	}
-	var out struct{ Delete Deletion }
+	var out struct {
+		Delete struct {
+			Deletion
+			Resource *struct{ Metadata Metadata }
+			Preview  *Preview
+		}
+	}
 	err := c.Do(ctx, k.document(deleteTemplate), map[string]any{"input": in}, &out)
-	return out.Delete, err
+	d := out.Delete.Deletion
+	switch r, p := out.Delete.Resource, out.Delete.Preview; {
+	case r != nil:
+		d.Namespace, d.UID, d.Finalizers = r.Metadata.Namespace, r.Metadata.UID, r.Metadata.Finalizers
+	case p != nil:
+		d.Namespace, d.UID = p.Namespace, p.UID
+		if d.State == "FINALIZING" && k.Offers("GET") { // a preview has no finalizers
+			var now *Resource
+			if now, err = c.Get(ctx, k, req.Namespace, req.Name, ""); now != nil {
+				d.Finalizers = now.Metadata.Finalizers
+			}
+		}
+	}
+	return d, err
 }
 
 // MetadataPatch changes labels, annotations and finalizers of one resource.
@@ -63,8 +85,8 @@ type MetadataPatch struct {
 	DryRun bool
 }
 
-// PatchMetadata changes metadata at the expected revision, and returns the new one. While a
-// deletion waits, it can only remove finalizers.
+// PatchMetadata changes metadata at the expected revision, and returns the new one,
+// empty with DryRun. While a deletion waits, it can only remove finalizers.
 func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision string, err error) {
 	k := req.Kind
 	if err := k.offers("PATCH"); err != nil {
@@ -111,7 +133,8 @@ type StatusRequest struct {
 	DryRun bool
 }
 
-// UpdateStatus replaces a status at the expected revision, and returns the new one.
+// UpdateStatus replaces a status at the expected revision, and returns the new one, "" with
+// DryRun.
 func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision string, err error) {
 	k := req.Kind
 	if err := k.offers("STATUS"); err != nil {

@@ -64,6 +64,19 @@ func TestADeletionNamesWhatItIsBasedOn(t *testing.T) {
 	}
 }
 
+func TestADryDeletionIsOfThePreview(t *testing.T) {
+	c, _ := asked(t, `{"data": {"delete": {"state": "FINALIZING", "resource": null, "preview": {"namespace": "m", "uid": "u"}}, "resource": {"metadata": {"finalizers": ["x.org/y"]}}}}`)
+	got, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a", DryRun: true})
+	if err != nil || *got.Namespace != "m" || got.UID != "u" || len(got.Finalizers) != 1 || got.Finalizers[0] != "x.org/y" {
+		t.Errorf("%+v %v", got, err)
+	}
+	c, _ = asked(t, `{"data": {"delete": {"state": "FINALIZING", "resource": {"metadata": {"namespace": "m", "uid": "u", "finalizers": ["x.org/z"]}}, "preview": null}}}`)
+	got, err = c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a"})
+	if err != nil || *got.Namespace != "m" || got.UID != "u" || len(got.Finalizers) != 1 || got.Finalizers[0] != "x.org/z" {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
 func TestAStatusIsSentInTheFormOfTheAPI(t *testing.T) {
 	c, variables := asked(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
 	kind := client.Kind{Name: "Disk", Singular: "disk", Fields: []client.Field{{Path: "status.parts.sizes", Type: "MapEntry", List: true}, {Path: "status.parts", Type: "Part", List: true}}}

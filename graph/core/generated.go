@@ -50,7 +50,7 @@ type DependencyNodeResolver interface {
 	Resource(ctx context.Context, obj *DependencyNode) (*engine.Ref, error)
 }
 type KindResolver interface {
-	Controlled(ctx context.Context, obj *descriptor.Kind) (bool, error)
+	Controlled(ctx context.Context, obj *descriptor.Kind) (*bool, error)
 	Fields(ctx context.Context, obj *descriptor.Kind) ([]*KindField, error)
 	References(ctx context.Context, obj *descriptor.Kind) ([]*KindReference, error)
 }
@@ -194,9 +194,9 @@ type DependencyTree {
   "The resource that the tree is of."
   root: DependencyNode!
   "What the resource refers to, level by level."
-  dependencies: [DependencyNode!]!
+  dependencies: [DependencyNode!] @semanticNonNull
   "What refers to the resource, level by level."
-  dependents: [DependencyNode!]!
+  dependents: [DependencyNode!] @semanticNonNull
   "Whether there is more than the tree may hold: at most 1,000 nodes each way."
   truncated: Boolean!
 }
@@ -243,7 +243,7 @@ enum DependencyState {
 `, BuiltIn: false},
 	{Name: "../../schema/core/kind.graphqls", Input: `extend type Query {
   "The kinds that this API offers."
-  kinds: [Kind!]!
+  kinds: [Kind!] @semanticNonNull
 }
 
 extend type Mutation {
@@ -297,7 +297,7 @@ type Kind {
   "Whether callers may set expiresAt."
   expires: Boolean!
   "Whether a controller says when its resources are ready: their condition Available becomes True only by an update of their status. Resources of other kinds are ready when what they refer to is."
-  controlled: Boolean!
+  controlled: Boolean @semanticNonNull
   "All fields of spec and status, each after the object that it is in."
   fields: [KindField!]!
   "The fields that name other resources."
@@ -461,6 +461,13 @@ enum KindVerb {
   "Read the values that are write-only, by reveal. Sensitive kinds alone have it."
   REVEAL
 }
+`, BuiltIn: false},
+	{Name: "../../schema/core/nullable.graphqls", Input: `"""
+The field is null only where it could not be read: then the answer has an error for it. A
+client that treats errors as errors can take it for non-null. levels are those of lists in
+lists at which this holds; 0 is the field itself.
+"""
+directive @semanticNonNull(levels: [Int] = [0]) on FIELD_DEFINITION
 `, BuiltIn: false},
 	{Name: "../../schema/core/reveal.graphqls", Input: `extend type Query {
   """
@@ -1363,10 +1370,10 @@ func (ec *executionContext) _DependencyTree_dependencies(ctx context.Context, fi
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*DependencyNode) graphql.Marshaler {
-			return ec.marshalNDependencyNode2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNodeᚄ(ctx, selections, v)
+			return ec.marshalODependencyNode2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNodeᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_DependencyTree_dependencies(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1395,10 +1402,10 @@ func (ec *executionContext) _DependencyTree_dependents(ctx context.Context, fiel
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*DependencyNode) graphql.Marshaler {
-			return ec.marshalNDependencyNode2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNodeᚄ(ctx, selections, v)
+			return ec.marshalODependencyNode2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNodeᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_DependencyTree_dependents(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1702,11 +1709,11 @@ func (ec *executionContext) _Kind_controlled(ctx context.Context, field graphql.
 			return ec.Resolvers.Kind().Controlled(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Kind_controlled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -2972,10 +2979,10 @@ func (ec *executionContext) _Query_kinds(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*descriptor.Kind) graphql.Marshaler {
-			return ec.marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKindᚄ(ctx, selections, v)
+			return ec.marshalOKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKindᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Query_kinds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -4691,12 +4698,12 @@ func (ec *executionContext) _DependencyTree(ctx context.Context, sel ast.Selecti
 			}
 		case "dependencies":
 			out.Values[i] = ec._DependencyTree_dependencies(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "dependents":
 			out.Values[i] = ec._DependencyTree_dependents(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "truncated":
@@ -4789,7 +4796,7 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 			}
 		case "controlled":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
-				true, true,
+				true, false,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Kind_controlled(ctx, field, obj)
 				})
@@ -5290,7 +5297,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				})
 		case "kinds":
 			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
-				true, true,
+				true, false,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Query_kinds(ctx, field)
 				})
@@ -5861,22 +5868,6 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
-func (ec *executionContext) marshalNDependencyNode2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNodeᚄ(ctx context.Context, sel ast.SelectionSet, v []*DependencyNode) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNDependencyNode2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNode(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) marshalNDependencyNode2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNode(ctx context.Context, sel ast.SelectionSet, v *DependencyNode) graphql.Marshaler {
 	if v == nil {
 		graphql.AddInvalidNullError(ctx, "DependencyNode!")
@@ -5911,22 +5902,6 @@ func (ec *executionContext) marshalNInt2int32(ctx context.Context, sel ast.Selec
 		graphql.AddInvalidNullFromMarshaler(ctx, "Int!")
 	}
 	return res
-}
-
-func (ec *executionContext) marshalNKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKindᚄ(ctx context.Context, sel ast.SelectionSet, v []*descriptor.Kind) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKind(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
 }
 
 func (ec *executionContext) marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKind(ctx context.Context, sel ast.SelectionSet, v *descriptor.Kind) graphql.Marshaler {
@@ -6387,6 +6362,25 @@ func (ec *executionContext) marshalODependencyDirection2ᚖgithubᚗcomᚋsluice
 	return v
 }
 
+func (ec *executionContext) marshalODependencyNode2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNodeᚄ(ctx context.Context, sel ast.SelectionSet, v []*DependencyNode) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDependencyNode2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyNode(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalODependencyState2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐDependencyState(ctx context.Context, v any) (*DependencyState, error) {
 	if v == nil {
 		return nil, nil
@@ -6445,6 +6439,35 @@ func (ec *executionContext) marshalOID2ᚖstring(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) unmarshalOInt2ᚕᚖint32(ctx context.Context, v any) ([]*int32, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*int32, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalOInt2ᚖint32(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOInt2ᚕᚖint32(ctx context.Context, sel ast.SelectionSet, v []*int32) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalOInt2ᚖint32(ctx, sel, v[i])
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalOInt2ᚖint32(ctx context.Context, v any) (*int32, error) {
 	if v == nil {
 		return nil, nil
@@ -6479,6 +6502,25 @@ func (ec *executionContext) marshalOJSON2interface(ctx context.Context, sel ast.
 	_ = ctx
 	res := graphql.MarshalAny(v)
 	return res
+}
+
+func (ec *executionContext) marshalOKind2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKindᚄ(ctx context.Context, sel ast.SelectionSet, v []*descriptor.Kind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐKind(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐListType(ctx context.Context, v any) (*descriptor.ListType, error) {

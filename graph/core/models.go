@@ -40,9 +40,9 @@ type DependencyTree struct {
 	// The resource that the tree is of.
 	Root *DependencyNode `json:"root"`
 	// What the resource refers to, level by level.
-	Dependencies []*DependencyNode `json:"dependencies"`
+	Dependencies []*DependencyNode `json:"dependencies,omitzero"`
 	// What refers to the resource, level by level.
-	Dependents []*DependencyNode `json:"dependents"`
+	Dependents []*DependencyNode `json:"dependents,omitzero"`
 	// Whether there is more than the tree may hold: at most 1,000 nodes each way.
 	Truncated bool `json:"truncated"`
 }

@@ -4,16 +4,20 @@ import "testing"
 
 func TestAnAnswerThatFailsBelowAChangeSaysThatItWasMade(t *testing.T) {
 	g := newGateway(t, shelves(t), nil)
-	const write = `mutation($dry: Boolean) { createService(input: {name: "a", spec: {}, dryRun: $dry}) { dryRun service { id tokens(filter: {name: {}}) { totalCount } } } }`
-	for _, dry := range []bool{true, false} {
-		got := g.do(write, map[string]any{"dry": dry})
-		if string(got.Data) != `{"createService":null}` || len(got.Errors) != 1 {
-			t.Fatalf("dry run %v: %s %v", dry, got.Data, got.Errors)
+	for _, c := range []struct{ write, want string }{
+		{`mutation { createService(input: {name: "a", spec: {}}) { dryRun service { id tokens(filter: {name: {}}) { totalCount } } } }`, "APPLIED"},
+		{`mutation { deleteService(input: {name: "a", dryRun: true}) { dryRun blockedBy(first: -1) { totalCount } } }`, ""},
+		{`mutation { deleteService(input: {name: "a"}) { dryRun blockedBy(first: -1) { totalCount } } }`, "APPLIED"},
+	} {
+		got := g.do(c.write, nil)
+		if len(got.Errors) != 1 {
+			t.Fatalf("%s: %s %v", c.write, got.Data, got.Errors)
 		}
-		if outcome, told := got.Errors[0].Extensions["outcome"]; told == dry || told && outcome != "APPLIED" {
-			t.Errorf("dry run %v: outcome %v", dry, outcome)
+		if outcome, told := got.Errors[0].Extensions["outcome"].(string); told != (c.want != "") || outcome != c.want {
+			t.Errorf("%s: outcome %q, want %q", c.write, outcome, c.want)
 		}
 	}
+	g.do(`mutation { createService(input: {name: "a", spec: {}}) { dryRun } }`, nil)
 	got := g.do(`mutation { a: createService(input: {name: "a", spec: {}}) { warnings { message } } }`, nil)
 	if len(got.Errors) != 1 || got.Errors[0].Extensions["outcome"] != nil {
 		t.Errorf("what was refused: %v %v", got.Errors, got.Errors[0].Extensions)

@@ -222,6 +222,11 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 			return
 		}
 		ops = payloadOps
+	case rolePreview:
+		if name == "manifest" {
+			c.arguments(f)
+		}
+		ops = previewOps
 	case roleChange:
 		if t.kind != nil && name == t.kind.Singular {
 			f.op = opChanged
@@ -257,7 +262,11 @@ var (
 		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
 	}
 	payloadOps = map[string]op{
-		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion, "resource": opWritten,
+		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion, "resource": opWritten, "preview": opPreview,
+	}
+	previewOps = map[string]op{
+		"kind": opPreviewKind, "namespace": opNamespace, "name": opName, "uid": opPreviewUID, "generation": opGeneration,
+		"specJSON": opSpecJSON, "statusJSON": opStatusJSON, "manifest": opManifest,
 	}
 	warningOps    = map[string]op{"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText}
 	dependencyOps = map[string]op{

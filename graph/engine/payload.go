@@ -15,7 +15,8 @@ type written struct {
 	*service.Written
 	field      *field
 	mutationID *string
-	// item is the resource that it left behind, nil if there is none to show.
+	// item is the resource that it left behind, or with DryRun would; nil if there is none
+	// to show.
 	item *item
 	// blockers are the pages of the fields that show them, in their order.
 	blockers []blockers
@@ -34,13 +35,21 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 	case opMutationID:
 		return r.text(buf, w.mutationID)
 	case opWritten:
-		if w.item == nil && f.nonNull {
+		switch {
+		case w.DryRun:
+			return buf, false
+		case w.item != nil:
+			return r.resourceOn(buf, f, w.item)
+		case w.Deletion == "":
 			return r.null(buf, f, unreadable(w))
 		}
-		if w.item == nil {
+		return buf, false
+	case opPreview:
+		if !w.DryRun || w.item == nil {
 			return buf, false
 		}
-		return r.resourceOn(buf, f, w.item)
+		r.count(f, 1)
+		return r.below(buf, f, &source{item: w.item})
 	case opWarnings:
 		return r.warnings(buf, f, w)
 	case opOutcome:
@@ -104,12 +113,19 @@ func (r *run) warningField(buf []byte, f *field, src *source) ([]byte, bool) {
 	return append(buf, raw...), true
 }
 
+// previewField writes a field that a preview has of its own.
+func previewField(buf []byte, f *field, it *item) ([]byte, bool) {
+	if f.op == opPreviewKind {
+		return append(buf, it.kind.quoted...), true
+	}
+	uid := it.body.Stored.UID
+	return appendText(buf, uid), uid != ""
+}
+
 // unreadable says that a resource was stored and cannot be read back.
 func unreadable(w *written) error {
 	err := failure.Of(backend.ErrUnreadable, w.Resource.Stored.Key)
-	if !w.DryRun {
-		err.Outcome = failure.OutcomeApplied
-	}
+	err.Outcome = failure.OutcomeApplied
 	return err
 }
 

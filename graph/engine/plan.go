@@ -79,6 +79,9 @@ const (
 	// Of payloads and changes.
 	opMutationID
 	opWritten
+	opPreview
+	opPreviewKind
+	opPreviewUID
 	opWarnings
 	opOutcome
 	opDryRun

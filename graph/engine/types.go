@@ -21,6 +21,7 @@ const (
 	roleEdge
 	rolePageInfo
 	rolePayload
+	rolePreview
 	roleWarning
 	roleChange
 	roleDependency
@@ -84,6 +85,7 @@ func (e *Engine) readKinds() error {
 		"Warning": {role: roleWarning}, "ResourceSummary": {role: roleSummary}, "ResourceSummaryGroup": {role: roleSummary}, "ResourceSummaryKey": {role: roleSummary},
 		"NamespaceConnection": {role: roleConnection}, "NamespaceEdge": {role: roleEdge}, "Namespace": {role: roleNamespace}, "NamespaceCount": {role: roleNamespace},
 		"ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
+		"ResourcePreview": {role: rolePreview},
 	}
 	e.roots = map[rootKey]rootField{
 		{"Query", "node"}: {op: opNodeByID}, {"Query", "nodes"}: {op: opNodesByID}, {"Query", "resource"}: {op: opGet},

@@ -111,6 +111,8 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return r.changeField(buf, f, src.change)
 	case opGroups, opGroupKeys, opGroupCount, opGroupPath, opGroupValue:
 		return r.summaryField(buf, f, src)
+	case opPreviewKind, opPreviewUID:
+		return previewField(buf, f, src.item)
 	case opWarningCode, opMessage, opPlace, opPlaceText:
 		return r.warningField(buf, f, src)
 	}

@@ -19,6 +19,17 @@ func field(name, of, about string, args ...*ast.ArgumentDefinition) *ast.FieldDe
 	return &ast.FieldDefinition{Name: name, Type: typ(of), Description: about, Arguments: args}
 }
 
+// readable is a field that is null only where it could not be read, so that the rest of an
+// answer does not go with it.
+func readable(name, of, about string, args ...*ast.ArgumentDefinition) *ast.FieldDefinition {
+	f := field(name, of, about, args...)
+	f.Directives = ast.DirectiveList{{Name: semanticNonNull}}
+	return f
+}
+
+// semanticNonNull is the directive of such fields.
+const semanticNonNull = "semanticNonNull"
+
 func argument(name, of, about string) *ast.ArgumentDefinition {
 	return &ast.ArgumentDefinition{Name: name, Type: typ(of), Description: about}
 }

@@ -76,9 +76,9 @@ func (d *derivation) resource(k *Kind) {
 		}),
 		field("specJSON", "JSON!", "The spec in stored form, without write-only fields, for programs that know no kind."),
 		field("statusJSON", "JSON", "The status in stored form, for programs that know no kind; null if there is none."),
-		field("dependencies", "DependencyConnection!", "What the resource refers to, in the order in which its kind declares the references, then of the names.", paging("References")...),
-		field("dependents", "DependencyConnection!", "What refers to the resource, in the order of kind, namespace, name and path.", paging("References")...),
-		field("blockedBy", "DependencyConnection!", "What relies on the resource by a guarded reference, also what cannot be read or is of a kind that the catalogue does not have. While anything does, a deletion of the resource is PENDING. In the order of kind, namespace, name and path.", paging("References")...),
+		readable("dependencies", "DependencyConnection", "What the resource refers to, in the order in which its kind declares the references, then of the names.", paging("References")...),
+		readable("dependents", "DependencyConnection", "What refers to the resource, in the order of kind, namespace, name and path.", paging("References")...),
+		readable("blockedBy", "DependencyConnection", "What relies on the resource by a guarded reference, also what cannot be read or is of a kind that the catalogue does not have. While anything does, a deletion of the resource is PENDING. In the order of kind, namespace, name and path.", paging("References")...),
 	)
 	def.Interfaces = []string{"Node", "Resource"}
 	for _, r := range referencesOn(d.owners[k.Name]) {
@@ -88,8 +88,8 @@ func (d *derivation) resource(k *Kind) {
 	for i, r := range refs {
 		o := from[i]
 		about := fmt.Sprintf("Resources of kind %s whose %s names this one. Without orderBy they are in the order of their names.", o.Name, r.Path)
-		f := field(r.Inverse, o.Name+"Connection!", about, slices.Concat(listingArguments(o), pagingArguments())...)
-		f.Directives = deprecated(r.Deprecated)
+		f := readable(r.Inverse, o.Name+"Connection", about, slices.Concat(listingArguments(o), pagingArguments())...)
+		f.Directives = append(f.Directives, deprecated(r.Deprecated)...)
 		def.Fields = append(def.Fields, f)
 	}
 	def.Fields = append(def.Fields, field("manifest", "String!", "A manifest that leaves the resource UNCHANGED when it is applied.",
@@ -102,10 +102,10 @@ func referenceField(r Reference) *ast.FieldDefinition {
 	name := r.Path[strings.LastIndex(r.Path, ".")+1:]
 	f := field(r.Field, r.Kind, fmt.Sprintf("The %s that %s names; null if there is none.", r.Kind, name))
 	if r.List {
-		f = field(r.Field, r.Kind+"Connection!",
+		f = readable(r.Field, r.Kind+"Connection",
 			fmt.Sprintf("Resources of kind %s that %s names and that exist, in the order of their names.", r.Kind, name), pagingArguments()...)
 	}
-	f.Directives = deprecated(r.Deprecated)
+	f.Directives = append(f.Directives, deprecated(r.Deprecated)...)
 	return f
 }
 
@@ -156,7 +156,7 @@ func (d *derivation) connection(k *Kind) {
 			field("edges", "["+k.Name+"Edge!]!", "The resources of the page, each with its cursor."),
 			field("nodes", "["+k.Name+"!]!", "The resources of the page."),
 			field("pageInfo", "PageInfo!", "Where the page lies in the connection."),
-			field("totalCount", "Int!", "Number of resources in the whole connection. Counted only if it is selected."),
+			readable("totalCount", "Int", "Number of resources in the whole connection. Counted only if it is selected."),
 			field("changeCursor", "String", "Cursor for the argument after of a stream of changes: taken before the page was\nread, so that the stream sends every change that the page does not show. A client\nthat reads several pages uses that of the first."),
 		),
 		object(k.Name+"Edge", "One resource of a page.",
@@ -216,7 +216,7 @@ func (d *derivation) roots(k *Kind) {
 		if k.namespaced() {
 			of, order = ", of one namespace or of all", "namespace and name"
 		}
-		d.query = append(d.query, field(k.Plural, k.Name+"Connection!",
+		d.query = append(d.query, readable(k.Plural, k.Name+"Connection",
 			"Resources of kind "+k.Name+of+". Without orderBy they are in the order of "+order+".",
 			slices.Concat(namespace("Namespace to list."), listingArguments(k), pagingArguments())...))
 		d.query = append(d.query, summaryField(k, namespace("Namespace to count in.")))

@@ -17,29 +17,32 @@ type write struct {
 	existing bool
 	// input are the fields besides those that say who and which.
 	input []*ast.FieldDefinition
-	// payload is said of the resource in the payload, and the fields besides it.
-	payload       string
-	nonNull       bool
-	before, after []*ast.FieldDefinition
+	// payload and preview are said of the resource in the payload; before and after are the
+	// fields besides these.
+	payload, preview string
+	before, after    []*ast.FieldDefinition
 }
 
 // writes derives the mutations of a kind with their inputs and payloads.
 func (d *derivation) writes(k *Kind) {
 	spec := func(about string) *ast.FieldDefinition { return field("spec", InputType(k.Spec.Name)+"!", about) }
 	replaced := "Desired state. It replaces the one that is stored."
-	stored := "The resource as it is stored; with dryRun as it would be."
+	const (
+		stored  = "The resource as it is stored now; null with dryRun."
+		preview = "With dryRun, the resource as it would be stored; else null."
+	)
 	if k.Has(descriptor.VerbCreate) {
 		d.write(k, write{
 			name: "create" + k.Name, about: "Create a resource of kind " + k.Name + ". If it exists, the answer is ALREADY_EXISTS.",
 			input:   slices.Concat(subKind(k, ""), newMetadata(k), []*ast.FieldDefinition{spec(k.about("spec", aboutSpec))}),
-			payload: "The resource as it is stored; with dryRun as it would be: without uid and revision.", nonNull: true,
+			payload: stored, preview: preview,
 		})
 	}
 	revision := field("expectedRevision", "String!", aboutRevision)
 	if k.Has(descriptor.VerbUpdate) {
 		d.write(k, write{
 			name: "update" + k.Name, existing: true, about: "Replace the spec of a resource of kind " + k.Name + " at the revision that the caller read.",
-			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}), payload: stored, nonNull: true,
+			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}), payload: stored, preview: preview,
 		})
 	}
 	if k.Has(descriptor.VerbPatch) {
@@ -47,14 +50,14 @@ func (d *derivation) writes(k *Kind) {
 			name: "patch" + k.Name, existing: true, about: "Change parts of the spec of a resource of kind " + k.Name + " at the revision that the caller read: a JSON merge patch (RFC 7386).",
 			input: slices.Concat([]*ast.FieldDefinition{revision}, patchedMetadata(k), []*ast.FieldDefinition{
 				field("spec", PatchType(k.Spec.Name), "What changes of the desired state. Left out: nothing."),
-			}), payload: stored, nonNull: true,
+			}), payload: stored, preview: preview,
 		})
 	}
 	if k.Has(descriptor.VerbUpsert) {
 		d.write(k, write{
 			name: "upsert" + k.Name, about: "Create a resource of kind " + k.Name + ", or replace the spec of an existing one, whatever its revision.",
 			input:   slices.Concat(subKind(k, " An existing resource keeps its own; if one is given, it must be the same."), changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}),
-			payload: stored, nonNull: true, after: []*ast.FieldDefinition{field("created", "Boolean!", "Whether the resource did not exist before.")},
+			payload: stored, preview: preview, after: []*ast.FieldDefinition{field("created", "Boolean!", "Whether the resource did not exist before.")},
 		})
 	}
 	if k.Has(descriptor.VerbStatus) {
@@ -64,18 +67,19 @@ func (d *derivation) writes(k *Kind) {
 				field("expectedRevision", "String!", "The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT."),
 				field("status", InputType(k.Status.Name)+"!", "Observed state. It replaces the one that is stored."),
 			},
-			payload: stored, nonNull: true,
+			payload: stored, preview: preview,
 		})
 	}
 	if k.Has(descriptor.VerbDelete) {
 		d.write(k, write{
 			name: "delete" + k.Name, existing: true, about: "Delete a resource of kind " + k.Name + ". If others rely on it, or finalizers hold it, its deletion is requested and waits for them.",
 			input:   []*ast.FieldDefinition{field("expectedRevision", "String", "Revision that the deletion is based on; opaque, from metadata.revision. Absent: any.")},
-			payload: "The resource in its last state, or in its present one while its deletion waits; null if that cannot be read.",
+			payload: "The resource in its last state, or in its present one while its deletion waits; null if that cannot be read, and with dryRun.",
+			preview: "With dryRun, the resource as it is; null without, or if it cannot be read.",
 			before:  []*ast.FieldDefinition{field("deleted"+k.Name+"Id", "ID", "Global id of the resource that is gone; null unless the state is DELETED, and with dryRun.")},
 			after: []*ast.FieldDefinition{
 				field("state", "DeletionState!", "How far the deletion has come; with dryRun how far it would come."),
-				field("blockedBy", "DependencyConnection!", "What relies on the resource, for which the deletion waits, or with dryRun would wait: also what cannot be read, or is of a kind that the catalogue does not have. In the order of kind, namespace, name and path.",
+				readable("blockedBy", "DependencyConnection", "What relies on the resource, for which the deletion waits, or with dryRun would wait: also what cannot be read, or is of a kind that the catalogue does not have. In the order of kind, namespace, name and path.",
 					argument("first", "Int", "References wanted from the front, 0 to 1,000. null: 100."),
 					argument("after", "String", "Only what follows this cursor; opaque, from pageInfo or an edge of this field with the same arguments.")),
 			},
@@ -98,16 +102,12 @@ func (d *derivation) write(k *Kind, w write) {
 		}),
 		name,
 	}
-	dry := field("dryRun", "Boolean", "Check everything, write nothing and answer what would be stored. null: false.")
+	dry := field("dryRun", "Boolean", "Check everything, write nothing and answer what would be stored, as preview. null: false.")
 	dry.DefaultValue = &ast.Value{Kind: ast.BooleanValue, Raw: "false"}
 	d.add(input(typ+"Input", "What "+w.name+" is asked.", append(slices.Concat(who, w.input), dry)...))
-	of := k.Name
-	if w.nonNull {
-		of += "!"
-	}
 	d.add(object(typ+"Payload", "What "+w.name+" answers.", slices.Concat(
 		[]*ast.FieldDefinition{field("clientMutationId", "String", "clientMutationId of the input.")}, w.before,
-		[]*ast.FieldDefinition{field(k.Singular, of, w.payload)}, w.after,
+		[]*ast.FieldDefinition{field(k.Singular, k.Name, w.payload), field("preview", "ResourcePreview", w.preview)}, w.after,
 		[]*ast.FieldDefinition{
 			field("dryRun", "Boolean!", "Whether nothing was written."),
 			field("warnings", "[Warning!]!", "What the caller should know though the change was made."),

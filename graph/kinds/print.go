@@ -10,9 +10,13 @@ import (
 )
 
 // Print writes the types of a schema as SDL, in the order of their names, but
-// for those that every GraphQL schema has. keep says which types; nil keeps all.
+// for those that every GraphQL schema has. keep says which types; nil keeps all, and
+// writes the directive @semanticNonNull too.
 func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 	doc := &ast.SchemaDocument{}
+	if d := s.Directives[semanticNonNull]; d != nil && keep == nil {
+		doc.Directives = append(doc.Directives, d)
+	}
 	for _, def := range s.Types {
 		if def.BuiltIn || strings.HasPrefix(def.Name, "__") || keep != nil && !keep(def) {
 			continue
@@ -22,8 +26,9 @@ func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 	slices.SortFunc(doc.Definitions, func(a, b *ast.Definition) int { return strings.Compare(a.Name, b.Name) })
 	var b bytes.Buffer
 	formatter.NewFormatter(&b, formatter.WithIndent("  ")).FormatSchemaDocument(doc)
+	separated := strings.NewReplacer("\n}\n", "\n}\n\n", " on FIELD_DEFINITION\n", " on FIELD_DEFINITION\n\n")
 	var lines []string
-	for line := range strings.Lines(strings.ReplaceAll(b.String(), "\n}\n", "\n}\n\n")) {
+	for line := range strings.Lines(separated.Replace(b.String())) {
 		lines = append(lines, strings.TrimRight(line, " \n"))
 	}
 	return strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
@@ -40,6 +45,9 @@ func printable(def *ast.Definition) *ast.Definition {
 		}
 		g := *f
 		g.Directives = standard(f.Directives)
+		if d := f.Directives.ForName(semanticNonNull); d != nil {
+			g.Directives = append(g.Directives, d)
+		}
 		out.Fields = append(out.Fields, &g)
 	}
 	return &out

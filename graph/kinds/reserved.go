@@ -40,7 +40,7 @@ func laterKindFields() []string {
 // or event, now or in a later release.
 func besides() []string {
 	return []string{
-		"type", "cursor", "revision", "clientMutationId", "warnings", "state", "created", "blockedBy", "outcome", "dryRun", "path",
+		"type", "cursor", "revision", "clientMutationId", "warnings", "state", "created", "blockedBy", "outcome", "dryRun", "preview", "path",
 	}
 }
 

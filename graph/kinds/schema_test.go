@@ -104,16 +104,36 @@ func TestTheDerivedSchemaKeepsThePromisesOfEverySchema(t *testing.T) {
 	}
 	for name := range schema.Directives {
 		switch name {
-		case "include", "skip", "deprecated", "specifiedBy", "defer", "oneOf":
+		case "include", "skip", "deprecated", "specifiedBy", "defer", "oneOf", "semanticNonNull":
 		default:
 			t.Errorf("directive @%s is published", name)
 		}
 	}
 }
 
+// partly holds that what is read for itself can be null for itself: connections, counts, and
+// all of Query.
+func partly(t *testing.T, schema *ast.Schema, def *ast.Definition, f *ast.FieldDefinition) {
+	marked := f.Directives.ForName("semanticNonNull") != nil
+	wanted := strings.HasSuffix(f.Type.NamedType, "Connection") || f.Name == "totalCount" || def == schema.Query && f.Type.Elem != nil
+	if marked && f.Type.NonNull || marked != (wanted || def.Name == "DependencyTree" && f.Type.Elem != nil || def.Name == "Kind" && f.Name == "controlled") {
+		t.Errorf("%s.%s: %s, @semanticNonNull %v", def.Name, f.Name, f.Type, marked)
+	}
+	if (def == schema.Query || def == schema.Mutation) && f.Type.NonNull {
+		t.Errorf("%s.%s: its null would erase what is beside it", def.Name, f.Name)
+	}
+	if of := schema.Types[f.Type.NamedType]; strings.HasSuffix(def.Name, "Payload") && of != nil && (of.Name == "Resource" || slices.Contains(of.Interfaces, "Resource")) && f.Type.NonNull {
+		t.Errorf("%s.%s: a dry run has no resource", def.Name, f.Name)
+	}
+}
+
 func promises(t *testing.T, schema *ast.Schema, def *ast.Definition) {
 	for _, f := range def.Fields {
 		where := def.Name + "." + f.Name
+		if strings.HasPrefix(f.Name, "__") {
+			continue
+		}
+		partly(t, schema, def, f)
 		if def.Kind == ast.InputObject {
 			option := f.Name == "dryRun" || f.Name == "createOnly" || f.Name == "ignoreRevision" || f.Name == "direction"
 			if f.DefaultValue != nil && !option {

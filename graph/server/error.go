@@ -107,7 +107,7 @@ func extend(ext map[string]any, e *failure.Error) {
 	}
 	for key, value := range map[string]string{
 		"kind": e.Kind, "namespace": e.Namespace, "name": e.Name, "rule": e.Rule,
-		"expectedRevision": e.ExpectedRevision, "currentRevision": e.CurrentRevision, "outcome": e.Outcome, "cursor": e.Cursor,
+		"expectedRevision": e.ExpectedRevision, "currentRevision": e.CurrentRevision, "outcome": e.Outcome, "cursor": e.Cursor, "setting": e.Setting,
 	} {
 		if value != "" {
 			ext[key] = value

@@ -30,6 +30,13 @@ func failing(err error) stage {
 	return stage{wrap: func(s backend.Store) backend.Store { return broken{s, err} }}
 }
 
+// contested is a store in which others are always faster.
+type contested struct{ backend.Store }
+
+func (s contested) Apply(_ context.Context, b backend.Batch) (backend.Result, error) {
+	return backend.Result{}, &backend.ConditionError{Key: b.Actions[0].Key, Err: backend.ErrConflict}
+}
+
 // errorStories are the stories of all codes but CATALOGUE_CHANGED, which needs
 // another server.
 func errorStories() map[string]telling {
@@ -52,6 +59,10 @@ func errorStories() map[string]telling {
 			c.ask(update, with(map[string]any{"name": "net-a", "expectedRevision": revision, "spec": spec(map[string]any{"mtu": 1400})}))
 			c.Tell("The second one is told which revision is current.")
 			c.ask(update, with(map[string]any{"name": "net-a", "expectedRevision": revision, "spec": spec(map[string]any{"mtu": 9000})}))
+		}},
+		"ABORTED": {on: stage{wrap: func(s backend.Store) backend.Store { return contested{s} }, cfg: server.Config{Limits: server.Limits{Time: 50 * time.Millisecond}}}, tell: func(c *teller) {
+			c.Tell("Other gateways change the network all the time. This one tries until the time of the request is over. The client expected no revision, so none was stale.")
+			c.ask(mutation("upsertNetwork", "UpsertNetworkInput", "created"), with(map[string]any{"name": "net-a", "spec": spec(map[string]any{})}))
 		}},
 		"BEING_DELETED": {tell: func(c *teller) {
 			c.begin()

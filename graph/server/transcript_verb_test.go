@@ -21,7 +21,8 @@ const (
 	payload = `clientMutationId
     dryRun
     ` + warnings + `
-    network ` + resource
+    network ` + resource + `
+    preview { kind namespace name uid generation specJSON statusJSON manifest }`
 )
 
 // spec is that of a network.
@@ -112,7 +113,7 @@ func verbs() map[string]func(*teller) {
 			c.ask(status, with(input, "expectedRevision", revision, "status", map[string]any{"conditions": slices.Repeat([]any{map[string]any{}}, 33)}))
 		},
 		"delete.txt": func(c *teller) {
-			remove := mutation("deleteNetwork", "DeleteNetworkInput", "clientMutationId\n    dryRun\n    state\n    deletedNetworkId\n    network { metadata { name revision } }")
+			remove := mutation("deleteNetwork", "DeleteNetworkInput", "clientMutationId\n    dryRun\n    state\n    deletedNetworkId\n    network { metadata { name revision } }\n    preview { namespace name uid }")
 			input := map[string]any{"clientMutationId": "button", "name": "net-a", "expectedRevision": c.begin()}
 			c.Tell("A client asks what a delete would do, and does it.")
 			c.ask(remove, with(input, "dryRun", true))
@@ -146,7 +147,7 @@ func verbs() map[string]func(*teller) {
 			c.ask(patch, with(map[string]any{"name": "net-b", "expectedRevision": revision, "removeFinalizers": []any{"cloud.example.org/network"}}))
 		},
 		"applyManifest.txt": func(c *teller) {
-			apply := mutation("applyManifest", "ApplyManifestInput", "dryRun\n    "+warnings+"\n    outcome\n    resource { id metadata { namespace name revision } manifest(format: YAML) }")
+			apply := mutation("applyManifest", "ApplyManifestInput", "dryRun\n    "+warnings+"\n    outcome\n    resource { id metadata { namespace name revision } manifest(format: YAML) }\n    preview { name uid manifest(format: YAML) }")
 			const manifest = "apiVersion: openstack.k-orc.cloud/v1alpha1\nkind: Network\nmetadata:\n  name: net-m\n  labels: {team: web}\nspec:\n  cloudCredentialsRef: {secretName: cloud, cloudName: region-one}\n  resource: {mtu: 1500}\n"
 			input := map[string]any{"manifest": manifest}
 			c.Tell("A client asks what a manifest would do, and applies it.")

@@ -22,7 +22,7 @@ func refusal(code failure.Code, message string) *gqlerror.Error {
 func badRequest(message string) *gqlerror.Error { return refusal(failure.CodeBadUserInput, message) }
 
 // exceeded returns the error of a request that exceeds a limit.
-func exceeded(key string, limit any, message string) *gqlerror.Error {
+func exceeded(key string, limit int64, message string) *gqlerror.Error {
 	err := refusal(failure.CodeLimitExceeded, message)
 	err.Extensions["limit"], err.Extensions["setting"] = limit, key
 	return err

@@ -94,7 +94,7 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 	case draining:
 		return nil // the connection ends soon, and the client asks elsewhere
 	case full:
-		s.refuse(ctx, m.id, exceeded("limit-operations", cfg.Operations, fmt.Sprintf("the connection has the %d operations that may run on it (limit-operations)", cfg.Operations)))
+		s.refuse(ctx, m.id, exceeded("limit-operations", int64(cfg.Operations), fmt.Sprintf("the connection has the %d operations that may run on it (limit-operations)", cfg.Operations)))
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, cfg.Time)

@@ -16,7 +16,8 @@ func explanations() []explanation {
 	return []explanation{
 		{CodeNotFound, "a write names a resource that does not exist", "create it, or leave it"},
 		{CodeAlreadyExists, "a create names a resource that exists already", "update or upsert it"},
-		{CodeConflict, "the resource was changed since the revision that is expected (a new status counts only for writes of the status); extensions.currentRevision is the current one", "read again, repeat the change; if retryable, just send it again"},
+		{CodeConflict, "the resource was changed since the revision that is expected (a new status counts only for writes of the status); extensions.currentRevision is the current one", "read again, repeat the change"},
+		{CodeAborted, "others were faster again and again, until the gateway gave up; the revision that is expected, if any, was not stale, and nothing was changed", "send it again"},
 		{CodeBeingDeleted, "the deletion of the resource was requested: its spec is frozen", "wait until it is gone; only its status can be changed, and finalizers removed by a patch of nothing else"},
 		{CodeValidationFailed, "a value breaks a constraint or rule: extensions.path, field, rule, and limit (a number) or expected; one error for each", "correct the values"},
 		{CodeBadUserInput, "the request does not make sense: an unknown kind, a page that is too large, a manifest that does not parse", "correct the request"},
@@ -36,9 +37,9 @@ func explanations() []explanation {
 	}
 }
 
-// Codes are all that there are.
+// Codes are all that there are. CodeUnauthenticated is reserved: nothing is told it yet.
 func Codes() []Code {
-	var out []Code
+	out := []Code{CodeUnauthenticated}
 	for _, e := range explanations() {
 		out = append(out, e.code)
 	}
@@ -62,7 +63,8 @@ has ` + "`path`, a list from the argument (`[\"input\", \"spec\", \"resource\", 
 	for _, e := range explanations() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.code, e.means, e.then)
 	}
-	b.WriteString("\n## What failures of the store become\n\nA CONFLICT of this table means that others were faster again and again. One with the revision that the client expects is no failure of the store, and not retryable.\n\n| failure | code | retryable | outcome |\n|---|---|---|---|\n")
+	b.WriteString("\n" + string(CodeUnauthenticated) + " is reserved for requests whose caller cannot be identified: gateways do not answer it yet. A client that gets it should sign in.\n")
+	b.WriteString("\n## What failures of the store become\n\nA revision conflict of the store means that others were faster; the gateway tries again until the request's time is over. A CONFLICT, by the revision that the client expects, is no failure of the store.\n\n| failure | code | retryable | outcome |\n|---|---|---|---|\n")
 	for _, t := range translations() {
 		fmt.Fprintf(&b, "| %v | %s | %v | %s |\n", t.is, t.code, t.retryable, t.outcome)
 	}

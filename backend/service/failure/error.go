@@ -20,6 +20,7 @@ const (
 	CodeNotFound         Code = "NOT_FOUND"
 	CodeAlreadyExists    Code = "ALREADY_EXISTS"
 	CodeConflict         Code = "CONFLICT"
+	CodeAborted          Code = "ABORTED"
 	CodeBeingDeleted     Code = "BEING_DELETED"
 	CodeValidationFailed Code = "VALIDATION_FAILED"
 	CodeBadUserInput     Code = "BAD_USER_INPUT"
@@ -29,6 +30,7 @@ const (
 	CodeCursorInvalid    Code = "CURSOR_INVALID"
 	CodeUnreadable       Code = "UNREADABLE"
 	CodeForbidden        Code = "FORBIDDEN"
+	CodeUnauthenticated  Code = "UNAUTHENTICATED"
 	CodeLimitExceeded    Code = "LIMIT_EXCEEDED"
 	CodeUnavailable      Code = "UNAVAILABLE"
 	CodeTimeout          Code = "TIMEOUT"
@@ -58,7 +60,9 @@ type Error struct {
 	// Rule that a value breaks, like "max".
 	Rule string
 	// Limit of the rule: a number where it is one, else a text; nil if it has none.
-	Limit                             any
+	Limit any
+	// Setting is the name of the gateway's setting that has the limit; empty for none.
+	Setting                           string
 	ExpectedRevision, CurrentRevision string
 	// Retryable says that the same request may succeed later, and that nothing was applied.
 	Retryable bool
@@ -137,9 +141,8 @@ func translations() []translation {
 		{is: backend.ErrUnknown, code: CodeUnavailable, outcome: OutcomeUnknown, text: "the store's answer to the change was lost; it may or may not have been made: read before you send it again"},
 		{is: backend.ErrNotFound, code: CodeNotFound, text: "%s does not exist"},
 		{is: backend.ErrExists, code: CodeAlreadyExists, text: "%s already exists"},
-		{is: backend.ErrConflict, code: CodeConflict, retryable: true, text: "%s was changed by others all the time; try again"},
+		{is: backend.ErrConflict, code: CodeAborted, retryable: true, text: "%s was changed by others all the time; try again"},
 		{is: backend.ErrDeleting, code: CodeBeingDeleted, text: "%s is being deleted"},
-		{is: backend.ErrReferenced, code: CodeConflict, retryable: true, text: "%s is in use by others"},
 		{is: backend.ErrTooLarge, code: CodeLimitExceeded, text: "%s is larger than a resource may be (1 MiB)"},
 		{is: backend.ErrDeadline, code: CodeTimeout, retryable: true, text: "the store did not get to the change in time; nothing was changed"},
 		{is: backend.ErrPositionExpired, code: CodePositionExpired, text: "the changes after this cursor are no longer available: watch with snapshot: true, or list again and watch after the changeCursor of the first page"},

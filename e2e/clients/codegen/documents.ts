@@ -24,6 +24,7 @@ export const networks = graphql(`
       pageInfo {
         hasNextPage
       }
+      totalCount
     }
   }
 `);
@@ -45,6 +46,10 @@ export const variables: VariablesOf<typeof networks> = { namespace: "default", f
 
 export function mtus(result: ResultOf<typeof networks>): number[] {
   return result.networks.edges.flatMap((e) => e.node.spec.resource?.mtu ?? []);
+}
+
+export function count(result: ResultOf<typeof networks>): number {
+  return result.networks.totalCount;
 }
 
 export function last(result: ResultOf<typeof changes>): string | null | undefined {

@@ -72,6 +72,132 @@ export const remove = graphql`
   }
 `;
 
+export const dryCreate = graphql`
+  mutation pagesDryCreateMutation($input: CreateNetworkInput!) {
+    written: createNetwork(input: $input) {
+      network {
+        id
+        ...pages_network
+      }
+      preview {
+        kind
+        namespace
+        name
+        uid
+        generation
+        specJSON
+        statusJSON
+        manifest
+      }
+    }
+  }
+`;
+
+export const dryUpdate = graphql`
+  mutation pagesDryUpdateMutation($input: UpdateNetworkInput!) {
+    written: updateNetwork(input: $input) {
+      network {
+        id
+        ...pages_network
+      }
+      preview {
+        kind
+        namespace
+        name
+        uid
+        generation
+        specJSON
+        statusJSON
+        manifest
+      }
+    }
+  }
+`;
+
+export const dryPatch = graphql`
+  mutation pagesDryPatchMutation($input: PatchNetworkInput!) {
+    written: patchNetwork(input: $input) {
+      network {
+        id
+        ...pages_network
+      }
+      preview {
+        kind
+        namespace
+        name
+        uid
+        generation
+        specJSON
+        statusJSON
+        manifest
+      }
+    }
+  }
+`;
+
+export const dryUpsert = graphql`
+  mutation pagesDryUpsertMutation($input: UpsertNetworkInput!) {
+    written: upsertNetwork(input: $input) {
+      network {
+        id
+        ...pages_network
+      }
+      preview {
+        kind
+        namespace
+        name
+        uid
+        generation
+        specJSON
+        statusJSON
+        manifest
+      }
+    }
+  }
+`;
+
+export const dryDelete = graphql`
+  mutation pagesDryDeleteMutation($input: DeleteNetworkInput!) {
+    written: deleteNetwork(input: $input) {
+      network {
+        id
+        ...pages_network
+      }
+      preview {
+        kind
+        namespace
+        name
+        uid
+        generation
+        specJSON
+        statusJSON
+        manifest
+      }
+    }
+  }
+`;
+
+export const dryUpdateStatus = graphql`
+  mutation pagesDryUpdateStatusMutation($input: UpdateNetworkStatusInput!) {
+    written: updateNetworkStatus(input: $input) {
+      network {
+        id
+        ...pages_network
+      }
+      preview {
+        kind
+        namespace
+        name
+        uid
+        generation
+        specJSON
+        statusJSON
+        manifest
+      }
+    }
+  }
+`;
+
 export const live = graphql`
   query pagesLiveQuery($namespace: String!, $first: Int, $after: String) {
     networks(namespace: $namespace, first: $first, after: $after) {

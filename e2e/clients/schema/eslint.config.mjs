@@ -14,8 +14,6 @@ const exceptions = {
   "@graphql-eslint/no-root-type": "off",
   // A payload has the resource that was written. Whatever else a page shows it hears by the change stream.
   "@graphql-eslint/require-field-of-type-query-in-mutation-result": "off",
-  // A list that matches nothing is an empty connection, never null; GitHub and Shopify do the same.
-  "@graphql-eslint/require-nullable-result-in-root": "off",
 };
 
 // Operators are the same whatever the kinds are; these are for kinds that the embedded catalogue does not have.

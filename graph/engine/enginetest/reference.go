@@ -270,12 +270,6 @@ type entry struct{ key, value string }
 // metadata is that of a resource.
 type metadata struct{ *resource }
 
-// payload is what a mutation did.
-type payload struct {
-	*service.Written
-	id any
-}
-
 // resolve is ResolveFieldValue: lists are []any, absent values nil.
 func (x *execution) resolve(def *ast.Definition, of any, f *ast.Field) (any, error) {
 	args := f.ArgumentMap(x.vars)
@@ -286,6 +280,8 @@ func (x *execution) resolve(def *ast.Definition, of any, f *ast.Field) (any, err
 		return x.ofResource(of, f, args)
 	case *metadata:
 		return of.field(f.Name), nil
+	case preview:
+		return x.ofPreview(of, f, args)
 	case *part:
 		return x.ofPart(of, f, args)
 	case entry:
@@ -550,42 +546,4 @@ func ofPageInfo(ctx context.Context, i *query.PageInfo, f *ast.Field) (any, erro
 		return i.HasNextPage(ctx)
 	}
 	return i.HasPreviousPage(ctx)
-}
-
-func (x *execution) ofPayload(p *payload, f *ast.Field, args map[string]any) (any, error) {
-	switch f.Name {
-	case "clientMutationId":
-		return p.id, nil
-	case "warnings":
-		out := []any{}
-		for _, w := range p.Warnings {
-			path := append([]any{"input"}, failure.Steps(w.Path)...)
-			out = append(out, map[string]any{"code": string(w.Code), "message": w.Message, "path": path, "field": failure.Text(path)})
-		}
-		return out, nil
-	case "outcome":
-		return string(p.Outcome), nil
-	case "created":
-		return p.Outcome == service.Created, nil
-	case "dryRun":
-		return p.DryRun, nil
-	case "state":
-		return string(p.Deletion), nil
-	case "blockedBy":
-		req := query.DependencyRequest{Relation: query.BlockedBy, ChangeCursor: true}
-		if req.None = p.Resource == nil || p.Deletion == service.Deleted; p.Resource != nil {
-			req.Key = p.Resource.Stored.Key
-		}
-		return x.related(req, args)
-	}
-	if strings.HasPrefix(f.Name, "deleted") && strings.HasSuffix(f.Name, "Id") {
-		if p.DryRun || p.Resource == nil || p.Deletion != service.Deleted {
-			return nil, nil
-		}
-		return kind.GlobalID(p.Resource.Stored.Key), nil
-	}
-	if r := x.resource(p.Resource); r != nil || !f.Definition.Type.NonNull {
-		return r, nil
-	}
-	return nil, failure.Of(backend.ErrUnreadable, p.Resource.Stored.Key)
 }

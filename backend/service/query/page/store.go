@@ -39,6 +39,8 @@ type scan struct {
 	done   bool
 	// ended says that the range was read to its end.
 	ended bool
+	// refused is why nothing was read.
+	refused error
 }
 
 const (
@@ -59,9 +61,11 @@ func (s *Store) Do(ctx context.Context, reads []*Read) []error {
 	var err error
 	if len(whole) == 0 {
 		err = s.run(ctx, scans)
-	} else if err = s.affordable(ctx, whole); err == nil && len(scans) == 1 {
+	} else if err = s.refuse(ctx, whole); err != nil || !slices.ContainsFunc(scans, func(sc *scan) bool { return !sc.done }) {
+		// There is nothing to read.
+	} else if len(scans) == 1 {
 		err = s.slots.share(ctx, scans[0], func() error { return s.run(ctx, scans) })
-	} else if err == nil {
+	} else {
 		var end func()
 		if end, err = s.slots.begin(ctx); err == nil {
 			err = s.run(ctx, scans)
@@ -71,7 +75,10 @@ func (s *Store) Do(ctx context.Context, reads []*Read) []error {
 	errs := make([]error, len(reads))
 	why := plan.ExplanationFrom(ctx)
 	for i, sc := range scans {
-		if sc.finish(); !sc.done {
+		switch sc.finish(); {
+		case sc.refused != nil:
+			errs[i] = sc.refused
+		case !sc.done:
 			errs[i] = err
 		}
 		sc.agree()
@@ -122,8 +129,8 @@ func (sc *scan) behind(bound []byte) []byte {
 	return append(backend.AppendString(nil, sc.Query.Kind.Name), bound...)
 }
 
-// affordable refuses scans that would read more than they may, before anything is read.
-func (s *Store) affordable(ctx context.Context, scans []*scan) error {
+// refuse refuses the scans that would read more than they may, before anything is read.
+func (s *Store) refuse(ctx context.Context, scans []*scan) error {
 	var counts []RangeRequest
 	for _, sc := range scans {
 		all := sc.left
@@ -137,7 +144,7 @@ func (s *Store) affordable(ctx context.Context, scans []*scan) error {
 	pages, err := s.fetch.Ranges(ctx, counts...)
 	for i := range pages {
 		if n, most := pages[i].Count, spent.Left(budget.Rows); n > most {
-			return s.tooMany(scans[i].Query.Kind, n, most)
+			scans[i].refused, scans[i].done = s.tooMany(scans[i].Query.Kind, n, most), true
 		}
 	}
 	return err
@@ -149,7 +156,7 @@ func (s *Store) tooMany(k *kind.Kind, n, most int) error {
 	if s.index != nil && !k.OutOfMemory {
 		help = fmt.Sprintf("with about %d bytes it would be (configuration key index-memory)", s.index.Needs(k.Name, n))
 	}
-	return &failure.Error{Code: failure.CodeLimitExceeded, Kind: k.Name, Limit: most, Message: fmt.Sprintf(
+	return &failure.Error{Code: failure.CodeLimitExceeded, Kind: k.Name, Limit: most, Setting: budget.Rows.Key(), Message: fmt.Sprintf(
 		"a filter or an order of %s looks at all of its %d resources, since the kind is not in memory, and the operation may look at %d (configuration key limit-rows); %s", k.Name, n, most, help)}
 }
 

@@ -140,7 +140,7 @@ export async function saveMerged({ base, mine, revision, write, read, resolve: a
     try {
       return await write(mine, revision);
     } catch (error) {
-      if (failureOf(error).code !== "CONFLICT") throw error;
+      if (!["CONFLICT", "ABORTED"].includes(failureOf(error).code ?? "")) throw error;
       const theirs = await read();
       const merged = merge(base, mine, theirs.value);
       if (attempt >= attempts) throw new ConflictError(merged.conflicts, error);
