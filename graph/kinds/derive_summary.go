@@ -18,5 +18,5 @@ func summaryField(k *Kind, namespace ast.ArgumentDefinitionList) *ast.FieldDefin
 	if k.HasConditions() {
 		args = append(args, argument("conditions", "[String!]", "Types of conditions whose status is a key. At most 5 elements. null: none."))
 	}
-	return field(SummaryField(k.Plural), "ResourceSummary", "How many resources of kind "+k.Name+" have which values, at one moment.", args...)
+	return readable(SummaryField(k.Plural), "ResourceSummary", "How many resources of kind "+k.Name+" have which values, at one moment.", args...)
 }
