@@ -264,7 +264,7 @@ func (in *intent) keepsConcealed(shown *kind.State) bool {
 		return false
 	}
 	known := in.kind.Spec.Shown(in.spec)
-	return jsontree.Equal(known, in.spec) && jsontree.Equal(known, in.kind.Spec.Shown(shown.Spec))
+	return jsontree.Equal(known, in.spec) && in.kind.Spec.Identical(known, in.kind.Spec.Shown(shown.Spec))
 }
 
 // replacesConcealed says whether the intent gives all write-only fields, so that none of

@@ -107,7 +107,9 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 			spec = jsontree.Clone(spec).(map[string]any)
 		}
 		in.kind.Spec.KeepUnknown(spec, was.Spec)
-		next = next.WithSpec(spec)
+		if current.concealed && !current.kept || !in.kind.Spec.Identical(spec, was.Spec) { // else it stays as it was sent before
+			next = next.WithSpec(spec)
+		}
 	}
 	if in.meta.expiresAt.Set {
 		next.ExpiresAt = in.meta.expiresAt.Value
@@ -138,7 +140,7 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 
 // save writes the next state if it differs from what was, nil for what could not be read.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
-	respecified := was == nil || !next.SameSpec(was) || current.concealed && !current.kept
+	respecified := was == nil || current.concealed && !current.kept || !in.kind.Spec.Identical(next.Spec, was.Spec)
 	if !respecified && next.SameBesides(was) {
 		return s.unchangedBy(in, current), nil
 	}

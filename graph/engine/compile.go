@@ -369,6 +369,23 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 	default:
 		f.op = opScalar
 	}
+	f.otherwise = effective(f, sf.Default)
+}
+
+// effective is the default of a field of a body in the form of the API.
+func effective(f *field, stored []byte) (out []byte) {
+	switch {
+	case stored == nil:
+		return nil
+	case f.op == opEnum:
+		return appendEnum(nil, f, stored)
+	case f.op == opFloat:
+		return appendFloat(nil, stored)
+	case f.op == opTime:
+		out, _ = appendStoredTime(nil, stored)
+		return out
+	}
+	return appendScalar(nil, stored)
 }
 
 // connection notes what of a connection is to be read with its page.

@@ -149,6 +149,9 @@ type field struct {
 	nonNull, elementNonNull bool
 	// slot of a field of a body.
 	slot int
+	// otherwise is what is written where the field is absent from its object: its effective
+	// default; nil for none.
+	otherwise []byte
 	// enum are the names in the API by stored forms.
 	enum map[string]string
 	// constant is the value of opConst.

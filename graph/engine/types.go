@@ -58,6 +58,9 @@ type reference struct {
 	// through a list.
 	slots    []int
 	fromRoot bool
+	// otherwise is the name that is referred to if the value is absent from its object;
+	// empty for none.
+	otherwise string
 }
 
 // inverse is a connection of the resources that refer to one.
@@ -184,6 +187,9 @@ func (e *Engine) addReference(k *kindInfo, r descriptor.Reference, kinds map[str
 		return fmt.Errorf("reference %s: kind %s is not known", r.Path, r.Kind)
 	}
 	ref := &reference{kind: target, list: f.List, slots: slots, fromRoot: true}
+	if f.Default != nil {
+		ref.otherwise = body.Text(f.Default)
+	}
 	owner, listed := k.body, false
 	for _, slot := range slots[:len(slots)-1] {
 		listed = listed || owner.Fields[slot].List

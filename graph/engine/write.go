@@ -55,6 +55,10 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 		if f.op == opScalar { // as most fields are
 			b := src.item.body
 			s := b.At(src.table, f.slot)
+			if s.IsZero() && f.otherwise != nil {
+				buf = append(buf, f.otherwise...)
+				continue
+			}
 			if s.IsZero() {
 				buf = append(buf, "null"...)
 				ok = ok && !f.nonNull
@@ -153,7 +157,7 @@ func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 	b := src.item.body
 	s := b.At(src.table, f.slot)
 	if s.IsZero() {
-		return buf, false
+		return append(buf, f.otherwise...), f.otherwise != nil
 	}
 	switch f.op {
 	case opObject:

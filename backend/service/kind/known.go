@@ -173,6 +173,39 @@ func (f *Field) same(a, b any, c comparison) bool {
 	return jsontree.Equal(a, b)
 }
 
+// Identical reports whether two objects are equal in everything, named by the shape or not,
+// if a field that is absent counts as its default. Lists are compared in their order.
+func (s *Shape) Identical(a, b map[string]any) bool {
+	for name, x := range a {
+		if y, ok := b[name]; s.fields[name] == nil && !(ok && jsontree.Equal(x, y)) {
+			return false
+		}
+	}
+	for name := range b {
+		if _, ok := a[name]; s.fields[name] == nil && !ok {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
+		x, ok1 := f.valueIn(a)
+		y, ok2 := f.valueIn(b)
+		return ok1 != ok2 || ok1 && !f.identical(x, y)
+	})
+}
+
+func (f *Field) identical(a, b any) bool {
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, f.identical)
+	case map[string]any:
+		if b, ok := b.(map[string]any); ok && f.shape != nil {
+			return f.shape.Identical(a, b)
+		}
+	}
+	return jsontree.Equal(a, b)
+}
+
 // sameSet compares two lists of one length without order.
 func (f *Field) sameSet(a, b []any, c comparison) bool {
 	times := make(map[string]int, len(b)) // how often b has them

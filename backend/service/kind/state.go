@@ -129,9 +129,6 @@ func (st *State) Root() map[string]any {
 	return root
 }
 
-// SameSpec says whether two states have equal specs.
-func (st *State) SameSpec(o *State) bool { return jsontree.Equal(st.Spec, o.Spec) }
-
 // SameBesides says whether two states are equal in all but the spec that writes can
 // change.
 func (st *State) SameBesides(o *State) bool {

@@ -419,6 +419,9 @@ func (x *execution) ofPart(p *part, f *ast.Field, args map[string]any) (any, err
 	}
 	value := p.values[f.Name]
 	if value == nil {
+		value = sf.Default
+	}
+	if value == nil {
 		return nil, nil
 	}
 	one := func(v any) any {
