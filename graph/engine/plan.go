@@ -23,6 +23,7 @@ const (
 	opManifest
 	opSpecJSON
 	opStatusJSON
+	opConditions
 	opRef
 	opRefs
 	opInverse
@@ -136,6 +137,8 @@ type field struct {
 	nonNull, elementNonNull bool
 	// slot of a field of a body.
 	slot int
+	// inner is the slot of a field in the object at slot.
+	inner int
 	// enum are the names in the API by stored forms.
 	enum map[string]string
 	// constant is the value of opConst.
