@@ -17,7 +17,7 @@ type ShelfSpec {
 }
 
 type ShelfStatus {
-  conditions: [String!]
+  load: Int
 }
 
 type Board @resource(plural: "boards", group: "example.org", version: "v1", scope: NAMESPACED) {
@@ -26,10 +26,10 @@ type Board @resource(plural: "boards", group: "example.org", version: "v1", scop
 }
 
 type BoardStatus {
-  conditions: [BoardCondition!]
+  aspects: [BoardAspect!]
 }
 
-type BoardCondition {
+type BoardAspect {
   type: Int
   status: String
 }
@@ -71,7 +71,7 @@ func TestTheCommandLineServesCataloguesThatItDoesNotKnow(t *testing.T) {
 		{[]string{"wait", "shelf/x", "--for=condition=Available"}, 2, "kind Shelf has no conditions"},
 		{[]string{"wait", "note/x", "--for=delete"}, 1, "kind Note does not offer WATCH"},
 		{[]string{"describe", "note/x"}, 0, "colour: red"},
-		{[]string{"explain", "board.status.conditions"}, 0, "<[BoardCondition]>"},
+		{[]string{"explain", "board.status.aspects"}, 0, "<[BoardAspect]>"},
 		{[]string{"watch", "notes"}, 1, "kind Note does not offer WATCH; it offers GET and CREATE"},
 		{[]string{"delete", "Notes", "x"}, 1, "Note x: kind Note does not offer DELETE; it offers GET and CREATE"},
 		{[]string{"delete", "sHelf", "x"}, 0, "Shelf x DELETED"},

@@ -124,7 +124,7 @@ func filters() []hostileDocument {
 		times = append(times, map[string]any{"createdAt": map[string]any{"lt": fmt.Sprintf("20%02d-01-01T00:00:00Z", i%20)}})
 		labels = append(labels, map[string]any{"labels": []any{map[string]any{"key": fmt.Sprint("k", i), "isNull": false}}})
 		kept = append(kept, condition("contains", "p"))
-		conditions = append(conditions, map[string]any{"conditions": repeated(50, map[string]any{"type": "AVAILABLE", "status": "TRUE"})})
+		conditions = append(conditions, map[string]any{"conditions": repeated(50, map[string]any{"type": "AVAILABLE", "status": map[string]any{"eq": "TRUE"}})})
 	}
 	for i := range 1000 {
 		names = append(names, fmt.Sprintf("zz%06d", i))

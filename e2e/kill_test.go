@@ -17,8 +17,7 @@ type Team @resource(plural: "teams", group: "example.org", version: "v1", scope:
 type TeamSpec { n: Int }
 type App @resource(plural: "apps", group: "example.org", version: "v1", scope: NAMESPACED) { spec: AppSpec!, status: TenantStatus }
 type AppSpec { ownerRef: String! @ref(kind: "Team", guarded: true) }
-type TenantStatus { conditions: [TenantCondition!] }
-type TenantCondition { type: String, status: String, message: String }
+type TenantStatus { conditions: [Condition!] }
 `
 
 // TestWhatAKilledGatewayLeftIsConcluded kills a gateway while it answers the write that others

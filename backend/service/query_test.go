@@ -486,7 +486,7 @@ func TestLabelsAreFilteredByTheirValues(t *testing.T) {
 		}
 	}
 	for _, filter := range []string{
-		`{"labels":[{"key":"tier"}]}`, `{"labels":[{"key":"tier","eq":null}]}`, `{"labels":[{"key":"tier","eq":"a","ne":"b"}]}`, `{"conditions":[{"type":"Ready","status":null}]}`,
+		`{"labels":[{"key":"tier"}]}`, `{"labels":[{"key":"tier","eq":null}]}`, `{"labels":[{"key":"tier","eq":"a","ne":"b"}]}`, `{"conditions":[{"type":"Ready","status":{}}]}`, `{"conditions":[{"type":"Ready","reason":{"eq":null}}]}`, `{"conditions":[{"status":{"eq":"True"}}]}`,
 	} {
 		_, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
 		wantCode(t, err, failure.CodeBadUserInput)

@@ -289,6 +289,7 @@ function resourceOf(r) {
     status: () => partOf("status"),
     specJSON: () => sorted(shown(find(named(kind.type.fields.find((f) => f.name.value === "spec").type)), body.spec)),
     statusJSON: () => sorted(body.status ?? null),
+    conditions: () => (find(named(kind.type.fields.find((f) => f.name.value === "status")?.type ?? { name: {} }))?.fields.some((f) => f.name.value === "conditions") ? body.status?.conditions ?? [] : null),
   };
   for (const ref of kind.references.filter((ref) => !ref.owner)) out[ref.field] = (args) => {
     const value = follow(r, ref, ref.values(body));

@@ -39,7 +39,7 @@ func (r queryResolver) QuotaSummary(ctx context.Context, namespace, name string,
 	if err != nil {
 		return nil, err
 	}
-	return &core.QuotaSummary{Project: *engine.RefTo(project), Networks: int32(used), Ports: *engine.RefToPage(page)}, nil
+	return &core.QuotaSummary{Project: *engine.RefTo(project), Networks: int32(used), Ports: engine.RefToPage(page)}, nil
 }
 
 // ofProject asks for the first resources of a kind that belong to a project.

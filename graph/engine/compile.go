@@ -19,8 +19,8 @@ import (
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument
-	// conditions are the values of the variables that @skip and @include name.
-	conditions map[string]any
+	// truths are the values of the variables that @skip and @include name.
+	truths map[string]any
 
 	mu sync.Mutex // guards what follows: selections on interfaces are compiled when they are met
 	// literals are the arguments that no variable is in, nil for others: a fragment has one
@@ -37,9 +37,9 @@ type compileError struct{ what string }
 func (e *compileError) Error() string { return "engine: no way to execute " + e.what }
 
 func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *plan, err error) {
-	c := &compiler{engine: e, doc: oc.Doc, conditions: map[string]any{}, literals: map[*ast.Field]*arguments{}}
+	c := &compiler{engine: e, doc: oc.Doc, truths: map[string]any{}, literals: map[*ast.Field]*arguments{}}
 	for _, name := range variables {
-		c.conditions[name] = oc.Variables[name]
+		c.truths[name] = oc.Variables[name]
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -123,7 +123,7 @@ func (c *compiler) included(list ast.DirectiveList) bool {
 		if d == nil {
 			return otherwise
 		}
-		v, err := d.Arguments.ForName("if").Value.Value(c.conditions)
+		v, err := d.Arguments.ForName("if").Value.Value(c.truths)
 		b, ok := v.(bool)
 		return err == nil && ok && b
 	}
@@ -314,6 +314,8 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 		f.op, f.slot = opObject, body.SlotSpec
 	case "status":
 		f.op, f.slot = opObject, body.SlotStatus
+	case "conditions":
+		c.conditions(k, f)
 	case "dependencies", "dependents", "blockedBy":
 		f.op = relationOps[name]
 		f.targets = c.selects(f.set, "nodes", "state") || c.selects(f.set, "nodes", "resource") || c.selects(f.set, "edges", "node", "state") || c.selects(f.set, "edges", "node", "resource")
@@ -327,6 +329,15 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 			return
 		}
 		c.refField(t, k.Name, f)
+	}
+}
+
+// conditions compiles the field of the conditions, which are in the status of kinds that have them.
+func (c *compiler) conditions(k *kindInfo, f *field) {
+	f.op, f.constant = opConst, []byte("null")
+	if k.Conditions() != nil {
+		f.op, f.slot = opConditions, body.SlotStatus
+		f.inner, _ = k.body.Fields[body.SlotStatus].Shape.Slot("conditions")
 	}
 }
 

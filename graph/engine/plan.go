@@ -23,6 +23,7 @@ const (
 	opManifest
 	opSpecJSON
 	opStatusJSON
+	opConditions
 	opRef
 	opRefs
 	opInverse
@@ -152,6 +153,8 @@ type field struct {
 	// otherwise is what is written where the field is absent from its object: its effective
 	// default; nil for none.
 	otherwise []byte
+	// inner is the slot of a field in the object at slot.
+	inner int
 	// enum are the names in the API by stored forms.
 	enum map[string]string
 	// constant is the value of opConst.

@@ -42,6 +42,8 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 			buf = r.roomFor(f, buf, len(text))
 		}
 		return appendText(buf, text), true
+	case opConditions:
+		return r.conditions(buf, f, it)
 	case opSpecJSON:
 		return r.partJSON(buf, f, b.Stored, r.engine.svc.SpecJSON)
 	case opStatusJSON:
@@ -58,6 +60,16 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 		return buf, false
 	}
 	return r.resource(buf, f, l.item)
+}
+
+// conditions writes those of the status: none where it has none yet.
+func (r *run) conditions(buf []byte, f *field, it *item) ([]byte, bool) {
+	if status := it.body.At(body.Root, f.slot); !status.IsZero() {
+		if list := it.body.At(it.body.Object(status), f.inner); !list.IsZero() {
+			return r.objects(buf, f, it, list)
+		}
+	}
+	return append(buf, "[]"...), true
 }
 
 // manifest is one that was rendered.

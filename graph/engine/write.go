@@ -92,7 +92,7 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return append(buf, f.constant...), true
 	case opObject, opObjects, opEnum, opFloat, opTime, opScalars, opMap:
 		return r.bodyField(buf, f, src)
-	case opID, opSubKind, opAPIVersion, opMetadata, opManifest, opSpecJSON, opStatusJSON, opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
+	case opID, opSubKind, opAPIVersion, opMetadata, opManifest, opSpecJSON, opStatusJSON, opConditions, opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
 		return r.resourceField(buf, f, src.item)
 	case opNamespace, opName, opUID, opRevision, opGeneration, opLabels, opAnnotations, opDescription, opCreatedAt, opUpdatedAt, opExpiresAt, opDeletionRequestedAt, opFinalizers:
 		return r.metadataField(buf, f, src.item.body)

@@ -62,7 +62,7 @@ func (d *typeDerivation) of(name string) []*ast.Definition {
 // input derives the input of an object type: its fields, no defaults, and
 // descriptions that state the limits.
 func (d *typeDerivation) input(s *descriptor.Shape, p part) {
-	if d.inputs[s.Name] != nil {
+	if d.inputs[s.Name] != nil || s.Name == condition {
 		return
 	}
 	def := &ast.Definition{Kind: ast.InputObject, Name: InputType(s.Name), Description: d.about(s)}

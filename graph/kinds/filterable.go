@@ -34,6 +34,9 @@ func (l *loader) places(k *Kind, s *descriptor.Shape, above *place, visit func(*
 		return // reported where the kind is read
 	}
 	owner := l.types[s.Name]
+	if s.Name == condition {
+		owner = l.api.Definitions.ForName(condition)
+	}
 	types := append(slices.Clone(above.types), s.Name)
 	for i := range s.Fields {
 		f := &s.Fields[i]

@@ -24,14 +24,14 @@ func reservedPrefixes() []string {
 
 // kindFields are the fields of every kind.
 func kindFields() []string {
-	return []string{"id", "apiVersion", "kind", "subKind", "metadata", "manifest"}
+	return []string{"id", "apiVersion", "kind", "subKind", "metadata", "conditions", "manifest"}
 }
 
 // laterKindFields are fields that every kind will have.
 func laterKindFields() []string {
 	return []string{
 		"specJSON", "statusJSON", "dependencies", "dependents", "blockedBy", "allowed", "history",
-		"apiGroup", "version", "name", "namespace", "labels", "annotations", "revision", "conditions", "events", "changes", "managedFields",
+		"apiGroup", "version", "name", "namespace", "labels", "annotations", "revision", "events", "changes", "managedFields",
 		"ownerReferences", "effectiveSpec", "diff", "summary", "children", "updatedBy", "resourceService",
 	}
 }

@@ -81,6 +81,9 @@ func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, abov
 		return out
 	}
 	if p == inStatus {
+		if len(above) == 1 && f.Name == conditions && (elem.NamedType != condition || !out.List) {
+			l.report(f.Position, "%s: conditions of a status are [%s!], a type of the API", where, condition)
+		}
 		l.statusField(&out, f, where)
 		return out
 	}
@@ -107,6 +110,8 @@ func (l *loader) fieldType(out *descriptor.Field, name string, in *typed) {
 		}
 	case name == mapEntry:
 		out.Type = descriptor.TypeMap
+	case name == condition:
+		l.conditionType(out, in)
 	case name == "ID":
 		l.report(in.at, "%s: ID is for global ids; use String", in.where)
 	case def == nil && l.isAPI(name), def == nil && l.isDerived(name):

@@ -110,7 +110,7 @@ func verbs() map[string]func(*teller) {
 			c.Tell("Its next status is by the old revision: any change since then is a conflict.")
 			c.ask(status, with(input))
 			c.Tell("Of a status the size alone is checked: a network has at most 32 conditions, whatever they say.")
-			c.ask(status, with(input, "expectedRevision", revision, "status", map[string]any{"conditions": slices.Repeat([]any{map[string]any{}}, 33)}))
+			c.ask(status, with(input, "expectedRevision", revision, "status", map[string]any{"conditions": slices.Repeat([]any{map[string]any{"type": "Odd", "status": "Maybe"}}, 33)}))
 		},
 		"delete.txt": func(c *teller) {
 			remove := mutation("deleteNetwork", "DeleteNetworkInput", "clientMutationId\n    dryRun\n    state\n    deletedNetworkId\n    network { metadata { name revision } }\n    preview { namespace name uid }")

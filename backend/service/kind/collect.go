@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -26,6 +27,8 @@ func (d *Rows) Of(b *body.Body) []index.Row {
 	}
 	out.begin()
 	out.addConditions(d)
+	out.begin()
+	out.addReasons(d)
 	return out.all
 }
 
@@ -113,9 +116,29 @@ func (r *rowSet) addConditions(d *Rows) {
 	}
 }
 
+// addReasons adds the rows of the conditions of the status: type and reason.
+func (r *rowSet) addReasons(d *Rows) {
+	if d.reason < 0 {
+		return
+	}
+	for typ, reason := range d.texts(r.body, d.reason) {
+		if reason != "" && len(typ)+len(reason) <= maxIndexBytes && utf8.RuneCountInString(reason) <= MaxIndexChars {
+			r.add(ReasonIndex, appendPair(r.values, typ, reason))
+		}
+	}
+}
+
 // Conditions returns the types and statuses of the conditions of a resource, in their order.
 func (d *Rows) Conditions(b *body.Body) iter.Seq2[string, string] {
-	return func(yield func(typ, status string) bool) {
+	if d.conditions == nil {
+		return func(func(string, string) bool) {}
+	}
+	return d.texts(b, d.conditions[2])
+}
+
+// texts returns the types of the conditions of a resource, each with the text at a slot.
+func (d *Rows) texts(b *body.Body, slot int) iter.Seq2[string, string] {
+	return func(yield func(typ, text string) bool) {
 		if d.conditions == nil {
 			return
 		}
@@ -128,7 +151,7 @@ func (d *Rows) Conditions(b *body.Body) iter.Seq2[string, string] {
 			return
 		}
 		for _, t := range b.Objects(list) {
-			if !yield(b.Text(b.At(t, d.conditions[1])), b.Text(b.At(t, d.conditions[2]))) {
+			if !yield(b.Text(b.At(t, d.conditions[1])), b.Text(b.At(t, slot))) {
 				return
 			}
 		}

@@ -17,10 +17,12 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// The indexes that every kind has. Labels hold (key, value), conditions (type, status).
+// The indexes that every kind has. Labels hold (key, value), conditions (type, status), and
+// reasons (type, reason).
 const (
 	LabelIndex     = "labels"
 	ConditionIndex = "conditions"
+	ReasonIndex    = "reasons"
 )
 
 // MaxIndexChars is the most characters of an indexed string. A longer one, which only a
@@ -36,8 +38,9 @@ type Rows struct {
 	indexes    []indexed
 	references []descriptor.Reference
 	// conditions are the slots of status.conditions and of type and status in a condition;
-	// nil if the kind has no conditions.
+	// nil if the kind has no conditions. A condition has a reason if reason is not -1.
 	conditions []int
+	reason     int
 }
 
 // indexed is a field that has index rows: a [descriptor.FilterableField], or a reference,
@@ -96,14 +99,20 @@ func (d *Rows) findConditions(k *descriptor.Kind) error {
 		return err
 	}
 	status, _, err := d.shape.Find("status." + ConditionIndex + ".status")
-	d.conditions = append(typ[1:], status[len(status)-1])
-	return err
+	if err != nil {
+		return err
+	}
+	d.conditions, d.reason = append(typ[1:], status[len(status)-1]), -1
+	if reason, _, err := d.shape.Find("status." + ConditionIndex + ".reason"); err == nil {
+		d.reason = reason[len(reason)-1]
+	}
+	return nil
 }
 
 // Indexes are the names of all indexes, with those that every kind has, and of those
 // that orders may name.
 func (d *Rows) Indexes() (all, sortable []string) {
-	all = []string{LabelIndex, ConditionIndex}
+	all = []string{LabelIndex, ConditionIndex, ReasonIndex}
 	for i := range d.indexes {
 		all = append(all, d.indexes[i].path)
 		if d.indexes[i].Sortable {
@@ -154,7 +163,7 @@ func (k *Kind) checkRows(key backend.Key, next []byte, old *backend.Resource) er
 	switch most {
 	case LabelIndex:
 		path = "metadata.labels"
-	case ConditionIndex:
+	case ConditionIndex, ReasonIndex:
 		path = "status.conditions"
 	}
 	e := &failure.Error{

@@ -97,7 +97,7 @@ func compare(k client.Kind, path, operator, text string) (map[string]any, error)
 		if operator != "eq" {
 			return nil, fmt.Errorf("%s: only = is accepted for a condition", path)
 		}
-		return map[string]any{"conditions": []any{map[string]any{"type": condition, "status": text}}}, nil
+		return map[string]any{"conditions": []any{map[string]any{"type": condition, "status": map[string]any{"eq": text}}}}, nil
 	}
 	f, err := find(k, path)
 	if err != nil {

@@ -54,7 +54,7 @@ func TestAFilterIsThatOfTheAPIWithTypedValues(t *testing.T) {
 		"!spec.tags":                              `{"spec":{"tags":{"isNull":true}}}`,
 		"metadata.name^=net":                      `{"name":{"startsWith":"net"}}`,
 		"metadata.createdAt>2026-01-02T00:00:00Z": `{"createdAt":{"gt":"2026-01-02T00:00:00Z"}}`,
-		"status.conditions.Available=False":       `{"conditions":[{"status":"False","type":"Available"}]}`,
+		"status.conditions.Available=False":       `{"conditions":[{"status":{"eq":"False"},"type":"Available"}]}`,
 	} {
 		got, err := selector.ParseFilter(network(), []string{text})
 		if err != nil {

@@ -361,6 +361,17 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 			return nil, err
 		}
 		return json.RawMessage(raw), err
+	case "conditions":
+		if k.Conditions() == nil {
+			return nil, nil
+		}
+		status, _ := r.body["status"].(map[string]any)
+		list, _ := status["conditions"].([]any)
+		out := []any{}
+		for _, c := range list {
+			out = append(out, &part{r, c.(map[string]any), k.Conditions()})
+		}
+		return out, nil
 	case "dependencies", "dependents", "blockedBy":
 		relation := map[string]query.Relation{"dependencies": query.Dependencies, "dependents": query.Dependents, "blockedBy": query.BlockedBy}[f.Name]
 		b, err := x.Service.Body(k.Name).Read(r.stored)

@@ -118,6 +118,9 @@ type Test struct {
 	Op string
 	// Values are in the encoding of index rows, which keeps their order.
 	Values [][]byte
+	// Key, if there is one, is how the values of the attribute begin that count: as pairs with
+	// this first element. Values are compared with what follows it.
+	Key []byte
 	// Text is what contains looks for.
 	Text string
 	// Null reports whether isNull asks for absence.
@@ -159,6 +162,10 @@ func (t Test) equals(h []byte) bool {
 }
 
 func (t Test) compare(h []byte) bool {
+	h, ok := bytes.CutPrefix(h, t.Key)
+	if !ok {
+		return false
+	}
 	switch t.Op {
 	case "eq", "in", "hasAny":
 		return t.equals(h)
@@ -202,19 +209,21 @@ func (t Test) Range() (r Range, ok bool) {
 	v := t.Values[0]
 	switch t.Op {
 	case "hasAll", "first":
-		return Range{v, backend.PrefixEnd(v)}, true
+		r = Range{v, backend.PrefixEnd(v)}
 	case "startsWith":
-		return Range{v, backend.StringPrefixEnd(v)}, true
+		r = Range{v, backend.StringPrefixEnd(v)}
 	case "lt":
-		return Range{nil, v}, true
+		r = Range{nil, v}
 	case "lte":
-		return Range{nil, backend.PrefixEnd(v)}, true
+		r = Range{nil, backend.PrefixEnd(v)}
 	case "gt":
-		return Range{backend.PrefixEnd(v), nil}, true
+		r = Range{backend.PrefixEnd(v), nil}
 	case "gte":
-		return Range{v, nil}, true
+		r = Range{v, nil}
+	default:
+		return Range{}, false
 	}
-	return Range{}, false
+	return r.Behind(t.Key), true
 }
 
 // Range is a range of encoded values: Start is inclusive and End exclusive, nil is open.

@@ -261,15 +261,16 @@ func (p *parser) pairs(name string, value any, at string) (All, error) {
 		if err := p.count(at); err != nil {
 			return nil, err
 		}
-		read := labelTest
-		if name == "conditions" {
-			read = conditionTest
+		var x All
+		if name == "labels" {
+			x, err = labelTest(m, at)
+		} else {
+			x, err = p.conditionTests(m, at)
 		}
-		x, err := read(m, at)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, x)
+		out = append(out, x...)
 	}
 	return out, nil
 }
@@ -281,7 +282,7 @@ const (
 )
 
 // labelTest reads a test of a label: its key, and one operator.
-func labelTest(m map[string]any, at string) (Condition, error) {
+func labelTest(m map[string]any, at string) (All, error) {
 	key, _ := m["key"].(string)
 	if n := utf8.RuneCountInString(key); n == 0 || n > maxLabelKey {
 		return nil, failure.BadInput(failure.Join(at, "key"), "%s.key: 1 to %d characters are accepted", at, maxLabelKey)
@@ -313,40 +314,66 @@ func labelTest(m map[string]any, at string) (Condition, error) {
 	}
 	switch ops[0] {
 	case "eq", "in", "ne":
-		return t, nil
+		return All{t}, nil
 	case "notIn":
 		t.Op = "hasNone"
-		return t, nil
+		return All{t}, nil
 	case "isNull":
-		there := withKey(kind.LabelIndex, key)
-		if isNull, _ := m["isNull"].(bool); isNull {
-			return Not{there}, nil
-		}
-		return there, nil
+		isNull, _ := m["isNull"].(bool)
+		return All{keyed(kind.LabelIndex, key, !isNull)}, nil
 	}
 	return nil, failure.BadInput(at+"."+ops[0], "%s is not an operator of a label; eq, ne, in, notIn and isNull are", ops[0])
 }
 
-// conditionTest reads a test of a condition: its type, and optionally its status.
-func conditionTest(m map[string]any, at string) (Condition, error) {
+// conditionTests reads the tests of a condition: its type, and optionally its status and reason.
+func (p *parser) conditionTests(m map[string]any, at string) (All, error) {
 	typ, _ := m["type"].(string)
 	if n := utf8.RuneCountInString(typ); n == 0 || n > MaxConditionType {
 		return nil, failure.BadInput(failure.Join(at, "type"), "%s.type: 1 to %d characters are accepted", at, MaxConditionType)
 	}
-	status, given := m["status"]
-	if given && status == nil {
-		return nil, nullOperator(at, "status", "")
+	var out All
+	for _, of := range []struct{ name, index string }{{"status", kind.ConditionIndex}, {"reason", kind.ReasonIndex}} {
+		if m[of.name] == nil {
+			continue
+		}
+		tests, err := p.tests(of.index, &descriptor.Field{Type: descriptor.TypeString}, m[of.name], failure.Join(at, of.name))
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tests {
+			out = append(out, ofKey(t.(Test), typ))
+		}
 	}
-	if !given {
-		return withKey(kind.ConditionIndex, typ), nil
+	if len(out) == 0 {
+		out = All{keyed(kind.ConditionIndex, typ, true)}
 	}
-	s, _ := status.(string)
-	return Test{Attribute: kind.ConditionIndex, Op: "eq", Values: [][]byte{kind.Pair(typ, s)}}, nil
+	return out, nil
 }
 
-// withKey returns the test for a label with a key, or a condition of a type.
-func withKey(index, key string) Test {
-	return Test{Attribute: index, Op: "first", Values: [][]byte{backend.AppendString(nil, key)}}
+// ofKey turns a test of a text into one of pairs: of the second texts of those whose first
+// is the key.
+func ofKey(t Test, key string) Condition {
+	prefix := backend.AppendString(nil, key)
+	switch t.Op {
+	case "isNull":
+		return keyed(t.Attribute, key, !t.Null)
+	case "eq", "ne", "in", "hasNone":
+		for i, v := range t.Values {
+			t.Values[i] = append(slices.Clip(prefix), v...)
+		}
+	default:
+		t.Key = prefix
+	}
+	return t
+}
+
+// keyed returns the test for a label with a key, or a condition of a type, or for there being none.
+func keyed(index, key string, there bool) Condition {
+	t := Test{Attribute: index, Op: "first", Values: [][]byte{backend.AppendString(nil, key)}}
+	if !there {
+		return Not{t}
+	}
+	return t
 }
 
 func (p *parser) count(at string) error {

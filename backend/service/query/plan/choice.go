@@ -144,8 +144,9 @@ func (p *planner) test(t filter.Test, among filter.All) (c choice, covers int, o
 		c.add(index.Run{Index: t.Attribute})
 		return c, 1, true
 	case "contains":
+		all := filter.Range{}.Behind(t.Key)
 		c.exact = false
-		c.add(index.Run{Index: t.Attribute})
+		c.add(index.Run{Index: t.Attribute, Start: all.Start, End: all.End})
 		return c, 1, true
 	}
 	r, ok := t.Range()
