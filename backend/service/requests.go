@@ -58,8 +58,23 @@ type StatusRequest struct {
 	// DryRun checks everything, writes nothing and says what would be stored.
 	DryRun           bool
 	ExpectedRevision string
-	// Status is anything whose JSON is the status. Its maxima are checked, nothing else.
+	// Status is anything whose JSON is the status. Its maxima are checked, and nothing else, unless
+	// it is Untyped.
 	Status any
+	// Untyped says that the types of the status were not checked yet.
+	Untyped bool
+}
+
+// StatusPatchRequest changes parts of a status by a JSON merge patch (RFC 7386), but for the
+// conditions: those of the patch replace the stored ones of their types, and the others stay.
+type StatusPatchRequest struct {
+	kind.Identity
+	// DryRun checks everything, writes nothing and says what would be stored.
+	DryRun bool
+	// ExpectedRevision nil changes the status whatever the revision is.
+	ExpectedRevision *string
+	// Patch is anything whose JSON is the patch.
+	Patch any
 }
 
 // DeleteRequest removes a resource; a nil revision removes it whatever it is.

@@ -227,24 +227,3 @@ func (s *Service) unchanged(ctx context.Context, in *intent, current *stored, re
 	out.DryRun = in.dryRun
 	return out, nil
 }
-
-// UpdateStatus replaces the status and leaves everything else, at exactly the
-// current revision. It moves no spec revision: whoever is about to change the
-// spec is not disturbed.
-func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, wanted{verb: descriptor.VerbStatus, id: req.Identity})
-	if err != nil {
-		return nil, err
-	}
-	in.dryRun = req.DryRun
-	status, err := in.parse("status", req.Status)
-	if err != nil {
-		return nil, err
-	}
-	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		if current.Revision.String() != req.ExpectedRevision {
-			return nil, conflict(req.ExpectedRevision, current.Resource)
-		}
-		return s.replaceStatus(ctx, in, current, status)
-	})
-}

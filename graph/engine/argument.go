@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -161,6 +162,8 @@ func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
 		var instant time.Time
 		instant, err = scalar.UnmarshalTime(v)
 		out = descriptor.FormatTime(instant)
+	case "JSON":
+		out, err = jsonOf(v)
 	default:
 		return e.coerceNamed(t.NamedType, v, at)
 	}
@@ -168,6 +171,18 @@ func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
 		return nil, at.refuse(err)
 	}
 	return out, nil
+}
+
+// jsonOf returns a value of the scalar JSON, whose numbers may be of any type, as a tree of JSON.
+func jsonOf(v any) (out any, err error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	err = dec.Decode(&out)
+	return out, err
 }
 
 func (e *Engine) coerceList(elem *ast.Type, list []any, at *spot) (any, error) {

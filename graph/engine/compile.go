@@ -262,7 +262,7 @@ var (
 		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
 	}
 	payloadOps = map[string]op{
-		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion, "resource": opWritten, "preview": opPreview,
+		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion, "resource": opWritten, "deletedResourceId": opDeletedID, "preview": opPreview,
 	}
 	previewOps = map[string]op{
 		"kind": opPreviewKind, "namespace": opNamespace, "name": opName, "uid": opPreviewUID, "generation": opGeneration,
@@ -283,7 +283,7 @@ func (c *compiler) rootField(def *ast.Definition, f *field) {
 		f.op = opCore
 		return
 	}
-	f.op, f.kind, f.verb = root.op, root.kind, root.verb
+	f.op, f.kind, f.verb, f.merge = root.op, root.kind, root.verb, root.merge
 	if f.op == opList {
 		c.connection(f)
 	}

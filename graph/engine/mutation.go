@@ -7,6 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // write does one mutation.
@@ -23,7 +24,7 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 			CreateOnly:   value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
 		})
 	}
-	id, err := r.identity(f, naming{values: in, namespaced: in["namespace"] != nil, at: ast.Path{ast.PathName("input")}})
+	id, err := r.target(f, in)
 	if err != nil {
 		return nil, err
 	}
@@ -34,17 +35,39 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	case descriptor.VerbUpdate:
 		return s.Update(ctx, c, service.UpdateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Spec: given(f, in["spec"])})
 	case descriptor.VerbPatch:
-		spec, isGiven := in["spec"]
+		spec, isGiven := in[f.part("spec")]
 		if isGiven && spec == nil {
-			return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "spec", Kind: f.kind.Name, Message: "spec: null clears nothing; leave it out, or name what changes"}
+			return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "spec", Kind: id.Kind, Message: f.part("spec") + ": null clears nothing; leave it out, or name what changes"}
 		}
 		return s.Patch(ctx, c, service.PatchRequest{Identity: id, DryRun: dry, MetadataPatch: metadataPatch(in), ExpectedRevision: revision, Patch: given(f, spec)})
 	case descriptor.VerbUpsert:
 		return s.Upsert(ctx, c, service.UpsertRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: given(f, in["spec"])})
 	case descriptor.VerbStatus:
-		return s.UpdateStatus(ctx, c, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: revision, Status: given(f, in["status"])})
+		if f.merge {
+			return s.PatchStatus(ctx, c, service.StatusPatchRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision"), Patch: given(f, in["status"])})
+		}
+		return s.UpdateStatus(ctx, c, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: revision, Status: given(f, in[f.part("status")]), Untyped: f.kind == nil})
 	}
 	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision")})
+}
+
+// target returns the resource that a mutation is about: a mutation of any kind names it by its id.
+func (r *run) target(f *field, in map[string]any) (kind.Identity, error) {
+	n := naming{values: in, namespaced: in["namespace"] != nil, at: ast.Path{ast.PathName("input")}}
+	if f.kind != nil {
+		return r.identity(f, n)
+	}
+	key, err := r.key(n, value[string](in, "id"), "")
+	return kind.Identity{Kind: key.Kind, Namespace: namespaceOf(key), Name: key.Name}, err
+}
+
+// part returns the name of the spec or the status in the input of a write: a mutation of any kind takes
+// it as JSON in its stored form.
+func (f *field) part(name string) string {
+	if f.kind == nil {
+		return name + "JSON"
+	}
+	return name
 }
 
 // given is an object of the arguments, which the service may change unless the next

@@ -25,6 +25,9 @@ func inArguments(f *field, path string) []any {
 	case first == "metadata": // inputs have what is in it beside the spec
 		steps = steps[1:]
 	}
+	if f.op == opWrite && f.kind == nil && len(steps) > 0 && (steps[0] == "spec" || steps[0] == "status") {
+		steps[0] = f.part(steps[0].(string))
+	}
 	if f.op == opWrite {
 		return append([]any{"input"}, steps...)
 	}
@@ -34,7 +37,7 @@ func inArguments(f *field, path string) []any {
 // inEntries is the path of a value of a map of strings as the API has maps: lists of
 // entries. The service has them as objects.
 func (r *run) inEntries(f *field, path []any, rule string) []any {
-	if f.op != opWrite {
+	if f.op != opWrite || f.kind == nil { // JSON has maps
 		return path
 	}
 	var at any = f.node.ArgumentMap(r.oc.Variables)

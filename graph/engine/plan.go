@@ -166,6 +166,7 @@ type field struct {
 	inverse  *inverse
 	kind     *kindInfo
 	verb     descriptor.Verb
+	merge    bool // see rootField
 	// changeCursor says that a connection is asked for it, ahead for whether it goes on, and
 	// total for how many there are.
 	changeCursor, ahead, total bool

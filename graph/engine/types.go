@@ -75,8 +75,10 @@ type rootKey struct{ typ, field string }
 // rootField says how a root field is executed.
 type rootField struct {
 	op   op
-	kind *kindInfo
+	kind *kindInfo // nil: of any kind
 	verb descriptor.Verb
+	// merge says that a write of the status changes parts of it.
+	merge bool
 }
 
 // readKinds makes the tables of types and root fields.
@@ -88,11 +90,15 @@ func (e *Engine) readKinds() error {
 		"Warning": {role: roleWarning}, "ResourceSummary": {role: roleSummary}, "ResourceSummaryGroup": {role: roleSummary}, "ResourceSummaryKey": {role: roleSummary},
 		"NamespaceConnection": {role: roleConnection}, "NamespaceEdge": {role: roleEdge}, "Namespace": {role: roleNamespace}, "NamespaceCount": {role: roleNamespace},
 		"ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
+		"PatchResourcePayload": {role: rolePayload}, "UpdateResourceStatusPayload": {role: rolePayload}, "DeleteResourcePayload": {role: rolePayload},
 		"ResourcePreview": {role: rolePreview},
 	}
 	e.roots = map[rootKey]rootField{
 		{"Query", "node"}: {op: opNodeByID}, {"Query", "nodes"}: {op: opNodesByID}, {"Query", "resource"}: {op: opGet},
-		{"Query", "resources"}: {op: opList}, {"Query", "namespaces"}: {op: opNamespaces}, {"Mutation", "applyManifest"}: {op: opApply}, {"Subscription", "resourceChanges"}: {op: opChanges},
+		{"Query", "resources"}: {op: opList}, {"Query", "namespaces"}: {op: opNamespaces}, {"Mutation", "applyManifest"}: {op: opApply},
+		{"Mutation", "patchResource"}: {op: opWrite, verb: descriptor.VerbPatch}, {"Mutation", "updateResourceStatus"}: {op: opWrite, verb: descriptor.VerbStatus},
+		{"Mutation", "deleteResource"}:      {op: opWrite, verb: descriptor.VerbDelete},
+		{"Subscription", "resourceChanges"}: {op: opChanges},
 	}
 	e.enums = map[string]map[string]string{}
 	kinds := map[string]*kindInfo{}
@@ -152,6 +158,8 @@ func (e *Engine) addKind(k *kindInfo) {
 		e.roots[rootKey{"Mutation", name}] = rootField{op: opWrite, kind: k, verb: verb}
 		e.types[strings.ToUpper(name[:1])+name[1:]+"Payload"] = &typeInfo{role: rolePayload, kind: k}
 	}
+	e.roots[rootKey{"Mutation", "patch" + k.Name + "Status"}] = rootField{op: opWrite, kind: k, verb: descriptor.VerbStatus, merge: true}
+	e.types["Patch"+k.Name+"StatusPayload"] = &typeInfo{role: rolePayload, kind: k}
 }
 
 // addShape notes an object type of a spec or status, those below it and their enums.

@@ -33,12 +33,13 @@ func deriveTypes(schema *Schema) *typeDerivation {
 	for _, k := range schema.Kinds {
 		d.input(k.Spec, inSpec)
 		if k.Has(descriptor.VerbPatch) {
-			d.patch(k.Spec)
+			d.patch(k.Spec, inSpec)
 		}
 	}
 	for _, k := range schema.Kinds {
 		if k.Status != nil && k.Has(descriptor.VerbStatus) {
 			d.input(k.Status, inStatus)
+			d.patch(k.Status, inStatus)
 		}
 		if k.Has(descriptor.VerbList) || k.Has(descriptor.VerbWatch) {
 			d.filter(&k, k.Spec, "spec")
@@ -84,7 +85,7 @@ func (d *typeDerivation) input(s *descriptor.Shape, p part) {
 
 // patch derives the patch of an object type: its fields, all of them nullable.
 // Objects in it are patches too; elements of lists are whole inputs.
-func (d *typeDerivation) patch(s *descriptor.Shape) {
+func (d *typeDerivation) patch(s *descriptor.Shape, p part) {
 	if d.patches[s.Name] != nil {
 		return
 	}
@@ -102,6 +103,9 @@ func (d *typeDerivation) patch(s *descriptor.Shape) {
 			name = InputType
 		}
 		text := limits(f)
+		if p == inStatus {
+			text = statusLimits(f)
+		}
 		if f.Required {
 			text = paragraph(text, "Required: it cannot be cleared.")
 		}
@@ -112,7 +116,7 @@ func (d *typeDerivation) patch(s *descriptor.Shape) {
 			Name: f.Name, Type: inputType(&optional, name), Description: paragraph(f.Description, text), Directives: deprecated(f.Deprecated),
 		})
 		if f.Shape != nil && !f.List {
-			d.patch(f.Shape)
+			d.patch(f.Shape, p)
 		}
 	}
 }

@@ -70,6 +70,20 @@ func (d *derivation) writes(k *Kind) {
 			payload: stored, preview: preview,
 		})
 	}
+	if k.Has(descriptor.VerbStatus) {
+		about := "What changes of the observed state: a JSON merge patch (RFC 7386)."
+		if k.HasConditions() {
+			about += " Conditions replace the stored ones of their types; the others stay."
+		}
+		d.write(k, write{
+			name: "patch" + k.Name + "Status", existing: true, about: "Change parts of the status of a resource of kind " + k.Name + ", as one of several controllers does. The spec is untouched.",
+			input: []*ast.FieldDefinition{
+				field("expectedRevision", "String", "The current revision; opaque, from metadata.revision. Any change since then is a CONFLICT. Absent: any."),
+				field("status", PatchType(k.Status.Name)+"!", about),
+			},
+			payload: stored, preview: preview,
+		})
+	}
 	if k.Has(descriptor.VerbDelete) {
 		d.write(k, write{
 			name: "delete" + k.Name, existing: true, about: "Delete a resource of kind " + k.Name + ". If others rely on it, or finalizers hold it, its deletion is requested and waits for them.",

@@ -57,6 +57,26 @@ func (v *Violations) Change(ctx context.Context, s *Shape, path string, next, ol
 	v.unchanged = false
 }
 
+// Types checks types, required fields and unknown fields, and no constraints.
+func (v *Violations) Types(ctx context.Context, s *Shape, path string, tree map[string]any) {
+	v.begin(ctx)
+	v.unchanged = true
+	v.object(ctx, s, &location{name: path}, tree, nil)
+	v.unchanged = false
+}
+
+// ListTypes is [Violations.Types] for the lists of a merge patch, which are whole.
+func (v *Violations) ListTypes(ctx context.Context, s *Shape, path string, patch map[string]any) {
+	v.begin(ctx)
+	v.unchanged = true
+	for _, f := range s.ordered {
+		if value := patch[f.Name]; f.List && value != nil {
+			v.field(ctx, f, (&location{name: path}).with(f.Name), value, prior{})
+		}
+	}
+	v.unchanged = false
+}
+
 // begin takes the budget of the operation. If it is exhausted, nothing can be said of the
 // input.
 func (v *Violations) begin(ctx context.Context) {

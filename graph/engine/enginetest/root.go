@@ -327,8 +327,11 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 	if name == "applyManifest" {
 		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), IgnoreRevision: yes("ignoreRevision"), FieldManager: optional("fieldManager"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
 	}
+	if w, err := x.writeAny(name, in, text, optional); w != nil || err != nil {
+		return w, err
+	}
 	for _, k := range x.Catalogue.Kinds {
-		if !slices.Contains([]string{"create" + k.Name, "update" + k.Name, "patch" + k.Name, "upsert" + k.Name, "update" + k.Name + "Status", "delete" + k.Name}, name) {
+		if !slices.Contains([]string{"patch" + k.Name + "Status", "create" + k.Name, "update" + k.Name, "patch" + k.Name, "upsert" + k.Name, "update" + k.Name + "Status", "delete" + k.Name}, name) {
 			continue
 		}
 		id, err := x.identity(k.Name, in)
@@ -349,11 +352,39 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 			return s.Upsert(x.ctx, c, service.UpsertRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
 		case "update" + k.Name + "Status":
 			return s.UpdateStatus(x.ctx, c, service.StatusRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: text("expectedRevision"), Status: in["status"]})
+		case "patch" + k.Name + "Status":
+			return s.PatchStatus(x.ctx, c, service.StatusPatchRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: optional("expectedRevision"), Patch: in["status"]})
 		case "delete" + k.Name:
 			return s.Delete(x.ctx, c, service.DeleteRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: optional("expectedRevision")})
 		}
 	}
 	return nil, fmt.Errorf("reference: no way to execute %s", name)
+}
+
+// writeAny does a mutation of a resource of any kind, nil if it is none of these.
+func (x *execution) writeAny(name string, in map[string]any, text func(string) string, optional func(string) *string) (*service.Written, error) {
+	if !slices.Contains([]string{"patchResource", "updateResourceStatus", "deleteResource"}, name) {
+		return nil, nil
+	}
+	key, err := x.Service.KeyOf(text("id"))
+	if err != nil {
+		return nil, err
+	}
+	id := kind.Identity{Kind: key.Kind, Name: key.Name}
+	if key.Namespace != "" {
+		id.Namespace = &key.Namespace
+	}
+	s, c, dry := x.Service, access.Caller{}, in["dryRun"] == true
+	switch name {
+	case "patchResource":
+		if spec, ok := in["specJSON"]; ok && spec == nil {
+			return nil, &failure.Error{Message: "specJSON: null clears nothing; leave it out, or name what changes"}
+		}
+		return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, DryRun: dry, MetadataPatch: patched(in), ExpectedRevision: text("expectedRevision"), Patch: in["specJSON"]})
+	case "updateResourceStatus":
+		return s.UpdateStatus(x.ctx, c, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: text("expectedRevision"), Status: in["statusJSON"], Untyped: true})
+	}
+	return s.Delete(x.ctx, c, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional("expectedRevision")})
 }
 
 // identity is the resource that is named by id, or by namespace and name.

@@ -1,0 +1,106 @@
+package service
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// UpdateStatus replaces the status and leaves everything else, at exactly the
+// current revision. It moves no spec revision: whoever is about to change the
+// spec is not disturbed.
+func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusRequest) (*Written, error) {
+	in, err := s.intend(ctx, c, wanted{verb: descriptor.VerbStatus, id: req.Identity})
+	if err != nil {
+		return nil, err
+	}
+	in.dryRun = req.DryRun
+	status, err := in.parse("status", req.Status)
+	if err != nil {
+		return nil, err
+	}
+	if req.Untyped {
+		if in.found.Types(ctx, in.kind.Status, "status", status); in.found.Err(in.key) != nil {
+			return nil, in.found.Err(in.key)
+		}
+	}
+	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
+		if current.Revision.String() != req.ExpectedRevision {
+			return nil, conflict(req.ExpectedRevision, current.Resource)
+		}
+		return s.replaceStatus(ctx, in, current, status)
+	})
+}
+
+// PatchStatus changes parts of the status and leaves everything else. Two controllers that patch
+// different conditions of one resource do not overwrite each other's.
+func (s *Service) PatchStatus(ctx context.Context, c access.Caller, req StatusPatchRequest) (*Written, error) {
+	in, err := s.intend(ctx, c, wanted{verb: descriptor.VerbStatus, id: req.Identity})
+	if err != nil {
+		return nil, err
+	}
+	in.dryRun = req.DryRun
+	patch, err := jsontree.Object(req.Patch)
+	switch {
+	case err != nil:
+		return nil, failure.BadInput("status", "status is not acceptable: %v", err).At(in.key)
+	case patch == nil:
+		return nil, failure.BadInput("status", "status must not be null; an object is wanted").At(in.key)
+	}
+	jsontree.DropListNulls(patch, jsontree.MaxDepth)
+	in.kind.Status.CanonicalTimes(patch)
+	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
+		if req.ExpectedRevision != nil && current.Revision.String() != *req.ExpectedRevision {
+			return nil, conflict(*req.ExpectedRevision, current.Resource)
+		}
+		was, err := in.base(current)
+		if err != nil {
+			return nil, failure.Of(err, in.key)
+		}
+		var found kind.Violations // of the patch first: then places are those of its elements
+		found.ListTypes(ctx, in.kind.Status, "status", patch)
+		found.Maxima(in.kind.Status, "status", patch, was.Status)
+		if err := found.Err(in.key); err != nil {
+			return nil, err
+		}
+		old := was.Status()
+		status := jsontree.Merged(in.kind.Status.Known(old), mergeConditions(in.kind, old, patch))
+		if found.Types(ctx, in.kind.Status, "status", status); found.Err(in.key) != nil {
+			return nil, found.Err(in.key)
+		}
+		return s.replaceStatus(ctx, in, current, status)
+	})
+}
+
+// mergeConditions returns the patch of a status with the stored conditions of other types before its own.
+func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
+	next, given := patch[kind.ConditionIndex].([]any)
+	if !given || !k.HasConditions() {
+		return patch
+	}
+	stored, _ := old[kind.ConditionIndex].([]any)
+	var merged []any
+	for _, condition := range stored {
+		same := func(other any) bool { return typeOf(other) == typeOf(condition) }
+		if at := slices.IndexFunc(next, same); at >= 0 { // in its old place
+			condition, next = next[at], slices.Delete(slices.Clone(next), at, at+1)
+		}
+		merged = append(merged, condition)
+	}
+	out := maps.Clone(patch)
+	out[kind.ConditionIndex] = append(merged, next...)
+	return out
+}
+
+// typeOf returns the type of a condition.
+func typeOf(condition any) string {
+	m, _ := condition.(map[string]any)
+	text, _ := m["type"].(string)
+	return text
+}
