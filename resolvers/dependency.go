@@ -164,7 +164,8 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 				}
 				p := &place{node: node(s.key), key: s.key, above: from}
 				p.node.Level, p.node.From = int32(n), &from.node.ResourceID
-				p.node.Path, p.node.Guarded = &s.reference.Path, &s.reference.Guarded
+				path := s.reference.InAPI()
+				p.node.Path, p.node.Guarded = &path, &s.reference.Guarded
 				p.node.Outward = w.outward
 				p.node.Cycle = from.under(s.key)
 				out = append(out, p.node)

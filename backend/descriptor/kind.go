@@ -157,6 +157,8 @@ type Reference struct {
 	// Path from the body's root, joined by dots; steps into lists of objects are
 	// by the name of the list alone: "spec.resource.addresses.subnetRef".
 	Path string
+	// APIPath is the path in the names of the API; empty: the same.
+	APIPath string
 	// Kind that is referred to.
 	Kind string
 	// Field is the API's field for the resource referred to, "network", or for
@@ -219,10 +221,11 @@ const (
 	ListAtomic ListType = "ATOMIC"
 )
 
-// Field describes one field of a shape. Name is its name in the API, in
-// manifests and in the stored body.
+// Field describes one field of a shape. Name is its name in manifests and in the stored
+// body, APIName that in the API; empty: the same.
 type Field struct {
 	Name        string
+	APIName     string
 	Description string
 	Type        FieldType
 	// Required holds on write and on read.

@@ -29,6 +29,9 @@ var oldNames = []struct {
 	{regexp.MustCompile(`extensions\.key\b`), "extensions.setting"},
 	{regexp.MustCompile(`apply [^\n]*--force\b`), "--ignore-revision"},
 	{regexp.MustCompile(`direction: (UP|DOWN)\b`), "DEPENDENCIES, DEPENDENTS"},
+	{regexp.MustCompile(`\btotalCount: Int!`), "totalCount: Int @semanticNonNull"},
+	{regexp.MustCompile(`\bkinds: \[Kind!\]!`), "kinds: [Kind!] @semanticNonNull"},
+	{regexp.MustCompile(`\bstatus ?\{ ?id\b`), "cloudId, @stored(as: \"id\")"},
 }
 
 func TestNoOldNameIsLeft(t *testing.T) {
