@@ -102,6 +102,22 @@ func TakeText(b []byte) (text, rest []byte, err error) {
 	return text, rest, nil
 }
 
+// TakeInt reads one integer element and returns the rest.
+func TakeInt(b []byte) (i int64, rest []byte, err error) {
+	if len(b) < 9 || b[0] != tagInt {
+		return 0, nil, fmt.Errorf("tuple: no integer element: %w", ErrUnreadable)
+	}
+	return int64(binary.BigEndian.Uint64(b[1:]) ^ (1 << 63)), b[9:], nil
+}
+
+// TakeBool reads one Boolean element and returns the rest.
+func TakeBool(b []byte) (value bool, rest []byte, err error) {
+	if len(b) == 0 || b[0] != tagFalse && b[0] != tagTrue {
+		return false, nil, fmt.Errorf("tuple: no Boolean element: %w", ErrUnreadable)
+	}
+	return b[0] == tagTrue, b[1:], nil
+}
+
 // SkipElement returns what follows the first element of b, whatever its type.
 func SkipElement(b []byte) (rest []byte, err error) {
 	if len(b) == 0 {

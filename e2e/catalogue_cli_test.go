@@ -42,7 +42,7 @@ type Note @resource(plural: "notes", group: "example.org", version: "v1", scope:
 func TestTheCommandLineServesCataloguesThatItDoesNotKnow(t *testing.T) {
 	kinds := t.TempDir()
 	writeFile(t, filepath.Join(kinds, "odd.graphqls"), oddKinds)
-	g := start(t, "", "--schema", kinds)
+	g := start(t, "", "--catalogue", kinds)
 	manifest := func(kind string) string {
 		return "apiVersion: example.org/v1\nkind: " + kind + "\nmetadata: {name: x}\nspec: {colour: red}\n"
 	}

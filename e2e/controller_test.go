@@ -285,21 +285,21 @@ func TestTheExampleControllerActsOnTheManagedProfile(t *testing.T) {
 		h := h.in(t)
 		h.spec("Network", "held", `resource: {}`)
 		r := h.ready("Network", "held")
-		hold := func(finalizers ...string) {
+		patch := func(p client.MetadataPatch) {
 			t.Helper()
-			now := h.get("Network", "held")
-			if _, err := h.client.SetFinalizers(t.Context(), client.FinalizersRequest{Kind: h.kind("Network"), Name: "held", ExpectedRevision: now.Metadata.Revision, Finalizers: finalizers}); err != nil {
+			p.Kind, p.Name, p.ExpectedRevision = h.kind("Network"), "held", h.get("Network", "held").Metadata.Revision
+			if _, err := h.client.PatchMetadata(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
 		}
-		hold("example.org/dns", finalizer)
+		patch(client.MetadataPatch{AddFinalizers: []string{"example.org/dns"}})
 		h.delete("Network", "held")
-		h.says("Network", "held", "Progressing", "Waiting for finalizer example.org/dns to be removed\nWaiting for finalizer "+finalizer+" to be removed")
+		h.says("Network", "held", "Progressing", "Waiting for finalizer "+finalizer+" to be removed\nWaiting for finalizer example.org/dns to be removed")
 		h.laterIsReady("after-held")
 		if o := h.one(r); o.State != "ACTIVE" {
 			t.Errorf("while another holds the resource, the object is %s", o.State)
 		}
-		hold(finalizer)
+		patch(client.MetadataPatch{RemoveFinalizers: []string{"example.org/dns"}})
 		h.gone("Network", "held")
 		if left := h.cloud.of(r.Metadata.UID); len(left) != 0 {
 			t.Errorf("%+v", left)

@@ -321,8 +321,8 @@ func TestNoCommandThatWritesPassesOverADryRun(t *testing.T) {
 		}
 	}
 	next := s.write("next", strings.Replace(racks, "  text: String", "  more: Int\n  text: String", 1))
-	if out, errOut, code := s.schema("apply", next); code != 0 || !strings.Contains(out, "nothing was changed") {
-		t.Errorf("schema apply: exit %d\n%s%s", code, out, errOut)
+	if out, errOut, code := s.catalogue("apply", next); code != 0 || !strings.Contains(out, "nothing was changed") {
+		t.Errorf("catalogue apply: exit %d\n%s%s", code, out, errOut)
 	}
 	if after := state(); after != before {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)

@@ -45,7 +45,7 @@ func TestTheOtherPaths(t *testing.T) {
 		}
 		return nil
 	})
-	for path, says := range map[string]string{"/": "/v1/graphql", "/healthz": "ok", "/readyz": "ok", "/metrics": "sluice_http_request_seconds"} {
+	for path, says := range map[string]string{"/": "/v1/graphql", "/healthz": "ok", "/readyz": "ok", "/metrics": "sluice_http_request_duration_seconds"} {
 		res, body := g.do("GET", path, "")
 		if res.StatusCode != 200 || !strings.Contains(body, says) {
 			t.Errorf("%s: %d %s", path, res.StatusCode, body)
@@ -138,7 +138,7 @@ func TestAConnectionThatBecomesAWebSocketIsCountedAsSuch(t *testing.T) {
 	s := g.dial()
 	defer s.close()
 	redistest.Await(t, "the metric", func() error {
-		if _, body := g.do("GET", "/metrics", ""); !strings.Contains(body, `sluice_http_request_seconds_count{method="GET",path="/graphql",status="101"} 1`) {
+		if _, body := g.do("GET", "/metrics", ""); !strings.Contains(body, `sluice_http_request_duration_seconds_count{method="GET",path="/graphql",status="101"} 1`) {
 			return fmt.Errorf("metrics:\n%s", body)
 		}
 		return nil

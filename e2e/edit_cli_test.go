@@ -121,7 +121,7 @@ type VaultPart { name: String  sizes: [MapEntry!] @map @constraint(maxProperties
 `
 
 func TestMapsOfAStatusAreEditedAsObjects(t *testing.T) {
-	g := start(t, "", "--schema", folder(t, map[string]string{"vault.graphqls": safes}))
+	g := start(t, "", "--catalogue", folder(t, map[string]string{"vault.graphqls": safes}))
 	g.cli("apiVersion: example.org/v1\nkind: Vault\nmetadata: {name: v}\nspec: {}\n", "apply", "-f", "-")
 	editor(t, `sed -i 's/^status: {}/status: {counts: {a: "1", b: "2"}, parts: [{name: p, sizes: {x: "3"}}]}/' "$1"`)
 	g.expect(0, "Vault v UPDATED\n", "", "edit", "vault", "v", "--subresource=status")

@@ -71,7 +71,7 @@ const portSpec = `spec: {cloudCredentialsRef: {secretName: "s", cloudName: "%s"}
 // fill writes ports and resources of a megabyte to a folder.
 func (b *besieged) fill(dir string, ports, megabytes int) {
 	b.t.Helper()
-	g := start(b.t, dir, "--schema", b.catalogue)
+	g := start(b.t, dir, "--catalogue", b.catalogue)
 	g.must(`mutation { upsertNetwork(input: {name: "net", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {}}}) { created } }`)
 	g.must(`mutation { createSecret(input: {name: "s", spec: {stringData: [{key: "a", value: "b"}]}}) { secret { id } } }`)
 	const together = 50
@@ -103,7 +103,7 @@ func (b *besieged) start(t *testing.T, from data, args ...string) *gateway {
 	if err := os.CopyFS(dir, os.DirFS(b.folder(from))); err != nil {
 		t.Fatal(err)
 	}
-	g := start(t, dir, append([]string{"--schema", b.catalogue}, args...)...)
+	g := start(t, dir, append([]string{"--catalogue", b.catalogue}, args...)...)
 	g.must(`{ ports(first: 20) { nodes { id } } }`)
 	return g
 }

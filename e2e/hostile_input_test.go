@@ -84,7 +84,7 @@ func inputs() []hostileDocument {
 		{"95 x createNetwork of 20,000 tags", small, "", false, created("Network", "warnings { code }", map[string]any{"spec": spec(map[string]any{"tags": numbered(20000, "t%d")})})},
 		{"95 x createNetwork of 7,000 labels", small, "", true, created("Network", "warnings { code }", map[string]any{"labels": pairs(7000, "v"), "spec": spec(map[string]any{})})},
 		{"95 x createNetwork with an annotation of 200 KB", small, "", false, created("Network", "network { manifest specJSON }", map[string]any{"annotations": []any{map[string]any{"key": "k", "value": strings.Repeat("v", 200_000)}}, "spec": spec(map[string]any{})})},
-		{"20 x updateNetwork with 20,000 finalizers", small, "", false, request{`mutation($f: [String!]!) { ` + aliased(20, `updateNetwork(input: {name: "net", expectedRevision: "", dryRun: true, finalizers: $f, spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {}}}) { warnings { code } }`) + `}`, map[string]any{"f": numbered(20000, "net%d")}}},
+		{"20 x patchNetwork with 20,000 finalizers", small, "", false, request{`mutation($f: [String!]!) { ` + aliased(20, `patchNetwork(input: {name: "net", expectedRevision: "", dryRun: true, addFinalizers: $f, removeFinalizers: $f}) { warnings { code } }`) + `}`, map[string]any{"f": numbered(20000, "net%d")}}},
 		{"95 x createSecurityGroup of 256 rules", small, "", false, created("SecurityGroup", "warnings { code }", map[string]any{"spec": spec(map[string]any{"rules": rules})})},
 	}
 	return append(out, rulesThatTakeLong()...)

@@ -63,7 +63,7 @@ func setting(t *testing.T, name string, otherwise uint64) uint64 {
 // any other request. HOSTILE_SEED and HOSTILE_DOCUMENTS choose them, HOSTILE_ONLY is one of
 // them, and HOSTILE_FOLDER keeps the bodies of the dearest.
 func (b *besieged) random(t *testing.T) {
-	out, errOut, code := sluice(t, "", "schema", "print", b.catalogue)
+	out, errOut, code := sluice(t, "", "catalogue", "print", b.catalogue)
 	if code != 0 {
 		t.Fatal(errOut)
 	}

@@ -179,7 +179,7 @@ func (w *writer) object(def *ast.Definition, at place) any {
 			share = 90
 		case f.Name == "clientMutationId" || f.Name == "namespace" || f.Name == "import":
 			share = 3
-		case f.Name == "labels" || f.Name == "annotations" || f.Name == "tags" || f.Name == "finalizers":
+		case f.Name == "labels" || f.Name == "annotations" || f.Name == "tags" || f.Name == "addFinalizers":
 			share = 25
 		}
 		if identified && (f.Name == "id" || f.Name == "name") {

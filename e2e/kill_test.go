@@ -41,7 +41,7 @@ func TestWhatAKilledGatewayLeftIsConcluded(t *testing.T) {
 			if two {
 				flags = []string{"--redis", redistest.Start(t).URL()}
 			}
-			open := func() *gateway { return start(t, data, append([]string{"--schema", schema}, flags...)...) }
+			open := func() *gateway { return start(t, data, append([]string{"--catalogue", schema}, flags...)...) }
 			dying, other := open(), (*gateway)(nil)
 			if two {
 				other = open()

@@ -61,7 +61,7 @@ func writeFile(t *testing.T, path, text string) {
 func TestAKindIsOneFile(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "app.graphqls"), newKinds)
-	g := start(t, "", "--schema", dir)
+	g := start(t, "", "--catalogue", dir)
 	s := g.dial()
 	defer s.close()
 	s.subscribe("1", `subscription { appChanges(filter: {spec: {tier: {lte: 2}}}) { type app { metadata { name } } } }`, nil)
@@ -110,7 +110,7 @@ func TestACheckSaysHowManyKindsThereAre(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ kind, says string }{{"Team", "1 kind, "}, {"Crew", "2 kinds, "}} {
 		writeFile(t, filepath.Join(dir, strings.ToLower(c.kind)+".graphqls"), strings.NewReplacer("Team", c.kind, "teams", strings.ToLower(c.kind)+"s").Replace(team))
-		if stdout, stderr, code := sluice(t, "", "schema", "check", dir); code != 0 || !strings.HasPrefix(stdout, c.says) {
+		if stdout, stderr, code := sluice(t, "", "catalogue", "check", dir); code != 0 || !strings.HasPrefix(stdout, c.says) {
 			t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 		}
 	}
@@ -122,7 +122,7 @@ func TestACatalogueIsRefusedWholeByFileAndLine(t *testing.T) {
 	writeFile(t, team, "type Team @resource(plural: \"teams\", group: \"example.org\", version: \"v1\", scope: NAMESPACED) {\n  spec: TeamSpec!\n}\n\ntype TeamSpec {\n  email: Strin!\n  tier: Int @constraint(minLength: 3)\n}\n")
 	writeFile(t, app, "type App @resource(plural: \"apps\", group: \"example.org\", version: \"v1\", scope: NAMESPACED) {\n  spec: AppSpec!\n}\n\ntype AppSpec {\n  ownerRef: String! @ref(kind: \"Taem\", inverse: \"apps\")\n}\n")
 	data := filepath.Join(t.TempDir(), "data")
-	said := refused(t, "--data", data, "--schema", dir)
+	said := refused(t, "--data", data, "--catalogue", dir)
 	for _, want := range []string{team + ":6: TeamSpec.email: ", team + ":7: TeamSpec.tier: ", app + ":6: AppSpec.ownerRef: "} {
 		if !strings.Contains("\n"+said, "\n"+want) {
 			t.Errorf("%q is missing:\n%s", want, said)
@@ -134,8 +134,8 @@ func TestACatalogueIsRefusedWholeByFileAndLine(t *testing.T) {
 	if _, err := os.Stat(data); err == nil {
 		t.Error("the store was made for a catalogue that is not served")
 	}
-	if _, stderr, code := sluice(t, "", "schema", "check", dir); code != 2 || stderr != said {
-		t.Errorf("schema check: exit code %d\n%s", code, stderr)
+	if _, stderr, code := sluice(t, "", "catalogue", "check", dir); code != 2 || stderr != said {
+		t.Errorf("catalogue check: exit code %d\n%s", code, stderr)
 	}
 }
 
@@ -144,20 +144,20 @@ func TestAStoreIsNotServedWithLessThanItWasServedWith(t *testing.T) {
 	g := start(t, "")
 	g.must(`mutation { createProject(input: {name: "p", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, managementPolicy: MANAGED, resource: {}}}) { project { id } } }`)
 	g.stop()
-	g = start(t, g.data, "--schema", dir)
+	g = start(t, g.data, "--catalogue", dir)
 	g.must(`mutation { createTeam(input: {name: "web", spec: {email: "web@example.org"}}) { team { id } } }`)
 	if a := g.must(`{ project(name: "p") { metadata { name } } }`); a.get("project", "metadata", "name") != "p" {
 		t.Errorf("%+v", a)
 	}
 	g.stop()
 	less := catalogue(t, strings.Replace(newKinds, "  backupRef: String", "  deputyRef: String", 1))
-	said := refused(t, append(store(t, g.data), "--schema", less)...)
+	said := refused(t, append(store(t, g.data), "--catalogue", less)...)
 	for _, want := range []string{"App.spec.backupRef", "--allow-breaking"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing:\n%s", want, said)
 		}
 	}
-	g = start(t, g.data, "--schema", less, "--allow-breaking")
+	g = start(t, g.data, "--catalogue", less, "--allow-breaking")
 	g.stop()
 	// The catalogues of before were accepted once, so a release is taken back without a flag.
 	g = start(t, g.data)
@@ -165,7 +165,7 @@ func TestAStoreIsNotServedWithLessThanItWasServedWith(t *testing.T) {
 		t.Errorf("nobody is told of the teams that are not served:\n%s", g.log)
 	}
 	g.stop()
-	g = start(t, g.data, "--schema", dir)
+	g = start(t, g.data, "--catalogue", dir)
 	if a := g.must(`{ team(name: "web") { spec { email } } }`); a.get("team", "spec", "email") != "web@example.org" {
 		t.Errorf("what was not served is lost: %+v", a)
 	}
@@ -173,8 +173,8 @@ func TestAStoreIsNotServedWithLessThanItWasServedWith(t *testing.T) {
 
 func TestGatewaysOfTwoCataloguesShareAStore(t *testing.T) {
 	data := []string{"--redis", redistest.Start(t).URL()}
-	older := start(t, "", append([]string{"--schema", catalogue(t, newKinds)}, data...)...)
-	newer := start(t, "", append([]string{"--schema", catalogue(t, strings.Replace(newKinds, "  tier: Int!", "  motto: String @constraint(maxLength: 100)\n  tier: Int!", 1))}, data...)...)
+	older := start(t, "", append([]string{"--catalogue", catalogue(t, newKinds)}, data...)...)
+	newer := start(t, "", append([]string{"--catalogue", catalogue(t, strings.Replace(newKinds, "  tier: Int!", "  motto: String @constraint(maxLength: 100)\n  tier: Int!", 1))}, data...)...)
 	newer.must(`mutation { createTeam(input: {name: "web", spec: {email: "web@example.org"}}) { team { id } } }`)
 	s := older.dial()
 	defer s.close()
@@ -207,7 +207,7 @@ type LockSpec {
 }
 type LockPart { madeBy: String @ref(kind: "Person", as: "maker") }
 `)
-	g := start(t, "", "--schema", dir)
+	g := start(t, "", "--catalogue", dir)
 	manifests := filepath.Join(dir, "all.yaml")
 	writeFile(t, manifests, `apiVersion: v1
 kind: Person
@@ -262,7 +262,7 @@ type CredentialSpec @rule(cel: "!has(self.text) || size(self.text) == 1", messag
   note: String @constraint(maxLength: 200)
 }
 `)
-	g := start(t, "", "--schema", dir)
+	g := start(t, "", "--catalogue", dir)
 	apply := func(text, says string) {
 		t.Helper()
 		stdout, stderr, _ := g.cli(text, "apply", "-f", "-")

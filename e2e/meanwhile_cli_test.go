@@ -70,7 +70,7 @@ func TestWhatLosesTheLabelsMeanwhileIsNotDeleted(t *testing.T) {
 func TestAChangeIsMadeAgainOnWhatIsStoredThen(t *testing.T) {
 	g := start(t, "")
 	g.cli(network("net-a", "web", 1500), "apply", "-f", "-")
-	server := g.meanwhile("mutation Apply", func() { g.cli("", "label", "network", "net-a", "theirs=1") })
+	server := g.meanwhile("mutation PatchMetadata", func() { g.cli("", "label", "network", "net-a", "theirs=1") })
 	if out, errOut, code := sluice(t, "", "label", "network", "net-a", "mine=1", "--server", server); code != 0 {
 		t.Errorf("exit %d\n%s%s", code, out, errOut)
 	}

@@ -63,7 +63,7 @@ func TestLabelsAreSetRemovedAndNotOverwrittenUnasked(t *testing.T) {
 		{2, "as KIND NAME or as KIND/NAME", []string{"label", "network", "a=b"}},
 		{2, "selector", []string{"label", "networks", "-l", "", "a=b"}},
 		{2, "one KIND", []string{"label", "network/net-a", "-l", "a", "a=b"}},
-		{1, "metadata.labels.-a: ", []string{"label", "network", "net-a", "-a=b"}},
+		{1, "metadata.labels[0].key: ", []string{"label", "network", "net-a", "-a=b"}},
 		{1, "known kinds", []string{"label", "teapot", "net-a", "a=b"}},
 	} {
 		args := c.args
@@ -222,7 +222,7 @@ func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
 }
 
 func TestWhatIsNotShownIsKeptPatchedAndSaidToDiffer(t *testing.T) {
-	g := start(t, "", "--schema", folder(t, map[string]string{"vault.graphqls": safes}))
+	g := start(t, "", "--catalogue", folder(t, map[string]string{"vault.graphqls": safes}))
 	const vault = "apiVersion: example.org/v1\nkind: Vault\nmetadata: {name: v}\nspec: {password: hunter2}\n"
 	g.cli(vault, "apply", "-f", "-")
 	has := func() bool { // an apply of the same password changes nothing
@@ -270,4 +270,42 @@ func TestAPatchOfASecretLosesNoOtherKey(t *testing.T) {
 			t.Errorf("%s: exit %d, %q\n%s", key, code, out, errOut)
 		}
 	}
+}
+
+func TestALabelOutlivesTheFileThatDoesNotHaveIt(t *testing.T) {
+	g := start(t, "")
+	file := network("net-a", "web", 1500)
+	apply := func(outcome, manifest string, args ...string) {
+		t.Helper()
+		if out, errOut, code := g.cli(manifest, append([]string{"apply", "-f", "-"}, args...)...); code != 0 || out != "Network default/net-a "+outcome+"\n" {
+			t.Errorf("exit %d\n%s%s", code, out, errOut)
+		}
+	}
+	has := func(labels string) {
+		t.Helper()
+		if out, _, _ := g.cli("", "get", "network", "net-a", "-o", "jsonpath={.metadata.labels}"); out != labels {
+			t.Errorf("got %swant %s", out, labels)
+		}
+	}
+	apply("CREATED", file)
+	g.expect(0, "Network default/net-a UPDATED\n", "", "label", "network", "net-a", "stage=prod")
+	if out, errOut, code := g.cli(file, "diff", "-f", "-"); code != 0 || out != "" {
+		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	}
+	apply("UNCHANGED", file)
+	has(`{"stage":"prod","team":"web"}`)
+	other := strings.Replace(file, "team: web", "tier: front", 1)
+	if out, _, code := g.cli(other, "diff", "-f", "-"); code != 1 || !strings.Contains(out, "\n     stage: prod\n-    team: web\n+    tier: front\n") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if out, _, code := g.cli(other, "diff", "-f", "-", "--field-manager", "ci"); code != 1 || !strings.Contains(out, "\n     stage: prod\n     team: web\n+    tier: front\n") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	apply("UPDATED", other, "--field-manager", "ci")
+	has(`{"stage":"prod","team":"web","tier":"front"}`)
+	apply("UPDATED", other)
+	has(`{"stage":"prod","tier":"front"}`)
+	g.expect(0, "Network default/net-a UPDATED\n", "", "patch", "network", "net-a", "-p", "metadata: {labels: {stage: null, by: hand}}")
+	apply("UNCHANGED", other)
+	has(`{"by":"hand","tier":"front"}`)
 }

@@ -488,7 +488,7 @@ func (g *gateway) breaking(text string) string {
 func TestAListThatBreaksOffDoesNotLookComplete(t *testing.T) {
 	g := someNetworks(t)
 	broken := g.breaking("subnets(")
-	for format, begins := range map[string]string{"json": "[\n", "yaml": "apiVersion", "name": "network/net-a\n", "jsonpath={.items[*].metadata.name}": ""} {
+	for format, begins := range map[string]string{"json": "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"List\",", "yaml": "apiVersion", "name": "network/net-a\n", "jsonpath={.items[*].metadata.name}": ""} {
 		out, errOut, code := sluice(t, "", "get", "networks,subnets", "-o", format, "--server", broken)
 		if code != 1 || !strings.HasPrefix(out, begins) || !strings.Contains(errOut, "the list is not complete") {
 			t.Errorf("%s: exit %d\n%s%s", format, code, out, errOut)

@@ -177,7 +177,7 @@ func newReferee(t *testing.T, sources []string) *referee {
 		r.kinds = append(r.kinds, m[1], strings.ToUpper(m[2]))
 	}
 	var stderr string
-	if r.api, stderr, _ = sluice(t, "", "schema", "print", r.folder); stderr != "" {
+	if r.api, stderr, _ = sluice(t, "", "catalogue", "print", r.folder); stderr != "" {
 		t.Fatal(stderr)
 	}
 	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "api", Input: r.api})
@@ -190,7 +190,7 @@ func newReferee(t *testing.T, sources []string) *referee {
 }
 
 func (r *referee) start(data string) *gateway {
-	return start(r.t, data, append([]string{"--schema", r.folder, "--data", data}, unlimited...)...)
+	return start(r.t, data, append([]string{"--catalogue", r.folder, "--data", data}, unlimited...)...)
 }
 
 // fill puts random resources into the store.

@@ -60,7 +60,7 @@ func openShop(t *testing.T, sdl string, args ...string) *shop {
 		t.Fatal(err)
 	}
 	s.write("kinds", sdl)
-	s.gateway = start(t, filepath.Join(dir, "data"), append([]string{"--schema", s.kinds, "--admin-socket", s.socket}, args...)...)
+	s.gateway = start(t, filepath.Join(dir, "data"), append([]string{"--catalogue", s.kinds, "--admin-socket", s.socket}, args...)...)
 	return s
 }
 
@@ -74,10 +74,10 @@ func (s *shop) write(folder, sdl string) string {
 	return dir
 }
 
-// schema runs a command of sluice schema against the gateway.
-func (s *shop) schema(args ...string) (out, errOut string, code int) {
+// catalogue runs a command of sluice catalogue against the gateway.
+func (s *shop) catalogue(args ...string) (out, errOut string, code int) {
 	s.t.Helper()
-	return sluice(s.t, "", append(append([]string{"schema"}, args...), "--admin-socket", s.socket)...)
+	return sluice(s.t, "", append(append([]string{"catalogue"}, args...), "--admin-socket", s.socket)...)
 }
 
 // details is what /readyz?verbose says once the gateway is ready and has all in memory.
@@ -144,11 +144,11 @@ func TestEveryBreakIsRefusedEverywhereWithItsPlace(t *testing.T) {
 				}
 				return dir + "/racks.graphqls:" + c.line + ": "
 			}
-			out, errOut, code := sluice(t, "", "schema", "diff", dir, "--from", s.kinds)
+			out, errOut, code := sluice(t, "", "catalogue", "diff", dir, "--from", s.kinds)
 			if code != 1 || !strings.Contains(out, place(dir)+c.lost) || errOut != "" {
 				t.Errorf("diff: %d %s%s", code, out, errOut)
 			}
-			out, errOut, code = s.schema("apply", dir)
+			out, errOut, code = s.catalogue("apply", dir)
 			if code != 2 || !strings.Contains(errOut, place(dir)+c.lost) || out != "" {
 				t.Errorf("apply: %d %s%s", code, out, errOut)
 			}
@@ -156,7 +156,7 @@ func TestEveryBreakIsRefusedEverywhereWithItsPlace(t *testing.T) {
 				t.Error("the folder is another one")
 			}
 			s.write("kinds", sdl)
-			out, errOut, code = s.schema("reload")
+			out, errOut, code = s.catalogue("reload")
 			if code != 2 || !strings.Contains(errOut, place(s.kinds)+c.lost) || out != "" {
 				t.Errorf("reload: %d %s%s", code, out, errOut)
 			}
@@ -177,7 +177,7 @@ func TestEveryBreakIsRefusedEverywhereWithItsPlace(t *testing.T) {
 	for name, c := range breaks() {
 		t.Run(name+", at a start", func(t *testing.T) {
 			s.write("kinds", strings.Replace(racks, c.from, c.to, 1))
-			_, errOut, code := sluice(t, "", append([]string{"serve", "--listen", "127.0.0.1:0", "--schema", s.kinds, "--admin-socket", s.socket}, flags...)...)
+			_, errOut, code := sluice(t, "", append([]string{"serve", "--listen", "127.0.0.1:0", "--catalogue", s.kinds, "--admin-socket", s.socket}, flags...)...)
 			if code != 2 || !strings.Contains(errOut, s.kinds) || !strings.Contains(errOut, c.lost) {
 				t.Errorf("%d %s", code, errOut)
 			}
@@ -201,15 +201,15 @@ func TestApplyReplacesTheFolderAndWhatIsServed(t *testing.T) {
 	dir := s.write("next", next)
 	s.must(`mutation { createNote(input: {name: "n", spec: {text: "kept"}}) { note { id } } }`)
 
-	out, errOut, code := s.schema("apply", dir, "--dry-run", "--allow-breaking")
+	out, errOut, code := s.catalogue("apply", dir, "--dry-run", "--allow-breaking")
 	if code != 0 || !strings.Contains(out, "kind Note is gone") || s.sdl() != racks || errOut != "" {
 		t.Errorf("dry run: %d %s%s", code, out, errOut)
 	}
-	out, errOut, code = s.schema("apply", dir, "--allow-breaking")
+	out, errOut, code = s.catalogue("apply", dir, "--allow-breaking")
 	if code != 0 || !strings.Contains(out, dir+"/racks.graphqls:7: Rack.spec.width is new\n") || !strings.Contains(out, " is served now\n") || s.sdl() != next {
 		t.Fatalf("apply: %d %s%s", code, out, errOut)
 	}
-	check, _, _ := sluice(t, "", "schema", "check", dir)
+	check, _, _ := sluice(t, "", "catalogue", "check", dir)
 	if want := hashes.FindString(check); !strings.Contains(out, want) || !strings.Contains(s.details(), strings.Replace(want, ",", "", 1)) {
 		t.Errorf("apply says %s, check %s, readyz %s", out, check, s.details())
 	}
@@ -227,7 +227,7 @@ func TestApplyReplacesTheFolderAndWhatIsServed(t *testing.T) {
 		t.Errorf("the stream goes on with %v", got)
 	}
 	// Back to a catalogue of the record, without the flag; the note is there.
-	if out, errOut, code = s.schema("apply", s.write("back", racks)); code != 0 {
+	if out, errOut, code = s.catalogue("apply", s.write("back", racks)); code != 0 {
 		t.Fatalf("back: %d %s%s", code, out, errOut)
 	}
 	if got := s.must(`{ note(name: "n") { spec { text } } }`); got.get("note", "spec", "text") != "kept" {
@@ -271,7 +271,7 @@ func TestApplyWithFindingsAsksNobody(t *testing.T) {
 	s := openShop(t, racks)
 	dir := s.write("next", racks+"type Broken {\n")
 	for _, args := range [][]string{{"apply", dir}, {"apply", filepath.Join(s.dir, "nothing")}} {
-		out, errOut, code := s.schema(args...)
+		out, errOut, code := s.catalogue(args...)
 		if code != 2 || out != "" || strings.Contains(s.log.String(), "not replaced") || !strings.Contains(errOut, args[1]) {
 			t.Errorf("%v: %d %s%s", args, code, out, errOut)
 		}
@@ -283,7 +283,7 @@ func TestTheFolderOfAGatewayMustBeReplaceable(t *testing.T) {
 	next := s.write("next", strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1))
 	before := s.details()
 	writeFile(t, filepath.Join(s.kinds, "README.md"), "read me")
-	out, errOut, code := s.schema("apply", next)
+	out, errOut, code := s.catalogue("apply", next)
 	if code != 1 || !strings.Contains(errOut, "holds README.md, which would be lost") || s.details() != before || s.sdl() != racks {
 		t.Errorf("%d %s%s", code, out, errOut)
 	}
@@ -298,14 +298,14 @@ func TestTheEmbeddedCatalogueIsNotReplaced(t *testing.T) {
 	socket := filepath.Join(dir, "a.sock")
 	g := start(t, "", "--admin-socket", socket)
 	writeFile(t, filepath.Join(dir, "racks.graphqls"), racks)
-	for _, args := range [][]string{{"schema", "reload"}, {"schema", "apply", dir}} {
+	for _, args := range [][]string{{"catalogue", "reload"}, {"catalogue", "apply", dir}} {
 		_, errOut, code := sluice(t, "", append(args, "--admin-socket", socket)...)
-		if code != 1 || !strings.Contains(errOut, "start it with --schema DIR") || strings.Count(errOut, "\n") != 1 {
+		if code != 1 || !strings.Contains(errOut, "start it with --catalogue DIR") || strings.Count(errOut, "\n") != 1 {
 			t.Errorf("%v: %d %s", args, code, errOut)
 		}
 	}
 	_ = g.cmd.Process.Signal(syscall.SIGHUP)
-	if !g.log.await("start it with --schema DIR") {
+	if !g.log.await("start it with --catalogue DIR") {
 		t.Error(g.log)
 	}
 	g.must(`{ networks { totalCount } }`)
@@ -321,12 +321,12 @@ func TestAnAdminSocketBelongsToOneGatewayThatLives(t *testing.T) {
 	if _, err := os.Stat(s.socket); err != nil {
 		t.Fatalf("it leaves no socket: %v", err)
 	}
-	_, errOut, code = s.schema("reload")
+	_, errOut, code = s.catalogue("reload")
 	if code != 1 || !strings.Contains(errOut, "no gateway answers at "+s.socket) {
 		t.Errorf("%d %s", code, errOut)
 	}
-	s.gateway = start(t, s.data, "--schema", s.kinds, "--admin-socket", s.socket)
-	if out, errOut, code := s.schema("reload"); code != 0 || !strings.Contains(out, "is served already") {
+	s.gateway = start(t, s.data, "--catalogue", s.kinds, "--admin-socket", s.socket)
+	if out, errOut, code := s.catalogue("reload"); code != 0 || !strings.Contains(out, "is served already") {
 		t.Errorf("%d %s%s", code, out, errOut)
 	}
 	if code := s.stop(); code != 0 {
@@ -348,7 +348,7 @@ func TestGatewaysOfOneStoreSayWhichCatalogueEachServes(t *testing.T) {
 	before := b.details()
 	wider := strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1)
 	for i, s := range []*shop{a, b} {
-		if out, errOut, code := s.schema("apply", s.write("next", wider)); code != 0 {
+		if out, errOut, code := s.catalogue("apply", s.write("next", wider)); code != 0 {
 			t.Fatalf("%d %s%s", code, out, errOut)
 		}
 		if i == 0 {

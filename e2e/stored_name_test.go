@@ -25,7 +25,7 @@ type Part { size: Int @stored(as: "w"), marks: [MapEntry!] @stored(as: "notes") 
 func TestTheCommandLineHasTheNamesOfManifests(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "room.graphqls"), renamedKinds)
-	g := start(t, "", "--schema", dir)
+	g := start(t, "", "--catalogue", dir)
 	const manifest = "apiVersion: example.org/v1\nkind: Room\nmetadata:\n  name: a\nspec:\n  at:\n    level: 2\n  seats: 4\n"
 	g.cli(manifest, "apply", "-f", "-")
 	editor(t, `sed -i '/^status:/,$d' "$1"; echo 'status: {id: "7", parts: [{w: 1, notes: {k: v}}]}' >> "$1"`)

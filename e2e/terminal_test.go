@@ -98,7 +98,7 @@ func TestASignalEndsWhatReadsACatalogue(t *testing.T) {
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		cmd := exec.CommandContext(ctx, path, "schema", "print")
+		cmd := exec.CommandContext(ctx, path, "catalogue", "print")
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

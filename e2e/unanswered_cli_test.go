@@ -24,8 +24,8 @@ func TestALostAnswerToAChangeSaysThatItMayHaveBeenMade(t *testing.T) {
 	}{
 		{"mutation Apply", "apply -f " + both, "1 not sent", true},
 		{"mutation Apply", "apply -f " + both + " --dry-run", "1 not sent", false},
-		{"mutation Apply", "label network net-a net-b a=b", "1 not sent", true},
-		{"mutation Apply", "annotate networks -l team a=b", "1 not sent", true},
+		{"mutation PatchMetadata", "label network net-a net-b a=b", "1 not sent", true},
+		{"mutation PatchMetadata", "annotate networks -l team a=b", "1 not sent", true},
 		{"mutation Apply", "edit network/net-a", "kept in", true},
 		{"mutation Delete", "delete network net-a net-b", "1 not sent", true},
 		{"mutation Delete", "delete networks -l team=web", "1 not sent", true},
@@ -52,9 +52,9 @@ func TestAnInterruptedCommandSendsNoMore(t *testing.T) {
 	}
 	dir := folder(t, map[string]string{"a.yaml": network("net-a", "web", 1), "b.yaml": network("net-b", "web", 1), "c.yaml": network("net-c", "web", 1)})
 	for before, lines := range map[string][]string{
-		"mutation Delete": {"delete network net-a net-b net-c", "delete networks -l team=web", "delete -f " + dir},
-		"mutation Apply":  {"label network net-a net-b net-c a=b", "annotate networks -l team=web a=b"},
-		"query Get":       {"label network net-a net-b net-c a=b"},
+		"mutation Delete":        {"delete network net-a net-b net-c", "delete networks -l team=web", "delete -f " + dir},
+		"mutation PatchMetadata": {"label network net-a net-b net-c a=b", "annotate networks -l team=web a=b"},
+		"query Get":              {"label network net-a net-b net-c a=b"},
 	} {
 		for _, line := range lines {
 			var cmd *exec.Cmd

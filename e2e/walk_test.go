@@ -47,20 +47,22 @@ func TestTheWalkThroughControllersEndsAsItSays(t *testing.T) {
 		if code != 0 {
 			t.Fatal(errOut)
 		}
-		var list []struct {
-			Kind     string
-			Metadata struct{ Name string }
-			Status   struct {
-				Conditions []struct{ Type, Status, Message string }
+		var list struct {
+			Items []struct {
+				Kind     string
+				Metadata struct{ Name string }
+				Status   struct {
+					Conditions []struct{ Type, Status, Message string }
+				}
 			}
 		}
 		if err := json.Unmarshal([]byte(out), &list); err != nil {
 			t.Fatal(err)
 		}
-		if len(list) != 15 {
-			t.Fatalf("%d resources, want 15", len(list))
+		if len(list.Items) != 15 {
+			t.Fatalf("%d resources, want 15", len(list.Items))
 		}
-		for _, r := range list {
+		for _, r := range list.Items {
 			name := r.Kind + " " + r.Metadata.Name
 			for _, c := range r.Status.Conditions {
 				if message := left[name]; c.Type == "Available" && (c.Status == "True" == (message != "") || message != "" && c.Message != message) {

@@ -248,7 +248,7 @@ func neverShown(t *testing.T, catalogue string, args ...string) *witness {
 	t.Helper()
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "vault.graphqls"), catalogue)
-	w := &witness{gateway: start(t, "", append(args, "--schema", dir, "--log-level", "debug", "--log-format", "json")...), secret: "s" + strings.ToLower(rand.Text())}
+	w := &witness{gateway: start(t, "", append(args, "--catalogue", dir, "--log-level", "debug", "--log-format", "json")...), secret: "s" + strings.ToLower(rand.Text())}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	s := w.dial()

@@ -99,7 +99,7 @@ func positive(n int) *int32 {
 func referencesOf(k *descriptor.Kind) []*core.KindReference {
 	out := make([]*core.KindReference, len(k.References))
 	for i, r := range k.References {
-		out[i] = &core.KindReference{Path: r.InAPI(), Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guarded: r.Guarded}
+		out[i] = &core.KindReference{Path: k.APIPath(r.Path), Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guarded: r.Guarded}
 	}
 	return out
 }

@@ -19,4 +19,14 @@ type Metadata struct {
 	// Waits are the resources that this one waits for before it relies on them, as
 	// "Kind/name", in their order. It relies on all others that it refers to.
 	Waits []string
+	// Managers are the field managers that own labels or annotations, in the order of
+	// their names.
+	Managers []Manager
+}
+
+// Manager is a field manager with the keys that its last manifest had.
+type Manager struct {
+	Name string
+	// Labels and Annotations are keys, in order.
+	Labels, Annotations []string
 }

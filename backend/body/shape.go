@@ -5,6 +5,7 @@ package body
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,6 +53,8 @@ type Field struct {
 	List bool
 	// Shape of an object, or of the elements of a list of objects.
 	Shape *Shape
+	// Default is the effective value of an absent field as a body would have it; nil for none.
+	Default []byte
 	// EnumNames are the names of an enum's values by their stored forms.
 	EnumNames map[string]string
 	// object says that a value of null is refused: the parts of a body are objects, or absent.
@@ -161,6 +164,9 @@ func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 		f := &s.Fields[i]
 		out.Fields[i] = Field{Name: f.Name, Type: f.Type, List: f.List, Shape: c.Shape(f.Shape)}
 		out.slots[f.Name] = i
+		if f.Default != nil {
+			out.Fields[i].Default, _ = json.Marshal(f.Default) // a text, a number or a Boolean
+		}
 		if f.Required {
 			out.required = append(out.required, i)
 		}

@@ -34,7 +34,7 @@ const (
 )
 
 // Format is the version of the file that this release writes and reads.
-const Format = 5
+const Format = 6
 
 // logRecord is the stored state of the log.
 type logRecord struct {

@@ -57,7 +57,7 @@ func (t Thing) about() about {
 // Key returns the name of the limit in docs/limits.md.
 func (t Thing) Key() string { return t.about().key }
 
-// String returns the name in metrics.
+// String returns the name in extensions.cost.
 func (t Thing) String() string { return t.about().name }
 
 // Limits of an operation, by things. Zero is no limit.

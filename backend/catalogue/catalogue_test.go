@@ -60,12 +60,12 @@ func changes() map[string]struct {
 		"another type":             {func(k *descriptor.Kind) { field(k, "width").Type = descriptor.TypeString }, []string{"Shelf.spec.width was Int and is String: resources that have it cannot be read (breaking)"}},
 		"a list of what was one":   {func(k *descriptor.Kind) { field(k, "label").List = true }, []string{"Shelf.spec.label was String and is a list of String: resources that have it cannot be read (breaking)"}},
 		"a field newly required":   {func(k *descriptor.Kind) { field(k, "label").Required = true }, []string{"Shelf.spec.label is required now: resources without it cannot be read (breaking)"}},
-		"a field required no more": {func(k *descriptor.Kind) { field(k, "width").Required = false }, []string{"Shelf.spec.width is not required any more"}},
+		"a field required no more": {func(k *descriptor.Kind) { field(k, "width").Required = false }, []string{"Shelf.spec.width is not required any more: it can be null in answers (breaks clients)"}},
 		"an enum value removed":    {func(k *descriptor.Kind) { field(k, "colour").Enum.Values = field(k, "colour").Enum.Values[:1] }, []string{`Shelf.spec.colour has no value "blue" any more: resources that have it cannot be written with it (breaking)`}},
 		"an enum value added": {func(k *descriptor.Kind) {
 			e := field(k, "colour").Enum
 			e.Values = append(e.Values, descriptor.EnumValue{Name: "GREEN", Stored: "green"})
-		}, []string{`Shelf.spec.colour has the new value "green"`}},
+		}, []string{`Shelf.spec.colour has the new value "green" (dangerous)`}},
 		"another scope": {func(k *descriptor.Kind) { k.Scope = descriptor.Global }, []string{"kind Shelf was NAMESPACED and is GLOBAL: keys of its resources mean others (breaking)"}},
 		"a status": {func(k *descriptor.Kind) {
 			k.Status = &descriptor.Shape{Name: "S", Fields: []descriptor.Field{{Name: "load", Type: descriptor.TypeFloat}}}
@@ -76,7 +76,7 @@ func changes() map[string]struct {
 		"a reference to another": {func(k *descriptor.Kind) { k.References[0].Kind = "Sign" }, []string{"Shelf.spec.label does not refer to kind Label any more: nothing waits for what it names, or keeps it from being deleted (breaking)"}},
 		"a reference and a guard added": {func(k *descriptor.Kind) {
 			k.References = append(k.References, descriptor.Reference{Path: "spec.owner.name", Kind: "Person", Guarded: true})
-		}, []string{"Shelf.spec.owner.name refers to kind Person now"}},
+		}, []string{"Shelf.spec.owner.name refers to kind Person now (dangerous)"}},
 		"another default": {func(k *descriptor.Kind) { field(k, "label").Default = "x" }, nil},
 	}
 }
@@ -102,7 +102,7 @@ func TestWhatWasWriteOnlyStaysSo(t *testing.T) {
 		want     []string
 	}{
 		{writeOnly, shelf(nil), []string{"Shelf.spec.label was @writeOnly and is not: what is stored would be shown (breaking)"}},
-		{shelf(nil), writeOnly, []string{"Shelf.spec.label is @writeOnly now: it is not shown any more"}},
+		{shelf(nil), writeOnly, []string{"Shelf.spec.label is @writeOnly now: it is not shown any more (breaks clients)"}},
 		{writeOnly, writeOnly, nil},
 	} {
 		var got []string

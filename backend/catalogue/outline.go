@@ -101,8 +101,8 @@ type Change struct {
 	Kind, Path string
 	// What is different, in words.
 	What string
-	// Breaking says that something that is stored may be lost to readers.
-	Breaking bool
+	// Severity of the change.
+	Severity Severity
 	// Moves says that resources of the kind are stored elsewhere than before.
 	Moves bool
 	// Place is "file:line" of what is said now, or of the type that something is gone
@@ -124,8 +124,8 @@ func (c Change) String() string {
 	if c.Place != "" {
 		at = c.Place + ": " + at
 	}
-	if c.Breaking {
-		return at + " " + c.What + " (breaking)"
+	if mark := c.Severity.mark(); mark != "" {
+		return at + " " + c.What + " (" + mark + ")"
 	}
 	return at + " " + c.What
 }
@@ -140,14 +140,14 @@ func Diff(from, to Outline) []Change {
 		case !before:
 			out = append(out, Change{Kind: name, What: "is new"})
 		case !after:
-			out = append(out, Change{Kind: name, What: "is gone: its resources are kept and not served", Breaking: true})
+			out = append(out, Change{Kind: name, What: "is gone: its resources are kept and not served", Severity: BreaksStored})
 		default:
 			if was.Scope != is.Scope {
-				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Breaking: true, Moves: true})
+				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Severity: BreaksStored, Moves: true})
 			}
 			if was.Sensitive != is.Sensitive {
 				what := map[bool]string{true: "is sensitive now", false: "is not sensitive any more"}[is.Sensitive]
-				out = append(out, Change{Kind: name, What: what + ": what is @writeOnly is looked for elsewhere than it is stored", Breaking: true, Moves: true})
+				out = append(out, Change{Kind: name, What: what + ": what is @writeOnly is looked for elsewhere than it is stored", Severity: BreaksStored, Moves: true})
 			}
 			out = append(out, diffFields(name, was.Fields, is.Fields)...)
 		}
@@ -155,9 +155,9 @@ func Diff(from, to Outline) []Change {
 	return out
 }
 
-// Breaking are the changes that break something.
+// Breaking returns the changes that break what is stored.
 func Breaking(changes []Change) []Change {
-	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return !c.Breaking })
+	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Severity != BreaksStored })
 }
 
 func bothKeys[V any](a, b map[string]V) []string {
@@ -168,8 +168,8 @@ func bothKeys[V any](a, b map[string]V) []string {
 
 func diffFields(kind string, from, to map[string]Field) []Change {
 	var out []Change
-	add := func(path string, breaking bool, format string, args ...any) {
-		out = append(out, Change{Kind: kind, Path: path, What: fmt.Sprintf(format, args...), Breaking: breaking})
+	add := func(path string, severity Severity, format string, args ...any) {
+		out = append(out, Change{Kind: kind, Path: path, What: fmt.Sprintf(format, args...), Severity: severity})
 	}
 	for _, path := range bothKeys(from, to) {
 		was, before := from[path]
@@ -177,45 +177,45 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 		switch {
 		case !before && isNewBelow(path, from):
 		case !before && is.Required && hasParent(path, from):
-			add(path, true, "is new and required: what is stored does not have it and cannot be read")
+			add(path, BreaksStored, "is new and required: what is stored does not have it and cannot be read")
 		case !before:
-			add(path, false, "is new")
+			add(path, Safe, "is new")
 		case !after && isNewBelow(path, to):
 		case !after:
-			add(path, true, "is gone: what is stored of it is not shown any more")
+			add(path, BreaksStored, "is gone: what is stored of it is not shown any more")
 		case was.Type != is.Type || was.List != is.List:
-			add(path, true, "was %s and is %s: resources that have it cannot be read", was, is)
+			add(path, BreaksStored, "was %s and is %s: resources that have it cannot be read", was, is)
 		default:
 			if was.WriteOnly && !is.WriteOnly {
-				add(path, true, "was @writeOnly and is not: what is stored would be shown")
+				add(path, BreaksStored, "was @writeOnly and is not: what is stored would be shown")
 				out[len(out)-1].shown = true
 			} else if !was.WriteOnly && is.WriteOnly {
-				add(path, false, "is @writeOnly now: it is not shown any more")
+				add(path, BreaksClients, "is @writeOnly now: it is not shown any more")
 			}
 			switch {
 			case was.Refers != "" && was.Refers != is.Refers:
-				add(path, true, "does not refer to kind %s any more: nothing waits for what it names, or keeps it from being deleted", was.Refers)
+				add(path, BreaksStored, "does not refer to kind %s any more: nothing waits for what it names, or keeps it from being deleted", was.Refers)
 			case was.Guarded && !is.Guarded:
-				add(path, true, "is not guarded any more: what it refers to can be deleted while it is relied on")
+				add(path, BreaksStored, "is not guarded any more: what it refers to can be deleted while it is relied on")
 			case is.Refers != "" && was.Refers == "":
-				add(path, false, "refers to kind %s now", is.Refers)
+				add(path, Dangerous, "refers to kind %s now", is.Refers)
 			case is.Guarded && !was.Guarded:
-				add(path, false, "is guarded now: what it refers to stays while it is relied on")
+				add(path, Dangerous, "is guarded now: what it refers to stays while it is relied on")
 			}
 			if is.Required && !was.Required {
-				add(path, true, "is required now: resources without it cannot be read")
+				add(path, BreaksStored, "is required now: resources without it cannot be read")
 			} else if was.Required && !is.Required {
-				add(path, false, "is not required any more")
+				add(path, BreaksClients, "is not required any more: it can be null in answers")
 			}
 			for _, v := range was.Values {
 				if !slices.Contains(is.Values, v) {
-					add(path, true, "has no value %q any more: resources that have it cannot be written with it", v)
+					add(path, BreaksStored, "has no value %q any more: resources that have it cannot be written with it", v)
 					out[len(out)-1].inType = true
 				}
 			}
 			for _, v := range is.Values {
 				if !slices.Contains(was.Values, v) {
-					add(path, false, "has the new value %q", v)
+					add(path, Dangerous, "has the new value %q", v)
 				}
 			}
 		}

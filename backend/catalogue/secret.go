@@ -17,7 +17,7 @@ func uncovered(secrets map[string][]string, to Outline, told []Change) []Change 
 		for _, path := range secrets[kind] {
 			known := slices.ContainsFunc(told, func(c Change) bool { return c.shown && c.Kind == kind && c.Path == path })
 			if !known && to.Kinds[kind].shows(path) {
-				out = append(out, Change{Kind: kind, Path: path, What: "was @writeOnly in an earlier catalogue and is not: what is stored would be shown", Breaking: true})
+				out = append(out, Change{Kind: kind, Path: path, What: "was @writeOnly in an earlier catalogue and is not: what is stored would be shown", Severity: BreaksStored})
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package descriptor
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // InAPI returns the name of the field in the API.
 func (f *Field) InAPI() string {
@@ -8,14 +11,6 @@ func (f *Field) InAPI() string {
 		return f.APIName
 	}
 	return f.Name
-}
-
-// InAPI returns the path of the reference in the names of the API.
-func (r *Reference) InAPI() string {
-	if r.APIPath != "" {
-		return r.APIPath
-	}
-	return r.Path
 }
 
 // APIPath returns a path from the body's root, or a part of it, in the names of the API: for
@@ -35,6 +30,21 @@ func (k *Kind) APIPath(path string) string {
 			}
 			steps[i], s = f.InAPI()+step[len(name):], f.Shape
 		}
+	}
+	return strings.Join(steps, ".")
+}
+
+// StoredPath returns a path in the names of the API in those of the store: it is the reverse of
+// [Kind.APIPath].
+func (k *Kind) StoredPath(path string) string {
+	steps := strings.Split(path, ".")
+	s := map[string]*Shape{"spec": k.Spec, "status": k.Status}[steps[0]]
+	for i := 1; i < len(steps) && s != nil; i++ {
+		at := slices.IndexFunc(s.Fields, func(f Field) bool { return f.InAPI() == steps[i] })
+		if at < 0 {
+			return path
+		}
+		steps[i], s = s.Fields[at].Name, s.Fields[at].Shape
 	}
 	return strings.Join(steps, ".")
 }

@@ -157,8 +157,6 @@ type Reference struct {
 	// Path from the body's root, joined by dots; steps into lists of objects are
 	// by the name of the list alone: "spec.resource.addresses.subnetRef".
 	Path string
-	// APIPath is the path in the names of the API; empty: the same.
-	APIPath string
 	// Kind that is referred to.
 	Kind string
 	// Field is the API's field for the resource referred to, "network", or for

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
@@ -73,6 +75,79 @@ func (t TestTree) Remove(i TestItem) { t.remove(item[*string]{i.Value, &i.Key}) 
 // Publish returns the tree as it is now.
 func (t TestTree) Publish() TestTree {
 	return TestTree{&tree[*string]{root: t.publish(new(edit)), key: t.key}}
+}
+
+// Each calls yield with the items of a run until it returns false.
+func (t TestTree) Each(r Run, reverse bool, yield func(TestItem) bool) {
+	t.scan(r, reverse, func(i item[*string]) bool { return yield(TestItem{i.value, *i.of}) })
+}
+
+// Get reports whether the tree has an item without a key.
+func (t TestTree) Get(value string) bool {
+	_, ok := t.get(value)
+	return ok
+}
+
+// Check returns what is wrong with the shape of the tree, nil if nothing is.
+func (t TestTree) Check() error { return t.check(t.root, true, nil, nil) }
+
+func (t TestTree) check(n *node[*string], isRoot bool, from, to *string) error {
+	joined := func(k int) string { i := n.at(k); return i.value + *i.of }
+	switch {
+	case n.size() > fanout:
+		return fmt.Errorf("a node has %d items or branches", n.size())
+	case n.branches == nil && n.values != nil && len(n.values) != len(n.of):
+		return fmt.Errorf("a leaf of %d items has %d values", len(n.of), len(n.values))
+	case n.branches != nil && (n.of != nil || n.values != nil):
+		return errors.New("a node has items and branches")
+	case isRoot && len(n.branches) == 1:
+		return errors.New("the root has a single branch")
+	}
+	for k := range n.of {
+		if k > 0 && joined(k-1) >= joined(k) || from != nil && joined(k) < *from || to != nil && joined(k) >= *to {
+			return fmt.Errorf("%q is at the wrong place", joined(k))
+		}
+	}
+	depth := -1
+	for k, b := range n.branches {
+		low, high := from, to
+		if k > 0 {
+			low = &b.from
+		}
+		if k+1 < len(n.branches) {
+			high = &n.branches[k+1].from
+		}
+		if b.n != b.node.len() {
+			return fmt.Errorf("a branch of %d items says %d", b.node.len(), b.n)
+		}
+		if d := b.node.depth(); depth >= 0 && d != depth {
+			return errors.New("leaves are at different depths")
+		} else {
+			depth = d
+		}
+		if err := t.check(b.node, false, low, high); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node[P]) depth() (depth int) {
+	for ; n.branches != nil; n = n.branches[0].node {
+		depth++
+	}
+	return depth
+}
+
+// Nodes is how many nodes the tree has.
+func (t TestTree) Nodes() int { return t.root.nodes() }
+
+func (n *node[P]) nodes() int {
+	count := 1
+	for _, b := range n.branches {
+		count += b.node.nodes()
+	}
+	return count
 }
 
 // Length is how many items a run has.

@@ -85,9 +85,6 @@ type Index struct {
 	cfg Config
 	// current is what readers see; its kinds are nil where they are not served.
 	current atomic.Pointer[snapshot]
-	// stuck is the snapshot for which a read has waited in vain: as long as it is the
-	// current one, nobody waits.
-	stuck atomic.Pointer[snapshot]
 	// head is what was heard of the store's last.
 	head                    atomic.Pointer[backend.Position]
 	reads, fallbacks, waits atomic.Uint64
@@ -123,6 +120,8 @@ type snapshot struct {
 	kinds    []*Kind
 	// served is how many kinds are not nil.
 	served int
+	// stuck says that a read has waited in vain for the next snapshot: nobody waits for it any more.
+	stuck atomic.Bool
 }
 
 var _ hub.Follower = (*Index)(nil)

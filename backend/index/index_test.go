@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
@@ -384,6 +385,47 @@ func TestNobodyWaitsTwiceForAnIndexThatIsStuck(t *testing.T) {
 		}
 	}
 	t.Errorf("not served again: %+v", f.Stats())
+}
+
+func TestAStateForWhichAReadWaitedInVainIsNotKept(t *testing.T) {
+	inner, err := memory.Open(memory.Config{})
+	s := &held{Store: inner}
+	opened(t, s, err)
+	f := start(t, s, index.Config{Wait: 10 * time.Millisecond})
+	f.put(key("a"), "x")
+	old := func() weak.Pointer[index.Entry] {
+		for {
+			if v, ok := f.View(t.Context()); ok {
+				k, _ := v.Kind("Thing")
+				return weak.Make(k.Get("ns", "a"))
+			}
+		}
+	}()
+	s.Lock()
+	f.put(key("b"), "x")
+	if _, ok := f.View(t.Context()); ok {
+		t.Fatal("a view is older than what was acknowledged")
+	}
+	s.Unlock()
+	f.remove(key("a"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		if v, ok := f.View(ctx); ok {
+			if k, _ := v.Kind("Thing"); k.Get("ns", "a") == nil {
+				break
+			}
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("not served again: %+v", f.Stats())
+		}
+	}
+	for range 3 {
+		runtime.GC()
+	}
+	if old.Value() != nil {
+		t.Error("a resource is still in memory that was removed")
+	}
 }
 
 func FuzzOrderOfItems(f *testing.F) {

@@ -125,7 +125,7 @@ func (x *Index) await(ctx context.Context, head backend.Position) *snapshot {
 		if s.shows(head) {
 			return s
 		}
-		if x.stuck.Load() == s {
+		if s.stuck.Load() {
 			return nil
 		}
 		if late == nil {
@@ -137,7 +137,7 @@ func (x *Index) await(ctx context.Context, head backend.Position) *snapshot {
 		select {
 		case <-x.after(s):
 		case <-late:
-			x.stuck.Store(s)
+			s.stuck.Store(true)
 			return nil
 		case <-ctx.Done():
 			return nil

@@ -101,7 +101,7 @@ func TestAWriteThatLeavesTheSpecTouchesNoReference(t *testing.T) {
 	h.create("Key", "k", `{"doorRefs":[`+strings.Join(doors, ",")+`]}`)
 	before := h.get("Key", "k").Refs
 	store.references.Store(0)
-	label := service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "a", Value: "b"}}}}
+	label := labelled("a", "b")
 	if err := h.patch("Key", "k", "", label); err != nil {
 		t.Fatal(err)
 	}

@@ -88,9 +88,9 @@ func (s *Service) rewrite(ctx context.Context, in *intent, damaged *stored) (*Wr
 	if err := in.judge(ctx, nil).Err(in.key); err != nil {
 		return nil, err
 	}
-	next := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), ExpiresAt: damaged.ExpiresAt}
-	if in.meta.ExpiresAt.Set {
-		next.ExpiresAt = in.meta.ExpiresAt.Value
+	next := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}), ExpiresAt: damaged.ExpiresAt}
+	if in.meta.expiresAt.Set {
+		next.ExpiresAt = in.meta.expiresAt.Value
 	}
 	return s.save(ctx, in, damaged, nil, next)
 }

@@ -27,7 +27,7 @@ func TestFinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 		"a limit is lower": func(s *descriptor.Shape) { s.Fields[1].Constraint.Max = &x },
 		"a rule is new":    func(s *descriptor.Shape) { s.Rules = []descriptor.Rule{{CEL: "self.size < 5", Message: "small"}} },
 		"a rule wants a change": func(s *descriptor.Shape) {
-			s.Rules = []descriptor.Rule{{CEL: "self.size > oldSelf.size", Message: "grows"}}
+			s.Rules = []descriptor.Rule{{CEL: "self.size < oldSelf.size", Message: "shrinks"}}
 		},
 		"a field is required":                  func(s *descriptor.Shape) { s.Fields[2].Required = true },
 		"a field is of another type":           func(s *descriptor.Shape) { s.Fields[1].Type = descriptor.TypeBoolean },
@@ -50,20 +50,20 @@ func TestFinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 				}
 				h := openHouseOf(t, store, room(change))
 				h.run()
-				if err := h.patch("Room", "r", "", finalizers("example.org/b")); err != nil {
+				if err := h.patch("Room", "r", "", without("example.org/a")); err != nil {
 					t.Fatal(err)
 				}
 				if now := h.get("Room", "r"); now.Finalizers != 1 || !bytes.Contains(now.Body, []byte(`"spec":{"size":9,"title":"a"}`)) {
 					t.Errorf("%d finalizers, %s", now.Finalizers, now.Body)
 				}
-				if err := h.patch("Room", "r", "", finalizers()); err != nil {
+				if err := h.patch("Room", "r", "", without("example.org/b")); err != nil {
 					t.Fatal(err)
 				}
 				if deleted {
 					h.becomes("Room", "r", "none")
 				} else if now := h.get("Room", "r"); now.Finalizers != 0 {
 					t.Errorf("%d finalizers", now.Finalizers)
-				} else if err := h.patch("Room", "r", `{"title":"b"}`, finalizers()); code(err) != failure.CodeValidationFailed {
+				} else if err := h.patch("Room", "r", `{"title":"b","size":10}`, without("example.org/b")); code(err) != failure.CodeValidationFailed {
 					t.Errorf("a patch of the spec: %v", err)
 				}
 			})
@@ -75,8 +75,8 @@ func TestFinalizersAreRemovedIfSensitiveValuesAreDamaged(t *testing.T) {
 	store := open(t)
 	f, _ := sealed(t, store)
 	revision := f.upsertSafe(fullSafe).Resource.Stored.Revision.String()
-	patch := func(patch any, m service.Metadata) error {
-		w, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Metadata: m, Patch: patch})
+	patch := func(patch any, m service.MetadataPatch) error {
+		w, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: m, Patch: patch})
 		if err == nil {
 			revision = w.Resource.Stored.Revision.String()
 		}
@@ -86,10 +86,10 @@ func TestFinalizersAreRemovedIfSensitiveValuesAreDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := f.put(safeKey().Sensitive(), backend.Put{UID: f.get(safeKey()).UID, Body: backend.EncodeBody([]byte(`{"pin":`))})
-	if err := patch(json.RawMessage(`{"owner":"eve"}`), finalizers()); code(err) != failure.CodeUnreadable {
+	if err := patch(json.RawMessage(`{"owner":"eve"}`), without("example.org/x")); code(err) != failure.CodeUnreadable {
 		t.Errorf("a patch of the spec: %v", err)
 	}
-	if err := patch(nil, finalizers()); err != nil || f.get(safeKey()).Finalizers != 0 {
+	if err := patch(nil, without("example.org/x")); err != nil || f.get(safeKey()).Finalizers != 0 {
 		t.Errorf("a patch of the finalizers: %v", err)
 	}
 	if got := f.get(damaged.Key); !bytes.Equal(got.Body, damaged.Body) {

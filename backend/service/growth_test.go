@@ -198,6 +198,12 @@ func growing(s *service.Service, n int) []growingRead {
 			return err
 		}
 	}
+	summary := func(by ...string) func() error {
+		return func() error {
+			_, err := s.Summary(ctx, access.Caller{}, query.SummaryRequest{Kind: "Widget", By: by})
+			return err
+		}
+	}
 	spec := func(field, op string, v any) map[string]any {
 		return map[string]any{"spec": map[string]any{field: map[string]any{op: v}}}
 	}
@@ -242,6 +248,8 @@ func growing(s *service.Service, n int) []growingRead {
 		{"50-by-name-descending", list(query.ListRequest{Namespace: &ns, First: first(50), OrderBy: order("name", true)}, 50)},
 		{"label-and-field", list(query.ListRequest{Filter: map[string]any{"labels": label("env", "eq", "test"), "spec": spec("title", "contains", "zzz")["spec"]}}, 0)},
 		{"count", list(query.ListRequest{First: first(0)}, 0, true)},
+		{"summary-by-a-field", summary("spec.title")},
+		{"summary-by-two", summary("spec.title", "labels.env")},
 		{"count-of-a-label", list(query.ListRequest{First: first(0), Filter: labels("env", "eq", "prod")}, 0, true)},
 	}
 }

@@ -156,7 +156,7 @@ func TestAPutThatWasPreparedBeforeAPassDoesNotUndoIt(t *testing.T) {
 		redistest.Await(t, "the door is bound", func() error { return recent.bound("d") })
 	}
 	slow.before.Store(&pass)
-	if err := old.patch("Door", "d", `{"title":"x"}`, service.Metadata{}); err != nil {
+	if err := old.patch("Door", "d", `{"title":"x"}`, service.MetadataPatch{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := old.bound("d"); err != nil {
@@ -229,7 +229,7 @@ func TestAnOlderGatewayBindsToNothingThatIsNotThere(t *testing.T) {
 	old, recent := openHouseOf(t, store, both), openHouseOf(t, store, one)
 	inOrder(old, recent)
 	recent.create("Door", "d", `{"nearRef":"r"}`) // which is no reference to it
-	if err := old.patch("Door", "d", `{"nearRef":null,"roomRef":"r"}`, service.Metadata{}); err != nil {
+	if err := old.patch("Door", "d", `{"nearRef":null,"roomRef":"r"}`, service.MetadataPatch{}); err != nil {
 		t.Fatal(err)
 	}
 	recent.becomes("Door", "d", "Waiting for Room/r to be created")

@@ -22,13 +22,13 @@ import (
 )
 
 // patch changes a resource at its current revision, and says what came of it.
-func (h *house) patch(of, name, spec string, meta service.Metadata) error {
+func (h *house) patch(of, name, spec string, meta service.MetadataPatch) error {
 	var patch any
 	if spec != "" {
 		patch = json.RawMessage(spec)
 	}
 	return h.atCurrent(of, name, func(revision string) error {
-		_, err := h.Patch(h.t.Context(), access.Caller{}, service.PatchRequest{Identity: identity(of, name), Metadata: meta, ExpectedRevision: revision, Patch: patch})
+		_, err := h.Patch(h.t.Context(), access.Caller{}, service.PatchRequest{Identity: identity(of, name), MetadataPatch: meta, ExpectedRevision: revision, Patch: patch})
 		return err
 	})
 }
@@ -60,8 +60,18 @@ func (h *house) atCurrent(of, name string, change func(revision string) error) e
 	}
 }
 
-func finalizers(names ...string) service.Metadata {
-	return service.Metadata{Finalizers: service.Optional[[]string]{Set: true, Value: names}}
+// finalizers adds some, and without removes some.
+func finalizers(names ...string) service.MetadataPatch {
+	return service.MetadataPatch{AddFinalizers: names}
+}
+
+func without(names ...string) service.MetadataPatch {
+	return service.MetadataPatch{RemoveFinalizers: names}
+}
+
+// labelled sets a label.
+func labelled(key, value string) service.MetadataPatch {
+	return service.MetadataPatch{Labels: service.Optional[[]service.PairPatch]{Set: true, Value: []service.PairPatch{{Key: key, Value: &value}}}}
 }
 
 func code(err error) failure.Code {
@@ -96,22 +106,23 @@ func TestFinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 		told := h.get("Room", "r").Revision
 		h.report("Room", "r", `{"conditions":[{"type":"Available","status":"False","reason":"Progressing","message":"detaching"}]}`)
 		for what, err := range map[string]error{
-			"a finalizer more":  h.patch("Room", "r", "", finalizers("example.org/cloud", "example.org/dns", "example.org/new")),
-			"another spec":      h.patch("Room", "r", `{"title":"x"}`, service.Metadata{}),
-			"a label":           h.patch("Room", "r", "", service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "a", Value: "b"}}}}),
-			"a spec and a less": h.patch("Room", "r", `{"title":"x"}`, finalizers("example.org/cloud")),
+			"a finalizer more":  h.patch("Room", "r", "", finalizers("example.org/new")),
+			"another spec":      h.patch("Room", "r", `{"title":"x"}`, service.MetadataPatch{}),
+			"a label":           h.patch("Room", "r", "", labelled("a", "b")),
+			"one more and less": h.patch("Room", "r", "", service.MetadataPatch{AddFinalizers: []string{"example.org/new"}, RemoveFinalizers: []string{"example.org/dns"}}),
+			"a spec and a less": h.patch("Room", "r", `{"title":"x"}`, without("example.org/dns")),
 		} {
 			if code(err) != failure.CodeBeingDeleted {
 				t.Errorf("%s during deletion: %v", what, err)
 			}
 		}
-		if err := h.patch("Room", "r", "", finalizers("example.org/cloud")); err != nil {
+		if err := h.patch("Room", "r", "", without("example.org/dns", "example.org/absent")); err != nil {
 			t.Fatal(err)
 		}
 		if now := h.get("Room", "r"); now == nil || now.Finalizers != 1 || now.Revision == told {
 			t.Errorf("stored %+v", now)
 		}
-		if err := h.patch("Room", "r", "", finalizers()); err != nil {
+		if err := h.patch("Room", "r", "", without("example.org/cloud")); err != nil {
 			t.Fatal(err)
 		}
 		h.becomes("Room", "r", "none")
@@ -164,7 +175,7 @@ func TestAControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 		h.becomes("Door", "d", "True")
 		// What it relies on may turn unready: it relies on it all the same.
 		h.report("Room", "r", `{"conditions":[{"type":"Available","status":"False","reason":"TransientError","message":"lost"}]}`)
-		if err := h.patch("Door", "d", `{"title":"front"}`, service.Metadata{}); err != nil {
+		if err := h.patch("Door", "d", `{"title":"front"}`, service.MetadataPatch{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := h.says("Door", "d"); got != "True" {
@@ -197,7 +208,7 @@ func TestATransitionIsDatedByWhenTheStatusChanged(t *testing.T) {
 	}
 	h.create("Door", "d", `{"roomRef":"r"}`)
 	_, created, _ := when()
-	if err := h.patch("Door", "d", `{"roomRef":"s"}`, service.Metadata{}); err != nil {
+	if err := h.patch("Door", "d", `{"roomRef":"s"}`, service.MetadataPatch{}); err != nil {
 		t.Fatal(err)
 	}
 	if status, at, generation := when(); status != "False" || at != created || generation != json.Number("2") {
@@ -407,12 +418,12 @@ func TestWhatExpiresHasNoFinalizers(t *testing.T) {
 	kinds := building()
 	kinds[0].Expires = true
 	h := openHouseOf(t, open(t), kinds)
-	at := service.Metadata{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}
+	at := service.MetadataPatch{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}
 	h.create("Room", "r", `{}`)
 	if err := h.patch("Room", "r", "", at); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.patch("Room", "r", "", finalizers("example.org/x")); code(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), "metadata.finalizers") {
+	if err := h.patch("Room", "r", "", finalizers("example.org/x")); code(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), "metadata.addFinalizers") {
 		t.Errorf("finalizers of what expires: %v", err)
 	}
 	h.create("Room", "s", `{}`)
@@ -422,7 +433,7 @@ func TestWhatExpiresHasNoFinalizers(t *testing.T) {
 	if err := h.patch("Room", "s", "", at); code(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), "metadata.expiresAt") {
 		t.Errorf("an expiry of what has finalizers: %v", err)
 	}
-	both := finalizers()
+	both := without("example.org/x")
 	both.ExpiresAt = at.ExpiresAt
 	if err := h.patch("Room", "s", "", both); err != nil {
 		t.Errorf("an expiry in the place of finalizers: %v", err)

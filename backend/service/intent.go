@@ -20,11 +20,10 @@ import (
 // intent is one wanted state of one resource, checked as far as it can be
 // without knowing what is stored.
 type intent struct {
-	kind                *kind.Kind
-	key                 backend.Key
-	meta                Metadata
-	labels, annotations map[string]string
-	spec                map[string]any
+	kind *kind.Kind
+	key  backend.Key
+	meta metadataChange
+	spec map[string]any
 	// found are the violations outside the spec.
 	found    kind.Violations
 	expected *string
@@ -51,7 +50,7 @@ type intent struct {
 type wanted struct {
 	verb descriptor.Verb
 	id   kind.Identity
-	meta Metadata
+	meta changer
 }
 
 // intend resolves and authorizes a write and checks its metadata.
@@ -63,13 +62,14 @@ func (s *Service) intend(ctx context.Context, c access.Caller, w wanted) (*inten
 	if err := access.Authorize(ctx, c, k.Kind, w.verb); err != nil {
 		return nil, err
 	}
-	meta := w.meta
-	if kept := meta.ExpiresAt.Value.UTC().Truncate(time.Millisecond); !kept.IsZero() { // as stores keep it
-		meta.ExpiresAt.Value = kept
+	in := &intent{kind: k, key: key, verb: w.verb, caller: c, read: new(reconcile.Reading)}
+	if w.meta != nil {
+		in.meta = w.meta.change(&in.found)
 	}
-	in := &intent{kind: k, key: key, meta: meta, verb: w.verb, caller: c, read: new(reconcile.Reading)}
-	in.labels, in.annotations = meta.check(&in.found)
-	if t := meta.ExpiresAt; t.Set && !k.Expires {
+	if kept := in.meta.expiresAt.Value.UTC().Truncate(time.Millisecond); !kept.IsZero() { // as stores keep it
+		in.meta.expiresAt.Value = kept
+	}
+	if t := in.meta.expiresAt; t.Set && !k.Expires {
 		return nil, failure.BadInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).At(key)
 	} else if t.Set && !t.Value.IsZero() && !t.Value.After(s.cfg.Clock()) {
 		in.found.Add("metadata.expiresAt", "future", nil, "must be in the future")
@@ -167,9 +167,7 @@ func (in *intent) judge(ctx context.Context, old *kind.State) *kind.Violations {
 		found.Object(ctx, in.kind.Spec, "spec", in.spec)
 		return &found
 	}
-	found.Keep(in.kind.Spec, old.Spec)
-	found.Object(ctx, in.kind.Spec, "spec", in.spec)
-	found.Transition(ctx, in.kind.Spec, "spec", in.spec, old.Spec)
+	found.Change(ctx, in.kind.Spec, "spec", in.spec, old.Spec)
 	if in.subKind != "" && in.subKind != old.SubKind {
 		found.Add("subKind", "immutable", nil, "is set at creation and cannot be changed")
 	}
@@ -258,7 +256,7 @@ func (in *intent) base(current *stored) (*kind.State, error) {
 // the rest of the spec as it is shown.
 func (in *intent) keepsConcealed(shown *kind.State) bool {
 	switch {
-	case in.meta.ExpiresAt.Set && !in.meta.ExpiresAt.Value.Equal(shown.ExpiresAt): // they expire with the resource
+	case in.meta.expiresAt.Set && !in.meta.expiresAt.Value.Equal(shown.ExpiresAt): // they expire with the resource
 		return false
 	case in.verb == descriptor.VerbStatus || in.unspecified:
 		return true
@@ -266,7 +264,7 @@ func (in *intent) keepsConcealed(shown *kind.State) bool {
 		return false
 	}
 	known := in.kind.Spec.Shown(in.spec)
-	return jsontree.Equal(known, in.spec) && jsontree.Equal(known, in.kind.Spec.Shown(shown.Spec))
+	return jsontree.Equal(known, in.spec) && in.kind.Spec.Identical(known, in.kind.Spec.Shown(shown.Spec))
 }
 
 // replacesConcealed says whether the intent gives all write-only fields, so that none of

@@ -85,10 +85,15 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.intendSpec(ctx, c, wanted{applyVerb(k, req), id, metadataOf(doc.Metadata)}, spec)
+	meta := metadataOf(doc.Metadata)
+	if meta.manager = DefaultFieldManager; req.FieldManager != nil {
+		meta.manager = *req.FieldManager
+	}
+	in, err := s.intendSpec(ctx, c, wanted{applyVerb(k, req), id, meta}, spec)
 	if err != nil {
 		return nil, err
 	}
+	checkManager(&in.found, meta.manager)
 	in.setSubKind(doc.SubKind)
 	in.dryRun = req.DryRun
 	switch {
@@ -140,13 +145,13 @@ func (s *Service) manifestKind(doc *manifest.Document) (*kind.Kind, error) {
 func metadataOf(m manifest.Metadata) Metadata {
 	out := Metadata{mapped: true}
 	if m.Labels != nil {
-		out.Labels.Set = true
+		out.Labels = Optional[[]Label]{Set: true, Value: []Label{}}
 		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
 			out.Labels.Value = append(out.Labels.Value, Label{Key: key, Value: m.Labels[key]})
 		}
 	}
 	if m.Annotations != nil {
-		out.Annotations.Set = true
+		out.Annotations = Optional[[]Annotation]{Set: true, Value: []Annotation{}}
 		for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
 			out.Annotations.Value = append(out.Annotations.Value, Annotation{Key: key, Value: m.Annotations[key]})
 		}

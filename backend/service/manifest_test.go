@@ -234,7 +234,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-func TestNullInAManifestClearsAndAbsenceLeavesAlone(t *testing.T) {
+func TestNullInAManifestClears(t *testing.T) {
 	k := widget()
 	k.Expires = true
 	f := setupKinds(t, k)
@@ -248,8 +248,9 @@ func TestNullInAManifestClearsAndAbsenceLeavesAlone(t *testing.T) {
 		want    string
 	}{
 		{full, service.Created, "map[x:v] map[k:w] d 2999-01-02T03:04:05.678Z"},
-		{"", service.Unchanged, "map[x:v] map[k:w] d 2999-01-02T03:04:05.678Z"},
-		{"  labels: null\n", service.Updated, "map[] map[k:w] d 2999-01-02T03:04:05.678Z"},
+		{"", service.Updated, "map[] map[] d 2999-01-02T03:04:05.678Z"}, // labels and annotations were its own
+		{full, service.Updated, "map[x:v] map[k:w] d 2999-01-02T03:04:05.678Z"},
+		{"  labels: null\n  annotations: {k: w}\n", service.Updated, "map[] map[k:w] d 2999-01-02T03:04:05.678Z"},
 		{"  annotations: null\n  description:\n", service.Updated, "map[] map[]  2999-01-02T03:04:05.678Z"},
 		{"  expiresAt: ~\n", service.Updated, "map[] map[]  0001-01-01T00:00:00Z"},
 		{"  labels: null\n  annotations: null\n  description: null\n  expiresAt: null\n", service.Unchanged, "map[] map[]  0001-01-01T00:00:00Z"},

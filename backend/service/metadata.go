@@ -1,6 +1,7 @@
 package service
 
 import (
+	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -18,88 +19,17 @@ const (
 	maxAnnotationBytes = 256 << 10
 )
 
-// check validates what the caller gave and returns labels and annotations as maps.
-func (m Metadata) check(v *kind.Violations) (labels, annotations map[string]string) {
-	if n := len(m.Labels.Value); n > 0 {
-		labels = make(map[string]string, n)
-	}
-	if n := len(m.Annotations.Value); n > 0 {
-		annotations = make(map[string]string, n)
-	}
-	for i, l := range m.Labels.Value {
-		key, value := m.places("metadata.labels", i, l.Key)
-		checkPair(v, key, l.Key, labels)
-		v.LabelValue(value, l.Value)
-		labels[l.Key] = l.Value
-	}
-	if n := len(m.Labels.Value); n > maxLabels {
-		v.Add("metadata.labels", "maxItems", maxLabels, "must be at most %d, are %d", maxLabels, n)
-	}
-	size := 0
-	for i, a := range m.Annotations.Value {
-		key, _ := m.places("metadata.annotations", i, a.Key)
-		checkPair(v, key, a.Key, annotations)
-		annotations[a.Key] = a.Value
-		size += len(a.Key) + len(a.Value)
-	}
-	if size > maxAnnotationBytes {
-		v.Add("metadata.annotations", "maxLength", maxAnnotationBytes, "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
-	}
-	for i, f := range m.Finalizers.Value[:min(len(m.Finalizers.Value), backend.MaxFinalizers)] {
-		at := failure.Element("metadata.finalizers", i)
-		v.LabelKey(at, f)
-		if slices.Contains(m.Finalizers.Value[:i], f) {
-			v.Add(at, "unique", nil, "repeats the finalizer %q", failure.Shorten(f))
-		}
-	}
-	if n := len(m.Finalizers.Value); n > backend.MaxFinalizers {
-		v.Add("metadata.finalizers", "maxItems", backend.MaxFinalizers, "must be at most %d, are %d", backend.MaxFinalizers, n)
-	}
-	if n := utf8.RuneCountInString(m.Description.Value); n > MaxDescription {
-		v.Add("metadata.description", "maxLength", MaxDescription, "must have at most %d characters, has %d", MaxDescription, n)
-	}
-	return labels, annotations
-}
-
-// places are the paths of a key and of its value in a list of pairs, or in a mapping.
-func (m Metadata) places(path string, i int, key string) (ofKey, ofValue string) {
-	if m.mapped {
-		at := failure.Join(path, key)
-		return at, at
-	}
-	at := failure.Element(path, i)
-	return failure.Join(at, "key"), failure.Join(at, "value")
-}
-
-func checkPair(v *kind.Violations, at, key string, seen map[string]string) {
-	v.LabelKey(at, key)
-	if _, ok := seen[key]; ok {
-		v.Add(at, "unique", nil, "repeats the key %q", failure.Shorten(key))
-	}
-}
-
-// applyTo returns the stored metadata after the change.
-func (m Metadata) applyTo(old body.Metadata, labels, annotations map[string]string) body.Metadata {
-	if m.Labels.Set {
-		old.Labels = labels
-	}
-	if m.Annotations.Set {
-		old.Annotations = annotations
-	}
-	if m.Description.Set {
-		old.Description = m.Description.Value
-	}
-	if m.Finalizers.Set {
-		old.Finalizers = m.Finalizers.Value
-	}
-	return old
-}
-
 // Label is one label of a resource.
 type Label struct{ Key, Value string }
 
 // Annotation is one annotation of a resource.
 type Annotation struct{ Key, Value string }
+
+// PairPatch changes one label or annotation; a nil Value removes it.
+type PairPatch struct {
+	Key   string
+	Value *string
+}
 
 // Optional tells what was left out from what was given. The zero value was
 // left out; Set with a zero Value clears.
@@ -115,9 +45,229 @@ type Metadata struct {
 	Description Optional[string]
 	// ExpiresAt is for kinds that expire.
 	ExpiresAt Optional[time.Time]
-	// Finalizers hold the resource while its deletion waits. Only updates and patches set them.
-	Finalizers Optional[[]string]
 
 	// mapped says that labels and annotations were mappings, as in a manifest.
 	mapped bool
+	// manager owns the labels and annotations of a manifest: those of its own that the
+	// manifest does not have are removed, and others stay. Empty: the given ones replace all.
+	manager string
+}
+
+// MetadataPatch is what a patch changes besides the spec.
+type MetadataPatch struct {
+	// Labels and Annotations are merged by key; Set with a nil Value removes all.
+	Labels, Annotations Optional[[]PairPatch]
+	Description         Optional[string]
+	// ExpiresAt is for kinds that expire.
+	ExpiresAt Optional[time.Time]
+	// AddFinalizers and RemoveFinalizers change what holds the resource while its deletion
+	// waits. One that is there already, or is not there, is no error.
+	AddFinalizers, RemoveFinalizers []string
+}
+
+// metadataChange is what a write changes of the metadata.
+type metadataChange struct {
+	labels, annotations             pairsChange
+	description                     Optional[string]
+	expiresAt                       Optional[time.Time]
+	addFinalizers, removeFinalizers []string
+	manager                         string
+}
+
+// pairsChange changes labels or annotations.
+type pairsChange struct {
+	// all says that what is not set is removed.
+	all    bool
+	set    map[string]string
+	remove map[string]bool
+}
+
+// changer is a request for a change of the metadata.
+type changer interface {
+	// change checks the request and returns what it asks for.
+	change(v *kind.Violations) metadataChange
+}
+
+var (
+	_ changer = Metadata{}
+	_ changer = MetadataPatch{}
+)
+
+func (m Metadata) change(v *kind.Violations) metadataChange {
+	out := metadataChange{description: m.Description, expiresAt: m.ExpiresAt, manager: m.manager}
+	out.labels.all = m.Labels.Set && (m.manager == "" || m.Labels.Value == nil)
+	out.annotations.all = m.Annotations.Set && (m.manager == "" || m.Annotations.Value == nil)
+	for i, l := range m.Labels.Value {
+		key, value := m.places("metadata.labels", i, l.Key)
+		v.LabelValue(value, l.Value)
+		out.labels.take(v, key, l.Key, &l.Value)
+	}
+	for i, a := range m.Annotations.Value {
+		key, _ := m.places("metadata.annotations", i, a.Key)
+		out.annotations.take(v, key, a.Key, &a.Value)
+	}
+	checkTotals(v, out.labels.set, out.annotations.set)
+	checkDescription(v, m.Description.Value)
+	return out
+}
+
+func (m MetadataPatch) change(v *kind.Violations) metadataChange {
+	out := metadataChange{description: m.Description, expiresAt: m.ExpiresAt, addFinalizers: m.AddFinalizers, removeFinalizers: m.RemoveFinalizers}
+	out.labels.all = m.Labels.Set && m.Labels.Value == nil
+	out.annotations.all = m.Annotations.Set && m.Annotations.Value == nil
+	for i, l := range m.Labels.Value {
+		at := failure.Element("metadata.labels", i)
+		if l.Value != nil {
+			v.LabelValue(failure.Join(at, "value"), *l.Value)
+		}
+		out.labels.take(v, failure.Join(at, "key"), l.Key, l.Value)
+	}
+	for i, a := range m.Annotations.Value {
+		out.annotations.take(v, failure.Join(failure.Element("metadata.annotations", i), "key"), a.Key, a.Value)
+	}
+	checkTotals(v, out.labels.set, out.annotations.set)
+	checkDescription(v, m.Description.Value)
+	checkFinalizers(v, "metadata.addFinalizers", m.AddFinalizers)
+	checkFinalizers(v, "metadata.removeFinalizers", m.RemoveFinalizers)
+	for i, f := range bounded(m.RemoveFinalizers) {
+		if slices.Contains(bounded(m.AddFinalizers), f) {
+			v.Add(failure.Element("metadata.removeFinalizers", i), "unique", nil, "the finalizer %q is to be added, too", failure.Shorten(f))
+		}
+	}
+	return out
+}
+
+// places are the paths of a key and of its value in a list of pairs, or in a mapping.
+func (m Metadata) places(path string, i int, key string) (ofKey, ofValue string) {
+	if m.mapped {
+		at := failure.Join(path, key)
+		return at, at
+	}
+	at := failure.Element(path, i)
+	return failure.Join(at, "key"), failure.Join(at, "value")
+}
+
+// take adds the change of a key, which stands at a path and must not be named twice.
+func (c *pairsChange) take(v *kind.Violations, at, key string, value *string) {
+	v.LabelKey(at, key)
+	if _, set := c.set[key]; set || c.remove[key] {
+		v.Add(at, "unique", nil, "repeats the key %q", failure.Shorten(key))
+	}
+	if value == nil {
+		if c.remove == nil {
+			c.remove = map[string]bool{}
+		}
+		c.remove[key] = true
+		return
+	}
+	if c.set == nil {
+		c.set = map[string]string{}
+	}
+	c.set[key] = *value
+}
+
+// checkTotals checks how many labels there are, and how large all annotations are.
+func checkTotals(v *kind.Violations, labels, annotations map[string]string) {
+	if n := len(labels); n > maxLabels {
+		v.Add("metadata.labels", "maxItems", maxLabels, "must be at most %d, are %d", maxLabels, n)
+	}
+	size := 0
+	for key, value := range annotations {
+		size += len(key) + len(value)
+	}
+	if size > maxAnnotationBytes {
+		v.Add("metadata.annotations", "maxLength", maxAnnotationBytes, "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
+	}
+}
+
+func checkDescription(v *kind.Violations, text string) {
+	if n := utf8.RuneCountInString(text); n > MaxDescription {
+		v.Add("metadata.description", "maxLength", MaxDescription, "must have at most %d characters, has %d", MaxDescription, n)
+	}
+}
+
+func checkFinalizers(v *kind.Violations, path string, names []string) {
+	for i, f := range bounded(names) {
+		at := failure.Element(path, i)
+		v.LabelKey(at, f)
+		if slices.Contains(names[:i], f) {
+			v.Add(at, "unique", nil, "repeats the finalizer %q", failure.Shorten(f))
+		}
+	}
+	if n := len(names); n > backend.MaxFinalizers {
+		v.Add(path, "maxItems", backend.MaxFinalizers, "must be at most %d, are %d", backend.MaxFinalizers, n)
+	}
+}
+
+// bounded returns as many finalizers as a list may have; with more it is refused.
+func bounded(names []string) []string { return names[:min(len(names), backend.MaxFinalizers)] }
+
+// applyTo returns the stored metadata after the change.
+func (c *metadataChange) applyTo(old body.Metadata) body.Metadata {
+	next := old
+	next.Labels = c.labels.applyTo(old.Labels, c.ownedAlone(old.Managers, labelKeys))
+	next.Annotations = c.annotations.applyTo(old.Annotations, c.ownedAlone(old.Managers, annotationKeys))
+	next.Managers = c.managers(old, next)
+	if c.description.Set {
+		next.Description = c.description.Value
+	}
+	if len(c.addFinalizers)+len(c.removeFinalizers) > 0 {
+		next.Finalizers = slices.DeleteFunc(slices.Clone(old.Finalizers), func(f string) bool { return slices.Contains(c.removeFinalizers, f) })
+		for _, f := range c.addFinalizers {
+			if !slices.Contains(next.Finalizers, f) {
+				next.Finalizers = append(next.Finalizers, f)
+			}
+		}
+	}
+	return next
+}
+
+// applyTo returns the pairs after the change. Those that leave and are not set go too.
+func (c *pairsChange) applyTo(old map[string]string, leave map[string]bool) map[string]string {
+	if !c.all && len(c.set)+len(c.remove)+len(leave) == 0 {
+		return old
+	}
+	next := make(map[string]string, len(c.set))
+	if !c.all {
+		maps.Copy(next, old)
+		maps.DeleteFunc(next, func(key, _ string) bool { return c.remove[key] || leave[key] })
+	}
+	maps.Copy(next, c.set)
+	return next
+}
+
+// releases reports whether the change does nothing but remove finalizers.
+func (c *metadataChange) releases() bool {
+	return len(c.removeFinalizers) > 0 && len(c.addFinalizers) == 0 && !c.description.Set && !c.expiresAt.Set && !c.labels.given() && !c.annotations.given()
+}
+
+func (c *pairsChange) given() bool { return c.all || len(c.set)+len(c.remove) > 0 }
+
+// judge checks what the metadata become: their totals if they have changed, and that what
+// goes at its time has no finalizers.
+func (c *metadataChange) judge(was, next *kind.State) *kind.Violations {
+	var found kind.Violations
+	labels, annotations := next.Meta.Labels, next.Meta.Annotations
+	if maps.Equal(labels, was.Meta.Labels) {
+		labels = nil
+	}
+	if maps.Equal(annotations, was.Meta.Annotations) {
+		annotations = nil
+	}
+	checkTotals(&found, labels, annotations)
+	if n := len(next.Meta.Finalizers); n > backend.MaxFinalizers {
+		found.Add("metadata.addFinalizers", "maxItems", backend.MaxFinalizers, "the resource would have %d finalizers, and has room for %d", n, backend.MaxFinalizers)
+	}
+	if n := len(next.Meta.Managers); n > maxManagers && n > len(was.Meta.Managers) {
+		found.Add("fieldManager", "maxItems", maxManagers, "%d field managers own labels or annotations of the resource already, as many as can", maxManagers)
+	}
+	isNew := func(f string) bool { return !slices.Contains(was.Meta.Finalizers, f) }
+	switch {
+	case next.ExpiresAt.IsZero() || len(next.Meta.Finalizers) == 0:
+	case slices.ContainsFunc(next.Meta.Finalizers, isNew):
+		found.Add("metadata.addFinalizers", "expires", nil, "cannot be set on a resource that has expiresAt: it goes at that time whoever holds it; clear metadata.expiresAt first")
+	case !next.ExpiresAt.Equal(was.ExpiresAt):
+		found.Add("metadata.expiresAt", "finalizers", nil, "cannot be set on a resource that has finalizers: it would go at that time although they hold it; remove metadata.finalizers first")
+	}
+	return &found
 }

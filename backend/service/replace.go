@@ -65,7 +65,7 @@ func (in *intent) staleRead(err error) bool {
 
 // newState is the state of a new resource.
 func (in *intent) newState() *kind.State {
-	st := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}, in.labels, in.annotations), ExpiresAt: in.meta.ExpiresAt.Value}
+	st := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}), ExpiresAt: in.meta.expiresAt.Value}
 	st.Meta.Generation = 1
 	return st
 }
@@ -89,7 +89,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
-	if current.Deleting && !in.releases(was) {
+	if current.Deleting && !in.releases() {
 		return nil, failure.Of(backend.ErrDeleting, in.key)
 	}
 	in = in.keeping(was)
@@ -100,36 +100,24 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if err := found.Err(in.key); err != nil {
 		return nil, err
 	}
-	next := was.WithMetadata(in.meta.applyTo(was.Meta, in.labels, in.annotations))
+	next := was.WithMetadata(in.meta.applyTo(was.Meta))
 	if !in.unspecified {
 		spec := in.spec
 		if !in.patch { // that of a patch is made anew for each attempt
 			spec = jsontree.Clone(spec).(map[string]any)
 		}
 		in.kind.Spec.KeepUnknown(spec, was.Spec)
-		next = next.WithSpec(spec)
+		if current.concealed && !current.kept || !in.kind.Spec.Identical(spec, was.Spec) { // else it stays as it was sent before
+			next = next.WithSpec(spec)
+		}
 	}
-	if in.meta.ExpiresAt.Set {
-		next.ExpiresAt = in.meta.ExpiresAt.Value
+	if in.meta.expiresAt.Set {
+		next.ExpiresAt = in.meta.expiresAt.Value
 	}
-	if err := in.heldAtExpiry(was, next).Err(in.key); err != nil {
+	if err := in.meta.judge(was, next).Err(in.key); err != nil {
 		return nil, err
 	}
 	return s.save(ctx, in, current, was, next)
-}
-
-// heldAtExpiry refuses new finalizers on what goes at its time whoever holds it.
-func (in *intent) heldAtExpiry(was, next *kind.State) *kind.Violations {
-	var found kind.Violations
-	isNew := func(f string) bool { return !slices.Contains(was.Meta.Finalizers, f) }
-	switch {
-	case next.ExpiresAt.IsZero() || len(next.Meta.Finalizers) == 0:
-	case slices.ContainsFunc(next.Meta.Finalizers, isNew):
-		found.Add("metadata.finalizers", "expires", nil, "cannot be set on a resource that has expiresAt: it goes at that time whoever holds it; clear metadata.expiresAt first")
-	case !next.ExpiresAt.Equal(was.ExpiresAt):
-		found.Add("metadata.expiresAt", "finalizers", nil, "cannot be set on a resource that has finalizers: it would go at that time although they hold it; remove metadata.finalizers first")
-	}
-	return &found
 }
 
 // replaceStatus stores another status.
@@ -152,19 +140,20 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 
 // save writes the next state if it differs from what was, nil for what could not be read.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
-	respecified := was == nil || !next.SameSpec(was) || current.concealed && !current.kept
+	respecified := was == nil || current.concealed && !current.kept || !in.kind.Spec.Identical(next.Spec, was.Spec)
 	if !respecified && next.SameBesides(was) {
 		return s.unchangedBy(in, current), nil
 	}
 	if respecified {
 		next.Meta.Generation++
 	}
+	managed := !respecified && next.Managed(was.Meta.Managers).SameBesides(was)
 	w := stateWrite{
 		Write: reconcile.Write{
 			Kind: in.kind, Key: in.key, Stored: current.Resource, Was: was,
 			SpecChanged: respecified, StatusReport: in.verb == descriptor.VerbStatus, Read: *in.read,
 		},
-		caller: in.spec != nil, kept: current.kept,
+		caller: in.spec != nil && !managed, kept: current.kept,
 	}
 	next, related, err := s.reconciler.Relate(ctx, w.Write, next)
 	if err != nil {
@@ -180,7 +169,11 @@ func (s *Service) save(ctx context.Context, in *intent, current *stored, was, ne
 		return out, nil
 	}
 	current.used = current.used || !in.dryRun
-	return s.finishWrite(ctx, in, w, next)
+	out, err := s.finishWrite(ctx, in, w, next)
+	if err == nil && managed { // the resource was as the manifest says, but for its field managers
+		out.Outcome = Unchanged
+	}
+	return out, err
 }
 
 // unchangedBy is the answer to a write that changes nothing.
@@ -203,10 +196,7 @@ func waitWarnings(j reconcile.Judgement) []failure.Warning {
 	return out
 }
 
-// releases reports whether an intent does nothing but remove finalizers of what is stored.
-func (in *intent) releases(was *kind.State) bool {
-	m := in.meta
-	return in.verb == descriptor.VerbPatch && in.unspecified && m.Finalizers.Set &&
-		!m.Labels.Set && !m.Annotations.Set && !m.Description.Set && !m.ExpiresAt.Set &&
-		!slices.ContainsFunc(m.Finalizers.Value, func(f string) bool { return !slices.Contains(was.Meta.Finalizers, f) })
+// releases reports whether an intent does nothing but remove finalizers.
+func (in *intent) releases() bool {
+	return in.verb == descriptor.VerbPatch && in.unspecified && in.meta.releases()
 }

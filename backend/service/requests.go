@@ -32,7 +32,7 @@ type UpdateRequest struct {
 // merge, lists replace, null clears.
 type PatchRequest struct {
 	kind.Identity
-	Metadata
+	MetadataPatch
 	// DryRun checks everything, writes nothing and says what would be stored.
 	DryRun           bool
 	ExpectedRevision string
@@ -81,6 +81,10 @@ type ApplyRequest struct {
 	// IgnoreRevision passes over the manifest's metadata.revision, and over nothing
 	// else of it. It excludes ExpectedRevision.
 	IgnoreRevision bool
+	// FieldManager owns the labels and annotations that the manifest has: at most 64
+	// characters; nil is [DefaultFieldManager]. With "" nobody owns them, and those that
+	// the manifest has replace all, as in an update.
+	FieldManager *string
 	// CreateOnly answers ALREADY_EXISTS for a resource that is there.
 	CreateOnly bool
 	// DryRun checks everything, writes nothing and says what would be stored.
@@ -92,8 +96,9 @@ type Outcome string
 
 // The outcomes.
 const (
-	Created   Outcome = "CREATED"
-	Updated   Outcome = "UPDATED"
+	Created Outcome = "CREATED"
+	Updated Outcome = "UPDATED"
+	// Unchanged: nothing was written, or only which labels and annotations a field manager owns.
 	Unchanged Outcome = "UNCHANGED"
 )
 

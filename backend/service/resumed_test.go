@@ -150,7 +150,7 @@ func (f *fixture) writeAtRandom(rnd *rand.Rand, writers []*fixture, n int) (log 
 			if before == nil {
 				continue
 			}
-			out, err = w.Patch(f.t.Context(), anon, service.PatchRequest{Identity: named(name), ExpectedRevision: before.Revision.String(), Metadata: labels})
+			out, err = w.Patch(f.t.Context(), anon, service.PatchRequest{Identity: named(name), ExpectedRevision: before.Revision.String(), MetadataPatch: labelled("k", labels.Labels.Value[0].Value)})
 		default:
 			out, err = w.Upsert(f.t.Context(), anon, service.UpsertRequest{Identity: named(name), Metadata: labels, Spec: spec})
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -103,5 +104,30 @@ func TestARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
 				t.Errorf("limit %v at %q", e.Limit, e.Path)
 			}
 		})
+	}
+}
+
+// TestAnExhaustedBudgetIsNoLicence: what was not judged for lack of a budget is refused.
+func TestAnExhaustedBudgetIsNoLicence(t *testing.T) {
+	k := widget()
+	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
+	k.Spec = &descriptor.Shape{
+		Name: "RuledSpec", Fields: []descriptor.Field{{Name: "n", Type: descriptor.TypeInt}}, Rules: []descriptor.Rule{{CEL: "self.n > 1", Message: "more than one"}},
+	}
+	compiled, err := kind.Compile([]descriptor.Kind{k})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent := budget.New(budget.Limits{budget.Steps: 1})
+	_ = spent.Spend(budget.Steps, 2)
+	ctx, spec := budget.With(t.Context(), spent), compiled.All()[0].Spec
+	tree := map[string]any{"n": json.Number("1")}
+	var created, changed kind.Violations
+	created.Object(ctx, spec, "spec", tree)
+	changed.Change(ctx, spec, "spec", tree, map[string]any{"n": json.Number("0")})
+	for _, found := range []*kind.Violations{&created, &changed} {
+		if err := found.Err(backend.Key{}); !errors.As(err, new(*budget.ExceededError)) {
+			t.Errorf("%v", err)
+		}
 	}
 }

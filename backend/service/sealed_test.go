@@ -185,15 +185,15 @@ func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 	was, _ := sealed(t, store, "a")
 	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
 	f, _ := sealed(t, store, "b")
-	patch := func(m service.Metadata) {
+	patch := func(m service.MetadataPatch) {
 		t.Helper()
-		w, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Metadata: m})
+		w, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: m})
 		if err != nil {
 			t.Fatal(err)
 		}
 		revision = w.Resource.Stored.Revision.String()
 	}
-	patch(service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "a", Value: "b"}}}})
+	patch(labelled("a", "b"))
 	if got := was.pin(); got != "1234" {
 		t.Errorf("pin %q", got)
 	}
@@ -210,7 +210,7 @@ func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 		t.Fatalf("%+v, %v", w, err)
 	}
 	revision = f.get(safeKey()).Revision.String()
-	patch(finalizers())
+	patch(without("example.org/x"))
 	h := &house{Service: f.Service, t: t, store: store}
 	defer h.run()()
 	h.until("it is gone", func() bool { return f.get(safeKey()) == nil && f.get(safeKey().Sensitive()) == nil })
@@ -387,9 +387,9 @@ func TestWithoutTheKeyValuesKeepTheirExpiry(t *testing.T) {
 	}
 	was, f := serve("a"), serve("b")
 	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
-	later := service.Metadata{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}
+	later := service.MetadataPatch{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}
 	patch := func(f *fixture) error {
-		_, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Metadata: later})
+		_, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: later})
 		return err
 	}
 	wantCode(t, patch(f), failure.CodeUnreadable)

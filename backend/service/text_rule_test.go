@@ -110,9 +110,8 @@ func TestLongListsAreWithinTheBudget(t *testing.T) {
 	if err := judge(10_000_000, map[string]any{"map": objects, "ports": ports}); err != nil {
 		t.Error(err)
 	}
-	var over *budget.ExceededError
-	if err := judge(1_000_000, map[string]any{"ports": ports}); !errors.As(err, &over) {
-		t.Errorf("twelve million comparisons: %v", err)
+	if err := judge(10_000, map[string]any{"ports": ports}); err != nil {
+		t.Errorf("numbers that differ: %v", err)
 	}
 	again := append(objects[:len(objects):len(objects)], map[string]any{"key": "k7"})
 	var e *failure.Error

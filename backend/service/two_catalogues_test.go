@@ -68,7 +68,7 @@ func TestGatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T) {
 		inOrder(old, recent)
 		write := func(h *house, name string, spec string) {
 			t.Helper()
-			if err := h.patch("Key", name, spec, service.Metadata{}); err != nil {
+			if err := h.patch("Key", name, spec, service.MetadataPatch{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -112,7 +112,7 @@ func TestWhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *test
 	inOrder(old, recent)
 	recent.create("Room", "r", `{}`)
 	recent.create("Key", "k", `{"roomRef":"r"}`)
-	if err := old.patch("Key", "k", `{"roomRef":"missing"}`, service.Metadata{}); err != nil {
+	if err := old.patch("Key", "k", `{"roomRef":"missing"}`, service.MetadataPatch{}); err != nil {
 		t.Fatal(err)
 	}
 	recent.becomes("Key", "k", "Waiting for Room/missing to be created")
@@ -133,7 +133,7 @@ func TestAReferenceThatACatalogueDropsHoldsNothingOnceItsFieldIsCleared(t *testi
 	inOrder(old, recent)
 	old.create("Room", "r", `{}`)
 	old.create("Key", "k", `{"roomRef":"r"}`)
-	if err := recent.patch("Key", "k", `{"roomRef":null}`, service.Metadata{}); err != nil {
+	if err := recent.patch("Key", "k", `{"roomRef":null}`, service.MetadataPatch{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := recent.delete("Room", "r"); got != service.Deleted {
@@ -152,11 +152,11 @@ func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 	recent.create("Key", "k", `{"roomRef":"r"}`)
 	for what, write := range []func() error{
 		func() error { return old.patch("Key", "k", "", finalizers("example.org/x")) },
-		func() error { return old.patch("Key", "k", `{"title":"x"}`, service.Metadata{}) },
-		func() error { return old.patch("Key", "k", `{"doorRefs":["d"]}`, service.Metadata{}) },
+		func() error { return old.patch("Key", "k", `{"title":"x"}`, service.MetadataPatch{}) },
+		func() error { return old.patch("Key", "k", `{"doorRefs":["d"]}`, service.MetadataPatch{}) },
 		func() error { old.report("Key", "k", `{}`); return nil },
-		func() error { return old.patch("Key", "k", `{"doorRefs":null}`, service.Metadata{}) },
-		func() error { return old.patch("Key", "k", "", finalizers()) },
+		func() error { return old.patch("Key", "k", `{"doorRefs":null}`, service.MetadataPatch{}) },
+		func() error { return old.patch("Key", "k", "", without("example.org/x")) },
 	} {
 		if err := write(); err != nil {
 			t.Fatalf("write %d: %v", what, err)
@@ -168,7 +168,7 @@ func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 	if got := recent.delete("Room", "r"); got != service.Pending {
 		t.Errorf("the room that a key relies on is %s", got)
 	}
-	if err := recent.patch("Key", "k", `{"roomRef":null}`, service.Metadata{}); err != nil {
+	if err := recent.patch("Key", "k", `{"roomRef":null}`, service.MetadataPatch{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := old.get("Key", "k").Refs; len(got) != 0 {
@@ -183,7 +183,7 @@ func TestAnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
 	recent.create("Key", "k", `{"roomRef":"missing"}`)
 	stop() // so that nobody judges it anew
 	for _, spec := range []string{`{"title":"x"}`, `{"guestRef":"g"}`, `{"guestRef":null}`} {
-		if err := old.patch("Key", "k", spec, service.Metadata{}); err != nil {
+		if err := old.patch("Key", "k", spec, service.MetadataPatch{}); err != nil {
 			t.Fatalf("%s: %v", spec, err)
 		}
 		if got := old.says("Key", "k"); got != "Waiting for Room/missing to be created" {
@@ -234,7 +234,7 @@ func TestAnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing
 	room := backend.Ref{Key: backend.Key{Kind: "Room", Namespace: "default", Name: "r"}, Bound: true}
 	for _, title := range []string{"1", "2", "3"} {
 		for _, key := range []string{"bound", "waits"} {
-			if err := old.patch("Key", key, `{"title":"`+title+`"}`, service.Metadata{}); err != nil {
+			if err := old.patch("Key", key, `{"title":"`+title+`"}`, service.MetadataPatch{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -140,7 +140,7 @@ func answerTo(err error, key backend.Key) error {
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
 func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, wanted{descriptor.VerbPatch, req.Identity, req.Metadata})
+	in, err := s.intend(ctx, c, wanted{descriptor.VerbPatch, req.Identity, req.MetadataPatch})
 	if err != nil {
 		return nil, err
 	}

@@ -18,13 +18,17 @@ func applyCommand(std streams) *cobra.Command {
 	var p prune
 	var dry dryRun
 	var ignoreRevision bool
+	var manager fieldManager
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE|FOLDER|-",
 		Short: "Create or replace resources from manifests",
 		Long: `Create or replace resources from manifests, in any order.
 
 A document that fails does not stop the others. A document with metadata.revision, as
-sluice get -o yaml prints it, is applied only if nobody has changed the resource since.`,
+sluice get -o yaml prints it, is applied only if nobody has changed the resource since.
+
+Labels and annotations that the field manager's last manifest had and this one does not have are
+removed. Those that others have set stay.`,
 		Example: `  sluice apply -f network.yaml
   sluice apply -R -f ./manifests --dry-run
   sluice apply -f ./manifests --prune -l team=web
@@ -43,7 +47,7 @@ sluice get -o yaml prints it, is applied only if nobody has changed the resource
 			if err != nil {
 				return err
 			}
-			a := application{std: std, client: c, namespace: r.namespace, ignoreRevision: ignoreRevision, dry: dry}
+			a := application{std: std, client: c, namespace: r.namespace, ignoreRevision: ignoreRevision, manager: manager, dry: dry}
 			return a.run(cmd.Context(), docs, &p)
 		},
 	}
@@ -51,6 +55,7 @@ sluice get -o yaml prints it, is applied only if nobody has changed the resource
 	files.register(cmd)
 	dry.register(cmd)
 	p.register(cmd)
+	manager.register(cmd)
 	cmd.Flags().BoolVar(&ignoreRevision, "ignore-revision", false, "apply a document although the resource has changed since the revision that it is based on, or is gone")
 	return cmd
 }
@@ -59,6 +64,7 @@ func createCommand(std streams) *cobra.Command {
 	var r remote
 	var files documents
 	var dry dryRun
+	var manager fieldManager
 	cmd := &cobra.Command{
 		Use:   "create -f FILE|FOLDER|-",
 		Short: "Create resources from manifests; existing ones are left alone",
@@ -75,14 +81,23 @@ func createCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a := application{std: std, client: c, namespace: r.namespace, createOnly: true, dry: dry}
+			a := application{std: std, client: c, namespace: r.namespace, createOnly: true, manager: manager, dry: dry}
 			return a.run(cmd.Context(), docs, nil)
 		},
 	}
 	r.register(cmd)
 	files.register(cmd)
 	dry.register(cmd)
+	manager.register(cmd)
 	return cmd
+}
+
+// fieldManager owns the labels and annotations of the manifests that are applied.
+type fieldManager string
+
+func (m *fieldManager) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar((*string)(m), "field-manager", "sluice", "who owns the labels and annotations of the manifests; empty: nobody, and they replace all")
+	completeFlag(cmd, "field-manager", cobra.NoFileCompletions)
 }
 
 // application sends documents one by one.
@@ -91,6 +106,7 @@ type application struct {
 	client                     *client.Client
 	namespace                  string
 	createOnly, ignoreRevision bool
+	manager                    fieldManager
 	dry                        dryRun
 	// count is how many documents had each outcome.
 	count map[string]int
@@ -151,7 +167,7 @@ func (a *application) run(ctx context.Context, docs []manifests.Document, p *pru
 			break
 		}
 		line.show(i + 1)
-		out, err := a.client.Apply(ctx, client.ApplyRequest{Manifest: d.Text, Namespace: a.namespace, CreateOnly: a.createOnly, IgnoreRevision: a.ignoreRevision, DryRun: bool(a.dry)})
+		out, err := a.client.Apply(ctx, client.ApplyRequest{Manifest: d.Text, Namespace: a.namespace, CreateOnly: a.createOnly, IgnoreRevision: a.ignoreRevision, FieldManager: (*string)(&a.manager), DryRun: bool(a.dry)})
 		line.clear()
 		if err != nil {
 			a.count[failed]++

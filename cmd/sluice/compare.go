@@ -31,17 +31,18 @@ type comparer struct {
 	kinds  []client.Kind
 	// namespace of documents that name none.
 	namespace string
+	manager   fieldManager
 }
 
-func newComparer(ctx context.Context, c *client.Client, namespace string) (*comparer, error) {
+func newComparer(ctx context.Context, c *client.Client, namespace string, manager fieldManager) (*comparer, error) {
 	kinds, err := c.Kinds(ctx)
-	return &comparer{client: c, kinds: kinds, namespace: namespace}, err
+	return &comparer{client: c, kinds: kinds, namespace: namespace, manager: manager}, err
 }
 
 // compare has the gateway say what an apply would do. The revision that the document
 // is based on is not what is compared.
 func (c *comparer) compare(ctx context.Context, d manifests.Document) (*comparison, error) {
-	req := client.ApplyRequest{Manifest: d.Text, Namespace: c.namespace, DryRun: true}
+	req := client.ApplyRequest{Manifest: d.Text, Namespace: c.namespace, FieldManager: (*string)(&c.manager), DryRun: true}
 	out := &comparison{}
 	would, err := c.client.Apply(ctx, req)
 	if d.Revision != "" && (code(err) == "CONFLICT" || code(err) == "NOT_FOUND") {
@@ -87,7 +88,7 @@ const maxSides = 60
 
 // showSides shows both sides of a conflict: what is stored and what the document says.
 func (a *application) showSides(ctx context.Context, d manifests.Document) {
-	comparing, err := newComparer(ctx, a.client, a.namespace)
+	comparing, err := newComparer(ctx, a.client, a.namespace, a.manager)
 	if err != nil {
 		return // the conflict itself has been told
 	}

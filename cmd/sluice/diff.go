@@ -15,6 +15,7 @@ func (e diffError) Unwrap() error { return e.error }
 func diffCommand(std streams) *cobra.Command {
 	var r remote
 	var files documents
+	var manager fieldManager
 	cmd := &cobra.Command{
 		Use:   "diff -f FILE|FOLDER|-",
 		Short: "Show what sluice apply would change",
@@ -35,7 +36,7 @@ if that cannot be said.`,
 				return diffError{err}
 			}
 			differs, unknown := false, false
-			comparing, err := newComparer(cmd.Context(), c, r.namespace)
+			comparing, err := newComparer(cmd.Context(), c, r.namespace, manager)
 			if err != nil {
 				return diffError{err}
 			}
@@ -65,6 +66,7 @@ if that cannot be said.`,
 	}
 	r.register(cmd)
 	files.register(cmd)
+	manager.register(cmd)
 	return cmd
 }
 

@@ -32,7 +32,8 @@ func (e *edit) manifest(ctx context.Context) (*draft, error) {
 		if err != nil {
 			return "", textError{err}
 		}
-		out, err := e.client.Apply(ctx, client.ApplyRequest{Manifest: wanted, Namespace: e.subject.namespace, ExpectedRevision: res.Metadata.Revision, DryRun: bool(e.dry)})
+		m := modification{client: e.client, dry: e.dry}
+		out, err := m.apply(ctx, e.subject, wanted, res.Metadata.Revision)
 		if err != nil {
 			return "", writeError(ctx, err, e.dry)
 		}

@@ -84,8 +84,8 @@ func (f *finalizers) one(ctx context.Context, s subject) error {
 			outcome(f.std, keyOf(res).String(), "UNCHANGED", f.dry)
 			return nil
 		}
-		_, err = f.client.SetFinalizers(ctx, client.FinalizersRequest{
-			Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: res.Metadata.Revision, Finalizers: next, DryRun: bool(f.dry),
+		_, err = f.client.PatchMetadata(ctx, client.MetadataPatch{
+			Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: res.Metadata.Revision, AddFinalizers: f.add, RemoveFinalizers: f.remove, DryRun: bool(f.dry),
 		})
 		if outrun(err) && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
 			continue

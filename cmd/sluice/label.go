@@ -1,14 +1,17 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 func labelCommand(std streams) *cobra.Command {
@@ -46,7 +49,9 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 		if m.client, err = r.writer(cmd); err != nil {
 			return err
 		}
-		m.change = func(manifest string) (string, error) { return pairs.change(manifest, field) }
+		m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (*client.Applied, error) {
+			return pairs.write(ctx, &m, client.MetadataPatch{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision, DryRun: bool(m.dry)}, field, was)
+		}
 		byLabels, err := by.given(cmd)
 		switch {
 		case err != nil:
@@ -124,37 +129,41 @@ func cutPairs(args []string, overwrite bool) (rest []string, p pairs, err error)
 	return args[:first], p, nil
 }
 
-// change makes the changes in a field of the metadata of a manifest in JSON.
-func (p pairs) change(manifest, field string) (string, error) {
-	var top, metadata map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(manifest), &top); err != nil {
-		return "", fmt.Errorf("manifest: %w", err)
-	}
-	if err := json.Unmarshal(top["metadata"], &metadata); err != nil || metadata == nil {
-		return "", errors.New("manifest: it has no metadata")
-	}
+// write makes the changes in labels or annotations.
+func (p pairs) write(ctx context.Context, m *modification, patch client.MetadataPatch, field string, was *client.Resource) (*client.Applied, error) {
 	present := map[string]string{}
-	if raw, ok := metadata[field]; ok {
-		if err := json.Unmarshal(raw, &present); err != nil {
-			return "", fmt.Errorf("manifest: metadata.%s: %w", field, err)
+	for _, l := range was.Metadata.Labels {
+		if field == "labels" {
+			present[l.Key] = l.Value
 		}
 	}
-	for key, value := range p.set {
-		if old, ok := present[key]; ok && old != value && !p.overwrite {
-			return "", fmt.Errorf("%s already has the value %q; use --overwrite to replace it", key, old)
+	for _, a := range was.Metadata.Annotations {
+		if field == "annotations" {
+			present[a.Key] = a.Value
 		}
-		present[key] = value
+	}
+	out, changes := &client.Applied{Outcome: "UNCHANGED"}, map[string]*string{}
+	for _, key := range slices.Sorted(maps.Keys(p.set)) {
+		value := p.set[key]
+		old, ok := present[key]
+		if ok && old != value && !p.overwrite {
+			return nil, fmt.Errorf("%s already has the value %q; use --overwrite to replace it", key, old)
+		}
+		if changes[key] = &value; !ok || old != value {
+			out.Outcome = "UPDATED"
+		}
 	}
 	for _, key := range p.remove {
-		delete(present, key)
+		changes[key] = nil
+		if _, ok := present[key]; ok {
+			out.Outcome = "UPDATED"
+		}
 	}
-	var err error
-	if metadata[field], err = json.Marshal(present); err != nil {
-		return "", err
+	if field == "labels" {
+		patch.Labels = changes
+	} else {
+		patch.Annotations = changes
 	}
-	if top["metadata"], err = json.Marshal(metadata); err != nil {
-		return "", err
-	}
-	out, err := json.Marshal(top)
-	return string(out), err
+	_, err := m.client.PatchMetadata(ctx, patch)
+	return out, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -19,8 +20,8 @@ const (
 	maxPause = 100 * time.Millisecond
 )
 
-// modification reads a resource, changes its manifest and applies that at the revision
-// that was read, so that nobody else's change is lost.
+// modification reads a resource and changes it at the revision that was read, so that
+// nobody else's change is lost.
 type modification struct {
 	std      streams
 	client   *client.Client
@@ -28,8 +29,10 @@ type modification struct {
 	revision string
 	// uid that the resource is to have; empty for any.
 	uid string
-	// change returns a manifest, in JSON as it is given, with the change made.
-	change func(manifest string) (string, error)
+	// format of the manifest that is read; without one, the whole resource is.
+	format client.Format
+	// write changes a resource that was read, at a revision.
+	write func(ctx context.Context, s subject, was *client.Resource, revision string) (*client.Applied, error)
 }
 
 func (m *modification) register(cmd *cobra.Command) {
@@ -58,7 +61,7 @@ func (m *modification) all(ctx context.Context, list []subject) error {
 
 func (m *modification) one(ctx context.Context, s subject) error {
 	for try := 1; ; try++ {
-		res, err := m.client.Get(ctx, s.kind, s.namespace, s.name, client.JSON)
+		res, err := m.client.Get(ctx, s.kind, s.namespace, s.name, m.format)
 		if err != nil {
 			return readError(ctx, err)
 		}
@@ -68,15 +71,7 @@ func (m *modification) one(ctx context.Context, s subject) error {
 		if m.uid != "" && res.Metadata.UID != m.uid {
 			return fmt.Errorf("it has the uid %q, and %q is expected; nothing was changed", res.Metadata.UID, m.uid)
 		}
-		next, err := m.change(res.Manifest)
-		if err != nil {
-			return err
-		}
-		req := client.ApplyRequest{Manifest: next, Namespace: s.namespace, ExpectedRevision: res.Metadata.Revision, DryRun: bool(m.dry)}
-		if m.revision != "" {
-			req.ExpectedRevision = m.revision
-		}
-		out, err := m.client.Apply(ctx, req)
+		out, err := m.write(ctx, s, res, cmp.Or(m.revision, res.Metadata.Revision))
 		if outrun(err) && m.revision == "" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
 			continue
 		}
@@ -89,4 +84,11 @@ func (m *modification) one(ctx context.Context, s subject) error {
 		outcome(m.std, keyOf(res).String(), out.Outcome, m.dry)
 		return nil
 	}
+}
+
+// apply writes a changed manifest. It has all labels and annotations that the resource is to
+// have, those of others too, so it replaces all and takes none over.
+func (m *modification) apply(ctx context.Context, s subject, manifest, revision string) (*client.Applied, error) {
+	nobody := ""
+	return m.client.Apply(ctx, client.ApplyRequest{Manifest: manifest, FieldManager: &nobody, Namespace: s.namespace, ExpectedRevision: revision, DryRun: bool(m.dry)})
 }

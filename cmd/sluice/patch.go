@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +13,13 @@ import (
 
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 func patchCommand(std streams) *cobra.Command {
 	var r remote
 	var text, file, form string
-	m := modification{std: std}
+	m := modification{std: std, format: client.JSON}
 	cmd := &cobra.Command{
 		Use:   "patch KIND NAME | KIND/NAME  (-p PATCH | --patch-file FILE|-)",
 		Short: "Change a resource by a merge patch",
@@ -61,12 +63,15 @@ resource is to have before; otherwise it is left alone.`,
 				return err
 			}
 			m.uid = before.UID
-			m.change = func(was string) (string, error) {
-				next, err := manifests.MergePatch(was, text)
-				if err != nil {
-					return "", err
+			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (*client.Applied, error) {
+				next, err := manifests.MergePatch(was.Manifest, text)
+				if err == nil {
+					err = sameResource(was.Manifest, next)
 				}
-				return next, sameResource(was, next)
+				if err != nil {
+					return nil, err
+				}
+				return m.apply(ctx, s, next, revision)
 			}
 			return m.all(cmd.Context(), list)
 		},

@@ -136,7 +136,7 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 // between, the next one is served the new files, and told --allow-breaking again if they need it.
 func (c *catalogues) reload(ctx context.Context, r reload.Request) (result reload.Result, changes []string, err error) {
 	if c.dir == "" {
-		return reload.Failed, nil, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --schema DIR")
+		return reload.Failed, nil, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --catalogue DIR")
 	}
 	next, staged, err := c.read(r)
 	if staged != nil {
@@ -158,7 +158,7 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (result reloa
 		}
 		return resultOf(err, reload.Unchanged), nil, err
 	}
-	differences := next.changes(c.served.outline)
+	differences := next.changes(c.served)
 	if err := stays(differences); err != nil {
 		return reload.Refused, nil, err
 	}

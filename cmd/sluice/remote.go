@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -23,7 +24,7 @@ type remote struct {
 func (r *remote) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.server, "server", client.DefaultServer, "URL of the gateway")
 	cmd.Flags().StringVarP(&r.namespace, "namespace", "n", "", `namespace (default "default"; ignored for GLOBAL kinds)`)
-	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Second, "how long one request may take")
+	config.DurationVar(cmd.Flags(), &r.timeout, "timeout", 30*time.Second, "how long one request may take")
 }
 
 // scope is the namespace that lists and streams are limited to; empty is all.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,7 +36,7 @@ func serveCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Run a gateway on the embedded store or on Redis",
-		Example: "  sluice serve\n  sluice serve --schema ./kinds --data ./data\n  sluice serve --redis redis://127.0.0.1:6379",
+		Example: "  sluice serve\n  sluice serve --catalogue ./kinds --data ./data\n  sluice serve --redis redis://127.0.0.1:6379",
 		Long: "Run a gateway on the embedded store, or on Redis with --redis.\n\nEvery flag is also an environment variable (--listen is SLUICE_LISTEN) and a key of\n" +
 			"the configuration file (listen). A flag takes precedence over the environment, and that over the file.",
 		Args: usage(cobra.NoArgs),
@@ -173,13 +174,17 @@ func (s serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.L
 	dir := s.Catalogue.Dir
 	if dir != "" { // apply removes the folder that was there before: it may be the one that the process is in
 		if dir, err = filepath.Abs(dir); err != nil {
-			return nil, fmt.Errorf("schema: %w", err)
+			return nil, fmt.Errorf("catalogue: %w", err)
 		}
 	}
 	out := newCatalogues(dir, c, svc)
 	out.gate, out.log, out.compile = gate.Gate{Store: store, Logger: log}, log, compile
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), damaged, out.results,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_build_info", Help: "Always 1; the version of sluice and of Go.",
+			ConstLabels: prometheus.Labels{"version": versionText(), "goversion": runtime.Version()},
+		}, func() float64 { return 1 }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_change_streams", Help: "Open change streams, over all transports."}, func() float64 {
 			return float64(changes.Subscribers())
 		}),

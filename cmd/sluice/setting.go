@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -26,7 +27,10 @@ func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
 	for _, c := range cmd.Root().Commands() {
 		variables(others, c.Name(), c.Flags())
 	}
-	err := config.Load(cmd.Context(), flags, slices.Sorted(maps.Keys(own)), slices.Sorted(maps.Keys(others)))
+	known := config.Variables{Own: slices.Sorted(maps.Keys(own)), Others: slices.Sorted(maps.Keys(others))}
+	err := config.Load(cmd.Context(), flags, known, func(text string) {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sluice: warning: %s\n", printable(text))
+	})
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err

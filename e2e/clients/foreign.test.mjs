@@ -42,7 +42,7 @@ async function open(t, address) {
 // refused has no path.
 async function answers() {
   const counts = {};
-  for (const [, status, n] of (await (await fetch(`${base}/metrics`)).text()).matchAll(/^sluice_http_request_seconds_count\{.*path="(?:\/graphql|other)",status="(\d+)"\} (\d+)$/gm)) {
+  for (const [, status, n] of (await (await fetch(`${base}/metrics`)).text()).matchAll(/^sluice_http_request_duration_seconds_count\{.*path="(?:\/graphql|other)",status="(\d+)"\} (\d+)$/gm)) {
     counts[status] = (counts[status] ?? 0) + Number(n);
   }
   return counts;

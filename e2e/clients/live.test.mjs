@@ -126,7 +126,7 @@ for (const snapshot of [false, true]) {
 test("a list outlives the catalogues that it began with: CATALOGUE_CHANGED, and it goes on", async (t) => {
   const kinds = await workFolder("live-kinds");
   await cp(fileURLToPath(new URL("../../schema/v1", import.meta.url)), kinds, { recursive: true });
-  const gateway = await new Gateway(t, newStore(), "--schema", kinds).start();
+  const gateway = await new Gateway(t, newStore(), "--catalogue", kinds).start();
   const write = (mtu) => gateway.ask(put, { input: { name: "a", spec: spec(mtu) } });
   await write(1001);
   const codes = [];

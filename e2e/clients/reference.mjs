@@ -233,7 +233,10 @@ function part(r, type, object) {
       return v;
     };
     const value = object[storedName(field)];
-    if (value == null) continue;
+    if (value == null) { // its effective value, if it has one
+      if (directive(field, "default")) out[name] = directive(field, "default").value;
+      continue;
+    }
     out[name] = directive(field, "map") ? entries(value) : Array.isArray(value) ? value.map(one) : one(value);
   }
   for (const ref of r.kind.references.filter((ref) => ref.owner === type)) {

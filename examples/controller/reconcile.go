@@ -132,14 +132,13 @@ func (c *controller) hold(ctx context.Context, r *resource) error {
 	if slices.Contains(r.meta.Finalizers, finalizer) {
 		return nil
 	}
-	return c.setFinalizers(ctx, r, append(slices.Clone(r.meta.Finalizers), finalizer))
+	return c.patch(ctx, r, client.MetadataPatch{AddFinalizers: []string{finalizer}})
 }
 
-func (c *controller) setFinalizers(ctx context.Context, r *resource, all []string) error {
-	revision, err := c.gateway.SetFinalizers(ctx, client.FinalizersRequest{
-		Kind: r.kind, Namespace: r.key.Namespace, Name: r.key.Name, ExpectedRevision: r.meta.Revision, Finalizers: all,
-	})
-	r.meta.Revision = revision
+// patch changes the metadata of a resource.
+func (c *controller) patch(ctx context.Context, r *resource, p client.MetadataPatch) (err error) {
+	p.Kind, p.Namespace, p.Name, p.ExpectedRevision = r.kind, r.key.Namespace, r.key.Name, r.meta.Revision
+	r.meta.Revision, err = c.gateway.PatchMetadata(ctx, p)
 	return err
 }
 
@@ -240,5 +239,5 @@ func (c *controller) finalize(ctx context.Context, r *resource) (time.Duration, 
 			return c.conclude(ctx, r, outcome{err: err})
 		}
 	}
-	return 0, c.setFinalizers(ctx, r, []string{})
+	return 0, c.patch(ctx, r, client.MetadataPatch{RemoveFinalizers: []string{finalizer}})
 }

@@ -133,7 +133,7 @@ const (
     blockedBy { totalCount nodes { kind namespace name path state guarded } }
   }
 }`
-	finalizersTemplate = `mutation SetFinalizers($input: Patch{Kind}Input!) {
+	metadataTemplate = `mutation PatchMetadata($input: Patch{Kind}Input!) {
   update: patch{Kind}(input: $input) { written: {singular} { metadata { revision } } }
 }`
 	statusTemplate = `mutation UpdateStatus($input: Update{Kind}StatusInput!) {
@@ -158,7 +158,7 @@ func Documents(kinds []Kind) []string {
 		kindsDocument, getDocument, revealDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, updateKindDocument, applyDocument, manyChangesDocument,
 	}
 	for _, k := range kinds {
-		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", finalizersTemplate}} {
+		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", metadataTemplate}} {
 			if k.Offers(of.verb) {
 				out = append(out, k.document(of.template))
 			}

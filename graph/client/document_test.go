@@ -65,7 +65,7 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 		if _, err := c.Delete(ctx, client.DeleteRequest{Kind: k, Name: "x", ExpectedRevision: "r"}); err != nil {
 			t.Error(err)
 		}
-		if _, err := c.SetFinalizers(ctx, client.FinalizersRequest{Kind: k, Name: "x"}); err != nil && k.Offers("PATCH") {
+		if _, err := c.PatchMetadata(ctx, client.MetadataPatch{Kind: k, Name: "x"}); err != nil && k.Offers("PATCH") {
 			t.Error(err)
 		}
 		if _, err := c.UpdateStatus(ctx, client.StatusRequest{Kind: k, Name: "x"}); err != nil && k.Offers("STATUS") {

@@ -161,6 +161,9 @@ type ApplyRequest struct {
 	// IgnoreRevision passes over the revision that the manifest is based on. It excludes
 	// ExpectedRevision.
 	IgnoreRevision bool
+	// FieldManager owns the labels and annotations that the manifest has; nil means that of
+	// the gateway, and "" that the manifest's replace all and nobody owns them.
+	FieldManager *string
 	// CreateOnly fails with ALREADY_EXISTS where the resource is there.
 	CreateOnly bool
 	// DryRun says what would happen and writes nothing.
@@ -203,6 +206,9 @@ func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) 
 	}
 	if req.ExpectedRevision != "" {
 		in["expectedRevision"] = req.ExpectedRevision
+	}
+	if req.FieldManager != nil {
+		in["fieldManager"] = *req.FieldManager
 	}
 	var out struct{ ApplyManifest *Applied }
 	err := c.Do(ctx, applyDocument, map[string]any{"input": in}, &out)

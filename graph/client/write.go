@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -69,30 +71,45 @@ func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error
 	return d, err
 }
 
-// FinalizersRequest replaces the finalizers of one resource.
-type FinalizersRequest struct {
+// MetadataPatch changes labels, annotations and finalizers of one resource.
+type MetadataPatch struct {
 	Kind Kind
 	// Namespace of the name; empty means the default one.
 	Namespace, Name string
-	// ExpectedRevision is that at which the finalizers were read.
+	// ExpectedRevision is that at which the resource was read.
 	ExpectedRevision string
-	// Finalizers are all that are to hold the resource; nil for none.
-	Finalizers []string
+	// Labels and Annotations that change, by their keys; nil removes one.
+	Labels, Annotations map[string]*string
+	// AddFinalizers and RemoveFinalizers change what holds the resource while its deletion waits.
+	AddFinalizers, RemoveFinalizers []string
 	// DryRun says what would happen and writes nothing.
 	DryRun bool
 }
 
-// SetFinalizers replaces finalizers at the expected revision, and returns the new one,
-// "" with DryRun.
-// While a deletion waits, it can only remove some.
-func (c *Client) SetFinalizers(ctx context.Context, req FinalizersRequest) (revision string, err error) {
+// PatchMetadata changes metadata at the expected revision, and returns the new one,
+// empty with DryRun. While a deletion waits, it can only remove finalizers.
+func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision string, err error) {
 	k := req.Kind
 	if err := k.offers("PATCH"); err != nil {
 		return "", err
 	}
 	in := k.named(req.Namespace, req.Name)
-	in["expectedRevision"], in["finalizers"], in["dryRun"] = req.ExpectedRevision, req.Finalizers, req.DryRun
-	return c.written(ctx, k.document(finalizersTemplate), in)
+	in["expectedRevision"], in["dryRun"] = req.ExpectedRevision, req.DryRun
+	for name, pairs := range map[string]map[string]*string{"labels": req.Labels, "annotations": req.Annotations} {
+		var list []map[string]any
+		for _, key := range slices.Sorted(maps.Keys(pairs)) {
+			list = append(list, map[string]any{"key": key, "value": pairs[key]})
+		}
+		if len(list) > 0 {
+			in[name] = list
+		}
+	}
+	for name, list := range map[string][]string{"addFinalizers": req.AddFinalizers, "removeFinalizers": req.RemoveFinalizers} {
+		if len(list) > 0 {
+			in[name] = list
+		}
+	}
+	return c.written(ctx, k.document(metadataTemplate), in)
 }
 
 // named is the part of an input that names a resource.

@@ -28,15 +28,24 @@ func asked(t *testing.T, answer string) (c *client.Client, variables func() stri
 	return c, func() string { return string(sent) }
 }
 
-func TestFinalizersAreReplacedAtARevision(t *testing.T) {
+func TestMetadataArePatchedAtARevision(t *testing.T) {
 	c, variables := asked(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
-	disk := client.Kind{Name: "Disk", Singular: "disk"}
-	revision, err := c.SetFinalizers(context.Background(), client.FinalizersRequest{Kind: disk, Name: "a", ExpectedRevision: "1-2", Finalizers: []string{"x.org/y"}})
-	if revision != "1-3" || err != nil || variables() != `{"dryRun":false,"expectedRevision":"1-2","finalizers":["x.org/y"],"name":"a"}` {
+	disk, web := client.Kind{Name: "Disk", Singular: "disk"}, "web"
+	revision, err := c.PatchMetadata(context.Background(), client.MetadataPatch{
+		Kind: disk, Name: "a", ExpectedRevision: "1-2", AddFinalizers: []string{"x.org/y"}, Labels: map[string]*string{"team": &web, "old": nil},
+	})
+	want := `{"addFinalizers":["x.org/y"],"dryRun":false,"expectedRevision":"1-2","labels":[{"key":"old","value":null},{"key":"team","value":"web"}],"name":"a"}`
+	if revision != "1-3" || err != nil || variables() != want {
 		t.Errorf("%s %v: %s", revision, err, variables())
 	}
-	if _, err = c.SetFinalizers(context.Background(), client.FinalizersRequest{Kind: disk, Name: "a", ExpectedRevision: "1-3"}); err != nil || variables() != `{"dryRun":false,"expectedRevision":"1-3","finalizers":null,"name":"a"}` {
+	_, err = c.PatchMetadata(context.Background(), client.MetadataPatch{
+		Kind: disk, Name: "a", ExpectedRevision: "1-3", RemoveFinalizers: []string{"x.org/y"}, Annotations: map[string]*string{"a": &web}, DryRun: true,
+	})
+	if want := `{"annotations":[{"key":"a","value":"web"}],"dryRun":true,"expectedRevision":"1-3","name":"a","removeFinalizers":["x.org/y"]}`; err != nil || variables() != want {
 		t.Errorf("%v: %s", err, variables())
+	}
+	if _, err := c.PatchMetadata(context.Background(), client.MetadataPatch{Kind: client.Kind{Name: "Disk", Verbs: []string{"GET"}}, Name: "a"}); err == nil {
+		t.Error("a verb that is not offered is asked for")
 	}
 }
 

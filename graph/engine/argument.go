@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -325,36 +326,70 @@ func listRequest(f *field, args map[string]any) query.ListRequest {
 
 // metadata is what an input sets besides the spec.
 func metadata(in map[string]any) service.Metadata {
-	var m service.Metadata
-	m.Labels.Value, m.Annotations.Value = []service.Label{}, []service.Annotation{}
-	m.Labels.Set = pairs(in, "labels", func(k, v string) { m.Labels.Value = append(m.Labels.Value, service.Label{Key: k, Value: v}) })
-	m.Annotations.Set = pairs(in, "annotations", func(k, v string) {
-		m.Annotations.Value = append(m.Annotations.Value, service.Annotation{Key: k, Value: v})
-	})
-	_, m.Description.Set = in["description"]
-	m.Description.Value = value[string](in, "description")
-	_, m.ExpiresAt.Set = in["expiresAt"]
-	if text := value[string](in, "expiresAt"); text != "" {
-		at, _ := time.Parse(time.RFC3339Nano, text) // it was written from a time
-		m.ExpiresAt = service.ExpiresAt(at)
+	m := service.Metadata{Description: description(in), ExpiresAt: expiry(in)}
+	for e := range pairs(in, "labels", &m.Labels.Set) {
+		m.Labels.Value = append(m.Labels.Value, service.Label{Key: value[string](e, "key"), Value: value[string](e, "value")})
 	}
-	_, m.Finalizers.Set = in["finalizers"]
-	for _, f := range value[[]any](in, "finalizers") {
-		text, _ := f.(string) // it was read as one
-		m.Finalizers.Value = append(m.Finalizers.Value, text)
+	for e := range pairs(in, "annotations", &m.Annotations.Set) {
+		m.Annotations.Value = append(m.Annotations.Value, service.Annotation{Key: value[string](e, "key"), Value: value[string](e, "value")})
 	}
 	return m
 }
 
-// pairs calls add for each pair of a list and says whether the list was given, null included.
-func pairs(in map[string]any, name string, add func(k, v string)) bool {
-	v, set := in[name]
-	list, _ := v.([]any)
-	for _, e := range list {
-		p, _ := e.(map[string]any)
-		add(value[string](p, "key"), value[string](p, "value"))
+// metadataPatch is what a patch changes besides the spec.
+func metadataPatch(in map[string]any) service.MetadataPatch {
+	return service.MetadataPatch{
+		Labels: pairPatch(in, "labels"), Annotations: pairPatch(in, "annotations"), Description: description(in), ExpiresAt: expiry(in),
+		AddFinalizers: texts(in, "addFinalizers"), RemoveFinalizers: texts(in, "removeFinalizers"),
 	}
-	return set
+}
+
+func description(in map[string]any) (out service.Optional[string]) {
+	_, out.Set = in["description"]
+	out.Value = value[string](in, "description")
+	return out
+}
+
+func expiry(in map[string]any) (out service.Optional[time.Time]) {
+	if text := value[string](in, "expiresAt"); text != "" {
+		at, _ := time.Parse(time.RFC3339Nano, text) // it was written from a time
+		return service.ExpiresAt(at)
+	}
+	_, out.Set = in["expiresAt"]
+	return out
+}
+
+// pairPatch is a list of changes of pairs; null removes all.
+func pairPatch(in map[string]any, name string) (out service.Optional[[]service.PairPatch]) {
+	if in[name] != nil {
+		out.Value = []service.PairPatch{}
+	}
+	for e := range pairs(in, name, &out.Set) {
+		out.Value = append(out.Value, service.PairPatch{Key: value[string](e, "key"), Value: optional[string](e, "value")})
+	}
+	return out
+}
+
+// pairs are those of a list. It sets given if there is the list, null included.
+func pairs(in map[string]any, name string, given *bool) iter.Seq[map[string]any] {
+	list, _ := in[name].([]any)
+	_, *given = in[name]
+	return func(yield func(map[string]any) bool) {
+		for _, e := range list {
+			if p, _ := e.(map[string]any); !yield(p) { // it was read as one
+				return
+			}
+		}
+	}
+}
+
+// texts are those of a list.
+func texts(in map[string]any, name string) (out []string) {
+	for _, e := range value[[]any](in, name) {
+		text, _ := e.(string) // it was read as one
+		out = append(out, text)
+	}
+	return out
 }
 
 // Limits of arguments.

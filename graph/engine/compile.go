@@ -235,6 +235,10 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 		ops = changeOps
 	case roleDependency:
 		ops = dependencyOps
+	case roleSummary:
+		ops = summaryOps
+	case roleNamespace:
+		ops = namespaceOps
 	}
 	o, ok := ops[name]
 	if !ok {
@@ -268,7 +272,9 @@ var (
 	dependencyOps = map[string]op{
 		"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState, "guarded": opOtherGuarded, "resource": opOther,
 	}
-	changeOps = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
+	namespaceOps = map[string]op{"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount}
+	summaryOps   = map[string]op{"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue}
+	changeOps    = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
 )
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {
@@ -374,6 +380,23 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 	default:
 		f.op = opScalar
 	}
+	f.otherwise = effective(f, sf.Default)
+}
+
+// effective is the default of a field of a body in the form of the API.
+func effective(f *field, stored []byte) (out []byte) {
+	switch {
+	case stored == nil:
+		return nil
+	case f.op == opEnum:
+		return appendEnum(nil, f, stored)
+	case f.op == opFloat:
+		return appendFloat(nil, stored)
+	case f.op == opTime:
+		out, _ = appendStoredTime(nil, stored)
+		return out
+	}
+	return appendScalar(nil, stored)
 }
 
 // connection notes what of a connection is to be read with its page.

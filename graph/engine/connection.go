@@ -46,6 +46,9 @@ func (r *run) pageItems(buf []byte, f *field, src *source) ([]byte, bool) {
 
 // pageField writes what is told of a page and of an edge.
 func (r *run) pageField(buf []byte, f *field, src *source) ([]byte, bool) {
+	if src.namespaces != nil {
+		return r.namespacePageField(buf, f, src)
+	}
 	p := src.page
 	switch f.op {
 	case opPageInfo:

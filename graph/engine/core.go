@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/loader"
 )
 
@@ -123,28 +123,30 @@ func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphq
 	r.readMarks(found)
 }
 
-// errLeft is what the core is told of each field that it still comes to when nobody
-// waits for the answer any more; no client reads it.
-var errLeft = errors.New(timedOut)
-
 // whileAwaited is the middleware of the fields of a query that the core executes: it
 // begins none when nobody waits for the answer any more, or the operation is over its
 // budget. What a field returns is paid for before gqlgen begins the fields of it, each
 // element of a list in a goroutine of its own. Introspection was charged before.
 func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, error) {
 	spent := r.spent.budget
-	if r.ctx.Err() != nil || spent.Over() != nil {
-		return nil, errLeft
+	if r.ctx.Err() != nil {
+		// No client reads it, and no log has it.
+		return nil, &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}
+	}
+	if err := spent.Over(); err != nil {
+		return nil, err
 	}
 	fc := graphql.GetFieldContext(ctx)
 	hidden := strings.HasPrefix(fc.Object, "__") || strings.HasPrefix(fc.Field.Name, "__")
-	if fc.Object == "Query" && !hidden && spent.Spend(budget.Steps, budget.Field) != nil {
-		return nil, errLeft
+	if fc.Object == "Query" && !hidden {
+		if err := spent.Spend(budget.Steps, budget.Field); err != nil {
+			return nil, err
+		}
 	}
 	out, err := r.oc.ResolverMiddleware(ctx, next)
 	if selected := r.selections(fc.Field.Selections); err == nil && !hidden && selected > 0 {
-		if spent.Spend(budget.Steps, budget.Field*selected*elements(out)) != nil {
-			return nil, errLeft
+		if err := spent.Spend(budget.Steps, budget.Field*selected*elements(out)); err != nil {
+			return nil, err
 		}
 		spent.Pace(ctx)
 	}

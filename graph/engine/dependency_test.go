@@ -147,44 +147,40 @@ func TestFinalizersAreSetAndRemovedThroughTheAPI(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf("%q", fmt.Sprint("f", i))
 	}
-	for _, c := range []struct{ finalizers, want string }{
-		{`["a", "not a key"]`, `input.finalizers[1]: `},
-		{`["a", "b", "a"]`, `input.finalizers[2]: metadata.finalizers[2]: repeats the finalizer "a"`},
-		{`[` + strings.Join(many, ",") + `]`, `input.finalizers: metadata.finalizers: must be at most 64, are 65`},
+	for _, c := range []struct{ input, want string }{
+		{`addFinalizers: ["a", "not a key"]`, `input.addFinalizers[1]: `},
+		{`removeFinalizers: ["a", "b", "a"]`, `input.removeFinalizers[2]: metadata.removeFinalizers[2]: repeats the finalizer "a"`},
+		{`addFinalizers: ["a"], removeFinalizers: ["b", "a"]`, `input.removeFinalizers[1]: metadata.removeFinalizers[1]: the finalizer "a" is to be added, too`},
+		{`addFinalizers: [` + strings.Join(many, ",") + `]`, `input.addFinalizers: metadata.addFinalizers: must be at most 64, are 65`},
 	} {
-		if got := refusal(t, patch(`finalizers: `+c.finalizers)); !strings.HasPrefix(got, c.want) {
-			t.Errorf("%s\ngot  %s\nwant %s", c.finalizers, got, c.want)
+		if got := refusal(t, patch(c.input)); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s\ngot  %s\nwant %s", c.input, got, c.want)
 		}
 	}
-	shows(patch(`description: "d"`), `[]`, `null`)
-	shows(patch(`finalizers: ["b.org/x", "a"]`), `["b.org/x","a"]`, `null`)
-	shows(patch(`description: "e"`), `["b.org/x","a"]`, `null`)
-	update := func(more string) string {
+	shows(patch(`description: "d", addFinalizers: null`), `[]`, `null`)
+	shows(patch(`addFinalizers: ["b.org/x", "c"], removeFinalizers: ["absent"]`), `["b.org/x","c"]`, `null`)
+	shows(patch(`description: "e"`), `["b.org/x","c"]`, `null`)
+	update := func() string {
 		t.Helper()
-		got := g.do(fmt.Sprintf(`mutation { updateNetwork(input: {name: "n", expectedRevision: %q, spec: {cloudCredentialsRef: {cloudName: "c", secretName: "s"}, resource: {}}%s}) { network { metadata { finalizers } } } }`, g.revision("Network", "n"), more), nil)
+		got := g.do(fmt.Sprintf(`mutation { updateNetwork(input: {name: "n", expectedRevision: %q, spec: {cloudCredentialsRef: {cloudName: "c", secretName: "s"}, resource: {}}}) { network { metadata { finalizers } } } }`, g.revision("Network", "n")), nil)
 		return string(got.Data)
 	}
-	if got := update(""); got != `{"updateNetwork":{"network":{"metadata":{"finalizers":["b.org/x","a"]}}}}` {
-		t.Error(got)
-	}
-	if got := update(", finalizers: null"); got != `{"updateNetwork":{"network":{"metadata":{"finalizers":[]}}}}` {
-		t.Error(got)
-	}
-	if got := update(`, finalizers: ["a", "b.org/x"]`); got != `{"updateNetwork":{"network":{"metadata":{"finalizers":["a","b.org/x"]}}}}` {
+	shows(patch(`addFinalizers: ["b.org/x", "a"], removeFinalizers: ["c"]`), `["b.org/x","a"]`, `null`)
+	if got := update(); got != `{"updateNetwork":{"network":{"metadata":{"finalizers":["b.org/x","a"]}}}}` {
 		t.Error(got)
 	}
 	g.wants(`mutation { deleteNetwork(input: {name: "n"}) { state deletedNetworkId network { status { conditions { type message } } } blockedBy { totalCount } } }`,
 		`{"deleteNetwork":{"state":"FINALIZING","deletedNetworkId":null,"network":{"status":{"conditions":[`+
-			`{"type":"Available","message":"Waiting for finalizer a to be removed\nWaiting for finalizer b.org/x to be removed"},`+
-			`{"type":"Progressing","message":"Waiting for finalizer a to be removed\nWaiting for finalizer b.org/x to be removed"}]}},"blockedBy":{"totalCount":0}}}`)
+			`{"type":"Available","message":"Waiting for finalizer b.org/x to be removed\nWaiting for finalizer a to be removed"},`+
+			`{"type":"Progressing","message":"Waiting for finalizer b.org/x to be removed\nWaiting for finalizer a to be removed"}]}},"blockedBy":{"totalCount":0}}}`)
 	requested := `"2026-01-02T03:04:05.678Z"`
-	for _, more := range []string{`finalizers: ["a", "b.org/x", "c"]`, `finalizers: ["a"], description: "x"`, `description: "x"`, `finalizers: [], spec: {resource: {mtu: 1500}}`} {
+	for _, more := range []string{`addFinalizers: ["c"]`, `removeFinalizers: ["b.org/x"], description: "x"`, `description: "x"`, `removeFinalizers: ["a"], spec: {resource: {mtu: 1500}}`} {
 		if got := patch(more); len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "being deleted") {
 			t.Errorf("%s: %s %v", more, got.Data, got.Errors)
 		}
 	}
-	shows(patch(`finalizers: ["a"]`), `["a"]`, requested)
-	if got := patch(`finalizers: null`); len(got.Errors) > 0 {
+	shows(patch(`removeFinalizers: ["b.org/x"]`), `["a"]`, requested)
+	if got := patch(`removeFinalizers: ["a"]`); len(got.Errors) > 0 {
 		t.Errorf("%s %v", got.Data, got.Errors)
 	}
 }
@@ -196,7 +192,7 @@ func TestManifestsPassOverFinalizers(t *testing.T) {
 	if want := `{"applyManifest":{"outcome":"CREATED","warnings":[],"resource":{"metadata":{"finalizers":[]}}}}`; string(got.Data) != want || len(got.Errors) > 0 {
 		t.Errorf("got  %s %v\nwant %s", got.Data, got.Errors, want)
 	}
-	if got := g.do(fmt.Sprintf(`mutation { patchNetwork(input: {name: "net", expectedRevision: %q, finalizers: ["a"]}) { network { id } } }`, g.revision("Network", "net")), nil); len(got.Errors) > 0 {
+	if got := g.do(fmt.Sprintf(`mutation { patchNetwork(input: {name: "net", expectedRevision: %q, addFinalizers: ["a"]}) { network { id } } }`, g.revision("Network", "net")), nil); len(got.Errors) > 0 {
 		t.Fatal(got.Errors)
 	}
 	got = g.do(`mutation($m: String!) { applyManifest(input: {manifest: $m}) { outcome resource { metadata { finalizers } manifest } } }`, map[string]any{"m": manifest})

@@ -84,6 +84,29 @@ func (e *Engine) Complexity(context.Context, string, string, int, map[string]any
 	return 0, false
 }
 
+// KindOf returns the name of the kind that the first root field of a valid operation is about. It
+// is empty if the field is about no kind, or about any.
+func (e *Engine) KindOf(op *ast.OperationDefinition) string {
+	set := op.SelectionSet
+	for len(set) > 0 {
+		switch first := set[0].(type) {
+		case *ast.Field:
+			if first.ObjectDefinition == nil {
+				return ""
+			}
+			if k := e.roots[rootKey{first.ObjectDefinition.Name, first.Name}].kind; k != nil {
+				return k.Name
+			}
+			return ""
+		case *ast.InlineFragment:
+			set = first.SelectionSet
+		case *ast.FragmentSpread:
+			set = first.Definition.SelectionSet
+		}
+	}
+	return ""
+}
+
 // Exec is part of [graphql.ExecutableSchema].
 func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
 	oc := graphql.GetOperationContext(ctx)

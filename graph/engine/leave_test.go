@@ -2,10 +2,15 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -30,6 +35,14 @@ func TestIntrospectionEndsWhenItsClientLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := newGateway(t, catalogue, nil)
+	var unknown atomic.Int64
+	g.exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
+		var known *failure.Error
+		if !errors.As(err, &known) || known.Code != failure.CodeTimeout {
+			unknown.Add(1)
+		}
+		return graphql.DefaultErrorPresenter(ctx, err)
+	})
 	looks := func(at int64) (n int64, data, errs string) {
 		ctx := &leavingAfter{Context: t.Context(), at: at}
 		oc, failed := g.prepare(`{ __schema { types { fields { name args { name type { name } } type { name } } } } }`, nil)
@@ -48,5 +61,8 @@ func TestIntrospectionEndsWhenItsClientLeaves(t *testing.T) {
 	n, data, errs := looks(whole / 10)
 	if n > whole/2 || data != "null" || !strings.Contains(errs, "its client has left") {
 		t.Errorf("%d of %d looks after it had left, %.300s %.300s", n, whole, data, errs)
+	}
+	if n := unknown.Load(); n > 0 {
+		t.Errorf("%d errors are INTERNAL, which operators look into", n)
 	}
 }

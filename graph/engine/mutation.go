@@ -19,7 +19,8 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 		return s.Apply(ctx, c, service.ApplyRequest{
 			Manifest: value[string](in, "manifest"), Namespace: optional[string](in, "namespace"),
 			ExpectedRevision: optional[string](in, "expectedRevision"), IgnoreRevision: value[bool](in, "ignoreRevision"),
-			CreateOnly: value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
+			FieldManager: optional[string](in, "fieldManager"),
+			CreateOnly:   value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
 		})
 	}
 	id, err := r.identity(f, naming{values: in, namespaced: in["namespace"] != nil, at: ast.Path{ast.PathName("input")}})
@@ -37,7 +38,7 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 		if isGiven && spec == nil {
 			return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "spec", Kind: f.kind.Name, Message: "spec: null clears nothing; leave it out, or name what changes"}
 		}
-		return s.Patch(ctx, c, service.PatchRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Patch: given(f, spec)})
+		return s.Patch(ctx, c, service.PatchRequest{Identity: id, DryRun: dry, MetadataPatch: metadataPatch(in), ExpectedRevision: revision, Patch: given(f, spec)})
 	case descriptor.VerbUpsert:
 		return s.Upsert(ctx, c, service.UpsertRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: given(f, in["spec"])})
 	case descriptor.VerbStatus:

@@ -18,7 +18,7 @@ func inArguments(f *field, path string) []any {
 		return nil
 	}
 	switch first := steps[0]; {
-	case first == "clientMutationId", first == "manifest", first == "ignoreRevision":
+	case first == "clientMutationId", first == "manifest", first == "ignoreRevision", first == "fieldManager":
 		return append([]any{"input"}, steps...)
 	case f.op == opApply:
 		return append([]any{"input", "manifest"}, steps...)

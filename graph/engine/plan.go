@@ -98,9 +98,22 @@ const (
 	opChangeCursor
 	opChangeRevision
 	opChanged
+	// Of a summary.
+	opGroups
+	opGroupKeys
+	opGroupCount
+	opGroupPath
+	opGroupValue
+	// Of a namespace.
+	opNamespaceName
+	opNamespaceCounts
+	opCountKind
+	opCount
 	// Of the roots.
 	opGet
 	opList
+	opSummary
+	opNamespaces
 	opNodeByID
 	opNodesByID
 	opWrite
@@ -137,6 +150,9 @@ type field struct {
 	nonNull, elementNonNull bool
 	// slot of a field of a body.
 	slot int
+	// otherwise is what is written where the field is absent from its object: its effective
+	// default; nil for none.
+	otherwise []byte
 	// inner is the slot of a field in the object at slot.
 	inner int
 	// enum are the names in the API by stored forms.

@@ -79,7 +79,7 @@ func (p *pool) value(path string, t *ast.Type) (any, bool) {
 		return p.rnd.IntN(4), true
 	case last == "after" || last == "before":
 		return "", true
-	case strings.HasSuffix(path, "finalizers"):
+	case strings.HasSuffix(path, "Finalizers"):
 		return pick([]string{"x.org/a", "b"})
 	case last == "subKind":
 		return pick([]string{"human", "robot", "ghost"})

@@ -115,7 +115,7 @@ func (r *run) want(it *item, on *object, t body.Table) {
 			it.links = append(it.links, link{})
 			w := want{item: it, link: n, field: f}
 			if f.op == opRef {
-				w.key = backend.Key{Kind: f.kind.Name, Namespace: b.Stored.Namespace, Name: b.Text(refSpan(b, f.ref, t))}
+				w.key = backend.Key{Kind: f.kind.Name, Namespace: b.Stored.Namespace, Name: refName(b, f.ref, t)}
 				if w.key.Name != "" {
 					r.wanted = append(r.wanted, w)
 				}
@@ -144,8 +144,8 @@ func (r *run) want(it *item, on *object, t body.Table) {
 	}
 }
 
-// refSpan is the value of a reference.
-func refSpan(b *body.Body, ref *reference, t body.Table) body.Span {
+// refSpan is the value of a reference; found is false if the object that it stands in is absent.
+func refSpan(b *body.Body, ref *reference, t body.Table) (s body.Span, found bool) {
 	if ref.fromRoot {
 		t = body.Root
 	}
@@ -153,17 +153,27 @@ func refSpan(b *body.Body, ref *reference, t body.Table) body.Span {
 	for _, slot := range ref.slots[:last] {
 		s := b.At(t, slot)
 		if s.IsZero() {
-			return s
+			return s, false
 		}
 		t = b.Object(s)
 	}
-	return b.At(t, ref.slots[last])
+	return b.At(t, ref.slots[last]), true
+}
+
+// refName is the name that a reference has, empty if there is none.
+func refName(b *body.Body, ref *reference, t body.Table) string {
+	s, found := refSpan(b, ref, t)
+	if found && s.IsZero() {
+		return ref.otherwise
+	}
+	return b.Text(s)
 }
 
 // refNames are the names in a list of references, each once, in order.
 func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string]) []string {
 	names := room.Take(fewNames)[:0]
-	for raw := range b.Scalars(refSpan(b, ref, t)) {
+	span, _ := refSpan(b, ref, t)
+	for raw := range b.Scalars(span) {
 		names = append(names, body.Text(raw))
 	}
 	if len(names) > 1 {

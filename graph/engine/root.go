@@ -14,13 +14,15 @@ import (
 
 // resolved is what a root field was resolved to.
 type resolved struct {
-	err     error
-	item    *item
-	page    *page
-	items   []*item // of nodes, nil where there is none
-	refused []error // why there is none: what is wrong with the id, parallel to items
-	written *written
-	change  *change.Change
+	err        error
+	item       *item
+	page       *page
+	items      []*item // of nodes, nil where there is none
+	refused    []error // why there is none: what is wrong with the id, parallel to items
+	written    *written
+	change     *change.Change
+	summary    *query.Summary
+	namespaces *query.NamespacePage
 	// core is the value of a field that the engine does not execute; with marks
 	// if resolvers left something in it to the engine.
 	core  []byte
@@ -101,6 +103,14 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 		} else {
 			r.guard(err, f)
 		}
+	case opNamespaces:
+		if a.namespaces, a.err = r.engine.svc.Namespaces(r.ctx, r.caller, count(args, "first"), optional[string](args, "after")); a.err != nil {
+			r.guard(a.err, f)
+		}
+	case opSummary:
+		if a.summary, a.err = r.summary(f, args); a.err != nil {
+			r.guard(a.err, f)
+		}
 	case opWrite, opApply:
 		in := value[map[string]any](args, "input")
 		w, err := r.write(f, in)
@@ -169,6 +179,10 @@ func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
 		return r.coreValue(buf, a.marks, f, f.node.Definition.Type, gjson.ParseBytes(a.core))
 	case opList:
 		return r.connection(buf, f, a.page)
+	case opNamespaces:
+		return r.below(buf, f, &source{namespaces: a.namespaces})
+	case opSummary:
+		return r.below(buf, f, &source{summary: a.summary})
 	case opWrite, opApply:
 		return r.below(buf, f, &source{written: a.written})
 	case opChanges:

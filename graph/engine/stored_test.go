@@ -70,6 +70,9 @@ func TestAFieldHasItsNameInTheAPIAndAnotherInTheStore(t *testing.T) {
 	}
 	g.wants(`{ rooms(orderBy: [{field: SPEC_CHAIRS, direction: DESC}]) { nodes { metadata { name } } } }`, `{"rooms":{"nodes":[{"metadata":{"name":"b"}},{"metadata":{"name":"a"}}]}}`)
 
+	g.wants(`{ roomsSummary(by: ["spec.place.floor", "spec.cloudId"]) { groups { keys { path value } count } } }`,
+		`{"roomsSummary":{"groups":[{"keys":[{"path":"spec.place.floor","value":null},{"path":"spec.cloudId","value":null}],"count":1},{"keys":[{"path":"spec.place.floor","value":"3"},{"path":"spec.cloudId","value":"c1"}],"count":1}]}}`)
+
 	// What is wrong is told in the caller's names: the API's, or within a manifest those of manifests.
 	for write, want := range map[string]string{
 		`mutation { createRoom(input: {name: "c", spec: {chairs: 0}}) { dryRun } }`:                                                                                           `input.spec.chairs: spec.chairs: must be at least 1`,

@@ -60,7 +60,7 @@ func TestWhatIsStoredForATimeAndIsNoneIsNullAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := g.do(`{ clock(name: "a") { spec { at } status { at sub { at } } } }`, nil)
-	if want := `{"clock":{"spec":{"at":null},"status":{"at":null,"sub":{"at":null}}}}`; string(got.Data) != want || len(got.Errors) > 0 {
+	if want := `{"clock":{"spec":{"at":"2026-01-01T00:00:00Z"},"status":{"at":null,"sub":{"at":null}}}}`; string(got.Data) != want || len(got.Errors) > 0 {
 		t.Errorf("got  %s %v\nwant %s", got.Data, got.Errors, want)
 	}
 	if g.badTimes["Clock"] != 2 {

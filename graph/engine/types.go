@@ -25,6 +25,8 @@ const (
 	roleWarning
 	roleChange
 	roleDependency
+	roleSummary
+	roleNamespace
 )
 
 // typeInfo is what the engine knows of an object type.
@@ -58,6 +60,9 @@ type reference struct {
 	// through a list.
 	slots    []int
 	fromRoot bool
+	// otherwise is the name that is referred to if the value is absent from its object;
+	// empty for none.
+	otherwise string
 }
 
 // inverse is a connection of the resources that refer to one.
@@ -85,12 +90,14 @@ func (e *Engine) readKinds() error {
 		"Metadata": {role: roleMetadata}, "Label": {role: roleEntry}, "Annotation": {role: roleEntry}, "MapEntry": {role: roleEntry},
 		"PageInfo": {role: rolePageInfo}, "ResourceConnection": {role: roleConnection}, "ResourceEdge": {role: roleEdge},
 		"DependencyConnection": {role: roleConnection}, "DependencyEdge": {role: roleEdge}, "Dependency": {role: roleDependency},
-		"Warning": {role: roleWarning}, "ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
+		"Warning": {role: roleWarning}, "ResourceSummary": {role: roleSummary}, "ResourceSummaryGroup": {role: roleSummary}, "ResourceSummaryKey": {role: roleSummary},
+		"NamespaceConnection": {role: roleConnection}, "NamespaceEdge": {role: roleEdge}, "Namespace": {role: roleNamespace}, "NamespaceCount": {role: roleNamespace},
+		"ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
 		"ResourcePreview": {role: rolePreview},
 	}
 	e.roots = map[rootKey]rootField{
 		{"Query", "node"}: {op: opNodeByID}, {"Query", "nodes"}: {op: opNodesByID}, {"Query", "resource"}: {op: opGet},
-		{"Query", "resources"}: {op: opList}, {"Mutation", "applyManifest"}: {op: opApply}, {"Subscription", "resourceChanges"}: {op: opChanges},
+		{"Query", "resources"}: {op: opList}, {"Query", "namespaces"}: {op: opNamespaces}, {"Mutation", "applyManifest"}: {op: opApply}, {"Subscription", "resourceChanges"}: {op: opChanges},
 	}
 	e.enums, e.stored = map[string]map[string]string{}, map[inputField]string{}
 	kinds := map[string]*kindInfo{}
@@ -141,6 +148,7 @@ func (e *Engine) addKind(k *kindInfo) {
 	}
 	e.roots[rootKey{"Query", k.Singular}] = rootField{op: opGet, kind: k}
 	e.roots[rootKey{"Query", k.Plural}] = rootField{op: opList, kind: k}
+	e.roots[rootKey{"Query", kinds.SummaryField(k.Plural)}] = rootField{op: opSummary, kind: k}
 	e.roots[rootKey{"Subscription", k.Singular + "Changes"}] = rootField{op: opChanges, kind: k}
 	for verb, name := range map[descriptor.Verb]string{
 		descriptor.VerbCreate: "create" + k.Name, descriptor.VerbUpdate: "update" + k.Name, descriptor.VerbPatch: "patch" + k.Name,
@@ -191,6 +199,9 @@ func (e *Engine) addReference(k *kindInfo, r descriptor.Reference, kinds map[str
 		return fmt.Errorf("reference %s: kind %s is not known", r.Path, r.Kind)
 	}
 	ref := &reference{kind: target, list: f.List, slots: slots, fromRoot: true}
+	if f.Default != nil {
+		ref.otherwise = body.Text(f.Default)
+	}
 	owner, listed := k.body, false
 	for _, slot := range slots[:len(slots)-1] {
 		listed = listed || owner.Fields[slot].List

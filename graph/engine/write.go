@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // A writer appends a value to the answer. If it returns false, the value is
@@ -30,6 +31,11 @@ type source struct {
 	change  *change.Change
 	// warning is one of what a mutation did.
 	warning *failure.Warning
+	// summary, and group, the number of a group in it; index is the number of a key.
+	summary *query.Summary
+	group   int
+	// namespaces of a page, and group, the number of one; index is the number of a count.
+	namespaces *query.NamespacePage
 	// key and value of an entry.
 	key, value string
 }
@@ -49,6 +55,10 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 		if f.op == opScalar { // as most fields are
 			b := src.item.body
 			s := b.At(src.table, f.slot)
+			if s.IsZero() && f.otherwise != nil {
+				buf = append(buf, f.otherwise...)
+				continue
+			}
 			if s.IsZero() {
 				buf = append(buf, "null"...)
 				ok = ok && !f.nonNull
@@ -91,13 +101,20 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 	case opValue:
 		return appendText(buf, src.value), true
 	case opEdges, opNodes, opNode:
+		if src.namespaces != nil {
+			return r.namespaceItems(buf, f, src)
+		}
 		return r.pageItems(buf, f, src)
+	case opNamespaceName, opNamespaceCounts, opCountKind, opCount:
+		return r.namespaceField(buf, f, src)
 	case opPageInfo, opTotalCount, opPageChangeCursor, opCursor, opHasNextPage, opHasPreviousPage, opStartCursor, opEndCursor:
 		return r.pageField(buf, f, src)
 	case opOtherID, opOtherKind, opOtherNamespace, opOtherName, opOtherPath, opOtherState, opOtherGuarded, opOther:
 		return r.dependencyField(buf, f, src)
 	case opChangeType, opChangeCursor, opChangeRevision, opChanged:
 		return r.changeField(buf, f, src.change)
+	case opGroups, opGroupKeys, opGroupCount, opGroupPath, opGroupValue:
+		return r.summaryField(buf, f, src)
 	case opPreviewKind, opPreviewUID:
 		return previewField(buf, f, src.item)
 	case opWarningCode, opMessage, opPlace, opPlaceText:
@@ -140,7 +157,7 @@ func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 	b := src.item.body
 	s := b.At(src.table, f.slot)
 	if s.IsZero() {
-		return buf, false
+		return append(buf, f.otherwise...), f.otherwise != nil
 	}
 	switch f.op {
 	case opObject:

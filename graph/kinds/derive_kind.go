@@ -88,7 +88,7 @@ func (d *derivation) resource(k *Kind) {
 	refs, from := d.inverses(k)
 	for i, r := range refs {
 		o := from[i]
-		about := fmt.Sprintf("Resources of kind %s whose %s names this one. Without orderBy they are in the order of their names.", o.Name, r.InAPI())
+		about := fmt.Sprintf("Resources of kind %s whose %s names this one. Without orderBy they are in the order of their names.", o.Name, r.APIPath)
 		f := readable(r.Inverse, o.Name+"Connection", about, slices.Concat(listingArguments(o), pagingArguments())...)
 		f.Directives = append(f.Directives, deprecated(r.Deprecated)...)
 		def.Fields = append(def.Fields, f)
@@ -100,7 +100,7 @@ func (d *derivation) resource(k *Kind) {
 
 // referenceField is the field that a reference derives.
 func referenceField(r Reference) *ast.FieldDefinition {
-	name := r.InAPI()[strings.LastIndex(r.InAPI(), ".")+1:]
+	name := r.APIPath[strings.LastIndex(r.APIPath, ".")+1:]
 	f := field(r.Field, r.Kind, fmt.Sprintf("The %s that %s names; null if there is none.", r.Kind, name))
 	if r.List {
 		f = readable(r.Field, r.Kind+"Connection",
@@ -221,6 +221,7 @@ func (d *derivation) roots(k *Kind) {
 		d.query = append(d.query, readable(k.Plural, k.Name+"Connection",
 			"Resources of kind "+k.Name+of+". Without orderBy they are in the order of "+order+".",
 			slices.Concat(namespace("Namespace to list."), listingArguments(k), pagingArguments())...))
+		d.query = append(d.query, summaryField(k, namespace("Namespace to count in.")))
 	}
 	if k.Has(descriptor.VerbWatch) {
 		args := slices.Concat(ast.ArgumentDefinitionList{argument("id", "ID", aboutID(k)+" null: all.")}, namespace("Namespace to follow."))

@@ -42,13 +42,13 @@ func (d *derivation) writes(k *Kind) {
 	if k.Has(descriptor.VerbUpdate) {
 		d.write(k, write{
 			name: "update" + k.Name, existing: true, about: "Replace the spec of a resource of kind " + k.Name + " at the revision that the caller read.",
-			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k, true), []*ast.FieldDefinition{spec(replaced)}), payload: stored, preview: preview,
+			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}), payload: stored, preview: preview,
 		})
 	}
 	if k.Has(descriptor.VerbPatch) {
 		d.write(k, write{
 			name: "patch" + k.Name, existing: true, about: "Change parts of the spec of a resource of kind " + k.Name + " at the revision that the caller read: a JSON merge patch (RFC 7386).",
-			input: slices.Concat([]*ast.FieldDefinition{revision}, changedMetadata(k, true), []*ast.FieldDefinition{
+			input: slices.Concat([]*ast.FieldDefinition{revision}, patchedMetadata(k), []*ast.FieldDefinition{
 				field("spec", PatchType(k.Spec.Name), "What changes of the desired state. Left out: nothing."),
 			}), payload: stored, preview: preview,
 		})
@@ -56,7 +56,7 @@ func (d *derivation) writes(k *Kind) {
 	if k.Has(descriptor.VerbUpsert) {
 		d.write(k, write{
 			name: "upsert" + k.Name, about: "Create a resource of kind " + k.Name + ", or replace the spec of an existing one, whatever its revision.",
-			input:   slices.Concat(subKind(k, " An existing resource keeps its own; if one is given, it must be the same."), changedMetadata(k, false), []*ast.FieldDefinition{spec(replaced)}),
+			input:   slices.Concat(subKind(k, " An existing resource keeps its own; if one is given, it must be the same."), changedMetadata(k), []*ast.FieldDefinition{spec(replaced)}),
 			payload: stored, preview: preview, after: []*ast.FieldDefinition{field("created", "Boolean!", "Whether the resource did not exist before.")},
 		})
 	}
@@ -135,18 +135,31 @@ func newMetadata(k *Kind) []*ast.FieldDefinition {
 	}
 }
 
-// changedMetadata is what a caller may change of a resource besides its spec; of one that
-// has to be there also what holds it.
-func changedMetadata(k *Kind, existing bool) []*ast.FieldDefinition {
+// changedMetadata is what a caller may change of a resource besides its spec.
+func changedMetadata(k *Kind) []*ast.FieldDefinition {
+	return append([]*ast.FieldDefinition{
+		field("labels", "[LabelInput!]", "Pairs to find resources by. They replace all. At most 128, no two with one key. Left out: unchanged; null or []: none."),
+		field("annotations", "[AnnotationInput!]", "Pairs that tools keep for themselves. They replace all. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none."),
+	}, changedText(k)...)
+}
+
+// patchedMetadata is what a patch may change besides the spec.
+func patchedMetadata(k *Kind) []*ast.FieldDefinition {
+	return slices.Concat([]*ast.FieldDefinition{
+		field("labels", "[LabelPatch!]", "Labels that change, no two with one key. The others stay; null: all are removed. At most 128 are on one resource."),
+		field("annotations", "[AnnotationPatch!]", "Annotations that change, no two with one key. The others stay; null: all are removed. At most 256 KiB are on one resource."),
+	}, changedText(k), []*ast.FieldDefinition{
+		field("addFinalizers", "[String!]", "What is to keep the resource when its deletion is requested: names like the keys of labels, no two equal. At most 64 are on one resource. One that is there already is no error. While the deletion waits, none can be added."),
+		field("removeFinalizers", "[String!]", "Finalizers to remove, no two equal. At most 64. One that is not there is no error. While the deletion waits, a patch of nothing else is accepted."),
+	})
+}
+
+// changedText are description and expiry in an input that changes a resource.
+func changedText(k *Kind) []*ast.FieldDefinition {
 	return []*ast.FieldDefinition{
-		field("labels", "[LabelInput!]", "Pairs to find resources by. At most 128, no two with one key. Left out: unchanged; null or []: none."),
-		field("annotations", "[AnnotationInput!]", "Pairs that tools keep for themselves. No two with one key; at most 256 KiB in all. Left out: unchanged; null or []: none."),
 		field("description", "String", "A note for people. At most 1,024 characters. Left out: unchanged; null: none."),
 		when(k.Expires, func() *ast.FieldDefinition {
 			return field("expiresAt", "Time", "When the resource expires and is deleted. Left out: unchanged; null: never.")
-		}),
-		when(existing, func() *ast.FieldDefinition {
-			return field("finalizers", "[String!]", "What keeps the resource when its deletion is requested: names like the keys of labels. At most 64, no two equal. Left out: unchanged; null or []: none. While the deletion waits, a patch of nothing else can remove some; none can be added.")
 		}),
 	}
 }

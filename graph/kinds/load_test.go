@@ -197,7 +197,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 		FilterableFields: []descriptor.FilterableField{{Path: "spec.resource.tier", Sortable: true}, {Path: "status.id"}, {Path: "status.notes"}, {Path: "spec.ownerRef"}, {Path: "spec.resource.teamRefs"}},
 		References: []descriptor.Reference{
 			{Path: "spec.ownerRef", Kind: "Team", Field: "owner", Guarded: true},
-			{Path: "spec.members.team", APIPath: "spec.members.teamRef", Kind: "Team", Field: "team", Inverse: "memberships"},
+			{Path: "spec.members.team", Kind: "Team", Field: "team", Inverse: "memberships"},
 			{Path: "spec.members.sentBy", Kind: "Team", Field: "sender"},
 			{Path: "spec.resource.teamRefs", Kind: "Team", Field: "readers", Inverse: "services"},
 		},

@@ -49,6 +49,9 @@ func (l *loader) storedNames(def *ast.Definition) {
 // rename gives the fields of a kind, and the paths to them, their names in the store. What
 // is read of the author's text before has the names of the API.
 func (l *loader) rename(k *Kind) {
+	for i := range k.Refs {
+		k.Refs[i].APIPath = k.Refs[i].Path
+	}
 	if len(l.renamed) == 0 {
 		return
 	}
@@ -59,10 +62,8 @@ func (l *loader) rename(k *Kind) {
 		k.Columns[i].Path = l.storedPath(k, k.Columns[i].Path)
 	}
 	for i := range k.Refs {
-		if r := &k.Refs[i].Reference; l.storedPath(k, r.Path) != r.Path {
-			r.Path, r.APIPath = l.storedPath(k, r.Path), r.Path
-			k.References[i] = *r
-		}
+		path := l.storedPath(k, k.Refs[i].Path)
+		k.Refs[i].Path, k.References[i].Path = path, path
 	}
 	l.renameShape(k.Spec)
 	l.renameShape(k.Status)

@@ -160,6 +160,9 @@ func (l *loader) statusField(out *descriptor.Field, f *ast.FieldDefinition, wher
 // specField reads the directives of a field of a spec.
 func (l *loader) specField(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	out.Immutable = l.read(f.Directives, "immutable") != nil
+	if f.Directives.ForName("default") != nil {
+		out.Required = false // the `!` is of what is read
+	}
 	if out.Deprecated != "" && out.Required {
 		l.report(f.Position, "%s: a required field cannot be deprecated: nobody could stop using it", where)
 	}
@@ -231,6 +234,7 @@ func (l *loader) leftovers() {
 		}
 		l.noColumns(def)
 		if def.Kind != ast.Object || u != nil && u.spec {
+			l.noDefaults(def, u)
 			continue
 		}
 		if u != nil {
@@ -239,6 +243,16 @@ func (l *loader) leftovers() {
 			continue
 		}
 		l.noEffect(def, "type "+def.Name+" is part of no spec or status")
+	}
+}
+
+// noDefaults refuses defaults in a type that is part of a status too: what a controller
+// leaves out is not known.
+func (l *loader) noDefaults(def *ast.Definition, u *use) {
+	for _, f := range def.Fields {
+		if d := l.read(f.Directives, "default"); d != nil && u != nil && u.status {
+			l.report(d.Position, "%s.%s: @default is for specs, and %s is part of a status too", def.Name, f.Name, def.Name)
+		}
 	}
 }
 

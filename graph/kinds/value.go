@@ -24,9 +24,6 @@ func (l *loader) fieldDefault(out *descriptor.Field, f *ast.FieldDefinition, whe
 		return
 	}
 	switch {
-	case out.Required:
-		l.report(d.Position, "%s: a required field has no default: it is never absent", where)
-		return
 	case out.List || out.Type == descriptor.TypeObject:
 		l.report(d.Position, "%s: @default is for scalars and enums", where)
 		return

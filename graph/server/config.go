@@ -47,10 +47,13 @@ type Config struct {
 	// SlowLog is how long a query, a mutation or an event of a subscription may take
 	// before it is logged. Default: none is.
 	SlowLog time.Duration
+	// AccessLog logs each operation that is answered, each subscription that begins and each request
+	// that is refused.
+	AccessLog bool
 	// Documents are those that clients name instead of sending them.
 	Documents document.Config
-	// HideSchema refuses introspection.
-	HideSchema bool
+	// HideIntrospection refuses introspection.
+	HideIntrospection bool
 	// LoaderWait is how long the first read of a batch of references waits for
 	// others. Default 1 ms.
 	LoaderWait time.Duration

@@ -19,7 +19,7 @@ import (
 // present returns the error that a client is told, with extensions.code and
 // extensions.requestId always, and the others as they apply. An unknown error is INTERNAL; its cause goes
 // to the log only.
-func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
+func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	out := graphql.DefaultErrorPresenter(ctx, err)
 	ext := map[string]any{}
 	maps.Copy(ext, out.Extensions)
@@ -33,7 +33,7 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 		ext["code"], ext["retryable"], ext["limit"], ext["setting"] = string(failure.CodeLimitExceeded), false, over.Limit, over.Thing.Key()
 	case errors.Is(err, budget.ErrBusy):
 		ext["code"], ext["retryable"], ext["setting"] = string(failure.CodeUnavailable), ext["outcome"] == nil, budget.MemoryKey
-		ext["limit"], ext["retryAfter"] = s.cfg.Limits.Memory, budget.RetryAfter
+		ext["limit"], ext["retryAfter"] = a.cfg.Limits.Memory, budget.RetryAfter
 	case errors.Is(err, context.DeadlineExceeded):
 		out.Message = "the request took longer than it may"
 		ext["code"], ext["retryable"] = string(failure.CodeTimeout), true
@@ -50,13 +50,18 @@ func (s *Server) present(ctx context.Context, err error) *gqlerror.Error {
 	ext["requestId"] = requestID(ctx)
 	out.Extensions = ext
 	code, _ := ext["code"].(string)
-	s.metrics.errors.WithLabelValues(code).Inc()
+	var op *graphql.OperationContext
+	if graphql.HasOperationContext(ctx) {
+		op = graphql.GetOperationContext(ctx)
+	}
+	typ, kind := a.labels(op)
+	a.metrics.errors.WithLabelValues(typ, kind, code).Inc()
 	switch {
 	case code == string(failure.CodeInternal) || known != nil && known.Outcome != "":
-		s.cfg.Logger.Error("operation failed", zap.String("requestId", requestID(ctx)), zap.String("code", code), zap.Error(cause(err)))
+		a.cfg.Logger.Error("operation failed", zap.String("requestId", requestID(ctx)), zap.String("code", code), zap.Error(cause(err)))
 	case code == string(failure.CodeUnavailable) && ext["setting"] == nil:
-		s.unavailable.Do(func() {
-			s.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
+		a.unavailable.Do(func() {
+			a.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
 		})
 	}
 	return out

@@ -106,20 +106,21 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 }
 
 // addAPI makes the executor of one API.
-func (s *Server) addAPI(g *Generation, name string, api API) error {
+func (s *Server) addAPI(g *Generation, name string, version API) error {
 	eng, err := engine.New(engine.Config{
-		Service: api.Service, Schema: api.Schema, LoaderWait: s.cfg.LoaderWait, Streams: g.streams, EveryKind: g.everyKind,
+		Service: version.Service, Schema: version.Schema, LoaderWait: s.cfg.LoaderWait, Streams: g.streams, EveryKind: g.everyKind,
 		BadTime: func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
-		Core:    core.NewExecutableSchema(core.Config{Schema: api.Schema, Resolvers: resolvers.New(api.Service)}),
+		Core:    core.NewExecutableSchema(core.Config{Schema: version.Schema, Resolvers: resolvers.New(version.Service)}),
 	})
 	if err != nil {
 		return err
 	}
 	cache := newDocumentCache(s.cfg.Limits.CachedTokens, eng)
 	g.caches = append(g.caches, cache)
+	operations := &api{Server: s, kindOf: eng.KindOf}
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
-		Engine: eng, Named: s.documentsOf(api), Memory: s.memory, Around: s.bound, Present: s.present, Recover: s.recovered,
-		Documents: &documents{schema: api.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideSchema, cache: cache},
+		Engine: eng, Named: s.documentsOf(version), Memory: s.memory, Around: operations.bound, Present: operations.present, Answered: operations.answered, Recover: s.recovered,
+		Documents: &documents{schema: version.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideIntrospection, cache: cache},
 	})
 	return nil
 }

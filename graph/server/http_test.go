@@ -219,8 +219,8 @@ func TestOnlyTrustedDocumentsAreAskedFor(t *testing.T) {
 }
 
 func TestTheSchemaCanBeHidden(t *testing.T) {
-	e := newEdge(t, plain, server.Config{HideSchema: true})
-	if w := e.do(posted(`{"query":"{ __schema { queryType { name } } }"}`)); strings.Contains(w.Body.String(), `"Query"`) || !strings.Contains(w.Body.String(), "hide-schema") {
+	e := newEdge(t, plain, server.Config{HideIntrospection: true})
+	if w := e.do(posted(`{"query":"{ __schema { queryType { name } } }"}`)); strings.Contains(w.Body.String(), `"Query"`) || !strings.Contains(w.Body.String(), "hide-introspection") {
 		t.Error(w.Body)
 	}
 }

@@ -124,7 +124,7 @@ func (c *counter) field(f *ast.Field) size {
 	s := c.set(f.SelectionSet)
 	s.depth++
 	if c.hidden && (f.Name == "__schema" || f.Name == "__type") && c.err == nil {
-		c.err = &gqlerror.Error{Message: "introspection is switched off (configuration key hide-schema)", Extensions: map[string]any{"code": string(failure.CodeForbidden)}}
+		c.err = &gqlerror.Error{Message: "introspection is switched off (configuration key hide-introspection)", Extensions: map[string]any{"code": string(failure.CodeForbidden)}}
 	}
 	if f.Alias != f.Name {
 		c.aliases++

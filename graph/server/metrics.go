@@ -12,8 +12,9 @@ import (
 
 // metrics of the server. Clients do not choose the values of any label.
 type metrics struct {
-	requests *prometheus.HistogramVec
-	errors   *prometheus.CounterVec
+	requests  *prometheus.HistogramVec
+	operation *prometheus.HistogramVec
+	errors    *prometheus.CounterVec
 	// Of long-lived connections: how many there are, and operations on sockets.
 	sockets, streams, operations prometheus.Gauge
 	closed                       *prometheus.CounterVec
@@ -31,10 +32,14 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "sluice_http_request_seconds", Help: "Time to answer an HTTP request, by path, method and status.",
+			Name: "sluice_http_request_duration_seconds", Help: "Time to answer an HTTP request, by path, method and status.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
 		}, []string{"path", "method", "status"}),
-		errors:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_errors_total", Help: "Errors that clients were told, by extensions.code."}, []string{"code"}),
+		operation: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "sluice_operation_duration_seconds", Help: "Time to answer a query or mutation, and to make an event of a subscription, by operation type and the kind of the first root field.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
+		}, []string{"type", "kind"}),
+		errors:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_operation_errors_total", Help: "Errors that clients were told, by operation type, the kind of the first root field, and extensions.code."}, []string{"type", "kind", "code"}),
 		sockets:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_websockets", Help: "Open WebSocket connections."}),
 		streams:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_event_streams", Help: "Answers as server-sent events that are under way."}),
 		operations: prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_websocket_operations", Help: "Operations that run on WebSocket connections."}),
@@ -43,14 +48,18 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m.register = reg
 	m.badTimes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_bad_times_total", Help: "Times of stored resources that were shown as null since they are none, by kind."}, []string{"kind"})
 	m.catalogue = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sluice_catalogue_info", Help: "The catalogue that is served: the hash of what it says of stored resources, and that of its files."}, []string{"hash", "files"})
-	spent := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "sluice_operation_spent", Help: "What operations and events spend of their budget, by what is counted: rows, scans, objects, bytes, introspection, held, work.",
-		Buckets: prometheus.ExponentialBuckets(1, 10, 9),
-	}, []string{"of"})
-	for t := range budget.Things {
-		m.spent[t] = spent.WithLabelValues(t.String())
+	all := []prometheus.Collector{m.badTimes, m.catalogue, m.requests, m.operation, m.errors, m.sockets, m.streams, m.operations, m.closed}
+	names := [budget.Things]string{
+		budget.Rows: "rows", budget.Objects: "objects", budget.Bytes: "answer_bytes", budget.Held: "held_bytes", budget.Steps: "steps", budget.Events: "event_steps",
 	}
-	for _, c := range []prometheus.Collector{m.badTimes, m.catalogue, spent, m.requests, m.errors, m.sockets, m.streams, m.operations, m.closed} {
+	for t := range budget.Things {
+		spent := prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "sluice_operation_" + names[t], Help: "What operations and events spend of " + t.Key() + ".",
+			Buckets: prometheus.ExponentialBuckets(1, 10, 9),
+		})
+		m.spent[t], all = spent, append(all, spent)
+	}
+	for _, c := range all {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -26,8 +26,9 @@ type overKey struct{}
 func (s *Server) edge(next http.Handler) http.Handler {
 	next = s.crossOrigin(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := newRequestID(r.Header.Get(requestIDHeader))
-		r = r.WithContext(context.WithValue(r.Context(), factsKey{}, facts{id: id, api: s.cfg.Paths[r.URL.Path]}))
+		f := s.factsFrom(r)
+		id := f.id
+		r = r.WithContext(context.WithValue(r.Context(), factsKey{}, f))
 		q := &recorder{ResponseWriter: w, status: http.StatusOK, begin: time.Now()}
 		q.Header().Set(requestIDHeader, id)
 		q.Header().Set("X-Content-Type-Options", "nosniff")
@@ -97,7 +98,7 @@ func (s *Server) crossOrigin(next http.Handler) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: s.cfg.AllowedOrigins,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
-		AllowedHeaders: []string{"Accept", "Authorization", "Content-Type", "Last-Event-ID", requestIDHeader},
+		AllowedHeaders: []string{"Accept", "Authorization", "Content-Type", "Last-Event-ID", requestIDHeader, apolloClientHeader, "Apollographql-Client-Version", hiveClientHeader, "X-Graphql-Client-Version"},
 		ExposedHeaders: []string{requestIDHeader},
 		MaxAge:         preflightAge,
 	}).Handler(next)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -17,6 +18,24 @@ type facts struct {
 	id string
 	// api is the name of the API of the request's path; empty for other paths.
 	api string
+	// address and client are the address and the name of the client; empty without an access log.
+	address, client string
+}
+
+// Headers with the name of a client application: the one of Apollo's clients, and the one of GraphQL
+// Hive's.
+const (
+	apolloClientHeader = "Apollographql-Client-Name"
+	hiveClientHeader   = "X-Graphql-Client-Name"
+)
+
+// factsFrom returns the facts of a request.
+func (s *Server) factsFrom(r *http.Request) facts {
+	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.cfg.Paths[r.URL.Path]}
+	if s.cfg.AccessLog {
+		f.address, f.client = r.RemoteAddr, shortName(cmp.Or(r.Header.Get(apolloClientHeader), r.Header.Get(hiveClientHeader)))
+	}
+	return f
 }
 
 type factsKey struct{}
@@ -39,7 +58,7 @@ func ofConnection(ctx context.Context) context.Context {
 func (s *Server) ended(a *recorder, r *http.Request) {
 	s.metrics.observe(r, a.status, a.answered())
 	if line := s.cfg.Logger.Check(zap.DebugLevel, "request"); line != nil {
-		line.Write(zap.String("requestId", requestID(r.Context())), zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.Int("status", a.status), zap.Duration("took", time.Since(a.begin)))
+		line.Write(zap.String("requestId", requestID(r.Context())), zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.Int("status", a.status), zap.Float64("durationSeconds", time.Since(a.begin).Seconds()))
 	}
 }
 

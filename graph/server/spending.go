@@ -2,14 +2,9 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
-	"strings"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
-	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
@@ -37,12 +32,12 @@ func ofEvent(l budget.Limits) budget.Limits {
 
 // bound answers an operation, or the next event of a subscription, within its budget. If a query was
 // halted, only the last error is told: the others are about an answer that is not sent.
-func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+func (a *api) bound(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
-	limits, shared := s.cfg.Limits.budget(), budget.SharedFrom(ctx)
-	if shared.Turns = s.turns; op.Operation.Operation == ast.Subscription {
+	limits, shared := a.cfg.Limits.budget(), budget.SharedFrom(ctx)
+	if shared.Turns = a.turns; op.Operation.Operation == ast.Subscription {
 		limits = ofEvent(limits)
-		limits[budget.Events] = int64(s.cfg.Limits.Events)
+		limits[budget.Events] = int64(a.cfg.Limits.Events)
 	} else {
 		shared.Events = nil
 	}
@@ -57,7 +52,7 @@ func (s *Server) bound(ctx context.Context, next graphql.ResponseHandler) *graph
 	if res != nil && spent.Halted() && len(res.Errors) > 1 {
 		res.Errors = res.Errors[len(res.Errors)-1:]
 	}
-	s.account(ctx, op, spent)
+	a.account(ctx, op, spent)
 	if asked(op, "cost") {
 		tell(res, "cost", cost(spent))
 	}
@@ -91,32 +86,4 @@ func cost(spent *budget.Budget) map[string]int64 {
 		out[t.String()] = spent.Spent(t)
 	}
 	return out
-}
-
-// maxOperationName is the most bytes of the name of an operation that are logged.
-const maxOperationName = 64
-
-// account observes how much was spent, and logs slow operations: by name and by the hash of the
-// document, which may hold secrets, as variables may. The time of an event counts from its arrival.
-func (s *Server) account(ctx context.Context, op *graphql.OperationContext, spent *budget.Budget) {
-	for t := range budget.Things {
-		if n := spent.Spent(t); n > 0 {
-			s.metrics.spent[t].Observe(float64(n))
-		}
-	}
-	if s.cfg.SlowLog <= 0 {
-		return
-	}
-	took := time.Since(op.Stats.OperationStart)
-	if op.Operation.Operation == ast.Subscription {
-		took = spent.Since()
-	}
-	if took < s.cfg.SlowLog {
-		return
-	}
-	name := op.Operation.Name
-	name = strings.ToValidUTF8(name[:min(len(name), maxOperationName)], "")
-	s.cfg.Logger.Warn("slow operation", zap.String("requestId", requestID(ctx)), zap.String("operation", name),
-		zap.String("kind", string(op.Operation.Operation)), zap.String("sha256", fmt.Sprintf("%x", sha256.Sum256([]byte(op.RawQuery)))),
-		zap.Duration("took", took), zap.Any("spent", cost(spent)))
 }

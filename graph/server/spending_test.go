@@ -212,14 +212,14 @@ func TestWhatAnOperationSpentIsToldToWhoAsks(t *testing.T) {
 	if strings.Contains(e.post(t, "{ __typename }", nil), "cost") {
 		t.Error("who has not asked is told, too")
 	}
-	if n := e.metric(t, `sluice_operation_spent_count{of="rows"}`); n < 1 {
+	if n := e.metric(t, `sluice_operation_rows_count`); n < 1 {
 		t.Errorf("the metric counts %v", n)
 	}
-	slow := e.log.FilterMessage("slow operation").FilterField(zap.String("operation", "Secret")).All()
+	slow := e.log.FilterMessage("slow operation").FilterField(zap.String("operationName", "Secret")).All()
 	if len(slow) != 1 {
 		t.Fatalf("%d lines", len(slow))
 	}
-	if text := fmt.Sprint(slow[0].ContextMap()); strings.Contains(text, "net-1") || strings.Contains(text, "totalCount") || !strings.Contains(text, "rows:4") || !strings.Contains(text, "sha256") {
+	if text := fmt.Sprint(slow[0].ContextMap()); strings.Contains(text, "net-1") || strings.Contains(text, "totalCount") || !strings.Contains(text, "rows:4") || !strings.Contains(text, "documentHash") {
 		t.Error(text)
 	}
 }

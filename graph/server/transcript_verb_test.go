@@ -140,11 +140,11 @@ func verbs() map[string]func(*teller) {
 			c.ask(patch, with(map[string]any{"name": "net-a", "expectedRevision": revision, "description": "x"}))
 			c.Tell("A controller holds another network, and says so by a finalizer before its deletion is requested.")
 			other := revisionIn(c.t, c.must(`mutation ($input: CreateNetworkInput!) { createNetwork(input: $input) { network { metadata { revision } } } }`, with(map[string]any{"name": "net-b", "spec": spec(map[string]any{})})))
-			c.ask(patch, with(map[string]any{"name": "net-b", "expectedRevision": other, "finalizers": []any{"cloud.example.org/network"}}))
+			c.ask(patch, with(map[string]any{"name": "net-b", "expectedRevision": other, "addFinalizers": []any{"cloud.example.org/network"}}))
 			revision = revisionIn(c.t, c.ask(remove, with(map[string]any{"name": "net-b"})))
 			c.Tell("It can add none, and removes its own once it has cleaned up. Then the network goes.")
-			c.ask(patch, with(map[string]any{"name": "net-b", "expectedRevision": revision, "finalizers": []any{"cloud.example.org/network", "more"}}))
-			c.ask(patch, with(map[string]any{"name": "net-b", "expectedRevision": revision, "finalizers": nil}))
+			c.ask(patch, with(map[string]any{"name": "net-b", "expectedRevision": revision, "addFinalizers": []any{"more"}}))
+			c.ask(patch, with(map[string]any{"name": "net-b", "expectedRevision": revision, "removeFinalizers": []any{"cloud.example.org/network"}}))
 		},
 		"applyManifest.txt": func(c *teller) {
 			apply := mutation("applyManifest", "ApplyManifestInput", "dryRun\n    "+warnings+"\n    outcome\n    resource { id metadata { namespace name revision } manifest(format: YAML) }\n    preview { name uid manifest(format: YAML) }")

@@ -11,7 +11,7 @@ const (
 )
 
 // sizeofEvent is roughly the bytes of an event besides its payload.
-const sizeofEvent = 200
+const sizeofEvent = 320
 
 // event is an event of a group. The events of a group are a linked list: a follower that is behind
 // points to the one it took last, and so keeps those after it.
@@ -24,7 +24,8 @@ type event struct {
 	// number counts the events; a mark, like IN_SYNC, has the number of the event before it.
 	number uint64
 	mark   bool
-	place  *change.Place // where in the state it was read; nil after the state
+	place  *change.Place // of the page of the state that it belongs to; nil after the state
+	told   int           // the changes of that page before it
 
 	// The group's lock guards the rest.
 	next  *event

@@ -86,13 +86,17 @@ func (s *Subscription) goAlone(g *group) {
 // nextPlace returns the place in the state of the event that the subscription takes next; nil after
 // the state. The caller holds the group's lock.
 func (s *Subscription) nextPlace(g *group) *change.Place {
+	place, told := g.place, g.placed
 	switch {
 	case s.at.next != nil:
-		return s.at.next.place
-	case !g.live:
-		return g.place
+		place, told = s.at.next.place, s.at.next.told
+	case g.live:
+		return nil
 	}
-	return nil
+	if place == nil {
+		return nil
+	}
+	return place.Behind(told)
 }
 
 // cut cuts off a follower that is too far behind. The caller holds the group's lock.

@@ -26,6 +26,7 @@ type group struct {
 	state   State
 	memory  *budget.Share
 	polled  change.Polled  // without the changes that were taken
+	told    int            // of what was polled
 	taken   *change.Change // by the last step; nil if it has found none
 	err     error          // of the last step
 
@@ -47,6 +48,7 @@ type group struct {
 	ended, drops bool
 	cause        error
 	place        *change.Place // where in the state a follower with every event goes on alone
+	placed       int           // of the changes behind place that it has
 	claimed      int64         // of room
 	timer        *time.Timer   // of the next step if nothing happens
 }
@@ -88,7 +90,8 @@ func (g *group) step() *event {
 	if g.taken == nil {
 		return nil
 	}
-	e := &event{cursor: g.state.Pop(), number: g.taken.Number, mark: g.taken.Stored == nil, place: g.polled.Place}
+	e := &event{cursor: g.state.Pop(), number: g.taken.Number, mark: g.taken.Stored == nil, place: g.polled.Place, told: g.told}
+	g.told++
 	if res == nil || res.Data == nil || len(res.Errors) > 0 {
 		own := *g.taken
 		e.change = &own
@@ -207,7 +210,7 @@ func (g *group) readState(s *Subscription) {
 	}
 	events := g.steps()
 	g.mu.Lock()
-	g.place = g.polled.Place
+	g.place, g.placed = g.polled.Place, g.told
 	g.mu.Unlock()
 	g.tell(events)
 	switch {

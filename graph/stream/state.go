@@ -144,6 +144,7 @@ func (s *State) Take(ctx context.Context) *change.Change {
 	g := s.group
 	if !g.more() && !g.leader.Ended() {
 		g.polled, g.err = g.leader.Changes().Poll(ctx, g)
+		g.told = 0
 	}
 	switch {
 	case g.leader.Ended():

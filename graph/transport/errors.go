@@ -66,6 +66,7 @@ func (e *Executor) Present(ctx context.Context, errs gqlerror.List) gqlerror.Lis
 		inVariable(err)
 		out[i] = e.cfg.Present(ctx, err)
 	}
+	e.cfg.Answered(ctx, nil, out)
 	return out
 }
 

@@ -25,7 +25,7 @@ type Documents interface {
 	Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error
 }
 
-// ExecutorConfig of an executor. All fields but Memory are required.
+// ExecutorConfig of an executor. All fields but Answered and Memory are required.
 type ExecutorConfig struct {
 	// Engine executes the operation of a context.
 	Engine interface {
@@ -41,6 +41,9 @@ type ExecutorConfig struct {
 	Present graphql.ErrorPresenterFunc
 	// Recover logs a panic and returns its error.
 	Recover graphql.RecoverFunc
+	// Answered is called for each query or mutation once its answer is made, for each subscription when
+	// it begins, and for each refused request, of which op is nil. Default: none.
+	Answered func(ctx context.Context, op *graphql.OperationContext, errs gqlerror.List)
 	// Memory bounds the memory of everything in flight. Default: unbounded.
 	Memory *budget.Memory
 }
@@ -55,6 +58,9 @@ type Executor struct {
 
 // NewExecutor returns an executor. It starts nothing.
 func NewExecutor(cfg ExecutorConfig) *Executor {
+	if cfg.Answered == nil {
+		cfg.Answered = func(context.Context, *graphql.OperationContext, gqlerror.List) {}
+	}
 	e := &Executor{cfg: cfg}
 	e.subscriptions = stream.NewGroups(stream.Config{
 		Dispatch: e.dispatch, Memory: cfg.Memory, Recover: e.recovered,
@@ -145,6 +151,7 @@ func (e *Executor) Refuse(ctx context.Context, errs ...*gqlerror.Error) []byte {
 
 // subscribe returns a subscription: see [stream.Groups.Subscribe].
 func (o *Operation) subscribe(ctx context.Context, after string, q *stream.Queue, w stream.Wire) *stream.Subscription {
+	o.executor.cfg.Answered(ctx, &o.context, nil)
 	return o.executor.subscriptions.Subscribe(ctx, &o.context, after, q, w)
 }
 
@@ -209,6 +216,9 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 		out := stream.Encode(res)
 		share.Keep(int64(cap(whole)+len(out)), abort)
 		send(out, share.Refused() && o.kind() == ast.Query)
+	}
+	if res != nil {
+		o.executor.cfg.Answered(ctx, &o.context, res.Errors)
 	}
 	done = true
 	return share

@@ -246,19 +246,30 @@ func TestTooManyConnectionsAreRefusedAndMayComeAgain(t *testing.T) {
 
 func TestARequestThatIsNoHandshakeIsRefused(t *testing.T) {
 	g := serve(t, transport.Config{})
-	conn, err := g.dial()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	_, _ = fmt.Fprint(conn, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n\r\n")
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _ := io.ReadAll(res.Body)
-	if res.StatusCode != http.StatusBadRequest || res.Header.Get("Sec-WebSocket-Version") != "13" || !strings.Contains(string(text), "Sec-WebSocket-Version: 13") {
-		t.Errorf("%s %v %s", res.Status, res.Header, text)
+	for _, c := range []struct {
+		method  string
+		version int
+		status  int
+		allow   string
+		says    string
+	}{
+		{http.MethodGet, 8, http.StatusBadRequest, "", "Sec-WebSocket-Version: 13"},
+		{http.MethodPost, 13, http.StatusMethodNotAllowed, "GET", "not GET"},
+	} {
+		conn, err := g.dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = fmt.Fprintf(conn, "%s /graphql HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: %d\r\n\r\n", c.method, c.version)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(res.Body)
+		if res.StatusCode != c.status || res.Header.Get("Sec-WebSocket-Version") != "13" || res.Header.Get("Allow") != c.allow || !strings.Contains(string(text), c.says) {
+			t.Errorf("%s %v %s", res.Status, res.Header, text)
+		}
 	}
 }
 

@@ -53,6 +53,9 @@ func newSockets(cfg Config) *sockets {
 				reason = errors.New("Sec-WebSocket-Version: " + socketVersion + " is accepted")
 			}
 			w.Header()["Sec-WebSocket-Version"] = []string{socketVersion} // RFC 6455, 4.4
+			if status == http.StatusMethodNotAllowed {
+				w.Header().Set("Allow", "GET") // RFC 9110, 15.5.6
+			}
 			write(w, typeJSON, status, cfg.Executor(r.Context()).Refuse(r.Context(), badRequest(reason.Error())))
 		},
 	}

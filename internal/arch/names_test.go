@@ -28,6 +28,8 @@ var oldNames = []struct {
 	{regexp.MustCompile(`\bInt64(List)?Filter\b|: \[?Int64\b`), "SafeInt"},
 	{regexp.MustCompile(`extensions\.key\b`), "extensions.setting"},
 	{regexp.MustCompile(`apply [^\n]*--force\b`), "--ignore-revision"},
+	{regexp.MustCompile(`sluice schema\b|--schema\b|SLUICE_SCHEMA\b`), "sluice catalogue, --catalogue"},
+	{regexp.MustCompile(`hide-schema\b`), "hide-introspection"},
 	{regexp.MustCompile(`direction: (UP|DOWN)\b`), "DEPENDENCIES, DEPENDENTS"},
 	{regexp.MustCompile(`\btotalCount: Int!`), "totalCount: Int @semanticNonNull"},
 	{regexp.MustCompile(`\bkinds: \[Kind!\]!`), "kinds: [Kind!] @semanticNonNull"},

@@ -23,9 +23,8 @@ type Request struct {
 // Type is the type of an event in a stream of changes.
 type Type string
 
-// The types of events. RESET, IN_SYNC and BOOKMARK are marks. IN_SYNC comes
-// once, when the stream is live; BOOKMARK when it was silent for a while, and
-// at the end of a snapshot that begins after IN_SYNC.
+// The types of events. RESET, IN_SYNC and BOOKMARK are marks. IN_SYNC comes when the
+// stream is live, and at the end of each snapshot; BOOKMARK when it was silent for a while.
 const (
 	Reset    Type = "RESET"
 	Snapshot Type = "SNAPSHOT"
@@ -50,4 +49,6 @@ type Change struct {
 
 	feed *Feed
 	body *body.Body // if it was read already
+	// position is that of a change of the log that is told within the state.
+	position backend.Position
 }

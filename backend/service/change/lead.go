@@ -14,7 +14,7 @@ type Moment int
 const (
 	Busy Moment = iota
 	AtState
-	AtStateAgain // after it was in sync: the state ends with BOOKMARK
+	AtStateAgain // after it was in sync
 	AtRest
 )
 
@@ -68,9 +68,6 @@ func (c *Stream) Level(leader *Stream) (seen uint64, ok bool) {
 	}
 	return c.watcher.Level(into)
 }
-
-// Place is where in the state a stream is: between two of its pages.
-type Place struct{ at snapshot }
 
 // TellsState reports whether the stream tells the state.
 func (c *Stream) TellsState() bool { return c.state != nil }

@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
@@ -33,6 +34,8 @@ type snapshot struct {
 	kind   int
 	after  []byte
 	resets int
+	// told is what was told of a page by a stream that was left within it; nil for nothing.
+	told *sentPage
 	// late says that somebody came who wants to hear of all that has happened until now.
 	late bool
 }
@@ -43,7 +46,7 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 		return n.restart(ctx)
 	}
 	for n.kind < len(n.scope.kinds) {
-		page := sentPage{kind: n.kind, after: n.after, revisions: map[backend.Key]backend.Revision{}}
+		page := n.page()
 		out, err := n.readPage(ctx)
 		if err != nil {
 			return nil, err
@@ -59,11 +62,22 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 			return out, nil
 		}
 	}
-	if n.late {
+	if n.late || n.told != nil {
+		page := n.page()
 		n.late = false
-		return n.consume(ctx, &sentPage{kind: n.kind})
+		return n.consume(ctx, &page)
 	}
 	return nil, nil
+}
+
+// page is the page that is sent next, with what was told of it or of the one before it.
+func (n *snapshot) page() sentPage {
+	page := sentPage{kind: n.kind, after: n.after, revisions: map[backend.Key]backend.Revision{}}
+	if n.told != nil {
+		page.kind, page.after = n.told.kind, n.told.after
+		maps.Copy(page.revisions, n.told.revisions)
+	}
+	return page
 }
 
 // restart begins anew, a bounded number of times.
@@ -75,7 +89,7 @@ func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.position, n.kind, n.after = at, 0, nil
+	n.position, n.kind, n.after, n.told = at, 0, nil, nil
 	n.resets++
 	return []Change{{Type: Reset}}, nil
 }
@@ -193,6 +207,9 @@ func (n *snapshot) consume(ctx context.Context, page *sentPage) (out []Change, e
 			err = nil // the watch was live for a moment in which much happened: from the same place it is not
 		}
 	}
+	if err == nil {
+		n.told = nil
+	}
 	return out, err
 }
 
@@ -215,7 +232,7 @@ func (n *snapshot) consumeSome(ctx context.Context, page *sentPage, out *[]Chang
 				!n.scope.before(e.Resource.Key, page.kind, page.after) && !page.passes(e, change.Type) {
 				continue
 			}
-			change.feed = n.feed
+			change.feed, change.position = n.feed, e.Position
 			*out = append(*out, change)
 		}
 		n.position = d.Position

@@ -151,8 +151,9 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 		if c.state.kind == len(c.state.scope.kinds) && !c.state.position.IsZero() && leader != nil && leader.Late() {
 			c.state.late = true
 		}
-		out.Place = &Place{*c.state}
+		out.Place = &Place{at: *c.state}
 		out.Changes, err = c.nextOfState(ctx)
+		out.Place.tell(out.Changes, c.state)
 		c.silent = time.Now()
 		return out, err
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/ext"
 
 	"github.com/sluicegw/sluice/backend/body"
@@ -88,6 +89,8 @@ type rule struct {
 	program program
 	// transition: the rule mentions oldSelf.
 	transition bool
+	// inputs are the fields that it mentions; none: the whole object.
+	inputs [][]*Field
 	// stored is the message with values of enums in their stored form.
 	stored string
 }
@@ -205,17 +208,17 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		out.timed = out.timed || f.Type == descriptor.TypeTime || f.shape != nil && f.shape.timed
 	}
 	for _, r := range s.Rules {
-		ast, iss := c.env.Compile(r.CEL)
+		compiled, iss := c.env.Compile(r.CEL)
 		if iss.Err() != nil {
 			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, iss.Err()))
 			continue
 		}
-		p, err := c.program(ast)
+		p, err := c.program(compiled)
 		if err != nil {
 			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, err))
 			continue
 		}
-		out.rules = append(out.rules, rule{Rule: r, program: p, transition: oldSelf.MatchString(r.CEL), stored: inStoredForm(s, r.Message)})
+		out.rules = append(out.rules, rule{Rule: r, program: p, transition: oldSelf.MatchString(r.CEL), inputs: out.inputs(ast.NavigateAST(compiled.NativeRep())), stored: inStoredForm(s, r.Message)})
 	}
 	return out
 }

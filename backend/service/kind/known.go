@@ -163,11 +163,8 @@ func (f *Field) same(a, b any, c comparison) bool {
 		if !ok || len(a) != len(b) {
 			return false
 		}
-		element := func(x, y any) bool { return f.same(x, y, c) }
-		if f.List && f.ListType == descriptor.ListSet {
-			return sameSet(a, b, element)
-		}
-		return slices.EqualFunc(a, b, element)
+		inOrder := slices.EqualFunc(a, b, func(x, y any) bool { return f.same(x, y, c) })
+		return inOrder || f.List && f.ListType == descriptor.ListSet && f.sameSet(a, b, c)
 	case map[string]any:
 		if b, ok := b.(map[string]any); ok && f.shape != nil {
 			return f.shape.same(a, b, c)
@@ -176,29 +173,50 @@ func (f *Field) same(a, b any, c comparison) bool {
 	return jsontree.Equal(a, b)
 }
 
-// sameSet compares two lists of one length without order.
-func sameSet(a, b []any, same func(x, y any) bool) bool {
-	var rest []any
-	texts := map[string]int{} // how often b has them
-	for _, v := range b {
-		if text, ok := v.(string); ok {
-			texts[text]++
-			continue
-		}
-		rest = append(rest, v)
-	}
-	for _, v := range a {
-		if text, ok := v.(string); ok {
-			if texts[text]--; texts[text] < 0 {
-				return false
-			}
-			continue
-		}
-		i := slices.IndexFunc(rest, func(w any) bool { return same(v, w) })
-		if i < 0 {
+// Identical reports whether two objects are equal in everything, named by the shape or not,
+// if a field that is absent counts as its default. Lists are compared in their order.
+func (s *Shape) Identical(a, b map[string]any) bool {
+	for name, x := range a {
+		if y, ok := b[name]; s.fields[name] == nil && !(ok && jsontree.Equal(x, y)) {
 			return false
 		}
-		rest = slices.Delete(rest, i, i+1)
+	}
+	for name := range b {
+		if _, ok := a[name]; s.fields[name] == nil && !ok {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
+		x, ok1 := f.valueIn(a)
+		y, ok2 := f.valueIn(b)
+		return ok1 != ok2 || ok1 && !f.identical(x, y)
+	})
+}
+
+func (f *Field) identical(a, b any) bool {
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, f.identical)
+	case map[string]any:
+		if b, ok := b.(map[string]any); ok && f.shape != nil {
+			return f.shape.Identical(a, b)
+		}
+	}
+	return jsontree.Equal(a, b)
+}
+
+// sameSet compares two lists of one length without order.
+func (f *Field) sameSet(a, b []any, c comparison) bool {
+	times := make(map[string]int, len(b)) // how often b has them
+	for _, v := range b {
+		times[string(f.appendIdentity(nil, v, c))]++
+	}
+	for _, v := range a {
+		id := string(f.appendIdentity(nil, v, c))
+		if times[id]--; times[id] < 0 {
+			return false
+		}
 	}
 	return true
 }
@@ -207,12 +225,6 @@ func sameSet(a, b []any, same func(x, y any) bool) bool {
 // this gateway cannot name, since a newer one stored them, and texts that are no names
 // where only names are accepted now. They stay acceptable in their fields.
 type keptValues map[*Field][]string
-
-// Keep accepts what a stored tree has where it stands.
-func (v *Violations) Keep(s *Shape, stored map[string]any) {
-	v.kept = nil
-	v.kept.add(s, stored)
-}
 
 // add collects them from a stored tree.
 func (k *keptValues) add(s *Shape, tree map[string]any) {

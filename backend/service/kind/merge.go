@@ -27,8 +27,8 @@ func (v *Violations) TakeMerged(ctx context.Context, s *Shape, path string, tree
 			return
 		}
 		delete(tree, from.Name)
-		before := len(v.list)
-		if v.field(ctx, from, &location{in: &location{name: at}, name: from.Name}, entries); len(v.list) > before {
+		before := len(v.found)
+		if v.field(ctx, from, &location{in: &location{name: at}, name: from.Name}, entries, prior{}); len(v.found) > before {
 			return // refused once, and not for where it goes too
 		}
 		if target := failure.Join(at, into.Name); !sent && !cleared[target] {
@@ -74,7 +74,7 @@ func (v *Violations) givenEntries(ctx context.Context, f *Field, path string, en
 	given := maps.Clone(entries)
 	maps.DeleteFunc(given, func(_ string, value any) bool { return value == nil })
 	if len(given) > 0 {
-		v.field(ctx, f, &location{name: path}, given)
+		v.field(ctx, f, &location{name: path}, given, prior{})
 	}
 }
 

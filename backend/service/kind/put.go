@@ -17,10 +17,8 @@ func (st *State) Put(k *Kind, key backend.Key, old *backend.Resource) (put backe
 		return put, err
 	}
 	if len(put.Body) > smallBody {
-		if b, err := k.Body.Read(&backend.Resource{Key: key, Body: put.Body}); err == nil { // else the index has no rows of it
-			if err := checkRows(key, k.Rows.Of(b)); err != nil {
-				return put, err
-			}
+		if err := k.checkRows(key, put.Body, old); err != nil {
+			return put, err
 		}
 	}
 	if old != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -131,17 +132,31 @@ func (d *Rows) Index(path string) *indexed {
 	return nil
 }
 
-// checkRows refuses a resource with more index rows than it may have, and names the index
-// that has most of them.
-func checkRows(key backend.Key, rows []index.Row) error {
+// checkRows refuses a body with more index rows than a resource may have, and names the
+// index that has most of them. One that is stored with as many already, since its fields
+// became filterable later, stays acceptable as long as it gets no more from its spec.
+func (k *Kind) checkRows(key backend.Key, next []byte, old *backend.Resource) error {
+	b, err := k.Body.Read(&backend.Resource{Key: key, Body: next})
+	if err != nil {
+		return nil // the index has no rows of it
+	}
+	rows := k.Rows.Of(b)
 	if len(rows) <= index.MaxRows {
 		return nil
 	}
-	count := map[string]int{}
+	count := countRows(rows)
+	if old != nil {
+		if b, err := k.Body.Read(old); err == nil {
+			was := k.Rows.Of(b)
+			if len(was) > index.MaxRows && !moreRows(count, countRows(was)) {
+				return nil
+			}
+		}
+	}
 	most := rows[0].Index
-	for _, r := range rows {
-		if count[r.Index]++; count[r.Index] > count[most] {
-			most = r.Index
+	for name, n := range count {
+		if n > count[most] || n == count[most] && name < most {
+			most = name
 		}
 	}
 	path := most
@@ -156,6 +171,26 @@ func checkRows(key backend.Key, rows []index.Row) error {
 		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], index.MaxRows),
 	}
 	return e.At(key)
+}
+
+// countRows counts the rows of each index.
+func countRows(rows []index.Row) map[string]int {
+	out := map[string]int{}
+	for _, r := range rows {
+		out[r.Index]++
+	}
+	return out
+}
+
+// moreRows reports whether an index has more rows than before, other than that of labels,
+// which have a limit of their own.
+func moreRows(count, before map[string]int) bool {
+	for name, n := range count {
+		if n > before[name] && name != LabelIndex {
+			return true
+		}
+	}
+	return false
 }
 
 // Pair is the value of a label or of a condition: its key or type, then its value
@@ -215,6 +250,34 @@ func AppendTime(dst []byte, t time.Time) []byte {
 		t = last
 	}
 	return backend.AppendInt(dst, t.UnixNano())
+}
+
+// DecodeValue returns the text of a value from its place in an index, as [EncodeValue] made it: an
+// enum's value by its name in the API, a time in RFC 3339 form, numbers as JSON writes them.
+func DecodeValue(f *descriptor.Field, place []byte) (string, error) {
+	if f.Type == descriptor.TypeBoolean {
+		b, _, err := backend.TakeBool(place)
+		return strconv.FormatBool(b), err
+	}
+	if f.Type == descriptor.TypeString {
+		s, _, err := backend.TakeString(place)
+		return s, err
+	}
+	n, _, err := backend.TakeInt(place)
+	switch {
+	case err != nil:
+		return "", err
+	case f.Type == descriptor.TypeTime:
+		return time.Unix(0, n).UTC().Format(time.RFC3339Nano), nil
+	case f.Enum != nil && n >= 0 && int(n) < len(f.Enum.Values):
+		return f.Enum.Values[n].Name, nil
+	case f.Type == descriptor.TypeFloat:
+		if n < 0 {
+			n ^= math.MaxInt64
+		}
+		return strconv.FormatFloat(math.Float64frombits(uint64(n)), 'g', -1, 64), nil
+	}
+	return strconv.FormatInt(n, 10), nil
 }
 
 func appendNumber(dst []byte, f *descriptor.Field, n json.Number) ([]byte, bool) {

@@ -6,22 +6,86 @@ import (
 	"fmt"
 	"slices"
 
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/interpreter"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// rules judges an object by the rules of its shape that are about one state.
-func (v *Violations) rules(ctx context.Context, s *Shape, at *location, tree map[string]any) {
-	if v.spent.Over() != nil || !slices.ContainsFunc(s.rules, func(r rule) bool { return !r.transition }) {
+// rules judges an object by the rules of its shape that are about one state, and whose
+// inputs have changed.
+func (v *Violations) rules(ctx context.Context, s *Shape, at *location, tree, old map[string]any) {
+	if v.unchanged || v.spent.Over() != nil {
 		return
 	}
-	self := map[string]any{"self": s.effective(tree)}
+	var self map[string]any
 	for _, r := range s.rules {
-		if !r.transition {
-			v.rule(ctx, r, at, self)
+		if r.transition || old != nil && s.sameInputs(r, tree, old) {
+			continue
 		}
+		if self == nil {
+			self = map[string]any{"self": s.effective(tree)}
+		}
+		v.rule(ctx, r, at, self)
 	}
+}
+
+// sameInputs reports whether the effective values that a rule mentions are the same in two
+// objects.
+func (s *Shape) sameInputs(r rule, a, b map[string]any) bool {
+	if len(r.inputs) == 0 {
+		return s.same(a, b, effective)
+	}
+	return !slices.ContainsFunc(r.inputs, func(path []*Field) bool { return !sameAt(path, a, b) })
+}
+
+// sameAt compares two objects at a path of fields.
+func sameAt(path []*Field, a, b map[string]any) bool {
+	f := path[0]
+	x, ok1 := f.valueIn(a)
+	y, ok2 := f.valueIn(b)
+	if !ok1 || !ok2 {
+		return ok1 == ok2
+	}
+	inner, isObject := x.(map[string]any)
+	other, areObjects := y.(map[string]any)
+	if len(path) > 1 && isObject && areObjects {
+		return sameAt(path[1:], inner, other)
+	}
+	return f.same(x, y, effective)
+}
+
+// inputs are the paths of the fields that a rule mentions; none if it mentions the object
+// otherwise than by its fields.
+func (s *Shape) inputs(rule ast.NavigableExpr) (out [][]*Field) {
+	for _, e := range ast.MatchDescendants(rule, ast.AllMatcher()) {
+		if e.Kind() != ast.IdentKind || e.AsIdent() != "self" && e.AsIdent() != "oldSelf" {
+			continue
+		}
+		var path []*Field
+		in := s
+		for {
+			parent, ok := e.Parent()
+			if !ok || in == nil || parent.Kind() != ast.SelectKind {
+				break
+			}
+			name := parent.AsSelect().FieldName()
+			at := slices.IndexFunc(in.ordered, func(f *Field) bool { return f.escaped == name })
+			if at < 0 {
+				break
+			}
+			f := in.ordered[at]
+			path, e, in = append(path, f), parent, f.shape
+			if f.List {
+				break
+			}
+		}
+		if len(path) == 0 {
+			return nil
+		}
+		out = append(out, path)
+	}
+	return out
 }
 
 func (v *Violations) rule(ctx context.Context, r rule, at *location, vars map[string]any) {
@@ -35,7 +99,7 @@ func (v *Violations) rule(ctx context.Context, r rule, at *location, vars map[st
 	out, err := r.program.evaluate(ctx, v, vars)
 	var costly interpreter.EvalCancelledError
 	switch {
-	case errors.Is(err, interpreter.InterruptError{}):
+	case err != nil && ctx.Err() != nil:
 		v.stop(ctx.Err())
 	case errors.As(err, &costly) && costly.Cause == interpreter.CostLimitExceeded:
 		v.stop(&failure.Error{

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -87,49 +84,6 @@ func (st *State) read(name string, m *jsontree.Member) error {
 	return nil
 }
 
-// readMetadata reads a part of the metadata; null is none.
-func (st *State) readMetadata(name string, m *jsontree.Member) error {
-	switch name {
-	case "labels", "annotations":
-		texts, err := textsOf(m)
-		if err != nil {
-			return fmt.Errorf("metadata.%s: %w", name, err)
-		}
-		if name == "labels" {
-			st.Meta.Labels = texts
-		} else {
-			st.Meta.Annotations = texts
-		}
-		return nil
-	case "generation", "description", "deletionRequestedAt", "finalizing", "finalizers", "waits":
-	default:
-		return nil
-	}
-	value, _, err := m.Tree()
-	if err != nil {
-		return err
-	}
-	ok := true
-	switch name {
-	case "generation":
-		st.Meta.Generation, ok = wholeOf(value)
-	case "description":
-		st.Meta.Description, ok = textOf(value)
-	case "deletionRequestedAt":
-		st.Meta.DeletionRequestedAt, ok = timeOf(value)
-	case "finalizing":
-		st.Meta.Finalizing, _ = value.(bool)
-	case "finalizers":
-		st.Meta.Finalizers, ok = listOf(value)
-	case "waits":
-		st.Meta.Waits, ok = listOf(value)
-	}
-	if !ok {
-		return errPart("metadata." + name)
-	}
-	return nil
-}
-
 func errPart(name string) error { return fmt.Errorf("%s is not what it should be", name) }
 
 // Status is the tree of the status, nil if there is none.
@@ -166,45 +120,6 @@ func timeOf(v any) (time.Time, bool) {
 	return t, err == nil
 }
 
-// textsOf are the entries of a map of texts; null is none, of the map and of an entry.
-func textsOf(m *jsontree.Member) (out map[string]string, err error) {
-	if m.IsNull() {
-		return nil, nil
-	}
-	out = map[string]string{}
-	return out, m.Members(func(key string, m *jsontree.Member) error {
-		value, _, err := m.Tree()
-		text, ok := value.(string)
-		switch {
-		case err != nil:
-			return err
-		case value == nil:
-			delete(out, key)
-		case !ok:
-			return errPart(key)
-		default:
-			out[key] = text
-		}
-		return nil
-	})
-}
-
-// listOf are the texts of a list; null is none.
-func listOf(v any) (out []string, ok bool) {
-	list, ok := v.([]any)
-	if !ok {
-		return nil, v == nil
-	}
-	for _, e := range list {
-		text, ok := e.(string)
-		if !ok {
-			return nil, false
-		}
-		out = append(out, text)
-	}
-	return out, true
-}
-
 // Root is the tree that paths of indexes and references begin in.
 func (st *State) Root() map[string]any {
 	root := map[string]any{"spec": st.Spec}
@@ -213,9 +128,6 @@ func (st *State) Root() map[string]any {
 	}
 	return root
 }
-
-// SameSpec says whether two states have equal specs.
-func (st *State) SameSpec(o *State) bool { return jsontree.Equal(st.Spec, o.Spec) }
 
 // SameBesides says whether two states are equal in all but the spec that writes can
 // change.
@@ -256,6 +168,13 @@ func (st *State) WithSpec(spec map[string]any) *State {
 	return &next
 }
 
+// Managed is the state with other field managers.
+func (st *State) Managed(by []body.Manager) *State {
+	next := *st
+	next.Meta.Managers = by
+	return &next
+}
+
 // WithMetadata is the state with other metadata.
 func (st *State) WithMetadata(meta body.Metadata) *State {
 	next := *st
@@ -290,47 +209,4 @@ func appendPart(b []byte, tree map[string]any, stored []byte) ([]byte, error) {
 		return append(b, stored...), nil
 	}
 	return jsontree.Append(b, tree)
-}
-
-func appendMetadata(b []byte, m body.Metadata) []byte {
-	b = strconv.AppendInt(append(b, `{"generation":`...), m.Generation, 10)
-	if len(m.Labels) > 0 {
-		b = jsontree.AppendTexts(append(b, `,"labels":`...), m.Labels)
-	}
-	if len(m.Annotations) > 0 {
-		b = jsontree.AppendTexts(append(b, `,"annotations":`...), m.Annotations)
-	}
-	if m.Description != "" {
-		b = jsontree.AppendText(append(b, `,"description":`...), m.Description)
-	}
-	if !m.DeletionRequestedAt.IsZero() {
-		b = jsontree.AppendText(append(b, `,"deletionRequestedAt":`...), m.DeletionRequestedAt.UTC().Format(time.RFC3339Nano))
-	}
-	if m.Finalizing {
-		b = append(b, `,"finalizing":true`...)
-	}
-	b = appendList(b, `,"finalizers":`, m.Finalizers)
-	b = appendList(b, `,"waits":`, m.Waits)
-	return append(b, '}')
-}
-
-// appendList appends a member with a list of texts, unless it has none.
-func appendList(b []byte, member string, texts []string) []byte {
-	for i, text := range texts {
-		if i == 0 {
-			b = append(append(b, member...), '[')
-		} else {
-			b = append(b, ',')
-		}
-		b = jsontree.AppendText(b, text)
-	}
-	if len(texts) > 0 {
-		b = append(b, ']')
-	}
-	return b
-}
-
-// sameMetadata compares what a caller may set; empty is the same as absent.
-func sameMetadata(a, b body.Metadata) bool {
-	return a.Description == b.Description && slices.Equal(a.Finalizers, b.Finalizers) && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations)
 }

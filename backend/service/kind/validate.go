@@ -24,14 +24,51 @@ import (
 // maxSafeInteger is the greatest integer that every JSON reader keeps exact.
 const maxSafeInteger = 1<<53 - 1
 
-// Object checks the structure and the constraints of the object at a path, then its rules.
+// Object checks the structure and the constraints of a new object at a path, then its rules.
 func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map[string]any) {
-	v.spent = budget.From(ctx)
-	v.object(ctx, s, &location{name: path}, tree)
+	v.begin(ctx)
+	v.object(ctx, s, &location{name: path}, tree, nil)
 }
 
-func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree map[string]any) {
-	before := len(v.list)
+// Change checks the object that takes the place of another at a path. What is the same in
+// both, by the effective values, may break constraints and rules: they may have been
+// tightened since it was stored. These are judged anew only if their inputs have changed:
+//
+//	constraint                        inputs
+//	of a value                        the value; in a SET or MAP, the element
+//	minItems, maxItems                the number of elements
+//	unique                            how often an element occurs
+//	minProperties, maxProperties      which fields are set; of a map, the number of keys
+//	of an entry of a map              its key and value
+//	a rule                            the fields that it mentions
+//	a rule that mentions oldSelf      the object
+//
+// Types, required fields and unknown fields are always judged: what is stored must be readable.
+func (v *Violations) Change(ctx context.Context, s *Shape, path string, next, old map[string]any) {
+	v.begin(ctx)
+	v.kept = nil
+	v.kept.add(s, old)
+	at := &location{name: path}
+	v.unchanged = s.same(next, old, effective)
+	v.object(ctx, s, at, next, old)
+	if !v.unchanged {
+		v.transition(ctx, s, at, next, old)
+	}
+	v.unchanged = false
+}
+
+// begin takes the budget of the operation. If it is exhausted, nothing can be said of the
+// input.
+func (v *Violations) begin(ctx context.Context) {
+	v.spent = budget.From(ctx)
+	if over := v.spent.Over(); over != nil {
+		v.stop(over)
+	}
+}
+
+// object checks an object. What is stored in its place is nil if there is nothing.
+func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree, old map[string]any) {
+	before := len(v.found)
 	for _, name := range s.unknown(tree) {
 		switch {
 		case v.full():
@@ -48,20 +85,44 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree ma
 		switch {
 		case ok:
 			inner.name = f.Name
-			v.field(ctx, f, &inner, value)
+			v.field(ctx, f, &inner, value, f.in(old))
 		case f.Required:
 			v.Add(at.with(f.Name).String(), "required", nil, "is required")
 		}
 	}
-	if n := len(tree); s.MinProperties > 0 && n < s.MinProperties {
+	if n := len(tree); v.unchanged || old != nil && s.sameNames(tree, old) {
+	} else if s.MinProperties > 0 && n < s.MinProperties {
 		v.Add(at.String(), "minProperties", s.MinProperties, "must have at least %d of the fields %s", s.MinProperties, s.names())
 	} else if s.MaxProperties > 0 && n > s.MaxProperties {
 		v.Add(at.String(), "maxProperties", s.MaxProperties, "must have at most %d of the fields %s", s.MaxProperties, s.names())
 	}
-	if len(s.rules) == 0 || len(v.list) > before {
+	if len(s.rules) == 0 || len(v.found) > before {
 		return // rules may rely on the types
 	}
-	v.rules(ctx, s, at, tree)
+	v.rules(ctx, s, at, tree, old)
+}
+
+// sameNames reports whether two objects have the same fields, of those that the shape has.
+func (s *Shape) sameNames(a, b map[string]any) bool {
+	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
+		_, ok1 := a[f.Name]
+		_, ok2 := b[f.Name]
+		return ok1 != ok2
+	})
+}
+
+// prior is what is stored in the place of a value, if anything is.
+type prior struct {
+	value any
+	ok    bool
+}
+
+// in is the effective value of the field in a stored object, which may be nil.
+func (f *Field) in(old map[string]any) (p prior) {
+	if old != nil {
+		p.value, p.ok = f.valueIn(old)
+	}
+	return p
 }
 
 // unknown are the names in a tree that are none of the shape's fields, in their order.
@@ -100,111 +161,39 @@ func (s *Shape) suggest(name string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-func (v *Violations) field(ctx context.Context, f *Field, at *location, value any) {
+// field checks the value of a field.
+func (v *Violations) field(ctx context.Context, f *Field, at *location, value any, old prior) {
 	if f.WriteOnly && !v.hidden {
 		v.hidden = true
 		defer func() { v.hidden = false }()
 	}
-	if !f.List {
-		v.value(ctx, f, at, value)
-		return
-	}
-	list, ok := value.([]any)
-	if !ok {
-		v.Add(at.String(), "type", "list", "must be a list")
-		return
-	}
-	c := f.Constraint
-	if c.MinItems != nil && len(list) < *c.MinItems {
-		v.Add(at.String(), "minItems", *c.MinItems, "must have at least %d elements%s", *c.MinItems, v.has(len(list)))
-	}
-	if c.MaxItems != nil && len(list) > *c.MaxItems {
-		v.Add(at.String(), "maxItems", *c.MaxItems, "must have at most %d elements%s", *c.MaxItems, v.has(len(list)))
-		return
-	}
-	element, earlier := location{in: at}, map[string]int{}
-	for i, e := range list {
-		element.element = i + 1
-		if e == nil {
-			v.Add(element.String(), "type", string(f.Type), "must not be null")
-			continue
-		}
-		v.value(ctx, f, &element, e)
-		if j := v.repeats(f, list, i, earlier); j >= 0 {
-			v.Add(element.String(), "unique", nil, "repeats element %d", j)
-		}
+	if f.List {
+		v.list(ctx, f, at, value, old)
+	} else {
+		v.one(ctx, f, at, value, old)
 	}
 }
 
-// repeats returns the earlier element that element i must differ from and does not, or -1.
-// What has an identity is noted in earlier with its place.
-func (v *Violations) repeats(f *Field, list []any, i int, earlier map[string]int) int {
-	if !f.distinct() {
-		return -1
+// one checks a value that is no list, or an element of one.
+func (v *Violations) one(ctx context.Context, f *Field, at *location, value any, old prior) {
+	if was := v.unchanged; !was && old.ok && f.same(value, old.value, effective) {
+		v.unchanged = true
+		defer func() { v.unchanged = was }()
 	}
-	if text, ok := f.identity(list[i]); ok {
-		if j, again := earlier[text]; again {
-			return j
-		}
-		earlier[text] = i
-		return -1
-	}
-	if !v.charge(i / 2) {
-		return -1
-	}
-	switch {
-	case f.ListType == descriptor.ListMap:
-		e, ok := list[i].(map[string]any)
-		if !ok {
-			return -1
-		}
-		return slices.IndexFunc(list[:i], func(o any) bool {
-			other, ok := o.(map[string]any)
-			return ok && !slices.ContainsFunc(f.Keys, func(k string) bool { return !jsontree.Equal(e[k], other[k]) })
-		})
-	default:
-		return slices.IndexFunc(list[:i], func(o any) bool { return jsontree.Equal(o, list[i]) })
-	}
+	v.value(ctx, f, at, value, old)
 }
 
-// identity is a text by which an element of the list is told apart, false if it has none:
-// a text itself, or the keys of an element of a MAP if they are texts.
-func (f *Field) identity(element any) (string, bool) {
-	if f.ListType != descriptor.ListMap {
-		text, ok := element.(string)
-		return text, ok
-	}
-	e, ok := element.(map[string]any)
-	if !ok {
-		return "", false
-	}
-	var id []byte
-	for _, k := range f.Keys {
-		text, ok := e[k].(string)
-		if !ok {
-			return "", false
-		}
-		id = append(strconv.AppendInt(id, int64(len(text)), 10), ':')
-		id = append(id, text...)
-	}
-	return string(id), true
-}
-
-// distinct says that the elements of the list must differ.
-func (f *Field) distinct() bool {
-	return f.ListType == descriptor.ListMap || f.ListType == descriptor.ListSet || f.Constraint.Unique
-}
-
-func (v *Violations) value(ctx context.Context, f *Field, at *location, value any) {
+func (v *Violations) value(ctx context.Context, f *Field, at *location, value any, old prior) {
 	switch f.Type {
 	case descriptor.TypeObject:
 		if m, ok := value.(map[string]any); ok {
-			v.object(ctx, f.shape, at, m)
+			was, _ := old.value.(map[string]any)
+			v.object(ctx, f.shape, at, m, was)
 		} else {
 			v.Add(at.String(), "type", "object", "must be an object with the fields %s", f.shape.names())
 		}
 	case descriptor.TypeMap:
-		v.mapping(f, at, value)
+		v.mapping(f, at, value, old)
 	case descriptor.TypeBoolean:
 		if _, ok := value.(bool); !ok {
 			v.Add(at.String(), "type", "Boolean", "must be true or false")
@@ -212,7 +201,7 @@ func (v *Violations) value(ctx context.Context, f *Field, at *location, value an
 	case descriptor.TypeInt, descriptor.TypeSafeInt, descriptor.TypeFloat:
 		v.number(f, at, value)
 	case descriptor.TypeEnum:
-		if s, _ := value.(string); !f.Enum.Has(s) && !slices.Contains(v.kept[f], s) {
+		if s, _ := value.(string); !v.unchanged && !f.Enum.Has(s) && !slices.Contains(v.kept[f], s) {
 			v.oneOf(at, "enum", len(f.Enum.Values), func(i int) string { return f.Enum.Values[i].Stored })
 		}
 	case descriptor.TypeTime:
@@ -250,17 +239,19 @@ func (v *Violations) oneOf(at *location, rule string, n int, accepted func(i int
 }
 
 // mapping checks a map of strings to strings: its keys, and each value by the constraint of the field.
-func (v *Violations) mapping(f *Field, at *location, value any) {
+func (v *Violations) mapping(f *Field, at *location, value any, old prior) {
 	m, ok := value.(map[string]any)
 	if !ok {
 		v.Add(at.String(), "type", "map", "must be a mapping of strings to strings")
 		return
 	}
 	c := f.Constraint
-	if c.MinItems != nil && len(m) < *c.MinItems {
+	was, _ := old.value.(map[string]any)
+	counted := !v.unchanged && (was == nil || len(was) != len(m))
+	if counted && c.MinItems != nil && len(m) < *c.MinItems {
 		v.Add(at.String(), "minProperties", *c.MinItems, "must have at least %d keys%s", *c.MinItems, v.has(len(m)))
 	}
-	if c.MaxItems != nil && len(m) > *c.MaxItems {
+	if counted && c.MaxItems != nil && len(m) > *c.MaxItems {
 		v.Add(at.String(), "maxProperties", *c.MaxItems, "must have at most %d keys%s", *c.MaxItems, v.has(len(m)))
 		return
 	}
@@ -269,9 +260,13 @@ func (v *Violations) mapping(f *Field, at *location, value any) {
 		if !v.hidden {
 			entry = &location{in: at, name: key}
 		}
+		text, isText := m[key].(string)
+		if before, ok := was[key].(string); v.unchanged || ok && isText && before == text {
+			continue
+		}
 		v.mapKey(f, entry, key)
-		if s, ok := m[key].(string); ok {
-			v.text(f, entry, s)
+		if isText {
+			v.text(f, entry, text)
 		} else {
 			v.Add(entry.String(), "type", "String", "must be a string")
 		}
@@ -318,7 +313,8 @@ func (v *Violations) number(f *Field, at *location, value any) {
 			return
 		}
 	}
-	if c := f.Constraint; c.Min != nil && x < *c.Min {
+	if c := f.Constraint; v.unchanged {
+	} else if c.Min != nil && x < *c.Min {
 		v.Add(at.String(), "min", *c.Min, "must be at least %s", number(*c.Min))
 	} else if c.Max != nil && x > *c.Max {
 		v.Add(at.String(), "max", *c.Max, "must be at most %s", number(*c.Max))
@@ -339,6 +335,9 @@ func (v *Violations) text(f *Field, at *location, s string) {
 	c, n := f.Constraint, utf8.RuneCountInString(s)
 	if !utf8.ValidString(s) {
 		v.Add(at.String(), "type", "String", "must be valid UTF-8")
+		return
+	}
+	if v.unchanged {
 		return
 	}
 	if c.MinLength != nil && n < *c.MinLength {
@@ -364,92 +363,6 @@ func (v *Violations) text(f *Field, at *location, s string) {
 // nothing is said of it.
 func (v *Violations) matches(p pattern, text string) bool {
 	return p.Regexp == nil || !v.charge(1+len(text)*p.size/budget.PatternTries) || p.MatchString(text)
-}
-
-// Transition checks a change of an object: that the effective value of each
-// immutable field, where both sides have one, is the same, and the rules that
-// mention oldSelf. Both are compared in what the shape can name.
-func (v *Violations) Transition(ctx context.Context, s *Shape, path string, next, old map[string]any) {
-	v.spent = budget.From(ctx)
-	v.transition(ctx, s, &location{name: path}, next, old)
-}
-
-func (v *Violations) transition(ctx context.Context, s *Shape, at *location, next, old map[string]any) {
-	before := len(v.list)
-	inner := location{in: at}
-	for _, f := range s.ordered {
-		inner.name = f.Name
-		now, ok1 := f.valueIn(next)
-		was, ok2 := f.valueIn(old)
-		if !ok1 || !ok2 {
-			continue
-		}
-		if f.Immutable && !f.same(now, was, effective) {
-			v.Add(inner.String(), "immutable", nil, "cannot be changed to another value")
-			continue
-		}
-		if f.shape == nil {
-			continue
-		}
-		if m, ok := now.(map[string]any); ok {
-			if o, ok := was.(map[string]any); ok {
-				v.transition(ctx, f.shape, &inner, m, o)
-			}
-		}
-		if f.ListType == descriptor.ListMap {
-			v.transitionElements(ctx, f, &inner, now, was)
-		}
-	}
-	if len(v.list) > before {
-		return
-	}
-	for _, r := range s.rules {
-		if r.transition {
-			v.rule(ctx, r, at, map[string]any{"self": s.effective(next), "oldSelf": s.effective(old)})
-		}
-	}
-}
-
-// transitionElements pairs the objects of two lists by their keys.
-func (v *Violations) transitionElements(ctx context.Context, f *Field, at *location, now, was any) {
-	next, _ := now.([]any)
-	old, _ := was.([]any)
-	before := map[string]map[string]any{} // by their identity
-	for _, o := range old {
-		if text, ok := f.identity(o); ok {
-			before[text] = o.(map[string]any)
-		}
-	}
-	element := location{in: at}
-	for i, e := range next {
-		m, ok := e.(map[string]any)
-		if !ok {
-			continue
-		}
-		element.element = i + 1
-		if text, ok := f.identity(m); ok {
-			if w, ok := before[text]; ok {
-				v.transition(ctx, f.shape, &element, m, w)
-			}
-			continue
-		}
-		if !v.charge(len(old)) {
-			return
-		}
-		for _, o := range old {
-			if w, ok := o.(map[string]any); ok && f.sameElement(m, w) {
-				v.transition(ctx, f.shape, &element, m, w)
-			}
-		}
-	}
-}
-
-// valueIn is the effective value of the field in an object.
-func (f *Field) valueIn(tree map[string]any) (any, bool) {
-	if value, ok := tree[f.Name]; ok {
-		return value, true
-	}
-	return f.Default, f.Default != nil
 }
 
 func accepts(f descriptor.Format, s string) bool {

@@ -11,12 +11,15 @@ import (
 
 // Violations collects what is wrong with an input, up to a bound.
 type Violations struct {
-	list    []failure.Violation
+	found   []failure.Violation
 	dropped int
 	// stopped says why a rule was not evaluated to its end; nil if all were.
 	stopped error
 	// spent is the budget of the operation, which pays for patterns and rules.
 	spent *budget.Budget
+	// unchanged says that the value which is checked is stored in the same place: it may break
+	// constraints and rules.
+	unchanged bool
 	// kept are values that are acceptable since they are stored.
 	kept keptValues
 	// hidden says that the value which is checked is write-only: what is said of it
@@ -31,7 +34,7 @@ type Violations struct {
 const maxViolations = 100
 
 // full says that no more are listed, but counted.
-func (v *Violations) full() bool { return len(v.list) >= maxViolations }
+func (v *Violations) full() bool { return len(v.found) >= maxViolations }
 
 // Add notes that the value at a path breaks a rule. The limit is that of the rule: a
 // number, a text, or nil if it has none.
@@ -40,7 +43,7 @@ func (v *Violations) Add(path, rule string, limit any, format string, args ...an
 		v.dropped++
 		return
 	}
-	v.list = append(v.list, failure.Violation{Path: path, Rule: rule, Limit: limit, Message: fmt.Sprintf(format, args...)})
+	v.found = append(v.found, failure.Violation{Path: path, Rule: rule, Limit: limit, Message: fmt.Sprintf(format, args...)})
 }
 
 // Err returns VALIDATION_FAILED if there is any violation, else why a rule was not evaluated
@@ -48,7 +51,7 @@ func (v *Violations) Add(path, rule string, limit any, format string, args ...an
 func (v *Violations) Err(key backend.Key) error {
 	over := (*budget.ExceededError)(nil)
 	switch known := (*failure.Error)(nil); {
-	case len(v.list) > 0:
+	case len(v.found) > 0:
 	case v.stopped == nil:
 		return nil
 	case errors.As(v.stopped, &over):
@@ -58,12 +61,12 @@ func (v *Violations) Err(key backend.Key) error {
 	default:
 		return failure.Of(v.stopped, key)
 	}
-	e := &failure.Error{Code: failure.CodeValidationFailed, Violations: v.list}
-	switch n := len(v.list) + v.dropped; n {
+	e := &failure.Error{Code: failure.CodeValidationFailed, Violations: v.found}
+	switch n := len(v.found) + v.dropped; n {
 	case 1:
-		e.Message = v.list[0].Path + ": " + v.list[0].Message
+		e.Message = v.found[0].Path + ": " + v.found[0].Message
 	default:
-		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s: %s", n, v.list[0].Path, v.list[0].Message)
+		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s: %s", n, v.found[0].Path, v.found[0].Message)
 	}
 	return e.At(key)
 }
@@ -79,5 +82,5 @@ func (v *Violations) charge(steps int) bool {
 
 // Clone returns the same violations, to add to.
 func (v *Violations) Clone() Violations {
-	return Violations{list: v.list[:len(v.list):len(v.list)], dropped: v.dropped, Manifest: v.Manifest}
+	return Violations{found: v.found[:len(v.found):len(v.found)], dropped: v.dropped, stopped: v.stopped, Manifest: v.Manifest}
 }

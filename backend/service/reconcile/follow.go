@@ -60,6 +60,8 @@ type delayedGroup struct {
 	// before is the position before the first of them.
 	before backend.Position
 	of     consequences
+	// count is how many resources it is about. Handling it changes of.
+	count int
 }
 
 // run follows the shard from the position of its record.
@@ -170,11 +172,11 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *c
 		if n := len(f.delayed); n == 0 || due.Sub(f.delayed[n-1].due) > gatherTime {
 			f.delayed = append(f.delayed, delayedGroup{due: due.Add(rand.N(takeoverJitter)), before: before})
 		}
-		of := &f.delayed[len(f.delayed)-1].of
-		was := of.len()
-		of.add(k, e, f.takeWoken(e))
-		of.drop()
-		f.delayedCount += of.len() - was
+		last := &f.delayed[len(f.delayed)-1]
+		last.of.add(k, e, f.takeWoken(e))
+		last.of.drop()
+		f.delayedCount += last.of.len() - last.count
+		last.count = last.of.len()
 	}
 }
 
@@ -192,7 +194,7 @@ func (f *follower) handleDue(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.delayedCount -= first.len()
+		f.delayedCount -= f.delayed[0].count
 		f.delayed = f.delayed[1:]
 	}
 	return nil

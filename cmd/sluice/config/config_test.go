@@ -79,7 +79,7 @@ func given(t *testing.T, args ...string) (*config.Gateway, *pflag.FlagSet) {
 func TestEverySettingIsOneOfEach(t *testing.T) {
 	_, f := given(t)
 	for _, s := range config.NewGateway().Settings() {
-		if f.Lookup(s.Name) == nil || s.Help == "" || s.Unit != "" && !strings.Contains(s.Help, s.Unit) {
+		if f.Lookup(s.Name) == nil || s.Help == "" {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -98,7 +98,7 @@ func TestWhatCannotBeMeantIsRefusedByItsName(t *testing.T) {
 		says string
 	}{
 		{[]string{"--data", ""}, "data: it is empty"},
-		{[]string{"--schema", ""}, "schema: it is empty"},
+		{[]string{"--catalogue", ""}, "catalogue: it is empty"},
 		{[]string{"--data", "x", "--redis", "redis://127.0.0.1"}, "data, redis: choose one"},
 		{[]string{"--redis-prefix", "x"}, "redis-prefix: has no effect without redis"},
 		{[]string{"--redis-password-file", "x"}, "redis-password-file: has no effect without redis"},
@@ -132,8 +132,9 @@ func TestWhatCannotBeMeantIsRefusedByItsName(t *testing.T) {
 func TestAValueThatCannotBeReadIsRefusedByWhatIsAccepted(t *testing.T) {
 	for _, c := range []struct{ name, value, says string }{
 		{"limit-depth", "x", `"x" is not a whole number of 64 bits`},
-		{"retain-bytes", "99999999999999999999", `"99999999999999999999" is not a whole number of 64 bits`},
-		{"limit-time", "5", `"5" is not a duration like 90s, 10m or 1h30m`},
+		{"retain-bytes", "99999999999999999999", `"99999999999999999999" is not a number of bytes like 1048576, 512KiB, 8MiB or 1GiB`},
+		{"retain-bytes", "8MB", `"8MB" is not a number of bytes like 1048576, 512KiB, 8MiB or 1GiB`},
+		{"limit-time", "5", `"5" is not a duration like 90s, 10m, 1h30m or 7d`},
 		{"trusted-only", "maybe", `"maybe" is not true or false`},
 	} {
 		f := pflag.NewFlagSet("sluice", pflag.ContinueOnError)
@@ -143,7 +144,7 @@ func TestAValueThatCannotBeReadIsRefusedByWhatIsAccepted(t *testing.T) {
 		}
 		t.Setenv(config.EnvName(c.name), c.value)
 		_, f = given(t)
-		if err := config.Load(t.Context(), f, known(f), nil); err == nil || !strings.Contains(err.Error(), config.EnvName(c.name)+": "+c.says) {
+		if err := config.Load(t.Context(), f, known(f), unexpected(t)); err == nil || !strings.Contains(err.Error(), config.EnvName(c.name)+": "+c.says) {
 			t.Errorf("%v, want %s", err, c.says)
 		}
 	}
@@ -157,7 +158,7 @@ func TestAFlagTakesPrecedenceOverTheEnvironmentAndThatOverTheFile(t *testing.T) 
 	t.Setenv("SLUICE_LIMIT_DEPTH", "9")
 	t.Setenv("SLUICE_LIMIT_FIELDS", "10")
 	g, f := given(t, "--config", file, "--limit-depth", "11")
-	if err := config.Load(t.Context(), f, known(f), []string{"SLUICE_FOR"}); err != nil {
+	if err := config.Load(t.Context(), f, known(f), unexpected(t)); err != nil {
 		t.Fatal(err)
 	}
 	if l := g.Server.Limits; l.Depth != 11 || l.Fields != 10 || g.Store.LogAge != time.Hour || !slices.Equal(g.Server.AllowedHosts, []string{"a", "b"}) {
@@ -165,18 +166,60 @@ func TestAFlagTakesPrecedenceOverTheEnvironmentAndThatOverTheFile(t *testing.T) 
 	}
 }
 
-func known(f *pflag.FlagSet) (out []string) {
-	f.VisitAll(func(f *pflag.Flag) { out = append(out, config.EnvName(f.Name)) })
-	return out
+func known(f *pflag.FlagSet) config.Variables {
+	v := config.Variables{Others: []string{"SLUICE_FOR"}}
+	f.VisitAll(func(f *pflag.Flag) { v.Own = append(v.Own, config.EnvName(f.Name)) })
+	return v
+}
+
+// unexpected fails the test at a warning.
+func unexpected(t *testing.T) func(string) {
+	return func(text string) { t.Errorf("warning: %s", text) }
+}
+
+func TestAnUnknownVariableIsWarnedOf(t *testing.T) {
+	for name, says := range map[string]string{
+		"SLUICE_LISEN": `unknown environment variable SLUICE_LISEN; did you mean "SLUICE_LISTEN"?`,
+		"SLUICE_FOO":   "unknown environment variable SLUICE_FOO; known are SLUICE_",
+		"SLUICE_FOR":   "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "1")
+			var warnings []string
+			_, f := given(t)
+			if err := config.Load(t.Context(), f, known(f), func(text string) { warnings = append(warnings, text) }); err != nil {
+				t.Error(err)
+			}
+			if got := strings.Join(warnings, "\n"); !strings.HasPrefix(got, says) || says == "" && got != "" {
+				t.Errorf("%q", warnings)
+			}
+		})
+	}
+}
+
+func TestSizesAndDurationsHaveUnits(t *testing.T) {
+	g, f := given(t, "--limit-body", "8MiB", "--limit-answer=3 KiB", "--retain-bytes", "5", "--retain-age", "1d12h", "--limit-time=90s")
+	if g.Server.Limits.Body != 8<<20 || g.Server.Limits.Answer != 3<<10 || g.Store.LogBytes != 5 || g.Store.LogAge != 36*time.Hour || g.Server.Limits.Time != 90*time.Second {
+		t.Errorf("%+v", g)
+	}
+	for name, want := range map[string]string{"limit-body": "8MiB", "retain-bytes": "5", "retain-age": "36h", "limit-time": "1m30s"} {
+		if got := f.Lookup(name).Value.String(); got != want {
+			t.Errorf("%s is shown as %s, want %s", name, got, want)
+		}
+	}
+	for _, wrong := range []string{"--limit-body=8MB", "--limit-body=9999999999GiB", "--limit-body=MiB", "--limit-body=8KMiB", "--limit-body=8iB", "--limit-body=iB", "--limit-body=1.5MiB", "--retain-age=1d-2h", "--retain-age=d", "--retain-age=-1d", "--retain-age=65535d2562047h"} {
+		f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		config.Register(f, config.NewGateway().Settings())
+		if err := f.Parse([]string{wrong}); err == nil {
+			t.Errorf("%s is accepted", wrong)
+		}
+	}
 }
 
 func TestWhatIsNotKnownIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		env, file string
-		says      string
+		file, says string
 	}{
-		"a variable":         {env: "SLUICE_LISEN", says: `unknown environment variable SLUICE_LISEN; did you mean "SLUICE_LISTEN"?`},
-		"one like another's": {env: "SLUICE_FOO", says: "unknown environment variable SLUICE_FOO; known are SLUICE_"},
 		"a key":              {file: "lisen: x", says: `unknown key "lisen"; did you mean "listen"?`},
 		"a key twice":        {file: "listen: a\nlisten: b", says: "sluice.yaml: not acceptable as YAML: line 2: a key is given twice"},
 		"a key without more": {file: "listen:", says: "listen: there is no value"},
@@ -185,19 +228,12 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 		"no YAML":            {file: "listen: [", says: "sluice.yaml: not acceptable as YAML: line 1: did not find"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.env != "" {
-				t.Setenv(c.env, "1")
+			path := filepath.Join(t.TempDir(), "sluice.yaml")
+			if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
+				t.Fatal(err)
 			}
-			args := []string{}
-			if c.file != "" {
-				path := filepath.Join(t.TempDir(), "sluice.yaml")
-				if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				args = append(args, "--config", path)
-			}
-			_, f := given(t, args...)
-			if err := config.Load(t.Context(), f, known(f), []string{"SLUICE_FOR"}); err == nil || !strings.Contains(err.Error(), c.says) {
+			_, f := given(t, "--config", path)
+			if err := config.Load(t.Context(), f, known(f), unexpected(t)); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -212,7 +248,7 @@ func TestVariablesOfOthersAreLeftAlone(t *testing.T) {
 		t.Setenv(name, "x")
 	}
 	_, f := given(t)
-	if err := config.Load(t.Context(), f, known(f), []string{"SLUICE_FOR"}); err != nil {
+	if err := config.Load(t.Context(), f, known(f), unexpected(t)); err != nil {
 		t.Error(err)
 	}
 }
@@ -220,7 +256,7 @@ func TestVariablesOfOthersAreLeftAlone(t *testing.T) {
 // TestAFileWithoutAnEndIsNotRead as it would take all memory.
 func TestAFileWithoutAnEndIsNotRead(t *testing.T) {
 	_, f := given(t, "--config", "/dev/zero")
-	if err := config.Load(t.Context(), f, known(f), []string{"SLUICE_FOR"}); err == nil || !strings.Contains(err.Error(), "more than the 1048576 bytes") {
+	if err := config.Load(t.Context(), f, known(f), unexpected(t)); err == nil || !strings.Contains(err.Error(), "more than the 1048576 bytes") {
 		t.Error(err)
 	}
 }

@@ -84,9 +84,9 @@ func (g *Gateway) Settings() []Setting {
 	return []Setting{
 		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free one; one that is not loopback needs `allow-anonymous`, as there is no access control yet", Check: g.checkListen},
 		{Name: "allow-anonymous", Value: &g.AllowAnonymous, Help: "serve everybody who reaches an address that is not loopback"},
-		{Name: "schema", Value: &g.Catalogue.Dir, Auto: "the kinds of this release", Help: "folder of the SDL files of the kinds to serve"},
+		{Name: "catalogue", Value: &g.Catalogue.Dir, Auto: "the kinds of this release", Help: "folder of the SDL files of the kinds to serve"},
 		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "start with a catalogue that cannot read all that was stored under the last one; each such change is logged"},
-		{Name: "admin-socket", Value: &g.Catalogue.AdminSocket, Auto: "`admin.sock` in the folder of the embedded store, none with `redis`", Help: "socket in the file system over which `sluice schema apply` and `reload` replace the catalogue; only the gateway's own user can open it"},
+		{Name: "admin-socket", Value: &g.Catalogue.AdminSocket, Auto: "`admin.sock` in the folder of the embedded store, none with `redis`", Help: "socket in the file system over which `sluice catalogue apply` and `reload` replace the catalogue; only the gateway's own user can open it"},
 		{Name: "data", Value: &st.Data, Help: "folder of the embedded store; one process at a time", Check: g.checkData},
 		{Name: "redis", Value: &st.URL, Help: "URL of a Redis to store on instead: redis://host:port/db, redis-sentinel://host:port,.../master or redis-cluster://host:port,...; rediss for TLS"},
 		{Name: "redis-password-file", Value: &st.PasswordFile, Needs: "redis", Help: "file with the password for Redis, which stays out of process lists"},
@@ -97,32 +97,33 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "redis-cert", Value: &st.Cert, Needs: "redis", Help: "file with the gateway's own certificate (PEM) for Redis"},
 		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of the certificate in `redis-cert`"},
 		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt; if the word plain precedes it, nothing is encrypted. Alternatively, the variable SLUICE_ENCRYPTION_KEYS has the keys, separated by commas"},
-		{Name: "index-memory", Value: &g.IndexMemory, Unit: "bytes", Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered; the largest kinds are left out until the others fit, and with less than 1 MiB, as with 0, there is none. The process takes up to two and a half times as much, for garbage", Check: g.checkIndex},
-		{Name: "ready-timeout", Value: &g.ReadyTimeout, Auto: "1m0s on Redis, 0 on the embedded store", Help: "how long `/readyz` answers 503 after the start while kinds are read into memory; lists of those wait for at most 5 s", Check: g.checkReady},
+		{Name: "index-memory", Value: &g.IndexMemory, Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered; the largest kinds are left out until the others fit, and with less than 1 MiB, as with 0, there is none. The process takes up to two and a half times as much, for garbage", Check: g.checkIndex},
+		{Name: "ready-timeout", Value: &g.ReadyTimeout, Auto: "1m on Redis, 0 on the embedded store", Help: "how long `/readyz` answers 503 after the start while kinds are read into memory; lists of those wait for at most 5 s", Check: g.checkReady},
 		{Name: "retain-entries", Value: &st.LogEntries, Help: "most changes kept for listeners that resume; on Redis in each shard"},
-		{Name: "retain-bytes", Value: &st.LogBytes, Unit: "bytes", Help: "most bytes of changes kept; on Redis in each shard"},
+		{Name: "retain-bytes", Value: &st.LogBytes, Help: "most bytes of changes kept; on Redis in each shard"},
 		{Name: "retain-age", Value: &st.LogAge, Help: "longest time that changes are kept"},
 		{Name: "allowed-hosts", Value: &sv.AllowedHosts, Help: "Host names to serve besides IP addresses and localhost, without a port"},
 		{Name: "allowed-origins", Value: &sv.AllowedOrigins, Help: "Origins of browsers to serve besides the gateway's own, like https://app.example.com"},
 		{Name: "log-level", Value: &g.LogLevel, Help: "debug, info, warn or error", Check: oneOf(&g.LogLevel, "debug", "info", "warn", "error")},
 		{Name: "slow-log", Value: &sv.SlowLog, Auto: "none", Help: "log queries, mutations and events of subscriptions that took longer, by operation name, hash of the document and what they spent"},
+		{Name: "access-log", Value: &sv.AccessLog, Help: "log each query and mutation when it is answered, each subscription when it begins, and each refused request: its name, type and kind, the hash of its document, the client's name and address, the caller, the code and the time"},
 		{Name: "log-format", Value: &g.LogFormat, Help: "console, json, or auto: console on a terminal", Check: oneOf(&g.LogFormat, "auto", "console", "json")},
 
-		{Name: "limit-body", Value: &l.Body, Unit: "bytes", Help: "most bytes of the body of a request, and of a WebSocket message", Why: "a bulk of manifests fits; a request is held in memory while it runs"},
-		{Name: "limit-memory", Value: &l.Memory, Unit: "bytes", Auto: "16 MiB for each processor, but no less than 64 MiB, eight of the largest requests and four of the largest answers", Help: "most bytes that all clients together make the gateway hold: requests that are being read or executed, what running operations have read and are writing, answers and events that are being sent", Why: "clients that send slowly, do not read, or ask for much at once must not take all memory; the process takes up to two and a half times as much, for garbage"},
+		{Name: "limit-body", Value: &l.Body, Help: "most bytes of the body of a request, and of a WebSocket message", Why: "a bulk of manifests fits; a request is held in memory while it runs"},
+		{Name: "limit-memory", Value: &l.Memory, Auto: "16 MiB for each processor, but no less than 64 MiB, eight of the largest requests and four of the largest answers", Help: "most bytes that all clients together make the gateway hold: requests that are being read or executed, what running operations have read and are writing, answers and events that are being sent", Why: "clients that send slowly, do not read, or ask for much at once must not take all memory; the process takes up to two and a half times as much, for garbage"},
 		{Name: "limit-time", Value: &l.Time, Help: "how long a query or mutation may take, parsing and validation included", Why: "longer than any answer within the other limits takes; shorter than the patience of proxies"},
 		{Name: "limit-depth", Value: &l.Depth, Help: "deepest nesting of a document, fragments expanded, and of each value in it", Why: "a full introspection has 13 levels; validation and execution recurse"},
 		{Name: "limit-aliases", Value: &l.Aliases, Help: "most aliased fields of a document", Why: "each alias repeats work under another name"},
 		{Name: "limit-fields", Value: &l.Fields, Help: "most fields of a document, fragments expanded; each spread counts as well", Why: "fragments multiply; a page of a frontend selects some hundred fields"},
 		{Name: "limit-rows", Value: &l.Rows, Help: "most resources that an operation may read from the store", Why: "0.1 s of reading a store in memory, more on disk"},
 		{Name: "limit-steps", Value: &l.Steps, Help: "most work that an operation may take, in steps of about a tenth of a microsecond of one processor. A resource of the index in memory that is looked at is 2, each test of a filter on it 1 (contains 9), a resource that is read from the store 25, one that is returned 10, a page or a count 250, a value of an introspection 60, a field that is resolved by hand 150; inputs are charged by what they have, rules by what CEL says", Why: "about a second of one processor; a page of 1,000 with 19 counts for each, is half of it, the whole schema of the 27 kinds of the binary two thirds"},
-		{Name: "limit-answer", Value: &l.Answer, Unit: "bytes", Help: "most bytes of an answer", Why: "what one client makes the gateway hold; browsers are slow with more"},
-		{Name: "limit-held", Value: &l.Held, Unit: "bytes", Help: "most bytes of stored resources and of coerced arguments that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
+		{Name: "limit-answer", Value: &l.Answer, Help: "most bytes of an answer", Why: "what one client makes the gateway hold; browsers are slow with more"},
+		{Name: "limit-held", Value: &l.Held, Help: "most bytes of stored resources and of coerced arguments that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
 		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections, and as many that receive server-sent events; each needs a file descriptor", Why: "an idle one takes 15 to 30 KB"},
 
 		{Name: "trusted-documents", Value: &d.Trusted, Help: "manifests of documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote"},
 		{Name: "trusted-only", Value: &d.TrustedOnly, Help: "execute documents of those manifests and of the command line only"},
-		{Name: "hide-schema", Value: &sv.HideSchema, Help: "refuse introspection"},
+		{Name: "hide-introspection", Value: &sv.HideIntrospection, Help: "refuse introspection"},
 		{Name: "drain-delay", Value: &sv.DrainDelay, Help: "how long the gateway goes on serving after SIGTERM while `/readyz` answers 503, so that a load balancer can notice"},
 	}
 }
@@ -132,7 +133,7 @@ func (g *Gateway) FixedLimits() []Setting {
 	l := &g.Server.Limits
 	return []Setting{
 		{Name: "limit-tokens", Value: &l.Tokens, Help: "most lexical tokens of a document, comments included", Why: "a document is held parsed; a page of a frontend has some hundred"},
-		{Name: "limit-text", Value: &l.Text, Unit: "bytes", Help: "most bytes of names and strings in a document; longer ones go into variables", Why: "names and strings are compared and hashed; data belongs into variables"},
+		{Name: "limit-text", Value: new(int64(l.Text)), Help: "most bytes of names and strings in a document; longer ones go into variables", Why: "names and strings are compared and hashed; data belongs into variables"},
 		{Name: "limit-repeats", Value: &l.Repeats, Help: "how often one selection set may name the same field", Why: "validation compares equal fields in pairs"},
 		{Name: "limit-fragments", Value: &l.Fragments, Help: "most named fragments of a document", Why: "validation visits each from each"},
 		{Name: "limit-validation", Value: &l.Validation, Help: "most comparisons of fields that the validation of a document may take, estimated before it begins", Why: "about 60 ms on one core; validation cannot be interrupted"},
@@ -143,9 +144,9 @@ func (g *Gateway) FixedLimits() []Setting {
 		{Name: "limit-streams", Value: &l.Streams, Auto: "`limit-sockets`", Help: "most connections that receive server-sent events; subscriptions over WebSocket do not count", Why: "as `limit-sockets`"},
 		{Name: "limit-sockets-waiting", Value: &l.SocketsWaiting, Auto: "half of `limit-sockets`", Help: "most WebSocket connections that have not sent connection_init; one more closes the oldest of them", Why: "a client that never initialises must not keep others out"},
 		{Name: "limit-operations", Value: &l.Operations, Help: "most operations that run on one WebSocket connection", Why: "a frontend has a few dozen at once; all share one core of validation"},
-		{Name: "limit-message", Value: &l.Message, Unit: "bytes", Auto: "`limit-body`", Help: "most bytes of a WebSocket message", Why: "as `limit-body`"},
+		{Name: "limit-message", Value: &l.Message, Auto: "`limit-body`", Help: "most bytes of a WebSocket message", Why: "as `limit-body`"},
 		{Name: "limit-queue", Value: &l.Queue, Help: "most events that wait for one listener's connection", Why: "a listener that is behind by more reads the state anew more cheaply"},
-		{Name: "limit-queue-bytes", Value: &l.QueueBytes, Unit: "bytes", Help: "most bytes of events that wait for one listener's connection; one event may always wait", Why: "what one slow listener makes the gateway hold"},
+		{Name: "limit-queue-bytes", Value: new(int64(l.QueueBytes)), Help: "most bytes of events that wait for one listener's connection; one event may always wait", Why: "what one slow listener makes the gateway hold"},
 	}
 }
 
@@ -155,8 +156,8 @@ func (g *Gateway) Validate(f *pflag.FlagSet) error {
 	if f.Changed("data") && g.Store.URL != "" {
 		errs = append(errs, errors.New("data, redis: choose one of the two stores"))
 	}
-	if f.Changed("schema") && g.Catalogue.Dir == "" {
-		errs = append(errs, errors.New("schema: it is empty; name a folder, or leave it out for the kinds of this release"))
+	if f.Changed("catalogue") && g.Catalogue.Dir == "" {
+		errs = append(errs, errors.New("catalogue: it is empty; name a folder, or leave it out for the kinds of this release"))
 	}
 	if errs[0] == nil { // these name the same problems
 		errs = append(errs, g.Server.ValidateSettings())

@@ -51,11 +51,18 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
+// Variables are the names of environment variables that a command knows.
+type Variables struct {
+	// Own are the variables of the command, Others the variables of other commands.
+	Own, Others []string
+}
+
 // Load fills the flags that the command line left out from the environment, then
-// from the configuration file. own are the names of the variables of the command;
-// others, those of other commands, are accepted without effect.
-func Load(ctx context.Context, flags *pflag.FlagSet, own, others []string) error {
-	errs := []error{checkEnvironment(os.Environ(), own, others)}
+// from the configuration file. It calls warn for each variable that looks like one of ours
+// and is unknown.
+func Load(ctx context.Context, flags *pflag.FlagSet, known Variables, warn func(string)) error {
+	known.check(os.Environ(), warn)
+	var errs []error
 	set := func(f *pflag.Flag, value, source string) {
 		if err := flags.Set(f.Name, value); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", source, refusedValue(f, value, err)))
@@ -105,17 +112,15 @@ func Load(ctx context.Context, flags *pflag.FlagSet, own, others []string) error
 // service whose name begins with sluice, and those of our own tests.
 var foreign = regexp.MustCompile(`^SLUICE_(TEST_.*|(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?))$`)
 
-// checkEnvironment refuses variables that look like settings and are none, and
-// suggests those of the command.
-func checkEnvironment(environ, own, others []string) error {
-	var errs []error
+// check warns of variables that look like settings and are unknown, and suggests those of the
+// command. They are no error: another program, or another release, may have a use for them.
+func (v Variables) check(environ []string, warn func(string)) {
 	for _, one := range environ {
 		name, _, _ := strings.Cut(one, "=")
-		if strings.HasPrefix(name, EnvPrefix) && !slices.Contains(own, name) && !slices.Contains(others, name) && !foreign.MatchString(name) {
-			errs = append(errs, fmt.Errorf("unknown environment variable %s%s", name, suggest(name, own)))
+		if strings.HasPrefix(name, EnvPrefix) && !slices.Contains(v.Own, name) && !slices.Contains(v.Others, name) && !foreign.MatchString(name) {
+			warn("unknown environment variable " + name + suggest(name, v.Own))
 		}
 	}
-	return errors.Join(errs...)
 }
 
 func text(value any) string {

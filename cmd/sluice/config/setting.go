@@ -17,12 +17,9 @@ import (
 type Setting struct {
 	// Name is that of the flag and of the key of the configuration file.
 	Name string
-	// Value points to where it is kept: a string, bool, int, int64, duration or
-	// list of strings. What is there at first is the default.
+	// Value points to the value: a string, bool, int, duration or list of strings, or an int64,
+	// which is a number of bytes. Its initial value is the default.
 	Value any
-	// Unit of a number of bytes is "bytes", which stands in Help too. Other numbers
-	// count what Help names.
-	Unit string
 	// Auto says what the default stands for, where it follows from something else.
 	Auto string
 	// Help says what the setting does, in one line.
@@ -43,9 +40,6 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 		if s.Auto != "" {
 			help += "; by default " + strings.ReplaceAll(s.Auto, "`", "")
 		}
-		if s.Unit != "" { // pflag shows what stands in backquotes as the type
-			help = strings.Replace(help, s.Unit, "`"+s.Unit+"`", 1)
-		}
 		switch v := s.Value.(type) {
 		case *string:
 			f.StringVar(v, s.Name, *v, help)
@@ -54,16 +48,16 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 		case *int:
 			f.IntVar(v, s.Name, *v, help)
 		case *int64:
-			f.Int64Var(v, s.Name, *v, help)
-			if *v < 0 { // pflag would show it, and s.Auto says it
-				f.Lookup(s.Name).DefValue = "0"
-			}
+			f.Var((*size)(v), s.Name, help)
 		case *time.Duration:
-			f.DurationVar(v, s.Name, *v, help)
+			DurationVar(f, v, s.Name, *v, help)
 		case *[]string:
 			f.StringSliceVar(v, s.Name, *v, help)
 		default:
 			panic(fmt.Sprintf("setting %s: %T", s.Name, s.Value))
+		}
+		if s.Auto != "" { // Help says it
+			f.Lookup(s.Name).DefValue = ""
 		}
 	}
 }
@@ -129,7 +123,7 @@ At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEE
 ` + "WebSocket with 1009, `limit-sockets-waiting` closes the oldest that waits, `limit-queue` and `limit-queue-bytes` bound what waits for a slow listener," + `
 ` + "and `limit-cached-tokens` is the size of a cache and refuses nothing." + ` [clients.md](clients.md) says when each is checked, and what happens to queries, mutations and streams.
 What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
-sluice_operation_spent of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
+sluice_operation_* of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
 
 All that is in flight shares ` + "`limit-memory`" + `. Four sixteenths are for requests, but for 4 KiB of each, three for answers that are
 being sent, three for operations to begin with, 64 KiB each, three for those that need more: up to 256 KiB, 1 MiB, 4 MiB; one for operations that wait for that, one for events
@@ -170,11 +164,11 @@ func (s Setting) text() string {
 	case *bool:
 		return strconv.FormatBool(*v)
 	case *int:
-		return s.number(int64(*v))
+		return number(*v)
 	case *int64:
-		return s.number(*v)
+		return (*size)(v).String()
 	case *time.Duration:
-		return duration(*v)
+		return (*span)(v).String()
 	case *[]string:
 		if len(*v) == 0 {
 			return "none"
@@ -184,33 +178,11 @@ func (s Setting) text() string {
 	return ""
 }
 
-// number writes 4194304 bytes as 4 MiB, and 100000 as 100,000.
-func (s Setting) number(n int64) string {
-	if s.Unit == "bytes" {
-		for _, unit := range []struct {
-			size int64
-			name string
-		}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-			if n >= unit.size && n%unit.size == 0 {
-				return fmt.Sprintf("%d %s", n/unit.size, unit.name)
-			}
-		}
-	}
-	text := strconv.FormatInt(n, 10)
+// number writes 100000 as 100,000.
+func number(n int) string {
+	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
 		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-// duration writes 24h0m0s as 24h.
-func duration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
 }

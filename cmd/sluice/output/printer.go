@@ -96,19 +96,33 @@ func (p *Printer) print(k client.Kind, r *client.Resource, event string) error {
 	case FormPath:
 		return p.pick(k, r)
 	}
-	text, err := JSON(k, r)
+	return p.element(k, r)
+}
+
+// The text around the resources of a List, which apply takes, and between them.
+const (
+	listHead    = "{\n  \"apiVersion\": \"v1\",\n  \"kind\": \"List\",\n  \"items\": ["
+	listIndent  = "\n    "
+	listBetween = ","
+	listTail    = "\n  ]\n}\n"
+	listEmpty   = "]\n}\n"
+)
+
+// element writes a resource as JSON: by itself, or as the next element of a List.
+func (p *Printer) element(k client.Kind, r *client.Resource) error {
+	raw, err := JSON(k, r)
 	if err != nil {
 		return err
 	}
-	between := ""
-	switch {
-	case p.options.Single:
-	case p.count == 1:
-		between = "[\n"
-	default:
-		between = ",\n"
+	text := PrintableJSON(string(raw))
+	if !p.options.Single {
+		before := listBetween
+		if p.count == 1 {
+			before = listHead
+		}
+		text = before + listIndent + strings.ReplaceAll(text, "\n", listIndent) // strings have no line breaks in JSON
 	}
-	_, err = io.WriteString(p.w, between+PrintableJSON(string(text)))
+	_, err = io.WriteString(p.w, text)
 	return err
 }
 
@@ -269,14 +283,14 @@ func (p *Printer) End() error {
 	case p.format.Form != FormJSON:
 		return nil
 	}
-	end := "\n]\n"
+	end := listTail
 	switch {
 	case p.options.Single && p.count == 0:
 		end = ""
 	case p.options.Single:
 		end = "\n"
 	case p.count == 0:
-		end = "[]\n"
+		end = listHead + listEmpty
 	}
 	_, err := io.WriteString(p.w, end)
 	return err

@@ -302,7 +302,7 @@ func (x *execution) resolve(def *ast.Definition, of any, f *ast.Field) (any, err
 		return x.ofOther(of, f), nil
 	case *payload:
 		return x.ofPayload(of, f, args)
-	case map[string]any: // a warning
+	case map[string]any: // a warning, a summary
 		return of[f.Name], nil
 	}
 	return nil, fmt.Errorf("reference: no way to resolve %s.%s", def.Name, f.Name)
@@ -434,6 +434,9 @@ func (x *execution) ofPart(p *part, f *ast.Field, args map[string]any) (any, err
 		return x.follow(p.of, ref, p.values[ref.Path[strings.LastIndex(ref.Path, ".")+1:]], f, args)
 	}
 	value := p.values[sf.Name]
+	if value == nil {
+		value = sf.Default
+	}
 	if value == nil {
 		return nil, nil
 	}

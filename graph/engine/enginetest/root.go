@@ -51,6 +51,8 @@ func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any)
 		return x.resource(r), err
 	}
 	switch f.Name {
+	case "namespaces":
+		return x.namespaces(args)
 	case "node":
 		r, err := x.Service.Node(x.ctx, access.Caller{}, text("id"))
 		return x.resource(r), err
@@ -67,6 +69,8 @@ func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any)
 			return get(k.Name)
 		case k.Plural:
 			return x.list(k.Name, f, args, "", query.Parent{}, nil)
+		case k.Plural + "Summary":
+			return x.summary(k.Name, f, args)
 		}
 	}
 	return nil, fmt.Errorf("reference: no way to resolve %s.%s", def.Name, f.Name)
@@ -121,16 +125,98 @@ func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespa
 		req.OrderBy = append(req.OrderBy, query.Order{Field: x.orderField(kind, fmt.Sprint(o["field"])), Descending: o["direction"] == "DESC"})
 	}
 	page, err := x.Service.List(x.ctx, access.Caller{}, req)
+	if err != nil {
+		return nil, x.ofFilter(kind, err)
+	}
+	return page, nil
+}
+
+// ofFilter is an error about a filter, in the names of the API.
+func (x *execution) ofFilter(kind string, err error) error {
 	var known *failure.Error
 	if k := x.kind(kind); k != nil && errors.As(err, &known) {
 		for _, part := range []string{"spec", "status"} {
 			if before, path, ok := strings.Cut(known.Path, "."+part+"."); ok {
 				renamed := before + "." + k.APIPath(part+"."+path)
-				return nil, &failure.Error{Message: strings.ReplaceAll(known.Message, known.Path, renamed)}
+				return &failure.Error{Message: strings.ReplaceAll(known.Message, known.Path, renamed)}
 			}
 		}
 	}
-	return page, err
+	return err
+}
+
+// namespaces resolves a page of namespaces to plain objects.
+func (x *execution) namespaces(args map[string]any) (any, error) {
+	var at place
+	var first, last *int
+	var after, before *string
+	at = place{&first, &last, &after, &before}
+	if err := paging(args, at); err != nil {
+		return nil, err
+	}
+	p, err := x.Service.Namespaces(x.ctx, access.Caller{}, first, after)
+	if err != nil {
+		return nil, err
+	}
+	total, err := p.TotalCount(x.ctx)
+	if err != nil {
+		return nil, err
+	}
+	edges, nodes := []any{}, []any{}
+	info := map[string]any{"hasNextPage": p.More, "hasPreviousPage": p.Before, "startCursor": nil, "endCursor": nil}
+	for i, ns := range p.Namespaces {
+		counts := []any{}
+		for _, c := range ns.Counts {
+			counts = append(counts, map[string]any{"kind": c.Kind, "count": c.Count})
+		}
+		node := map[string]any{"name": ns.Name, "counts": counts}
+		if i == 0 {
+			info["startCursor"] = p.Cursor(0)
+		}
+		info["endCursor"] = p.Cursor(i)
+		edges, nodes = append(edges, map[string]any{"cursor": p.Cursor(i), "node": node}), append(nodes, node)
+	}
+	return map[string]any{"edges": edges, "nodes": nodes, "pageInfo": info, "totalCount": total}, nil
+}
+
+// summary resolves the summary of a kind to plain objects.
+func (x *execution) summary(kind string, f *ast.Field, args map[string]any) (any, error) {
+	req := query.SummaryRequest{Kind: kind}
+	if namespace, ok := args["namespace"].(string); ok {
+		req.Namespace = &namespace
+	}
+	if args["filter"] != nil {
+		var err error
+		if req.Filter, err = x.input(f.Definition.Arguments.ForName("filter").Type, args["filter"]); err != nil {
+			return nil, err
+		}
+	}
+	for name, to := range map[string]*[]string{"by": &req.By, "conditions": &req.Conditions} {
+		for _, text := range graphql.CoerceList(args[name]) {
+			path := fmt.Sprint(text)
+			if name == "by" {
+				path = x.kind(kind).StoredPath(path)
+			}
+			*to = append(*to, path)
+		}
+	}
+	s, err := x.Service.Summary(x.ctx, access.Caller{}, req)
+	if err != nil {
+		return nil, x.ofFilter(kind, err)
+	}
+	groups := []any{}
+	for _, g := range s.Groups {
+		keys := []any{}
+		for i, path := range s.Paths {
+			key := map[string]any{"path": x.kind(kind).APIPath(path), "value": nil}
+			if g.Values[i] != nil {
+				key["value"] = *g.Values[i]
+			}
+			keys = append(keys, key)
+		}
+		groups = append(groups, map[string]any{"keys": keys, "count": g.Count})
+	}
+	return map[string]any{"groups": groups}, nil
 }
 
 // orderField is the field that the name of an order means.
@@ -289,7 +375,7 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 	s, c := x.Service, access.Caller{}
 	yes := func(name string) bool { return in[name] == true }
 	if name == "applyManifest" {
-		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), IgnoreRevision: yes("ignoreRevision"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
+		return s.Apply(x.ctx, c, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), IgnoreRevision: yes("ignoreRevision"), FieldManager: optional("fieldManager"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
 	}
 	for _, k := range x.Catalogue.Kinds {
 		if !slices.Contains([]string{"create" + k.Name, "update" + k.Name, "patch" + k.Name, "upsert" + k.Name, "update" + k.Name + "Status", "delete" + k.Name}, name) {
@@ -336,7 +422,7 @@ func (x *execution) writeKind(k *descriptor.Kind, id kind.Identity, name string,
 		if spec, ok := in["spec"]; ok && spec == nil {
 			return nil, &failure.Error{Message: "spec: null clears nothing; leave it out, or name what changes"}
 		}
-		return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
+		return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, DryRun: yes("dryRun"), MetadataPatch: patched(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
 	case "upsert" + k.Name:
 		return s.Upsert(x.ctx, c, service.UpsertRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
 	case "update" + k.Name + "Status":
@@ -404,16 +490,39 @@ func given(in map[string]any) (m service.Metadata) {
 		m.Description.Set = true
 		m.Description.Value, _ = d.(string)
 	}
-	if list, ok := in["finalizers"]; ok {
-		m.Finalizers.Set = true
-		for _, e := range graphql.CoerceList(list) {
-			m.Finalizers.Value = append(m.Finalizers.Value, e.(string))
-		}
-	}
 	if at, ok := in["expiresAt"]; ok {
 		m.ExpiresAt.Set = true
 		if t, ok := at.(time.Time); ok {
 			m.ExpiresAt = service.ExpiresAt(t)
+		}
+	}
+	return m
+}
+
+// patched is the metadata of a patch.
+func patched(in map[string]any) service.MetadataPatch {
+	same := given(map[string]any{"description": in["description"], "expiresAt": in["expiresAt"]})
+	m := service.MetadataPatch{Description: same.Description, ExpiresAt: same.ExpiresAt}
+	_, m.Description.Set = in["description"]
+	_, m.ExpiresAt.Set = in["expiresAt"]
+	pairs := func(name string) (out service.Optional[[]service.PairPatch]) {
+		list, ok := in[name]
+		if out.Set = ok; list != nil {
+			out.Value = []service.PairPatch{}
+		}
+		for _, e := range graphql.CoerceList(list) {
+			p := service.PairPatch{Key: e.(map[string]any)["key"].(string)}
+			if text, ok := e.(map[string]any)["value"].(string); ok {
+				p.Value = &text
+			}
+			out.Value = append(out.Value, p)
+		}
+		return out
+	}
+	m.Labels, m.Annotations = pairs("labels"), pairs("annotations")
+	for name, to := range map[string]*[]string{"addFinalizers": &m.AddFinalizers, "removeFinalizers": &m.RemoveFinalizers} {
+		for _, e := range graphql.CoerceList(in[name]) {
+			*to = append(*to, e.(string))
 		}
 	}
 	return m

@@ -278,7 +278,7 @@ func (p *parser) pairs(name string, value any, at string) (All, error) {
 // Limits in characters of a label's key, with its prefix, and of a condition's type, as in Kubernetes.
 const (
 	maxLabelKey      = 317
-	maxConditionType = 316
+	MaxConditionType = 316
 )
 
 // labelTest reads a test of a label: its key, and one operator.
@@ -328,8 +328,8 @@ func labelTest(m map[string]any, at string) (All, error) {
 // conditionTests reads the tests of a condition: its type, and optionally its status and reason.
 func (p *parser) conditionTests(m map[string]any, at string) (All, error) {
 	typ, _ := m["type"].(string)
-	if n := utf8.RuneCountInString(typ); n == 0 || n > maxConditionType {
-		return nil, failure.BadInput(failure.Join(at, "type"), "%s.type: 1 to %d characters are accepted", at, maxConditionType)
+	if n := utf8.RuneCountInString(typ); n == 0 || n > MaxConditionType {
+		return nil, failure.BadInput(failure.Join(at, "type"), "%s.type: 1 to %d characters are accepted", at, MaxConditionType)
 	}
 	var out All
 	for _, of := range []struct{ name, index string }{{"status", kind.ConditionIndex}, {"reason", kind.ReasonIndex}} {

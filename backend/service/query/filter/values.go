@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"bytes"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -69,6 +71,36 @@ func (v *Values) Has(attribute string, accepts func(value []byte) bool) bool {
 		}
 	}
 	return false
+}
+
+// Key is an attribute by whose values resources are grouped. It may be a part of an attribute: the
+// values that begin with Prefix, such as the values of one label.
+type Key struct {
+	Attribute string
+	Prefix    []byte
+}
+
+// The first byte of what [Values.AppendKey] appends.
+const (
+	KeyNull  = 0
+	KeyValue = 1
+)
+
+// AppendKey appends the first value of a key: KeyNull if there is none, or KeyValue and the value
+// without the prefix, encoded as in index rows.
+func (v *Values) AppendKey(dst []byte, k Key) []byte {
+	v.Compared++
+	found := v.Has(k.Attribute, func(value []byte) bool {
+		if !bytes.HasPrefix(value, k.Prefix) {
+			return false
+		}
+		dst = append(append(dst, KeyValue), value[len(k.Prefix):]...)
+		return true
+	})
+	if !found {
+		dst = append(dst, KeyNull)
+	}
+	return dst
 }
 
 // AppendPlace appends the place of the resource in the order of the names.

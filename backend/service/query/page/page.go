@@ -39,6 +39,9 @@ type Read struct {
 	More bool
 	// Matches is the number of matches, if it is wanted.
 	Matches int
+	// Groups are the numbers of matches by their keys, as [filter.Values.AppendKey] makes them one
+	// after the other, if they are wanted. There are at most [MaxGroups] and one more.
+	Groups map[string]*int
 
 	plan *plan.Plan
 	// looked is how many resources were looked at.
@@ -55,6 +58,7 @@ func (r *Read) idle() bool { return r.Size == 0 && !r.Ahead && !r.Count && !r.To
 func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	if r.Count || r.Total && !r.plan.Length {
 		if r.Matches++; r.Count {
+			r.group(v)
 			return false
 		}
 	}
@@ -76,6 +80,28 @@ func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	}
 	r.Edges = append(r.Edges, e)
 	return !r.Ahead && len(r.Edges) == r.Size
+}
+
+// MaxGroups is the most groups of matches.
+const MaxGroups = 1000
+
+// group counts a match in its group.
+func (r *Read) group(v *filter.Values) {
+	if r.By == nil {
+		return
+	}
+	r.space = r.space[:0]
+	for _, k := range r.By {
+		r.space = v.AppendKey(r.space, k)
+	}
+	if r.Groups == nil {
+		r.Groups = map[string]*int{}
+	}
+	if n := r.Groups[string(r.space)]; n != nil {
+		*n++
+	} else if len(r.Groups) <= MaxGroups {
+		r.Groups[string(r.space)] = new(1)
+	}
 }
 
 // insert puts an edge in order among the edges found, and drops the farthest one if there are

@@ -86,7 +86,7 @@ func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 			return failure.Of(ctx.Err(), backend.Key{})
 		}
 		if p.found != nil {
-			sc.Edges, sc.More, sc.Matches, sc.done = slices.Clone(p.found.Edges), p.found.More, p.found.Matches, true
+			sc.Edges, sc.More, sc.Matches, sc.Groups, sc.done = slices.Clone(p.found.Edges), p.found.More, p.found.Matches, p.found.Groups, true
 			return spent.Spend(budget.Rows, len(sc.Edges))
 		}
 	}

@@ -67,6 +67,9 @@ type Want struct {
 	Ahead bool
 	// Count wants the number of matches instead of a page.
 	Count bool
+	// By, with Count, wants the number of matches for each combination of the values of these keys.
+	// It is not nil then.
+	By []filter.Key
 	// Total wants both, for a kind that is not in memory.
 	Total bool
 }
@@ -235,7 +238,7 @@ func (p *planner) plan() Plan {
 	}
 	rows := p.rows(&best)
 	switch {
-	case p.want.Count && best.exact && best.once:
+	case p.want.Count && p.want.By == nil && best.exact && best.once:
 		out.Length, out.Rows, out.how = true, rows, "length of "
 	case p.want.Count || p.want.Total:
 	case rows == 0 && p.trees != nil:

@@ -64,14 +64,14 @@ func (r *running) send(cmd *cobra.Command, std streams) error {
 	return nil
 }
 
-func schemaReloadCommand(std streams) *cobra.Command {
+func catalogueReloadCommand(std streams) *cobra.Command {
 	var r running
 	cmd := &cobra.Command{
 		Use:   "reload",
-		Short: "Let a running gateway read its --schema folder again",
-		Long: "Let a running gateway read its --schema folder again, and print what that changes.\n\n" +
+		Short: "Let a running gateway read its --catalogue folder again",
+		Long: "Let a running gateway read its --catalogue folder again, and print what that changes.\n\n" +
 			"SIGHUP does the same, but it accepts no catalogue that breaks what is stored, and the answer is in the log.",
-		Example: "  sluice schema reload --data ./sluice-data",
+		Example: "  sluice catalogue reload --data ./sluice-data",
 		Args:    usage(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.send(cmd, std) },
 	}
@@ -79,15 +79,15 @@ func schemaReloadCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func schemaApplyCommand(std streams) *cobra.Command {
+func catalogueApplyCommand(std streams) *cobra.Command {
 	var r running
 	cmd := &cobra.Command{
 		Use:   "apply DIR",
 		Short: "Check a catalogue, and let it replace that of a running gateway",
-		Long: "Check a catalogue, replace the files in the running gateway's --schema folder by its own, and serve them.\n\n" +
-			"The folder is replaced as a whole, and only if the catalogue is served; else it stays as it is. The gateway prints what the\n" +
-			"catalogue changes of what is stored and read.",
-		Example: "  sluice schema apply ./kinds --data ./sluice-data",
+		Long: "Check a catalogue, replace the files in the running gateway's --catalogue folder by its own, and serve them.\n\n" +
+			"The folder is replaced as a whole, and only if the catalogue is served; else it stays as it is. The gateway prints what\n" +
+			"clients and stored resources will notice.",
+		Example: "  sluice catalogue apply ./kinds --data ./sluice-data",
 		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := readCatalogue(args[0]); err != nil {

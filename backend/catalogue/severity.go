@@ -1,0 +1,29 @@
+package catalogue
+
+// Severity says who notices a change of a catalogue.
+type Severity int
+
+// The severities, the least first.
+const (
+	// Safe: clients and resources that worked with the old catalogue work with the new one.
+	Safe Severity = iota
+	// Dangerous: they do, but may behave differently.
+	Dangerous
+	// BreaksClients: requests that were accepted are refused, or their answers are missing something.
+	BreaksClients
+	// BreaksStored: what is stored cannot be read, is not shown, or is not protected any more.
+	BreaksStored
+)
+
+// String returns the name in JSON.
+func (s Severity) String() string {
+	return [...]string{"SAFE", "DANGEROUS", "BREAKS_CLIENTS", "BREAKS_STORED"}[s]
+}
+
+// MarshalText is part of [encoding.TextMarshaler].
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// mark returns what a line about the change ends with.
+func (s Severity) mark() string {
+	return [...]string{"", "dangerous", "breaks clients", "breaking"}[s]
+}

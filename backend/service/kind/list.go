@@ -1,0 +1,158 @@
+package kind
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
+
+// list checks a list: its length, each element, and that those differ which must.
+func (v *Violations) list(ctx context.Context, f *Field, at *location, value any, old prior) {
+	list, ok := value.([]any)
+	if !ok {
+		v.Add(at.String(), "type", "list", "must be a list")
+		return
+	}
+	if was := v.unchanged; !was && old.ok && f.same(value, old.value, effective) {
+		v.unchanged = true
+		defer func() { v.unchanged = was }()
+	}
+	stored, _ := old.value.([]any)
+	c := f.Constraint
+	counted := !v.unchanged && (!old.ok || len(stored) != len(list))
+	if counted && c.MinItems != nil && len(list) < *c.MinItems {
+		v.Add(at.String(), "minItems", *c.MinItems, "must have at least %d elements%s", *c.MinItems, v.has(len(list)))
+	}
+	if counted && c.MaxItems != nil && len(list) > *c.MaxItems {
+		v.Add(at.String(), "maxItems", *c.MaxItems, "must have at most %d elements%s", *c.MaxItems, v.has(len(list)))
+		return
+	}
+	before, seen := f.elements(stored), map[string]*elements{}
+	element := location{in: at}
+	for i, e := range list {
+		element.element = i + 1
+		if e == nil {
+			v.Add(element.String(), "type", string(f.Type), "must not be null")
+			continue
+		}
+		if !f.distinct() {
+			v.one(ctx, f, &element, e, prior{})
+			continue
+		}
+		id := f.identity(e)
+		var was prior
+		if b := before[id]; b != nil && f.ListType != descriptor.ListAtomic {
+			was = prior{b.last, true}
+		}
+		v.one(ctx, f, &element, e, was)
+		if v.unchanged {
+			continue
+		}
+		one := seen[id]
+		if one == nil {
+			seen[id] = &elements{first: i, n: 1}
+			continue
+		}
+		if one.n++; before[id] == nil || one.n > before[id].n {
+			v.Add(element.String(), "unique", nil, "repeats element %d", one.first)
+		}
+	}
+}
+
+// elements are those of a list that have the same identity.
+type elements struct {
+	first, n int
+	last     any
+}
+
+// elements are those of a stored list by their identities; nil unless they must differ.
+func (f *Field) elements(stored []any) map[string]*elements {
+	if !f.distinct() || len(stored) == 0 {
+		return nil
+	}
+	out := make(map[string]*elements, len(stored))
+	for i, e := range stored {
+		id := f.identity(e)
+		one := out[id]
+		if one == nil {
+			one = &elements{first: i}
+			out[id] = one
+		}
+		one.n, one.last = one.n+1, e
+	}
+	return out
+}
+
+// distinct says that the elements of the list must differ.
+func (f *Field) distinct() bool {
+	return f.ListType == descriptor.ListMap || f.ListType == descriptor.ListSet || f.Constraint.Unique
+}
+
+// identity is a text by which an element of the list is told apart: that of the whole
+// element, or of its keys in a MAP.
+func (f *Field) identity(element any) string {
+	e, isObject := element.(map[string]any)
+	if f.ListType != descriptor.ListMap || !isObject {
+		return string(f.appendIdentity(nil, element, stored))
+	}
+	var id []byte
+	for _, name := range f.Keys {
+		if k := f.shape.fields[name]; k != nil {
+			id = k.appendIdentity(id, e[name], stored)
+		}
+	}
+	return string(id)
+}
+
+// appendIdentity appends a text that two values have in common if they are equal in all
+// that the field can name: numbers by their value, a SET without order.
+func (f *Field) appendIdentity(dst []byte, v any, c comparison) []byte {
+	switch v := v.(type) {
+	case string:
+		dst = append(strconv.AppendInt(append(dst, '"'), int64(len(v)), 10), ':')
+		return append(dst, v...)
+	case json.Number:
+		if x, err := v.Float64(); err == nil {
+			return append(strconv.AppendFloat(dst, x+0, 'g', -1, 64), ',')
+		}
+		return append(append(dst, v...), ',')
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case []any:
+		texts := make([]string, len(v))
+		for i, e := range v {
+			texts[i] = string(f.appendIdentity(nil, e, c))
+		}
+		if f.List && f.ListType == descriptor.ListSet {
+			slices.Sort(texts)
+		}
+		dst = append(dst, '[')
+		for _, text := range texts {
+			dst = append(dst, text...)
+		}
+		return append(dst, ']')
+	case map[string]any:
+		dst = append(dst, '{')
+		if f.shape == nil {
+			for _, key := range jsontree.Keys(v) {
+				dst = f.appendIdentity(f.appendIdentity(dst, key, c), v[key], c)
+			}
+			return append(dst, '}')
+		}
+		for i, inner := range f.shape.ordered {
+			value, ok := v[inner.Name]
+			if c == effective {
+				value, ok = inner.valueIn(v)
+			}
+			if ok {
+				dst = inner.appendIdentity(append(strconv.AppendInt(dst, int64(i), 10), '='), value, c)
+			}
+		}
+		return append(dst, '}')
+	}
+	return append(dst, '-')
+}

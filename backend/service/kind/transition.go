@@ -1,0 +1,74 @@
+package kind
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// transition checks a change of an object: that the effective value of each immutable
+// field, where both sides have one, is the same, and the rules that mention oldSelf. Both
+// are compared in what the shape can name.
+func (v *Violations) transition(ctx context.Context, s *Shape, at *location, next, old map[string]any) {
+	before := len(v.found)
+	inner := location{in: at}
+	for _, f := range s.ordered {
+		inner.name = f.Name
+		now, ok1 := f.valueIn(next)
+		was, ok2 := f.valueIn(old)
+		if !ok1 || !ok2 || f.same(now, was, effective) {
+			continue
+		}
+		if f.Immutable {
+			v.Add(inner.String(), "immutable", nil, "cannot be changed to another value")
+			continue
+		}
+		if f.shape == nil {
+			continue
+		}
+		if m, ok := now.(map[string]any); ok {
+			if o, ok := was.(map[string]any); ok {
+				v.transition(ctx, f.shape, &inner, m, o)
+			}
+		}
+		if f.ListType == descriptor.ListMap {
+			v.transitionElements(ctx, f, &inner, now, was)
+		}
+	}
+	if len(v.found) > before {
+		return
+	}
+	for _, r := range s.rules {
+		if r.transition {
+			v.rule(ctx, r, at, map[string]any{"self": s.effective(next), "oldSelf": s.effective(old)})
+		}
+	}
+}
+
+// transitionElements pairs the objects of two lists by their keys.
+func (v *Violations) transitionElements(ctx context.Context, f *Field, at *location, now, was any) {
+	next, _ := now.([]any)
+	old, _ := was.([]any)
+	before := f.elements(old)
+	element := location{in: at}
+	for i, e := range next {
+		m, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+		element.element = i + 1
+		if b := before[f.identity(m)]; b != nil {
+			if w, ok := b.last.(map[string]any); ok && !f.same(m, w, effective) {
+				v.transition(ctx, f.shape, &element, m, w)
+			}
+		}
+	}
+}
+
+// valueIn is the effective value of the field in an object.
+func (f *Field) valueIn(tree map[string]any) (any, bool) {
+	if value, ok := tree[f.Name]; ok {
+		return value, true
+	}
+	return f.Default, f.Default != nil
+}

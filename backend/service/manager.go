@@ -1,0 +1,88 @@
+package service
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// A field manager is who applies manifests: a pipeline, an operator, a person. A resource
+// remembers which labels and annotations each one's last manifest had. So an apply can
+// remove what its own manifest does not have any more, and leave alone what others have set:
+//
+//	manifest before   manifest now    stored before             stored after
+//	a, b              a               a, b, c (by a patch)      a, c
+//
+// A key that several manifests have goes with the last of them.
+
+// Limits of field managers.
+const (
+	// DefaultFieldManager applies manifests whose request names no other.
+	DefaultFieldManager = "sluice"
+	maxManagers         = 16
+	maxManagerLength    = 64
+)
+
+func checkManager(v *kind.Violations, name string) {
+	if n := utf8.RuneCountInString(name); n > maxManagerLength {
+		v.Add("fieldManager", "maxLength", maxManagerLength, "must have at most %d characters, has %d", maxManagerLength, n)
+	}
+}
+
+func labelKeys(m body.Manager) []string      { return m.Labels }
+func annotationKeys(m body.Manager) []string { return m.Annotations }
+
+// ownedAlone returns the keys that the manager of the change owns and no other does.
+func (c *metadataChange) ownedAlone(managers []body.Manager, keys func(body.Manager) []string) map[string]bool {
+	at := slices.IndexFunc(managers, func(m body.Manager) bool { return c.manager != "" && m.Name == c.manager })
+	if at < 0 {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, key := range keys(managers[at]) {
+		out[key] = true
+	}
+	for i, m := range managers {
+		if i != at {
+			for _, key := range keys(m) {
+				delete(out, key)
+			}
+		}
+	}
+	return out
+}
+
+// managers returns who owns what after the change. What is removed has no owners any more,
+// and neither has what anything but an apply has set to another value.
+func (c *metadataChange) managers(old, next body.Metadata) (out []body.Manager) {
+	stays := func(was, now map[string]string) func(key string) bool {
+		return func(key string) bool {
+			value, ok := now[key]
+			return ok && (c.manager != "" || value == was[key])
+		}
+	}
+	for _, m := range old.Managers {
+		if m.Name == c.manager {
+			continue
+		}
+		m.Labels = keep(m.Labels, stays(old.Labels, next.Labels))
+		m.Annotations = keep(m.Annotations, stays(old.Annotations, next.Annotations))
+		if len(m.Labels)+len(m.Annotations) > 0 {
+			out = append(out, m)
+		}
+	}
+	if c.manager != "" && len(c.labels.set)+len(c.annotations.set) > 0 {
+		out = append(out, body.Manager{Name: c.manager, Labels: slices.Sorted(maps.Keys(c.labels.set)), Annotations: slices.Sorted(maps.Keys(c.annotations.set))})
+	}
+	slices.SortFunc(out, func(a, b body.Manager) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// keep returns the keys that stay.
+func keep(keys []string, stays func(key string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !stays(key) })
+}

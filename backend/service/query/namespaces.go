@@ -1,0 +1,247 @@
+package query
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query/page"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
+)
+
+// Namespace is a namespace that has resources.
+type Namespace struct {
+	Name string
+	// Counts are the numbers of its resources by kind, in the order of the catalogue. Kinds without
+	// resources there are left out.
+	Counts []KindCount
+}
+
+// KindCount is a number of resources of a kind.
+type KindCount struct {
+	Kind  string
+	Count int
+}
+
+// NamespacePage is a page of the namespaces that have resources which the caller may list, in the
+// order of their names.
+type NamespacePage struct {
+	Namespaces []Namespace
+	// More reports whether others follow, and Before whether the page begins after a cursor.
+	More, Before bool
+
+	reader *Reader
+	caller access.Caller
+}
+
+// Cursor returns the cursor of a namespace of the page, which leads behind it.
+func (p *NamespacePage) Cursor(i int) string {
+	return string(plan.AppendCursor(nil, namespacesHash, []byte(p.Namespaces[i].Name)))
+}
+
+// namespacesHash tells the cursors of namespaces from those of resources.
+const namespacesHash = 0x6e616d65
+
+// TotalCount returns the number of namespaces that have resources.
+func (p *NamespacePage) TotalCount(ctx context.Context) (n int, err error) {
+	all, err := p.reader.occupied(ctx, p.caller)
+	if err != nil {
+		return 0, err
+	}
+	for name := ""; ; n++ {
+		ns, err := all.next(ctx, name)
+		if err != nil || ns == nil {
+			return n, err
+		}
+		name = ns.Name
+	}
+}
+
+// Namespaces returns a page of the namespaces that have resources. first is as in [ListRequest].
+func (r *Reader) Namespaces(ctx context.Context, c access.Caller, first *int, after *string) (*NamespacePage, error) {
+	size, err := (&Page{}).size(first, nil)
+	if err != nil {
+		return nil, err
+	}
+	cursors := plan.Cursors{Kind: "Namespace", Hash: func() uint32 { return namespacesHash }, IsKey: func(key []byte) bool { return len(key) > 0 && len(key) <= kind.MaxNamespace }}
+	from, err := cursors.Key("after", after)
+	if err != nil {
+		return nil, err
+	}
+	all, err := r.occupied(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	p := &NamespacePage{Before: from != nil, reader: r, caller: c}
+	for name := string(from); ; name = p.Namespaces[len(p.Namespaces)-1].Name {
+		ns, err := all.next(ctx, name)
+		if err != nil || ns == nil {
+			return p, err
+		}
+		if p.More = len(p.Namespaces) == size; p.More {
+			return p, nil
+		}
+		p.Namespaces = append(p.Namespaces, *ns)
+	}
+}
+
+// occupancy finds the namespaces in which one kind has resources.
+type occupancy interface {
+	// next returns the first namespace behind another one; empty if there is none.
+	next(ctx context.Context, after string) (string, error)
+	// count returns the number of resources in a namespace.
+	count(ctx context.Context, namespace string) (int, error)
+}
+
+// occupied is the occupancy of all kinds that a caller may list.
+type occupied []kindOccupancy
+
+type kindOccupancy struct {
+	kind *kind.Kind
+	in   occupancy
+	// ahead is the namespace that next returned last.
+	ahead string
+	ended bool
+}
+
+// occupied returns the occupancy of the NAMESPACED kinds, of those in memory from one state.
+func (r *Reader) occupied(ctx context.Context, c access.Caller) (out occupied, err error) {
+	view := r.view(ctx)
+	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
+	var kinds []*kind.Kind
+	for _, k := range r.kinds.All() {
+		if k.Scope == descriptor.Global || access.Authorize(ctx, c, k.Kind, descriptor.VerbList) != nil {
+			continue
+		}
+		if _, err := t.serve(k); err != nil { // it may take a later state
+			return nil, err
+		}
+		kinds = append(kinds, k)
+	}
+	for _, k := range kinds {
+		one := kindOccupancy{kind: k, in: &storeOccupancy{reader: r, kind: k}}
+		if served, ok := t.view.Kind(k.Name); ok {
+			expired := map[string]int{}
+			for e := range served.Expired(t.view.Now()) {
+				expired[e.Resource.Namespace]++
+			}
+			one.in = &memoryOccupancy{kind: served, expired: expired}
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// next returns the first namespace behind another one that has resources; nil if there is none. The
+// calls go forward.
+func (all occupied) next(ctx context.Context, after string) (*Namespace, error) {
+	for {
+		var ns Namespace
+		for i := range all {
+			k := &all[i]
+			if !k.ended && k.ahead <= after {
+				name, err := k.in.next(ctx, after)
+				if err != nil {
+					return nil, err
+				}
+				k.ahead, k.ended = name, name == ""
+			}
+			if !k.ended && (ns.Name == "" || k.ahead < ns.Name) {
+				ns.Name = k.ahead
+			}
+		}
+		if ns.Name == "" {
+			return nil, nil
+		}
+		for _, k := range all {
+			if k.ended || k.ahead != ns.Name {
+				continue
+			}
+			n, err := k.in.count(ctx, ns.Name)
+			if err != nil {
+				return nil, err
+			}
+			if n > 0 {
+				ns.Counts = append(ns.Counts, KindCount{k.kind.Name, n})
+			}
+		}
+		if len(ns.Counts) > 0 {
+			return &ns, nil
+		}
+		after = ns.Name // all there has expired, or cannot be read
+	}
+}
+
+// within returns the bounds of the places of a namespace.
+func within(namespace string) (start, end []byte) {
+	start = backend.AppendString(nil, namespace)
+	return start, backend.PrefixEnd(start)
+}
+
+// memoryOccupancy is the occupancy of a kind in memory.
+type memoryOccupancy struct {
+	kind *index.Kind
+	// expired are the numbers of expired resources by namespace.
+	expired map[string]int
+}
+
+func (o *memoryOccupancy) next(ctx context.Context, after string) (name string, err error) {
+	var rest index.Run
+	if after != "" {
+		_, rest.Start = within(after)
+	}
+	o.kind.Scan(rest, false, func(_ string, e *index.Entry) bool {
+		name = e.Resource.Namespace
+		return false
+	})
+	return name, budget.From(ctx).Spend(budget.Steps, budget.Run)
+}
+
+func (o *memoryOccupancy) count(ctx context.Context, namespace string) (int, error) {
+	start, end := within(namespace)
+	run := index.Run{Start: start, End: end}
+	return o.kind.Len(run) - o.kind.Unreadable(run) - o.expired[namespace], budget.From(ctx).Spend(budget.Steps, budget.Run)
+}
+
+// storeOccupancy is the occupancy of a kind that is read from the store.
+type storeOccupancy struct {
+	reader *Reader
+	kind   *kind.Kind
+}
+
+func (o *storeOccupancy) read(ctx context.Context, r backend.Range) (backend.Page, error) {
+	if err := budget.From(ctx).Spend(budget.Steps, budget.Scan); err != nil {
+		return backend.Page{}, err
+	}
+	r.Kind = o.kind.Name
+	pages, err := o.reader.fetch.Ranges(ctx, page.RangeRequest{Range: r, Kind: o.kind})
+	if err != nil {
+		return backend.Page{}, err
+	}
+	return pages[0], nil
+}
+
+func (o *storeOccupancy) next(ctx context.Context, after string) (string, error) {
+	r := backend.Range{Limit: 1, Bare: true}
+	if after != "" {
+		_, r.Start = within(after)
+	}
+	p, err := o.read(ctx, r)
+	if err != nil || len(p.Resources) == 0 {
+		return "", err
+	}
+	return p.Resources[0].Namespace, nil
+}
+
+func (o *storeOccupancy) count(ctx context.Context, namespace string) (int, error) {
+	p, err := o.read(ctx, backend.Range{Namespace: namespace, Count: true})
+	if err != nil {
+		return 0, err
+	}
+	unreadable, err := o.reader.unreadable.Count(ctx, o.kind, namespace)
+	return max(p.Count-unreadable, 0), err
+}

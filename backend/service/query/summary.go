@@ -1,0 +1,245 @@
+package query
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
+	"github.com/sluicegw/sluice/backend/service/query/page"
+	"github.com/sluicegw/sluice/backend/service/query/plan"
+)
+
+// SummaryRequest asks how many resources of a kind have which values.
+type SummaryRequest struct {
+	Kind string
+	// Namespace nil means all.
+	Namespace *string
+	// Filter is as in [ListRequest].
+	Filter any
+	// By are paths of filterable fields that are no lists, labels ("labels.team") or "namespace".
+	By []string
+	// Conditions are types of conditions, whose status is a key like those of By. Together there are
+	// at most [MaxKeys].
+	Conditions []string
+}
+
+// MaxKeys is the most keys of a summary.
+const MaxKeys = 5
+
+// Summary is how many resources have which values.
+type Summary struct {
+	// Paths of the keys: those of By, and "conditions.TYPE".
+	Paths []string
+	// Groups in the order of their values, nulls first. None has no resources.
+	Groups []Group
+}
+
+// Group is the resources that have the same values.
+type Group struct {
+	// Values are parallel to Paths; nil for none.
+	Values []*string
+	Count  int
+}
+
+// Summary counts the resources of a kind by their values, from one state of the store. Without a
+// filter and a namespace, one key is read off the index: for the price of its groups, however many
+// resources there are. Everything else looks at each match.
+func (r *Reader) Summary(ctx context.Context, c access.Caller, req SummaryRequest) (*Summary, error) {
+	k, err := r.kinds.Find(req.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbList); err != nil {
+		return nil, err
+	}
+	keys, err := summaryKeys(k, req)
+	if err != nil {
+		return nil, err
+	}
+	view := r.view(ctx)
+	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
+	served, err := t.serve(k)
+	if err != nil {
+		return nil, err
+	}
+	list := ListRequest{Kind: req.Kind, Namespace: req.Namespace, Filter: req.Filter}
+	common, err := t.common(k, &list)
+	if err != nil {
+		return nil, err
+	}
+	var q connection
+	if err := q.prepare(common, &list); err != nil {
+		return nil, err
+	}
+	read := &page.Read{Query: &q.Query, Want: plan.Want{Count: true, By: keys.attributes()}}
+	switch {
+	case served != nil && len(keys) == 1 && q.Namespace == "" && q.Filter.Empty() && keys[0].Attribute != filter.Namespace:
+		read.Groups, err = lengths(ctx, served, t.view.Now(), keys[0].Key)
+	case served != nil:
+		err = page.NewMemory(ctx, r.unreadable, t.view.Now(), 1).Do(read, served)
+	default:
+		err = r.pages.Do(ctx, []*page.Read{read})[0]
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(read.Groups) > page.MaxGroups {
+		return nil, failure.Limited("by", "more than %d groups; filter, or leave out a key that has many values", page.MaxGroups)
+	}
+	return keys.summary(read.Groups)
+}
+
+// lengths counts by one key off the rows of the index: it hops from value to value.
+func lengths(ctx context.Context, k *index.Kind, now time.Time, by filter.Key) (map[string]*int, error) {
+	groups, all := map[string]*int{}, k.Len(index.Run{})-k.Unreadable(index.Run{})
+	rest := index.Run{Index: by.Attribute}
+	if by.Prefix != nil {
+		rest.Start, rest.End = by.Prefix, backend.PrefixEnd(by.Prefix)
+	}
+	spent := budget.From(ctx)
+	if err := spent.Spend(budget.Steps, budget.Scan); err != nil {
+		return nil, err
+	}
+	for len(groups) <= page.MaxGroups {
+		var value []byte
+		k.Scan(rest, false, func(v string, _ *index.Entry) bool {
+			value = []byte(v)
+			return false
+		})
+		if value == nil {
+			break
+		}
+		if err := spent.Spend(budget.Steps, budget.Run); err != nil {
+			return nil, err
+		}
+		one := index.Run{Index: by.Attribute, Start: value, End: backend.PrefixEnd(value)}
+		n := k.Len(one)
+		groups[string(append([]byte{filter.KeyValue}, value[len(by.Prefix):]...))], all = &n, all-n
+		rest.Start = one.End
+	}
+	if all > 0 {
+		groups[string([]byte{filter.KeyNull})] = &all
+	}
+	var values filter.Values
+	for e := range k.Expired(now) {
+		if err := spent.Spend(budget.Steps, budget.Looked); err != nil {
+			return nil, err
+		}
+		values.Read(k, e)
+		group := string(values.AppendKey(nil, by))
+		if n := groups[group]; n != nil {
+			if *n--; *n == 0 {
+				delete(groups, group)
+			}
+		}
+	}
+	return groups, nil
+}
+
+// summaryKey is a key of a summary.
+type summaryKey struct {
+	filter.Key
+	path string
+	// field is the field of the values; nil for text.
+	field *descriptor.Field
+}
+
+type summaryKeyList []summaryKey
+
+// summaryKeys returns the keys that a request names.
+func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err error) {
+	if len(req.By)+len(req.Conditions) > MaxKeys {
+		return nil, failure.Limited("by", "by and conditions have more than %d keys together", MaxKeys)
+	}
+	for i, path := range req.By {
+		key := summaryKey{path: path, Key: filter.Key{Attribute: path}}
+		label, isLabel := strings.CutPrefix(path, "labels.")
+		indexed := k.Rows.Index(path)
+		at := failure.Element("by", i)
+		switch {
+		case path == filter.Namespace && k.Scope == descriptor.Global:
+			return nil, failure.BadInput(at, "kind %s is GLOBAL: its resources have no namespace", k.Name)
+		case path == filter.Namespace:
+		case isLabel:
+			var v kind.Violations
+			if v.LabelKey(at, label); v.Err(backend.Key{Kind: k.Name}) != nil {
+				return nil, failure.BadInput(at, "%q is no key of a label", failure.Shorten(label))
+			}
+			key.Key = filter.Key{Attribute: kind.LabelIndex, Prefix: backend.AppendString(nil, label)}
+		case indexed == nil:
+			return nil, failure.BadInput(at, "%q is no filterable field of kind %s; accepted are namespace, labels.KEY and the paths that the field filterableFields of the kind lists", failure.Shorten(path), k.Name)
+		case indexed.Many:
+			return nil, failure.BadInput(at, "%q may have several values in one resource; only fields with one value are accepted", path)
+		default:
+			key.field = indexed.Field
+		}
+		out = append(out, key)
+	}
+	for i, typ := range req.Conditions {
+		at := failure.Element("conditions", i)
+		switch {
+		case !k.HasConditions():
+			return nil, failure.BadInput(at, "resources of kind %s have no conditions", k.Name)
+		case typ == "" || len(typ) > filter.MaxConditionType:
+			return nil, failure.BadInput(at, "1 to %d characters are accepted", filter.MaxConditionType)
+		}
+		out = append(out, summaryKey{path: kind.ConditionIndex + "." + typ, Key: filter.Key{Attribute: kind.ConditionIndex, Prefix: backend.AppendString(nil, typ)}})
+	}
+	return out, nil
+}
+
+// attributes returns the keys as a read takes them; it is not nil.
+func (l summaryKeyList) attributes() []filter.Key {
+	out := make([]filter.Key, len(l))
+	for i, k := range l {
+		out[i] = k.Key
+	}
+	return out
+}
+
+// summary returns groups with the texts of their values.
+func (l summaryKeyList) summary(groups map[string]*int) (*Summary, error) {
+	out := &Summary{}
+	for _, k := range l {
+		out.Paths = append(out.Paths, k.path)
+	}
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		g, rest := Group{Count: *groups[group]}, []byte(group)
+		for _, k := range l {
+			var text *string
+			var err error
+			if text, rest, err = k.text(rest); err != nil {
+				return nil, failure.Of(err, backend.Key{})
+			}
+			g.Values = append(g.Values, text)
+		}
+		out.Groups = append(out.Groups, g)
+	}
+	return out, nil
+}
+
+// text reads the value of the key at the beginning of a group; nil for none.
+func (k *summaryKey) text(group []byte) (text *string, rest []byte, err error) {
+	if group[0] == filter.KeyNull {
+		return nil, group[1:], nil
+	}
+	if rest, err = backend.SkipElement(group[1:]); err != nil {
+		return nil, nil, err
+	}
+	of := k.field
+	if of == nil {
+		of = &descriptor.Field{Type: descriptor.TypeString}
+	}
+	value, err := kind.DecodeValue(of, group[1:])
+	return &value, rest, err
+}

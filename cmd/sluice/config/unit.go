@@ -1,0 +1,104 @@
+package config
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// prefixes are the prefixes of the units of sizes: each is 1,024 times the one before.
+const prefixes = "KMGT"
+
+// size is the flag of a number of bytes, written as 4194304, 4MiB or 4 MiB.
+type size int64
+
+func (s *size) Type() string { return "bytes" }
+
+func (s *size) String() string {
+	n, unit := int64(*s), ""
+	for i := 0; i < len(prefixes) && n >= 1024 && n%1024 == 0; i++ {
+		n, unit = n/1024, prefixes[i:i+1]+"iB"
+	}
+	return strconv.FormatInt(n, 10) + unit
+}
+
+func (s *size) Set(text string) error {
+	factor := int64(1)
+	if number, ok := strings.CutSuffix(text, "iB"); ok && number != "" {
+		last := len(number) - 1
+		power := 1 + strings.IndexByte(prefixes, number[last])
+		if power == 0 {
+			return strconv.ErrSyntax
+		}
+		factor <<= 10 * power
+		text = strings.TrimSuffix(number[:last], " ")
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return err
+	}
+	if n > math.MaxInt64/factor || n < math.MinInt64/factor {
+		return strconv.ErrRange
+	}
+	*s = size(n * factor)
+	return nil
+}
+
+// span is the flag of a duration as [time.ParseDuration] reads it, with days of 24 hours in front:
+// 90s, 1h30m, 7d, 1d12h.
+type span time.Duration
+
+// DurationVar makes a flag of a duration, which takes days as the settings do.
+func DurationVar(f *pflag.FlagSet, v *time.Duration, name string, value time.Duration, help string) {
+	*v = value
+	f.Var((*span)(v), name, help)
+}
+
+const day = 24 * time.Hour
+
+// errDays means that a duration has more days than it can hold.
+var errDays = errors.New("too many days")
+
+func (s *span) Type() string { return "duration" }
+
+// String writes 24h0m0s as 1d.
+func (s *span) String() string {
+	d := time.Duration(*s)
+	if d >= day && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func (s *span) Set(text string) error {
+	var days time.Duration
+	if number, rest, ok := strings.Cut(text, "d"); ok {
+		n, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			return err
+		}
+		if days, text = time.Duration(n)*day, rest; text == "" {
+			text = "0s"
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return err
+	}
+	if days > 0 && (d < 0 || days > math.MaxInt64-d) {
+		return errDays
+	}
+	*s = span(days + d)
+	return nil
+}

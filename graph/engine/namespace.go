@@ -1,0 +1,70 @@
+package engine
+
+import "strconv"
+
+// namespaceItems writes the namespaces of a page, each with its cursor or alone.
+func (r *run) namespaceItems(buf []byte, f *field, src *source) ([]byte, bool) {
+	if f.op == opNode {
+		return r.below(buf, f, src)
+	}
+	r.count(f, len(src.namespaces.Namespaces))
+	buf = append(buf, '[')
+	for i := range src.namespaces.Namespaces {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf, _ = r.object(buf, f.sub, &source{namespaces: src.namespaces, group: i})
+	}
+	return append(buf, ']'), true
+}
+
+// namespacePageField writes what is told of a page of namespaces and of an edge.
+func (r *run) namespacePageField(buf []byte, f *field, src *source) ([]byte, bool) {
+	p := src.namespaces
+	switch f.op {
+	case opPageInfo:
+		return r.below(buf, f, src)
+	case opCursor:
+		return appendText(buf, p.Cursor(src.group)), true
+	case opHasNextPage:
+		return strconv.AppendBool(buf, p.More), true
+	case opHasPreviousPage:
+		return strconv.AppendBool(buf, p.Before), true
+	case opStartCursor:
+		if len(p.Namespaces) == 0 {
+			return buf, false
+		}
+		return appendText(buf, p.Cursor(0)), true
+	case opEndCursor:
+		if len(p.Namespaces) == 0 {
+			return buf, false
+		}
+		return appendText(buf, p.Cursor(len(p.Namespaces)-1)), true
+	}
+	n, err := p.TotalCount(r.ctx)
+	if err != nil {
+		return r.null(buf, f, err)
+	}
+	return strconv.AppendInt(buf, int64(n), 10), true
+}
+
+// namespaceField writes a field of a namespace or of a count.
+func (r *run) namespaceField(buf []byte, f *field, src *source) ([]byte, bool) {
+	ns := &src.namespaces.Namespaces[src.group]
+	switch f.op {
+	case opNamespaceName:
+		return appendText(buf, ns.Name), true
+	case opCountKind:
+		return appendText(buf, ns.Counts[src.index].Kind), true
+	case opCount:
+		return strconv.AppendInt(buf, int64(ns.Counts[src.index].Count), 10), true
+	}
+	buf = append(buf, '[')
+	for i := range ns.Counts {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf, _ = r.object(buf, f.sub, &source{namespaces: src.namespaces, group: src.group, index: i})
+	}
+	return append(buf, ']'), true
+}

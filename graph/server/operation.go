@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/access"
+)
+
+// api bounds, measures and logs the operations of one API of a generation.
+type api struct {
+	*Server
+	// kindOf returns the kind that an operation is about; empty for none.
+	kindOf func(*ast.OperationDefinition) string
+}
+
+// labels returns the labels of an operation in metrics; op is nil for a request that was refused
+// before it was one.
+func (a *api) labels(op *graphql.OperationContext) (typ, kind string) {
+	if op == nil || op.Operation == nil {
+		return "none", "none"
+	}
+	if kind = a.kindOf(op.Operation); kind == "" {
+		kind = "none"
+	}
+	return string(op.Operation.Operation), kind
+}
+
+// account observes how long an operation or an event took and what it spent, and logs it if it was
+// slow. The time of an event counts from its arrival.
+func (a *api) account(ctx context.Context, op *graphql.OperationContext, spent *budget.Budget) {
+	took := time.Since(op.Stats.OperationStart)
+	if op.Operation.Operation == ast.Subscription {
+		took = spent.Since()
+	}
+	typ, kind := a.labels(op)
+	a.metrics.operation.WithLabelValues(typ, kind).Observe(took.Seconds())
+	for t := range budget.Things {
+		if n := spent.Spent(t); n > 0 {
+			a.metrics.spent[t].Observe(float64(n))
+		}
+	}
+	if a.cfg.SlowLog > 0 && took >= a.cfg.SlowLog {
+		a.cfg.Logger.Warn("slow operation", append(a.describe(ctx, op), zap.Float64("durationSeconds", took.Seconds()), zap.Any("spent", cost(spent)))...)
+	}
+}
+
+// answered writes a line of the access log.
+func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs gqlerror.List) {
+	if !a.cfg.AccessLog {
+		return
+	}
+	code, f := "OK", factsOf(ctx)
+	if len(errs) > 0 {
+		code, _ = errs[0].Extensions["code"].(string)
+	}
+	caller := access.CallerFrom(ctx).Identity
+	if caller == "" {
+		caller = "anonymous"
+	}
+	fields := append(a.describe(ctx, op), zap.String("client", f.client), zap.String("caller", caller), zap.String("address", f.address), zap.String("code", code))
+	if op != nil && op.Operation.Operation != ast.Subscription {
+		fields = append(fields, zap.Float64("durationSeconds", time.Since(op.Stats.OperationStart).Seconds()))
+	}
+	a.cfg.Logger.Info("access", fields...)
+}
+
+// maxName is the most bytes of the name of an operation or a client that are logged.
+const maxName = 64
+
+// describe returns the fields by which a log line names an operation: by its name and by the hash of
+// the document, which may hold secrets, as variables may.
+func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.Field {
+	fields := []zap.Field{zap.String("requestId", requestID(ctx))}
+	if op == nil {
+		return fields
+	}
+	typ, kind := a.labels(op)
+	return append(fields, zap.String("operationName", shortName(op.Operation.Name)), zap.String("operationType", typ), zap.String("kind", kind),
+		zap.String("documentHash", fmt.Sprintf("%x", sha256.Sum256([]byte(op.RawQuery)))))
+}
+
+// shortName returns the part of a client's name for something that is logged.
+func shortName(name string) string {
+	return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
+}
