@@ -61,7 +61,7 @@ func (g *gateway) report(name string, status map[string]any) {
 
 // available is a status with one condition.
 func available(status, message string) map[string]any {
-	return map[string]any{"id": "c0ffee", "conditions": []any{
+	return map[string]any{"cloudId": "c0ffee", "conditions": []any{
 		map[string]any{"type": "Available", "status": status, "reason": "Report", "message": message, "lastTransitionTime": "2026-02-03T04:05:06Z"},
 	}}
 }

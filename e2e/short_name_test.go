@@ -43,11 +43,11 @@ func TestTheCatalogueTellsShortNamesAndColumns(t *testing.T) {
 	}
 	for _, k := range got.Kinds {
 		withID := !slices.Contains([]string{"RoleAssignment", "RouterInterface", "Secret"}, k.Name)
-		if len(k.Columns) < 2 || withID && (len(k.ShortNames) != 1 || k.Columns[0] != (column{Title: "ID", Path: "status.id"})) {
+		if len(k.Columns) < 2 || withID && (len(k.ShortNames) != 1 || k.Columns[0] != (column{Title: "ID", Path: "status.cloudId"})) {
 			t.Errorf("%+v", k)
 		}
 		if k.Name == "Subnet" {
-			want := []column{{"ID", "status.id", false}, {"CIDR", "status.resource.cidr", false}, {"NETWORK", "spec.resource.networkRef", false}, {"GATEWAY", "status.resource.gatewayIP", true}}
+			want := []column{{"ID", "status.cloudId", false}, {"CIDR", "status.resource.cidr", false}, {"NETWORK", "spec.resource.networkRef", false}, {"GATEWAY", "status.resource.gatewayIP", true}}
 			if diff := cmp.Diff(want, k.Columns); diff != "" {
 				t.Errorf("columns (-want +got):\n%s", diff)
 			}

@@ -233,9 +233,9 @@ func TestPatchUpsertAndStatusByHTTP(t *testing.T) {
 			t.Errorf("upsert %d: %+v", i, a)
 		}
 	}
-	status := g.post(`mutation($input: UpdateNetworkStatusInput!) { updateNetworkStatus(input: $input) { network { metadata { generation } status { id resource { revisionNumber } conditions { type status } } } } }`,
+	status := g.post(`mutation($input: UpdateNetworkStatusInput!) { updateNetworkStatus(input: $input) { network { metadata { generation } status { cloudId resource { revisionNumber } conditions { type status } } } } }`,
 		map[string]any{"input": map[string]any{"name": "net-a", "expectedRevision": r, "status": map[string]any{
-			"id": "x", "resource": map[string]any{"revisionNumber": 9007199254740991}, "conditions": []any{map[string]any{"type": "Available", "status": "True"}},
+			"cloudId": "x", "resource": map[string]any{"revisionNumber": 9007199254740991}, "conditions": []any{map[string]any{"type": "Available", "status": "True"}},
 		}}})
 	if status.codes() != "" || status.get("updateNetworkStatus", "network", "status", "resource", "revisionNumber") != 9007199254740991.0 {
 		t.Errorf("status: %+v", status)

@@ -164,7 +164,8 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 				}
 				p := &place{node: node(s.key), key: s.key, above: from}
 				p.node.Level, p.node.From = int32(n), &from.node.ResourceID
-				p.node.Path, p.node.Guarded = &s.reference.Path, &s.reference.Guarded
+				path := w.pathOf(s, from)
+				p.node.Path, p.node.Guarded = &path, &s.reference.Guarded
 				p.node.Outward = w.outward
 				p.node.Cycle = from.under(s.key)
 				out = append(out, p.node)
@@ -177,6 +178,18 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 		level = next
 	}
 	return out, nil
+}
+
+// pathOf is the path, in the names of the API, of the reference that a step follows from a place.
+func (w *walk) pathOf(s step, from *place) string {
+	of := s.key.Kind
+	if w.outward {
+		of = from.key.Kind
+	}
+	if k, err := w.service.Kind(of); err == nil {
+		return k.APIPath(s.reference.Path)
+	}
+	return s.reference.Path
 }
 
 // dependencies are the steps to what the resources of a level refer to.

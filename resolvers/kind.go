@@ -14,27 +14,31 @@ import (
 
 // fieldsOf are all fields of a kind, each after the object that it is in.
 func fieldsOf(k *descriptor.Kind) []*core.KindField {
-	out := shapeFields(nil, "spec", k.Spec)
-	return shapeFields(out, "status", k.Status)
+	out := shapeFields(nil, k, "spec", k.Spec)
+	return shapeFields(out, k, "status", k.Status)
 }
 
-func shapeFields(out []*core.KindField, path string, s *descriptor.Shape) []*core.KindField {
+func shapeFields(out []*core.KindField, k *descriptor.Kind, path string, s *descriptor.Shape) []*core.KindField {
 	if s == nil {
 		return out
 	}
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		at := path + "." + f.Name
-		out = append(out, fieldOf(at, f))
-		out = shapeFields(out, at, f.Shape)
+		out = append(out, fieldOf(k, at, f))
+		if mergeInto := s.Field(f.MergeInto); mergeInto != nil {
+			out[len(out)-1].MergeInto = nonempty(mergeInto.InAPI())
+		}
+		out = shapeFields(out, k, at, f.Shape)
 	}
 	return out
 }
 
-func fieldOf(path string, f *descriptor.Field) *core.KindField {
+// fieldOf is the field at a path in the names of the store.
+func fieldOf(k *descriptor.Kind, path string, f *descriptor.Field) *core.KindField {
 	out := &core.KindField{
-		Path: path, Name: f.Name, Type: string(f.Type), Description: f.Description, Required: f.Required, List: f.List,
-		Keys: f.Keys, Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable, WriteOnly: f.WriteOnly, ManifestAt: nonempty(f.ManifestAt), MergeInto: nonempty(f.MergeInto), Default: f.Default,
+		Path: k.APIPath(path), StoredPath: path, Name: f.InAPI(), Type: string(f.Type), Description: f.Description, Required: f.Required, List: f.List,
+		Keys: keysOf(f), Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable, WriteOnly: f.WriteOnly, ManifestAt: nonempty(f.ManifestAt), Default: f.Default,
 		DeprecationReason: nonempty(f.Deprecated),
 	}
 	if f.ListType != "" {
@@ -50,6 +54,15 @@ func fieldOf(path string, f *descriptor.Field) *core.KindField {
 		}
 	case f.Shape != nil:
 		out.Type = f.Shape.Name
+	}
+	return out
+}
+
+// keysOf are the fields that tell the elements of a MAP apart.
+func keysOf(f *descriptor.Field) []string {
+	out := make([]string, len(f.Keys))
+	for i, key := range f.Keys {
+		out[i] = f.Shape.Field(key).InAPI()
 	}
 	return out
 }
@@ -86,7 +99,7 @@ func positive(n int) *int32 {
 func referencesOf(k *descriptor.Kind) []*core.KindReference {
 	out := make([]*core.KindReference, len(k.References))
 	for i, r := range k.References {
-		out[i] = &core.KindReference{Path: r.Path, Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guarded: r.Guarded}
+		out[i] = &core.KindReference{Path: k.APIPath(r.Path), Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guarded: r.Guarded}
 	}
 	return out
 }
@@ -112,6 +125,26 @@ func (r queryResolver) Kinds(context.Context) ([]*descriptor.Kind, error) {
 // Fields resolves Kind.fields.
 func (r kindResolver) Fields(_ context.Context, k *descriptor.Kind) ([]*core.KindField, error) {
 	return r.fields()[k.Name], nil
+}
+
+// FilterableFields resolves Kind.filterableFields.
+func (r kindResolver) FilterableFields(_ context.Context, k *descriptor.Kind) ([]*descriptor.FilterableField, error) {
+	out := make([]*descriptor.FilterableField, len(k.FilterableFields))
+	for i, f := range k.FilterableFields {
+		f.Path = k.APIPath(f.Path)
+		out[i] = &f
+	}
+	return out, nil
+}
+
+// Columns resolves Kind.columns.
+func (r kindResolver) Columns(_ context.Context, k *descriptor.Kind) ([]*descriptor.Column, error) {
+	out := make([]*descriptor.Column, len(k.Columns))
+	for i, c := range k.Columns {
+		c.Path = k.APIPath(c.Path)
+		out[i] = &c
+	}
+	return out, nil
 }
 
 // Controlled resolves Kind.controlled.

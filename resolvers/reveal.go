@@ -40,9 +40,13 @@ func (r queryResolver) Reveal(ctx context.Context, kindName string, id, namespac
 		ResourceID: kind.GlobalID(key), Kind: key.Kind, Namespace: nonempty(key.Namespace), Name: key.Name,
 		UID: revealed.Resource.UID, Revision: revealed.Resource.Revision.String(),
 	}
+	path := func(stored string) string { return stored }
+	if k, err := r.service.Kind(key.Kind); err == nil {
+		path = k.APIPath
+	}
 	out.Values = make([]*core.RevealedValue, len(revealed.Values))
 	for i, v := range revealed.Values {
-		e := &core.RevealedValue{Path: v.Path, Key: v.Key, Value: v.Value, Encoding: core.RevealedEncodingPlain}
+		e := &core.RevealedValue{Path: path(v.Path), Key: v.Key, Value: v.Value, Encoding: core.RevealedEncodingPlain}
 		if v.Base64 {
 			e.Encoding = core.RevealedEncodingBase64
 		}

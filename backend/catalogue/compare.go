@@ -164,6 +164,7 @@ func (c *comparison) fields(path string, was, is *descriptor.Field) {
 		c.add(path, Safe, "is deprecated: %s", is.Deprecated)
 	}
 	c.toggled(path, was.Immutable, is.Immutable, BreaksClients, "is immutable now", Safe, "is not immutable any more")
+	c.renamed(path, "name in the API", was.InAPI(), is.InAPI())
 	c.renamed(path, "place in manifests", was.ManifestAt, is.ManifestAt)
 	c.renamed(path, "mergeInto", was.MergeInto, is.MergeInto)
 	if !reflect.DeepEqual(was.Default, is.Default) {

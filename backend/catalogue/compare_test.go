@@ -114,6 +114,7 @@ func TestChangesHaveSeverities(t *testing.T) {
 		"accepted":            {label(func(f *descriptor.Field) { f.Constraint.In = []string{"a", "b"} }), []string{"Shelf.spec.label has the new accepted text b"}},
 		"immutable":           {label(func(f *descriptor.Field) { f.Immutable = true }), []string{"Shelf.spec.label is immutable now (breaks clients)"}},
 		"default":             {label(func(f *descriptor.Field) { f.Default = nil }), []string{"Shelf.spec.label had the default 1 and has none (dangerous)"}},
+		"the name of a field": {label(func(f *descriptor.Field) { f.APIName = "title" }), []string{"Shelf.spec.label had the name in the API label and has title (breaks clients)"}},
 		"the name of a value": {label(func(f *descriptor.Field) { f.Enum.Values[0].Name = "ROUGE" }), []string{`Shelf.spec.label names the value "red" ROUGE, which was RED (breaks clients)`}},
 		"rule":                {func(k *descriptor.Kind) { k.Spec.Rules[0].CEL = "d" }, []string{"Shelf.spec has a new rule: m (breaks clients)", "Shelf.spec has not the rule any more: m"}},
 		"description":         {func(k *descriptor.Kind) { k.Description = "e" }, []string{"kind Shelf is described differently"}},

@@ -219,10 +219,11 @@ const (
 	ListAtomic ListType = "ATOMIC"
 )
 
-// Field describes one field of a shape. Name is its name in the API, in
-// manifests and in the stored body.
+// Field describes one field of a shape. Name is its name in manifests and in the stored
+// body, APIName that in the API; empty: the same.
 type Field struct {
 	Name        string
+	APIName     string
 	Description string
 	Type        FieldType
 	// Required holds on write and on read.

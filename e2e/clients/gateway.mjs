@@ -76,7 +76,7 @@ export function dryRuns(namespace, { metadata: { name, revision } }) {
     { verb: "updateNetwork", input: of({ expectedRevision: revision, spec: spec(1300) }) },
     { verb: "patchNetwork", input: of({ expectedRevision: revision, spec: { resource: { mtu: 1300 } } }) },
     { verb: "upsertNetwork", input: of({ spec: spec(1300) }) },
-    { verb: "updateNetworkStatus", input: of({ expectedRevision: revision, status: { id: "seen" } }) },
+    { verb: "updateNetworkStatus", input: of({ expectedRevision: revision, status: { cloudId: "seen" } }) },
     { verb: "deleteNetwork", input: of() },
   ];
 }

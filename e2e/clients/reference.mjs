@@ -29,6 +29,7 @@ const directive = (node, name) => {
   const found = node.directives.find((d) => d.name.value === name);
   return found && argumentsOf(found);
 };
+const storedName = (field) => directive(field, "stored")?.as ?? field.name.value;
 const named = (type) => (type.type ? named(type.type) : type.name.value);
 const isList = (type) => type.kind === "ListType" || (type.type !== undefined && isList(type.type));
 const find = (name) => catalogue.find((d) => d.name.value === name);
@@ -51,7 +52,8 @@ function kindOf(text, verb) {
 function referencesOf(type, path, values, inList = false) {
   return type.fields.flatMap((field) => {
     const name = field.name.value;
-    const below = (object) => [values(object)].flat().flatMap((v) => v?.[name] ?? []);
+    const stored = storedName(field);
+    const below = (object) => [values(object)].flat().flatMap((v) => v?.[stored] ?? []);
     const target = find(named(field.type));
     const ref = directive(field, "ref");
     if (ref) {
@@ -60,7 +62,7 @@ function referencesOf(type, path, values, inList = false) {
       const stem = name.replace(/Refs?$/, "");
       const called = ref.as ?? (!list ? stem : stem === kind.singular ? kind.plural : `${stem}s`);
       const atRoot = path === "spec" || (path === "spec.resource" && !inList);
-      return [{ ...ref, list, name, field: called, owner: atRoot ? null : type, path: [...path.split("."), name], values: below }];
+      return [{ ...ref, list, stored, field: called, owner: atRoot ? null : type, path: [...path.split("."), name], values: below }];
     }
     if (target?.kind !== "ObjectTypeDefinition") return [];
     return referencesOf(target, `${path}.${name}`, below, inList || isList(field.type));
@@ -230,7 +232,7 @@ function part(r, type, object) {
       if (target?.kind === "EnumTypeDefinition") return target.values.find((e) => (directive(e, "stored")?.as ?? e.name.value) === v).name.value;
       return v;
     };
-    const value = object[name];
+    const value = object[storedName(field)];
     if (value == null) { // its effective value, if it has one
       if (directive(field, "default")) out[name] = directive(field, "default").value;
       continue;
@@ -238,7 +240,7 @@ function part(r, type, object) {
     out[name] = directive(field, "map") ? entries(value) : Array.isArray(value) ? value.map(one) : one(value);
   }
   for (const ref of r.kind.references.filter((ref) => ref.owner === type)) {
-    Object.defineProperty(out, ref.field, { get: () => follow(r, ref, [object[ref.name] ?? []].flat()) });
+    Object.defineProperty(out, ref.field, { get: () => follow(r, ref, [object[ref.stored] ?? []].flat()) });
   }
   return out;
 }
@@ -247,11 +249,11 @@ function part(r, type, object) {
 function shown(type, object) {
   const out = {};
   for (const field of type.fields) {
-    const value = object[field.name.value];
+    const value = object[storedName(field)];
     if (value == null || directive(field, "writeOnly")) continue;
     const target = find(named(field.type));
     const one = (v) => (target?.kind === "ObjectTypeDefinition" ? shown(target, v) : v);
-    out[field.name.value] = Array.isArray(value) ? value.map(one) : one(value);
+    out[storedName(field)] = Array.isArray(value) ? value.map(one) : one(value);
   }
   return out;
 }

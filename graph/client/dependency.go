@@ -10,7 +10,7 @@ type Neighbour struct {
 	Kind      string
 	Namespace *string
 	Name      string
-	// Path of the reference, in the kind that has it.
+	// Path of the reference in the kind that has it, in the names of the API.
 	Path string
 	// Guarded: the resource referred to must stay while it is in use.
 	Guarded bool
@@ -91,7 +91,7 @@ type TreeNode struct {
 	Level int `json:"level"`
 	// From is the ResourceID of the node that led to it; this and what follows is empty for the root.
 	From string `json:"from,omitempty"`
-	// Path of the reference, in the kind that has it.
+	// Path of the reference in the kind that has it, in the names of the API.
 	Path string `json:"path,omitempty"`
 	// Guarded: the resource referred to must stay while it is relied on.
 	Guarded bool `json:"guarded"`

@@ -13,7 +13,7 @@ const kindsDocument = `query Kinds($described: Boolean!) {
     subKinds @include(if: $described)
     expires @include(if: $described)
     fields {
-      path type list manifestAt mergeInto
+      path storedPath type list manifestAt mergeInto
       enumValues { name stored description @include(if: $described) }
       description @include(if: $described)
       required @include(if: $described)

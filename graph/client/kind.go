@@ -33,10 +33,11 @@ type Kind struct {
 	Expires     bool
 }
 
-// Field is one field of a kind, by its path, like "spec.resource.mtu".
+// Field is one field of a kind, by its path, like "spec.resource.mtu". All paths of a kind are
+// in the names that manifests, spec and status have; APIPath is in those of the API.
 type Field struct {
-	Path, Type string
-	List       bool
+	Path, APIPath, Type string
+	List                bool
 	// ManifestAt is the key at the top of a manifest that holds the field; empty: it
 	// is in the manifest's spec.
 	ManifestAt string
@@ -143,9 +144,59 @@ func (c *Client) Kinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx
 func (c *Client) DescribedKinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, true) }
 
 func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
-	var out struct{ Kinds []Kind }
+	var out struct {
+		Kinds []struct {
+			Kind
+			Fields []struct {
+				Field
+				StoredPath string
+			}
+		}
+	}
 	err := c.Do(ctx, kindsDocument, map[string]any{"described": described}, &out)
-	return out.Kinds, err
+	kinds := make([]Kind, len(out.Kinds))
+	for i, told := range out.Kinds {
+		kinds[i] = told.Kind
+		stored := map[string]string{}
+		for _, f := range told.Fields {
+			stored[f.Path] = f.StoredPath
+			f.APIPath, f.Field.Path = f.Path, f.StoredPath
+			kinds[i].Fields = append(kinds[i].Fields, f.Field)
+		}
+		kinds[i].inStore(stored)
+	}
+	return kinds, err
+}
+
+// inStore turns what a kind names by paths of the API into paths of the store.
+func (k Kind) inStore(stored map[string]string) {
+	name := func(path string) string { return path[strings.LastIndex(path, ".")+1:] }
+	for i := range k.Fields {
+		f := &k.Fields[i]
+		for n, key := range f.Keys {
+			f.Keys[n] = name(stored[f.APIPath+"."+key])
+		}
+		if f.MergeInto != "" {
+			f.MergeInto = name(stored[strings.TrimSuffix(f.APIPath, name(f.APIPath))+f.MergeInto])
+		}
+	}
+	for i := range k.FilterableFields {
+		k.FilterableFields[i].Path = stored[k.FilterableFields[i].Path]
+	}
+	for i := range k.Columns {
+		k.Columns[i].Path = stored[k.Columns[i].Path]
+	}
+	for i := range k.References {
+		k.References[i].Path = stored[k.References[i].Path]
+	}
+}
+
+// APIPath is a path of a field in the names of the API.
+func (k Kind) APIPath(path string) string {
+	if f := k.Field(path); f != nil && f.APIPath != "" {
+		return f.APIPath
+	}
+	return path
 }
 
 // ControlKind gives a kind to a controller, or takes it back, in the store: for all its

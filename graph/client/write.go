@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // DeleteRequest names a resource to delete.
@@ -156,8 +157,8 @@ func (c *Client) written(ctx context.Context, document string, in map[string]any
 	return out.Update.Written.Metadata.Revision, err
 }
 
-// input is a stored value in the form that the API takes, which differs in maps only:
-// there they are lists of entries.
+// input is a stored value in the form that the API takes: maps are lists of entries, and
+// fields can have other names.
 func (k Kind) input(path string, value any) any {
 	switch v := value.(type) {
 	case []any:
@@ -176,7 +177,9 @@ func (k Kind) input(path string, value any) any {
 		}
 		out := make(map[string]any, len(v))
 		for key, e := range v {
-			out[key] = k.input(path+"."+key, e)
+			at := path + "." + key
+			name := k.APIPath(at)
+			out[name[strings.LastIndex(name, ".")+1:]] = k.input(at, e)
 		}
 		return out
 	}

@@ -101,9 +101,9 @@ func TestKindsThatNobodyWroteExamplesForHaveAListAndTheirChanges(t *testing.T) {
 
 // otherNetworks is an API whose networks are not those that somebody wrote examples for.
 const otherNetworks = `
-type Query { networks(first: Int, after: String): Networks! kinds: [Kind!]! }
+type Query { networks(first: Int, after: String): Networks! kinds: [Kind!] }
 type Subscription { networkChanges(after: String, snapshot: Boolean): Change! resourceChanges(after: String): Change! }
-type Networks { totalCount: Int! nodes: [Network!]! pageInfo: PageInfo! }
+type Networks { totalCount: Int nodes: [Network!]! pageInfo: PageInfo! }
 type PageInfo { hasNextPage: Boolean! endCursor: String }
 type Network { id: ID! kind: String! metadata: Metadata! spec: Spec! }
 type Metadata { namespace: String name: String! revision: String! }

@@ -53,6 +53,8 @@ type KindResolver interface {
 	Controlled(ctx context.Context, obj *descriptor.Kind) (*bool, error)
 	Fields(ctx context.Context, obj *descriptor.Kind) ([]*KindField, error)
 	References(ctx context.Context, obj *descriptor.Kind) ([]*KindReference, error)
+	FilterableFields(ctx context.Context, obj *descriptor.Kind) ([]*descriptor.FilterableField, error)
+	Columns(ctx context.Context, obj *descriptor.Kind) ([]*descriptor.Column, error)
 }
 type MutationResolver interface {
 	UpdateKind(ctx context.Context, input UpdateKindInput) (*UpdateKindPayload, error)
@@ -312,8 +314,10 @@ type Kind {
 type KindField {
   "Path of the field: spec.resource.mtu. Steps into lists are by the name of the list."
   path: String!
-  "Name of the field in the API, in manifests and in the store."
+  "Name of the field in the API."
   name: String!
+  "The path in the names that manifests, specJSON and statusJSON have, which can be others."
+  storedPath: String!
   "String, Int, SafeInt, Float, Boolean, MapEntry, or the name of an enum or object type; of a list, the type of its elements."
   type: String!
   "What the field is."
@@ -646,6 +650,8 @@ func (ec *executionContext) childFields_KindField(ctx context.Context, field gra
 		return ec.fieldContext_KindField_path(ctx, field)
 	case "name":
 		return ec.fieldContext_KindField_name(ctx, field)
+	case "storedPath":
+		return ec.fieldContext_KindField_storedPath(ctx, field)
 	case "type":
 		return ec.fieldContext_KindField_type(ctx, field)
 	case "description":
@@ -1793,11 +1799,11 @@ func (ec *executionContext) _Kind_filterableFields(ctx context.Context, field gr
 			return ec.fieldContext_Kind_filterableFields(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.FilterableFields, nil
+			return ec.Resolvers.Kind().FilterableFields(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.FilterableField) graphql.Marshaler {
-			return ec.marshalNKindFilterableField2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableFieldᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*descriptor.FilterableField) graphql.Marshaler {
+			return ec.marshalNKindFilterableField2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableFieldᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1807,8 +1813,8 @@ func (ec *executionContext) fieldContext_Kind_filterableFields(_ context.Context
 	fc = &graphql.FieldContext{
 		Object:     "Kind",
 		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
+		IsMethod:   true,
+		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_KindFilterableField(ctx, field)
 		},
@@ -1825,11 +1831,11 @@ func (ec *executionContext) _Kind_columns(ctx context.Context, field graphql.Col
 			return ec.fieldContext_Kind_columns(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Columns, nil
+			return ec.Resolvers.Kind().Columns(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.Column) graphql.Marshaler {
-			return ec.marshalNKindColumn2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumnᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*descriptor.Column) graphql.Marshaler {
+			return ec.marshalNKindColumn2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumnᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1839,8 +1845,8 @@ func (ec *executionContext) fieldContext_Kind_columns(_ context.Context, field g
 	fc = &graphql.FieldContext{
 		Object:     "Kind",
 		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
+		IsMethod:   true,
+		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_KindColumn(ctx, field)
 		},
@@ -2029,6 +2035,29 @@ func (ec *executionContext) _KindField_name(ctx context.Context, field graphql.C
 	)
 }
 func (ec *executionContext) fieldContext_KindField_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
+}
+
+func (ec *executionContext) _KindField_storedPath(ctx context.Context, field graphql.CollectedField, obj *KindField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindField_storedPath(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StoredPath, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindField_storedPath(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("KindField", field, false, false, "String")
 }
 
@@ -4813,15 +4842,17 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 					return ec._Kind_references(ctx, field, obj)
 				})
 		case "filterableFields":
-			out.Values[i] = ec._Kind_filterableFields(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_filterableFields(ctx, field, obj)
+				})
 		case "columns":
-			out.Values[i] = ec._Kind_columns(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, true,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_columns(ctx, field, obj)
+				})
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -4943,6 +4974,11 @@ func (ec *executionContext) _KindField(ctx context.Context, sel ast.SelectionSet
 			}
 		case "name":
 			out.Values[i] = ec._KindField_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "storedPath":
+			out.Values[i] = ec._KindField_storedPath(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -5912,15 +5948,11 @@ func (ec *executionContext) marshalNKind2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋb
 	return ec._Kind(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNKindColumn2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumn(ctx context.Context, sel ast.SelectionSet, v descriptor.Column) graphql.Marshaler {
-	return ec._KindColumn(ctx, sel, &v)
-}
-
-func (ec *executionContext) marshalNKindColumn2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumnᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.Column) graphql.Marshaler {
+func (ec *executionContext) marshalNKindColumn2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumnᚄ(ctx context.Context, sel ast.SelectionSet, v []*descriptor.Column) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNKindColumn2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumn(ctx, sel, v[i])
+		return ec.marshalNKindColumn2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumn(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -5930,6 +5962,14 @@ func (ec *executionContext) marshalNKindColumn2ᚕgithubᚗcomᚋsluicegwᚋslui
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNKindColumn2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐColumn(ctx context.Context, sel ast.SelectionSet, v *descriptor.Column) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "KindColumn!")
+		return graphql.Null
+	}
+	return ec._KindColumn(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNKindEnumValue2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []*KindEnumValue) graphql.Marshaler {
@@ -5988,15 +6028,11 @@ func (ec *executionContext) marshalNKindFieldLimits2ᚖgithubᚗcomᚋsluicegw�
 	return ec._KindFieldLimits(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNKindFilterableField2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableField(ctx context.Context, sel ast.SelectionSet, v descriptor.FilterableField) graphql.Marshaler {
-	return ec._KindFilterableField(ctx, sel, &v)
-}
-
-func (ec *executionContext) marshalNKindFilterableField2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableFieldᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.FilterableField) graphql.Marshaler {
+func (ec *executionContext) marshalNKindFilterableField2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableFieldᚄ(ctx context.Context, sel ast.SelectionSet, v []*descriptor.FilterableField) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNKindFilterableField2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableField(ctx, sel, v[i])
+		return ec.marshalNKindFilterableField2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableField(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -6006,6 +6042,14 @@ func (ec *executionContext) marshalNKindFilterableField2ᚕgithubᚗcomᚋsluice
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNKindFilterableField2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐFilterableField(ctx context.Context, sel ast.SelectionSet, v *descriptor.FilterableField) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "KindFilterableField!")
+		return graphql.Null
+	}
+	return ec._KindFilterableField(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNKindReference2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindReferenceᚄ(ctx context.Context, sel ast.SelectionSet, v []*KindReference) graphql.Marshaler {

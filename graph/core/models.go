@@ -61,8 +61,10 @@ type KindEnumValue struct {
 type KindField struct {
 	// Path of the field: spec.resource.mtu. Steps into lists are by the name of the list.
 	Path string `json:"path"`
-	// Name of the field in the API, in manifests and in the store.
+	// Name of the field in the API.
 	Name string `json:"name"`
+	// The path in the names that manifests, specJSON and statusJSON have, which can be others.
+	StoredPath string `json:"storedPath"`
 	// String, Int, SafeInt, Float, Boolean, MapEntry, or the name of an enum or object type; of a list, the type of its elements.
 	Type string `json:"type"`
 	// What the field is.

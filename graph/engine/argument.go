@@ -122,8 +122,8 @@ func valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[string]any) 
 }
 
 // coerce reads a value of a request as its type says, into a tree of JSON:
-// objects, lists, strings, Booleans, [json.Number] and nil. Enums become their
-// stored forms, entries of a map an object.
+// objects, lists, strings, Booleans, [json.Number] and nil. Enums and names of fields
+// become their stored forms, entries of a map an object.
 func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
 	if v == nil && t.NonNull { // of a variable that has a default: validation lets it pass
 		return nil, at.refuse(scalar.Refuse("null is no %s", t))
@@ -266,8 +266,11 @@ func (e *Engine) coerceNamed(name string, v any, at *spot) (any, error) {
 			continue
 		}
 		var err error
-		inner := spot{in: at, name: f.Name}
-		if out[f.Name], err = e.coerce(f.Type, v, &inner); err != nil && kinds.IsWriteOnly(f) {
+		inner, key := spot{in: at, name: f.Name}, f.Name
+		if stored, ok := e.stored[inputField{name, f.Name}]; ok {
+			key = stored
+		}
+		if out[key], err = e.coerce(f.Type, v, &inner); err != nil && kinds.IsWriteOnly(f) {
 			return nil, inner.refuse(scalar.Refuse(kinds.Concealed))
 		} else if err != nil {
 			return nil, err

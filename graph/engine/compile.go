@@ -355,7 +355,7 @@ func (c *compiler) refField(t *typeInfo, owner string, f *field) {
 }
 
 func (c *compiler) shapeField(t *typeInfo, f *field) {
-	slot, ok := t.shape.Slot(f.node.Name)
+	slot, ok := t.slots[f.node.Name]
 	if !ok {
 		c.refField(t, t.shape.Name, f)
 		return

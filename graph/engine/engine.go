@@ -52,7 +52,9 @@ type Engine struct {
 	roots              map[rootKey]rootField
 	// enums are the stored forms of inputs, by type and name.
 	enums map[string]map[string]string
-	plans plans
+	// stored are the names in the store of the fields of inputs that have another one there.
+	stored map[inputField]string
+	plans  plans
 	// spare are runs whose memory is used again.
 	spare sync.Pool
 }

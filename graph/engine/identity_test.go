@@ -33,7 +33,7 @@ func TestAResourceIsNamedByItsIDAsByItsName(t *testing.T) {
 		{`query($id: ID) { resource(kind: "networks", id: $id) { metadata { name } } }`, `{"resource":{"metadata":{"name":"n"}}}`},
 		{`mutation($id: ID, $r: String!) { updateNetwork(input: {id: $id, expectedRevision: $r, spec: ` + spec + `}) { network { metadata { name } } } }`, `{"updateNetwork":{"network":{"metadata":{"name":"n"}}}}`},
 		{`mutation($id: ID, $r: String!) { patchNetwork(input: {id: $id, expectedRevision: $r, spec: {resource: {mtu: 1500}}}) { network { spec { resource { mtu } } } } }`, `{"patchNetwork":{"network":{"spec":{"resource":{"mtu":1500}}}}}`},
-		{`mutation($id: ID, $r: String!) { updateNetworkStatus(input: {id: $id, expectedRevision: $r, status: {id: "x"}}) { network { status { id } } } }`, `{"updateNetworkStatus":{"network":{"status":{"id":"x"}}}}`},
+		{`mutation($id: ID, $r: String!) { updateNetworkStatus(input: {id: $id, expectedRevision: $r, status: {cloudId: "x"}}) { network { status { cloudId } } } }`, `{"updateNetworkStatus":{"network":{"status":{"cloudId":"x"}}}}`},
 		{`mutation($id: ID, $r: String) { deleteNetwork(input: {id: $id, expectedRevision: $r}) { network { metadata { name } } state } }`, `{"deleteNetwork":{"network":{"metadata":{"name":"n"}},"state":"DELETED"}}`},
 	} {
 		vars := map[string]any{"id": network}

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
@@ -103,7 +104,11 @@ func (r *run) warningField(buf []byte, f *field, src *source) ([]byte, bool) {
 	case f.op == opWarningCode:
 		return appendText(buf, string(src.warning.Code)), true
 	case f.op == opMessage:
-		return appendText(buf, src.warning.Message), true
+		message := src.warning.Message
+		if stored := src.warning.Path; stored != "" {
+			message = strings.ReplaceAll(message, stored, inAPI(src.written.field, stored))
+		}
+		return appendText(buf, message), true
 	case path == nil:
 		return buf, false
 	case f.op == opPlaceText:

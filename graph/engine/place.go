@@ -13,7 +13,7 @@ import (
 // in the API's own names; nil for no path. The service names values within the
 // resource, or within the manifest.
 func inArguments(f *field, path string) []any {
-	steps := failure.Steps(path)
+	steps := failure.Steps(inAPI(f, path))
 	if len(steps) == 0 {
 		return nil
 	}
@@ -32,6 +32,31 @@ func inArguments(f *field, path string) []any {
 		return append([]any{"input"}, steps...)
 	}
 	return steps
+}
+
+// inAPI is a path of the service, which has the names of the store, in the names of the API.
+// Those within a manifest stay: manifests have the names of the store.
+func inAPI(f *field, path string) string {
+	if f.kind == nil || f.op == opApply {
+		return path
+	}
+	for _, part := range []string{"spec", "status"} { // of a filter, what is before it leads to it
+		if at := strings.Index("."+path, "."+part+"."); at >= 0 {
+			return path[:at] + f.kind.APIPath(path[at:])
+		}
+	}
+	return path
+}
+
+// renamed is an error whose text has the names of the API. Its path stays: see [inArguments].
+func renamed(f *field, err *failure.Error) *failure.Error {
+	path := inAPI(f, err.Path)
+	if path == err.Path {
+		return err
+	}
+	out := *err
+	out.Message = strings.ReplaceAll(err.Message, err.Path, path)
+	return &out
 }
 
 // inEntries is the path of a value of a map of strings as the API has maps: lists of

@@ -67,7 +67,7 @@ func TestADryRunAnswersAPreviewAndNoResource(t *testing.T) {
 	} {
 		wants(preview(uid, 2, 1400), shown(write+` { `+fields+` }`, "mtu: 1400"))
 	}
-	wants(preview(uid, 1, 1500), shown(`updateNetworkStatus(input: {name: "n", expectedRevision: "`+revision+`", dryRun: true, status: {id: "seen"}}) { `+fields+` }`, "seen"))
+	wants(preview(uid, 1, 1500), shown(`updateNetworkStatus(input: {name: "n", expectedRevision: "`+revision+`", dryRun: true, status: {cloudId: "seen"}}) { `+fields+` }`, "seen"))
 	wants(preview(uid, 1, 1500), shown(`deleteNetwork(input: {name: "n", dryRun: true}) { `+fields+` }`))
 	manifest := strings.NewReplacer("\n", `\n`, `"`, `\"`).Replace("apiVersion: openstack.k-orc.cloud/v1alpha1\nkind: Network\nmetadata: {name: n}\nspec: {cloudCredentialsRef: {cloudName: c, secretName: s}, resource: {mtu: 1300}}\n")
 	wants(preview(uid, 2, 1300), shown(`applyManifest(input: {manifest: "`+manifest+`", dryRun: true}) { `+strings.Replace(fields, "network", "network: resource", 1)+` }`, "mtu: 1300"))

@@ -108,7 +108,7 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 			r.guard(a.err, f)
 		}
 	case opSummary:
-		if a.summary, a.err = r.engine.svc.Summary(r.ctx, r.caller, summaryRequest(f.kind.Name, args)); a.err != nil {
+		if a.summary, a.err = r.summary(f, args); a.err != nil {
 			r.guard(a.err, f)
 		}
 	case opWrite, opApply:

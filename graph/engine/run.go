@@ -240,7 +240,7 @@ func (r *run) tell(err error, f *field) {
 		return
 	}
 	for _, one := range known.Split() {
-		r.report(one, f, nil)
+		r.report(renamed(f, one), f, nil)
 	}
 }
 

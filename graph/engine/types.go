@@ -34,6 +34,8 @@ type typeInfo struct {
 	role  role
 	kind  *kindInfo   // of a resource, a connection and so on; nil for resources of any kind
 	shape *body.Shape // of a part of a body
+	// slots of the fields of a shape, by their names in the API.
+	slots map[string]int
 	// refs are the fields that references derive.
 	refs map[string]*reference
 }
@@ -72,6 +74,9 @@ type inverse struct {
 
 type rootKey struct{ typ, field string }
 
+// inputField is a field of an input.
+type inputField struct{ typ, field string }
+
 // rootField says how a root field is executed.
 type rootField struct {
 	op   op
@@ -100,7 +105,7 @@ func (e *Engine) readKinds() error {
 		{"Mutation", "deleteResource"}:      {op: opWrite, verb: descriptor.VerbDelete},
 		{"Subscription", "resourceChanges"}: {op: opChanges},
 	}
-	e.enums = map[string]map[string]string{}
+	e.enums, e.stored = map[string]map[string]string{}, map[inputField]string{}
 	kinds := map[string]*kindInfo{}
 	for _, bk := range e.svc.Kinds() {
 		k := &kindInfo{Kind: bk, body: e.svc.Body(bk.Name), quoted: appendText(nil, bk.Name), inverses: map[string]*inverse{}, orders: orders(bk)}
@@ -122,7 +127,7 @@ func orders(k *descriptor.Kind) map[string]string {
 	out := sharedOrders()
 	for _, i := range k.FilterableFields {
 		if i.Sortable {
-			out[kinds.OrderValue(i.Path)] = i.Path
+			out[kinds.OrderValue(k.APIPath(i.Path))] = i.Path
 		}
 	}
 	return out
@@ -167,9 +172,16 @@ func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 	if e.types[s.Name] != nil {
 		return
 	}
-	e.types[s.Name] = &typeInfo{role: roleShape, shape: s, refs: map[string]*reference{}}
+	t := &typeInfo{role: roleShape, shape: s, slots: map[string]int{}, refs: map[string]*reference{}}
+	e.types[s.Name] = t
 	for i := range of.Fields {
 		f := &of.Fields[i]
+		t.slots[f.InAPI()] = i
+		if f.APIName != "" {
+			for _, input := range []string{kinds.InputType(s.Name), kinds.PatchType(s.Name), kinds.FilterType(s.Name)} {
+				e.stored[inputField{input, f.APIName}] = f.Name
+			}
+		}
 		if f.Enum != nil && e.enums[f.Enum.Name] == nil {
 			stored := make(map[string]string, len(f.Enum.Values))
 			for _, v := range f.Enum.Values {

@@ -22,10 +22,10 @@ func mark(schema *ast.Schema, of *shown, shape *descriptor.Shape) {
 	}
 	for i := range shape.Fields {
 		f := &shape.Fields[i]
-		if of.fields[shape.Name+"."+f.Name] {
+		if of.fields[shape.Name+"."+f.InAPI()] {
 			for _, name := range []string{InputType(shape.Name), PatchType(shape.Name)} {
 				if def := schema.Types[name]; def != nil {
-					if field := def.Fields.ForName(f.Name); field != nil && !IsWriteOnly(field) {
+					if field := def.Fields.ForName(f.InAPI()); field != nil && !IsWriteOnly(field) {
 						field.Directives = append(field.Directives, &ast.Directive{Name: writeOnlyMark})
 					}
 				}

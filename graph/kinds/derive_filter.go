@@ -37,7 +37,7 @@ func (d *typeDerivation) filter(k *Kind, s *descriptor.Shape, path string) {
 		default:
 			continue
 		}
-		if def.Fields.ForName(f.Name) != nil {
+		if def.Fields.ForName(f.InAPI()) != nil {
 			continue // of another kind, or of another place of the type
 		}
 		text := f.Description
@@ -48,7 +48,7 @@ func (d *typeDerivation) filter(k *Kind, s *descriptor.Shape, path string) {
 			text = paragraph(text, fmt.Sprintf("A value of more than %d characters counts as absent.", maxIndexed))
 		}
 		def.Fields = append(def.Fields, &ast.FieldDefinition{
-			Name: f.Name, Type: &ast.Type{NamedType: name}, Description: text, Directives: deprecated(f.Deprecated),
+			Name: f.InAPI(), Type: &ast.Type{NamedType: name}, Description: text, Directives: deprecated(f.Deprecated),
 		})
 	}
 }

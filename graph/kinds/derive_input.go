@@ -75,7 +75,7 @@ func (d *typeDerivation) input(s *descriptor.Shape, p part) {
 			text = statusLimits(f)
 		}
 		def.Fields = append(def.Fields, &ast.FieldDefinition{
-			Name: f.Name, Type: inputType(f, InputType), Description: paragraph(f.Description, text), Directives: deprecated(f.Deprecated),
+			Name: f.InAPI(), Type: inputType(f, InputType), Description: paragraph(f.Description, text), Directives: deprecated(f.Deprecated),
 		})
 		if f.Shape != nil {
 			d.input(f.Shape, p)
@@ -113,7 +113,7 @@ func (d *typeDerivation) patch(s *descriptor.Shape, p part) {
 			text = paragraph(text, "Entries that are left out stay as they are.")
 		}
 		def.Fields = append(def.Fields, &ast.FieldDefinition{
-			Name: f.Name, Type: inputType(&optional, name), Description: paragraph(f.Description, text), Directives: deprecated(f.Deprecated),
+			Name: f.InAPI(), Type: inputType(&optional, name), Description: paragraph(f.Description, text), Directives: deprecated(f.Deprecated),
 		})
 		if f.Shape != nil && !f.List {
 			d.patch(f.Shape, p)

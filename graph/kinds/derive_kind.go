@@ -88,7 +88,7 @@ func (d *derivation) resource(k *Kind) {
 	refs, from := d.inverses(k)
 	for i, r := range refs {
 		o := from[i]
-		about := fmt.Sprintf("Resources of kind %s whose %s names this one. Without orderBy they are in the order of their names.", o.Name, r.Path)
+		about := fmt.Sprintf("Resources of kind %s whose %s names this one. Without orderBy they are in the order of their names.", o.Name, r.APIPath)
 		f := readable(r.Inverse, o.Name+"Connection", about, slices.Concat(listingArguments(o), pagingArguments())...)
 		f.Directives = append(f.Directives, deprecated(r.Deprecated)...)
 		def.Fields = append(def.Fields, f)
@@ -100,7 +100,7 @@ func (d *derivation) resource(k *Kind) {
 
 // referenceField is the field that a reference derives.
 func referenceField(r Reference) *ast.FieldDefinition {
-	name := r.Path[strings.LastIndex(r.Path, ".")+1:]
+	name := r.APIPath[strings.LastIndex(r.APIPath, ".")+1:]
 	f := field(r.Field, r.Kind, fmt.Sprintf("The %s that %s names; null if there is none.", r.Kind, name))
 	if r.List {
 		f = readable(r.Field, r.Kind+"Connection",
@@ -147,7 +147,8 @@ func (d *derivation) connection(k *Kind) {
 	value("UPDATED_AT", "When the resource was last changed.")
 	for _, i := range k.FilterableFields {
 		if i.Sortable {
-			value(OrderValue(i.Path), "The field "+i.Path+".")
+			path := k.APIPath(i.Path)
+			value(OrderValue(path), "The field "+path+".")
 		}
 	}
 	direction := field("direction", "OrderDirection", "Which end comes first. null: ASC.")

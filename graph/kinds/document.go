@@ -83,6 +83,9 @@ func (l *loader) fields(def *ast.Definition) {
 		}
 		l.checkDirectives(f.Directives, ast.LocationFieldDefinition)
 	}
+	if def.Kind == ast.Object && def.Directives.ForName("resource") == nil {
+		l.storedNames(def)
+	}
 }
 
 // known refuses a type that nothing declares.

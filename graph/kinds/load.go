@@ -59,6 +59,7 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	l := &loader{
 		directives: map[string]*ast.DirectiveDefinition{}, enums: map[string]*ast.Definition{},
 		types: map[string]*ast.Definition{}, shapes: map[*ast.Definition]*use{}, stores: map[*ast.Definition]bool{},
+		renamed: map[string]string{},
 	}
 	if err := l.vocabulary(); err != nil {
 		return nil, err
@@ -90,6 +91,9 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	}
 	if err := l.err(); err != nil {
 		return nil, err
+	}
+	for i := range out.Kinds {
+		l.rename(&out.Kinds[i])
 	}
 	slices.SortFunc(out.Kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range docs {
@@ -127,6 +131,9 @@ type loader struct {
 	// stand; reading is that kind.
 	fieldCount int
 	reading    *ast.Definition
+	// renamed are the names in the store of fields that have another one there, by type and
+	// name: "ThingSpec.cloudId".
+	renamed map[string]string
 	// malformed directives are reported once and then not read.
 	malformed []*ast.Directive
 	// unread are the files that have no types because their syntax is wrong. What

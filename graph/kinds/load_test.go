@@ -86,11 +86,11 @@ func TestTheDescriptorIsWhatTheAuthorWrote(t *testing.T) {
 	owner := func(least int) *descriptor.Shape {
 		return &descriptor.Shape{Name: "Owner", MinProperties: least, MaxProperties: 1, Fields: []descriptor.Field{
 			{Name: "name", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(10), Format: descriptor.FormatName, Pattern: "^o"}},
-			{Name: "id", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(36), Format: descriptor.FormatUUID}},
+			{Name: "id", APIName: "ownerId", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(36), Format: descriptor.FormatUUID}},
 		}}
 	}
 	board := &descriptor.Shape{Name: "Board", Fields: []descriptor.Field{
-		{Name: "at", Type: descriptor.TypeInt, Required: true},
+		{Name: "at", APIName: "place", Type: descriptor.TypeInt, Required: true},
 		{Name: "owner", Type: descriptor.TypeObject, Shape: owner(0)},
 	}}
 	want := descriptor.Kind{
@@ -151,7 +151,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 		return descriptor.Constraint{MinLength: new(1), MaxLength: new(most), Format: descriptor.FormatName}
 	}
 	member := &descriptor.Shape{Name: "Member", Fields: []descriptor.Field{
-		{Name: "teamRef", Type: descriptor.TypeString, Required: true, Constraint: name(253)},
+		{Name: "team", APIName: "teamRef", Type: descriptor.TypeString, Required: true, Constraint: name(253)},
 		{Name: "sentBy", Type: descriptor.TypeString, Constraint: name(253)},
 	}}
 	wanted := &descriptor.Shape{Name: "Origin", MinProperties: 1, Rules: []descriptor.Rule{{CEL: "self.host != 'a'", Message: "no"}}, Fields: []descriptor.Field{
@@ -182,7 +182,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 		{Name: "marks", Type: descriptor.TypeMap, Constraint: descriptor.Constraint{MaxItems: new(6), MaxLength: new(9), KeyMaxLength: new(7)}},
 	}}
 	status := &descriptor.Shape{Name: "ServiceStatus", Fields: []descriptor.Field{
-		{Name: "id", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(1024)}},
+		{Name: "id", APIName: "cloudId", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: new(1024)}},
 		{Name: "notes", Type: descriptor.TypeString, List: true, Constraint: descriptor.Constraint{MaxLength: new(300), MaxItems: new(3)}},
 		{Name: "counts", Type: descriptor.TypeInt, List: true, Constraint: descriptor.Constraint{MaxItems: new(4)}},
 		{Name: "extras", Type: descriptor.TypeMap},
@@ -197,7 +197,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 		FilterableFields: []descriptor.FilterableField{{Path: "spec.resource.tier", Sortable: true}, {Path: "status.id"}, {Path: "status.notes"}, {Path: "spec.ownerRef"}, {Path: "spec.resource.teamRefs"}},
 		References: []descriptor.Reference{
 			{Path: "spec.ownerRef", Kind: "Team", Field: "owner", Guarded: true},
-			{Path: "spec.members.teamRef", Kind: "Team", Field: "team", Inverse: "memberships"},
+			{Path: "spec.members.team", Kind: "Team", Field: "team", Inverse: "memberships"},
 			{Path: "spec.members.sentBy", Kind: "Team", Field: "sender"},
 			{Path: "spec.resource.teamRefs", Kind: "Team", Field: "readers", Inverse: "services"},
 		},

@@ -12,6 +12,8 @@ import (
 // Reference is a reference of a kind with what the API makes of it.
 type Reference struct {
 	descriptor.Reference
+	// APIPath is the path in the names of the API.
+	APIPath string
 	// Owner is the type that has the derived field: the kind itself for what
 	// stands directly in spec or spec.resource, else the author's type that the
 	// reference is declared in.

@@ -27,7 +27,7 @@ func (l *loader) rules(s *descriptor.Shape, def *ast.Definition) {
 		if r.text("message") == "" {
 			l.report(r.at("message"), "%s: a rule says what is wrong; message is empty", def.Name)
 		}
-		if err := compile(s, r.text("cel")); err != nil {
+		if err := l.compile(s, r.text("cel")); err != nil {
 			l.report(r.at("cel"), "%s: rule %q: %s", def.Name, r.text("cel"), own(err.Error()))
 		}
 	}
@@ -35,12 +35,12 @@ func (l *loader) rules(s *descriptor.Shape, def *ast.Definition) {
 
 // compile checks a rule in the environment of the service (the standard
 // library and the string extensions), but with self and oldSelf typed.
-func compile(s *descriptor.Shape, expression string) error {
+func (l *loader) compile(s *descriptor.Shape, expression string) error {
 	registry, err := types.NewRegistry()
 	if err != nil {
 		return fmt.Errorf("cel: %w", err)
 	}
-	provider := &shapeProvider{Registry: registry, shapes: map[string]*descriptor.Shape{}}
+	provider := &shapeProvider{Registry: registry, shapes: map[string]*descriptor.Shape{}, stored: l.storedOf}
 	provider.collect(s)
 	env, err := cel.NewEnv(
 		cel.CustomTypeProvider(provider), cel.CustomTypeAdapter(registry),
@@ -97,6 +97,8 @@ func escapeHint(message string) string {
 type shapeProvider struct {
 	*types.Registry
 	shapes map[string]*descriptor.Shape
+	// stored is the name of a field in the store, as rules have it.
+	stored func(s *descriptor.Shape, name string) string
 }
 
 var _ types.Provider = (*shapeProvider)(nil)
@@ -126,7 +128,7 @@ func (p *shapeProvider) FindStructFieldNames(name string) ([]string, bool) {
 	}
 	names := make([]string, len(s.Fields))
 	for i, f := range s.Fields {
-		names[i] = escaped(f.Name)
+		names[i] = escaped(p.stored(s, f.Name))
 	}
 	return names, true
 }
@@ -138,7 +140,7 @@ func (p *shapeProvider) FindStructFieldType(name, field string) (*types.FieldTyp
 		return p.Registry.FindStructFieldType(name, field)
 	}
 	for i := range s.Fields {
-		if f := &s.Fields[i]; escaped(f.Name) == field {
+		if f := &s.Fields[i]; escaped(p.stored(s, f.Name)) == field {
 			return &types.FieldType{Type: celType(f)}, true
 		}
 	}

@@ -143,7 +143,7 @@ func (l *loader) enumOf(def *ast.Definition) *descriptor.Enum {
 // statusDirectives are those with a meaning in a status; of @constraint and @map
 // the maxima have one.
 func statusDirectives() []string {
-	return []string{"filterable", "sortable", "constraint", "map"}
+	return []string{"filterable", "sortable", "constraint", "map", "stored"}
 }
 
 // statusField refuses what would bind what a controller may store.

@@ -114,7 +114,7 @@ func (s *shown) add(shape *descriptor.Shape, below bool) {
 	for i := range shape.Fields {
 		f := &shape.Fields[i]
 		if f.WriteOnly {
-			s.fields[shape.Name+"."+f.Name] = true
+			s.fields[shape.Name+"."+f.InAPI()] = true
 		}
 		s.add(f.Shape, below || f.WriteOnly)
 	}

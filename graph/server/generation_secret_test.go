@@ -127,7 +127,7 @@ func TestAVariableOfAWriteOnlyFieldIsNeverQuoted(t *testing.T) {
 type ShelfSpec { width: Int!
   env: [MapEntry!] @writeOnly @map @constraint(maxProperties: 3, maxLength: 20, keyMaxLength: 20)
   key: ShelfKey @writeOnly }
-type ShelfKey { id: Int }
+type ShelfKey { number: Int }
 `)
 	const create = `mutation($s: ShelfSpecInput!) { createShelf(input: {name: "a", spec: $s}) { shelf { id } } }`
 	for value, at := range map[string]string{
@@ -135,7 +135,7 @@ type ShelfKey { id: Int }
 		`{"env": [{"key": "a", "SECRET": "x"}]}`:   "env",
 		`{"env": [{"key": {"SECRET": 1}}]}`:        "env",
 		`{"key": {"SECRET": 1}}`:                   "key",
-		`{"key": {"id": "SECRET"}}`:                "key",
+		`{"key": {"number": "SECRET"}}`:            "key",
 		`{"key": "SECRET"}`:                        "key",
 		`{"width": 1, "env": "SECRET", "key": {}}`: "env",
 	} {
@@ -148,7 +148,7 @@ type ShelfKey { id: Int }
 			t.Errorf("%s: %s", value, got)
 		}
 	}
-	for _, spec := range []map[string]any{{"width": 1, "key": map[string]any{"id": 1}}, {"width": 1, "env": []any{map[string]any{"key": "a", "value": "x"}}}} {
+	for _, spec := range []map[string]any{{"width": 1, "key": map[string]any{"number": 1}}, {"width": 1, "env": []any{map[string]any{"key": "a", "value": "x"}}}} {
 		if got := c.post(t, `mutation($s: ShelfSpecInput!) { upsertShelf(input: {name: "a", spec: $s}) { shelf { id } } }`, map[string]any{"s": spec}); strings.Contains(got, "errors") {
 			t.Errorf("%v: %s", spec, got)
 		}

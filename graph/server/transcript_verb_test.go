@@ -16,7 +16,7 @@ const (
       id
       metadata { namespace name uid revision generation labels { key value } description createdAt updatedAt }
       spec { resource { mtu tags } }
-      status { id conditions { type status reason } }
+      status { cloudId conditions { type status reason } }
     }`
 	payload = `clientMutationId
     dryRun
@@ -102,7 +102,7 @@ func verbs() map[string]func(*teller) {
 		"status.txt": func(c *teller) {
 			status := mutation("updateNetworkStatus", "UpdateNetworkStatusInput", payload)
 			input := map[string]any{"name": "net-a", "expectedRevision": c.begin(), "status": map[string]any{
-				"id": "5d6b9a0e", "conditions": []any{map[string]any{"type": "Available", "status": "True", "reason": "Success"}},
+				"cloudId": "5d6b9a0e", "conditions": []any{map[string]any{"type": "Available", "status": "True", "reason": "Success"}},
 			}}
 			c.Tell("A controller asks whether its status would be taken, and writes it. The generation stays: it counts the spec's changes.")
 			c.ask(status, with(input, "dryRun", true))

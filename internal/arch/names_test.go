@@ -31,6 +31,9 @@ var oldNames = []struct {
 	{regexp.MustCompile(`sluice schema\b|--schema\b|SLUICE_SCHEMA\b`), "sluice catalogue, --catalogue"},
 	{regexp.MustCompile(`hide-schema\b`), "hide-introspection"},
 	{regexp.MustCompile(`direction: (UP|DOWN)\b`), "DEPENDENCIES, DEPENDENTS"},
+	{regexp.MustCompile(`\btotalCount: Int!`), "totalCount: Int @semanticNonNull"},
+	{regexp.MustCompile(`\bkinds: \[Kind!\]!`), "kinds: [Kind!] @semanticNonNull"},
+	{regexp.MustCompile(`\bstatus ?\{ ?id\b`), "cloudId, @stored(as: \"id\")"},
 }
 
 func TestNoOldNameIsLeft(t *testing.T) {

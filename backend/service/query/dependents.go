@@ -186,7 +186,7 @@ func (r *Reader) dependentsOf(ctx context.Context, rel *relation, stored *backen
 		named := false
 		d.eachName(b, func(name string) { named = named || name == rel.key.Name })
 		if named {
-			one := rel.place(stored.Key, d.Path, state)
+			one := rel.place(stored.Key, d.apiPath, state)
 			one.Guarded = d.Guarded
 			out = append(out, one)
 		}

@@ -30,7 +30,9 @@ func (r *Reader) References(res *Resource) (out []Reference) {
 // declared is a reference that a kind declares.
 type declared struct {
 	descriptor.Reference
-	steps []string
+	// apiPath is the path in the names of the API.
+	apiPath string
+	steps   []string
 	// otherwise is the effective value where the field is absent; empty for none.
 	otherwise string
 }
@@ -40,7 +42,7 @@ func declaredOf(kinds kind.Catalogue) map[string][]declared {
 	out := map[string][]declared{}
 	for _, k := range kinds.All() {
 		for _, ref := range k.References {
-			d := declared{Reference: ref, steps: strings.Split(ref.Path, ".")}
+			d := declared{Reference: ref, apiPath: k.APIPath(ref.Path), steps: strings.Split(ref.Path, ".")}
 			d.otherwise, _ = k.Rows.Index(ref.Path).Field.Default.(string)
 			out[k.Name] = append(out[k.Name], d)
 		}

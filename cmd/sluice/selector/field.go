@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -20,9 +21,12 @@ const maxTests = 50
 
 // field is what a filter can name.
 type field struct {
-	path, kind string // kind of value: String, Int, SafeInt, Float, Boolean, Time or Enum
-	list       bool
-	enum       []client.EnumValue
+	path string
+	// inAPI is the path in the names of the API; empty: the same.
+	inAPI string
+	kind  string // kind of value: String, Int, SafeInt, Float, Boolean, Time or Enum
+	list  bool
+	enum  []client.EnumValue
 }
 
 // ParseFilter reads filters by the fields of a kind and returns them in the API's
@@ -154,7 +158,7 @@ func fields(k client.Kind) []field {
 		if declared == nil {
 			continue
 		}
-		f := field{path: i.Path, kind: declared.Type, list: declared.List, enum: declared.EnumValues}
+		f := field{path: i.Path, inAPI: declared.APIPath, kind: declared.Type, list: declared.List, enum: declared.EnumValues}
 		if len(f.enum) > 0 {
 			f.kind = "Enum"
 		}
@@ -186,7 +190,7 @@ func find(k client.Kind, path string) (field, error) {
 
 // nest puts the operators where the filter of the API has them.
 func (f field) nest(operators map[string]any) map[string]any {
-	steps := strings.Split(strings.TrimPrefix(f.path, "metadata."), ".")
+	steps := strings.Split(strings.TrimPrefix(cmp.Or(f.inAPI, f.path), "metadata."), ".")
 	out := operators
 	for _, step := range slices.Backward(steps) {
 		out = map[string]any{step: out}

@@ -23,8 +23,8 @@ export const unreachable = /^(Input object|Object|Enum) type `((Boolean|Float|In
 // Kinds have the names that their manifests have.
 export const kind = /^Type "VolumeType" should not have "Type" suffix$/;
 
-// What keeps a deletion waiting is read from the first on, until nothing is left.
-export const forwards = /^Field `blockedBy` must contain an argument `(last|before)`/;
+// What keeps a deletion waiting is read from the first on, until nothing is left; so are namespaces, for a list to choose from.
+export const forwards = /^Field `(blockedBy|namespaces)` must contain an argument `(last|before)`/;
 
 export default [{
   files: ["**/*.graphql"],

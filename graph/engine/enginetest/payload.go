@@ -28,7 +28,7 @@ func (x *execution) ofPayload(p *payload, f *ast.Field, args map[string]any) (an
 	case "warnings":
 		out := []any{}
 		for _, w := range p.Warnings {
-			path := append([]any{"input"}, failure.Steps(w.Path)...)
+			path := append([]any{"input"}, failure.Steps(x.kind(p.Resource.Stored.Kind).APIPath(w.Path))...)
 			out = append(out, map[string]any{"code": string(w.Code), "message": w.Message, "path": path, "field": failure.Text(path)})
 		}
 		return out, nil

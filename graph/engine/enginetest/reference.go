@@ -423,12 +423,17 @@ func (x *execution) follow(r *resource, ref *kinds.Reference, value any, f *ast.
 }
 
 func (x *execution) ofPart(p *part, f *ast.Field, args map[string]any) (any, error) {
-	sf := p.shape.Field(f.Name)
+	var sf *descriptor.Field
+	for i := range p.shape.Fields {
+		if p.shape.Fields[i].InAPI() == f.Name {
+			sf = &p.shape.Fields[i]
+		}
+	}
 	if sf == nil {
 		ref := x.reference(p.shape.Name, f.Name)
 		return x.follow(p.of, ref, p.values[ref.Path[strings.LastIndex(ref.Path, ".")+1:]], f, args)
 	}
-	value := p.values[f.Name]
+	value := p.values[sf.Name]
 	if value == nil {
 		value = sf.Default
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -123,7 +124,25 @@ func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespa
 		o, _ := o.(map[string]any)
 		req.OrderBy = append(req.OrderBy, query.Order{Field: x.orderField(kind, fmt.Sprint(o["field"])), Descending: o["direction"] == "DESC"})
 	}
-	return x.Service.List(x.ctx, access.Caller{}, req)
+	page, err := x.Service.List(x.ctx, access.Caller{}, req)
+	if err != nil {
+		return nil, x.ofFilter(kind, err)
+	}
+	return page, nil
+}
+
+// ofFilter is an error about a filter, in the names of the API.
+func (x *execution) ofFilter(kind string, err error) error {
+	var known *failure.Error
+	if k := x.kind(kind); k != nil && errors.As(err, &known) {
+		for _, part := range []string{"spec", "status"} {
+			if before, path, ok := strings.Cut(known.Path, "."+part+"."); ok {
+				renamed := before + "." + k.APIPath(part+"."+path)
+				return &failure.Error{Message: strings.ReplaceAll(known.Message, known.Path, renamed)}
+			}
+		}
+	}
+	return err
 }
 
 // namespaces resolves a page of namespaces to plain objects.
@@ -174,18 +193,22 @@ func (x *execution) summary(kind string, f *ast.Field, args map[string]any) (any
 	}
 	for name, to := range map[string]*[]string{"by": &req.By, "conditions": &req.Conditions} {
 		for _, text := range graphql.CoerceList(args[name]) {
-			*to = append(*to, fmt.Sprint(text))
+			path := fmt.Sprint(text)
+			if name == "by" {
+				path = x.kind(kind).StoredPath(path)
+			}
+			*to = append(*to, path)
 		}
 	}
 	s, err := x.Service.Summary(x.ctx, access.Caller{}, req)
 	if err != nil {
-		return nil, err
+		return nil, x.ofFilter(kind, err)
 	}
 	groups := []any{}
 	for _, g := range s.Groups {
 		keys := []any{}
 		for i, path := range s.Paths {
-			key := map[string]any{"path": path, "value": nil}
+			key := map[string]any{"path": x.kind(kind).APIPath(path), "value": nil}
 			if g.Values[i] != nil {
 				key["value"] = *g.Values[i]
 			}
@@ -198,13 +221,14 @@ func (x *execution) summary(kind string, f *ast.Field, args map[string]any) (any
 
 // orderField is the field that the name of an order means.
 func (x *execution) orderField(kind, name string) string {
-	paths := []string{"name", "namespace", "createdAt", "updatedAt"}
-	if k := x.kind(kind); k != nil {
-		for _, i := range k.FilterableFields {
-			paths = append(paths, i.Path)
+	for _, path := range []string{"name", "namespace", "createdAt", "updatedAt"} {
+		if kinds.OrderValue(path) == name {
+			return path
 		}
 	}
-	return paths[slices.IndexFunc(paths, func(p string) bool { return kinds.OrderValue(p) == name })]
+	k := x.kind(kind)
+	i := slices.IndexFunc(k.FilterableFields, func(f descriptor.FilterableField) bool { return kinds.OrderValue(k.APIPath(f.Path)) == name })
+	return k.FilterableFields[i].Path
 }
 
 // input reads an input value into JSON: enums in stored form, maps as objects.
@@ -240,7 +264,7 @@ func (x *execution) input(t *ast.Type, v any) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			out[name] = one
+			out[x.storedName(t.NamedType, name)] = one
 		}
 		return out, nil
 	case def.Kind == ast.Enum:
@@ -276,6 +300,32 @@ func (x *execution) entries(list []any) (any, error) {
 		out[key] = m["value"]
 	}
 	return out, nil
+}
+
+// storedName is the name in the store of a field of an input.
+func (x *execution) storedName(input, name string) string {
+	var found string
+	var look func(s *descriptor.Shape)
+	look = func(s *descriptor.Shape) {
+		if s == nil {
+			return
+		}
+		of := slices.Contains([]string{kinds.InputType(s.Name), kinds.PatchType(s.Name), kinds.FilterType(s.Name)}, input)
+		for i := range s.Fields {
+			if f := &s.Fields[i]; of && f.InAPI() == name {
+				found = f.Name
+			}
+			look(s.Fields[i].Shape)
+		}
+	}
+	for _, k := range x.Catalogue.Kinds {
+		look(k.Spec)
+		look(k.Status)
+	}
+	if found == "" {
+		return name
+	}
+	return found
 }
 
 // storedForm finds an enum's value in a shape.
@@ -338,25 +388,52 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 		if err != nil {
 			return nil, err
 		}
-		switch name {
-		case "create" + k.Name:
-			return s.Create(x.ctx, c, service.CreateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
-		case "update" + k.Name:
-			return s.Update(x.ctx, c, service.UpdateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), ExpectedRevision: text("expectedRevision"), Spec: in["spec"]})
-		case "patch" + k.Name:
-			if spec, ok := in["spec"]; ok && spec == nil {
-				return nil, &failure.Error{Message: "spec: null clears nothing; leave it out, or name what changes"}
-			}
-			return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, DryRun: yes("dryRun"), MetadataPatch: patched(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
-		case "upsert" + k.Name:
-			return s.Upsert(x.ctx, c, service.UpsertRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
-		case "update" + k.Name + "Status":
-			return s.UpdateStatus(x.ctx, c, service.StatusRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: text("expectedRevision"), Status: in["status"]})
-		case "patch" + k.Name + "Status":
-			return s.PatchStatus(x.ctx, c, service.StatusPatchRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: optional("expectedRevision"), Patch: in["status"]})
-		case "delete" + k.Name:
-			return s.Delete(x.ctx, c, service.DeleteRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: optional("expectedRevision")})
+		out, err := x.writeKind(&k.Kind, id, name, in)
+		return out, inAPI(&k.Kind, err)
+	}
+	return nil, fmt.Errorf("reference: no way to execute %s", name)
+}
+
+// inAPI is an error about values of a resource, in the names of the API.
+func inAPI(k *descriptor.Kind, err error) error {
+	var known *failure.Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	out := *known
+	out.Violations = slices.Clone(known.Violations)
+	for i := range out.Violations {
+		out.Violations[i].Path = k.APIPath(out.Violations[i].Path)
+	}
+	return &out
+}
+
+func (x *execution) writeKind(k *descriptor.Kind, id kind.Identity, name string, in map[string]any) (*service.Written, error) {
+	s, c := x.Service, access.Caller{}
+	yes := func(name string) bool { return in[name] == true }
+	text := func(name string) string { s, _ := in[name].(string); return s }
+	var expected *string
+	if revision, ok := in["expectedRevision"].(string); ok {
+		expected = &revision
+	}
+	switch name {
+	case "create" + k.Name:
+		return s.Create(x.ctx, c, service.CreateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
+	case "update" + k.Name:
+		return s.Update(x.ctx, c, service.UpdateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), ExpectedRevision: text("expectedRevision"), Spec: in["spec"]})
+	case "patch" + k.Name:
+		if spec, ok := in["spec"]; ok && spec == nil {
+			return nil, &failure.Error{Message: "spec: null clears nothing; leave it out, or name what changes"}
 		}
+		return s.Patch(x.ctx, c, service.PatchRequest{Identity: id, DryRun: yes("dryRun"), MetadataPatch: patched(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
+	case "upsert" + k.Name:
+		return s.Upsert(x.ctx, c, service.UpsertRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
+	case "update" + k.Name + "Status":
+		return s.UpdateStatus(x.ctx, c, service.StatusRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: text("expectedRevision"), Status: in["status"]})
+	case "patch" + k.Name + "Status":
+		return s.PatchStatus(x.ctx, c, service.StatusPatchRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: expected, Patch: in["status"]})
+	case "delete" + k.Name:
+		return s.Delete(x.ctx, c, service.DeleteRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: expected})
 	}
 	return nil, fmt.Errorf("reference: no way to execute %s", name)
 }

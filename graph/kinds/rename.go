@@ -1,0 +1,111 @@
+package kinds
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// storedNameForm is what a field can be named in manifests and in the store.
+var storedNameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
+
+// storedName is the name of a field in manifests and in the store.
+func (l *loader) storedName(f *ast.FieldDefinition) string {
+	if d := l.read(f.Directives, "stored"); d != nil {
+		return d.text("as")
+	}
+	return f.Name
+}
+
+// storedNames refuses names in the store that two fields of a type share or that cannot be
+// one, and fields named id, which client caches take for the identity of what has them.
+func (l *loader) storedNames(def *ast.Definition) {
+	seen := names{}
+	for _, f := range def.Fields {
+		where := def.Name + "." + f.Name
+		if f.Name == "id" {
+			l.report(f.Position, "%s: a field named id would be another object's identity to the caches of clients, since only resources have one; give it a name like cloudId, with @stored(as: \"id\") where manifests have id", where)
+		}
+		name := l.storedName(f)
+		if other := seen.add(name, def.Name+"."+f.Name); other != "" {
+			l.report(f.Position, "%s: the stored name %q is that of %s too", where, name, other)
+		}
+		d := l.read(f.Directives, "stored")
+		switch {
+		case d == nil:
+		case name == f.Name:
+			l.report(d.Position, "%s: @stored has no effect: %q is the name of the field", where, name)
+		case !storedNameForm.MatchString(name):
+			l.report(d.at("as"), "%s: stored name %q: at most 63 letters, digits, '_' and '-' that begin with a letter are wanted", where, name)
+		default:
+			l.renamed[where] = name
+		}
+	}
+}
+
+// rename gives the fields of a kind, and the paths to them, their names in the store. What
+// is read of the author's text before has the names of the API.
+func (l *loader) rename(k *Kind) {
+	for i := range k.Refs {
+		k.Refs[i].APIPath = k.Refs[i].Path
+	}
+	if len(l.renamed) == 0 {
+		return
+	}
+	for i := range k.FilterableFields {
+		k.FilterableFields[i].Path = l.storedPath(k, k.FilterableFields[i].Path)
+	}
+	for i := range k.Columns {
+		k.Columns[i].Path = l.storedPath(k, k.Columns[i].Path)
+	}
+	for i := range k.Refs {
+		path := l.storedPath(k, k.Refs[i].Path)
+		k.Refs[i].Path, k.References[i].Path = path, path
+	}
+	l.renameShape(k.Spec)
+	l.renameShape(k.Status)
+}
+
+// storedPath is a path in the names of the store.
+func (l *loader) storedPath(k *Kind, path string) string {
+	steps := strings.Split(path, ".")
+	s := map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status}[steps[0]]
+	for i, step := range steps[1:] {
+		f := s.Field(step)
+		steps[i+1], s = l.storedOf(s, step), f.Shape
+	}
+	return strings.Join(steps, ".")
+}
+
+// storedOf is the name in the store of a field of a shape that has its name of the API.
+func (l *loader) storedOf(s *descriptor.Shape, name string) string {
+	if stored, ok := l.renamed[s.Name+"."+name]; ok {
+		return stored
+	}
+	return name
+}
+
+func (l *loader) renameShape(s *descriptor.Shape) {
+	if s == nil {
+		return
+	}
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		for n, key := range f.Keys {
+			f.Keys[n] = l.storedOf(f.Shape, key)
+		}
+		if f.MergeInto != "" {
+			f.MergeInto = l.storedOf(s, f.MergeInto)
+		}
+		l.renameShape(f.Shape)
+	}
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		if stored := l.storedOf(s, f.Name); stored != f.Name {
+			f.Name, f.APIName = stored, f.Name
+		}
+	}
+}
