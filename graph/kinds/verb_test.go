@@ -19,7 +19,7 @@ type Condition1 { type: String, status: String }
 `
 	all := "GET LIST WATCH CREATE UPDATE PATCH UPSERT STATUS FINALIZE CONTROL DELETE"
 	for arguments, want := range map[string]string{
-		"": all,
+		"":                                      all,
 		", exceptVerbs: [DELETE]":               strings.Replace(all, " DELETE", "", 1),
 		", exceptVerbs: [PATCH, REVEAL]":        strings.Replace(strings.Replace(all, " PATCH", "", 1), " FINALIZE", "", 1),
 		", exceptVerbs: [FINALIZE, CONTROL]":    strings.Replace(all, " FINALIZE CONTROL", "", 1),
