@@ -29,6 +29,7 @@ var oldNames = []struct {
 	{regexp.MustCompile(`extensions\.key\b`), "extensions.setting"},
 	{regexp.MustCompile(`apply [^\n]*--force\b`), "--ignore-revision"},
 	{regexp.MustCompile(`direction: (UP|DOWN)\b`), "DEPENDENCIES, DEPENDENTS"},
+	{regexp.MustCompile(`\bSetFinalizers\b|\bFinalizersRequest\b`), "PatchMetadata with addFinalizers and removeFinalizers"},
 }
 
 func TestNoOldNameIsLeft(t *testing.T) {
