@@ -366,3 +366,21 @@ func TestGatewaysOfOneStoreSayWhichCatalogueEachServes(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+func TestAReloadCountsWhatBreaksWhatItTightens(t *testing.T) {
+	s := openShop(t, racks)
+	for i := range 3 {
+		s.must(fmt.Sprintf(`mutation { createNote(input: {name: "n%d", spec: {text: "%s"}}) { note { id } } }`, i, strings.Repeat("x", 4+i)))
+	}
+	dir := s.write("next", strings.Replace(racks, "text: String @constraint(maxLength: 20)", "text: String @constraint(maxLength: 4)", 1))
+	const says = "Note: stored resources that break what was tightened: 2; the first is Note/default/n1: spec.text: must have at most 4 characters, has 5\n"
+	for _, args := range [][]string{{"apply", dir, "--dry-run"}, {"apply", dir}} {
+		if out, errOut, code := s.catalogue(args...); code != 0 || !strings.HasPrefix(out, says) {
+			t.Errorf("%v: exit %d\n%s%s", args, code, out, errOut)
+		}
+	}
+	s.expect(0, "Note default/n1 UPDATED\n", "", "label", "note", "n1", "a=b")
+	if out, errOut, code := s.cli("", "patch", "note", "n1", "-p", "spec: {text: longer}"); code != 1 || !strings.Contains(errOut, "must have at most 4 characters") {
+		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	}
+}

@@ -32,7 +32,11 @@ const (
 	VerbPatch  Verb = "PATCH"
 	VerbUpsert Verb = "UPSERT"
 	VerbStatus Verb = "STATUS"
-	VerbDelete Verb = "DELETE"
+	// VerbFinalize adds and removes finalizers, by a patch.
+	VerbFinalize Verb = "FINALIZE"
+	// VerbControl gives the kind to a controller, or takes it back.
+	VerbControl Verb = "CONTROL"
+	VerbDelete  Verb = "DELETE"
 	// VerbReveal shows the write-only values of a sensitive kind.
 	VerbReveal Verb = "REVEAL"
 )

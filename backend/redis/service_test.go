@@ -25,7 +25,7 @@ func thing() descriptor.Kind {
 		Name: "Thing", Singular: "thing", Plural: "things", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
 		Verbs: []descriptor.Verb{
 			descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate,
-			descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete,
+			descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbControl, descriptor.VerbDelete,
 		},
 		FilterableFields: []descriptor.FilterableField{{Path: "spec.title", Sortable: true}},
 		Spec:             &descriptor.Shape{Name: "ThingSpec", Fields: []descriptor.Field{{Name: "title", Type: descriptor.TypeString}}},

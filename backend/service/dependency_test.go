@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ import (
 // and a Guest has no conditions.
 func building() []descriptor.Kind {
 	n := func(i int) *int { return &i }
-	verbs := []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete}
+	verbs := []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbControl, descriptor.VerbDelete}
 	condition := &descriptor.Shape{Name: "Condition", Fields: []descriptor.Field{
 		{Name: "type", Type: descriptor.TypeString}, {Name: "status", Type: descriptor.TypeString}, {Name: "reason", Type: descriptor.TypeString},
 		{Name: "message", Type: descriptor.TypeString}, {Name: "observedGeneration", Type: descriptor.TypeSafeInt}, {Name: "lastTransitionTime", Type: descriptor.TypeTime},
@@ -46,6 +47,7 @@ func building() []descriptor.Kind {
 	}
 	guest := of("Guest")
 	guest.Status = nil
+	guest.Verbs = slices.DeleteFunc(slices.Clone(verbs), func(v descriptor.Verb) bool { return v == descriptor.VerbControl })
 	return []descriptor.Kind{
 		of("Room"), guest,
 		of("Door", descriptor.Reference{Path: "spec.roomRef", Kind: "Room", Field: "room", Guarded: true}),

@@ -23,7 +23,7 @@ import (
 func kinds() []descriptor.Kind {
 	verbs := []descriptor.Verb{
 		descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate,
-		descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete,
+		descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbControl, descriptor.VerbDelete,
 	}
 	short := descriptor.Constraint{MaxLength: new(20)}
 	colour := &descriptor.Enum{Name: "Colour", Values: []descriptor.EnumValue{{Name: "RED", Stored: "red"}, {Name: "BLUE", Stored: "blue"}}}

@@ -144,6 +144,11 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 	if err != nil {
 		return nil, err
 	}
+	if len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0 {
+		if err := access.Authorize(ctx, c, in.kind.Kind, descriptor.VerbFinalize); err != nil {
+			return nil, err
+		}
+	}
 	patch, later, err := in.parsePatch(ctx, req.Patch)
 	if err != nil {
 		return nil, err

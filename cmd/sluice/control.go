@@ -30,7 +30,7 @@ func controlCommand(std streams) *cobra.Command {
 				}
 				var left []client.Kind
 				for _, k := range kinds {
-					if k.HasConditions() && !anyNames(k, args) {
+					if k.Offers("CONTROL") && !anyNames(k, args) {
 						left = append(left, k)
 					}
 				}

@@ -176,7 +176,9 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (result reloa
 	candidate := next.candidate()
 	candidate.AllowBreaking, candidate.DryRun = r.AllowBreaking, r.DryRun
 	if r.DryRun {
-		err = accept(ctx, c.gate, candidate)
+		if err = accept(ctx, c.gate, candidate); err == nil {
+			changes = append(changes, c.tightened(ctx, svc)...)
+		}
 		return resultOf(err, reload.Replaced), changes, err
 	}
 	stop, err := c.fillAhead(ctx, svc, candidate)
@@ -184,11 +186,30 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (result reloa
 		return resultOf(err, reload.Replaced), changes, err
 	}
 	defer func() { stop() }()
+	changes = append(changes, c.tightened(ctx, svc)...)
 	if err = c.accept(ctx, candidate, staged); err != nil {
 		return resultOf(err, reload.Replaced), changes, err
 	}
 	stop = c.serve(next, svc, g, stop)
 	return reload.Replaced, changes, nil
+}
+
+// tightenedTime is how long a reload looks for stored resources that break what it tightens.
+const tightenedTime = 10 * time.Second
+
+// tightened says what is stored that breaks what the kinds of the next service tighten.
+func (c *catalogues) tightened(ctx context.Context, next *service.Service) (lines []string) {
+	c.mu.Lock()
+	served := c.service
+	c.mu.Unlock()
+	found, err := next.Tightened(ctx, served, tightenedTime)
+	if err != nil {
+		c.log.Warn("the stored resources were not held against what the catalogue tightens", zap.Error(err))
+	}
+	for _, of := range found {
+		lines = append(lines, of.String())
+	}
+	return lines
 }
 
 // fillTime is how long a reload waits until its service has all in memory, while the one before

@@ -14,7 +14,7 @@ import (
 // profile says whether resources of a kind are to be kept in step with a cloud: its
 // specs have a management policy, its statuses have conditions, and both can be written.
 func profile(k client.Kind) bool {
-	return k.Field("spec.managementPolicy") != nil && k.HasConditions() && k.Offers("WATCH") && k.Offers("PATCH") && k.Offers("STATUS")
+	return k.Field("spec.managementPolicy") != nil && k.HasConditions() && k.Offers("WATCH") && k.Offers("FINALIZE") && k.Offers("STATUS")
 }
 
 // Values of a spec, in stored form.

@@ -93,6 +93,11 @@ func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision
 	if err := k.offers("PATCH"); err != nil {
 		return "", err
 	}
+	if len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0 {
+		if err := k.offers("FINALIZE"); err != nil {
+			return "", err
+		}
+	}
 	in := k.named(req.Namespace, req.Name)
 	in["expectedRevision"], in["dryRun"] = req.ExpectedRevision, req.DryRun
 	for name, pairs := range map[string]map[string]*string{"labels": req.Labels, "annotations": req.Annotations} {

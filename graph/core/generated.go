@@ -262,7 +262,7 @@ input UpdateKindInput {
   clientMutationId: String
   "Name, singular, plural or short name of the kind, in any case: one of those that the field kinds lists."
   kind: String!
-  "Whether a controller says when resources of the kind are ready. Only of a kind whose status has conditions."
+  "Whether a controller says when resources of the kind are ready. Only of a kind that offers CONTROL."
   controlled: Boolean!
 }
 
@@ -460,6 +460,10 @@ enum KindVerb {
   UPSERT
   "Replace the status of a resource."
   STATUS
+  "Add and remove finalizers of a resource, by a patch."
+  FINALIZE
+  "Give the kind to a controller, or take it back, by updateKind. Kinds with conditions alone have it."
+  CONTROL
   "Delete a resource."
   DELETE
   "Read the values that are write-only, by reveal. Sensitive kinds alone have it."

@@ -187,7 +187,7 @@ type UpdateKindInput struct {
 	ClientMutationID *string `json:"clientMutationId,omitzero"`
 	// Name, singular, plural or short name of the kind, in any case: one of those that the field kinds lists.
 	Kind string `json:"kind"`
-	// Whether a controller says when resources of the kind are ready. Only of a kind whose status has conditions.
+	// Whether a controller says when resources of the kind are ready. Only of a kind that offers CONTROL.
 	Controlled bool `json:"controlled"`
 }
 

@@ -230,7 +230,7 @@ func TestAKindIsGivenToAController(t *testing.T) {
 	}
 	shelf := newGateway(t, shelves(t), nil)
 	got := shelf.do(`mutation { updateKind(input: {kind: "Service", controlled: true}) { kind { name } } }`, nil)
-	if len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "has no conditions") {
+	if len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "does not offer CONTROL") {
 		t.Errorf("%s %v", got.Data, got.Errors)
 	}
 }

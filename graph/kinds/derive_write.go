@@ -162,10 +162,18 @@ func patchedMetadata(k *Kind) []*ast.FieldDefinition {
 	return slices.Concat([]*ast.FieldDefinition{
 		field("labels", "[LabelPatch!]", "Labels that change, no two with one key. The others stay; null: all are removed. At most 128 are on one resource."),
 		field("annotations", "[AnnotationPatch!]", "Annotations that change, no two with one key. The others stay; null: all are removed. At most 256 KiB are on one resource."),
-	}, changedText(k), []*ast.FieldDefinition{
+	}, changedText(k), finalizers(k))
+}
+
+// finalizers are the fields of a patch that change them, if the kind offers that.
+func finalizers(k *Kind) []*ast.FieldDefinition {
+	if !k.Has(descriptor.VerbFinalize) {
+		return nil
+	}
+	return []*ast.FieldDefinition{
 		field("addFinalizers", "[String!]", "What is to keep the resource when its deletion is requested: names like the keys of labels, no two equal. At most 64 are on one resource. One that is there already is no error. While the deletion waits, none can be added."),
 		field("removeFinalizers", "[String!]", "Finalizers to remove, no two equal. At most 64. One that is not there is no error. While the deletion waits, a patch of nothing else is accepted."),
-	})
+	}
 }
 
 // changedText are description and expiry in an input that changes a resource.

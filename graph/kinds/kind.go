@@ -47,8 +47,7 @@ func (l *loader) kind(def *ast.Definition) descriptor.Kind {
 		l.identity(&k, d)
 	}
 	l.kindParts(&k, def)
-	l.statusVerb(&k, def)
-	l.revealVerb(&k, def)
+	l.impossibleVerbs(&k, def)
 	return k
 }
 
@@ -71,21 +70,7 @@ func (l *loader) identity(k *descriptor.Kind, d *directive) {
 	k.Expires, k.Sensitive, k.OutOfMemory = d.text("expires") == "true", d.text("sensitive") == "true", d.text("inMemory") == "false"
 	l.subKinds(k, d)
 	l.shortNames(k, d)
-	if !d.has("verbs") {
-		for _, v := range l.enums["KindVerb"].EnumValues {
-			k.Verbs = append(k.Verbs, descriptor.Verb(v.Name))
-		}
-		return
-	}
-	for _, verb := range d.texts("verbs") {
-		if slices.Contains(k.Verbs, descriptor.Verb(verb)) {
-			l.report(d.at("verbs"), "kind %s: verb %s is here twice", k.Name, verb)
-		}
-		k.Verbs = append(k.Verbs, descriptor.Verb(verb))
-	}
-	if len(k.Verbs) == 0 {
-		l.report(d.at("verbs"), "kind %s: verbs is empty; leave it out for all, or name at least one", k.Name)
-	}
+	l.verbs(k, d)
 }
 
 // subKinds reads the varieties of a kind.
@@ -102,29 +87,6 @@ func (l *loader) subKinds(k *descriptor.Kind, d *directive) {
 	if d.has("subKinds") && len(k.SubKinds) == 0 {
 		l.report(d.at("subKinds"), "kind %s: subKinds is empty; leave it out for none, or name at least one", k.Name)
 	}
-}
-
-// statusVerb drops STATUS where there is no status to write.
-func (l *loader) statusVerb(k *descriptor.Kind, def *ast.Definition) {
-	if def.Fields.ForName("status") != nil || !k.Has(descriptor.VerbStatus) {
-		return
-	}
-	if d := l.read(def.Directives, "resource"); d.has("verbs") {
-		l.report(d.at("verbs"), "kind %s: verb STATUS: the kind has no status", k.Name)
-	}
-	k.Verbs = slices.DeleteFunc(k.Verbs, func(v descriptor.Verb) bool { return v == descriptor.VerbStatus })
-}
-
-// revealVerb drops REVEAL where nothing is kept apart.
-func (l *loader) revealVerb(k *descriptor.Kind, def *ast.Definition) {
-	d := l.read(def.Directives, "resource")
-	if d == nil || k.Sensitive || !k.Has(descriptor.VerbReveal) {
-		return
-	}
-	if d.has("verbs") {
-		l.report(d.at("verbs"), "kind %s: verb REVEAL: the kind is not sensitive", k.Name)
-	}
-	k.Verbs = slices.DeleteFunc(k.Verbs, func(v descriptor.Verb) bool { return v == descriptor.VerbReveal })
 }
 
 // kindParts reads spec and status, the two fields that a kind has.

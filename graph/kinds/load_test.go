@@ -192,7 +192,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 	}}
 	want := descriptor.Kind{
 		Name: "Service", Singular: "service", Plural: "services", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
-		Verbs:            []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbDelete},
+		Verbs:            []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbDelete},
 		SubKinds:         []string{"web", "batch-2"},
 		FilterableFields: []descriptor.FilterableField{{Path: "spec.resource.tier", Sortable: true}, {Path: "status.id"}, {Path: "status.notes"}, {Path: "spec.ownerRef"}, {Path: "spec.resource.teamRefs"}},
 		References: []descriptor.Reference{
@@ -206,7 +206,7 @@ func TestTheDescriptorHasReferencesIndexesMapsAndVersions(t *testing.T) {
 	if diff := cmp.Diff(want, service); diff != "" {
 		t.Errorf("descriptor (-want +got):\n%s", diff)
 	}
-	if team.Has(descriptor.VerbStatus) || !team.Has(descriptor.VerbUpsert) || len(team.Verbs) != 8 {
+	if team.Has(descriptor.VerbStatus) || !team.Has(descriptor.VerbUpsert) || len(team.Verbs) != 9 {
 		t.Errorf("a kind without status has the verbs %v", team.Verbs)
 	}
 	for i, owner := range []string{"Service", "Member", "Member", "Service"} {

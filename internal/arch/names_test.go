@@ -34,6 +34,7 @@ var oldNames = []struct {
 	{regexp.MustCompile(`\btotalCount: Int!`), "totalCount: Int @semanticNonNull"},
 	{regexp.MustCompile(`\bkinds: \[Kind!\]!`), "kinds: [Kind!] @semanticNonNull"},
 	{regexp.MustCompile(`\bstatus ?\{ ?id\b`), "cloudId, @stored(as: \"id\")"},
+	{regexp.MustCompile(`\bSetFinalizers\b|\bFinalizersRequest\b`), "PatchMetadata with addFinalizers and removeFinalizers"},
 }
 
 func TestNoOldNameIsLeft(t *testing.T) {

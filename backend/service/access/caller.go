@@ -37,15 +37,6 @@ func Authorize(_ context.Context, _ Caller, k *descriptor.Kind, v descriptor.Ver
 	return nil
 }
 
-// KindVerb is what a caller does with what holds for all resources of a kind.
-type KindVerb uint8
-
-// What callers do with it.
-const (
-	ReadKind KindVerb = iota + 1
-	ChangeKind
-)
-
-// AuthorizeKind is the one place that says whether the caller may do this with what holds
-// for all resources of a kind. Until access control exists, everybody may.
-func AuthorizeKind(context.Context, Caller, *descriptor.Kind, KindVerb) error { return nil }
+// AuthorizeKind is the one place that says whether the caller may read what holds for all
+// resources of a kind. Until access control exists, everybody may.
+func AuthorizeKind(context.Context, Caller, *descriptor.Kind) error { return nil }

@@ -1,0 +1,146 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// Tightened are the stored resources of a kind that break a constraint or a rule which they
+// did not break by an earlier catalogue.
+type Tightened struct {
+	Kind string
+	// Resources is how many there are; at least as many if not All were looked at.
+	Resources int
+	All       bool
+	// First of them in the order of namespace and name, and the first thing that it breaks.
+	First backend.Key
+	Why   string
+}
+
+func (t Tightened) String() string {
+	if t.Resources == 0 {
+		return fmt.Sprintf("%s: none of the resources that there was time to look at breaks what was tightened", t.Kind)
+	}
+	least := "at least "
+	if t.All {
+		least = ""
+	}
+	return fmt.Sprintf("%s: stored resources that break what was tightened: %s%d; the first is %s: %s", t.Kind, least, t.Resources, t.First, t.Why)
+}
+
+// Tightened returns what resources break that they did not break by the catalogue of an
+// earlier service of the same store. It reads their bodies from its memory, where they are,
+// and stops after a time. Sensitive kinds are left out: their values would have to be
+// decrypted.
+func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.Duration) ([]Tightened, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var out []Tightened
+	for _, k := range s.kinds.All() {
+		was, err := earlier.kinds.Find(k.Name)
+		if err != nil || was.Name != k.Name || k.Sensitive || was.Sensitive || reflect.DeepEqual(k.Kind.Spec, was.Kind.Spec) {
+			continue
+		}
+		found := Tightened{Kind: k.Name, All: true}
+		err = earlier.eachStored(ctx, k.Name, func(r *backend.Resource) error {
+			if why := newlyBroken(k, was, r); why != "" {
+				if found.Resources++; found.Resources == 1 {
+					found.First, found.Why = r.Key, why
+				}
+			}
+			return ctx.Err()
+		})
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
+		if found.All = err == nil; found.Resources > 0 || !found.All {
+			out = append(out, found)
+		}
+	}
+	return out, nil
+}
+
+// newlyBroken says what a resource breaks that it did not break before; empty for nothing,
+// and for what cannot be read.
+func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
+	st, err := kind.StateOf(r)
+	if err != nil {
+		return ""
+	}
+	type broken struct{ path, rule, limit string }
+	of := func(k *kind.Kind) (all []failure.Violation) {
+		var found kind.Violations
+		found.Object(context.Background(), k.Spec, "spec", k.Spec.Known(st.Spec))
+		e, _ := errors.AsType[*failure.Error](found.Err(r.Key))
+		if e != nil {
+			return e.Violations
+		}
+		return nil
+	}
+	before := map[broken]bool{}
+	id := func(v failure.Violation) broken {
+		out := broken{path: v.Path, rule: v.Rule}
+		if v.Rule == "rule" {
+			out.limit = fmt.Sprint(v.Limit)
+		}
+		return out
+	}
+	broke := of(now)
+	if len(broke) == 0 {
+		return ""
+	}
+	for _, v := range of(was) {
+		before[id(v)] = true
+	}
+	for _, v := range broke {
+		if !before[id(v)] {
+			return v.Path + ": " + v.Message
+		}
+	}
+	return ""
+}
+
+// eachStored visits the resources of a kind in the order of namespace and name: from memory,
+// if they are there, else from the store.
+func (s *Service) eachStored(ctx context.Context, of string, visit func(*backend.Resource) error) (err error) {
+	if s.index != nil {
+		if view, ok := s.index.View(ctx); ok {
+			if k, ok := view.Kind(of); ok {
+				k.Scan(index.Run{}, false, func(_ string, e *index.Entry) bool {
+					if !e.ExpiredAt(view.Now()) {
+						err = visit(&e.Resource)
+					}
+					return err == nil
+				})
+				return err
+			}
+		}
+	}
+	for r := (backend.Range{Kind: of, Limit: readAtOnce, Bare: true}); ; {
+		page, err := s.cfg.Store.Range(ctx, r)
+		if err != nil {
+			return err
+		}
+		for _, stored := range page.Resources {
+			if err := visit(stored); err != nil {
+				return err
+			}
+		}
+		if !page.More || len(page.Resources) == 0 {
+			return nil
+		}
+		last := page.Resources[len(page.Resources)-1]
+		r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+	}
+}
+
+// readAtOnce is how many resources are read from the store at once.
+const readAtOnce = 500

@@ -1,0 +1,29 @@
+package service_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+func TestFinalizersAndControllersWantVerbsOfTheirOwn(t *testing.T) {
+	kinds := building()
+	kinds[0].Verbs = slices.DeleteFunc(slices.Clone(kinds[0].Verbs), func(v descriptor.Verb) bool { return v == descriptor.VerbFinalize || v == descriptor.VerbControl })
+	h := openHouseOf(t, open(t), kinds)
+	h.create("Room", "r", `{}`)
+	if err := h.patch("Room", "r", "", labelled("a", "b")); err != nil {
+		t.Error(err)
+	}
+	for _, m := range []service.MetadataPatch{finalizers("example.org/x"), without("example.org/x")} {
+		if err := h.patch("Room", "r", "", m); code(err) != failure.CodeBadUserInput {
+			t.Errorf("a patch of finalizers: %v", err)
+		}
+	}
+	if err := h.SetControlled(t.Context(), access.Caller{}, "Room", true); code(err) != failure.CodeBadUserInput {
+		t.Errorf("a controller: %v", err)
+	}
+}

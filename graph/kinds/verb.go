@@ -1,0 +1,74 @@
+package kinds
+
+import (
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// verbs reads what callers can do with a kind: what it names, or all but what it excepts.
+func (l *loader) verbs(k *descriptor.Kind, d *directive) {
+	if d.has("verbs") && d.has("exceptVerbs") {
+		l.report(d.at("exceptVerbs"), "kind %s: exceptVerbs: it does not go with verbs, which names all that there are; leave one of them out", k.Name)
+	}
+	if d.has("verbs") {
+		k.Verbs = l.verbList(k, d, "verbs", "leave it out for all, or name at least one")
+		return
+	}
+	var except []descriptor.Verb
+	if d.has("exceptVerbs") {
+		except = l.verbList(k, d, "exceptVerbs", "leave it out for none, or name at least one")
+	}
+	for _, v := range l.enums["KindVerb"].EnumValues {
+		if !slices.Contains(except, descriptor.Verb(v.Name)) {
+			k.Verbs = append(k.Verbs, descriptor.Verb(v.Name))
+		}
+	}
+	if len(k.Verbs) == 0 {
+		l.report(d.at("exceptVerbs"), "kind %s: exceptVerbs leaves none; a kind offers at least one verb", k.Name)
+	}
+}
+
+// verbList reads a list of verbs, each once and not empty.
+func (l *loader) verbList(k *descriptor.Kind, d *directive, argument, empty string) (out []descriptor.Verb) {
+	for _, name := range d.texts(argument) {
+		if slices.Contains(out, descriptor.Verb(name)) {
+			l.report(d.at(argument), "kind %s: verb %s is here twice", k.Name, name)
+		}
+		out = append(out, descriptor.Verb(name))
+	}
+	if len(out) == 0 {
+		l.report(d.at(argument), "kind %s: %s is empty; %s", k.Name, argument, empty)
+	}
+	return out
+}
+
+// impossibleVerbs drops verbs that the kind has nothing for, and refuses them if it names
+// them.
+func (l *loader) impossibleVerbs(k *descriptor.Kind, def *ast.Definition) {
+	d := l.read(def.Directives, "resource")
+	if d == nil {
+		return
+	}
+	hasStatus := def.Fields.ForName("status") != nil
+	for _, of := range []struct {
+		verb     descriptor.Verb
+		possible bool
+		why      string
+	}{
+		{descriptor.VerbStatus, hasStatus, "the kind has no status"},
+		{descriptor.VerbFinalize, k.Has(descriptor.VerbPatch), "finalizers are changed by patches, and the kind does not offer PATCH"},
+		{descriptor.VerbControl, k.HasConditions() || hasStatus && k.Status == nil, "the status of the kind has no conditions"}, // one that cannot be read is reported
+		{descriptor.VerbReveal, k.Sensitive, "the kind is not sensitive"},
+	} {
+		if of.possible || !k.Has(of.verb) {
+			continue
+		}
+		if d.has("verbs") {
+			l.report(d.at("verbs"), "kind %s: verb %s: %s", k.Name, of.verb, of.why)
+		}
+		k.Verbs = slices.DeleteFunc(k.Verbs, func(v descriptor.Verb) bool { return v == of.verb })
+	}
+}
