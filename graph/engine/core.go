@@ -125,7 +125,9 @@ func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphq
 
 // errLeft is what the core is told of each field that it still comes to when nobody
 // waits for the answer any more; no client reads it, and no log has it.
-var errLeft = &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}
+func errLeft() error {
+	return &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}
+}
 
 // whileAwaited is the middleware of the fields of a query that the core executes: it
 // begins none when nobody waits for the answer any more, or the operation is over its
@@ -134,7 +136,7 @@ var errLeft = &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retry
 func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, error) {
 	spent := r.spent.budget
 	if r.ctx.Err() != nil {
-		return nil, errLeft
+		return nil, errLeft()
 	}
 	if err := spent.Over(); err != nil {
 		return nil, err
