@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	ossignal "os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -96,6 +97,11 @@ func TestASignalEndsWhatReadsACatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A shell lets what it runs in the background ignore interrupts, and what ignores a signal passes that
+	// on to what it starts, but what catches one does not.
+	caught := make(chan os.Signal, 1)
+	ossignal.Notify(caught, syscall.SIGINT)
+	defer ossignal.Stop(caught)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		cmd := exec.CommandContext(ctx, path, "catalogue", "print")

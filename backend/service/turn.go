@@ -23,9 +23,9 @@ type turn struct {
 	writers int           // that have the turn or wait for it
 }
 
-// take waits for the turn at a key. False means that ctx ended first; else pass gives the
-// turn to the next.
-func (t *turns) take(ctx context.Context, key backend.Key) bool {
+// take waits for the turn at a key, and reports whether it had to. ok is false if ctx ended
+// first; else pass gives the turn to the next.
+func (t *turns) take(ctx context.Context, key backend.Key) (waited, ok bool) {
 	t.mu.Lock()
 	if t.at == nil {
 		t.at = map[backend.Key]*turn{}
@@ -36,18 +36,18 @@ func (t *turns) take(ctx context.Context, key backend.Key) bool {
 		t.at[key] = one
 	}
 	one.writers++
-	first := one.writers == 1
-	t.mu.Unlock()
-	if first {
+	if one.writers == 1 { // before another writer comes, which would overtake this one
 		one.taken <- struct{}{}
-		return true
+		t.mu.Unlock()
+		return false, true
 	}
+	t.mu.Unlock()
 	select {
 	case one.taken <- struct{}{}:
-		return true
+		return true, true
 	case <-ctx.Done():
 		t.leave(key, one)
-		return false
+		return true, false
 	}
 }
 

@@ -103,7 +103,8 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.RetryTimeout)
 		defer cancel()
 	}
-	if !s.turns.take(ctx, key) {
+	contended, ok := s.turns.take(ctx, key)
+	if !ok {
 		return nil, failure.Of(backend.ErrConflict, key)
 	}
 	defer s.turns.pass(key)
@@ -111,9 +112,11 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 		out, err := write()
 		switch {
 		case errors.Is(err, errRaced):
-			err = backend.ErrConflict
+			contended, err = true, backend.ErrConflict
 		case errors.Is(err, attempt.ErrLost):
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
+		case contended && timedOut(err): // while others wrote
+			return nil, failure.Of(backend.ErrConflict, key)
 		default:
 			return out, err
 		}
@@ -121,6 +124,12 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 			return nil, failure.Of(err, key)
 		}
 	}
+}
+
+// timedOut reports whether a write was not made because the request's time was over.
+func timedOut(err error) bool {
+	known, ok := errors.AsType[*failure.Error](err)
+	return ok && known.Code == failure.CodeTimeout
 }
 
 // errRaced says that another writer came in between, so that the write may be judged again.

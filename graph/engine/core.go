@@ -123,6 +123,12 @@ func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphq
 	r.readMarks(found)
 }
 
+// errLeft is what the core is told of each field that it still comes to when nobody
+// waits for the answer any more; no client reads it, and no log has it.
+func errLeft() error {
+	return &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}
+}
+
 // whileAwaited is the middleware of the fields of a query that the core executes: it
 // begins none when nobody waits for the answer any more, or the operation is over its
 // budget. What a field returns is paid for before gqlgen begins the fields of it, each
@@ -130,8 +136,7 @@ func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphq
 func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, error) {
 	spent := r.spent.budget
 	if r.ctx.Err() != nil {
-		// No client reads it, and no log has it.
-		return nil, &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}
+		return nil, errLeft()
 	}
 	if err := spent.Over(); err != nil {
 		return nil, err

@@ -244,7 +244,7 @@ func (g *group) Late() bool {
 func (g *group) end(err error) {
 	g.mu.Lock()
 	if !g.ended {
-		g.ended, g.cause, g.drops, g.head = true, err, g.leader.Ended(), nil
+		g.ended, g.cause, g.drops = true, err, g.leader.Ended()
 		for _, s := range g.followers {
 			s.unpark(g.tail)
 		}
@@ -263,9 +263,10 @@ func (g *group) close() {
 	g.stop()
 }
 
-// stop ends the execution. The caller holds the group's lock.
+// stop ends the execution, which nobody joins any more. The caller holds the group's lock.
 func (g *group) stop() {
-	g.ended = true
+	g.ended, g.head = true, nil
+	g.bound() // gives back what the events take that nobody waits for
 	g.cancel()
 	g.memory.Close()
 	if g.timer != nil {

@@ -62,6 +62,7 @@ func (t *Transport) refuseStream(w http.ResponseWriter, r *http.Request, errs ..
 	_ = s.out.Put(r.Context(), nil, event("next", "", t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...)), complete())
 	s.out.Finish()
 	s.write(r.Context())
+	s.out.Discard()
 }
 
 // eventStream is the answer to one request. The goroutine of the request writes it.

@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -33,6 +34,7 @@ type store struct {
 	exec *transport.Executor
 	// answered counts the events that were executed.
 	answered atomic.Int64
+	memory   *budget.Memory
 }
 
 func openStore(t testing.TB, cfg memory.Config) *store {
@@ -66,7 +68,12 @@ func openStoreFor(t testing.TB, cfg memory.Config, of func(backend.Store) servic
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &store{Service: svc}
+	s := &store{Service: svc, memory: budget.NewMemory(1<<30, 64<<20)}
+	t.Cleanup(func() { // when all gateways have stopped
+		if n := s.memory.Used(); n != 0 {
+			t.Errorf("%d bytes are still taken of the memory of what is in flight", n)
+		}
+	})
 	es := enginetest.New(t, nil, svc)
 	s.exec = transport.NewExecutor(transport.ExecutorConfig{
 		Engine: es, Named: documents, Documents: newDocuments(es.Schema()),
@@ -84,7 +91,7 @@ func openStoreFor(t testing.TB, cfg memory.Config, of func(backend.Store) servic
 			}
 			return e
 		},
-		Recover: graphql.DefaultRecover,
+		Recover: graphql.DefaultRecover, Memory: s.memory,
 	})
 	return s
 }
@@ -110,6 +117,7 @@ func (s *store) serveWith(t testing.TB, cfg transport.Config) *gateway {
 		t.Fatal(err)
 	}
 	g := &gateway{t: t, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
+	cfg.Memory = s.memory
 	g.start(l, s.exec, cfg)
 	return g
 }

@@ -69,6 +69,31 @@ func manyListeners() int {
 	return 1000
 }
 
+// TestWhoLeavesWithinTheStateLeavesNoMemoryTaken: neither the last of those who share an execution,
+// nor one before it.
+func TestWhoLeavesWithinTheStateLeavesNoMemoryTaken(t *testing.T) {
+	s := openStore(t, memory.Config{})
+	for i := range 100 {
+		s.set(t, fmt.Sprintf("net-%03d", i), 1500, strings.Repeat("x", 200))
+	}
+	g := s.serveWith(t, transport.Config{Queue: 2})
+	defer g.stop()
+	for range 3 {
+		peers := []*peer{g.open(), g.open()}
+		for _, p := range peers {
+			p.subscribe("1", `subscription { networkChanges(snapshot: true) { type network { manifest } } }`)
+			if got := p.payload("1"); !strings.Contains(got, `"RESET"`) {
+				t.Fatalf("the state begins with %s", got)
+			}
+		}
+		for _, p := range peers {
+			p.say(`{"id":"1","type":"complete"}`)
+			_ = p.Close()
+		}
+	}
+	until(t, "the memory is given back", func() bool { return s.memory.Used() == 0 })
+}
+
 func TestEqualSubscriptionsAreExecutedOnceForEachEvent(t *testing.T) {
 	const events = 5
 	s := openStore(t, memory.Config{})
