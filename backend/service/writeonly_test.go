@@ -27,7 +27,7 @@ func safe() descriptor.Kind {
 	pair := &descriptor.Shape{Name: "Pair", Fields: []descriptor.Field{text("left", false), text("right", false)}}
 	return descriptor.Kind{
 		Name: "Safe", Singular: "safe", Plural: "safes", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
-		Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbDelete, descriptor.VerbReveal},
+		Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbFinalize, descriptor.VerbDelete, descriptor.VerbReveal},
 		Spec: &descriptor.Shape{Name: "SafeSpec", MinProperties: 1, Fields: []descriptor.Field{
 			text("owner", false), text("pin", true),
 			{Name: "door", Type: descriptor.TypeObject, Shape: door},
