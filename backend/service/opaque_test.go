@@ -1,4 +1,4 @@
-package query_test
+package service_test
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // TestOpaqueTextsAreAsLongAsTheDocsSay makes the longest id, revision and cursor of a stream, and
 // the longest cursor of a page in the order of names. docs/compatibility.md has their lengths.
 func TestOpaqueTextsAreAsLongAsTheDocsSay(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/compatibility.md")
+	raw, err := os.ReadFile("../../docs/compatibility.md")
 	if err != nil {
 		t.Fatal(err)
 	}
