@@ -10,7 +10,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/query/plan"
+	queryplan "github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
 // TestOpaqueTextsAreAsLongAsTheDocsSay makes the longest id, revision and cursor of a stream, and
@@ -33,7 +33,7 @@ func TestOpaqueTextsAreAsLongAsTheDocsSay(t *testing.T) {
 		{"a revision", "| 64 |", "37", 64, last.String()},
 		{"a cursor of a stream with one shard", "`changeCursor` | 16,384", "27 with one", 16 << 10, backend.NewPosition(last).String()},
 		{"a cursor of a stream with 256 shards", "`changeCursor` | 16,384", "6,148", 16 << 10, backend.NewPosition(slices.Repeat([]backend.Revision{last}, 256)...).String()},
-		{"a cursor of a page", "| cursor of a page | 16,384", "434", 16 << 10, string(plan.AppendCursor(nil, math.MaxUint32, place))},
+		{"a cursor of a page", "| cursor of a page | 16,384", "434", 16 << 10, string(queryplan.AppendCursor(nil, math.MaxUint32, place))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			number, _, _ := strings.Cut(strings.ReplaceAll(c.length, ",", ""), " ")
