@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -246,5 +247,52 @@ func TestDiffShowsWhatApplyWouldChange(t *testing.T) {
 	g.expect(2, "", "sluice: open nowhere.yaml: no such file or directory\n", "diff", "-f", "nowhere.yaml")
 	if out, _, _ := g.cli("", "get", "network", "net-a", "-o", "yaml"); !strings.Contains(out, "team: db") {
 		t.Errorf("diff has written:\n%s", out)
+	}
+}
+
+func TestScriptsReadWhatBecameOfResources(t *testing.T) {
+	g := start(t, "")
+	type line struct {
+		Outcome, Kind, Namespace, Name, UID, Revision string
+		DryRun                                        bool
+	}
+	read := func(stdin string, args ...string) (out line) {
+		t.Helper()
+		text, errOut, code := g.cli(stdin, append(args, "-o", "json")...)
+		if err := json.Unmarshal([]byte(text), &out); err != nil || code != 0 || strings.Count(text, "\n") != 1 {
+			t.Fatalf("%v: exit %d, %v\n%s%s", args, code, err, text, errOut)
+		}
+		return out
+	}
+	created := read(network("net-a", "web", 1500), "apply", "-f", "-")
+	if created.Outcome != "CREATED" || created.Kind != "Network" || created.Namespace != "default" || created.Name != "net-a" || created.UID == "" || created.Revision == "" || created.DryRun {
+		t.Errorf("%+v", created)
+	}
+	for _, c := range []struct {
+		args []string
+		want line
+	}{
+		{[]string{"label", "network", "net-a", "a=b", "--dry-run"}, line{Outcome: "UPDATED", DryRun: true}},
+		{[]string{"label", "network", "net-a", "a=b"}, line{Outcome: "UPDATED"}},
+		{[]string{"patch", "network", "net-a", "-p", "spec: {resource: {mtu: 1400}}"}, line{Outcome: "UPDATED"}},
+		{[]string{"finalize", "network", "net-a", "--add", "example.org/x"}, line{Outcome: "UPDATED"}},
+		{[]string{"delete", "network", "net-a"}, line{Outcome: "FINALIZING"}},
+		{[]string{"finalize", "network", "net-a", "--remove", "example.org/x"}, line{Outcome: "UPDATED"}},
+	} {
+		got := read("", c.args...)
+		if got.Outcome != c.want.Outcome || got.UID != created.UID || got.DryRun != c.want.DryRun || got.Name != "net-a" || got.Namespace != "default" || got.Revision == created.Revision {
+			t.Errorf("%v: %+v", c.args, got)
+		}
+		if c.args[0] != "delete" && c.args[len(c.args)-1] != "example.org/x" && !c.want.DryRun && got.Revision == "" {
+			t.Errorf("%v: no revision", c.args)
+		}
+	}
+	for _, args := range [][]string{{"create", "-f", "-"}, {"delete", "-f", "-"}} {
+		if out, errOut, code := g.cli(network("net-b", "web", 1500), append(args, "-o", "name")...); out != "network/net-b\n" || code != 0 {
+			t.Errorf("%v: exit %d\n%s%s", args, code, out, errOut)
+		}
+	}
+	if _, errOut, code := g.cli("", "delete", "network", "net-b", "-o", "yaml"); code != 2 || !strings.Contains(errOut, "accepted are text, name, json") {
+		t.Errorf("exit %d\n%s", code, errOut)
 	}
 }

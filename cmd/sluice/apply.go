@@ -19,6 +19,7 @@ func applyCommand(std streams) *cobra.Command {
 	var dry dryRun
 	var ignoreRevision bool
 	var manager fieldManager
+	var form outcomeForm
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE|FOLDER|-",
 		Short: "Create or replace resources from manifests",
@@ -47,13 +48,14 @@ removed. Those that others have set stay.`,
 			if err != nil {
 				return err
 			}
-			a := application{std: std, client: c, namespace: r.namespace, ignoreRevision: ignoreRevision, manager: manager, dry: dry}
+			a := application{std: std, client: c, namespace: r.namespace, ignoreRevision: ignoreRevision, manager: manager, dry: dry, form: form}
 			return a.run(cmd.Context(), docs, &p)
 		},
 	}
 	r.register(cmd)
 	files.register(cmd)
 	dry.register(cmd)
+	form.register(cmd)
 	p.register(cmd)
 	manager.register(cmd)
 	cmd.Flags().BoolVar(&ignoreRevision, "ignore-revision", false, "apply a document although the resource has changed since the revision that it is based on, or is gone")
@@ -65,6 +67,7 @@ func createCommand(std streams) *cobra.Command {
 	var files documents
 	var dry dryRun
 	var manager fieldManager
+	var form outcomeForm
 	cmd := &cobra.Command{
 		Use:   "create -f FILE|FOLDER|-",
 		Short: "Create resources from manifests; existing ones are left alone",
@@ -81,13 +84,14 @@ func createCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a := application{std: std, client: c, namespace: r.namespace, createOnly: true, manager: manager, dry: dry}
+			a := application{std: std, client: c, namespace: r.namespace, createOnly: true, manager: manager, dry: dry, form: form}
 			return a.run(cmd.Context(), docs, nil)
 		},
 	}
 	r.register(cmd)
 	files.register(cmd)
 	dry.register(cmd)
+	form.register(cmd)
 	manager.register(cmd)
 	return cmd
 }
@@ -108,6 +112,7 @@ type application struct {
 	createOnly, ignoreRevision bool
 	manager                    fieldManager
 	dry                        dryRun
+	form                       outcomeForm
 	// count is how many documents had each outcome.
 	count map[string]int
 	// stored are the resources that the documents are of.
@@ -239,9 +244,16 @@ func (a *application) report(d manifests.Document, out *client.Applied) {
 		}
 		_, _ = fmt.Fprintf(a.std.err, "%s: warning: %s\n", printable(d.At(inDocument(w.Field))), printable(w.Message))
 	}
-	what := d.Where()
-	if known {
-		what = of.String()
+	what := ""
+	if !known {
+		what = d.Where()
 	}
-	outcome(a.std, what, out.Outcome, a.dry)
+	o := outcome{key: of, what: what, done: out.Outcome, dry: a.dry}
+	switch {
+	case out.Resource != nil:
+		o.uid, o.revision = out.Resource.Metadata.UID, out.Resource.Metadata.Revision
+	case out.Preview != nil:
+		o.uid = out.Preview.UID
+	}
+	a.form.print(a.std, o)
 }

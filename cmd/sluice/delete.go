@@ -93,6 +93,7 @@ is checked again. Manifests only name the resources; everything else in them is 
 	cmd.Flags().Lookup("timeout").Usage = "how long one request may take; with --wait also how long to wait in all"
 	files.register(cmd)
 	d.dry.register(cmd)
+	d.form.register(cmd)
 	by.register(cmd, "delete")
 	cmd.Flags().BoolVar(&d.ignoreAbsent, "ignore-not-found", false, "do not fail if a resource does not exist")
 	cmd.Flags().BoolVar(&d.wait, "wait", false, "wait until what is deleted is really gone")
@@ -105,6 +106,7 @@ type deletion struct {
 	std          streams
 	client       *client.Client
 	dry          dryRun
+	form         outcomeForm
 	ignoreAbsent bool
 	remote       remote
 	// wait: the command ends when all are gone; waiting are those that are not gone yet.
@@ -130,13 +132,13 @@ func (d *deletion) try(ctx context.Context, what string, req client.DeleteReques
 	switch {
 	case err == nil:
 		d.done++
-		d.report(what, deletion)
+		d.report(what, req, deletion)
 		d.note(what, req, deletion)
 	case code(err) == "NOT_FOUND" && d.ignoreAbsent:
 		return nil
 	case applied(err) != nil:
 		d.done++
-		d.reportUnseen(what, applied(err))
+		d.reportUnseen(what, req, applied(err))
 		d.note(what, req, deletion)
 		return nil
 	}

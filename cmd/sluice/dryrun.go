@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -54,9 +53,4 @@ func (d dryRun) mark() string {
 		return " (dry run)"
 	}
 	return ""
-}
-
-// outcome prints what became of a resource.
-func outcome(std streams, what, outcome string, d dryRun) {
-	_, _ = fmt.Fprintf(std.out, "%s %s%s\n", printable(what), printable(outcome), d.mark())
 }

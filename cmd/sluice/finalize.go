@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -50,6 +49,7 @@ func finalizeCommand(std streams) *cobra.Command {
 	}
 	r.register(cmd)
 	f.dry.register(cmd)
+	f.form.register(cmd)
 	cmd.Flags().StringArrayVar(&f.add, "add", nil, "finalizer to add; may be repeated")
 	cmd.Flags().StringArrayVar(&f.remove, "remove", nil, "finalizer to remove; may be repeated")
 	return cmd
@@ -60,6 +60,7 @@ type finalizers struct {
 	std         streams
 	client      *client.Client
 	dry         dryRun
+	form        outcomeForm
 	add, remove []string
 }
 
@@ -81,10 +82,10 @@ func (f *finalizers) one(ctx context.Context, s subject) error {
 			}
 		}
 		if slices.Equal(next, has) {
-			outcome(f.std, keyOf(res).String(), "UNCHANGED", f.dry)
+			f.form.print(f.std, outcome{key: keyOf(res), done: "UNCHANGED", uid: res.Metadata.UID, revision: res.Metadata.Revision, dry: f.dry})
 			return nil
 		}
-		_, err = f.client.PatchMetadata(ctx, client.MetadataPatch{
+		revision, err := f.client.PatchMetadata(ctx, client.MetadataPatch{
 			Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: res.Metadata.Revision, AddFinalizers: f.add, RemoveFinalizers: f.remove, DryRun: bool(f.dry),
 		})
 		if outrun(err) && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
@@ -97,7 +98,7 @@ func (f *finalizers) one(ctx context.Context, s subject) error {
 		if text == "" {
 			text = "none"
 		}
-		_, err = fmt.Fprintf(f.std.out, "%s UPDATED%s: finalizers %s\n", printable(keyOf(res).String()), f.dry.mark(), printable(text))
-		return err
+		f.form.print(f.std, outcome{key: keyOf(res), done: "UPDATED", uid: res.Metadata.UID, revision: revision, dry: f.dry, note: ": finalizers " + printable(text)})
+		return nil
 	}
 }

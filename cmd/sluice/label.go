@@ -164,6 +164,11 @@ func (p pairs) write(ctx context.Context, m *modification, patch client.Metadata
 	} else {
 		patch.Annotations = changes
 	}
-	_, err := m.client.PatchMetadata(ctx, patch)
+	revision, err := m.client.PatchMetadata(ctx, patch)
+	if revision != "" {
+		now := *was
+		now.Metadata.Revision = revision
+		out.Resource = &now
+	}
 	return out, err
 }

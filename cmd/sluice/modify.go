@@ -26,6 +26,7 @@ type modification struct {
 	std      streams
 	client   *client.Client
 	dry      dryRun
+	form     outcomeForm
 	revision string
 	// uid that the resource is to have; empty for any.
 	uid string
@@ -37,6 +38,7 @@ type modification struct {
 
 func (m *modification) register(cmd *cobra.Command) {
 	m.dry.register(cmd)
+	m.form.register(cmd)
 	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is repeated if another one comes first")
 }
 
@@ -81,7 +83,11 @@ func (m *modification) one(ctx context.Context, s subject) error {
 		for _, w := range out.Warnings {
 			_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w.Message))
 		}
-		outcome(m.std, keyOf(res).String(), out.Outcome, m.dry)
+		o := outcome{key: keyOf(res), done: out.Outcome, uid: res.Metadata.UID, dry: m.dry}
+		if out.Resource != nil {
+			o.revision = out.Resource.Metadata.Revision
+		}
+		m.form.print(m.std, o)
 		return nil
 	}
 }

@@ -21,15 +21,23 @@ type pendingDelete struct {
 	uid string
 }
 
+// outcome returns how far the deletion has come.
+func (o pendingDelete) outcome(state string, dry dryRun) outcome {
+	return outcome{key: key{o.req.Kind.Name, o.namespace(), o.req.Name}, what: o.what, done: state, uid: o.uid, dry: dry}
+}
+
 // report prints how far a deletion has come, and what holds the resource. A dry run names
 // all that hold it, else the first ones are named.
-func (d *deletion) report(what string, deletion client.Deletion) {
+func (d *deletion) report(what string, req client.DeleteRequest, deletion client.Deletion) {
+	o := pendingDelete{what: what, req: req, uid: deletion.UID}.outcome(deletion.State, d.dry)
 	held := holders(deletion)
-	if held == "" {
-		outcome(d.std, what, deletion.State, d.dry)
+	if held != "" {
+		o.note = ": " + held
+	}
+	d.form.print(d.std, o)
+	if held == "" || d.form != outcomeText {
 		return
 	}
-	_, _ = fmt.Fprintf(d.std.out, "%s %s%s: %s\n", printable(what), printable(deletion.State), d.dry.mark(), held)
 	if by := deletion.BlockedBy; bool(d.dry) && by.TotalCount > 1 {
 		names := blockers(deletion)
 		for _, name := range names {
@@ -42,7 +50,11 @@ func (d *deletion) report(what string, deletion client.Deletion) {
 }
 
 // reportUnseen prints that a deletion was requested whose answer could not be given.
-func (d *deletion) reportUnseen(what string, cause *client.Error) {
+func (d *deletion) reportUnseen(what string, req client.DeleteRequest, cause *client.Error) {
+	if d.form != outcomeText {
+		d.form.print(d.std, pendingDelete{what: what, req: req}.outcome("REQUESTED", d.dry))
+		return
+	}
 	missing := "how far it has come could not be told"
 	if slices.Contains(cause.Path, any("blockedBy")) || slices.Contains(strings.Split(cause.Extensions.Selection, "."), "blockedBy") {
 		missing = "what blocks it could not be listed"
@@ -115,7 +127,7 @@ func (d *deletion) end(ctx context.Context, err error) error {
 		err := w.one(timed, late, s)
 		switch {
 		case err == nil:
-			outcome(d.std, one.what, "DELETED", false)
+			d.form.print(d.std, one.outcome("DELETED", false))
 		case ctx.Err() != nil:
 			_, _ = fmt.Fprintf(d.std.err, "sluice: interrupted; %d deletions are requested and wait\n", len(d.waiting)-i)
 			return errReported

@@ -85,7 +85,7 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 			return 0, err
 		}
 	}
-	d := deletion{std: a.std, client: a.client, dry: a.dry}
+	d := deletion{std: a.std, client: a.client, dry: a.dry, form: a.form}
 	err = d.selected(ctx, &s, found)
 	return d.done, err
 }

@@ -97,7 +97,7 @@ const updateKindDocument = `mutation UpdateKind($input: UpdateKindInput!) {
 }`
 
 const applyDocument = `mutation Apply($input: ApplyManifestInput!) {
-  applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name revision createdAt } manifest(format: YAML) } preview { kind namespace name uid manifest(format: YAML) } }
+  applyManifest(input: $input) { outcome warnings { code message field } resource { kind metadata { namespace name uid revision createdAt } manifest(format: YAML) } preview { kind namespace name uid manifest(format: YAML) } }
 }`
 
 // manyChangesDocument follows several kinds.

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// outcomeForm is how a command that writes prints what became of each resource: the value of -o.
+type outcomeForm string
+
+// The forms.
+const (
+	outcomeText outcomeForm = "text"
+	outcomeName outcomeForm = "name"
+	outcomeJSON outcomeForm = "json"
+)
+
+func (f *outcomeForm) register(cmd *cobra.Command) {
+	*f = outcomeText
+	cmd.Flags().VarP(f, "output", "o", "what is printed of each resource: text, name (network/net-a), or json: a line with outcome, kind, namespace, name, uid, revision and dryRun")
+	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"text", "name", "json"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Set is part of [pflag.Value].
+func (f *outcomeForm) Set(text string) error {
+	switch form := outcomeForm(text); form {
+	case outcomeText, outcomeName, outcomeJSON:
+		*f = form
+		return nil
+	}
+	return errors.New("accepted are text, name, json")
+}
+
+func (f *outcomeForm) String() string { return string(*f) }
+
+// Type names the values in the help.
+func (f *outcomeForm) Type() string { return "string" }
+
+// outcome is what became of a resource.
+type outcome struct {
+	key
+	// what names the resource to a person; empty: by the key.
+	what string
+	// done is what was done: CREATED, UPDATED, UNCHANGED, or the state of a deletion.
+	done          string
+	uid, revision string
+	dry           dryRun
+	// note follows in the form for people.
+	note string
+}
+
+// print writes what became of a resource.
+func (f outcomeForm) print(std streams, o outcome) {
+	switch f {
+	case outcomeName:
+		_, _ = fmt.Fprintf(std.out, "%s/%s\n", printable(strings.ToLower(o.kind)), printable(o.name))
+	case outcomeJSON:
+		_ = json.NewEncoder(std.out).Encode(struct {
+			Outcome   string `json:"outcome"`
+			Kind      string `json:"kind"`
+			Namespace string `json:"namespace,omitempty"`
+			Name      string `json:"name"`
+			UID       string `json:"uid,omitempty"`
+			Revision  string `json:"revision,omitempty"`
+			DryRun    bool   `json:"dryRun,omitempty"`
+		}{o.done, o.kind, o.namespace, o.name, o.uid, o.revision, bool(o.dry)})
+	default:
+		what := o.what
+		if what == "" {
+			what = o.key.String()
+		}
+		_, _ = fmt.Fprintf(std.out, "%s %s%s%s\n", printable(what), printable(o.done), o.dry.mark(), o.note)
+	}
+}
