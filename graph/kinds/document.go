@@ -36,7 +36,7 @@ func (l *loader) definitions(doc *ast.SchemaDocument) {
 		case ast.Object, ast.Enum:
 		default:
 			kind := strings.TrimSuffix(strings.ToLower(string(def.Kind)), "_object")
-			l.report(def.Position, "%s %s: a catalogue declares types and enums; inputs are derived", kind, def.Name)
+			l.report(def.Position, "%s %s: a catalogue declares types, enums and scalars; inputs are derived", kind, def.Name)
 			continue
 		}
 		l.definition(def)

@@ -59,13 +59,13 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	l := &loader{
 		directives: map[string]*ast.DirectiveDefinition{}, enums: map[string]*ast.Definition{},
 		types: map[string]*ast.Definition{}, shapes: map[*ast.Definition]*use{}, stores: map[*ast.Definition]bool{},
-		renamed: map[string]string{},
+		renamed: map[string]string{}, ofScalars: map[*ast.Argument]bool{},
 	}
 	if err := l.vocabulary(); err != nil {
 		return nil, err
 	}
 	docs := l.parse(files)
-	l.index(docs)
+	l.expandScalars(docs)
 	if len(l.kinds) == 0 && len(l.unread) == 0 && len(files) > 0 {
 		l.report(&ast.Position{Src: files[0], Line: 1}, "the catalogue has no kind: mark a type with @resource")
 	}
@@ -131,6 +131,10 @@ type loader struct {
 	// stand; reading is that kind.
 	fieldCount int
 	reading    *ast.Definition
+	// scalars are the authors' scalars.
+	scalars []*ast.Definition
+	// ofScalars are the arguments of constraints that fields have from their scalars.
+	ofScalars map[*ast.Argument]bool
 	// renamed are the names in the store of fields that have another one there, by type and
 	// name: "ThingSpec.cloudId".
 	renamed map[string]string

@@ -45,7 +45,7 @@ func (l *loader) maximaAlone(def *ast.Definition) {
 		}
 		var others []string
 		for _, a := range d.Arguments {
-			if !slices.Contains(accepted, a.Name) {
+			if !slices.Contains(accepted, a.Name) && !l.ofScalars[a] {
 				others = append(others, a.Name)
 			}
 		}
