@@ -54,7 +54,7 @@ func (s *Service) PatchStatus(ctx context.Context, c access.Caller, req StatusPa
 		return nil, failure.BadInput("status", "status must not be null; an object is wanted").At(in.key)
 	}
 	jsontree.DropListNulls(patch, jsontree.MaxDepth)
-	in.kind.Status.CanonicalTimes(patch)
+	in.kind.Status.Canonical(patch)
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if req.ExpectedRevision != nil && current.Revision.String() != *req.ExpectedRevision {
 			return nil, conflict(*req.ExpectedRevision, current.Resource)
