@@ -104,11 +104,11 @@ func TestAPageOfNamespacesIsHeldToItsLimits(t *testing.T) {
 }
 
 func TestTheNamespacesOfAPageAreHeldUntilTheAnswerIsWritten(t *testing.T) {
-	f := setup(t)
+	f := setupIndexed(t)
 	for i := range 20 {
 		f.write(item{ns: fmt.Sprint("ns", i), name: "n", title: "t"})
 	}
-	b := budget.New(budget.Limits{budget.Held: 8000})
+	b := budget.New(budget.Limits{budget.Held: 5000})
 	ctx := budget.With(t.Context(), b)
 	if _, err := f.Namespaces(ctx, anon, nil, nil); err != nil || b.Spent(budget.Held) < 20*100 {
 		t.Fatalf("%d bytes are held: %v", b.Spent(budget.Held), err)
