@@ -120,9 +120,9 @@ func (in *intent) parse(part string, value any) (map[string]any, error) {
 	jsontree.DropNulls(tree, jsontree.MaxDepth)
 	switch {
 	case part == "spec":
-		in.kind.Spec.CanonicalTimes(tree)
+		in.kind.Spec.Canonical(tree)
 	case in.kind.Status != nil:
-		in.kind.Status.CanonicalTimes(tree)
+		in.kind.Status.Canonical(tree)
 	}
 	return tree, nil
 }
@@ -140,7 +140,7 @@ func (in *intent) parsePatch(ctx context.Context, value any) (patch, later map[s
 	jsontree.DropListNulls(patch, jsontree.MaxDepth)
 	in.found.DropUnknown(in.kind.Spec, "spec", patch)
 	in.kind.Spec.ClearEmpty(patch)
-	in.kind.Spec.CanonicalTimes(patch)
+	in.kind.Spec.Canonical(patch)
 	in.warnings = in.kind.Spec.Deprecated(nil, "spec", patch)
 	return patch, in.found.TakeMergedPatch(ctx, in.kind.Spec, "spec", patch), nil
 }

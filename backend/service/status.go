@@ -54,7 +54,7 @@ func (s *Service) PatchStatus(ctx context.Context, c access.Caller, req StatusPa
 		return nil, failure.BadInput("status", "status must not be null; an object is wanted").At(in.key)
 	}
 	jsontree.DropListNulls(patch, jsontree.MaxDepth)
-	in.kind.Status.CanonicalTimes(patch)
+	in.kind.Status.Canonical(patch)
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if req.ExpectedRevision != nil && current.Revision.String() != *req.ExpectedRevision {
 			return nil, conflict(*req.ExpectedRevision, current.Resource)
@@ -66,6 +66,7 @@ func (s *Service) PatchStatus(ctx context.Context, c access.Caller, req StatusPa
 		var found kind.Violations // of the patch first: then places are those of its elements
 		found.ListTypes(ctx, in.kind.Status, "status", patch)
 		found.Maxima(in.kind.Status, "status", patch, was.Status)
+		repeatedConditions(in.kind, &found, patch)
 		if err := found.Err(in.key); err != nil {
 			return nil, err
 		}
@@ -86,16 +87,41 @@ func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	}
 	stored, _ := old[kind.ConditionIndex].([]any)
 	var merged []any
+	placed := make([]bool, len(next))
 	for _, condition := range stored {
-		same := func(other any) bool { return typeOf(other) == typeOf(condition) }
-		if at := slices.IndexFunc(next, same); at >= 0 { // in its old place
-			condition, next = next[at], slices.Delete(slices.Clone(next), at, at+1)
+		at := slices.IndexFunc(next, func(other any) bool { return typeOf(other) == typeOf(condition) })
+		switch {
+		case at < 0:
+			merged = append(merged, condition)
+		case !placed[at]: // in its old place; a whole status may have repeated the type
+			merged, placed[at] = append(merged, next[at]), true
 		}
-		merged = append(merged, condition)
+	}
+	for i, condition := range next {
+		if !placed[i] {
+			merged = append(merged, condition)
+		}
 	}
 	out := maps.Clone(patch)
-	out[kind.ConditionIndex] = append(merged, next...)
+	out[kind.ConditionIndex] = merged
 	return out
+}
+
+// repeatedConditions adds the conditions of a patch whose type an earlier one has: which of the two
+// is meant is not known.
+func repeatedConditions(k *kind.Kind, found *kind.Violations, patch map[string]any) {
+	if !k.HasConditions() {
+		return
+	}
+	conditions, _ := patch[kind.ConditionIndex].([]any)
+	first := map[string]int{}
+	for i, condition := range conditions {
+		if of, repeats := first[typeOf(condition)]; repeats {
+			found.Add(failure.Element("status."+kind.ConditionIndex, i), "unique", nil, "repeats the type of element %d", of)
+		} else {
+			first[typeOf(condition)] = i
+		}
+	}
 }
 
 // typeOf returns the type of a condition.

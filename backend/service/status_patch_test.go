@@ -101,6 +101,7 @@ func TestAStatusIsPatchedAsRFC7386Says(t *testing.T) {
 		`{"conditions":["x"]}`:        "status.conditions[0] type",
 		`{"conditions":[{"type":1}]}`: "status.conditions[0].type type",
 		`{"conditions":[{"type":"Two","status":"True"},{"type":"One","x":1}]}`: "status.conditions[1].x unknown",
+		`{"conditions":[{"type":"Two"},{"type":"One"},{"type":"Two"}]}`:        "status.conditions[2] unique",
 	} {
 		if e := wantCode(t, patch(text, nil), failure.CodeValidationFailed); e != nil && paths(e) != path {
 			t.Errorf("%s: path %q, want %q", text, paths(e), path)
@@ -110,4 +111,26 @@ func TestAStatusIsPatchedAsRFC7386Says(t *testing.T) {
 	wantCode(t, patch(`[]`, nil), failure.CodeBadUserInput)
 	_, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: current(), Status: raw(`{"id":1}`), Untyped: true})
 	wantCode(t, err, failure.CodeValidationFailed)
+}
+
+func TestAPatchOfAConditionReplacesAllOfItsType(t *testing.T) {
+	f := setupConditions(t)
+	f.create("a", `{"title":"t"}`)
+	whole := `{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"},{"type":"One","status":"False"}]}`
+	if _, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), Status: raw(whole)}); err != nil {
+		t.Fatal(err)
+	}
+	patch := raw(`{"conditions":[{"type":"Three","status":"True"},{"type":"One","status":"Unknown"}]}`)
+	if _, err := f.PatchStatus(t.Context(), anon, service.StatusPatchRequest{Identity: named("a"), Patch: patch}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range f.status("a").Get("conditions").Array() {
+		if typ := c.Get("type").Str; typ == "One" || typ == "Two" || typ == "Three" {
+			got = append(got, typ+c.Get("status").Str)
+		}
+	}
+	if want := []string{"OneUnknown", "TwoTrue", "ThreeTrue"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }

@@ -54,8 +54,8 @@ type Shape struct {
 	Hides bool
 	// merges says that a field goes into another one, or one of an object below.
 	merges bool
-	// timed says that a field is a time, or one of an object below.
-	timed bool
+	// respelled says that equal values of a field, or of one of an object below, can be written in several ways; see [Shape.Canonical].
+	respelled bool
 	// keeps says that a field has kept values, or one of an object below.
 	keeps bool
 	// deprecates says that a field is deprecated, or one of an object below.
@@ -205,7 +205,7 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		out.keeps = out.keeps || f.keeps() || f.shape != nil && f.shape.keeps
 		out.deprecates = out.deprecates || f.Deprecated != "" || f.shape != nil && f.shape.deprecates
 		out.merges = out.merges || f.MergeInto != "" || f.shape != nil && f.shape.merges
-		out.timed = out.timed || f.Type == descriptor.TypeTime || f.shape != nil && f.shape.timed
+		out.respelled = out.respelled || f.Type == descriptor.TypeTime || f.Type == descriptor.TypeInt || f.Type == descriptor.TypeSafeInt || f.shape != nil && f.shape.respelled
 	}
 	for _, r := range s.Rules {
 		compiled, iss := c.env.Compile(r.CEL)

@@ -1,0 +1,60 @@
+package kind
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// Canonical writes the times and the whole numbers of a tree as they are stored, so that equal
+// values are equal texts: times in UTC, whole numbers without fraction and exponent (3.0 and 3e0
+// are 3). What is of another type is left for validation to refuse.
+func (s *Shape) Canonical(tree map[string]any) {
+	if !s.respelled {
+		return
+	}
+	for name, value := range tree {
+		if f := s.fields[name]; f != nil {
+			tree[name] = f.canonical(value)
+		}
+	}
+}
+
+// canonical returns a value of the field, or the elements of its list, as they are stored.
+func (f *Field) canonical(value any) any {
+	switch value := value.(type) {
+	case string:
+		if f.Type == descriptor.TypeTime {
+			if t, err := descriptor.ParseTime(value); err == nil {
+				return descriptor.FormatTime(t)
+			}
+		}
+	case json.Number:
+		if f.Type == descriptor.TypeInt || f.Type == descriptor.TypeSafeInt {
+			return wholeNumber(value)
+		}
+	case map[string]any:
+		if f.shape != nil {
+			f.shape.Canonical(value)
+		}
+	case []any:
+		for i, e := range value {
+			value[i] = f.canonical(e)
+		}
+	}
+	return value
+}
+
+// wholeNumber returns a number without fraction and exponent, if it is a whole one that JSON readers keep exact.
+func wholeNumber(n json.Number) json.Number {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return json.Number(strconv.FormatInt(i, 10)) // not -0
+	}
+	x, err := n.Float64()
+	if err != nil || x != math.Trunc(x) || math.Abs(x) > maxSafeInteger {
+		return n
+	}
+	return json.Number(strconv.FormatInt(int64(x), 10))
+}
