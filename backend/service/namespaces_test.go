@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -98,5 +100,20 @@ func TestAPageOfNamespacesIsHeldToItsLimits(t *testing.T) {
 	p, err := f.Namespaces(t.Context(), anon, new(0), nil)
 	if err != nil || len(p.Namespaces) != 0 || !p.More || p.Before {
 		t.Errorf("%+v %v", p, err)
+	}
+}
+
+func TestTheNamespacesOfAPageAreHeldUntilTheAnswerIsWritten(t *testing.T) {
+	f := setupIndexed(t)
+	for i := range 20 {
+		f.write(item{ns: fmt.Sprint("ns", i), name: "n", title: "t"})
+	}
+	b := budget.New(budget.Limits{budget.Held: 5000})
+	ctx := budget.With(t.Context(), b)
+	if _, err := f.Namespaces(ctx, anon, nil, nil); err != nil || b.Spent(budget.Held) < 20*100 {
+		t.Fatalf("%d bytes are held: %v", b.Spent(budget.Held), err)
+	}
+	if _, err := f.Namespaces(ctx, anon, nil, nil); !errors.As(err, new(*budget.ExceededError)) {
+		t.Errorf("a second page is held, too: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -187,6 +188,31 @@ func TestASummaryByOneKeyCostsItsGroups(t *testing.T) {
 	}
 	if many := spent(two); many < both+200*budget.Looked {
 		t.Errorf("two keys look at each resource: %d steps for 220, %d for 20", many, both)
+	}
+}
+
+func TestTheGroupsOfASummaryAreHeldUntilTheAnswerIsWritten(t *testing.T) {
+	for name, by := range map[string][]string{"one key": {"labels.n"}, "two keys": {"labels.n", "spec.title"}} {
+		t.Run(name, func(t *testing.T) {
+			f := setupIndexed(t)
+			value := strings.Repeat("v", 60)
+			for i := range 20 {
+				if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{
+					Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("w", i)}, Spec: raw(`{"title":"t"}`),
+					Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "n", Value: fmt.Sprint(value, i)}}}},
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b := budget.New(budget.Limits{budget.Held: 10_000})
+			ctx, req := budget.With(t.Context(), b), query.SummaryRequest{Kind: "Widget", By: by}
+			if _, err := f.Summary(ctx, anon, req); err != nil || b.Spent(budget.Held) < 20*2*60 {
+				t.Errorf("%d bytes are held: %v", b.Spent(budget.Held), err)
+			}
+			if _, err := f.Summary(ctx, anon, req); !errors.As(err, new(*budget.ExceededError)) {
+				t.Errorf("a second one is held, too: %v", err)
+			}
+		})
 	}
 }
 

@@ -85,9 +85,18 @@ func (r *Reader) Namespaces(ctx context.Context, c access.Caller, first *int, af
 		if p.More = len(p.Namespaces) == size; p.More {
 			return p, nil
 		}
+		if err := budget.From(ctx).Hold(ctx, namespaceBytes+len(ns.Counts)*kindCountBytes); err != nil {
+			return nil, page.Failure(err, backend.Key{})
+		}
 		p.Namespaces = append(p.Namespaces, *ns)
 	}
 }
+
+// Roughly the memory of a namespace of a page and of a count in it.
+const (
+	namespaceBytes = 128
+	kindCountBytes = 24
+)
 
 // occupancy finds the namespaces in which one kind has resources.
 type occupancy interface {

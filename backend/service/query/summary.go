@@ -96,7 +96,25 @@ func (r *Reader) Summary(ctx context.Context, c access.Caller, req SummaryReques
 	if len(read.Groups) > page.MaxGroups {
 		return nil, failure.Limited("by", "more than %d groups; filter, or leave out a key that has many values", page.MaxGroups)
 	}
+	if err := budget.From(ctx).Hold(ctx, heldGroups(read.Groups, len(keys))); err != nil {
+		return nil, page.Failure(err, backend.Key{})
+	}
 	return keys.summary(read.Groups)
+}
+
+// Roughly the memory of a group and of a value in it, apart from their texts.
+const (
+	groupBytes = 128
+	valueBytes = 32
+)
+
+// heldGroups returns roughly how many bytes groups hold until the answer is written.
+func heldGroups(groups map[string]*int, keys int) int {
+	n := len(groups) * (groupBytes + keys*valueBytes)
+	for group := range groups {
+		n += 2 * len(group) // as a key and as the texts of its values
+	}
+	return n
 }
 
 // lengths counts by one key off the rows of the index: it hops from value to value.
