@@ -75,6 +75,8 @@ func TestAFieldHasItsNameInTheAPIAndAnotherInTheStore(t *testing.T) {
 
 	// What is wrong is told in the caller's names: the API's, or within a manifest those of manifests.
 	for write, want := range map[string]string{
+		`{ roomsSummary(by: ["spec.chairs", "spec.id"]) { groups { count } } }`:                                                                                               `by[1]: "spec.id" is no filterable field`,
+		`{ roomsSummary(by: ["spec.place"]) { groups { count } } }`:                                                                                                           `by[0]: "spec.place" is no filterable field`,
 		`mutation { createRoom(input: {name: "c", spec: {chairs: 0}}) { dryRun } }`:                                                                                           `input.spec.chairs: spec.chairs: must be at least 1`,
 		`mutation { createRoom(input: {name: "c", spec: {chairs: 1, doors: [{side: SOUTH, width: 9}]}}) { dryRun } }`:                                                         `input.spec.doors[0].width: spec.doors[0].width: must be at most 3`,
 		`mutation { createRoom(input: {name: "c", spec: {chairs: 1, doors: [{side: SOUTH}, {side: SOUTH}]}}) { dryRun } }`:                                                    `input.spec.doors[1]`,

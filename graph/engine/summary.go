@@ -6,30 +6,12 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// summaryRequest returns the request for a summary of a kind.
-func summaryRequest(k *kindInfo, args map[string]any) query.SummaryRequest {
-	req := query.SummaryRequest{
-		Kind: k.Name, Namespace: optional[string](args, "namespace"), Filter: args["filter"],
-		By: texts(args, "by"), Conditions: texts(args, "conditions"),
-	}
-	for i, path := range req.By {
-		req.By[i] = k.StoredPath(path)
-	}
-	return req
-}
-
-// summary counts the resources of a kind. Paths are those of the API.
+// summary counts the resources of a kind.
 func (r *run) summary(f *field, args map[string]any) (*query.Summary, error) {
-	s, err := r.engine.svc.Summary(r.ctx, r.caller, summaryRequest(f.kind, args))
-	if err != nil {
-		return nil, err
-	}
-	out := *s
-	out.Paths = make([]string, len(s.Paths))
-	for i, path := range s.Paths {
-		out.Paths[i] = f.kind.APIPath(path)
-	}
-	return &out, nil
+	return r.engine.svc.Summary(r.ctx, r.caller, query.SummaryRequest{
+		Kind: f.kind.Name, Namespace: optional[string](args, "namespace"), Filter: args["filter"],
+		By: texts(args, "by"), Conditions: texts(args, "conditions"),
+	})
 }
 
 // summaryField writes a field of a summary, of a group or of a key.

@@ -26,7 +26,8 @@ type SummaryRequest struct {
 	Namespace *string
 	// Filter is as in [ListRequest].
 	Filter any
-	// By are paths of filterable fields that are no lists, labels ("labels.team") or "namespace".
+	// By are paths of filterable fields that are no lists, in the names of the API, labels
+	// ("labels.team") or "namespace".
 	By []string
 	// Conditions are types of conditions, whose status is a key like those of By. Together there are
 	// at most [MaxKeys].
@@ -180,9 +181,10 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 		return nil, failure.Limited("by", "by and conditions have more than %d keys together", MaxKeys)
 	}
 	for i, path := range req.By {
-		key := summaryKey{path: path, Key: filter.Key{Attribute: path}}
+		stored := k.StoredPath(path)
+		key := summaryKey{path: path, Key: filter.Key{Attribute: stored}}
 		label, isLabel := strings.CutPrefix(path, "labels.")
-		indexed := k.Rows.Index(path)
+		indexed := k.Rows.Index(stored)
 		at := failure.Element("by", i)
 		switch {
 		case path == filter.Namespace && k.Scope == descriptor.Global:
@@ -194,7 +196,7 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 				return nil, failure.BadInput(at, "%q is no key of a label", failure.Shorten(label))
 			}
 			key.Key = filter.Key{Attribute: kind.LabelIndex, Prefix: backend.AppendString(nil, label)}
-		case indexed == nil:
+		case indexed == nil || k.APIPath(stored) != path:
 			return nil, failure.BadInput(at, "%q is no filterable field of kind %s; accepted are namespace, labels.KEY and the paths that the field filterableFields of the kind lists", failure.Shorten(path), k.Name)
 		case indexed.Many:
 			return nil, failure.BadInput(at, "%q may have several values in one resource; only fields with one value are accepted", path)

@@ -193,11 +193,7 @@ func (x *execution) summary(kind string, f *ast.Field, args map[string]any) (any
 	}
 	for name, to := range map[string]*[]string{"by": &req.By, "conditions": &req.Conditions} {
 		for _, text := range graphql.CoerceList(args[name]) {
-			path := fmt.Sprint(text)
-			if name == "by" {
-				path = x.kind(kind).StoredPath(path)
-			}
-			*to = append(*to, path)
+			*to = append(*to, fmt.Sprint(text))
 		}
 	}
 	s, err := x.Service.Summary(x.ctx, access.Caller{}, req)
@@ -208,7 +204,7 @@ func (x *execution) summary(kind string, f *ast.Field, args map[string]any) (any
 	for _, g := range s.Groups {
 		keys := []any{}
 		for i, path := range s.Paths {
-			key := map[string]any{"path": x.kind(kind).APIPath(path), "value": nil}
+			key := map[string]any{"path": path, "value": nil}
 			if g.Values[i] != nil {
 				key["value"] = *g.Values[i]
 			}
