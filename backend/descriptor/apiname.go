@@ -34,7 +34,7 @@ func (k *Kind) APIPath(path string) string {
 	return strings.Join(steps, ".")
 }
 
-// StoredPath returns a path in the names of the API in those of the store: it is the reverse of
+// StoredPath translates a path from the names of the API to the names of the store. It reverses
 // [Kind.APIPath].
 func (k *Kind) StoredPath(path string) string {
 	steps := strings.Split(path, ".")

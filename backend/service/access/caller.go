@@ -37,6 +37,6 @@ func Authorize(_ context.Context, _ Caller, k *descriptor.Kind, v descriptor.Ver
 	return nil
 }
 
-// AuthorizeKind is the one place that says whether the caller may read what holds for all
-// resources of a kind. Until access control exists, everybody may.
+// AuthorizeKind reports whether the caller may read the settings of a kind. Until access control exists,
+// everybody may.
 func AuthorizeKind(context.Context, Caller, *descriptor.Kind) error { return nil }

@@ -49,6 +49,6 @@ type Change struct {
 
 	feed *Feed
 	body *body.Body // if it was read already
-	// position is that of a change of the log that is told within the state.
+	// position is the log position of a change that is sent between pages of the state.
 	position backend.Position
 }

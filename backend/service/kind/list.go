@@ -63,13 +63,13 @@ func (v *Violations) list(ctx context.Context, f *Field, at *location, value any
 	}
 }
 
-// elements are those of a list that have the same identity.
+// elements are the elements of a list with one identity.
 type elements struct {
 	first, n int
 	last     any
 }
 
-// elements are those of a stored list by their identities; nil unless they must differ.
+// elements groups the elements of a stored list by identity. It returns nil if elements may repeat.
 func (f *Field) elements(stored []any) map[string]*elements {
 	if !f.distinct() || len(stored) == 0 {
 		return nil
@@ -92,8 +92,8 @@ func (f *Field) distinct() bool {
 	return f.ListType == descriptor.ListMap || f.ListType == descriptor.ListSet || f.Constraint.Unique
 }
 
-// identity is a text by which an element of the list is told apart: that of the whole
-// element, or of its keys in a MAP.
+// identity returns a text that is equal for two elements with the same identity: in a MAP, with equal
+// keys; otherwise, with equal values.
 func (f *Field) identity(element any) string {
 	e, isObject := element.(map[string]any)
 	if f.ListType != descriptor.ListMap || !isObject {

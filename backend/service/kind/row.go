@@ -182,8 +182,8 @@ func countRows(rows []index.Row) map[string]int {
 	return out
 }
 
-// moreRows reports whether an index has more rows than before, other than that of labels,
-// which have a limit of their own.
+// moreRows reports whether any index has more rows than before. Labels do not count: another limit
+// bounds them.
 func moreRows(count, before map[string]int) bool {
 	for name, n := range count {
 		if n > before[name] && name != LabelIndex {

@@ -32,7 +32,7 @@ func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map
 
 // Change checks the object that takes the place of another at a path. What is the same in
 // both, by the effective values, may break constraints and rules: they may have been
-// tightened since it was stored. These are judged anew only if their inputs have changed:
+// tightened since it was stored. Each is checked again only if its inputs have changed:
 //
 //	constraint                        inputs
 //	of a value                        the value; in a SET or MAP, the element
