@@ -26,12 +26,11 @@ func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusR
 		return nil, err
 	}
 	if req.Untyped {
-		in.found.Types(ctx, in.kind.Status, "status", status)
+		if in.found.Types(ctx, in.kind.Status, "status", status); in.found.Err(in.key) != nil {
+			return nil, in.found.Err(in.key)
+		}
 	}
 	repeatedConditions(in.kind, &in.found, status)
-	if err := in.found.Err(in.key); err != nil {
-		return nil, err
-	}
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if current.Revision.String() != req.ExpectedRevision {
 			return nil, conflict(req.ExpectedRevision, current.Resource)
