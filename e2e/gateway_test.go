@@ -141,7 +141,7 @@ func startBinary(t *testing.T, path, data string, args ...string) *gateway {
 		for lines.Scan() {
 			g.log.write(lines.Text())
 			var line struct{ Msg, Address string }
-			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Address != "" {
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "sluice serves" {
 				address <- line.Address
 			}
 		}

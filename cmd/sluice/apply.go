@@ -45,7 +45,7 @@ removed. Those that others have set stay.`,
 				return err
 			}
 			docs, err := files.read(cmd.Context(), std, r.namespace)
-			if err != nil {
+			if err != nil || len(docs) == 0 {
 				return err
 			}
 			a := application{std: std, client: c, namespace: r.namespace, ignoreRevision: ignoreRevision, manager: manager, dry: dry, form: form}
@@ -81,7 +81,7 @@ func createCommand(std streams) *cobra.Command {
 				return err
 			}
 			docs, err := files.read(cmd.Context(), std, r.namespace)
-			if err != nil {
+			if err != nil || len(docs) == 0 {
 				return err
 			}
 			a := application{std: std, client: c, namespace: r.namespace, createOnly: true, manager: manager, dry: dry, form: form}
