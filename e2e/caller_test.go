@@ -82,15 +82,29 @@ func (s *stream) finish(how string) {
 // next waits for a result.
 func (s *stream) next() answer {
 	s.t.Helper()
-	select {
-	case a := <-s.results:
-		return a
-	case how := <-s.ended:
+	a, how := s.outcome()
+	if how != "" {
 		s.t.Fatalf("the stream ended with %s", how)
+	}
+	return a
+}
+
+// outcome waits for a result, or for the end if none comes before it.
+func (s *stream) outcome() (a answer, how string) {
+	s.t.Helper()
+	select {
+	case a = <-s.results:
+		return a, ""
+	case how = <-s.ended:
 	case <-time.After(patience):
 		s.t.Fatal("nothing came in time")
 	}
-	return answer{}
+	select {
+	case a = <-s.results:
+		return a, ""
+	default:
+		return a, how
+	}
 }
 
 // end waits for the end.
@@ -226,8 +240,13 @@ func (c *caller) socket(query string, inHeader bool) *stream {
 	}
 	dialer := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}, HandshakeTimeout: patience, TLSClientConfig: c.tls}
 	conn, res, err := dialer.Dial("ws"+strings.TrimPrefix(c.address, "http")+"/graphql", header)
+	if errors.Is(err, websocket.ErrBadHandshake) { // refused before there is a socket to close
+		s := newStream(c.t, func() {})
+		c.response(s, res)
+		return s
+	}
 	if err != nil {
-		c.t.Fatalf("%v %v", err, res)
+		c.t.Fatal(err)
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(4 * patience))
 	s := newStream(c.t, func() { _ = conn.Close() })
@@ -275,20 +294,11 @@ func (c *caller) known(transport string) string {
 	c.t.Helper()
 	s := transports[transport](c, viewer)
 	defer s.stop()
-	select {
-	case a := <-s.results:
-		return identified(a)
-	case how := <-s.ended:
-		select {
-		case a := <-s.results: // it came before the end
-			return identified(a)
-		default:
-			return strings.TrimPrefix(closing(how), "4403 ")
-		}
-	case <-time.After(patience):
-		c.t.Fatal("no answer in time")
+	a, how := s.outcome()
+	if how != "" {
+		return strings.TrimPrefix(closing(how), "4403 ")
 	}
-	return ""
+	return identified(a)
 }
 
 // identified writes what the field viewer says.

@@ -63,27 +63,34 @@ func ends(t *testing.T, g *gateway, bearer string, at time.Time, end func(), rea
 }
 
 // soon is when a credential ends that a test waits for; a whole second, as its forms have it.
-func soon() time.Time { return time.Now().Add(4 * time.Second).Truncate(time.Second) }
+func soon() time.Time { return time.Now().Add(6 * time.Second).Truncate(time.Second) }
 
 func TestStreamsEndWithTheirCredential(t *testing.T) {
 	tokens, corp := newTokenFile(t), startIssuer(t)
-	expiring := soon().Add(2 * time.Second)
-	temporary := tokens.add("temporary", "-", expiring)
-	revoked := tokens.add("revoked", "-", time.Time{})
 	kept := tokens.add("kept", "-", time.Time{})
-	changed := tokens.add("changed", "-", time.Time{})
 	g := start(t, "", "--tokens", tokens.path, "--oidc", issuerFile(t, corp.entry("corp", nil)))
 	stays := g.caller(nil).with(kept).socket(watchNetworks, true)
 	stays.next()
+	token := func(name string, at time.Time) string {
+		bearer := tokens.add(name, "-", at)
+		g.caller(nil).with(bearer).becomes("token token:" + name + " []")
+		return bearer
+	}
 
-	t.Run("an expired token", func(t *testing.T) { ends(t, g.of(t), temporary, expiring, nil, "the credential has expired") })
+	t.Run("an expired token", func(t *testing.T) {
+		at := soon()
+		ends(t, g.of(t), token("temporary", at), at, nil, "the credential has expired")
+	})
 	t.Run("a revoked token", func(t *testing.T) {
-		ends(t, g.of(t), revoked, time.Time{}, func() { tokens.revoke("revoked") }, "the credential was revoked")
+		bearer := token("revoked", time.Time{})
+		ends(t, g.of(t), bearer, time.Time{}, func() { tokens.revoke("revoked") }, "the credential was revoked")
 	})
 	t.Run("a token that is another one now", func(t *testing.T) {
-		ends(t, g.of(t), changed, time.Time{}, func() { tokens.revoke("changed"); tokens.add("changed", "ops", time.Time{}) }, "the credential was revoked")
+		bearer := token("changed", time.Time{})
+		ends(t, g.of(t), bearer, time.Time{}, func() { tokens.revoke("changed"); tokens.add("changed", "ops", time.Time{}) }, "the credential was revoked")
 	})
 	t.Run("a user whose login expires", func(t *testing.T) {
+		g.knowsIssuer(corp)
 		at := soon()
 		bearer := corp.mint(order{User: "alice", Claims: map[string]any{"exp": at.Unix()}})
 		ends(t, g.of(t), bearer, at, nil, "the credential has expired")

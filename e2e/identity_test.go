@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -208,18 +210,53 @@ func TestAProxyIsTrustedByItsAddress(t *testing.T) {
 func TestWhatIsOpenWithoutACredential(t *testing.T) {
 	e := startEverySource(t)
 	token := e.tokens.add("ci", "-", time.Time{})
-	for path, want := range map[string]int{
-		"/healthz": 200, "/readyz": 200, "/readyz?verbose": 401, "/": 200, "/login": 200,
-		"/metrics": 401, "/export": 401, "/versions": 401, "/graphql?query={viewer{name}}": 401,
-		"/graphql?query={viewer{name}}&access_token=" + token: 401,
-	} {
-		res, err := e.client(nil).requests.Get(e.address + path)
+	nobody := e.client(nil)
+	get := func(c *caller, path string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.address+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = res.Body.Close()
-		if res.StatusCode != want {
-			t.Errorf("%s answers %d, want %d", path, res.StatusCode, want)
+		if c.bearer != "" {
+			req.Header.Set("Authorization", "Bearer "+c.bearer)
 		}
+		res, err := c.requests.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(body)
+	}
+	for path, want := range map[string]int{
+		"/healthz": 200, "/readyz": 200, "/": 200, "/login": 200,
+		"/metrics": 401, "/graphql?query={viewer{name}}": 401, "/v1/graphql?query={viewer{name}}": 401,
+		"/graphql?query={viewer{name}}&access_token=" + token: 401,
+	} {
+		if got, _ := get(nobody, path); got != want {
+			t.Errorf("%s answers %d, want %d", path, got, want)
+		}
+	}
+	if _, body := get(nobody, "/readyz?verbose"); strings.Contains(body, "catalogue") {
+		t.Errorf("/readyz tells everybody %q", body)
+	}
+	redistest.Await(t, "/metrics for a token", func() error {
+		if code, _ := get(nobody.with(token), "/metrics"); code != http.StatusOK {
+			return fmt.Errorf("%d", code)
+		}
+		return nil
+	})
+	if _, body := get(nobody.with(token), "/readyz?verbose"); !strings.Contains(body, "catalogue") {
+		t.Errorf("/readyz?verbose for a token: %q", body)
+	}
+	var login struct {
+		Issuers []struct{ Name, URL, ClientID string }
+	}
+	_, body := get(nobody, "/login")
+	if err := json.Unmarshal([]byte(body), &login); err != nil || len(login.Issuers) != 2 || login.Issuers[0].URL != e.corp.URL || login.Issuers[0].ClientID != "sluice" {
+		t.Errorf("/login: %s", body)
 	}
 }
