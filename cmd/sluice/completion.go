@@ -102,7 +102,8 @@ func completeFlag(cmd *cobra.Command, flag string, f completion) {
 // namespaces and labels.
 func completeAll(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
-		if cmd.Flags().Lookup("server") == nil {
+		completeAll(cmd)
+		if cmd.Flags().Lookup("context") == nil {
 			continue // it speaks to no gateway
 		}
 		if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "KIND") {

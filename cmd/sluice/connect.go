@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"os"
@@ -39,9 +40,15 @@ func (r *remote) connect(cmd *cobra.Command) (*client.Client, error) {
 	if security != nil && strings.HasPrefix(r.server, "http://") {
 		return nil, usageError{errors.New("ca, client-cert: they have no effect without https")}
 	}
+	source := r.access.TokenSource(cmd.ErrOrStderr())
+	if source == nil && r.login != "" {
+		if source, err = r.loginSource(cmd.Context()); err != nil {
+			return nil, usageError{err}
+		}
+	}
 	c, err := client.New(client.Config{
 		Server: r.server, Timeout: r.timeout, Explain: r.explain,
-		TLS: security, Token: r.access.TokenSource(cmd.ErrOrStderr()), PlaintextToken: r.access.PlaintextToken,
+		TLS: security, Token: source, PlaintextToken: r.access.PlaintextToken,
 	})
 	if err != nil {
 		return nil, usageError{err}
@@ -56,7 +63,7 @@ func (r *remote) resolve(cmd *cobra.Command) error {
 	if r.access.TokenFile == "" {
 		r.access.Token = strings.TrimSpace(os.Getenv(tokenVariable))
 	}
-	c, err := readContext(r.context)
+	name, c, err := readContext(r.context)
 	if err != nil {
 		return err
 	}
@@ -66,8 +73,9 @@ func (r *remote) resolve(cmd *cobra.Command) error {
 	if !given("server") && c.Server != "" {
 		r.server = c.Server
 	}
-	if given("context") || sameServer(r.server, c.Server) {
+	if name != "" && (given("context") || sameServer(r.server, cmp.Or(c.Server, client.DefaultServer))) {
 		r.inherit(c, given)
+		r.login = name
 	}
 	return r.access.Validate()
 }
@@ -88,19 +96,17 @@ func (r *remote) inherit(c contexts.Context, given func(flag string) bool) {
 	}
 }
 
-// readContext returns the context of the name, or the current one; the zero value if there is none.
-func readContext(name string) (contexts.Context, error) {
+// readContext returns the context of the name, or the current one with its name; both are empty if there is none.
+func readContext(name string) (string, contexts.Context, error) {
 	file, err := contexts.Read(contextsPath())
 	if err != nil {
-		return contexts.Context{}, err
+		return "", contexts.Context{}, err
 	}
-	if name == "" {
-		name = file.Current
+	if name = cmp.Or(name, file.Current); name == "" {
+		return "", contexts.Context{}, nil
 	}
-	if name == "" {
-		return contexts.Context{}, nil
-	}
-	return file.Find(name)
+	c, err := file.Find(name)
+	return name, c, err
 }
 
 // sameServer reports whether two URLs are of one server.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/cmd/sluice/contexts"
+	"github.com/sluicegw/sluice/cmd/sluice/login"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -213,7 +214,7 @@ func setContext(cmd *cobra.Command, c *contexts.Context, given contexts.Context,
 func contextDeleteCommand(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use:               "delete NAME",
-		Short:             "Delete a context",
+		Short:             "Delete a context, and its login",
 		Example:           "  sluice context delete prod",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeContexts,
@@ -221,6 +222,9 @@ func contextDeleteCommand(std streams) *cobra.Command {
 			return changeContexts(cmd, func(f *contexts.File) error {
 				if _, err := f.Find(args[0]); err != nil {
 					return notFoundError{err}
+				}
+				if err := login.Keep(cmd.Context(), login.Path(contextsPath()), args[0], nil); err != nil {
+					return err
 				}
 				delete(f.Contexts, args[0])
 				if f.Current == args[0] {

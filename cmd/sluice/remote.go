@@ -21,6 +21,8 @@ type remote struct {
 	// context names the context; empty for the current one.
 	context string
 	access  contexts.Access
+	// login names the login whose token is sent if there is no other; see [remote.resolve].
+	login string
 	// explain is told how the gateway did each read; nil asks for nothing.
 	explain func(client.Read)
 }

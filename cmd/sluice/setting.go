@@ -47,7 +47,7 @@ func variables(to map[string]bool, command string, flags *pflag.FlagSet) {
 			to[config.EnvName(f.Name)] = true
 		}
 	})
-	if flags.Lookup("token-file") != nil {
+	if flags.Lookup("context") != nil {
 		to[contextsVariable], to[tokenVariable] = true, true
 	}
 	switch command {

@@ -47,13 +47,9 @@ func (a *Access) TLS(ctx context.Context) (*tls.Config, error) {
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if a.CA != "" {
-		pem, err := config.ReadFile(ctx, a.CA)
-		if err != nil {
-			return nil, fmt.Errorf("ca: %w", err)
-		}
 		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("ca: %s holds no certificate (PEM)", a.CA)
+		if err := a.addCA(ctx, cfg.RootCAs); err != nil {
+			return nil, err
 		}
 	}
 	if a.ClientCert != "" {
@@ -63,6 +59,29 @@ func (a *Access) TLS(ctx context.Context) (*tls.Config, error) {
 		cfg.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) { return a.certificate(info.Context()) }
 	}
 	return cfg, nil
+}
+
+// Authorities are those of CA and the system's, for issuers of tokens; nil for the system's alone.
+func (a *Access) Authorities(ctx context.Context) (*x509.CertPool, error) {
+	if a.CA == "" {
+		return nil, nil
+	}
+	known, err := x509.SystemCertPool()
+	if err != nil {
+		known = x509.NewCertPool()
+	}
+	return known, a.addCA(ctx, known)
+}
+
+func (a *Access) addCA(ctx context.Context, to *x509.CertPool) error {
+	pem, err := config.ReadFile(ctx, a.CA)
+	if err != nil {
+		return fmt.Errorf("ca: %w", err)
+	}
+	if !to.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("ca: %s holds no certificate (PEM)", a.CA)
+	}
+	return nil
 }
 
 func (a *Access) certificate(ctx context.Context) (*tls.Certificate, error) {
