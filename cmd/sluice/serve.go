@@ -32,7 +32,7 @@ import (
 type serving struct{ *config.Gateway }
 
 func serveCommand(std streams) *cobra.Command {
-	s := serving{config.NewGateway()}
+	s := &serving{config.NewGateway()}
 	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Run a gateway on the embedded store or on Redis",
@@ -59,7 +59,7 @@ func serveCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
+func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	defer reserveHeap()()
 	hangup := make(chan os.Signal, 1) // before anything else: without it, SIGHUP ends the process
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -96,6 +96,9 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 			log.Warn("what an interrupted change of the catalogue has left cannot be removed", zap.Error(err))
 		}
 	}
+	if err := s.openIdentities(ctx, log); err != nil {
+		return err
+	}
 	changes, err := hub.New(hub.Config{Store: store, Logger: log})
 	if err != nil {
 		return err
@@ -122,15 +125,15 @@ func (s serving) run(ctx context.Context, log *zap.Logger) (err error) {
 		}
 		return fmt.Errorf("listen: %w", err)
 	}
-	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", name), zap.String("address", "http://"+listener.Addr().String()),
+	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", name), zap.String("address", s.scheme()+listener.Addr().String()),
 		zap.String("catalogue", c.outline.Hash()), zap.String("files", c.files))
 	edges = append(edges, func(ctx context.Context) error { return kinds.server.Serve(ctx, listener) })
-	return group(ctx, edges, returnMemory, changes.Run, kinds.Run, store.Run)
+	return group(ctx, edges, returnMemory, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run)
 }
 
 // listenAdmin makes the admin socket; nil for none. That of the embedded store is
 // not worth a start that fails: its folder may have a path that no socket can have.
-func (s serving) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
+func (s *serving) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	path := s.Catalogue.AdminSocket
 	if path == "" && s.Store.URL == "" {
 		path = config.DefaultAdminSocket(s.Store.Data)
@@ -157,7 +160,7 @@ type opened struct {
 }
 
 // gateway wires server and services to an open store.
-func (s serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.Logger) (*catalogues, error) {
+func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.Logger) (*catalogues, error) {
 	store, changes := on.store, on.changes
 	reg := prometheus.NewRegistry()
 	damaged := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
@@ -196,6 +199,7 @@ func (s serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.L
 		}),
 	)
 	reg.MustRegister(out.indexMetrics()...)
+	reg.MustRegister(s.staleCredentials()...)
 	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics = c.serving(svc), log, reg
 	// The page is for everybody who reaches the gateway; where the data lies is not.
 	s.Server.Version, s.Server.Store = versionText(), "the embedded store"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
@@ -197,6 +198,18 @@ type UpdateKindPayload struct {
 	ClientMutationID *string `json:"clientMutationId,omitzero"`
 	// The kind as it is now.
 	Kind *descriptor.Kind `json:"kind"`
+}
+
+// A caller.
+type Viewer struct {
+	// Name of the caller, with the prefix of its source, like oidc:corp:alice; anonymous: the caller has no credential.
+	Name string `json:"name"`
+	// Source of the name: token, cert, proxy, oidc: and the name of an issuer, or anonymous.
+	Source string `json:"source"`
+	// Groups of the caller, each with the prefix of the source.
+	Groups []string `json:"groups"`
+	// When the credential ends; null: never, or the gateway cannot know.
+	ExpiresAt *time.Time `json:"expiresAt,omitzero"`
 }
 
 // Which way references are followed.

@@ -12,7 +12,7 @@ import (
 // laterTypes are types that the API will have.
 func laterTypes() []string {
 	return []string{
-		"Finalizer", "Viewer", "Namespace", "NamespaceConnection", "NamespaceEdge", "Event", "Manifest", "Search", "Preview",
+		"Finalizer", "Namespace", "NamespaceConnection", "NamespaceEdge", "Event", "Manifest", "Search", "Preview",
 		"Int64", "BigInt", "DateTime", "Date", "Duration", "Map", "Upload", "UserError",
 	}
 }

@@ -83,7 +83,7 @@ func together(n int, read func(i int)) {
 func TestReadsOfOneKindAreOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		ctx := loader.With(t.Context(), f, access.Caller{Identity: "me"}, 0)
+		ctx := loader.With(t.Context(), f, access.Caller{View: "me"}, 0)
 		l := loader.From(ctx)
 		var wrong atomic.Int64
 		together(200, func(i int) {
@@ -95,7 +95,7 @@ func TestReadsOfOneKindAreOneCall(t *testing.T) {
 		if wrong.Load() > 0 || len(f.lookups) != 2 || f.lookups[0]+f.lookups[1] != 100 {
 			t.Errorf("%d wrong answers, calls of %v keys", wrong.Load(), f.lookups)
 		}
-		if f.callers[0].Identity != "me" {
+		if f.callers[0].View != "me" {
 			t.Errorf("asked as %v", f.callers[0])
 		}
 	})

@@ -13,6 +13,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/identity"
+	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/transport"
 	"github.com/sluicegw/sluice/internal/setting"
 )
@@ -42,8 +44,14 @@ type Config struct {
 	AllowedHosts []string
 	// AllowedOrigins are Origins of browsers served besides the gateway's own, like "https://app.example.com".
 	AllowedOrigins []string
+	// Identities find out who asks. Default: everybody is anonymous.
+	Identities identity.Authenticator
+	// TLS is what connections are secured with. Default: nothing.
+	TLS *identity.TLS
 	// Limits of requests.
 	Limits Limits
+	// Caller is what one caller may take. Default [quota.DefaultLimits].
+	Caller quota.Limits
 	// SlowLog is how long a query, a mutation or an event of a subscription may take
 	// before it is logged. Default: none is.
 	SlowLog time.Duration
@@ -160,7 +168,7 @@ const consoleEndpoint = "/v1/graphql"
 
 // ValidateSettings is [Config.Validate] for the settings of an operator.
 func (c Config) ValidateSettings() error {
-	return errors.Join(c.Limits.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), setting.NotNegative(map[string]int64{
+	return errors.Join(c.Limits.Validate(), c.Caller.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), setting.NotNegative(map[string]int64{
 		"drain-delay":   int64(c.DrainDelay),
 		"drain-timeout": int64(c.DrainTimeout),
 		"init-timeout":  int64(c.InitTimeout),

@@ -68,8 +68,8 @@ func (s *Server) hostAllowed(host string) bool {
 }
 
 // originAllowed reports whether a request has no Origin, the gateway's own or an allowed
-// one. The gateway serves plain HTTP. Behind a proxy with TLS its pages have an https origin,
-// which is accepted if the browser reports a same-origin request.
+// one. Behind a proxy with TLS the gateway's pages have an https origin though it serves plain HTTP; it
+// is accepted if the browser reports a same-origin request.
 func (s *Server) originAllowed(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
@@ -83,6 +83,9 @@ func (s *Server) originAllowed(r *http.Request) bool {
 	u, err := url.Parse(origins[0])
 	if err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
 		return false
+	}
+	if r.TLS != nil {
+		return u.Scheme == "https"
 	}
 	return u.Scheme == "http" || u.Scheme == "https" && slices.Equal(r.Header["Sec-Fetch-Site"], []string{"same-origin"})
 }
@@ -99,7 +102,7 @@ func (s *Server) crossOrigin(next http.Handler) http.Handler {
 		AllowedOrigins: s.cfg.AllowedOrigins,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
 		AllowedHeaders: []string{"Accept", "Authorization", "Content-Type", "Last-Event-ID", requestIDHeader, apolloClientHeader, "Apollographql-Client-Version", hiveClientHeader, "X-Graphql-Client-Version"},
-		ExposedHeaders: []string{requestIDHeader},
+		ExposedHeaders: []string{requestIDHeader, "Retry-After", "WWW-Authenticate"},
 		MaxAge:         preflightAge,
 	}).Handler(next)
 }

@@ -44,6 +44,9 @@ func (a *api) account(ctx context.Context, op *graphql.OperationContext, spent *
 	}
 	typ, kind := a.labels(op)
 	a.metrics.operation.WithLabelValues(typ, kind).Observe(took.Seconds())
+	if op.Operation.Operation != ast.Subscription {
+		a.spend(ctx, spent.Spent(budget.Steps))
+	}
 	for t := range budget.Things {
 		if n := spent.Spent(t); n > 0 {
 			a.metrics.spent[t].Observe(float64(n))
@@ -63,11 +66,7 @@ func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs g
 	if len(errs) > 0 {
 		code, _ = errs[0].Extensions["code"].(string)
 	}
-	caller := access.CallerFrom(ctx).Identity
-	if caller == "" {
-		caller = "anonymous"
-	}
-	fields := append(a.describe(ctx, op), zap.String("client", f.client), zap.String("caller", caller), zap.String("address", f.address), zap.String("code", code))
+	fields := append(a.describe(ctx, op), zap.String("client", f.client), zap.Stringer("caller", access.CallerFrom(ctx).Identity), zap.String("address", f.address), zap.String("code", code))
 	if op != nil && op.Operation.Operation != ast.Subscription {
 		fields = append(fields, zap.Float64("durationSeconds", time.Since(op.Stats.OperationStart).Seconds()))
 	}

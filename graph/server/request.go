@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ type facts struct {
 	api string
 	// address and client are the address and the name of the client; empty without an access log.
 	address, client string
+	// network is the address of the client where callers may be anonymous.
+	network netip.Addr
 }
 
 // Headers with the name of a client application: the one of Apollo's clients, and the one of GraphQL
@@ -32,8 +35,15 @@ const (
 // factsFrom returns the facts of a request.
 func (s *Server) factsFrom(r *http.Request) facts {
 	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.cfg.Paths[r.URL.Path]}
+	if !s.cfg.Identities.Required() {
+		f.network = s.cfg.Identities.Proxies.Address(r)
+	}
 	if s.cfg.AccessLog {
-		f.address, f.client = r.RemoteAddr, shortName(cmp.Or(r.Header.Get(apolloClientHeader), r.Header.Get(hiveClientHeader)))
+		f.address = r.RemoteAddr
+		if len(s.cfg.Identities.Proxies) > 0 {
+			f.address = s.cfg.Identities.Proxies.Address(r).String()
+		}
+		f.client = shortName(cmp.Or(r.Header.Get(apolloClientHeader), r.Header.Get(hiveClientHeader)))
 	}
 	return f
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/document"
+	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
@@ -43,6 +45,8 @@ type Server struct {
 	work *budget.Allowance
 	// turns are for operations that run for long; they leave one processor for the others.
 	turns *budget.Turns
+	// callers counts what each caller takes.
+	callers *quota.Callers
 	// unavailable and unready limit how often it is logged that clients were told that the store is
 	// not available, and that the gateway is not ready.
 	unavailable, unready rate.Sometimes
@@ -61,6 +65,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, metrics: m, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
 		memory: budget.NewMemory(cfg.Limits.Memory, cfg.Limits.Held+cfg.Limits.Answer), work: budget.NewAllowance(cfg.Limits.Events),
+		callers:     quota.New(cfg.Caller, quota.DefaultLimits(runtime.GOMAXPROCS(0)), time.Now),
 		unavailable: rate.Sometimes{Interval: logInterval}, unready: rate.Sometimes{Interval: logInterval},
 	}
 	if s.documents, err = document.Open(cfg.Documents); err != nil {
@@ -81,7 +86,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("transport: %w", err)
 	}
 	mux := http.NewServeMux()
-	guarded := s.sameOriginOnly(s.transport)
+	guarded := s.identified(s.sameOriginOnly(s.transport), s.transport.Refuse)
 	for path := range cfg.Paths {
 		mux.Handle(path, guarded)
 	}
@@ -90,7 +95,8 @@ func New(cfg Config) (*Server, error) {
 		"/{$}": front, "/console/": front,
 		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }),
 		"/readyz":  http.HandlerFunc(s.readyz),
-		"/metrics": promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}),
+		"/login":   http.HandlerFunc(s.login),
+		"/metrics": s.identified(promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}), refuseCaller),
 	} {
 		mux.Handle("GET "+path, handler) // and HEAD
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
@@ -108,7 +114,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) newTransport() (*transport.Transport, error) {
 	l, by := s.cfg.Limits, func(g prometheus.Gauge) func(int) { return func(delta int) { g.Add(float64(delta)) } }
 	return transport.New(transport.Config{
-		Executor: s.executor, Logger: s.cfg.Logger, Memory: s.memory, Work: s.work, Keep: ofConnection,
+		Executor: s.executor, Logger: s.cfg.Logger, Memory: s.memory, Work: s.work, Init: s.initSocket, Admit: s.admit, Keep: ofConnection,
 		Connections: l.Sockets, Waiting: l.SocketsWaiting, Streams: l.Streams, Operations: l.Operations,
 		Body: l.Body, Message: l.Message, Queue: l.Queue, QueueBytes: l.QueueBytes, Time: l.Time,
 		InitTimeout: s.cfg.InitTimeout, PingInterval: s.cfg.PingInterval, WriteTimeout: s.cfg.WriteTimeout, MessageTimeout: s.cfg.BodyTimeout,
@@ -130,7 +136,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
 	var filling strings.Builder
-	if r.URL.Query().Has("verbose") {
+	verbose := r.URL.Query().Has("verbose") && s.mayKnow(r)
+	if verbose {
 		for _, line := range s.cfg.Filling() {
 			filling.WriteString("\n" + line)
 		}
@@ -147,7 +154,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the store is not available", http.StatusServiceUnavailable)
 	default:
 		_, _ = w.Write([]byte("ok" + filling.String() + "\n"))
-		if r.URL.Query().Has("verbose") {
+		if verbose {
 			s.writeDetails(w)
 		}
 	}
@@ -177,6 +184,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler:     s.handler,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if secured, ok := c.(*tls.Conn); ok {
+				c = secured.NetConn()
+			}
 			if c, ok := c.(interface{ SetWriteBuffer(int) error }); ok {
 				_ = c.SetWriteBuffer(sendBuffer)
 			}
@@ -190,7 +200,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          zap.NewStdLog(s.cfg.Logger.Named("http")),
 	}
 	done := make(chan error, 1)
-	go func() { done <- srv.Serve(&bounded{Listener: l, most: s.cfg.Limits.Connections}) }()
+	serve := srv.Serve
+	if s.cfg.TLS != nil {
+		srv.TLSConfig = s.cfg.TLS.Config()
+		serve = func(l net.Listener) error { return srv.ServeTLS(l, "", "") }
+	}
+	go func() { done <- serve(&bounded{Listener: l, most: s.cfg.Limits.Connections}) }()
 	select {
 	case err := <-done:
 		return fmt.Errorf("serve: %w", err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -41,6 +42,7 @@ func newEdge(t testing.TB, wrap func(backend.Store) backend.Store, cfg server.Co
 func newServer(t testing.TB, wrap func(backend.Store) backend.Store, cfg *server.Config) *server.Server {
 	t.Helper()
 	cfg.Limits.Time = cmp.Or(cfg.Limits.Time, time.Hour)
+	cfg.Caller.Steps = cmp.Or(cfg.Caller.Steps, math.MaxInt32)
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/graph/identity"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -52,6 +53,10 @@ func errorStories() map[string]telling {
 			c.begin()
 			c.Tell("A create names a network that is there.")
 			c.ask(create, with(map[string]any{"name": "net-a", "spec": spec(map[string]any{})}))
+		}},
+		"UNAUTHENTICATED": {on: stage{cfg: server.Config{Identities: identity.Authenticator{Certificates: true}}}, tell: func(c *teller) {
+			c.Tell("The gateway serves clients with certificates, and this one has none.")
+			c.ask(read, nil)
 		}},
 		"CONFLICT": {tell: func(c *teller) {
 			revision := c.begin()

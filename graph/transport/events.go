@@ -13,6 +13,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
@@ -70,6 +71,8 @@ type eventStream struct {
 	transport *Transport
 	to        *pacedWriter
 	ending    <-chan struct{} // closed when the gateway drains
+	caller    *access.Identity
+	refused   func(error) []byte // returns an answer with an error
 	out       stream.Queue
 	ready     chan struct{} // holds a token when there is something to write
 	wrote     time.Time
@@ -86,7 +89,8 @@ func (t *Transport) openStream(w http.ResponseWriter, r *http.Request) *eventStr
 		t.streams.refuse(w, r, t.cfg.Executor(r.Context()), "event streams")
 		return nil
 	}
-	s := &eventStream{transport: t, to: t.paced(w), ending: t.draining.Done(), ready: make(chan struct{}, 1)}
+	s := &eventStream{transport: t, to: t.paced(w), ending: t.draining.Done(), caller: access.CallerFrom(r.Context()).Identity, ready: make(chan struct{}, 1)}
+	s.refused = func(err error) []byte { return t.cfg.Executor(r.Context()).Refuse(r.Context(), asGraphQL(err)) }
 	s.out = stream.Queue{Messages: t.cfg.Queue, Bytes: t.cfg.QueueBytes, Memory: t.cfg.Memory.Events(), Wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
@@ -138,6 +142,8 @@ func (s *eventStream) write(ctx context.Context) {
 	if s.flush() != nil {
 		return
 	}
+	lifetime, end := s.caller.Lifetime(ctx)
+	defer end()
 	beat := time.NewTicker(s.transport.cfg.Heartbeat)
 	defer beat.Stop()
 	for {
@@ -151,11 +157,15 @@ func (s *eventStream) write(ctx context.Context) {
 			if s.flush() != nil {
 				return
 			}
+		case <-lifetime.Done():
+			if ctx.Err() == nil {
+				s.out.Finish(event("next", "", s.refused(context.Cause(lifetime))), complete())
+				s.empty(ctx)
+			}
+			return
 		case <-s.ending:
 			s.out.Finish()
 			s.empty(ctx)
-			return
-		case <-ctx.Done():
 			return
 		}
 	}

@@ -22,6 +22,12 @@ import (
 // query or mutation is answered as JSON, a subscription as server-sent events.
 func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header()["Vary"] = append(w.Header()["Vary"], "Accept", "Accept-Encoding")
+	admitted, refused := t.cfg.admit(r.Context(), UseRequest)
+	if refused != nil {
+		t.refuse(w, r, Status(w, refused), refused)
+		return
+	}
+	defer admitted()
 	req, taken, status, err := t.readRequest(w, r)
 	defer func() { t.cfg.Memory.Requests().Give(taken) }()
 	if err != nil {
@@ -38,6 +44,13 @@ func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		// A client that does not name events would wait for an answer that never ends.
 		t.refuse(w, r, http.StatusNotAcceptable, badRequest("a subscription is answered as text/event-stream, which Accept must name, or over WebSocket (graphql-transport-ws)"))
 	case op.isSubscription():
+		admitted()
+		ended, refused := t.cfg.admit(r.Context(), UseSubscription)
+		if refused != nil {
+			t.refuse(w, r, Status(w, refused), refused)
+			return
+		}
+		defer ended()
 		done, ok := keep(t.cfg.Memory, taken)
 		if taken = 0; !ok {
 			retryLater(w)

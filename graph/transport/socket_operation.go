@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
@@ -62,8 +63,20 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 	admitted, err := s.sockets.cfg.Init(ctx, m.payload)
 	if err != nil {
 		s.sockets.cfg.Logger.Debug("a socket was refused", zap.Error(err))
-		return ctx, &closing{code: codeForbidden, reason: "Forbidden"}
+		end := closingFor(err)
+		return ctx, &end
 	}
+	if err := access.CallerFrom(admitted).Identity.Err(); err != nil {
+		end := closingFor(err)
+		return ctx, &end
+	}
+	done, refused := s.sockets.cfg.admit(admitted, UseSocket)
+	if refused != nil {
+		end := closingFor(refused)
+		return ctx, &end
+	}
+	context.AfterFunc(ctx, done)
+	s.watchCredential(admitted)
 	s.ready.Store(true)
 	s.sockets.initialised(s)
 	s.conn.SetReadLimit(s.sockets.cfg.Message)
@@ -97,21 +110,41 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		s.refuse(ctx, m.id, exceeded("limit-operations", int64(cfg.Operations), fmt.Sprintf("the connection has the %d operations that may run on it (limit-operations)", cfg.Operations)))
 		return nil
 	}
+	admitted, refused := cfg.admit(ctx, UseRequest)
+	if refused != nil {
+		s.refuse(ctx, m.id, refused)
+		return nil
+	}
 	limited, cancel := context.WithTimeout(ctx, cfg.Time)
 	prepared, errs := cfg.Executor(ctx).Prepare(limited, m.request)
 	cancel()
+	if len(errs) == 0 && prepared.isSubscription() {
+		admitted()
+		if admitted, refused = cfg.admit(ctx, UseSubscription); refused != nil {
+			errs = gqlerror.List{refused}
+		}
+	}
 	if len(errs) > 0 {
+		admitted()
 		s.refuse(ctx, m.id, errs...)
 		return nil
 	}
 	taken := s.taken
 	s.taken = 0
-	done := func() { cfg.Memory.Requests().Give(taken) }
+	done := func() {
+		admitted()
+		cfg.Memory.Requests().Give(taken)
+	}
 	if prepared.isSubscription() {
-		var ok bool
-		if done, ok = keep(cfg.Memory, taken); !ok {
+		kept, ok := keep(cfg.Memory, taken)
+		if !ok {
+			admitted()
 			s.refuse(ctx, m.id, overBudget(cfg.Memory))
 			return nil
+		}
+		done = func() {
+			admitted()
+			kept()
 		}
 	}
 	s.launch(ctx, prepared, &socketOperation{id: m.id, answer: !prepared.isSubscription(), done: done, socket: s})

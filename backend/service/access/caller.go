@@ -12,7 +12,11 @@ import (
 
 // Caller is who asks, and by which API view. The zero value is anonymous with
 // the newest view.
-type Caller struct{ Identity, View string }
+type Caller struct {
+	// Identity is nil for an anonymous caller.
+	Identity *Identity
+	View     string
+}
 
 type callerKey struct{}
 

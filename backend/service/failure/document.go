@@ -26,9 +26,10 @@ func explanations() []explanation {
 		{CodeCatalogueChanged, "the kinds of the gateway were replaced since the stream began; it went on for ten minutes, until two more replacements, or until one that hides what it showed", "resume after extensions.cursor, with a document that is valid now; without a cursor begin again"},
 		{CodeCursorInvalid, "the text is no cursor, or one of another connection", "take cursors from the same field with the same arguments"},
 		{CodeUnreadable, "the resource is stored in a form that this gateway cannot read", "upgrade the gateway, or write the resource anew by an upsert or apply without a revision"},
+		{CodeUnauthenticated, "the gateway needs a credential, and there is none, or it is not valid, has expired or was revoked; over HTTP the status is 401, a WebSocket is closed with 4403, an event stream completes", "log in, or get another token, and resume"},
 		{CodeForbidden, "the gateway does not do this for you: a Host or an Origin that is not served, a request that a page of another origin may have sent, a document that is not trusted, an introspection where the schema is hidden", "ask the operator"},
-		{CodeLimitExceeded, "the request is over a limit; extensions.setting is the setting, where there is one, and extensions.selection the place in the document; with extensions.outcome APPLIED the change was made and its answer is what was too much", "ask for less"},
-		{CodeUnavailable, "the store does not answer; with extensions.outcome UNKNOWN the change may have been made", "if retryable, send it again later; after UNKNOWN, read first"},
+		{CodeLimitExceeded, "the request is over a limit; extensions.setting is the setting, where there is one, and extensions.selection the place in the document; with extensions.retryAfter the caller was too fast, or had too much at a time (429); with extensions.outcome APPLIED the change was made and its answer is what was too much", "ask for less; if retryable, later"},
+		{CodeUnavailable, "the store, or the issuer of a token, does not answer; with extensions.outcome UNKNOWN the change may have been made", "if retryable, send it again later; after UNKNOWN, read first"},
 		{CodeTimeout, "the request took longer than it may; nothing was changed", "send it again, or ask for less"},
 		{CodeInternal, "a fault of the gateway; the log has its cause under extensions.requestId", "tell the operator"},
 		{CodeParseFailed, "the document is not valid GraphQL syntax", "correct the document"},
@@ -37,9 +38,9 @@ func explanations() []explanation {
 	}
 }
 
-// Codes are all that there are. CodeUnauthenticated is reserved: nothing is told it yet.
+// Codes are all that there are.
 func Codes() []Code {
-	out := []Code{CodeUnauthenticated}
+	var out []Code
 	for _, e := range explanations() {
 		out = append(out, e.code)
 	}
@@ -63,7 +64,6 @@ has ` + "`path`, a list from the argument (`[\"input\", \"spec\", \"resource\", 
 	for _, e := range explanations() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", e.code, e.means, e.then)
 	}
-	b.WriteString("\n" + string(CodeUnauthenticated) + " is reserved for requests whose caller cannot be identified: gateways do not answer it yet. A client that gets it should sign in.\n")
 	b.WriteString("\n## What failures of the store become\n\nA revision conflict of the store means that others were faster; the gateway tries again until the request's time is over. A CONFLICT, by the revision that the client expects, is no failure of the store.\n\n| failure | code | retryable | outcome |\n|---|---|---|---|\n")
 	for _, t := range translations() {
 		fmt.Fprintf(&b, "| %v | %s | %v | %s |\n", t.is, t.code, t.retryable, t.outcome)

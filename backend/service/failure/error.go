@@ -89,6 +89,11 @@ type Violation struct {
 // Error is the text that a caller is told.
 func (e *Error) Error() string { return e.Message }
 
+// Unauthenticated returns the error of a caller who has not shown who it is. The text of the cause is told.
+func Unauthenticated(cause error) *Error {
+	return &Error{Code: CodeUnauthenticated, Message: cause.Error(), cause: cause}
+}
+
 // Unwrap returns the cause, which is for the log and never for a client.
 func (e *Error) Unwrap() error { return e.cause }
 

@@ -109,7 +109,7 @@ func TestWhatCannotBeMeantIsRefusedByItsName(t *testing.T) {
 		{[]string{"--index-memory", "-5"}, "index-memory: -5 is negative; 0 is for no index"},
 		{[]string{"--log-level", "loud"}, "log-level"},
 		{[]string{"--listen", "8080"}, `listen: "8080" is not an address`},
-		{[]string{"--listen", "0.0.0.0:80"}, "use --allow-anonymous"},
+		{[]string{"--listen", "0.0.0.0:80"}, "or allow everybody with --allow-anonymous"},
 		{[]string{"--allowed-hosts", "*"}, "allowed-hosts: \"*\": wildcards"},
 		{[]string{"--allowed-hosts", "gateway.example.com:8443"}, "leave it out"},
 		{[]string{"--allowed-hosts", "https://gateway.example.com"}, "not a URL"},

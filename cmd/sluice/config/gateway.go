@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sluicegw/sluice/graph/identity"
+	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -21,6 +23,7 @@ type Gateway struct {
 	Server                      server.Config
 	Store                       Store
 	Catalogue                   Catalogue
+	Identities                  Identities
 	// KeysFile holds the keys that encrypt sensitive values.
 	KeysFile string
 	// IndexMemory is how many bytes of resources are kept in memory, 0 for none;
@@ -49,6 +52,35 @@ type Store struct {
 	LogAge                                time.Duration
 }
 
+// Identities holds the settings of who may ask.
+type Identities struct {
+	// Certificates secure connections, and name callers if ClientCA is given.
+	Certificates identity.Certificates
+	// Tokens and Issuers are the files of static tokens and of issuers of OpenID Connect.
+	Tokens, Issuers string
+	// Proxies are those that may name users in headers.
+	Proxies []string
+}
+
+// given reports whether there is a source of identities.
+func (i Identities) given() bool {
+	return i.Certificates.ClientCA != "" || i.Tokens != "" || i.Issuers != "" || len(i.Proxies) > 0
+}
+
+// Validate returns every problem of the values, joined.
+func (i Identities) Validate() error {
+	c := i.Certificates
+	proxies, err := identity.ParseProxies(i.Proxies)
+	errs := []error{err}
+	if (c.Cert == "") != (c.Key == "") {
+		errs = append(errs, errors.New("tls-cert, tls-key: one is no use without the other"))
+	}
+	if c.ClientCA == "" && proxies.NeedCertificates() {
+		errs = append(errs, errors.New("trust-proxy: a proxy with a certificate needs tls-client-ca"))
+	}
+	return errors.Join(errs...)
+}
+
 // Catalogue holds the settings of the kinds that are served.
 type Catalogue struct {
 	// Dir is the folder of the SDL files. Default: the kinds of this release.
@@ -72,6 +104,8 @@ func NewGateway() *Gateway {
 		},
 	}
 	g.Server.Limits = server.DefaultLimits()
+	g.Server.Caller = quota.DefaultLimits(0)
+	g.Server.Caller.Steps = 0 // it follows from the processors
 	return g
 }
 
@@ -81,9 +115,16 @@ const FileFlag = "config"
 // Settings is the table.
 func (g *Gateway) Settings() []Setting {
 	sv, st, l, d := &g.Server, &g.Store, &g.Server.Limits, &g.Server.Documents
+	id, by := &g.Identities, &g.Server.Caller
 	return []Setting{
-		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free one; one that is not loopback needs `allow-anonymous`, as there is no access control yet", Check: g.checkListen},
-		{Name: "allow-anonymous", Value: &g.AllowAnonymous, Help: "serve everybody who reaches an address that is not loopback"},
+		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free one; one that is not loopback needs `tokens`, `oidc`, `tls-client-ca`, `trust-proxy` or `allow-anonymous`", Check: g.checkListen},
+		{Name: "allow-anonymous", Value: &g.AllowAnonymous, Help: "serve everybody who reaches an address that is not loopback", Check: g.checkAnonymous},
+		{Name: "tls-cert", Value: &id.Certificates.Cert, Help: "file with the gateway's certificate and its chain (PEM), for TLS 1.2 and newer; read again when it changes"},
+		{Name: "tls-key", Value: &id.Certificates.Key, Help: "file with the key (PEM) of the certificate in `tls-cert`"},
+		{Name: "tls-client-ca", Value: &id.Certificates.ClientCA, Needs: "tls-cert", Help: "file with the CA certificates (PEM) of clients: the first URI, or else the common name, of a client's certificate is the user cert:NAME, its organizations are the groups"},
+		{Name: "tokens", Value: &id.Tokens, Help: "file of static tokens that `sluice token create` writes, of mode 0600, read again when it changes; their users are token:NAME"},
+		{Name: "oidc", Value: &id.Issuers, Help: "file with the issuers of OpenID Connect (YAML) whose tokens are accepted; their users are oidc:ISSUER:NAME"},
+		{Name: "trust-proxy", Value: &id.Proxies, Help: "addresses (IP or CIDR) of proxies, or cert: and the names in their certificates, that may name the user and the groups of a request in the headers " + identity.UserHeader + " and " + identity.GroupsHeader + "; their users are proxy:NAME"},
 		{Name: "catalogue", Value: &g.Catalogue.Dir, Auto: "the kinds of this release", Help: "folder of the SDL files of the kinds to serve"},
 		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "start with a catalogue that cannot read all that was stored under the last one; each such change is logged"},
 		{Name: "admin-socket", Value: &g.Catalogue.AdminSocket, Auto: "`admin.sock` in the folder of the embedded store, none with `redis`", Help: "socket in the file system over which `sluice catalogue apply` and `reload` replace the catalogue; only the gateway's own user can open it"},
@@ -121,6 +162,12 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "limit-held", Value: &l.Held, Help: "most bytes of stored resources and of coerced arguments that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
 		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections, and as many that receive server-sent events; each needs a file descriptor", Why: "an idle one takes 15 to 30 KB"},
 
+		{Name: "limit-caller-requests", Value: &by.Requests, Help: "most queries and mutations of one caller in flight; a caller is an identity, or the address of an anonymous client (of IPv6, its /64 network), but on this machine", Why: "one client with many connections leaves room for others"},
+		{Name: "limit-caller-rate", Value: &by.Rate, Help: "most operations that one caller begins in a second", Why: "a quarter of one processor for small reads"},
+		{Name: "limit-caller-steps", Value: &by.Steps, Auto: "half of what the processors do", Help: "most work of one caller's queries and mutations in a second, in steps of `limit-steps`; a caller that had more waits", Why: "the other half is for others"},
+		{Name: "limit-caller-subscriptions", Value: &by.Subscriptions, Help: "most open subscriptions of one caller", Why: "a dashboard has some dozen; equal ones share their work"},
+		{Name: "limit-caller-sockets", Value: &by.Sockets, Help: "most WebSocket connections of one caller", Why: "a tenth of `limit-sockets`"},
+
 		{Name: "trusted-documents", Value: &d.Trusted, Help: "manifests of documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote"},
 		{Name: "trusted-only", Value: &d.TrustedOnly, Help: "execute documents of those manifests and of the command line only"},
 		{Name: "hide-introspection", Value: &sv.HideIntrospection, Help: "refuse introspection"},
@@ -152,7 +199,7 @@ func (g *Gateway) FixedLimits() []Setting {
 
 // Validate returns every problem of the values, joined. f tells which were given.
 func (g *Gateway) Validate(f *pflag.FlagSet) error {
-	errs := []error{Check(f, g.Settings())}
+	errs := []error{Check(f, g.Settings()), g.Identities.Validate()}
 	if f.Changed("data") && g.Store.URL != "" {
 		errs = append(errs, errors.New("data, redis: choose one of the two stores"))
 	}
@@ -195,15 +242,23 @@ func (g *Gateway) checkData() error {
 	return nil
 }
 
-// checkListen refuses to serve the network by accident: there is no access control yet.
+// checkAnonymous refuses two answers to one question.
+func (g *Gateway) checkAnonymous() error {
+	if g.AllowAnonymous && g.Identities.given() {
+		return errors.New("it contradicts tokens, oidc, tls-client-ca and trust-proxy, with which every caller needs a credential")
+	}
+	return nil
+}
+
+// checkListen refuses to serve the network by accident.
 func (g *Gateway) checkListen() error {
 	host, _, err := net.SplitHostPort(g.Listen)
 	if err != nil {
 		return fmt.Errorf("%q is not an address like 127.0.0.1:8080", g.Listen)
 	}
 	ip := net.ParseIP(host)
-	if g.AllowAnonymous || host == "localhost" || ip != nil && ip.IsLoopback() {
+	if g.AllowAnonymous || g.Identities.given() || host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%s is not loopback, and everybody who reaches it may read and change everything; use --allow-anonymous to allow that", g.Listen)
+	return fmt.Errorf("%s is not loopback, and everybody who reaches it may read and change everything; say who may with --tokens, --oidc, --tls-client-ca or --trust-proxy, or allow everybody with --allow-anonymous", g.Listen)
 }

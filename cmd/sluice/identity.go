@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/graph/identity"
+)
+
+// openIdentities reads the files by which the gateway knows its callers.
+func (s *serving) openIdentities(ctx context.Context, log *zap.Logger) (err error) {
+	from, to := s.Identities, &s.Server.Identities
+	if from.Certificates.Cert != "" {
+		if s.Server.TLS, err = identity.OpenTLS(ctx, from.Certificates, log); err != nil {
+			return usageError{err}
+		}
+	}
+	to.Certificates = from.Certificates.ClientCA != ""
+	if to.Proxies, err = identity.ParseProxies(from.Proxies); err != nil {
+		return usageError{err}
+	}
+	if from.Tokens != "" {
+		if to.Tokens, err = identity.OpenTokens(ctx, from.Tokens, log); err != nil {
+			return usageError{err}
+		}
+	}
+	if from.Issuers != "" {
+		if to.Issuers, err = openIssuers(ctx, from.Issuers, log); err != nil {
+			return usageError{fmt.Errorf("oidc: %s: %w", from.Issuers, err)}
+		}
+	}
+	s.warnOfExposure(log)
+	return nil
+}
+
+func openIssuers(ctx context.Context, path string, log *zap.Logger) (*identity.Issuers, error) {
+	data, err := config.ReadFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	issuers, err := identity.ParseIssuers(data)
+	if err != nil {
+		return nil, err
+	}
+	return identity.NewIssuers(issuers, log)
+}
+
+// warnOfExposure warns if the gateway serves a network on which others can do what they want, or read credentials.
+func (s *serving) warnOfExposure(log *zap.Logger) {
+	host, _, err := net.SplitHostPort(s.Listen)
+	if ip := net.ParseIP(host); err != nil || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return
+	}
+	switch {
+	case s.AllowAnonymous:
+		log.Warn("everybody who reaches the address may read and change everything (allow-anonymous)", zap.String("listen", s.Listen))
+	case s.Server.TLS == nil && len(s.Server.Identities.Proxies) == 0:
+		log.Warn("credentials travel in the clear; set tls-cert, or let only a proxy with TLS reach the address", zap.String("listen", s.Listen))
+	}
+}
+
+// scheme returns the beginning of the gateway's URLs.
+func (s *serving) scheme() string {
+	if s.Server.TLS != nil {
+		return "https://"
+	}
+	return "http://"
+}
+
+// staleCredentials are the metrics of the files of credentials.
+func (s *serving) staleCredentials() (out []prometheus.Collector) {
+	add := func(f *identity.Files) {
+		out = append(out, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_credentials_stale", Help: "1 while a changed file of credentials cannot be read, so that what was read before counts; by setting.",
+			ConstLabels: prometheus.Labels{"setting": f.Setting},
+		}, func() float64 {
+			if f.Stale() {
+				return 1
+			}
+			return 0
+		}))
+	}
+	if t := s.Server.TLS; t != nil {
+		add(t.Files)
+	}
+	if t := s.Server.Identities.Tokens; t != nil {
+		add(t.Files)
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+// Package identity finds out who asks. Its sources are a file of static tokens, issuers of OpenID
+// Connect, client certificates, and a trusted proxy that names its users in headers. What an identity may
+// do is not its concern.
+package identity
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// MaxBearer is the most bytes of a bearer credential.
+const MaxBearer = 16 << 10
+
+// maxGroups is the most groups of an identity, maxName the most bytes of a name of a user or group
+// without its prefix.
+const (
+	maxGroups = 256
+	maxName   = 256
+)
+
+// Authenticator finds out who asks. The zero value knows nobody. It is safe for concurrent use.
+type Authenticator struct {
+	// Tokens are the static tokens; nil for none.
+	Tokens *Tokens
+	// Issuers issue tokens of OpenID Connect; nil for none.
+	Issuers *Issuers
+	// Certificates says that the names in verified client certificates count.
+	Certificates bool
+	// Proxies are those that may name users in headers.
+	Proxies Proxies
+}
+
+// Required reports whether callers need a credential: whether there is a source.
+func (a *Authenticator) Required() bool {
+	return a.Tokens != nil || a.Issuers != nil || a.Certificates || len(a.Proxies) > 0
+}
+
+// Run re-reads what changes until ctx ends.
+func (a *Authenticator) Run(ctx context.Context) error {
+	var all errgroup.Group
+	if a.Tokens != nil {
+		all.Go(func() error { return a.Tokens.Run(ctx) })
+	}
+	if a.Issuers != nil {
+		all.Go(func() error { return a.Issuers.Run(ctx) })
+	}
+	<-ctx.Done()
+	return all.Wait()
+}
+
+// Request returns who sent a request, nil if it has no credential. What a trusted proxy says comes first,
+// then a bearer credential, then the client certificate. The error is UNAUTHENTICATED if a
+// credential is not valid, UNAVAILABLE if its issuer cannot be reached.
+func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
+	certificate := verified(r)
+	if a.Proxies.trust(r, certificate) {
+		if id, err := fromProxy(r.Header); id != nil || err != nil {
+			return id, err
+		}
+	}
+	switch given := r.Header.Values("Authorization"); {
+	case len(given) > 1:
+		return nil, invalid("one Authorization header is accepted")
+	case len(given) == 1:
+		return a.Authorization(r.Context(), given[0])
+	}
+	if a.Certificates && certificate != nil {
+		return fromCertificate(certificate)
+	}
+	return nil, nil
+}
+
+// Authorization returns who an Authorization header belongs to: Bearer, and a token.
+func (a *Authenticator) Authorization(ctx context.Context, header string) (*access.Identity, error) {
+	scheme, bearer, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return nil, invalid("the scheme of a credential is Bearer")
+	}
+	bearer = strings.TrimSpace(bearer)
+	switch {
+	case len(bearer) > MaxBearer:
+		return nil, &failure.Error{Code: failure.CodeUnauthenticated, Message: "the credential is longer than the 16384 bytes that are accepted", Limit: MaxBearer}
+	case strings.HasPrefix(bearer, tokenPrefix) && a.Tokens != nil:
+		return a.Tokens.identity(bearer)
+	case strings.Count(bearer, ".") == 2 && a.Issuers != nil:
+		return a.Issuers.identity(ctx, bearer)
+	}
+	return nil, invalid("the credential is none that this gateway knows")
+}
+
+// invalid returns the error of a credential that is not accepted.
+func invalid(message string) *failure.Error {
+	return &failure.Error{Code: failure.CodeUnauthenticated, Message: message}
+}
+
+// checkName refuses a name of a user or a group that is empty, too long, or would be ambiguous in a
+// log or a list.
+func checkName(what, name string) error {
+	switch {
+	case name == "":
+		return invalid("the " + what + " is empty")
+	case len(name) > maxName:
+		return invalid("the " + what + " is longer than the 256 bytes that are accepted")
+	case strings.ContainsFunc(name, unprintable):
+		return invalid("the " + what + " has a character that is not printable, or is not UTF-8")
+	}
+	return nil
+}
+
+// newIdentity returns an identity whose names have the source as prefix.
+func newIdentity(source, name string, groups []string, expires time.Time) (*access.Identity, error) {
+	if err := checkName("name of the user", name); err != nil {
+		return nil, err
+	}
+	if len(groups) > maxGroups {
+		return nil, invalid("the user is in more than the 256 groups that are accepted")
+	}
+	id := &access.Identity{Name: source + ":" + name, Source: source, ExpiresAt: expires, Until: expires, Groups: make([]string, len(groups))}
+	for i, g := range groups {
+		if err := checkName("name of a group", g); err != nil {
+			return nil, err
+		}
+		id.Groups[i] = source + ":" + g
+	}
+	return id, nil
+}

@@ -1,0 +1,33 @@
+package identity
+
+import (
+	"crypto/x509"
+	"net/http"
+
+	"github.com/sluicegw/sluice/backend/service/access"
+)
+
+// verified returns the client certificate of a request, which the TLS layer has verified; nil for none.
+func verified(r *http.Request) *x509.Certificate {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		return nil
+	}
+	return r.TLS.VerifiedChains[0][0]
+}
+
+// subject returns the user that a certificate names: its first URI (SPIFFE), else its common name.
+func subject(c *x509.Certificate) string {
+	if len(c.URIs) > 0 {
+		return c.URIs[0].String()
+	}
+	return c.Subject.CommonName
+}
+
+// fromCertificate returns the identity of a verified client certificate, whose organizations are its groups.
+func fromCertificate(c *x509.Certificate) (*access.Identity, error) {
+	id, err := newIdentity("cert", subject(c), c.Subject.Organization, c.NotAfter)
+	if err == nil {
+		err = id.Err() // it may have expired since the connection was made
+	}
+	return id, err
+}

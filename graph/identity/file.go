@@ -1,0 +1,116 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+// pollInterval is how often files are looked at.
+const pollInterval = time.Second
+
+// Files are files that are read together, again whenever one of them changes. What was read last counts while
+// they cannot be read.
+type Files struct {
+	// Setting is the operator's name for the first of them.
+	Setting string
+	Paths   []string
+	// Most is the most bytes of one file.
+	Most int64
+	// Private refuses files that others than their owner may read.
+	Private bool
+	// Load takes the content of all, in the order of Paths, or refuses it.
+	Load func(content [][]byte) error
+	// Logger. Required.
+	Logger *zap.Logger
+
+	seen  []os.FileInfo // what was read last; used by Open and then by Run
+	stale atomic.Bool
+}
+
+// Open reads the files for the first time.
+func (f *Files) Open(ctx context.Context) error {
+	if _, err := wait.Until(ctx, func() (struct{}, error) { return struct{}{}, f.read() }); err != nil {
+		return fmt.Errorf("%s: %w", f.Setting, err)
+	}
+	return nil
+}
+
+// Stale reports whether a file has changed and cannot be read.
+func (f *Files) Stale() bool { return f.stale.Load() }
+
+// Run reads the files whenever one has changed, until ctx ends.
+func (f *Files) Run(ctx context.Context) error {
+	for wait.For(ctx, pollInterval) {
+		if !f.changed() {
+			continue
+		}
+		switch err := f.read(); {
+		case err == nil:
+			f.stale.Store(false)
+			f.Logger.Info("a file was read again", zap.String("setting", f.Setting))
+		case !f.stale.Swap(true):
+			f.Logger.Error("a file cannot be read again; what was read before counts", zap.String("setting", f.Setting), zap.Error(err))
+		}
+	}
+	return nil
+}
+
+// changed reports whether a file is not the one that was read last, was written since, or cannot be found.
+func (f *Files) changed() bool {
+	for i, path := range f.Paths {
+		now, err := os.Stat(path)
+		if err != nil || i >= len(f.seen) {
+			return true
+		}
+		if seen := f.seen[i]; !os.SameFile(seen, now) || seen.Size() != now.Size() || !seen.ModTime().Equal(now.ModTime()) || seen.Mode() != now.Mode() {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Files) read() error {
+	f.seen = nil // until all are read
+	var seen []os.FileInfo
+	var content [][]byte
+	for _, path := range f.Paths {
+		data, info, err := f.readOne(path)
+		if err != nil {
+			return err
+		}
+		seen, content = append(seen, info), append(content, data)
+	}
+	if err := f.Load(content); err != nil {
+		return err
+	}
+	f.seen = seen
+	return nil
+}
+
+func (f *Files) readOne(path string) ([]byte, os.FileInfo, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case f.Private && info.Mode().Perm()&0o077 != 0:
+		return nil, nil, fmt.Errorf("%s: others than its owner may read or write it (mode %04o); 0600 is accepted", path, info.Mode().Perm())
+	}
+	data, err := io.ReadAll(io.LimitReader(file, f.Most+1))
+	if err == nil && int64(len(data)) > f.Most {
+		err = fmt.Errorf("%s has more than the %d bytes that are accepted", path, f.Most)
+	}
+	return data, info, err
+}

@@ -1,0 +1,175 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+const (
+	// issuerTimeout is how long an issuer may take to answer, maxIssuerAnswer the most bytes of its answer.
+	issuerTimeout   = 5 * time.Second
+	maxIssuerAnswer = 1 << 20
+	// keyFetches is how often the keys of an issuer are fetched because a token has an unknown key: as many
+	// times at once, and once in each keyInterval.
+	keyFetches  = 3
+	keyInterval = 5 * time.Second
+	// retryFirst and retryMost are how long it takes until an issuer that did not answer is asked again.
+	retryFirst = time.Second
+	retryMost  = 30 * time.Second
+	// relearn is how often the endpoints of an issuer are asked for again.
+	relearn = time.Hour
+)
+
+// issuer verifies the tokens of one issuer.
+type issuer struct {
+	cfg          IssuerConfig
+	log          *zap.Logger
+	user, groups selector
+	// discovery and keys ask the issuer.
+	discovery, keys *http.Client
+	verifier        atomic.Pointer[oidc.IDTokenVerifier] // nil until the issuer has answered
+}
+
+func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
+	i := &issuer{cfg: c, log: log}
+	var err error
+	if i.user, err = newSelector(c.User, c.UserExpression); err != nil {
+		return nil, fmt.Errorf("userExpression: %w", err)
+	}
+	if i.groups, err = newSelector(c.Groups, c.GroupsExpression); err != nil {
+		return nil, fmt.Errorf("groupsExpression: %w", err)
+	}
+	pem, err := readCA(c.CA)
+	if err != nil {
+		return nil, fmt.Errorf("ca: %w", err)
+	}
+	trusted, err := clientTLS(pem)
+	if err != nil {
+		return nil, fmt.Errorf("ca: %s: %w", c.CA, err)
+	}
+	base := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trusted, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 2, MaxResponseHeaderBytes: 64 << 10}
+	i.discovery = &http.Client{Transport: &limitedTransport{next: base}, Timeout: issuerTimeout}
+	i.keys = &http.Client{Transport: &limitedTransport{next: base, fetches: rate.NewLimiter(rate.Every(keyInterval), keyFetches)}, Timeout: issuerTimeout}
+	return i, nil
+}
+
+// errTooOften is the error of a fetch of keys that is not made.
+var errTooOften = errors.New("the keys were fetched a moment ago")
+
+// limitedTransport bounds how often an issuer is asked, and how much it answers.
+type limitedTransport struct {
+	next    http.RoundTripper
+	fetches *rate.Limiter // nil does not limit
+}
+
+// RoundTrip is part of [http.RoundTripper].
+func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.fetches != nil && !t.fetches.Allow() {
+		return nil, errTooOften
+	}
+	res, err := t.next.RoundTrip(r)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, maxIssuerAnswer), res.Body}
+	}
+	return res, err
+}
+
+// discover learns the endpoints of the issuer, again and again until ctx ends. While it does not answer, the gateway
+// serves all others.
+func (i *issuer) discover(ctx context.Context) error {
+	retry, next := retryFirst, time.Duration(0)
+	for wait.For(ctx, next) {
+		provider, err := oidc.NewProvider(oidc.ClientContext(ctx, i.discovery), i.cfg.URL)
+		if err != nil {
+			if retry == retryFirst && ctx.Err() == nil {
+				i.log.Warn("an issuer does not answer; it is asked again and again", zap.String("issuer", i.cfg.Name), zap.Error(err))
+			}
+			next = retry/2 + rand.N(retry/2)
+			retry = min(2*retry, retryMost)
+			continue
+		}
+		keys := oidc.ClientContext(context.WithoutCancel(ctx), i.keys)
+		verifier := provider.VerifierContext(keys, &oidc.Config{ClientID: i.cfg.Audience, Now: func() time.Time { return time.Now().Add(-i.cfg.skew) }})
+		if i.verifier.Swap(verifier) == nil {
+			i.log.Info("an issuer is known", zap.String("issuer", i.cfg.Name))
+		}
+		retry, next = retryFirst, relearn
+	}
+	return nil
+}
+
+// verify returns who a token belongs to.
+func (i *issuer) verify(ctx context.Context, token string) (*access.Identity, error) {
+	verifier := i.verifier.Load()
+	if verifier == nil {
+		return nil, i.unavailable()
+	}
+	verified, err := verifier.Verify(ctx, token)
+	var expired *oidc.TokenExpiredError
+	var network net.Error
+	switch {
+	case errors.As(err, &expired):
+		return nil, failure.Unauthenticated(access.ErrExpired)
+	case errors.Is(err, errTooOften):
+		return nil, invalid("the token has no key that its issuer has published")
+	case errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, i.unavailable()
+	case err != nil:
+		return nil, invalid("the token is not valid: its signature, issuer, audience or times are not as they must be")
+	}
+	return i.read(ctx, verified)
+}
+
+// read returns the identity that a verified token names.
+func (i *issuer) read(ctx context.Context, token *oidc.IDToken) (*access.Identity, error) {
+	all := claims{}
+	if err := token.Claims(&all); err != nil {
+		return nil, invalid("the claims of the token cannot be read")
+	}
+	if confirmed, told := all["email_verified"]; i.cfg.User == "email" && told && confirmed != true {
+		return nil, invalid("the e-mail address in the token is not verified")
+	}
+	user, err := i.user.text(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := i.groups.texts(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	id, err := newIdentity("oidc:"+i.cfg.Name, user, groups, token.Expiry)
+	if err != nil {
+		return nil, err
+	}
+	id.Until = token.Expiry.Add(i.cfg.skew)
+	return id, nil
+}
+
+// unavailable returns the error of a token whose issuer cannot be asked for its keys.
+func (i *issuer) unavailable() error {
+	return &failure.Error{Code: failure.CodeUnavailable, Message: "the issuer " + i.cfg.Name + " does not answer, so its tokens cannot be verified", Retryable: true, RetryAfter: 2}
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

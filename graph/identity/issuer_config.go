@@ -1,0 +1,126 @@
+package identity
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxIssuersFile is the most bytes of a file of issuers.
+const MaxIssuersFile = 1 << 20
+
+// maxSkew is the most that the clock of an issuer may be off.
+const maxSkew = 5 * time.Minute
+
+// IssuerConfig is an issuer of OpenID Connect, as the file of issuers has it.
+type IssuerConfig struct {
+	// Name is part of the prefix of its users and groups, oidc:NAME.
+	Name string `yaml:"name"`
+	// URL is its issuer identifier; https, or http on this machine.
+	URL string `yaml:"url"`
+	// Audience is what tokens must be for.
+	Audience string `yaml:"audience"`
+	// User is the path of the claim with the user's name, names with dots between them; default sub.
+	// UserExpression is an expression of CEL over claims instead.
+	User           string `yaml:"user"`
+	UserExpression string `yaml:"userExpression"`
+	// Groups and GroupsExpression are the same for the groups; default groups.
+	Groups           string `yaml:"groups"`
+	GroupsExpression string `yaml:"groupsExpression"`
+	// ClockSkew is how much its clock may be off, like 30s; at most 5m. Default 30s.
+	ClockSkew string `yaml:"clockSkew"`
+	// CA is a file with the CA certificates (PEM) to trust for it; default those of the system.
+	CA string `yaml:"ca"`
+	// ClientID and Scopes are those with which the console and the command line log in; default the audience, and
+	// openid, profile and email.
+	ClientID string   `yaml:"clientId"`
+	Scopes   []string `yaml:"scopes"`
+
+	skew time.Duration
+}
+
+// ParseIssuers reads a file of issuers in YAML: a list under the key issuers. The error joins all that is wrong.
+func ParseIssuers(data []byte) ([]IssuerConfig, error) {
+	var file struct {
+		Issuers []IssuerConfig `yaml:"issuers"`
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(file.Issuers) == 0 {
+		return nil, errors.New("there is no issuer in it; issuers: is a list of them")
+	}
+	var errs []error
+	names, urls := map[string]bool{}, map[string]bool{}
+	for i := range file.Issuers {
+		c := &file.Issuers[i]
+		c.setDefaults()
+		err := c.validate()
+		if names[c.Name] {
+			err = errors.Join(err, errors.New("name: another issuer has it"))
+		}
+		if urls[c.URL] {
+			err = errors.Join(err, errors.New("url: another issuer has it"))
+		}
+		names[c.Name], urls[c.URL] = true, true
+		if err != nil {
+			errs = append(errs, fmt.Errorf("issuers[%d]: %w", i, err))
+		}
+	}
+	return file.Issuers, errors.Join(errs...)
+}
+
+func (c *IssuerConfig) setDefaults() {
+	fill := func(s *string, value string) {
+		if *s == "" {
+			*s = value
+		}
+	}
+	if c.UserExpression == "" {
+		fill(&c.User, "sub")
+	}
+	if c.GroupsExpression == "" {
+		fill(&c.Groups, "groups")
+	}
+	fill(&c.ClockSkew, "30s")
+	fill(&c.ClientID, c.Audience)
+	if len(c.Scopes) == 0 {
+		c.Scopes = []string{"openid", "profile", "email"}
+	}
+}
+
+// issuerName is what an issuer may be called.
+var issuerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+func (c *IssuerConfig) validate() error {
+	var errs []error
+	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !issuerName.MatchString(c.Name) {
+		refuse("name: %q; a DNS label is accepted, like corp", c.Name)
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
+		refuse("url: an https URL is accepted, without a query, like https://login.example.com")
+	}
+	if c.Audience == "" {
+		refuse("audience: missing; it is what the aud of tokens must have")
+	}
+	if c.User != "" && c.UserExpression != "" {
+		refuse("user, userExpression: choose one")
+	}
+	if c.Groups != "" && c.GroupsExpression != "" {
+		refuse("groups, groupsExpression: choose one")
+	}
+	if c.skew, err = time.ParseDuration(c.ClockSkew); err != nil || c.skew < 0 || c.skew > maxSkew {
+		refuse("clockSkew: 0s to 5m is accepted")
+	}
+	return errors.Join(errs...)
+}

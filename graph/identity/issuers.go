@@ -1,0 +1,121 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegw/sluice/backend/service/access"
+)
+
+// maxVerified is the most tokens that are remembered as verified.
+const maxVerified = 10_000
+
+// Issuers verify tokens of OpenID Connect. It is safe for concurrent use.
+type Issuers struct {
+	// all are the issuers by URL.
+	all      map[string]*issuer
+	configs  []IssuerConfig
+	verified *lru.Cache[[sha256.Size]byte, *access.Identity]
+}
+
+// NewIssuers prepares the issuers, and reads the CA files that they name. It asks none of them, and starts nothing.
+func NewIssuers(configs []IssuerConfig, log *zap.Logger) (*Issuers, error) {
+	out := &Issuers{all: map[string]*issuer{}, configs: configs}
+	out.verified, _ = lru.New[[sha256.Size]byte, *access.Identity](maxVerified) // the size is positive
+	var errs []error
+	for i, c := range configs {
+		one, err := newIssuer(c, log)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("issuers[%d]: %w", i, err))
+			continue
+		}
+		out.all[c.URL] = one
+	}
+	return out, errors.Join(errs...)
+}
+
+// Run learns the endpoints and keys of each issuer, until ctx ends.
+func (x *Issuers) Run(ctx context.Context) error {
+	var all errgroup.Group
+	for _, one := range x.all {
+		all.Go(func() error { return one.discover(ctx) })
+	}
+	return all.Wait()
+}
+
+// Login is how a user logs in at an issuer.
+type Login struct {
+	Name     string   `json:"name"`
+	URL      string   `json:"url"`
+	ClientID string   `json:"clientId"`
+	Scopes   []string `json:"scopes"`
+}
+
+// Logins are those of all issuers, in the order of the file.
+func (x *Issuers) Logins() []Login {
+	out := []Login{}
+	if x == nil {
+		return out
+	}
+	for _, c := range x.configs {
+		out = append(out, Login{Name: c.Name, URL: c.URL, ClientID: c.ClientID, Scopes: c.Scopes})
+	}
+	return out
+}
+
+// identity returns who a token belongs to.
+func (x *Issuers) identity(ctx context.Context, token string) (*access.Identity, error) {
+	hash := sha256.Sum256([]byte(token))
+	if id, ok := x.verified.Get(hash); ok {
+		if err := id.Err(); err != nil {
+			x.verified.Remove(hash)
+			return nil, err
+		}
+		return id, nil
+	}
+	by := x.all[issuerOf(token)]
+	if by == nil {
+		return nil, invalid("the token is of no issuer that this gateway knows")
+	}
+	id, err := by.verify(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	x.verified.Add(hash, id)
+	return id, nil
+}
+
+// issuerOf returns the issuer that a token claims to be of, unverified; empty if it cannot be read.
+func issuerOf(token string) string {
+	_, rest, _ := strings.Cut(token, ".")
+	payload, _, _ := strings.Cut(rest, ".")
+	raw, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return ""
+	}
+	var claim struct {
+		Issuer string `json:"iss"`
+	}
+	if json.Unmarshal(raw, &claim) != nil {
+		return ""
+	}
+	return claim.Issuer
+}
+
+// readCA returns the content of a file of CAs; nil for none.
+func readCA(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,85 @@
+package identity
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+)
+
+// maxPEM is the most bytes of a file of certificates.
+const maxPEM = 1 << 20
+
+// TLS is the configuration of TLS from PEM files, which are read again when they change. It is safe for
+// concurrent use.
+type TLS struct {
+	*Files
+	current atomic.Pointer[tls.Config]
+}
+
+// Certificates are the paths of PEM files.
+type Certificates struct {
+	// Cert and Key are of the gateway.
+	Cert, Key string
+	// ClientCA has the CAs of client certificates; empty if none is asked for.
+	ClientCA string
+}
+
+// OpenTLS reads the files. It starts nothing.
+func OpenTLS(ctx context.Context, c Certificates, log *zap.Logger) (*TLS, error) {
+	t := &TLS{Files: &Files{Setting: "tls-cert", Paths: []string{c.Cert, c.Key}, Most: maxPEM, Logger: log}}
+	if c.ClientCA != "" {
+		t.Paths = append(t.Paths, c.ClientCA)
+	}
+	t.Load = t.load
+	return t, t.Open(ctx)
+}
+
+// load takes the certificate, its key and the CAs of clients.
+func (t *TLS) load(content [][]byte) error {
+	pair, err := tls.X509KeyPair(content[0], content[1])
+	if err != nil {
+		return fmt.Errorf("%s and %s: %w", t.Paths[0], t.Paths[1], err)
+	}
+	next := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	if len(content) > 2 {
+		next.ClientAuth, next.ClientCAs = tls.VerifyClientCertIfGiven, x509.NewCertPool()
+		if !next.ClientCAs.AppendCertsFromPEM(content[2]) {
+			return fmt.Errorf("%s: there is no certificate (PEM) in it", t.Paths[2])
+		}
+	}
+	t.current.Store(next)
+	return nil
+}
+
+// Run reads the files again whenever they change, until ctx ends.
+func (t *TLS) Run(ctx context.Context) error {
+	if t == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return t.Files.Run(ctx)
+}
+
+// Config returns the configuration of a server that uses the files as they were read last.
+func (t *TLS) Config() *tls.Config {
+	out := t.current.Load().Clone()
+	out.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return t.current.Load(), nil }
+	return out
+}
+
+// clientTLS returns a configuration of a client that trusts the CAs of a PEM file besides none else; nil without one.
+func clientTLS(pem []byte) (*tls.Config, error) {
+	if pem == nil {
+		return nil, nil
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, errors.New("there is no certificate (PEM) in it")
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, nil
+}

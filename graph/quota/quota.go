@@ -1,0 +1,187 @@
+// Package quota bounds what each caller takes of the gateway, so that a greedy one leaves enough for
+// the others.
+package quota
+
+import (
+	"container/list"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/internal/setting"
+)
+
+// Thing is what a caller may have a limited number of at a time.
+type Thing int
+
+// The things.
+const (
+	// Requests are the queries and mutations in flight.
+	Requests Thing = iota
+	// Subscriptions are open subscriptions.
+	Subscriptions
+	// Sockets are WebSocket connections.
+	Sockets
+	things
+)
+
+// setting returns the name of the setting that has the limit.
+func (t Thing) setting() string {
+	return [things]string{"limit-caller-requests", "limit-caller-subscriptions", "limit-caller-sockets"}[t]
+}
+
+func (t Thing) String() string {
+	return [things]string{"requests in flight", "subscriptions", "WebSocket connections"}[t]
+}
+
+// Limits are what one caller may take. Zero is the default of each, see [DefaultLimits].
+type Limits struct {
+	// Requests, Subscriptions and Sockets are the most at a time.
+	Requests, Subscriptions, Sockets int
+	// Rate is the most operations that begin in a second; as many may come at once.
+	Rate int
+	// Steps is the most work of queries and mutations in a second, in steps of the budget of an operation. An operation
+	// that has begun is not cut short: the caller waits afterwards.
+	Steps int
+}
+
+// Validate returns every limit that is negative, joined. The names in errors are the user's own configuration keys.
+func (l Limits) Validate() error {
+	return setting.NotNegative(map[string]int64{
+		"limit-caller-requests": int64(l.Requests), "limit-caller-subscriptions": int64(l.Subscriptions), "limit-caller-sockets": int64(l.Sockets),
+		"limit-caller-rate": int64(l.Rate), "limit-caller-steps": int64(l.Steps),
+	})
+}
+
+// DefaultLimits are the defaults for a number of processors, of which one caller may take half.
+func DefaultLimits(processors int) Limits {
+	const stepsOfProcessor = 10_000_000 // in a second
+	return Limits{Requests: 500, Subscriptions: 5_000, Sockets: 1_000, Rate: 5_000, Steps: max(processors, 1) * stepsOfProcessor / 2}
+}
+
+// maxIdle is the most callers that are remembered though they have nothing open.
+const maxIdle = 20_000
+
+// Callers counts what each caller takes. It is safe for concurrent use.
+type Callers struct {
+	limits Limits
+	now    func() time.Time
+
+	mu    sync.Mutex
+	known map[string]*Caller
+	// idle are the callers that have nothing open, the one that has been idle for longest first.
+	idle *list.List
+}
+
+// New returns the counts of callers under limits, zeros of which are as in defaults.
+func New(limits, defaults Limits, now func() time.Time) *Callers {
+	for _, one := range []struct{ limit, value *int }{
+		{&limits.Requests, &defaults.Requests}, {&limits.Subscriptions, &defaults.Subscriptions}, {&limits.Sockets, &defaults.Sockets},
+		{&limits.Rate, &defaults.Rate}, {&limits.Steps, &defaults.Steps},
+	} {
+		if *one.limit == 0 {
+			*one.limit = *one.value
+		}
+	}
+	return &Callers{limits: limits, now: now, known: map[string]*Caller{}, idle: list.New()}
+}
+
+// Caller is what one caller takes. Its lock is that of all callers.
+type Caller struct {
+	of    *Callers
+	name  string
+	open  [things]int
+	begun *rate.Limiter
+	// work has fewer than no steps left while the caller must wait.
+	work  *rate.Limiter
+	place *list.Element // in Callers.idle; nil while something is open
+}
+
+// Begin counts one more thing of a caller, which done gives back. The error is LIMIT_EXCEEDED if the caller
+// has as many as it may, or, of requests, if it is too fast or has too much work done.
+func (c *Callers) Begin(name string, t Thing) (done func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	caller := c.caller(name)
+	if most := c.most(t); caller.open[t] >= most {
+		return nil, exceeded(t.setting(), most, 1, fmt.Sprintf("the caller has the %d %s that it may have (%s)", most, t, t.setting()))
+	}
+	if t == Requests {
+		if err := caller.pace(c.now()); err != nil {
+			return nil, err
+		}
+	}
+	caller.open[t]++
+	if caller.place != nil {
+		c.idle.Remove(caller.place)
+		caller.place = nil
+	}
+	return func() { c.end(caller, t) }, nil
+}
+
+// pace refuses a request of a caller that must wait.
+func (c *Caller) pace(now time.Time) error {
+	limits := c.of.limits
+	if left := c.work.TokensAt(now); left < 0 {
+		return exceeded("limit-caller-steps", limits.Steps, seconds(-left/float64(limits.Steps)), fmt.Sprintf("the caller's operations take more than %d steps a second (limit-caller-steps)", limits.Steps))
+	}
+	if !c.begun.AllowN(now, 1) {
+		return exceeded("limit-caller-rate", limits.Rate, 1, fmt.Sprintf("the caller begins more than %d operations a second (limit-caller-rate)", limits.Rate))
+	}
+	return nil
+}
+
+// Spend counts the steps that an operation of a caller took.
+func (c *Callers) Spend(name string, steps int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	caller, now := c.caller(name), c.now()
+	for burst := int64(caller.work.Burst()); steps > 0; steps -= burst {
+		caller.work.ReserveN(now, int(min(steps, burst)))
+	}
+}
+
+// caller returns a caller, which is new if it is not remembered. The caller holds mu.
+func (c *Callers) caller(name string) *Caller {
+	known := c.known[name]
+	if known != nil {
+		return known
+	}
+	if c.idle.Len() >= maxIdle {
+		oldest := c.idle.Remove(c.idle.Front()).(*Caller)
+		delete(c.known, oldest.name)
+	}
+	known = &Caller{
+		of: c, name: name,
+		begun: rate.NewLimiter(rate.Limit(c.limits.Rate), c.limits.Rate),
+		work:  rate.NewLimiter(rate.Limit(c.limits.Steps), c.limits.Steps),
+	}
+	known.place = c.idle.PushBack(known)
+	c.known[name] = known
+	return known
+}
+
+func (c *Callers) most(t Thing) int {
+	return [things]int{c.limits.Requests, c.limits.Subscriptions, c.limits.Sockets}[t]
+}
+
+// end gives one back.
+func (c *Callers) end(caller *Caller, t Thing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	caller.open[t]--
+	if caller.open == [things]int{} {
+		caller.place = c.idle.PushBack(caller)
+	}
+}
+
+// seconds rounds a time up to whole seconds.
+func seconds(s float64) int { return max(int(math.Ceil(s)), 1) }
+
+func exceeded(setting string, limit, retryAfter int, message string) error {
+	return &failure.Error{Code: failure.CodeLimitExceeded, Message: message, Limit: limit, Setting: setting, Retryable: true, RetryAfter: retryAfter}
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/quota"
+	"github.com/sluicegw/sluice/graph/transport"
+)
+
+// identified finds out who sends a request, and refuses one without a credential where one is needed. The upgrade to
+// a WebSocket needs none: connection_init may bring it.
+func (s *Server) identified(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
+	if !s.cfg.Identities.Required() {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, err := s.cfg.Identities.Request(r)
+		if err == nil && id == nil && !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+			err = failure.Unauthenticated(access.ErrNoCredential)
+		}
+		if err != nil {
+			refuse(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), access.Caller{Identity: id})))
+	})
+}
+
+// initSocket returns the context of the operations of a WebSocket connection: the caller is the one that
+// connection_init names by the key authorization, in any case, else the one of the request.
+func (s *Server) initSocket(ctx context.Context, payload json.RawMessage) (context.Context, error) {
+	if !s.cfg.Identities.Required() {
+		return ctx, nil
+	}
+	given, err := authorization(payload)
+	switch {
+	case err != nil:
+		return ctx, err
+	case given == "" && access.CallerFrom(ctx).Identity == nil:
+		return ctx, failure.Unauthenticated(access.ErrNoCredential)
+	case given == "":
+		return ctx, nil
+	}
+	id, err := s.cfg.Identities.Authorization(ctx, given)
+	if err != nil {
+		return ctx, err
+	}
+	return access.WithCaller(ctx, access.Caller{Identity: id}), nil
+}
+
+// authorization returns the credential of a payload of connection_init; empty if it has none.
+func authorization(payload json.RawMessage) (string, error) {
+	if len(payload) == 0 {
+		return "", nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(payload, &members) != nil {
+		return "", nil // transport has accepted it as an object or null
+	}
+	found := ""
+	for name, value := range members {
+		if !strings.EqualFold(name, "authorization") || string(value) == "null" {
+			continue
+		}
+		if found != "" || json.Unmarshal(value, &found) != nil || found == "" {
+			return "", &failure.Error{Code: failure.CodeUnauthenticated, Message: "authorization: one text is accepted, Bearer and a token"}
+		}
+	}
+	return found, nil
+}
+
+// quotaName returns the name under which the caller of a request is counted: its own, or its address;
+// empty if it is not limited: an anonymous one on this machine.
+func (s *Server) quotaName(ctx context.Context) string {
+	if id := access.CallerFrom(ctx).Identity; id != nil {
+		return id.Name
+	}
+	address := factsOf(ctx).network
+	if !address.IsValid() || address.IsLoopback() {
+		return ""
+	}
+	if address.Is6() { // one client has a whole network of these
+		prefix, _ := address.Prefix(64)
+		return prefix.String()
+	}
+	return address.String()
+}
+
+// admit is [transport.Config.Admit].
+func (s *Server) admit(ctx context.Context, use transport.Use) (done func(), err error) {
+	name := s.quotaName(ctx)
+	if name == "" {
+		return func() {}, nil
+	}
+	thing := map[transport.Use]quota.Thing{transport.UseRequest: quota.Requests, transport.UseSubscription: quota.Subscriptions, transport.UseSocket: quota.Sockets}[use]
+	return s.callers.Begin(name, thing)
+}
+
+// spend counts the work of a query or a mutation for its caller.
+func (s *Server) spend(ctx context.Context, steps int64) {
+	if name := s.quotaName(ctx); name != "" {
+		s.callers.Spend(name, steps)
+	}
+}
+
+// refuseCaller answers a request of a path that is not of the API and needs a credential.
+func refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
+	var known *failure.Error
+	if !errors.As(err, &known) {
+		known = &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
+	}
+	status := transport.Status(w, err)
+	refuse(w, r, status, known.Code, known.Message)
+}
+
+// mayKnow reports whether the sender of a request may see what is not for everybody.
+func (s *Server) mayKnow(r *http.Request) bool {
+	if !s.cfg.Identities.Required() {
+		return true
+	}
+	id, err := s.cfg.Identities.Request(r)
+	return id != nil && err == nil
+}
+
+// login answers how users log in: at which issuers, and as which client.
+func (s *Server) login(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(map[string]any{"credential": s.cfg.Identities.Required(), "issuers": s.cfg.Identities.Issuers.Logins()})
+}

@@ -1,0 +1,96 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/gorilla/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Use is what a client asks for and its caller may have a limited number of: see [Config.Admit].
+type Use int
+
+// The uses.
+const (
+	// UseRequest is a query, a mutation, or a request that begins a subscription.
+	UseRequest Use = iota
+	// UseSubscription is an open subscription.
+	UseSubscription
+	// UseSocket is a WebSocket connection that is initialised.
+	UseSocket
+)
+
+// admit is [Config.Admit]; done may be called more than once.
+func (c *Config) admit(ctx context.Context, use Use) (done func(), refused *gqlerror.Error) {
+	done, err := c.Admit(ctx, use)
+	if err != nil {
+		return func() {}, asGraphQL(err)
+	}
+	return sync.OnceFunc(done), nil
+}
+
+// asGraphQL returns an error for [Executor.Present].
+func asGraphQL(err error) *gqlerror.Error { return &gqlerror.Error{Message: err.Error(), Err: err} }
+
+// Refuse answers a request of the API that is not executed, with the status that its error has.
+func (t *Transport) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	t.refuse(w, r, Status(w, err), asGraphQL(err))
+}
+
+// Status returns the status of a refused request, and sets the headers that belong to it.
+func Status(w http.ResponseWriter, err error) int {
+	var known *failure.Error
+	if !errors.As(err, &known) {
+		return http.StatusInternalServerError
+	}
+	if known.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(known.RetryAfter))
+	}
+	switch known.Code {
+	case failure.CodeUnauthenticated:
+		challenge := "Bearer"
+		if !errors.Is(err, access.ErrNoCredential) {
+			challenge += ` error="invalid_token"` // RFC 6750, 3.1
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
+		return http.StatusUnauthorized
+	case failure.CodeLimitExceeded:
+		return http.StatusTooManyRequests
+	case failure.CodeUnavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusForbidden
+}
+
+// closingFor returns how a connection ends whose caller is refused or whose credential has ended.
+func closingFor(err error) closing {
+	out := closing{code: codeForbidden, reason: "Forbidden", wait: true}
+	var known *failure.Error
+	if errors.As(err, &known) {
+		out.reason = string(known.Code) + ": " + known.Message
+		if known.RetryAfter > 0 {
+			out.code = websocket.CloseTryAgainLater
+		}
+	}
+	return out
+}
+
+// watchCredential closes the connection once the credential of its caller has ended.
+func (s *socket) watchCredential(ctx context.Context) {
+	id := access.CallerFrom(ctx).Identity
+	if id == nil {
+		return
+	}
+	lifetime, end := id.Lifetime(ctx)
+	context.AfterFunc(lifetime, func() {
+		end()
+		s.close(closingFor(context.Cause(lifetime))) // of a connection that has ended it does nothing
+	})
+}
