@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sluicegw/sluice/cmd/sluice/login"
 )
 
 // command runs a command line and returns what it printed.
@@ -43,19 +46,25 @@ func fresh(t *testing.T) string {
 type aGateway struct {
 	*httptest.Server
 	authorization []string
-	// accepts is the only token that is accepted; empty accepts everybody.
+	// accepts is the only token that is accepted; empty accepts everybody, and * everybody with one.
 	accepts string
+	issuers []login.Issuer
 }
 
 func (g *aGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.authorization = append(g.authorization, r.Header.Get("Authorization"))
 	w.Header().Set("Content-Type", "application/json")
-	if g.accepts != "" && r.Header.Get("Authorization") != "Bearer "+g.accepts {
+	if r.URL.Path == "/login" {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuers": g.issuers})
+		return
+	}
+	token := r.Header.Get("Authorization")
+	g.authorization = append(g.authorization, token)
+	if g.accepts == "*" && token == "" || g.accepts != "*" && g.accepts != "" && token != "Bearer "+g.accepts {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = fmt.Fprint(w, `{"errors":[{"message":"the credential is not valid","extensions":{"code":"UNAUTHENTICATED"}}]}`)
 		return
 	}
-	_, _ = fmt.Fprint(w, `{"data":{"kinds":[{"name":"Network","plural":"networks","singular":"network"}]}}`)
+	_, _ = fmt.Fprint(w, `{"data":{"viewer":{"name":"oidc:corp:ada","source":"oidc:corp","groups":["oidc:corp:dev"],"expiresAt":null},"kinds":[{"name":"Network","plural":"networks","singular":"network"}]}}`)
 }
 
 func startGateway(t *testing.T) *aGateway {

@@ -30,7 +30,8 @@ type ChangesRequest struct {
 	Format Format
 	// NamesOnly: neither manifests nor specs are wanted.
 	NamesOnly bool
-	// Lost is told why a connection has ended, before another is made. Default: nobody is.
+	// Lost is told why a connection has ended, before another is made; not that its credential has ended,
+	// and is replaced. Default: nobody is.
 	Lost func(cause error)
 }
 
@@ -187,7 +188,7 @@ func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 		if f.progress {
 			pause = minPause
 		}
-		if lost != nil {
+		if lost != nil && f.refused == "" {
 			lost(err)
 		}
 		select {

@@ -113,6 +113,9 @@ func change(ctx context.Context, path string, f func(logins) error) error {
 		if err := f(all); err != nil {
 			return nil, err
 		}
+		if len(all) == 0 && len(data) == 0 {
+			return nil, nil // there need be no file
+		}
 		return yaml.Marshal(all)
 	})
 }
