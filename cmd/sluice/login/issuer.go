@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,11 +67,12 @@ func Choose(issuers []Issuer, name string) (Issuer, error) {
 
 // metadata is what an issuer says of itself (OpenID Connect Discovery 1.0, section 3).
 type metadata struct {
-	Issuer        string `json:"issuer"`
-	Authorization string `json:"authorization_endpoint"`
-	Token         string `json:"token_endpoint"`
-	Device        string `json:"device_authorization_endpoint"`
-	Revocation    string `json:"revocation_endpoint"`
+	Issuer        string   `json:"issuer"`
+	Authorization string   `json:"authorization_endpoint"`
+	Token         string   `json:"token_endpoint"`
+	Device        string   `json:"device_authorization_endpoint"`
+	Revocation    string   `json:"revocation_endpoint"`
+	Scopes        []string `json:"scopes_supported"`
 }
 
 // discover asks an issuer where its endpoints are. All of them speak https, except on this machine.
@@ -145,10 +147,17 @@ func unreached(at *url.URL, err error) error {
 	return fmt.Errorf("%w from %s://%s: %w", errUnreached, at.Scheme, at.Host, err)
 }
 
+// offline is the scope for a refresh token (OpenID Connect Core, section 11).
+const offline = "offline_access"
+
 // config is how tokens are asked for. The client is public: it has no secret.
 func (i Issuer) config(m metadata) *oauth2.Config {
+	scopes := i.Scopes
+	if slices.Contains(m.Scopes, offline) && !slices.Contains(scopes, offline) {
+		scopes = append(slices.Clone(scopes), offline)
+	}
 	return &oauth2.Config{
-		ClientID: i.ClientID, Scopes: i.Scopes,
+		ClientID: i.ClientID, Scopes: scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: m.Authorization, TokenURL: m.Token, DeviceAuthURL: m.Device, AuthStyle: oauth2.AuthStyleInParams},
 	}
 }

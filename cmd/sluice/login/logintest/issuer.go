@@ -56,7 +56,7 @@ func Start(t *testing.T) *Issuer {
 
 // Issuer is how a gateway names it.
 func (i *Issuer) Issuer() login.Issuer {
-	return login.Issuer{Name: "corp", URL: i.URL, ClientID: ClientID, Scopes: []string{"openid", "offline_access"}}
+	return login.Issuer{Name: "corp", URL: i.URL, ClientID: ClientID, Scopes: []string{"openid"}}
 }
 
 // Revoked are the refresh tokens that were revoked.
@@ -86,8 +86,9 @@ func answer(w http.ResponseWriter, status int, body any) {
 }
 
 func (i *Issuer) discovery(w http.ResponseWriter, _ *http.Request) {
-	m := map[string]string{
-		"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token",
+	m := map[string]any{
+		"scopes_supported": []string{"openid", "offline_access"},
+		"issuer":           i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token",
 		"device_authorization_endpoint": i.URL + "/device", "revocation_endpoint": i.URL + "/revoke",
 	}
 	for name, value := range i.Metadata {
@@ -101,7 +102,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	defer i.mu.Unlock()
 	q := r.URL.Query()
 	back, err := url.Parse(q.Get("redirect_uri"))
-	if err != nil || back.Hostname() != "127.0.0.1" || back.Path != "/callback" || q.Get("client_id") != ClientID || q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" {
+	if err != nil || back.Hostname() != "127.0.0.1" || back.Path != "/callback" || q.Get("client_id") != ClientID || q.Get("response_type") != "code" || q.Get("scope") != "openid offline_access" || q.Get("code_challenge_method") != "S256" {
 		http.Error(w, "not a request of the command line", http.StatusBadRequest)
 		return
 	}
