@@ -56,7 +56,13 @@ func contextListCommand(std streams) *cobra.Command {
 			rows := []contextRow{}
 			for _, name := range file.Names() {
 				c := file.Contexts[name]
-				rows = append(rows, contextRow{name, name == file.Current, shownServer(c.Server), c.Namespace, c.Kind()})
+				kind := c.Kind()
+				if _, found, err := login.Find(login.Path(contextsPath()), name); err != nil {
+					return usageError{err}
+				} else if found && kind == contexts.NoCredential {
+					kind = "login"
+				}
+				rows = append(rows, contextRow{name, name == file.Current, shownServer(c.Server), c.Namespace, kind})
 			}
 			return format.print(std, rows, func() error { return printContexts(std, rows) })
 		},

@@ -62,6 +62,9 @@ func TestALoginIsKeptUsedRefreshedAndForgotten(t *testing.T) {
 	if out := must(t, "auth", "whoami", "-o", "json"); !strings.Contains(out, `"name": "oidc:corp:ada"`) || !strings.Contains(out, `"expiresAt": null`) {
 		t.Errorf("%s", out)
 	}
+	if out := must(t, "context", "list"); !strings.HasSuffix(out, "login\n") {
+		t.Errorf("%s", out)
+	}
 	path := filepath.Join(folder, "contexts.logins.yaml")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)

@@ -88,6 +88,9 @@ func (a *Access) Validate() error {
 	return errors.Join(errs...)
 }
 
+// NoCredential is the [Access.Kind] of whoever is anonymous, or has logged in.
+const NoCredential = "none"
+
 // Kind says in a word how a caller is identified.
 func (a *Access) Kind() string {
 	switch {
@@ -98,7 +101,7 @@ func (a *Access) Kind() string {
 	case a.ClientCert != "":
 		return "certificate"
 	}
-	return "none"
+	return NoCredential
 }
 
 // under makes the paths of files in a context absolute, which begin at a folder.

@@ -61,7 +61,8 @@ export function failureOf(error) {
     if (code) return new Failure(message, { errors: [{ message, extensions: { code } }], status: error.code, cause: error });
     return new Failure(`the connection was closed: ${error.code} ${error.reason}`.trim(), { status: error.code, cause: error });
   }
-  return new Failure(error?.message ?? "the connection was lost", { cause: error });
+  const status = error?.response?.status; // graphql-sse
+  return new Failure(error?.message ?? "the connection was lost", { status: typeof status === "number" ? status : undefined, cause: error });
 }
 
 /**

@@ -157,3 +157,7 @@ test("a close whose reason begins with a code is an error of the API", () => {
   const { code, message, status } = failureOf(closed("UNAUTHENTICATED: the credential has expired"));
   assert.deepEqual([code, message, status], ["UNAUTHENTICATED", "the credential has expired", 4403]);
 });
+
+test("what graphql-sse throws has the status of its answer", () => {
+  assert.equal(failureOf(Object.assign(new Error("Unauthorized"), { response: { status: 401 } })).status, 401);
+});
