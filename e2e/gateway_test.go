@@ -44,6 +44,7 @@ var binary = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	_ = os.Setenv("SLUICE_CONTEXTS", "/nonexistent/contexts.yaml") // not those of the person who runs the tests
 	leaktest.Main(m, server.Stop, func() {
 		if path, err := binary(); err == nil {
 			_ = os.RemoveAll(filepath.Dir(path))

@@ -60,7 +60,7 @@ func (r *remote) connect(cmd *cobra.Command) (*client.Client, error) {
 // context has for its server goes to no other one: that needs the context's name on the command line.
 func (r *remote) resolve(cmd *cobra.Command) error {
 	given := func(flag string) bool { return cmd.Flags().Changed(flag) }
-	if r.access.TokenFile == "" {
+	if !given("token-file") {
 		r.access.Token = strings.TrimSpace(os.Getenv(tokenVariable))
 	}
 	name, c, err := readContext(r.context)
@@ -75,7 +75,9 @@ func (r *remote) resolve(cmd *cobra.Command) error {
 	}
 	if name != "" && (given("context") || sameServer(r.server, cmp.Or(c.Server, client.DefaultServer))) {
 		r.inherit(c, given)
-		r.login = name
+		if !given("token-file") {
+			r.login = name
+		}
 	}
 	return r.access.Validate()
 }
@@ -91,7 +93,7 @@ func (r *remote) inherit(c contexts.Context, given func(flag string) bool) {
 	if !given("plaintext-token") {
 		r.access.PlaintextToken = c.PlaintextToken
 	}
-	if r.access.TokenFile == "" && r.access.Token == "" {
+	if !given("token-file") && r.access.Token == "" {
 		r.access.TokenFile, r.access.TokenCommand = c.TokenFile, c.TokenCommand
 	}
 }

@@ -168,6 +168,9 @@ func TestFlagsTakePrecedenceOverTheEnvironmentAndThatOverTheContext(t *testing.T
 	if got := g.asked(t, "--token-file", three); got != "Bearer three" {
 		t.Errorf("--token-file: %s", got)
 	}
+	if got := g.asked(t, "--token-file", ""); got != "" {
+		t.Errorf("no token is wanted: %s", got)
+	}
 	for _, name := range []string{"SLUICE_CONTEXT", "SLUICE_TOKEN", "SLUICE_TOKEN_FILE"} {
 		if err := os.Unsetenv(name); err != nil {
 			t.Fatal(err)

@@ -188,7 +188,7 @@ func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 		if f.progress {
 			pause = minPause
 		}
-		if lost != nil && f.refused == "" {
+		if lost != nil && !unauthenticated(err) {
 			lost(err)
 		}
 		select {

@@ -271,34 +271,36 @@ func TestAStreamSurvivesTheEndOfItsCredential(t *testing.T) {
 		events string
 		seen   []string
 		fails  string
+		lost   int
 	}{
 		"it goes on with another": {
 			"a b c", []connection{{"a", "IN_SYNC:c1 ADDED:c2", expired}, {"b", "IN_SYNC:c2 ADDED:c3", revoked}, {"c", "IN_SYNC:c3 STOP", ""}},
-			"IN_SYNC ADDED IN_SYNC ADDED IN_SYNC STOP", []string{"a after c0", "b after c2", "c after c3"}, "",
+			"IN_SYNC ADDED IN_SYNC ADDED IN_SYNC STOP", []string{"a after c0", "b after c2", "c after c3"}, "", 0,
 		},
 		"there is no other": {
-			"a", []connection{{"a", "IN_SYNC:c1", expired}}, "IN_SYNC", []string{"a after c0"}, "the credential has expired",
+			"a", []connection{{"a", "IN_SYNC:c1", expired}}, "IN_SYNC", []string{"a after c0"}, "the credential has expired", 0,
 		},
 		"the other is refused, too": {
 			"a x b", []connection{{"a", "IN_SYNC:c1", revoked}, {"b", "", ""}},
-			"IN_SYNC", []string{"a after c0", "Bearer x refused"}, "the credential is not valid",
+			"IN_SYNC", []string{"a after c0", "Bearer x refused"}, "the credential is not valid", 0,
 		},
 		"a connection that breaks uses the token again": {
-			"a a b", []connection{{"a", "IN_SYNC:c1", ""}, {"a", "IN_SYNC:c1 STOP", ""}}, "IN_SYNC IN_SYNC STOP", []string{"a after c0", "a after c1"}, "",
+			"a a b", []connection{{"a", "IN_SYNC:c1", ""}, {"a", "IN_SYNC:c1 STOP", ""}}, "IN_SYNC IN_SYNC STOP", []string{"a after c0", "a after c1"}, "", 1,
 		},
 		"the other cannot be had at once": {
 			"a unreachable b", []connection{{"a", "IN_SYNC:c1", expired}, {"b", "IN_SYNC:c1 STOP", ""}},
-			"IN_SYNC IN_SYNC STOP", []string{"a after c0", "b after c1"}, "",
+			"IN_SYNC IN_SYNC STOP", []string{"a after c0", "b after c1"}, "", 1,
 		},
 		"a refusal that is not about the credential is final": {
-			"a b", []connection{{"a", "IN_SYNC:c1", "Forbidden"}}, "IN_SYNC", []string{"a after c0"}, "the gateway refused the connection: Forbidden",
+			"a b", []connection{{"a", "IN_SYNC:c1", "Forbidden"}}, "IN_SYNC", []string{"a after c0"}, "the gateway refused the connection: Forbidden", 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			one, seen := sessions(t, (&tokens{next: strings.Fields(c.tokens)}).token, c.script)
 			var events []string
-			failed := ""
-			for change, err := range one.Changes(t.Context(), client.ChangesRequest{Kind: client.Kind{Singular: "network"}, After: "c0"}) {
+			failed, lost := "", 0
+			req := client.ChangesRequest{Kind: client.Kind{Singular: "network"}, After: "c0", Lost: func(error) { lost++ }}
+			for change, err := range one.Changes(t.Context(), req) {
 				if err != nil {
 					failed = err.Error()
 					continue
@@ -315,6 +317,9 @@ func TestAStreamSurvivesTheEndOfItsCredential(t *testing.T) {
 			}
 			if failed != c.fails {
 				t.Errorf("failed with %q, want %q", failed, c.fails)
+			}
+			if lost != c.lost {
+				t.Errorf("told of %d lost connections, want %d", lost, c.lost)
 			}
 		})
 	}

@@ -167,6 +167,11 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	return "", err
 }
 
+// laterError is a [client.ErrNoTokenNow] that says nothing but its cause.
+type laterError struct{ error }
+
+func (e laterError) Unwrap() []error { return []error{e.error, client.ErrNoTokenNow} }
+
 // refresh gets the next token.
 func (l *Login) refresh(ctx context.Context, c *http.Client) (*Login, error) {
 	const again = "log in again with sluice login"
@@ -175,7 +180,7 @@ func (l *Login) refresh(ctx context.Context, c *http.Client) (*Login, error) {
 	}
 	m, err := discover(ctx, c, l.Issuer.URL)
 	if err != nil {
-		return nil, fmt.Errorf("the login could not be refreshed: %w: %w", client.ErrNoTokenNow, err)
+		return nil, fmt.Errorf("the login could not be refreshed: %w", laterError{err})
 	}
 	limit, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, c), Timeout)
 	defer cancel()
@@ -185,7 +190,7 @@ func (l *Login) refresh(ctx context.Context, c *http.Client) (*Login, error) {
 		if errors.As(err, new(*refusedError)) {
 			return nil, fmt.Errorf("the login has ended (%w); %s", err, again)
 		}
-		return nil, fmt.Errorf("the login could not be refreshed: %w: %w", client.ErrNoTokenNow, err)
+		return nil, fmt.Errorf("the login could not be refreshed: %w", laterError{err})
 	}
 	next, err := l.Issuer.loginOf(token)
 	if err != nil {
