@@ -26,7 +26,7 @@ func done(t *testing.T, args ...string) string {
 	return out
 }
 
-// ownContexts gives a test a file of contexts of its own, and returns its folder.
+// ownContexts gives a test its own file of contexts, and returns its folder.
 func ownContexts(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -111,7 +111,7 @@ func TestTheShellCompletesWithTheCredentialOfTheContext(t *testing.T) {
 	}
 }
 
-// certificates are those of an authority, of a gateway on loopback, and of a client; each is a PEM file.
+// certificates makes an authority, and certificates of a gateway on loopback and of a client, as PEM files.
 func certificates(t *testing.T, dir string) (ca, cert, key, clientCert, clientKey string) {
 	t.Helper()
 	serial := int64(0)

@@ -34,7 +34,7 @@ func must(t *testing.T, args ...string) string {
 	return out
 }
 
-// fresh gives a test a file of contexts of its own, and returns its folder.
+// fresh gives a test its own file of contexts, and returns its folder.
 func fresh(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

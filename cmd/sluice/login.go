@@ -210,7 +210,7 @@ func (r *remote) logOut(ctx context.Context, std streams, name string) error {
 		err = login.Revoke(ctx, there, l)
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(std.err, "sluice: warning: the issuer has not revoked the login, which is valid for whoever has a copy of it: %s\n", printable(err.Error()))
+		_, _ = fmt.Fprintf(std.err, "sluice: warning: the issuer has not revoked the login, so a copy of it stays valid: %s\n", printable(err.Error()))
 	}
 	_, err = fmt.Fprintf(std.out, "logged out of %s\n", printable(name))
 	return err

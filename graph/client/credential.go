@@ -39,7 +39,7 @@ var errPlaintext = errors.New("a token is sent by https only; over http everybod
 var errRedirects = errors.New("it redirects")
 
 // errProxy is the answer 401 of something that is not the gateway.
-var errProxy = errors.New("a proxy in front of it wants a login of its own; log in to the proxy, or use a server address that does not pass it")
+var errProxy = errors.New("a proxy in front of it wants a separate login; log in to the proxy, or use a server address that does not pass it")
 
 // checkToken reports why the token must not be sent to server.
 func (cfg *Config) checkToken(server *url.URL) error {
@@ -75,7 +75,7 @@ func transport(cfg *tls.Config) http.RoundTripper {
 func stay(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
-		return fmt.Errorf("%w to %s://%s; if that is the gateway, use it as the server, else a proxy in front of the gateway wants a login of its own", errRedirects, req.URL.Scheme, req.URL.Host)
+		return fmt.Errorf("%w to %s://%s; if that is the gateway, use it as the server, else a proxy in front of the gateway wants a separate login", errRedirects, req.URL.Scheme, req.URL.Host)
 	}
 	if len(via) >= 10 {
 		return fmt.Errorf("%w again and again", errRedirects)

@@ -98,7 +98,7 @@ func TestTheAnswer401OfAProxySaysSo(t *testing.T) {
 		})
 		var lost *client.UnansweredError
 		err := c.Do(t.Context(), "mutation { a }", nil, nil)
-		if !errors.As(err, &lost) || lost.Sent || !strings.Contains(err.Error(), "a proxy in front of it wants a login of its own") || strings.Contains(err.Error(), "secret") {
+		if !errors.As(err, &lost) || lost.Sent || !strings.Contains(err.Error(), "a proxy in front of it wants a separate login") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", contentType, err)
 		}
 		for _, err := range c.Changes(t.Context(), client.ChangesRequest{Kind: client.Kind{Singular: "network"}}) {

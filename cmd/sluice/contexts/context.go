@@ -73,7 +73,7 @@ func (f *File) validate() error {
 	return errors.Join(errs...)
 }
 
-// Validate reports what is wrong with the credentials of a context.
+// Validate returns every problem of the credentials of a context.
 func (a *Access) Validate() error {
 	var errs []error
 	if a.TokenFile != "" && len(a.TokenCommand) > 0 {
@@ -88,7 +88,7 @@ func (a *Access) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NoCredential is the [Access.Kind] of whoever is anonymous, or has logged in.
+// NoCredential is the [Access.Kind] of a context without a credential; there may be a login.
 const NoCredential = "none"
 
 // Kind says in a word how a caller is identified.

@@ -32,7 +32,7 @@ func DefaultPath() string {
 }
 
 // Read reads the file; one that does not exist has no contexts. Paths in it begin at its folder. A file that
-// others can read or write is refused: whoever changes it chooses which program a command runs.
+// others can read or write is refused, as it names programs that commands run.
 func Read(path string) (*File, error) {
 	info, err := os.Stat(path)
 	switch {

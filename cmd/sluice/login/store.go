@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Login is what is kept of one.
+// Login holds the tokens of one login.
 type Login struct {
 	// Server is the gateway that the tokens are for. They are sent to no other.
 	Server string `yaml:"server"`

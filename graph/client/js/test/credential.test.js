@@ -138,7 +138,7 @@ test("a source that fails is asked again", async (t) => {
   await shows(list, "a");
 });
 
-test("whoever ends a subscription while its token is replaced hears nothing more", async () => {
+test("a client that ends a subscription while its token is replaced hears nothing more", async () => {
   let answer;
   const credential = credentialOf((refused) => (refused ? new Promise((resolve) => (answer = resolve)) : "one"));
   const { gateway, transport } = socketOf(credential);
