@@ -60,13 +60,15 @@ func loopback(host string) bool {
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// transport is http.DefaultTransport with the client's settings of TLS.
+// transport is [http.DefaultTransport] with the client's settings of TLS.
 func transport(cfg *tls.Config) http.RoundTripper {
-	own, ok := http.DefaultTransport.(*http.Transport)
-	if cfg == nil || !ok {
+	if cfg == nil {
 		return http.DefaultTransport
 	}
-	own = own.Clone()
+	own := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
+		own = usual.Clone()
+	}
 	own.TLSClientConfig = cfg.Clone()
 	return own
 }
