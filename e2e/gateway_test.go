@@ -51,6 +51,7 @@ func build(name, pkg string) (string, error) {
 }
 
 func TestMain(m *testing.M) {
+	_ = os.Setenv("SLUICE_CONTEXTS", "/nonexistent/contexts.yaml") // not those of the person who runs the tests
 	leaktest.Main(m, server.Stop, func() {
 		if dir, err := binaries(); err == nil {
 			_ = os.RemoveAll(dir)

@@ -181,8 +181,8 @@ func (a *application) run(ctx context.Context, docs []manifests.Document, p *pru
 			if code(err) == "CONFLICT" {
 				a.showSides(ctx, d)
 			}
-			if !errors.As(err, new(client.Errors)) {
-				unable = err // nobody is there to answer the others
+			if !errors.As(err, new(client.Errors)) || unknown(err) {
+				unable = err // nobody is there to answer the others, or the gateway would refuse them alike
 			}
 			continue
 		}
