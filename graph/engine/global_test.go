@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
@@ -56,6 +57,11 @@ func TestFieldsLeadFromANamespaceToAGlobalKindAndBack(t *testing.T) {
 		`{"dependencyTree":{"dependents":[{"namespace":"f1","name":"at-s","state":"BOUND","guarded":true},{"namespace":"f2","name":"at-s","state":"BOUND","guarded":true},{"namespace":"f3","name":"at-s","state":"BOUND","guarded":true},{"namespace":"f1","name":"at-s","state":"BOUND","guarded":false},{"namespace":"f1","name":"at-t","state":"BOUND","guarded":false},{"namespace":"f2","name":"at-s","state":"BOUND","guarded":false},{"namespace":"f2","name":"at-t","state":"BOUND","guarded":false},{"namespace":"f3","name":"at-s","state":"BOUND","guarded":false},{"namespace":"f3","name":"at-t","state":"BOUND","guarded":false}]}}`)
 	g.wants(`{ room(namespace: "f1", name: "at-t") { dependencies { nodes { namespace name path state } } } site(name: "t") { blockedBy { totalCount nodes { namespace name } } } }`,
 		`{"room":{"dependencies":{"nodes":[{"namespace":null,"name":"t","path":"spec.siteRef","state":"BOUND"},{"namespace":null,"name":"s","path":"spec.nearRefs","state":"BOUND"},{"namespace":null,"name":"t","path":"spec.nearRefs","state":"BOUND"},{"namespace":null,"name":"u","path":"spec.nearRefs","state":"MISSING"}]}},"site":{"blockedBy":{"totalCount":3,"nodes":[{"namespace":"f1","name":"at-t"},{"namespace":"f2","name":"at-t"},{"namespace":"f3","name":"at-t"}]}}}`)
+	events := g.events(`subscription { roomChanges(namespace: "f1", snapshot: true, filter: {spec: {siteRef: {eq: "s"}}}) { type room { metadata { name } site { spec { title } } } } }`, nil, 3)
+	want := []string{`{"roomChanges":{"type":"RESET","room":null}}`, `{"roomChanges":{"type":"SNAPSHOT","room":{"metadata":{"name":"at-s"},"site":{"spec":{"title":"s!"}}}}}`, `{"roomChanges":{"type":"IN_SYNC","room":null}}`}
+	if d := cmp.Diff(want, events); d != "" {
+		t.Error(d)
+	}
 	got := g.do(`mutation { deleteSite(input: {name: "t"}) { state blockedBy { nodes { namespace name } } } }`, nil)
 	if want := `{"deleteSite":{"state":"PENDING","blockedBy":{"nodes":[{"namespace":"f1","name":"at-t"},{"namespace":"f2","name":"at-t"},{"namespace":"f3","name":"at-t"}]}}}`; string(got.Data) != want {
 		t.Errorf("%s %v", got.Data, got.Errors)
