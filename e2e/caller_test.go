@@ -200,28 +200,32 @@ func (c *caller) events(query string) *stream {
 		return s
 	}
 	go func() {
-		defer func() { _ = res.Body.Close() }()
-		var event string
-		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-			key, value, _ := strings.Cut(lines.Text(), ": ")
-			switch {
-			case key == "event" && value == "complete":
-				s.finish("complete")
-				return
-			case key == "event":
-				event = value
-			case key == "data" && event == "next":
-				a := answer{Status: res.StatusCode}
-				if err := json.Unmarshal([]byte(value), &a); err != nil {
-					s.finish(err.Error())
-					return
-				}
-				s.results <- a
-			}
-		}
-		s.finish("cut off")
+		how := s.read(res.Body)
+		_ = res.Body.Close()
+		s.finish(how)
 	}()
 	return s
+}
+
+// read takes the results of server-sent events, and returns how they ended.
+func (s *stream) read(events io.Reader) string {
+	var event string
+	for lines := bufio.NewScanner(events); lines.Scan(); {
+		key, value, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case key == "event" && value == "complete":
+			return "complete"
+		case key == "event":
+			event = value
+		case key == "data" && event == "next":
+			a := answer{Status: http.StatusOK}
+			if err := json.Unmarshal([]byte(value), &a); err != nil {
+				return err.Error()
+			}
+			s.results <- a
+		}
+	}
+	return "cut off"
 }
 
 // socket opens a WebSocket, with the credential in the header of the upgrade or in

@@ -159,8 +159,8 @@ func TestAnIssuerIsDownForAWhile(t *testing.T) {
 	for range 10 {
 		g.caller(nil).with(unseen).unavailable()
 	}
-	if res, err := http.Get(g.address + "/readyz"); err != nil || res.StatusCode != http.StatusOK {
-		t.Errorf("/readyz: %v %v", res, err)
+	if res, body := g.do("GET", "/readyz", ""); res.StatusCode != http.StatusOK {
+		t.Errorf("/readyz: %d %s", res.StatusCode, body)
 	}
 	corp.up()
 	g.caller(nil).with(unseen).becomes("oidc:corp oidc:corp:bob [oidc:corp:audit]")
