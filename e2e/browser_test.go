@@ -10,8 +10,9 @@ import (
 )
 
 // browserSuites are those that need Chromium: the page, one that is reloaded
-// while it listens, pages of other origins, and the React example.
-var browserSuites = []string{"browser", "reload", "foreign", "example"}
+// while it listens, pages of other origins, the React example, and pages with
+// the caches of other people's clients.
+var browserSuites = []string{"browser", "reload", "foreign", "example", "caches"}
 
 func TestBrowser(t *testing.T) {
 	needClients(t)
@@ -25,6 +26,9 @@ func TestBrowser(t *testing.T) {
 			port := freePort(t)
 			s.env = append(s.env, "SLUICE_PAGES="+port)
 			s.args = []string{"--allowed-hosts", "gateway.test", "--allowed-origins", "http://friend.test:" + port + ",http://127.0.0.1:" + port}
+		}
+		if name == "caches" {
+			s.args = []string{"--catalogue", filepath.Join(clients, name)}
 		}
 		t.Run(name, s.run)
 	}
