@@ -29,24 +29,31 @@ var server redistest.Shared
 // patience is how long anything here may take before it counts as hung.
 const patience = 30 * time.Second
 
-// binary is built once for all tests.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "sluice-e2e-")
+// binaries is the folder of what is built for the tests, each once.
+var binaries = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "sluice-e2e-") })
+
+// binary is the gateway, providerBinary an OpenID provider.
+var (
+	binary         = sync.OnceValues(func() (string, error) { return build("sluice", "../cmd/sluice") })
+	providerBinary = sync.OnceValues(func() (string, error) { return build("provider", "./provider") })
+)
+
+func build(name, pkg string) (string, error) {
+	dir, err := binaries()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "sluice")
-	out, err := exec.Command("go", "build", "-o", path, "../cmd/sluice").CombinedOutput()
-	if err != nil {
+	path := filepath.Join(dir, name)
+	if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return path, nil
-})
+}
 
 func TestMain(m *testing.M) {
 	leaktest.Main(m, server.Stop, func() {
-		if path, err := binary(); err == nil {
-			_ = os.RemoveAll(filepath.Dir(path))
+		if dir, err := binaries(); err == nil {
+			_ = os.RemoveAll(dir)
 		}
 	})
 }
