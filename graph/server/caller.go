@@ -14,14 +14,15 @@ import (
 )
 
 // identified finds out who sends a request, and refuses one without a credential where one is needed. The upgrade to
-// a WebSocket needs none: connection_init may bring it.
+// a WebSocket of the API needs none: connection_init may bring it.
 func (s *Server) identified(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	if !s.cfg.Identities.Required() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, err := s.cfg.Identities.Request(r)
-		if err == nil && id == nil && !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		upgrades := factsOf(r.Context()).api != "" && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+		if err == nil && id == nil && !upgrades {
 			err = failure.Unauthenticated(access.ErrNoCredential)
 		}
 		if err != nil {
