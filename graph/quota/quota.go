@@ -145,6 +145,13 @@ func (c *Callers) Spend(name string, steps int64) {
 	}
 }
 
+// Len returns the number of callers that are remembered.
+func (c *Callers) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.known)
+}
+
 // caller returns a caller, which is new if it is not remembered. The caller holds mu.
 func (c *Callers) caller(name string) *Caller {
 	known := c.known[name]

@@ -1,0 +1,117 @@
+package quota_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/quota"
+)
+
+// refused returns the setting that an error names, and after how many seconds to try again.
+func refused(t *testing.T, err error) (setting string, after int) {
+	t.Helper()
+	var known *failure.Error
+	if err == nil {
+		return "", 0
+	}
+	if !errors.As(err, &known) || known.Code != failure.CodeLimitExceeded || !known.Retryable {
+		t.Fatalf("%v", err)
+	}
+	return known.Setting, known.RetryAfter
+}
+
+func TestACallerHasNoMoreAtATimeThanItMay(t *testing.T) {
+	limits := quota.Limits{Requests: 2, Subscriptions: 1, Sockets: 1, Rate: 1000, Steps: 1000}
+	c := quota.New(limits, quota.DefaultLimits(1), time.Now)
+	for thing, setting := range map[quota.Thing]string{quota.Requests: "limit-caller-requests", quota.Subscriptions: "limit-caller-subscriptions", quota.Sockets: "limit-caller-sockets"} {
+		var done func()
+		var err error
+		most := 0
+		for err == nil {
+			var one func()
+			if one, err = c.Begin("a", thing); err == nil {
+				most, done = most+1, one
+			}
+		}
+		if got, _ := refused(t, err); got != setting || most > 2 {
+			t.Errorf("%v: %d were admitted, then %v", thing, most, err)
+		}
+		if _, err := c.Begin("b", thing); err != nil {
+			t.Errorf("another caller is refused: %v", err)
+		}
+		done()
+		if _, err := c.Begin("a", thing); err != nil {
+			t.Errorf("after one was given back: %v", err)
+		}
+	}
+}
+
+func TestACallerIsPacedByItsRequestsAndItsWork(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	c := quota.New(quota.Limits{Rate: 3, Steps: 100}, quota.DefaultLimits(1), func() time.Time { return now })
+	begin := func(name string) (string, int) {
+		done, err := c.Begin(name, quota.Requests)
+		if err == nil {
+			done()
+		}
+		return refused(t, err)
+	}
+	for range 3 {
+		if setting, _ := begin("fast"); setting != "" {
+			t.Errorf("refused by %s", setting)
+		}
+	}
+	if setting, after := begin("fast"); setting != "limit-caller-rate" || after != 1 {
+		t.Errorf("%q, %d", setting, after)
+	}
+	now = now.Add(time.Second)
+	if setting, _ := begin("fast"); setting != "" {
+		t.Errorf("a second later refused by %s", setting)
+	}
+	c.Spend("heavy", 550)
+	if setting, after := begin("heavy"); setting != "limit-caller-steps" || after != 5 {
+		t.Errorf("after work for five seconds and a half: %q, %d", setting, after)
+	}
+	now = now.Add(4 * time.Second)
+	if setting, after := begin("heavy"); setting != "limit-caller-steps" || after != 1 {
+		t.Errorf("four seconds later: %q, %d", setting, after)
+	}
+	now = now.Add(time.Second)
+	if setting, _ := begin("heavy"); setting != "" {
+		t.Errorf("five seconds later refused by %s", setting)
+	}
+}
+
+func TestIdleCallersAreForgotten(t *testing.T) {
+	c := quota.New(quota.Limits{Subscriptions: 1}, quota.DefaultLimits(1), time.Now)
+	if _, err := c.Begin("held", quota.Subscriptions); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50_000 {
+		c.Spend(fmt.Sprint(i), 1)
+	}
+	if n := c.Len(); n > 20_001 {
+		t.Errorf("%d callers are remembered", n)
+	}
+	if _, err := c.Begin("held", quota.Subscriptions); err == nil {
+		t.Error("a caller with an open subscription was forgotten")
+	}
+}
+
+func BenchmarkBegin(b *testing.B) {
+	c := quota.New(quota.Limits{Rate: 1 << 30, Steps: 1 << 40}, quota.DefaultLimits(1), time.Now)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			done, err := c.Begin("oidc:corp:alice", quota.Requests)
+			if err != nil {
+				b.Fatal(err)
+			}
+			done()
+			c.Spend("oidc:corp:alice", 10)
+		}
+	})
+}
