@@ -47,6 +47,9 @@ async function revoke(name) {
   await writeTokens();
 }
 
+// setLifetime is how long tokens that the issuer gives from now on are valid.
+const setLifetime = (lifetime) => fetch(`${control}/set?lifetime=${lifetime}`, { method: "POST" });
+
 let names = 0;
 const newName = () => `login-${++names}`;
 
@@ -142,7 +145,7 @@ for (const Page of [GraphiQL, Plain]) {
   test(`${Page.name}: an answer of an issuer that belongs to no login of the page`, async (t) => {
     const page = await open(t);
     await asks(page, "a credential is needed");
-    for (const answer of ["?code=c&state=s", "?error=e&error_description=call+555&state=s", "?state="]) {
+    for (const answer of ["?code=c&state=s", "?error=e&error_description=call+555&state=s", "?code=c", "?state="]) {
       await page.goto(base + Page.path + answer);
       await asks(page, "belongs to no login of this page");
       assert.equal(page.url(), base + Page.path);
@@ -191,9 +194,8 @@ for (const Page of [GraphiQL, Plain]) {
   });
 
   test(`${Page.name}: a login is renewed before it ends, and a stream goes on`, async (t) => {
-    const set = (lifetime) => fetch(`${control}/set?lifetime=${lifetime}`, { method: "POST" });
-    await set("6s");
-    t.after(() => set("1h"));
+    await setLifetime("6s");
+    t.after(() => setLifetime("1h"));
     const sockets = [];
     const page = await open(t, { prepare: (page) => page.on("websocket", (socket) => sockets.push(new Promise((closed) => socket.on("close", closed)))) });
     await logIn(page, "bob");
@@ -210,5 +212,31 @@ for (const Page of [GraphiQL, Plain]) {
     await shown.shows('"ADDED"', `"${name}"`);
     assert.equal(await page.getByRole("form", { name: "Log in" }).isVisible(), false);
     assert.ok(sockets.length > 1);
+  });
+
+  test(`${Page.name}: a login that the issuer does not renew`, async (t) => {
+    await setLifetime("6s");
+    t.after(() => setLifetime("1h"));
+    let token;
+    const page = await open(t, {
+      prepare: (page) => page.route(`${issuer}/**/token`, async (route) => {
+        if (route.request().postData()?.includes("grant_type=refresh_token")) {
+          return route.fulfill({ status: 400, headers: { "access-control-allow-origin": "*" }, json: { error: "invalid_grant" } });
+        }
+        const response = await route.fetch();
+        token = (await response.json()).id_token;
+        await route.fulfill({ response });
+      }),
+    });
+    await logIn(page);
+    await viewer(page).filter({ hasText: "oidc:corp:alice" }).waitFor();
+    const shown = new Page(page);
+    await shown.ready();
+    await until(false, token);
+    await shown.run();
+    await asks(page, "the credential has expired");
+    await setLifetime("1h");
+    await logIn(page, "bob");
+    await viewer(page).filter({ hasText: "oidc:corp:bob" }).waitFor();
   });
 }

@@ -1,42 +1,17 @@
 package server_test
 
 import (
-	"context"
-	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
-
-	"github.com/sluicegw/sluice/graph/identity"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
-// tokens is a file of one token, and the text of that token.
-func tokens(t *testing.T) (*identity.Tokens, string) {
-	t.Helper()
-	text, hash, err := identity.NewToken(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(path, []byte(identity.Token{Name: "ci", Hash: hash}.String()+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := identity.OpenTokens(context.Background(), path, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opened, text
-}
-
 func TestThePageIsOpenAndWhatItShowsNeedsACredential(t *testing.T) {
-	known, token := tokens(t)
-	e := newEdge(t, plain, server.Config{Identities: identity.Authenticator{Tokens: known}})
+	text, identities := token(t)
+	e := newEdge(t, plain, server.Config{Identities: identities})
 	get := func(path string, header ...string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
 		for i := 0; i < len(header); i += 2 {
@@ -52,7 +27,7 @@ func TestThePageIsOpenAndWhatItShowsNeedsACredential(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/console/data", "/console//data", "/console/%64ata", "/metrics"} {
-		for _, header := range [][]string{nil, {"Upgrade", "websocket"}, {"Upgrade", "WebSocket", "Connection", "Upgrade"}, {"Authorization", "Bearer " + token + "x"}} {
+		for _, header := range [][]string{nil, {"Upgrade", "websocket"}, {"Upgrade", "WebSocket", "Connection", "Upgrade"}, {"Authorization", "Bearer " + text + "x"}} {
 			if w := get(path, header...); w.Code == http.StatusOK || strings.Contains(w.Body.String(), "etwork") {
 				t.Errorf("%s with %q: %d %.100s", path, header, w.Code, w.Body)
 			}
@@ -62,7 +37,7 @@ func TestThePageIsOpenAndWhatItShowsNeedsACredential(t *testing.T) {
 	if w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") != "Bearer" || !strings.Contains(w.Body.String(), `"UNAUTHENTICATED"`) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
-	w = get("/console/data", "Authorization", "Bearer "+token)
+	w = get("/console/data", "Authorization", "Bearer "+text)
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"name":"token:ci"`) || !strings.Contains(w.Body.String(), "networks(") {
 		t.Errorf("%d %.300s", w.Code, w.Body)
 	}

@@ -6,12 +6,13 @@
   const pendingKey = "sluice-login";
   const here = location.origin + location.pathname;
 
-  // What the issuer has sent along leaves the address bar, and what was kept for it the storage,
+  // What an issuer has sent along leaves the address bar, and what was kept for it the storage,
   // before anything else happens.
   const returned = new URLSearchParams(location.search);
   const pending = JSON.parse(sessionStorage.getItem(pendingKey));
+  const isAnswer = ["state", "code", "error"].some((name) => returned.has(name));
   sessionStorage.removeItem(pendingKey);
-  if (returned.has("state")) history.replaceState(null, "", location.pathname);
+  if (isAnswer) history.replaceState(null, "", location.pathname);
 
   const base64url = (bytes) => btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
   const random = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
@@ -72,7 +73,7 @@
 
   // finish returns the credential of a login that has come back to this page; null if none has.
   async function finish(issuers) {
-    if (!returned.has("state")) return null;
+    if (!isAnswer) return null;
     const issuer = issuers.find((one) => one.name === pending?.issuer);
     if (!issuer || returned.get("state") !== pending.state) throw new Error("the answer of an issuer came that belongs to no login of this page; try again");
     if (returned.has("iss") && returned.get("iss") !== issuer.url) throw new Error(`${issuer.name}: the answer is of another issuer`); // RFC 9207

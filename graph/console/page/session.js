@@ -32,7 +32,7 @@
     at("login").hidden = true;
     answer?.();
     clearTimeout(timer);
-    if (next.renew) timer = setTimeout(renew, Math.min(next.seconds * 800, 2 ** 31 - 1));
+    if (next.renew && next.seconds > 0) timer = setTimeout(renew, Math.min(next.seconds * 800, 2 ** 31 - 1));
   }
 
   // renew tells whether the issuer gave another credential. A refresh token may be good for one use, so two
