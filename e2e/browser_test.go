@@ -37,8 +37,8 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// needLogin makes the gateway of a suite need a credential: a token of a file that the suite may change, or
-// a login at an issuer.
+// needLogin makes the gateway of a suite need a credential: a token of a file that the suite may change, a
+// login at an issuer, or the headers of a proxy on this machine.
 func needLogin(t *testing.T, s *suite) {
 	t.Helper()
 	i := startIssuer(t)
@@ -53,7 +53,7 @@ func needLogin(t *testing.T, s *suite) {
 			t.Fatal(err)
 		}
 	}
-	s.args = []string{"--tokens", filepath.Join(dir, "tokens"), "--oidc", filepath.Join(dir, "oidc")}
+	s.args = []string{"--tokens", filepath.Join(dir, "tokens"), "--oidc", filepath.Join(dir, "oidc"), "--trust-proxy", "127.0.0.1"}
 	s.env = append(s.env, "SLUICE_TOKEN="+token, "SLUICE_TOKENS="+filepath.Join(dir, "tokens"), "SLUICE_ISSUER="+i.URL, "SLUICE_ISSUER_CONTROL="+i.Control)
 }
 

@@ -142,6 +142,28 @@ for (const Page of [GraphiQL, Plain]) {
     await asks(page, "a credential is needed");
   });
 
+  test(`${Page.name}: a proxy says who asks`, async (t) => {
+    const page = await open(t, { extraHTTPHeaders: { "X-Forwarded-User": "bob", "X-Forwarded-Groups": "dev" } });
+    const shown = new Page(page);
+    await shown.ready();
+    assert.equal(await page.locator("#session").innerText(), "proxy:bob · proxy:dev");
+    await shown.run();
+    await shown.shows('"totalCount"');
+  });
+
+  test(`${Page.name}: a login that cannot begin`, async (t) => {
+    for (const [why, prepare] of [
+      ["browsers allow logins on pages of HTTPS only", (page) => page.addInitScript(() => Object.defineProperty(crypto, "subtle", { value: undefined }))],
+      ["corp: it cannot be reached from this page", (page) => page.route(`${issuer}/.well-known/**`, (route) => route.abort())],
+      ["corp: it names itself https://other.example.com", (page) => page.route(`${issuer}/.well-known/**`, (route) => route.fulfill({ headers: { "access-control-allow-origin": "*" }, json: { issuer: "https://other.example.com" } }))],
+    ]) {
+      const page = await open(t, { prepare });
+      await asks(page, "a credential is needed");
+      await page.getByRole("button", { name: "Log in at corp" }).click();
+      await asks(page, why);
+    }
+  });
+
   test(`${Page.name}: an answer of an issuer that belongs to no login of the page`, async (t) => {
     const page = await open(t);
     await asks(page, "a credential is needed");
