@@ -26,7 +26,8 @@ const (
 	MaxActor = 1024
 )
 
-// Batch is a set of changes to one namespace, applied all or nothing.
+// Batch is a set of changes in one shard, applied all or nothing. All that it writes has one
+// namespace; its checks may name keys of GLOBAL kinds, too, if these lie in that shard.
 type Batch struct {
 	// RequestID names this attempt in the log; at most 64 bytes, never reused.
 	RequestID string
@@ -35,7 +36,7 @@ type Batch struct {
 	Deadline time.Time
 	// Actor names who made the changes, for the log; at most MaxActor bytes, opaque to the store.
 	Actor string
-	// Actions name each key at most once. All keys have one namespace.
+	// Actions name each key at most once.
 	Actions []Action
 }
 
@@ -80,8 +81,9 @@ type Result struct {
 	Position Position
 }
 
-// Validate says what is wrong with the batch itself: ErrInvalid or ErrTooLarge.
-func (b Batch) Validate() error {
+// Validate says what is wrong with the batch itself: ErrInvalid or ErrTooLarge. shards is nil
+// for a store that has one shard.
+func (b Batch) Validate(shards Sharder) error {
 	if b.RequestID == "" || len(b.RequestID) > MaxRequestID {
 		return fmt.Errorf("batch: request id of 1 to %d bytes wanted: %w", MaxRequestID, ErrInvalid)
 	}
@@ -94,13 +96,17 @@ func (b Batch) Validate() error {
 	if len(b.Actions) > MaxWrites+MaxChecks {
 		return fmt.Errorf("batch: %d actions, at most %d: %w", len(b.Actions), MaxWrites+MaxChecks, ErrInvalid)
 	}
-	writes := 0
+	writes, namespace := 0, b.Namespace()
 	for i, a := range b.Actions {
-		if err := a.validate(); err != nil {
+		if err := a.validate(shards); err != nil {
 			return fmt.Errorf("batch action %d: %w", i, err)
 		}
-		if a.Key.Namespace != b.Actions[0].Key.Namespace {
-			return fmt.Errorf("batch: namespaces %q and %q in one batch: %w", b.Actions[0].Key.Namespace, a.Key.Namespace, ErrInvalid)
+		switch to := a.Key.Namespace; {
+		case to == namespace:
+		case to != "" || a.Op != OpCheck:
+			return fmt.Errorf("batch: namespaces %q and %q in one batch: %w", namespace, to, ErrInvalid)
+		case !sameShard(shards, to, namespace):
+			return fmt.Errorf("batch: a check of %s, which lies in another shard than namespace %q: %w", a.Key, namespace, ErrInvalid)
 		}
 		if slices.ContainsFunc(b.Actions[:i], func(o Action) bool { return o.Key == a.Key }) {
 			return fmt.Errorf("batch: %s twice: %w", a.Key, ErrInvalid)
@@ -122,6 +128,16 @@ func (b Batch) Validate() error {
 	return nil
 }
 
+// Namespace returns the namespace of what a valid batch writes.
+func (b Batch) Namespace() string {
+	for i := range b.Actions {
+		if b.Actions[i].Op != OpCheck {
+			return b.Actions[i].Key.Namespace
+		}
+	}
+	return ""
+}
+
 // Size is the number of bytes that the writes count against MaxBatchBytes.
 func (b Batch) Size() int {
 	n := 0
@@ -138,7 +154,7 @@ func (a Action) size() int {
 	return r.Size()
 }
 
-func (a Action) validate() error {
+func (a Action) validate(shards Sharder) error {
 	if !a.Key.valid() {
 		return errKey()
 	}
@@ -160,9 +176,9 @@ func (a Action) validate() error {
 		}
 		return nil
 	case OpPut:
-		return a.Put.validate(a)
+		return a.Put.validate(a, shards)
 	case OpRebind:
-		return a.Put.validateRebind(a)
+		return a.Put.validateRebind(a, shards)
 	}
 	return fmt.Errorf("%s: unknown operation %d: %w", a.Key, a.Op, ErrInvalid)
 }

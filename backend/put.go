@@ -30,7 +30,7 @@ type Put struct {
 	Change []byte
 }
 
-func (p Put) validate(a Action) error {
+func (p Put) validate(a Action, shards Sharder) error {
 	if len(p.UID) == 0 || len(p.UID) > MaxRequestID {
 		return fmt.Errorf("%s: uid of 1 to %d bytes wanted: %w", a.Key, MaxRequestID, ErrInvalid)
 	}
@@ -52,18 +52,18 @@ func (p Put) validate(a Action) error {
 	if len(p.Change) > 0 && a.If.Revision.IsZero() {
 		return fmt.Errorf("%s: a change without the revision it is from: %w", a.Key, ErrInvalid)
 	}
-	return p.validateRefs(a.Key)
+	return p.validateRefs(a.Key, shards)
 }
 
 // validateRebind wants references and their fingerprint, and nothing else.
-func (p Put) validateRebind(a Action) error {
+func (p Put) validateRebind(a Action, shards Sharder) error {
 	if a.If.Revision.IsZero() || a.If.Passes == 0 {
 		return fmt.Errorf("%s: a rebind without the revision and the passes it is of: %w", a.Key, ErrInvalid)
 	}
 	if p.changesResource() {
 		return fmt.Errorf("%s: a rebind of more than references and their fingerprint: %w", a.Key, ErrInvalid)
 	}
-	return p.validateRefs(a.Key)
+	return p.validateRefs(a.Key, shards)
 }
 
 // changesResource reports whether p has what an OpPut alone changes.
@@ -71,7 +71,7 @@ func (p Put) changesResource() bool {
 	return p.UID != "" || p.Deleting || p.Finalizers != nil || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil || len(p.Change) > 0
 }
 
-func (p Put) validateRefs(key Key) error {
+func (p Put) validateRefs(key Key, shards Sharder) error {
 	if len(p.Declared) > MaxFingerprint || p.Declared == "" && len(p.Refs) > 0 {
 		return fmt.Errorf("%s: references wanted with a fingerprint of their declarations, of 1 to %d bytes: %w", key, MaxFingerprint, ErrInvalid)
 	}
@@ -83,8 +83,10 @@ func (p Put) validateRefs(key Key) error {
 		switch {
 		case !ref.Key.valid():
 			return fmt.Errorf("%s: reference %d: %w", key, i, errKey())
-		case ref.Key.Namespace != key.Namespace:
+		case ref.Key.Namespace != "" && ref.Key.Namespace != key.Namespace:
 			return fmt.Errorf("%s: reference %d: to namespace %q: %w", key, i, ref.Key.Namespace, ErrInvalid)
+		case ref.Bound && !sameShard(shards, ref.Key.Namespace, key.Namespace):
+			return fmt.Errorf("%s: reference %d: bound to %s, which lies in another shard: %w", key, i, ref.Key, ErrInvalid)
 		case seen[ref.Key]:
 			return fmt.Errorf("%s: reference %d: %s twice: %w", key, i, ref.Key, ErrInvalid)
 		}

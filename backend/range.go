@@ -12,7 +12,8 @@ type Range struct {
 	// Kind of the resources; with Referenced it may be empty, for all kinds.
 	Kind string
 	// Referenced asks for the resources that refer to that key, itself included if
-	// it does, in the order of (kind, namespace, name).
+	// it does, in the order of (kind, namespace, name). What refers to a key of a GLOBAL kind
+	// may be of all namespaces, and is read from all shards.
 	Referenced *Key
 	// BoundOnly leaves out references that are not bound.
 	BoundOnly bool
@@ -23,7 +24,7 @@ type Range struct {
 	Namespace string
 	// Shard, if not 0, leaves out all namespaces but those of the shard of that number,
 	// from 1: of a store that is no [Sharder] 1 is everything. Not together with
-	// Namespace or Referenced, which lie in one shard.
+	// Namespace or Referenced.
 	Shard      int
 	Start, End []byte
 	Reverse    bool
@@ -100,20 +101,25 @@ func (r Range) Prefix() []byte {
 func (r Range) Bounds() (start, end []byte) {
 	prefix := r.Prefix()
 	start = append(append(start, prefix...), r.Start...)
-	first := r.Namespace // the first element of the order tuple, if the range fixes it
-	if r.Referenced != nil {
-		first = r.Kind
+	// within begins with the first elements of the order tuple, as far as the range fixes them.
+	within := append([]byte(nil), prefix...)
+	if r.Referenced != nil && r.Kind != "" {
+		within = AppendString(within, r.Kind)
 	}
-	end = PrefixEnd(prefix)
-	if first != "" {
-		within := AppendString(append([]byte(nil), prefix...), first)
-		start = maxBytes(start, within)
-		end = PrefixEnd(within)
+	if r.Namespace != "" && (r.Referenced == nil || r.Kind != "") {
+		within = AppendString(within, r.Namespace)
 	}
+	start, end = maxBytes(start, within), PrefixEnd(within)
 	if r.End != nil {
 		end = minBytes(end, append(append([]byte(nil), prefix...), r.End...))
 	}
 	return start, end
+}
+
+// MayRefer reports whether resources of a namespace may refer to Referenced: those of its
+// own namespace, and of all if it has none.
+func (r Range) MayRefer(namespace string) bool {
+	return r.Referenced.Namespace == "" || r.Referenced.Namespace == namespace
 }
 
 func maxBytes(a, b []byte) []byte {

@@ -1,11 +1,11 @@
 package backend
 
-// Ref is a reference of one resource to another, whether that exists or not.
-// Both have one namespace, so that a store can judge in one place whether a
-// resource is in use.
+// Ref is a reference of one resource to another, whether that exists or not. The other
+// one has the same namespace or none: it may be of a GLOBAL kind.
 type Ref struct {
 	Key Key
-	// Bound: the resource relies on the other one, see [Condition.Unreferenced].
+	// Bound: the resource relies on the other one, see [Condition.Unreferenced]. Both lie in
+	// one shard, so that a store can judge in one place whether a resource is in use.
 	Bound bool
 }
 

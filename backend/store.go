@@ -44,6 +44,16 @@ type Sharder interface {
 	Shard(namespace string) int
 }
 
+// SameShard reports whether two namespaces lie in one shard of a store.
+func SameShard(s Store, a, b string) bool {
+	shards, _ := s.(Sharder)
+	return sameShard(shards, a, b)
+}
+
+func sameShard(shards Sharder, a, b string) bool {
+	return a == b || shards == nil || shards.Shard(a) == shards.Shard(b)
+}
+
 // Head is how far the log of a store goes.
 type Head struct {
 	// Position has at least every change that was acknowledged before it was asked for.

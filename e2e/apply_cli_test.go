@@ -296,3 +296,18 @@ func TestScriptsReadWhatBecameOfResources(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, errOut)
 	}
 }
+
+// What get prints of nothing is a list, so there is nothing to do; a file without a document is a mistake.
+func TestAnEmptyListIsNothingToDo(t *testing.T) {
+	g := start(t, "")
+	list, _, _ := g.cli("", "get", "volumes", "-o", "json")
+	for _, args := range [][]string{{"apply"}, {"apply", "--prune", "-l", "a=b", "--yes"}, {"create"}, {"delete"}, {"delete", "--wait"}, {"diff"}} {
+		out, errOut, code := g.cli(list, append(args, "-f", "-")...)
+		if code != 0 || out != "" || errOut != "nothing to do: the list in standard input is empty\n" {
+			t.Errorf("%v: exit %d\n%s%s", args, code, out, errOut)
+		}
+		if out, errOut, code := g.cli("", append(args, "-f", "-")...); code != 2 || out != "" || errOut != "sluice: no document in standard input\n" {
+			t.Errorf("%v without a document: exit %d\n%s%s", args, code, out, errOut)
+		}
+	}
+}

@@ -14,8 +14,9 @@ import (
 )
 
 // browserSuites are those that need Chromium: the page, its logins, one that is reloaded
-// while it listens, pages of other origins, and the React example.
-var browserSuites = []string{"browser", "login", "reload", "foreign", "example"}
+// while it listens, pages of other origins, the React example, and pages with
+// the caches of other people's clients.
+var browserSuites = []string{"browser", "login", "reload", "foreign", "example", "caches"}
 
 func TestBrowser(t *testing.T) {
 	needClients(t)
@@ -32,6 +33,9 @@ func TestBrowser(t *testing.T) {
 		}
 		if name == "login" {
 			needLogin(t, &s)
+		}
+		if name == "caches" {
+			s.args = []string{"--catalogue", filepath.Join(clients, name)}
 		}
 		t.Run(name, s.run)
 	}

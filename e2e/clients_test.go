@@ -106,7 +106,7 @@ func (s suite) run(t *testing.T) {
 const ownGateways = "live"
 
 // ownStores is how many stores that suite may use.
-const ownStores = 12
+const ownStores = 15
 
 // withGateways gives a suite the binary and empty stores.
 func withGateways(t *testing.T) []string {

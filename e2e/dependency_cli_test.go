@@ -72,6 +72,9 @@ referred to by: nothing
 	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || got.Root.Kind != "Network" || len(got.Dependencies) != 1 || got.Dependencies[0].State != "BOUND" || len(got.Dependents) != 2 || got.Dependents[1].Level != 1 {
 		t.Errorf("exit %d %v %+v\n%s%s", code, err, got, out, errOut)
 	}
+	if strings.Contains(out, `"resource":`) {
+		t.Errorf("nothing is being deleted:\n%s", out)
+	}
 	if out, _, code := g.cli("", "tree", "net", "net-a", "-o", "yaml"); code != 0 || !strings.Contains(out, "  path: spec.resource.networkRef\n") || strings.Contains(out, "nil") {
 		t.Errorf("exit %d\n%s", code, out)
 	}

@@ -51,6 +51,7 @@ func build(name, pkg string) (string, error) {
 }
 
 func TestMain(m *testing.M) {
+	_ = os.Setenv("SLUICE_CONTEXTS", "/nonexistent/contexts.yaml") // not those of the person who runs the tests
 	leaktest.Main(m, server.Stop, func() {
 		if dir, err := binaries(); err == nil {
 			_ = os.RemoveAll(dir)
@@ -148,7 +149,7 @@ func startBinary(t *testing.T, path, data string, args ...string) *gateway {
 		for lines.Scan() {
 			g.log.write(lines.Text())
 			var line struct{ Msg, Address string }
-			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Address != "" {
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "sluice serves" {
 				address <- line.Address
 			}
 		}

@@ -7,6 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,7 +78,7 @@ const guideSpec = `{cloudCredentialsRef: {secretName: "c", cloudName: "o"}, reso
 
 func TestClientsGuideInGo(t *testing.T) {
 	programs := guidePrograms(t, "../docs/clients.md")
-	if len(programs) != 4 {
+	if len(programs) != 5 {
 		t.Fatalf("%d programs; a new one needs a test", len(programs))
 	}
 	g := start(t, "")
@@ -89,6 +93,29 @@ func TestClientsGuideInGo(t *testing.T) {
 		lines := strings.Fields(guideRun(t, g, programs["list"], "guide"))
 		if len(lines) != 4 || lines[0] != "a" || lines[2] != "b" {
 			t.Errorf("it printed %q", lines)
+		}
+	})
+	t.Run("a token", func(t *testing.T) {
+		there, err := url.Parse(g.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer a-token" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			r.Header.Del("Authorization")
+			httputil.NewSingleHostReverseProxy(there).ServeHTTP(w, r)
+		}))
+		defer front.Close()
+		file := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(file, []byte("a-token\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("TOKEN_FILE", file)
+		if out := guideRun(t, &gateway{address: front.URL}, programs["token"]); !strings.Contains(out, "Network\n") {
+			t.Errorf("it printed %q", out)
 		}
 	})
 	t.Run("a manifest", func(t *testing.T) {

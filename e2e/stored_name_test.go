@@ -16,7 +16,7 @@ type RoomSpec {
   chairs: Int @stored(as: "seats") @constraint(max: 9) @sortable
   place: Place @stored(as: "at")
 }
-type Place { floor: Int @stored(as: "level") @filterable }
+type Place @constraint(maxProperties: 1) { floor: Int @stored(as: "level") @filterable, hall: String @constraint(maxLength: 9) }
 type RoomStatus { cloudId: String @stored(as: "id"), parts: [Part!] }
 type Part { size: Int @stored(as: "w"), marks: [MapEntry!] @stored(as: "notes") @map }
 `
@@ -42,5 +42,12 @@ func TestTheCommandLineHasTheNamesOfManifests(t *testing.T) {
 	}
 	if _, errOut, code := g.cli(strings.Replace(manifest, "seats: 4", "seats: 40", 1), "apply", "-f", "-"); code != 1 || !strings.Contains(errOut, "spec.seats: must be at most 9") {
 		t.Errorf("exit %d\n%s", code, errOut)
+	}
+	if _, errOut, code := g.cli(strings.Replace(manifest, "level: 2", "level: 2\n    hall: x", 1), "apply", "-f", "-"); code != 1 || !strings.Contains(errOut, "spec.at: must have at most 1 of the fields level, hall") {
+		t.Errorf("exit %d\n%s", code, errOut)
+	}
+	got := g.post(`mutation { createRoom(input: {name: "b", spec: {place: {floor: 2, hall: "x"}}}) { room { id } } }`, nil)
+	if len(got.Errors) != 1 || got.Errors[0].Message != "spec.place: must have at most 1 of the fields floor, hall" {
+		t.Errorf("%+v", got)
 	}
 }

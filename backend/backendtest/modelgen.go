@@ -108,8 +108,11 @@ func (m *model) refs(namespace string) (refs []backend.Ref, declared string) {
 	}
 	for range m.rnd.IntN(3) {
 		ref := backend.Ref{Key: backend.Key{Kind: m.pick(modelKinds()), Namespace: namespace, Name: m.pick(modelNames())}, Bound: m.chance(30)}
-		if m.chance(1) {
+		switch {
+		case m.chance(1):
 			ref.Key.Namespace = m.pick(modelNamespaces())
+		case m.chance(25): // of a GLOBAL kind
+			ref.Key.Namespace = ""
 		}
 		refs = append(refs, ref)
 	}
@@ -171,7 +174,9 @@ func (m *model) batch() backend.Batch {
 		a := backend.Action{Key: k, Op: backend.OpPut}
 		switch n := m.rnd.IntN(100); {
 		case n < 15:
-			a.Op = backend.OpCheck
+			if a.Op = backend.OpCheck; m.chance(25) { // of a GLOBAL kind
+				a.Key.Namespace = ""
+			}
 		case n < 30:
 			a.Op = backend.OpDelete
 		case n < 40:

@@ -156,7 +156,7 @@ func referenceStatements() []statement {
 			equal(f, f.referrers(key("t"), true), []string{"p"})
 			f.refuse(0, backend.ErrReferenced, with(remove(key("t")), backend.Condition{Unreferenced: true}))
 		}},
-		{"1,024 references are taken, each once, whole, and in the namespace of their resource", func(f *fixture) {
+		{"1,024 references are taken, each once, whole, and to no other namespace", func(f *fixture) {
 			f.start()
 			many := make([]backend.Ref, backend.MaxRefs)
 			for i := range many {
@@ -166,7 +166,7 @@ func referenceStatements() []statement {
 			equal(f, f.referrers(key("t1023"), true), []string{"a"})
 			for _, wrong := range [][]backend.Ref{
 				append(many, loose("more")), {loose("t"), bound("t")}, {{Key: backend.Key{Kind: "Net", Namespace: "default"}}},
-				{{Key: backend.Key{Namespace: "default", Name: "t"}}}, {{Key: backend.Key{Kind: "Net", Name: "t"}}},
+				{{Key: backend.Key{Namespace: "default", Name: "t"}}}, {{Key: backend.Key{Kind: "Net", Namespace: "other", Name: "t"}}},
 			} {
 				_, err := f.apply(refs(put(key("a"), "2"), wrong...))
 				f.wantErr(err, backend.ErrInvalid)

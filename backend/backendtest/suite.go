@@ -69,6 +69,7 @@ func Run(t *testing.T, open Opener) {
 		{"ranges", rangesStatements()},
 		{"bare reads", bareStatements()},
 		{"references", referenceStatements()},
+		{"references to GLOBAL kinds", globalStatements()},
 		{"rebind", rebindStatements()},
 		{"watch", watchStatements()},
 		{"events", eventStatements()},

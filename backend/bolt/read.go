@@ -149,8 +149,8 @@ func (s *scan) run(ctx context.Context) error {
 		})
 	case s.r.Referenced == nil:
 		return walk(ctx, s.cursor(resourceBucket), in, s.r.Reverse, s.visit)
-	case s.r.Namespace != "" && s.r.Namespace != s.r.Referenced.Namespace:
-		return nil // references stay within a namespace
+	case s.r.Namespace != "" && !s.r.MayRefer(s.r.Namespace):
+		return nil
 	}
 	return walk(ctx, s.cursor(refBucket), in, s.r.Reverse, func(k, v []byte) bool {
 		target, err := entryTarget(k, v)
@@ -158,8 +158,21 @@ func (s *scan) run(ctx context.Context) error {
 			s.skip(k, err)
 			return true
 		}
+		if s.elsewhere(target) {
+			return true
+		}
 		return s.visit(target, s.resources.get(target))
 	})
+}
+
+// elsewhere reports whether the key of a referrer lies outside the range's namespace, which
+// bounds its interval only beside a kind.
+func (s *scan) elsewhere(key []byte) bool {
+	if s.r.Namespace == "" || s.r.Kind != "" {
+		return false
+	}
+	k, err := backend.DecodeKey(key)
+	return err == nil && k.Namespace != s.r.Namespace
 }
 
 // skip passes over what does not decode.

@@ -91,7 +91,7 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	if err := s.ready(ctx); err != nil {
 		return backend.Result{}, err
 	}
-	if err := b.Validate(); err != nil {
+	if err := b.Validate(nil); err != nil {
 		return backend.Result{}, err
 	}
 	w := &call{batch: b, size: b.Size()}

@@ -35,15 +35,22 @@ type RefusedError struct {
 	Reasons []string
 	// Final says that the flag does not help.
 	Final bool
+	// Shards is how many shards the store has, if the reasons are guarded references that no
+	// store of several shards can hold; else 0.
+	Shards int
 }
 
 // Lines are the text of the error.
 func (e *RefusedError) Lines() []string {
-	advice := "use --allow-breaking to accept that: what can no longer be read stays stored"
-	if e.Final {
+	problem, advice := "the catalogue breaks what is stored:", "use --allow-breaking to accept that: what can no longer be read stays stored"
+	switch {
+	case e.Shards > 0:
+		problem = fmt.Sprintf("the store has %d shards, and no guarded reference can lead from one to another:", e.Shards)
+		advice = "leave out guarded: true there, or use a store with one shard"
+	case e.Final:
 		advice = "delete the resources first, or serve them by a kind of another name"
 	}
-	out := []string{"the catalogue breaks what is stored:"}
+	out := []string{problem}
 	for _, reason := range e.Reasons {
 		out = append(out, "  "+reason)
 	}
@@ -99,6 +106,13 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		return err
 	}
 	refused := &RefusedError{}
+	if refused.Reasons, refused.Shards, err = g.guardedApart(ctx, c); err != nil {
+		return err
+	}
+	if len(refused.Reasons) > 0 {
+		refused.Final = true
+		return refused
+	}
 	if refused.Reasons, err = g.misplaced(ctx, c); err != nil {
 		return err
 	}

@@ -135,6 +135,15 @@ func (k *Kind) FieldAt(path string) (f *Field, many bool) {
 	return f, many
 }
 
+// NamespaceFrom returns the namespace in which resources of a namespace find one of the
+// kind by its name: their own, or none if the kind is GLOBAL.
+func (k *Kind) NamespaceFrom(namespace string) string {
+	if k.Scope == Global {
+		return ""
+	}
+	return namespace
+}
+
 // FilterableField is a scalar field, or a list of scalars, that filters may name.
 type FilterableField struct {
 	// Path from the body's root, joined by dots: "spec.resource.mtu". It is also
@@ -155,8 +164,8 @@ type Column struct {
 	Wide bool
 }
 
-// Reference is a field, or a list of them, that holds names of resources of
-// one kind in the same namespace; GLOBAL kinds refer to GLOBAL kinds.
+// Reference is a field, or a list of them, that holds names of resources of one kind: in
+// the same namespace, or of a GLOBAL kind. GLOBAL kinds refer to GLOBAL kinds.
 type Reference struct {
 	// Path from the body's root, joined by dots; steps into lists of objects are
 	// by the name of the list alone: "spec.resource.addresses.subnetRef".

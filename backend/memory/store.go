@@ -85,7 +85,7 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 		return backend.Result{}, err
 	}
 	defer s.data.mu.Unlock()
-	if err := b.Validate(); err != nil {
+	if err := b.Validate(nil); err != nil {
 		return backend.Result{}, err
 	}
 	now := s.Now()

@@ -32,10 +32,10 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	if err := s.ready(ctx); err != nil {
 		return backend.Result{}, err
 	}
-	if err := b.Validate(); err != nil {
+	if err := b.Validate(s); err != nil {
 		return backend.Result{}, err
 	}
-	p := newProposal(s.shard(b.Actions[0].Key.Namespace), b)
+	p := newProposal(s.shard(b.Namespace()), b)
 	reply, err := s.propose(ctx, p)
 	if text(reply, 0) == "unreadable" {
 		if err := s.takeDamaged(ctx, p, reply); err != nil {

@@ -83,6 +83,9 @@ func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs
 		sc.skip(k, f.err)
 		return nil, nil
 	}
+	if r.Referenced != nil && r.Namespace != "" && k.Namespace != r.Namespace {
+		return nil, nil
+	}
 	if _, known := sc.records[k]; !known {
 		if err := sc.fetch(ctx, append([]backend.Key{k}, sc.upcoming(runs, most-1)...)); err != nil {
 			return nil, err

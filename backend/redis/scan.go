@@ -130,10 +130,9 @@ func counted(r *backend.Range) bool { return r.Count && r.Kind != "" }
 func (sc *scanner) shards(r *backend.Range) []shard {
 	all := sc.store.core.shards
 	switch {
-	case r.Referenced != nil:
-		if r.Namespace != "" && r.Namespace != r.Referenced.Namespace {
-			return nil // what refers to the key lies in its namespace
-		}
+	case r.Referenced != nil && r.Namespace != "" && !r.MayRefer(r.Namespace):
+		return nil
+	case r.Referenced != nil && r.Referenced.Namespace != "":
 		n := sc.store.Shard(r.Referenced.Namespace)
 		return all[n : n+1]
 	case r.Namespace != "":

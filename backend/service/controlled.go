@@ -31,7 +31,7 @@ func (s *Service) Controlled(ctx context.Context, c access.Caller, name string) 
 func (s *Service) SetControlled(ctx context.Context, c access.Caller, name string, controlled bool) error {
 	k, err := s.kinds.Find(name)
 	if err == nil {
-		err = access.Authorize(ctx, c, k.Kind, descriptor.VerbControl)
+		err = failure.About(access.Authorize(ctx, c, k.Kind, descriptor.VerbControl), "kind")
 	}
 	if err != nil {
 		return err

@@ -181,10 +181,8 @@ func TestARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
 			list = append(list, map[string]any{"type": "Ready", "status": fmt.Sprintf("s%04d", j)})
 		}
 		name := fmt.Sprint("w", i)
-		r := f.create(name, `{"title":"A"}`).Resource.Stored
-		if _, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named(name), ExpectedRevision: r.Revision.String(), Status: map[string]any{"conditions": list}}); err != nil {
-			t.Fatal(err)
-		}
+		f.create(name, `{"title":"A"}`)
+		f.rewrite(name, false, func(body map[string]any) { body["status"] = map[string]any{"conditions": list} })
 	}
 	store.resources = 0
 	p := f.list(query.ListRequest{Kind: "Widget", Filter: map[string]any{"conditions": []any{map[string]any{"type": "Ready"}}}})

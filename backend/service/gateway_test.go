@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// kinds are a shelf and the books that refer to it.
+// kinds are a shelf and a library, which is GLOBAL, and the books that refer to them.
 func kinds() []descriptor.Kind {
 	verbs := []descriptor.Verb{
 		descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate,
@@ -33,20 +33,25 @@ func kinds() []descriptor.Kind {
 		FilterableFields: []descriptor.FilterableField{
 			{Path: "spec.title", Sortable: true}, {Path: "spec.colour", Sortable: true}, {Path: "spec.weight", Sortable: true}, {Path: "spec.tags"},
 		},
-		References: []descriptor.Reference{{Path: "spec.shelfRef", Kind: "Shelf", Field: "shelf", Inverse: "books"}},
+		References: []descriptor.Reference{
+			{Path: "spec.shelfRef", Kind: "Shelf", Field: "shelf", Inverse: "books"}, {Path: "spec.libraryRef", Kind: "Library", Field: "library", Inverse: "books"},
+		},
 		Spec: &descriptor.Shape{Name: "BookSpec", Fields: []descriptor.Field{
 			{Name: "title", Type: descriptor.TypeString, Constraint: short},
 			{Name: "colour", Type: descriptor.TypeEnum, Enum: colour, Default: "blue"},
 			{Name: "weight", Type: descriptor.TypeInt},
 			{Name: "tags", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Constraint: descriptor.Constraint{MaxItems: new(3), MaxLength: new(5)}},
 			{Name: "shelfRef", Type: descriptor.TypeString, Constraint: short},
+			{Name: "libraryRef", Type: descriptor.TypeString, Constraint: short},
 		}},
 	}
 	shelf := descriptor.Kind{
 		Name: "Shelf", Singular: "shelf", Plural: "shelves", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced, Verbs: verbs,
 		Spec: &descriptor.Shape{Name: "ShelfSpec", Fields: []descriptor.Field{{Name: "title", Type: descriptor.TypeString, Constraint: short}}},
 	}
-	return []descriptor.Kind{book, shelf}
+	library := shelf
+	library.Name, library.Singular, library.Plural, library.Scope = "Library", "library", "libraries", descriptor.Global
+	return []descriptor.Kind{book, shelf, library}
 }
 
 // anybody is who asks.

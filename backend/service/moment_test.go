@@ -178,7 +178,7 @@ func (r *round) write(rnd *rand.Rand) {
 			r.t.Errorf("purge: %v", err)
 		}
 	}
-	spec := map[string]any{"title": string(rune('a' + rnd.IntN(4))), "shelfRef": fmt.Sprint("s", rnd.IntN(3))}
+	spec := map[string]any{"title": string(rune('a' + rnd.IntN(4))), "shelfRef": fmt.Sprint("s", rnd.IntN(3)), "libraryRef": fmt.Sprint("l", rnd.IntN(2))}
 	if rnd.IntN(3) > 0 {
 		spec["weight"] = rnd.IntN(5)
 	}
@@ -360,7 +360,8 @@ func (a *question) fits(state map[string]*volume, clock int64) bool {
 // volume is a book as the plain sort sees it.
 type volume struct {
 	key, ns, name             string
-	title, shelf, tier        string
+	title, tier               string
+	shelf, library            string
 	colour                    int
 	weight                    *int
 	tags                      []string
@@ -372,9 +373,9 @@ func volumeOf(t *testing.T, r *backend.Resource) *volume {
 	var tree struct {
 		Metadata struct{ Labels map[string]string }
 		Spec     struct {
-			Title, Colour, ShelfRef string
-			Weight                  *int
-			Tags                    []string
+			Title, Colour, ShelfRef, LibraryRef string
+			Weight                              *int
+			Tags                                []string
 		}
 	}
 	if err == nil {
@@ -384,7 +385,7 @@ func volumeOf(t *testing.T, r *backend.Resource) *volume {
 		t.Errorf("%s: %v", r.Key, err)
 	}
 	v := &volume{
-		key: keyOf(r), ns: r.Namespace, name: r.Name, title: tree.Spec.Title, shelf: tree.Spec.ShelfRef, weight: tree.Spec.Weight,
+		key: keyOf(r), ns: r.Namespace, name: r.Name, title: tree.Spec.Title, shelf: tree.Spec.ShelfRef, library: tree.Spec.LibraryRef, weight: tree.Spec.Weight,
 		tier: tree.Metadata.Labels["tier"], tags: tree.Spec.Tags, created: r.CreatedAt.UnixNano(), updated: r.UpdatedAt.UnixNano(), colour: 1,
 	}
 	if tree.Spec.Colour == "red" {

@@ -15,11 +15,12 @@ import (
 
 // listQuery is a connection, what it means in plain words, and a place in it.
 type listQuery struct {
-	namespace, shelf string
-	filter           map[string]any
-	orders           []query.Order
-	keeps            func(*volume) bool
-	compares         []func(a, b *volume) int
+	// shelf is in the namespace, and library in none: then the namespace may be empty.
+	namespace, shelf, library string
+	filter                    map[string]any
+	orders                    []query.Order
+	keeps                     func(*volume) bool
+	compares                  []func(a, b *volume) int
 
 	size     int
 	backward bool
@@ -41,6 +42,9 @@ func (q *listQuery) request() query.ListRequest {
 		req.Namespace = nil
 		req.Parent = query.Parent{Reference: "spec.shelfRef", Key: backend.Key{Kind: "Shelf", Namespace: q.namespace, Name: q.shelf}}
 	}
+	if q.library != "" {
+		req.Parent = query.Parent{Reference: "spec.libraryRef", Key: backend.Key{Kind: "Library", Name: q.library}}
+	}
 	return req
 }
 
@@ -50,11 +54,11 @@ func (q *listQuery) text() string {
 	if q.behind != nil {
 		cursor = q.behind.key
 	}
-	return fmt.Sprintf("namespace %q shelf %q filter %s order %v size %d backward %v behind %s", q.namespace, q.shelf, filter, q.orders, q.size, q.backward, cursor)
+	return fmt.Sprintf("namespace %q shelf %q library %q filter %s order %v size %d backward %v behind %s", q.namespace, q.shelf, q.library, filter, q.orders, q.size, q.backward, cursor)
 }
 
 func (q *listQuery) holds(v *volume) bool {
-	return (q.namespace == "" || v.ns == q.namespace) && (q.shelf == "" || v.shelf == q.shelf) && q.keeps(v)
+	return (q.namespace == "" || v.ns == q.namespace) && (q.shelf == "" || v.shelf == q.shelf) && (q.library == "" || v.library == q.library) && q.keeps(v)
 }
 
 func (q *listQuery) compare(a, b *volume) int {
@@ -82,6 +86,9 @@ func randomQuery(rnd *rand.Rand) listQuery {
 		if rnd.IntN(2) == 0 {
 			q.shelf = fmt.Sprint("s", rnd.IntN(3))
 		}
+	}
+	if q.shelf == "" && rnd.IntN(3) == 0 {
+		q.library = fmt.Sprint("l", rnd.IntN(2))
 	}
 	if rnd.IntN(4) > 0 {
 		q.filter, q.keeps = randomFilter(rnd, 2)

@@ -233,21 +233,6 @@ func TestTheConditionsNameTheFinalizersThatAreLeft(t *testing.T) {
 	h.becomes("Room", "r", "Waiting for finalizer example.org/b to be removed")
 }
 
-func TestNeitherOfTwoConditionsOfOneTypeCounts(t *testing.T) {
-	h := openHouse(t, open(t))
-	h.run()
-	h.create("Room", "r", `{}`)
-	h.create("Door", "d", `{"roomRef":"r"}`)
-	h.report("Door", "d", `{"conditions":[{"type":"Available","status":"True"},{"type":"Available","status":"True"},{"type":"Progressing","status":"False"}]}`)
-	if err := h.patch("Door", "d", `{"roomRef":"gone"}`, service.MetadataPatch{}); err != nil {
-		t.Fatal(err)
-	}
-	h.create("Key", "k", `{"doorRefs":["d"]}`)
-	if got := h.says("Key", "k"); got != "Waiting for Door/d to be ready" {
-		t.Errorf("the key of a door that waits says %q", got)
-	}
-}
-
 func TestTheFinalizersOfAResourceThatHasGrownTooLargeCanBeRemoved(t *testing.T) {
 	h := openHouseOf(t, open(t), bigBuilding())
 	h.run()

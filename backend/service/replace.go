@@ -126,7 +126,7 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
-	var found kind.Violations
+	found := in.found.Clone()
 	found.Maxima(in.kind.Status, "status", status, was.Status)
 	if err := found.Err(in.key); err != nil {
 		return nil, err

@@ -30,6 +30,7 @@ func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusR
 			return nil, in.found.Err(in.key)
 		}
 	}
+	repeatedConditions(in.kind, &in.found, status)
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if current.Revision.String() != req.ExpectedRevision {
 			return nil, conflict(req.ExpectedRevision, current.Resource)
@@ -90,10 +91,9 @@ func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	placed := make([]bool, len(next))
 	for _, condition := range stored {
 		at := slices.IndexFunc(next, func(other any) bool { return typeOf(other) == typeOf(condition) })
-		switch {
-		case at < 0:
+		if at < 0 {
 			merged = append(merged, condition)
-		case !placed[at]: // in its old place; a whole status may have repeated the type
+		} else { // in its old place
 			merged, placed[at] = append(merged, next[at]), true
 		}
 	}
@@ -107,19 +107,22 @@ func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	return out
 }
 
-// repeatedConditions adds the conditions of a patch whose type an earlier one has: which of the two
-// is meant is not known.
-func repeatedConditions(k *kind.Kind, found *kind.Violations, patch map[string]any) {
+// repeatedConditions adds the conditions of a status, or of a patch of one, whose type an earlier one
+// has: which of the two is meant is not known.
+func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]any) {
 	if !k.HasConditions() {
 		return
 	}
-	conditions, _ := patch[kind.ConditionIndex].([]any)
+	conditions, _ := status[kind.ConditionIndex].([]any)
 	first := map[string]int{}
 	for i, condition := range conditions {
-		if of, repeats := first[typeOf(condition)]; repeats {
+		typ := typeOf(condition)
+		switch of, repeats := first[typ]; {
+		case typ == "": // that it has no type is told elsewhere
+		case repeats:
 			found.Add(failure.Element("status."+kind.ConditionIndex, i), "unique", nil, "repeats the type of element %d", of)
-		} else {
-			first[typeOf(condition)] = i
+		default:
+			first[typ] = i
 		}
 	}
 }

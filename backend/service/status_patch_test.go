@@ -113,10 +113,28 @@ func TestAStatusIsPatchedAsRFC7386Says(t *testing.T) {
 	wantCode(t, err, failure.CodeValidationFailed)
 }
 
+func TestAWholeStatusHasEachTypeOfConditionOnce(t *testing.T) {
+	f := setupConditions(t)
+	f.create("a", `{"title":"t"}`)
+	before := f.stored("a").Revision.String()
+	status := raw(`{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"},{"type":"One","status":"False"}]}`)
+	for _, untyped := range []bool{false, true} {
+		for _, dry := range []bool{false, true} {
+			_, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: before, Status: status, Untyped: untyped, DryRun: dry})
+			if e := wantCode(t, err, failure.CodeValidationFailed); e != nil && paths(e) != "status.conditions[2] unique" {
+				t.Errorf("untyped %v: %s", untyped, paths(e))
+			}
+		}
+	}
+	if f.stored("a").Revision.String() != before {
+		t.Error("something was written")
+	}
+}
+
 func TestAPatchOfAConditionReplacesAllOfItsType(t *testing.T) {
 	f := setupConditions(t)
 	f.create("a", `{"title":"t"}`)
-	whole := `{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"},{"type":"One","status":"False"}]}`
+	whole := `{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"}]}`
 	if _, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), Status: raw(whole)}); err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ removed. Those that others have set stay.`,
 				return err
 			}
 			docs, err := files.read(cmd.Context(), std, r.namespace)
-			if err != nil {
+			if err != nil || len(docs) == 0 {
 				return err
 			}
 			a := application{std: std, client: c, namespace: r.namespace, ignoreRevision: ignoreRevision, manager: manager, dry: dry, form: form}
@@ -81,7 +81,7 @@ func createCommand(std streams) *cobra.Command {
 				return err
 			}
 			docs, err := files.read(cmd.Context(), std, r.namespace)
-			if err != nil {
+			if err != nil || len(docs) == 0 {
 				return err
 			}
 			a := application{std: std, client: c, namespace: r.namespace, createOnly: true, manager: manager, dry: dry, form: form}
@@ -181,8 +181,8 @@ func (a *application) run(ctx context.Context, docs []manifests.Document, p *pru
 			if code(err) == "CONFLICT" {
 				a.showSides(ctx, d)
 			}
-			if !errors.As(err, new(client.Errors)) {
-				unable = err // nobody is there to answer the others
+			if !errors.As(err, new(client.Errors)) || unknown(err) {
+				unable = err // nobody is there to answer the others, or the gateway would refuse them alike
 			}
 			continue
 		}

@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/sluicegw/sluice/cmd/sluice/contexts"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
@@ -56,23 +59,34 @@ type completer struct {
 // complete calls f with a gateway at hand.
 func complete(cmd *cobra.Command, f func(context.Context, completer) []string) ([]string, cobra.ShellCompDirective) {
 	const nothing = cobra.ShellCompDirectiveNoFileComp
+	if cmd.Context() == nil {
+		cmd.SetContext(context.Background())
+	}
+	cmd.SetErr(io.Discard)
 	if loadSettings(cmd) != nil {
 		return nil, nothing
 	}
-	var r remote
-	r.server, _ = cmd.Flags().GetString("server")
-	r.namespace, _ = cmd.Flags().GetString("namespace")
-	c, err := client.New(client.Config{Server: r.server, Timeout: completionTime})
+	r := flagsOf(cmd.Flags())
+	r.timeout = completionTime
+	c, err := r.connect(cmd)
 	if err != nil {
 		return nil, nothing
 	}
-	parent := cmd.Context()
-	if parent == nil {
-		parent = context.Background()
-	}
-	ctx, cancel := context.WithTimeout(parent, completionTime)
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
 	return f(ctx, completer{c, r}), nothing
+}
+
+// flagsOf are the flags of a command, whatever variable holds them.
+func flagsOf(f *pflag.FlagSet) (r remote) {
+	for flag, value := range map[string]*string{
+		"server": &r.server, "namespace": &r.namespace, "context": &r.context, "token-file": &r.access.TokenFile,
+		"ca": &r.access.CA, "client-cert": &r.access.ClientCert, "client-key": &r.access.ClientKey,
+	} {
+		*value, _ = f.GetString(flag)
+	}
+	r.access.PlaintextToken, _ = f.GetBool("plaintext-token")
+	return r
 }
 
 type completion = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
@@ -88,13 +102,14 @@ func completeFlag(cmd *cobra.Command, flag string, f completion) {
 // namespaces and labels.
 func completeAll(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
-		if cmd.Flags().Lookup("server") == nil {
+		completeAll(cmd)
+		if cmd.Flags().Lookup("context") == nil {
 			continue // it speaks to no gateway
 		}
 		if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "KIND") {
 			cmd.ValidArgsFunction = completeTargets(false)
 		}
-		for flag, f := range map[string]completion{"namespace": completeNamespaces, "selector": completeLabels} {
+		for flag, f := range map[string]completion{"namespace": completeNamespaces, "selector": completeLabels, "context": completeContexts} {
 			if _, own := cmd.GetFlagCompletionFunc(flag); !own && cmd.Flags().Lookup(flag) != nil {
 				completeFlag(cmd, flag, f)
 			}
@@ -215,6 +230,15 @@ func completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cob
 		}
 		return slices.Sorted(maps.Keys(found))
 	})
+}
+
+// completeContexts completes the names of contexts.
+func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	file, err := contexts.Read(contextsPath())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return file.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeLabels completes the keys of labels that resources of the kind have, and

@@ -53,7 +53,7 @@ is checked again. Manifests only name the resources; everything else in them is 
 				return usageError{errors.New("delete: -f goes with neither names, -l nor --revision")}
 			case len(files.files) > 0:
 				docs, err := files.read(ctx, std, r.namespace)
-				if err != nil {
+				if err != nil || len(docs) == 0 {
 					return err
 				}
 				return d.end(ctx, d.documents(ctx, docs, r.namespace))

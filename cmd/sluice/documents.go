@@ -27,14 +27,19 @@ func (d *documents) register(cmd *cobra.Command) {
 }
 
 // read reads all files before the first document is sent. Who waits at a terminal or
-// a pipe for input that does not come can stop it.
+// a pipe for input that does not come can stop it. Without an error there may be no document:
+// then that was said.
 func (d *documents) read(ctx context.Context, std streams, namespace string) ([]manifests.Document, error) {
 	if len(d.files) == 0 {
 		return nil, usageError{errors.New("name the manifests with -f FILE, -f FOLDER or -f -")}
 	}
-	docs, err := stoppable(ctx, manifests.Source{Files: d.files, Recursive: d.recursive, Stdin: std.in}.Read)
+	source := manifests.Source{Files: d.files, Recursive: d.recursive, Stdin: std.in}
+	docs, err := stoppable(ctx, source.Read)
 	if err != nil {
 		return nil, err
+	}
+	if len(docs) == 0 {
+		_, _ = fmt.Fprintf(std.err, "nothing to do: the list in %s is empty\n", printable(source.Names()))
 	}
 	if err := manifests.RefuseTwins(docs, namespace); err != nil {
 		return nil, usageError{err}

@@ -107,7 +107,7 @@ func newRoot(std streams) *cobra.Command {
 		serveCommand(std), applyCommand(std), createCommand(std), getCommand(std), editCommand(std),
 		deleteCommand(std), watchCommand(std), describeCommand(std), revealCommand(std), explainCommand(std), kindsCommand(std), waitCommand(std), treeCommand(std),
 		diffCommand(std), labelCommand(std), annotateCommand(std), patchCommand(std), finalizeCommand(std), controlCommand(std),
-		catalogueCommand(std), completionCommand(std), versionCommand(std),
+		catalogueCommand(std), contextCommand(std), loginCommand(std), logoutCommand(std), authCommand(std), tokenCommand(std), completionCommand(std), versionCommand(std),
 	)
 	completeAll(root)
 	return root

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/contexts"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -17,6 +18,11 @@ import (
 type remote struct {
 	server, namespace string
 	timeout           time.Duration
+	// context names the context; empty for the current one.
+	context string
+	access  contexts.Access
+	// login names the login whose token is sent if there is no other; see [remote.resolve].
+	login string
 	// explain is told how the gateway did each read; nil asks for nothing.
 	explain func(client.Read)
 }
@@ -25,6 +31,20 @@ func (r *remote) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.server, "server", client.DefaultServer, "URL of the gateway")
 	cmd.Flags().StringVarP(&r.namespace, "namespace", "n", "", `namespace (default "default"; ignored for GLOBAL kinds)`)
 	config.DurationVar(cmd.Flags(), &r.timeout, "timeout", 30*time.Second, "how long one request may take")
+	cmd.Flags().StringVar(&r.context, "context", "", "context to use (default: the current one, see sluice context)")
+	registerAccess(cmd, &r.access)
+}
+
+// accessFlags are the flags of [contexts.Access].
+var accessFlags = []string{"token-file", "ca", "client-cert", "client-key", "plaintext-token"}
+
+func registerAccess(cmd *cobra.Command, a *contexts.Access) {
+	f := cmd.Flags()
+	f.StringVar(&a.TokenFile, "token-file", "", "file with the bearer token to send; it is read for each request")
+	f.StringVar(&a.CA, "ca", "", "file with the certificates (PEM) of the authorities to trust (default: the system's)")
+	f.StringVar(&a.ClientCert, "client-cert", "", "file with your own certificate (PEM)")
+	f.StringVar(&a.ClientKey, "client-key", "", "file with the key (PEM) of your certificate")
+	f.BoolVar(&a.PlaintextToken, "plaintext-token", false, "send the token by http to other hosts too, where everybody on the way can read it")
 }
 
 // scope is the namespace that lists and streams are limited to; empty is all.
@@ -42,7 +62,7 @@ func (r *remote) scope(k client.Kind, everywhere bool) string {
 // and may ask for a dry run; what is written, and by which force, is said on the command line.
 func (r *remote) writer(cmd *cobra.Command) (*client.Client, error) {
 	where := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	for _, name := range []string{"server", "namespace", "timeout", "dry-run"} {
+	for _, name := range append([]string{"server", "namespace", "timeout", "dry-run", "context"}, accessFlags...) {
 		if f := cmd.Flags().Lookup(name); f != nil {
 			where.AddFlag(f)
 		}
@@ -50,22 +70,14 @@ func (r *remote) writer(cmd *cobra.Command) (*client.Client, error) {
 	if err := loadFlags(cmd, where); err != nil {
 		return nil, err
 	}
-	return r.connect()
+	return r.connect(cmd)
 }
 
 func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	if err := loadSettings(cmd); err != nil {
 		return nil, err
 	}
-	return r.connect()
-}
-
-func (r *remote) connect() (*client.Client, error) {
-	c, err := client.New(client.Config{Server: r.server, Timeout: r.timeout, Explain: r.explain})
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return c, nil
+	return r.connect(cmd)
 }
 
 // explain prints the errors of the API in a person's words, one a line.
@@ -96,6 +108,8 @@ func hint(e *client.Error) string {
 		parts = append(parts, "try again")
 	case e.Extensions.Code == "ALREADY_EXISTS":
 		parts = append(parts, "sluice apply replaces it, sluice edit changes it")
+	case e.Extensions.Code == "UNAUTHENTICATED":
+		parts = append(parts, "sluice login, or name a token with --token-file")
 	case e.Extensions.Code == "INTERNAL":
 		parts = append(parts, "request "+printable(e.Extensions.RequestID)+" in the gateway's log")
 	}

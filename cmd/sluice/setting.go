@@ -47,6 +47,9 @@ func variables(to map[string]bool, command string, flags *pflag.FlagSet) {
 			to[config.EnvName(f.Name)] = true
 		}
 	})
+	if flags.Lookup("context") != nil {
+		to[contextsVariable], to[tokenVariable] = true, true
+	}
 	switch command {
 	case "serve":
 		to[keysVariable] = true

@@ -47,10 +47,13 @@ func readError(ctx context.Context, err error) error {
 	return err
 }
 
+// unknown reports whether the gateway does not know who asks.
+func unknown(err error) bool { return code(err) == "UNAUTHENTICATED" }
+
 // halted says whether the others of several requests are not sent, and says so to the
-// user: after a ^C, and if nobody is there to answer them.
+// user: after a ^C, if nobody is there to answer them, and if the gateway does not know who asks.
 func (t *tally) halted(ctx context.Context, std streams, err error, left int) bool {
-	if ctx.Err() == nil && !errors.As(err, new(*client.UnansweredError)) {
+	if ctx.Err() == nil && !unknown(err) && !errors.As(err, new(*client.UnansweredError)) {
 		return false
 	}
 	t.failed = t.failed || left > 0

@@ -2,16 +2,18 @@
 // with an EventSource by the suite browser.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import test, { before } from "node:test";
 import { promisify } from "node:util";
 import { transformAsync } from "@babel/core";
 import { build } from "esbuild";
 import { JSDOM } from "jsdom";
-import { resolve } from "@sluicegw/client";
-import WebSocket from "ws";
-import { create, data, newNamespace, patience, schemaSDL, spec, tool, within } from "./gateway.mjs";
+import { liveList, resolve } from "@sluicegw/client";
+import WebSocket, { WebSocketServer } from "ws";
+import { base, create, data, newNamespace, patience, schemaSDL, spec, tool, within } from "./gateway.mjs";
 import { snippets, unpack } from "./guide.mjs";
 
 globalThis.WebSocket ??= WebSocket;
@@ -101,6 +103,69 @@ test("fetch", async (t) => {
     await assert.rejects(change(list, id, 1));
     await until("the stored value", () => list.getSnapshot().resources[0].spec.resource.mtu === 1280);
   });
+});
+
+// guarded stands in front of the gateway and lets those through who have the token of the moment.
+async function guarded(t) {
+  const guard = { token: "first", sockets: new Set() };
+  const server = createServer(async (request, response) => {
+    if (request.headers.authorization !== `Bearer ${guard.token}`) {
+      response.writeHead(401, { "content-type": "application/json" }).end(`{"errors":[{"message":"no","extensions":{"code":"UNAUTHENTICATED"}}]}`);
+      return;
+    }
+    const { accept, "content-type": type } = request.headers;
+    const answer = await fetch(base + request.url, { method: "POST", headers: { accept, "content-type": type }, body: request, duplex: "half" });
+    response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") }).end(await answer.text());
+  });
+  new WebSocketServer({ server, handleProtocols: () => "graphql-transport-ws" }).on("connection", (near, { url }) => {
+    const far = new WebSocket(base.replace("http", "ws") + url, "graphql-transport-ws");
+    const opened = once(far, "open");
+    guard.sockets.add(near);
+    near.on("close", () => (guard.sockets.delete(near), far.close()));
+    far.on("message", (text) => near.send(text.toString())).on("error", () => {});
+    near.on("message", async (raw) => {
+      let text = raw.toString();
+      const { type, payload } = JSON.parse(text);
+      if (type === "connection_init" && payload?.authorization !== `Bearer ${guard.token}`) return near.close(4403, "UNAUTHENTICATED: the credential is not valid");
+      if (type === "connection_init") text = `{"type":"connection_init"}`;
+      await opened;
+      far.send(text);
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  guard.url = `http://127.0.0.1:${server.address().port}/v1/graphql`;
+  // replace revokes the token, as the gateway does it.
+  guard.replace = (token) => {
+    guard.token = token;
+    for (const socket of guard.sockets) socket.close(4403, "UNAUTHENTICATED: the credential was revoked");
+  };
+  return guard;
+}
+
+test("a credential that is replaced under a live list", async (t) => {
+  const namespace = newNamespace("guide");
+  await create(namespace, "a", "b", "c");
+  const guard = await guarded(t);
+  const { transport: over } = await load("login/transport.js");
+  const asked = [];
+  const transport = over(guard.url, async () => (asked.push(guard.token), guard.token));
+  const selected = "id metadata { namespace name revision }";
+  const list = liveList({
+    transport,
+    list: `query ($namespace: String, $first: Int, $after: String) { networks(namespace: $namespace, first: $first, after: $after) { changeCursor nodes { ${selected} } pageInfo { hasNextPage endCursor } } }`,
+    changes: `subscription ($namespace: String, $after: String) { networkChanges(namespace: $namespace, after: $after) { type cursor network { ${selected} } } }`,
+    variables: { namespace },
+  });
+  t.after(() => (list.close(), list.ended));
+  await until("the list", () => list.getSnapshot().status === "live");
+  guard.replace("second");
+  await until("the end", () => list.getSnapshot().status === "behind");
+  await isLive(t, namespace, list);
+  assert.deepEqual(asked, ["first", "second"]);
+  guard.token = "third";
+  assert.deepEqual((await transport.query("{ __typename }", {}, {})).data, { __typename: "Query" });
 });
 
 test("Apollo", async (t) => {
@@ -274,7 +339,7 @@ test("the queries of the page are answered", async (t) => {
 });
 
 test("every piece of code is run by a test", async () => {
-  const known = { fetch: 5, apollo: 5, urql: 5, relay: 5, go: 4, events: 2, query: 3 };
+  const known = { fetch: 5, login: 1, apollo: 5, urql: 5, relay: 5, go: 5, events: 2, query: 3 };
   const found = {};
   for (const file of Object.keys(await snippets())) found[file.split("/")[0]] = (found[file.split("/")[0]] ?? 0) + 1;
   assert.deepEqual(found, known, "a new piece of code needs a test; then count it here");

@@ -1,11 +1,13 @@
 // The live list of @sluicegw/client against gateways that are restarted, replaced, held up and cut off.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { createClient as createSSE } from "graphql-sse";
 import { createClient as createWS } from "graphql-ws";
-import { ConflictError, failureOf, fetchTransport, liveList, resolve, saveMerged, streamingTransport, unwrap } from "@sluicegw/client";
+import { ConflictError, credentialOf, failureOf, fetchTransport, liveList, renewing, resolve, saveMerged, streamingTransport, unwrap } from "@sluicegw/client";
 import WebSocket from "ws";
 import { base, create, data, newNamespace, setMTU, spec, within, workFolder } from "./gateway.mjs";
 import { Gateway, newStore, Way } from "./process.mjs";
@@ -24,16 +26,16 @@ const remove = `mutation ($input: DeleteNetworkInput!) { deleteNetwork(input: $i
 
 // transports are the ways to a gateway that the package has or takes.
 const transports = {
-  fetch: (t, at) => fetchTransport({ url: `${at}/v1/graphql` }),
-  "graphql-ws": (t, at) => {
-    const client = createWS({ url: `${at.replace("http", "ws")}/v1/graphql`, webSocketImpl: WebSocket, retryAttempts: 0 });
+  fetch: (t, at, headers) => fetchTransport({ url: `${at}/v1/graphql`, headers }),
+  "graphql-ws": (t, at, headers) => {
+    const client = createWS({ url: `${at.replace("http", "ws")}/v1/graphql`, webSocketImpl: WebSocket, retryAttempts: 0, connectionParams: headers });
     t.after(() => client.dispose());
-    return streamingTransport(fetchTransport({ url: `${at}/v1/graphql` }), client);
+    return streamingTransport(fetchTransport({ url: `${at}/v1/graphql`, headers }), client);
   },
-  "graphql-sse": (t, at) => {
-    const client = createSSE({ url: `${at}/v1/graphql`, retryAttempts: 0 });
+  "graphql-sse": (t, at, headers) => {
+    const client = createSSE({ url: `${at}/v1/graphql`, retryAttempts: 0, headers });
     t.after(() => client.dispose());
-    return streamingTransport(fetchTransport({ url: `${at}/v1/graphql` }), client);
+    return streamingTransport(fetchTransport({ url: `${at}/v1/graphql`, headers }), client);
   },
 };
 
@@ -98,6 +100,41 @@ for (const [name, transport] of Object.entries(transports)) {
       await shows(list, `a:${mtu}`);
     }
     assert.ok(list.views.slice(list.views.findIndex((v) => v.text)).every((v) => v.text !== ""), "the list was empty in between");
+  });
+}
+
+// tokens changes a file of tokens, as an operator does.
+const tokens = async (...args) => (await promisify(execFile)(process.env.SLUICE_BINARY, ["token", ...args])).stdout.trim();
+
+for (const [name, transport] of Object.entries(transports)) {
+  test(`${name}: a list outlives its token, and fails when there is no other`, async (t) => {
+    const file = `${await workFolder(`tokens-${name}`)}/tokens`;
+    let token = await tokens("create", "first", "--tokens", file);
+    const gateway = await new Gateway(t, newStore(), "--tokens", file).start();
+    const refusals = [];
+    const credential = credentialOf(async (refused) => {
+      if (refused) refusals.push(refused);
+      return token;
+    });
+    const over = renewing(transport(t, gateway.base, credential.authorization), credential);
+    const write = async (mtu) => unwrap(await over.query(put, { input: { name: "a", spec: spec(mtu) } }, {}));
+    await write(1001);
+    const list = open(t, over);
+    await shows(list, "a:1001");
+    const first = token;
+    token = await tokens("create", "second", "--tokens", file);
+    const known = async () => (await fetch(`${gateway.base}/metrics`, { headers: { authorization: `Bearer ${token}` } })).status === 200;
+    await within((async () => {
+      while (!(await known())); // the gateway reads the file again
+    })(), "the second token");
+    await tokens("revoke", "first", "--tokens", file);
+    await until(list, "the end of the first token", ({ status }) => status === "behind");
+    await write(1002);
+    await shows(list, "a:1002");
+    assert.deepEqual(refusals, [first]);
+    await tokens("revoke", "second", "--tokens", file);
+    await until(list, "the failure", ({ status }) => status === "failed");
+    assert.equal(list.getSnapshot().error.code, "UNAUTHENTICATED");
   });
 }
 

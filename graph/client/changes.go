@@ -30,7 +30,8 @@ type ChangesRequest struct {
 	Format Format
 	// NamesOnly: neither manifests nor specs are wanted.
 	NamesOnly bool
-	// Lost is told why a connection has ended, before another is made. Default: nobody is.
+	// Lost is told why a connection has ended, before another is made; not that its credential has ended,
+	// and is replaced. Default: nobody is.
 	Lost func(cause error)
 }
 
@@ -146,7 +147,7 @@ func again(err error) bool {
 	if errors.As(err, &e) {
 		return e.Extensions.Retryable
 	}
-	return errors.Is(err, errEnded) || errors.Is(err, io.EOF)
+	return errors.Is(err, errEnded) || errors.Is(err, io.EOF) || errors.Is(err, ErrNoTokenNow)
 }
 
 // follower keeps the place of a stream over its connections.
@@ -158,6 +159,13 @@ type follower struct {
 	after             string
 	yield             func(*Change, error) bool
 	progress, stopped bool
+	// token is the one of the last connection.
+	token string
+	// refused is a token that another is needed for, and refusal the error that says why.
+	refused string
+	refusal error
+	// renewed: the token has replaced a refused one, and the gateway has not sent an event since.
+	renewed bool
 }
 
 // follow connects until the stream is over.
@@ -171,6 +179,8 @@ func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 		case ctx.Err() != nil:
 			f.yield(nil, ctx.Err())
 			return
+		case unauthenticated(err) && f.token != "" && f.refused == "" && !f.renewed:
+			f.refused, f.refusal = f.token, err
 		case !again(err):
 			f.yield(nil, err)
 			return
@@ -178,7 +188,7 @@ func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 		if f.progress {
 			pause = minPause
 		}
-		if lost != nil {
+		if lost != nil && !unauthenticated(err) {
 			lost(err)
 		}
 		select {
@@ -192,29 +202,43 @@ func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 
 // run is one connection.
 func (f *follower) run(ctx context.Context) error {
+	token, err := f.client.bearer(ctx, f.refused)
+	if err != nil {
+		return err
+	}
+	if f.refused != "" {
+		if token == f.refused || token == "" {
+			return f.refusal
+		}
+		f.renewed = true
+	}
+	f.token, f.refused = token, ""
 	vars := maps.Clone(f.variables)
 	if f.after != "" {
 		vars["after"] = f.after
 	}
-	return f.client.subscribe(ctx, f.document, vars, func(data json.RawMessage) error {
-		var out struct{ Event Change }
-		if err := json.Unmarshal(data, &out); err != nil {
-			return errors.New("what the gateway answered cannot be read")
-		}
-		f.progress = true
-		switch {
-		case out.Event.Type == "RESET":
-			f.after = "" // nothing before it can be continued from
-		case out.Event.Cursor != "":
-			f.after = out.Event.Cursor
-		}
-		if out.Event.Type == "BOOKMARK" {
-			return nil
-		}
-		if !f.yield(&out.Event, nil) {
-			f.stopped = true
-			return errEnded
-		}
+	return f.client.subscribe(ctx, subscription{query: f.document, variables: vars, token: token, each: f.take})
+}
+
+// take hands an event on, and keeps its place.
+func (f *follower) take(data json.RawMessage) error {
+	var out struct{ Event Change }
+	if err := json.Unmarshal(data, &out); err != nil {
+		return errors.New("what the gateway answered cannot be read")
+	}
+	f.progress, f.renewed = true, false
+	switch {
+	case out.Event.Type == "RESET":
+		f.after = "" // nothing before it can be continued from
+	case out.Event.Cursor != "":
+		f.after = out.Event.Cursor
+	}
+	if out.Event.Type == "BOOKMARK" {
 		return nil
-	})
+	}
+	if !f.yield(&out.Event, nil) {
+		f.stopped = true
+		return errEnded
+	}
+	return nil
 }

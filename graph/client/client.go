@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,8 +34,16 @@ var errTooLarge = fmt.Errorf("an answer of more than %d MiB", maxResponse>>20)
 type Config struct {
 	// Server is the gateway's base URL. Default: DefaultServer.
 	Server string
-	// HTTP is used for requests. Default: a client of its own.
+	// HTTP is used for requests, but not for the WebSockets of streams. Default: a client of its own.
 	HTTP *http.Client
+	// TLS has the certificate authorities of the server and the client's own certificate, for the
+	// WebSockets of streams and, unless HTTP is set, for requests. Default: the system's authorities.
+	TLS *tls.Config
+	// Token, if not nil, is asked for the bearer token of each request and connection.
+	Token TokenSource
+	// PlaintextToken lets the token be sent by http to hosts other than this one, where everybody on the
+	// way can read it. Default: New refuses such a server.
+	PlaintextToken bool
 	// Timeout of one request. Default 30 s.
 	Timeout time.Duration
 	// Silence is how long a gateway may say nothing on a stream before the
@@ -62,6 +71,8 @@ type Client struct {
 	endpoint string // with the credentials, if the URL has them
 	shown    string // without
 	http     *http.Client
+	tls      *tls.Config
+	token    TokenSource
 	timeout  time.Duration
 	silence  time.Duration
 	explain  func(Read)
@@ -79,12 +90,20 @@ func New(cfg Config) (*Client, error) {
 		}
 		return nil, fmt.Errorf("server: %q is not a URL like %s", cfg.Server, DefaultServer)
 	}
+	if err := cfg.checkToken(u); err != nil {
+		return nil, err
+	}
 	u = u.JoinPath("v1", "graphql")
-	c := &Client{endpoint: u.String(), http: cfg.HTTP, timeout: cfg.Timeout, silence: cfg.Silence, explain: cfg.Explain}
+	c := &Client{endpoint: u.String(), tls: cfg.TLS, token: cfg.Token, timeout: cfg.Timeout, silence: cfg.Silence, explain: cfg.Explain}
 	u.User = nil
 	c.shown = u.String()
-	if c.http == nil {
-		c.http = &http.Client{}
+	c.http = &http.Client{Transport: transport(cfg.TLS)}
+	if cfg.HTTP != nil {
+		own := *cfg.HTTP
+		c.http = &own
+	}
+	if c.http.CheckRedirect == nil {
+		c.http.CheckRedirect = stay
 	}
 	if c.timeout <= 0 {
 		c.timeout = 30 * time.Second
@@ -169,7 +188,7 @@ func (c *Client) Do(ctx context.Context, query string, variables map[string]any,
 	if err != nil {
 		return fmt.Errorf("variables: %w", err)
 	}
-	raw, err := c.post(ctx, body)
+	raw, err := c.ask(ctx, body)
 	if err != nil {
 		return err
 	}
@@ -187,6 +206,7 @@ func unreached(err error) error {
 	var (
 		wrapped *url.Error
 		plain   tls.RecordHeaderError
+		unknown x509.UnknownAuthorityError
 		name    *net.DNSError
 	)
 	switch {
@@ -194,6 +214,8 @@ func unreached(err error) error {
 		return errors.New("nothing listens there")
 	case errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
 		return errors.New("it does not speak TLS; is it http instead of https?")
+	case errors.As(err, &unknown):
+		return errors.New("its certificate is signed by an authority that is not trusted here; is there a CA file for it?")
 	case errors.As(err, &name) && name.IsNotFound:
 		return errors.New("there is no host of that name")
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
@@ -204,10 +226,30 @@ func unreached(err error) error {
 	return err
 }
 
-// post sends the body of a request and reads the data of the answer.
-func (c *Client) post(ctx context.Context, body []byte) (json.RawMessage, error) {
+// ask sends the body of a request with a token, and once more with another one if the first is refused.
+func (c *Client) ask(ctx context.Context, body []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	token, err := c.bearer(ctx, "")
+	if err != nil {
+		return nil, &UnansweredError{err: err}
+	}
+	raw, err := c.post(ctx, token, body)
+	if token == "" || !unauthenticated(err) {
+		return raw, err
+	}
+	// Without a valid credential nothing is executed, so this repeats no mutation.
+	switch other, failed := c.bearer(ctx, token); {
+	case failed != nil:
+		return nil, &UnansweredError{err: failed}
+	case other != token && other != "":
+		return c.post(ctx, other, body)
+	}
+	return nil, err
+}
+
+// post sends the body of a request and reads the data of the answer.
+func (c *Client) post(ctx context.Context, token string, body []byte) (json.RawMessage, error) {
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
@@ -216,13 +258,19 @@ func (c *Client) post(ctx context.Context, body []byte) (json.RawMessage, error)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, &UnansweredError{Sent: sent.Load(), err: fmt.Errorf("no answer from %s: %w", c.shown, unreached(err))}
+		return nil, &UnansweredError{Sent: sent.Load() && !errors.Is(err, errRedirects), err: fmt.Errorf("no answer from %s: %w", c.shown, unreached(err))}
 	}
 	defer func() { _ = res.Body.Close() }()
 	in := &io.LimitedReader{R: res.Body, N: maxResponse}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" && kind != "application/graphql-response+json" {
+		if res.StatusCode == http.StatusUnauthorized {
+			return nil, c.proxied()
+		}
 		return nil, &UnansweredError{Sent: res.StatusCode >= 500, err: fmt.Errorf("%s answered %s and no JSON; is a gateway there?", c.shown, res.Status)}
 	}
 	var answer struct {
@@ -239,6 +287,8 @@ func (c *Client) post(ctx context.Context, body []byte) (json.RawMessage, error)
 		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered is cut off, or not JSON", c.shown)}
 	case len(answer.Errors) > 0:
 		return nil, answer.Errors
+	case res.StatusCode == http.StatusUnauthorized:
+		return nil, c.proxied()
 	}
 	if c.explain != nil {
 		for _, read := range answer.Extensions.Explain {

@@ -83,6 +83,8 @@ fragment Node on DependencyNode {
   resource { metadata { deletionRequestedAt } }
 }`
 
+const viewerDocument = `query Viewer { viewer { name source groups expiresAt } }`
+
 // positionDocument reads where a stream of changes can begin.
 const positionDocument = `query Position($kind: String!, $namespace: String) {
   resources(kind: $kind, namespace: $namespace, first: 0) { changeCursor }
@@ -155,7 +157,7 @@ func (k Kind) document(template string) string {
 // is given to [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
-		kindsDocument, getDocument, revealDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, updateKindDocument, applyDocument, manyChangesDocument,
+		kindsDocument, getDocument, revealDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, viewerDocument, updateKindDocument, applyDocument, manyChangesDocument,
 	}
 	for _, k := range kinds {
 		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", metadataTemplate}} {

@@ -29,15 +29,24 @@ type message struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// subscribe runs one subscription until it completes or fails; each gets the
-// data of every result. A connection that ends is errEnded, errors of the API are [Errors].
-func (c *Client) subscribe(ctx context.Context, query string, variables map[string]any, each func(json.RawMessage) error) error {
+// subscription is what one connection is made for.
+type subscription struct {
+	query     string
+	variables map[string]any
+	token     string
+	// each gets the data of every result.
+	each func(json.RawMessage) error
+}
+
+// subscribe runs one subscription until it completes or fails. A connection that ends is errEnded, errors of
+// the API are [Errors].
+func (c *Client) subscribe(ctx context.Context, sub subscription) error {
 	dialCtx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	dialer := websocket.Dialer{Subprotocols: []string{protocol}, Proxy: http.ProxyFromEnvironment}
-	conn, _, err := dialer.DialContext(dialCtx, "ws"+strings.TrimPrefix(c.endpoint, "http"), nil)
+	dialer := websocket.Dialer{Subprotocols: []string{protocol}, Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.tls}
+	conn, res, err := dialer.DialContext(dialCtx, "ws"+strings.TrimPrefix(c.endpoint, "http"), nil)
 	if err != nil {
-		return ended(ctx, err)
+		return c.undialed(ctx, res, err)
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
@@ -45,11 +54,11 @@ func (c *Client) subscribe(ctx context.Context, query string, variables map[stri
 	s := &socket{conn: conn, timeout: c.timeout, silence: c.silence}
 	pong := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error { return errors.Join(s.heard(), pong(data)) })
-	payload, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	payload, err := json.Marshal(map[string]any{"query": sub.query, "variables": sub.variables})
 	if err != nil {
 		return fmt.Errorf("variables: %w", err)
 	}
-	if err := s.begin(ctx, payload); err != nil {
+	if err := s.begin(ctx, sub.token, payload); err != nil {
 		return err
 	}
 	for {
@@ -61,7 +70,7 @@ func (c *Client) subscribe(ctx context.Context, query string, variables map[stri
 		case "ping":
 			err = s.write(ctx, message{Type: "pong"})
 		case "next":
-			err = deliver(m.Payload, each)
+			err = deliver(m.Payload, sub.each)
 		case "error":
 			var errs Errors
 			if json.Unmarshal(m.Payload, &errs) != nil || len(errs) == 0 {
@@ -91,6 +100,18 @@ func deliver(payload json.RawMessage, each func(json.RawMessage) error) error {
 	return each(answer.Data)
 }
 
+// undialed is the error of a handshake that did not succeed; res is its answer, or nil.
+func (c *Client) undialed(ctx context.Context, res *http.Response, err error) error {
+	if res == nil || res.StatusCode != http.StatusUnauthorized {
+		return ended(ctx, err)
+	}
+	var answer struct{ Errors Errors }
+	if json.NewDecoder(res.Body).Decode(&answer) != nil || !unauthenticated(answer.Errors) { // gorilla keeps its first 1,024 bytes
+		return c.proxied()
+	}
+	return answer.Errors
+}
+
 // ended marks an error of the connection, unless the caller gave up.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -111,11 +132,15 @@ type socket struct {
 func (s *socket) heard() error { return s.conn.SetReadDeadline(time.Now().Add(s.silence)) }
 
 // begin shakes hands and starts the operation.
-func (s *socket) begin(ctx context.Context, payload []byte) error {
+func (s *socket) begin(ctx context.Context, token string, payload []byte) error {
 	limit, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	defer context.AfterFunc(limit, func() { _ = s.conn.Close() })()
-	if err := s.write(limit, message{Type: "connection_init"}); err != nil {
+	init := message{Type: "connection_init"}
+	if token != "" {
+		init.Payload, _ = json.Marshal(map[string]string{"authorization": "Bearer " + token})
+	}
+	if err := s.write(limit, init); err != nil {
 		return err
 	}
 	for {
@@ -140,8 +165,12 @@ func (s *socket) write(ctx context.Context, m message) error {
 func (s *socket) read(ctx context.Context) (m message, err error) {
 	_ = s.heard()
 	_, raw, err := s.conn.ReadMessage()
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	var closed *websocket.CloseError
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = fmt.Errorf("the gateway has said nothing for %v", s.silence)
+	case errors.As(err, &closed) && closed.Code == closeForbidden:
+		return m, refusal(closed.Text)
 	}
 	if err != nil {
 		return m, ended(ctx, err)

@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/schema"
@@ -230,7 +232,8 @@ func TestAKindIsGivenToAController(t *testing.T) {
 	}
 	shelf := newGateway(t, shelves(t), nil)
 	got := shelf.do(`mutation { updateKind(input: {kind: "Service", controlled: true}) { kind { name } } }`, nil)
-	if len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "does not offer CONTROL") {
+	var known *failure.Error
+	if len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, "does not offer CONTROL") || !errors.As(got.Errors[0], &known) || known.Path != "input.kind" {
 		t.Errorf("%s %v", got.Data, got.Errors)
 	}
 }

@@ -115,7 +115,7 @@ func (r *run) want(it *item, on *object, t body.Table) {
 			it.links = append(it.links, link{})
 			w := want{item: it, link: n, field: f}
 			if f.op == opRef {
-				w.key = backend.Key{Kind: f.kind.Name, Namespace: b.Stored.Namespace, Name: refName(b, f.ref, t)}
+				w.key = backend.Key{Kind: f.kind.Name, Namespace: f.kind.NamespaceFrom(b.Stored.Namespace), Name: refName(b, f.ref, t)}
 				if w.key.Name != "" {
 					r.wanted = append(r.wanted, w)
 				}
@@ -247,13 +247,14 @@ func (r *run) requests() (out pageRequests) {
 		}
 		stored := w.item.body.Stored
 		req := w.args.request
-		if stored.Namespace != "" {
+		namespace := w.field.kind.NamespaceFrom(stored.Namespace)
+		if namespace != "" { // else an inverse has that of its arguments
 			req.Namespace = &stored.Namespace
 		}
 		if w.field.op == opInverse {
 			req.Parent = query.Parent{Reference: w.field.inverse.path, Key: stored.Key}
 		} else {
-			key := sameRequest{w.field, stored.Namespace, r.joined(w.names), len(w.names)}
+			key := sameRequest{w.field, namespace, r.joined(w.names), len(w.names)}
 			if n, ok := out.same[key]; ok {
 				out.of = append(out.of, n)
 				continue

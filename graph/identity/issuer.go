@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -42,7 +43,9 @@ type issuer struct {
 	user, groups selector
 	// discovery and keys ask the issuer.
 	discovery, keys *http.Client
-	verifier        atomic.Pointer[oidc.IDTokenVerifier] // nil until the issuer has answered
+	// unknown reports that the last fetch of keys failed, so that a token with an unknown key may be valid.
+	unknown  atomic.Bool
+	verifier atomic.Pointer[oidc.IDTokenVerifier] // nil until the issuer has answered
 }
 
 func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
@@ -64,7 +67,7 @@ func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
 	}
 	base := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trusted, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 2, MaxResponseHeaderBytes: 64 << 10}
 	i.discovery = &http.Client{Transport: &limitedTransport{next: base}, Timeout: issuerTimeout}
-	i.keys = &http.Client{Transport: &limitedTransport{next: base, fetches: rate.NewLimiter(rate.Every(keyInterval), keyFetches)}, Timeout: issuerTimeout}
+	i.keys = &http.Client{Transport: &limitedTransport{next: base, fetches: rate.NewLimiter(rate.Every(keyInterval), keyFetches), answered: func() { i.unknown.Store(false) }}, Timeout: issuerTimeout}
 	return i, nil
 }
 
@@ -75,6 +78,8 @@ var errTooOften = errors.New("the keys were fetched a moment ago")
 type limitedTransport struct {
 	next    http.RoundTripper
 	fetches *rate.Limiter // nil does not limit
+	// answered is called when the issuer answers; nil for nothing.
+	answered func()
 }
 
 // RoundTrip is part of [http.RoundTripper].
@@ -84,6 +89,9 @@ func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res, err := t.next.RoundTrip(r)
 	if err == nil {
+		if t.answered != nil {
+			t.answered()
+		}
 		res.Body = struct {
 			io.Reader
 			io.Closer
@@ -107,7 +115,8 @@ func (i *issuer) discover(ctx context.Context) error {
 			continue
 		}
 		keys := oidc.ClientContext(context.WithoutCancel(ctx), i.keys)
-		verifier := provider.VerifierContext(keys, &oidc.Config{ClientID: i.cfg.Audience, Now: func() time.Time { return time.Now().Add(-i.cfg.skew) }})
+		// The times are judged by checkTimes: go-oidc gives nbf five minutes, whatever the skew.
+		verifier := provider.VerifierContext(keys, &oidc.Config{ClientID: i.cfg.Audience, SkipExpiryCheck: true})
 		if i.verifier.Swap(verifier) == nil {
 			i.log.Info("an issuer is known", zap.String("issuer", i.cfg.Name))
 		}
@@ -123,19 +132,48 @@ func (i *issuer) verify(ctx context.Context, token string) (*access.Identity, er
 		return nil, i.unavailable()
 	}
 	verified, err := verifier.Verify(ctx, token)
-	var expired *oidc.TokenExpiredError
-	var network net.Error
-	switch {
-	case errors.As(err, &expired):
-		return nil, failure.Unauthenticated(access.ErrExpired)
-	case errors.Is(err, errTooOften):
-		return nil, invalid("the token has no key that its issuer has published")
-	case errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, i.unavailable()
-	case err != nil:
-		return nil, invalid("the token is not valid: its signature, issuer, audience or times are not as they must be")
+	if err != nil {
+		return nil, i.refusal(ctx, err)
+	}
+	if err := i.checkTimes(verified); err != nil {
+		return nil, err
 	}
 	return i.read(ctx, verified)
+}
+
+// unfetched begins the text of an error of go-oidc, which wraps none, if a signature cannot be judged because
+// the keys cannot be fetched.
+const unfetched = "failed to verify signature: fetching keys "
+
+// refusal returns the error of a token that was not verified.
+func (i *issuer) refusal(ctx context.Context, err error) error {
+	tooOften := strings.HasSuffix(err.Error(), errTooOften.Error())
+	switch {
+	case !strings.HasPrefix(err.Error(), unfetched):
+		return invalid("the token is not valid: its signature, issuer, audience or times are not as they must be")
+	case tooOften && !i.unknown.Load():
+		return invalid("the token has no key that its issuer has published")
+	case !tooOften && ctx.Err() == nil:
+		i.unknown.Store(true)
+	}
+	return i.unavailable()
+}
+
+// checkTimes refuses a token that has expired, or is not valid yet, by more than the clock of the issuer may be off.
+func (i *issuer) checkTimes(token *oidc.IDToken) error {
+	var times struct {
+		NotBefore float64 `json:"nbf"` // seconds
+	}
+	now := time.Now()
+	switch err := token.Claims(&times); {
+	case err != nil:
+		return invalid("the claims of the token cannot be read")
+	case !now.Before(token.Expiry.Add(i.cfg.skew)):
+		return failure.Unauthenticated(access.ErrExpired)
+	case times.NotBefore > float64(now.Add(i.cfg.skew).Unix()):
+		return invalid("the token is not valid yet")
+	}
+	return nil
 }
 
 // read returns the identity that a verified token names.

@@ -177,7 +177,10 @@ func TestATokenOfAnIssuerNamesUserAndGroups(t *testing.T) {
 		"an end a moment ago":                {"clockSkew: 30s", map[string]any{"exp": time.Now().Add(-10 * time.Second).Unix()}, "oidc:corp:alice"},
 		"an end":                             {"clockSkew: 30s", map[string]any{"exp": time.Now().Add(-40 * time.Second).Unix()}, "the credential has expired"},
 		"no end":                             {"", map[string]any{"exp": nil}, "the credential has expired"},
-		"a beginning in an hour":             {"", map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}, notValid},
+		"a beginning in a moment":            {"clockSkew: 30s", map[string]any{"nbf": time.Now().Add(20 * time.Second).Unix()}, "oidc:corp:alice"},
+		"a beginning":                        {"clockSkew: 30s", map[string]any{"nbf": time.Now().Add(40 * time.Second).Unix()}, "the token is not valid yet"},
+		"a beginning out of all bounds":      {"", map[string]any{"nbf": 1e300}, "the token is not valid yet"},
+		"a beginning that is text":           {"", map[string]any{"nbf": "now"}, notValid},
 		"another audience":                   {"", map[string]any{"aud": "other"}, notValid},
 		"another issuer":                     {"", map[string]any{"iss": "https://example.com"}, "the token is of no issuer that this gateway knows"},
 	} {
@@ -266,6 +269,31 @@ func TestAnIssuerThatIsDownAtTheStartIsAskedAgain(t *testing.T) {
 	x.down.Store(false)
 	if got := identify(t, a, token); got != "oidc:corp:alice" {
 		t.Error(got)
+	}
+}
+
+// TestATokenWhoseKeyCannotBeFetchedIsNotCalledWrong asks more often than keys are fetched.
+func TestATokenWhoseKeyCannotBeFetchedIsNotCalledWrong(t *testing.T) {
+	x := newIssuer(t)
+	a := accept(t, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]")
+	if got := identify(t, a, x.token(nil)); got != "oidc:corp:alice" {
+		t.Fatal(got)
+	}
+	known := x.token(map[string]any{"sub": "bob"})
+	x.down.Store(true)
+	x.rotate("k2")
+	var refused *failure.Error
+	for n := range 10 {
+		if _, err := a.Authorization(t.Context(), "Bearer "+x.token(nil)); !errors.As(err, &refused) || refused.Code != failure.CodeUnavailable {
+			t.Errorf("request %d: %v", n, err)
+		}
+	}
+	if got := identify(t, a, known); got != "oidc:corp:bob" {
+		t.Errorf("a token with a key that is known: %s", got)
+	}
+	x.down.Store(false)
+	if got := identify(t, a, x.token(nil)); got != "oidc:corp:alice" {
+		t.Errorf("when the issuer is back: %s", got)
 	}
 }
 

@@ -89,7 +89,12 @@ func (d *derivation) resource(k *Kind) {
 	for i, r := range refs {
 		o := from[i]
 		about := fmt.Sprintf("Resources of kind %s whose %s names this one. Without orderBy they are in the order of their names.", o.Name, r.APIPath)
-		f := readable(r.Inverse, o.Name+"Connection", about, slices.Concat(listingArguments(o), pagingArguments())...)
+		var namespace ast.ArgumentDefinitionList
+		if o.namespaced() && !k.namespaced() {
+			about = fmt.Sprintf("Resources of kind %s, of one namespace or of all, whose %s names this one. Without orderBy they are in the order of namespace and name.", o.Name, r.APIPath)
+			namespace = namespaceArgument("Namespace to list.")
+		}
+		f := readable(r.Inverse, o.Name+"Connection", about, slices.Concat(namespace, listingArguments(o), pagingArguments())...)
 		f.Directives = append(f.Directives, deprecated(r.Deprecated)...)
 		def.Fields = append(def.Fields, f)
 	}
@@ -108,6 +113,11 @@ func referenceField(r Reference) *ast.FieldDefinition {
 	}
 	f.Directives = append(f.Directives, deprecated(r.Deprecated)...)
 	return f
+}
+
+// namespaceArgument is the argument of what lists resources of one namespace or of all.
+func namespaceArgument(about string) ast.ArgumentDefinitionList {
+	return ast.ArgumentDefinitionList{argument("namespace", "String", about+" "+aboutNamespace+" null: all.")}
 }
 
 func listingArguments(k *Kind) ast.ArgumentDefinitionList {
@@ -203,7 +213,7 @@ func (d *derivation) roots(k *Kind) {
 		if !k.namespaced() {
 			return nil
 		}
-		return ast.ArgumentDefinitionList{argument("namespace", "String", about+" "+aboutNamespace+" null: all.")}
+		return namespaceArgument(about)
 	}
 	if k.Has(descriptor.VerbGet) {
 		args := ast.ArgumentDefinitionList{argument("id", "ID", aboutID(k))}

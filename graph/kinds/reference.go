@@ -72,8 +72,8 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 		l.report(d.Position, "%s: the name of a reference ends in Ref, of a list in Refs, and the field without that resolves to the resource; or name that field: as: \"...\"", where)
 	case target == nil:
 		l.report(d.at("kind"), "%s: kind %q is not known; known are %s", where, d.text("kind"), listed(l.kindList()))
-	case target.Scope != p.kind.Scope:
-		l.report(d.at("kind"), "%s: kind %s is %s and %s is %s: a reference stays in its namespace, or goes from GLOBAL to GLOBAL",
+	case p.kind.Scope == descriptor.Global && target.Scope != descriptor.Global:
+		l.report(d.at("kind"), "%s: kind %s is %s and %s is %s: a reference stays in its namespace, or goes to a GLOBAL kind",
 			where, p.kind.Name, p.kind.Scope, target.Name, target.Scope)
 	case l.shapes[p.owner].status:
 		l.report(d.Position, "%s: type %s is part of a status too; @ref is for specs", where, p.owner.Name)

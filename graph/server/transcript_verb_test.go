@@ -1,7 +1,7 @@
 package server_test
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -109,8 +109,13 @@ func verbs() map[string]func(*teller) {
 			revision := revisionIn(c.t, c.ask(status, with(input)))
 			c.Tell("Its next status is by the old revision: any change since then is a conflict.")
 			c.ask(status, with(input))
-			c.Tell("Of a status the size alone is checked: a network has at most 32 conditions, whatever they say.")
-			c.ask(status, with(input, "expectedRevision", revision, "status", map[string]any{"conditions": slices.Repeat([]any{map[string]any{"type": "Odd", "status": "Maybe"}}, 33)}))
+			c.Tell("Of a status the size is checked: a network has at most 32 conditions, whatever they say. And each has a type of its own.")
+			conditions := make([]any, 33)
+			for i := range conditions {
+				conditions[i] = map[string]any{"type": fmt.Sprint("Odd", i), "status": "Maybe"}
+			}
+			c.ask(status, with(input, "expectedRevision", revision, "status", map[string]any{"conditions": conditions}))
+			c.ask(status, with(input, "expectedRevision", revision, "status", map[string]any{"conditions": []any{conditions[0], conditions[1], conditions[0]}}))
 		},
 		"delete.txt": func(c *teller) {
 			remove := mutation("deleteNetwork", "DeleteNetworkInput", "clientMutationId\n    dryRun\n    state\n    deletedNetworkId\n    network { metadata { name revision } }\n    preview { namespace name uid }")

@@ -125,7 +125,7 @@ func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, er
 // Before that it waits for the deadline and returns.
 func (t *attempt) look(ctx context.Context) (settled bool, err error) {
 	left := t.batch.Deadline.Add(settleGrace).Sub(t.Clock())
-	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Actions[0].Key.Namespace}})
+	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Namespace()}})
 	if err != nil {
 		return false, err
 	}
@@ -187,7 +187,7 @@ func (t *attempt) found() bool {
 // sync makes what was found as durable as an acknowledged batch.
 func (t *attempt) sync(ctx context.Context) error {
 	if syncer, ok := t.Store.(backend.Syncer); ok {
-		return syncer.Sync(ctx, t.batch.Actions[0].Key.Namespace)
+		return syncer.Sync(ctx, t.batch.Namespace())
 	}
 	return nil
 }

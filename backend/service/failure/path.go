@@ -110,3 +110,14 @@ func InList(err error, list string, i int) error {
 	out.Path = Element(list, i)
 	return &out
 }
+
+// About is an error about the argument at a path, unless it has a path: a copy with that path.
+func About(err error, path string) error {
+	var known *Error
+	if !errors.As(err, &known) || known.Path != "" {
+		return err
+	}
+	out := *known
+	out.Path = path
+	return &out
+}

@@ -131,7 +131,7 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 		if k.Rows, err = compileRows(k.Kind, k.Body); err != nil {
 			errs = append(errs, fmt.Errorf("kind %s: %w", k.Name, err))
 		}
-		k.Conditions, k.Declared = k.Kind.Conditions(), declared(k.References)
+		k.Conditions = k.Kind.Conditions()
 		c.ordered = append(c.ordered, k)
 		for _, name := range append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...) {
 			if o := c.byName[strings.ToLower(name)]; o != nil && o.Name != k.Name {
@@ -141,27 +141,32 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 		}
 		c.byName[k.Name] = k
 	}
-	for i := range kinds {
-		for _, r := range kinds[i].References {
+	for _, k := range c.ordered {
+		if k.Rows == nil { // errs has why
+			continue
+		}
+		for i := range k.Rows.references {
+			r := &k.Rows.references[i]
 			if to := c.byName[strings.ToLower(r.Kind)]; to != nil {
-				to.Referred = true
+				to.Referred, r.global = true, to.Scope == descriptor.Global
 			}
 		}
+		k.Declared = declared(k.Rows.references)
 	}
 	return c, errors.Join(errs...)
 }
 
 // declared returns the fingerprint of reference declarations; their order does not matter.
-func declared(references []descriptor.Reference) string {
+func declared(references []reference) string {
 	if len(references) == 0 {
 		return ""
 	}
 	h := sha256.New()
-	sorted := slices.SortedFunc(slices.Values(references), func(a, b descriptor.Reference) int {
+	sorted := slices.SortedFunc(slices.Values(references), func(a, b reference) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
 	})
 	for _, r := range sorted {
-		_, _ = fmt.Fprintln(h, r.Path, r.Kind, r.Guarded)
+		_, _ = fmt.Fprintln(h, r.Path, r.Kind, r.Guarded, r.global)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:4])
 }

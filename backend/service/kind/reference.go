@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
 // Ref is a resource that another refers to.
@@ -15,7 +16,13 @@ type Ref struct {
 	Path string
 }
 
-// Refs are what a resource refers to, each once, by its spec, where alone
+// reference is a declared reference. global says that it leads to a GLOBAL kind.
+type reference struct {
+	descriptor.Reference
+	global bool
+}
+
+// Refs are what a resource of a namespace refers to, each once, by its spec, where alone
 // references stand.
 func (d *Rows) Refs(namespace string, spec map[string]any) []Ref {
 	if len(d.references) == 0 {
@@ -27,6 +34,9 @@ func (d *Rows) Refs(namespace string, spec map[string]any) []Ref {
 		d.Index(r.Path).walk(spec, 1, func(v any) {
 			name, _ := v.(string)
 			key := backend.Key{Kind: r.Kind, Namespace: namespace, Name: name}
+			if r.global {
+				key.Namespace = ""
+			}
 			at, ok := seen[key]
 			if seen == nil {
 				at = slices.IndexFunc(out, func(o Ref) bool { return o.Key == key })

@@ -36,7 +36,7 @@ const maxIndexBytes = 1024
 type Rows struct {
 	shape      *body.Shape
 	indexes    []indexed
-	references []descriptor.Reference
+	references []reference
 	// conditions are the slots of status.conditions and of type and status in a condition;
 	// nil if the kind has no conditions. A condition has a reason if reason is not -1.
 	conditions []int
@@ -60,7 +60,7 @@ type indexed struct {
 // compileRows finds the fields that the indexes and references of a kind name. The shape is
 // that of its stored bodies.
 func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
-	d := &Rows{shape: shape, references: k.References}
+	d := &Rows{shape: shape}
 	add := func(path string, sortable bool) error {
 		if d.Index(path) != nil {
 			return nil
@@ -85,6 +85,7 @@ func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
 		if err := add(r.Path, false); err != nil {
 			return nil, err
 		}
+		d.references = append(d.references, reference{Reference: r})
 	}
 	return d, d.findConditions(k)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -45,6 +47,12 @@ func StateOf(r *backend.Resource) (*State, error) {
 		return nil, fmt.Errorf("body: %w: %w", backend.ErrUnreadable, err)
 	}
 	return st, nil
+}
+
+// Waits reports whether a stored resource waits for another.
+func Waits(r *backend.Resource) bool {
+	raw, err := backend.DecodeBody(r.Body)
+	return err == nil && gjson.GetBytes(raw, "metadata.waits.0").Exists()
 }
 
 // read reads a part of a body.

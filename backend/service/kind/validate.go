@@ -94,7 +94,7 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree, o
 		case v.full():
 			v.dropped++
 		case v.hidden:
-			v.Add(at.String(), "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names())
+			v.Add(at.String(), "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names(true))
 		default:
 			v.Add(at.with(name).String(), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
 		}
@@ -112,9 +112,9 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree, o
 	}
 	if n := len(tree); v.unchanged || old != nil && s.sameNames(tree, old) {
 	} else if s.MinProperties > 0 && n < s.MinProperties {
-		v.Add(at.String(), "minProperties", s.MinProperties, "must have at least %d of the fields %s", s.MinProperties, s.names())
+		v.Add(at.String(), "minProperties", s.MinProperties, "must have at least %d of the fields %s", s.MinProperties, s.names(v.Manifest))
 	} else if s.MaxProperties > 0 && n > s.MaxProperties {
-		v.Add(at.String(), "maxProperties", s.MaxProperties, "must have at most %d of the fields %s", s.MaxProperties, s.names())
+		v.Add(at.String(), "maxProperties", s.MaxProperties, "must have at most %d of the fields %s", s.MaxProperties, s.names(v.Manifest))
 	}
 	if len(s.rules) == 0 || len(v.found) > before {
 		return // rules may rely on the types
@@ -156,10 +156,14 @@ func (s *Shape) unknown(tree map[string]any) (out []string) {
 	return out
 }
 
-func (s *Shape) names() string {
+// names are the fields of the shape: in their stored form, as manifests and JSON have them, or as in
+// the API, which refuses other fields and objects before.
+func (s *Shape) names(stored bool) string {
 	out := make([]string, len(s.Fields))
 	for i, f := range s.Fields {
-		out[i] = f.Name
+		if out[i] = f.InAPI(); stored {
+			out[i] = f.Name
+		}
 	}
 	return strings.Join(out, ", ")
 }
@@ -176,7 +180,7 @@ func (s *Shape) suggest(name string) string {
 		}
 	}
 	if best == "" {
-		return fmt.Sprintf("; its fields are %s", s.names())
+		return fmt.Sprintf("; its fields are %s", s.names(true))
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
 }
@@ -210,7 +214,7 @@ func (v *Violations) value(ctx context.Context, f *Field, at *location, value an
 			was, _ := old.value.(map[string]any)
 			v.object(ctx, f.shape, at, m, was)
 		} else {
-			v.Add(at.String(), "type", "object", "must be an object with the fields %s", f.shape.names())
+			v.Add(at.String(), "type", "object", "must be an object with the fields %s", f.shape.names(true))
 		}
 	case descriptor.TypeMap:
 		v.mapping(f, at, value, old)

@@ -212,8 +212,7 @@ func (rel *relation) dependencies() (out []related) {
 		from := len(out)
 		d.eachName(rel.body, func(name string) {
 			key := backend.AppendString(backend.AppendInt(nil, int64(i)), name)
-			to := backend.Key{Kind: d.Kind, Namespace: rel.key.Namespace, Name: name}
-			out = append(out, related{Dependency: Dependency{Key: to, Path: d.apiPath, Guarded: d.Guarded}, key: key, declared: i})
+			out = append(out, related{Dependency: Dependency{Key: d.target(rel.key.Namespace, name), Path: d.apiPath, Guarded: d.Guarded}, key: key, declared: i})
 		})
 		if len(out)-from > 1 {
 			slices.SortFunc(out[from:], func(a, b related) int { return bytes.Compare(a.key, b.key) })

@@ -33,6 +33,8 @@ type declared struct {
 	// apiPath is the path in the names of the API.
 	apiPath string
 	steps   []string
+	// to is the kind that is referred to, nil if it is not known.
+	to *kind.Kind
 	// otherwise is the effective value where the field is absent; empty for none.
 	otherwise string
 }
@@ -43,11 +45,20 @@ func declaredOf(kinds kind.Catalogue) map[string][]declared {
 	for _, k := range kinds.All() {
 		for _, ref := range k.References {
 			d := declared{Reference: ref, apiPath: k.APIPath(ref.Path), steps: strings.Split(ref.Path, ".")}
+			d.to, _ = kinds.Find(ref.Kind)
 			d.otherwise, _ = k.Rows.Index(ref.Path).Field.Default.(string)
 			out[k.Name] = append(out[k.Name], d)
 		}
 	}
 	return out
+}
+
+// target returns the key that a name means in a resource of a namespace.
+func (d *declared) target(namespace, name string) backend.Key {
+	if d.to != nil {
+		namespace = d.to.NamespaceFrom(namespace)
+	}
+	return backend.Key{Kind: d.Kind, Namespace: namespace, Name: name}
 }
 
 // eachName visits the names that a reference has in a body.

@@ -17,7 +17,7 @@ import (
 // ListRequest asks for a page of a connection by the Relay specification.
 type ListRequest struct {
 	Kind string
-	// Namespace nil means all.
+	// Namespace nil means all. What refers to a Parent that has a namespace is in that.
 	Namespace     *string
 	First, Last   *int
 	After, Before *string
@@ -69,7 +69,7 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 	*c = connection{Query: plan.Query{Common: common}, named: req.Names != nil}
 	if req.Namespace != nil {
 		c.Namespace = *req.Namespace
-		if req.Parent == (Parent{}) && req.Names == nil { // else it is that of a resource
+		if req.Parent.Key.Namespace == "" && req.Names == nil { // else it is that of a resource
 			if k.Scope == descriptor.Global {
 				return failure.BadInput("namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name)
 			}
@@ -87,7 +87,9 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 		if k.Rows.Index(p.Reference) == nil {
 			return failure.BadInput("parent", "kind %s has no reference %q", k.Name, failure.Shorten(p.Reference))
 		}
-		c.Namespace, c.ParentName = p.Key.Namespace, p.Key.Name
+		if c.ParentNamespace, c.ParentName = p.Key.Namespace, p.Key.Name; p.Key.Namespace != "" {
+			c.Namespace = p.Key.Namespace
+		}
 	}
 	if c.named {
 		if c.Namespace == "" && k.Scope != descriptor.Global {

@@ -109,7 +109,7 @@ func TestAMessageNamesWhatIsWaitedForInOrder(t *testing.T) {
 	for i := range 71 {
 		add("Port", fmt.Sprintf("p%02d", i))
 	}
-	waits := reconcile.Of(backend.Key{Kind: "Server", Namespace: "n", Name: "s"}, refs, reconcile.Before{}).Judge(targets).Waits
+	waits := reconcile.Of(backend.Key{Kind: "Server", Namespace: "n", Name: "s"}, refs, reconcile.Before{}).Judge(targets, nil).Waits
 	message, _ := json.Marshal(reconcile.Waiting(waits, 1)[0].Message)
 	if got := string(message); !strings.HasPrefix(got, `"Waiting for Network/z to be created\nWaiting for Port/p00 to be created\n`) || !strings.HasSuffix(got, `\nand for 9 others"`) {
 		t.Errorf("%s", got)

@@ -180,13 +180,13 @@ func (f *follower) finish(ctx context.Context, c consequences) error {
 }
 
 // wake re-evaluates the dependents of resources, and then the dependents of those that became
-// ready by that.
+// ready by that. Those in other shards are left to the followers of these, which get their events.
 func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
 	ready, err := f.settleDependents(ctx, keys, nil)
 	for err == nil && len(ready) > 0 {
 		ready = slices.DeleteFunc(ready, func(r *backend.Resource) bool {
 			k, err := f.r.cfg.Kinds.Find(r.Kind)
-			return err != nil || !k.Referred
+			return err != nil || !k.Referred || f.r.shardOf(r.Key) != f.shard
 		})
 		ready = ready[:min(len(ready), maxWoken-len(f.woken))] // the others are found by their events
 		keys = make([]backend.Key, len(ready))

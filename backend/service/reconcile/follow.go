@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 const (
@@ -165,7 +166,7 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *c
 		age := f.r.cfg.Clock().Sub(e.Time)
 		ours, overdue, foreign := strings.HasPrefix(e.RequestID, f.r.cfg.Tag), age >= takeoverDelay, e.Resource.Declared != k.Declared
 		if ours || overdue || foreign {
-			now.add(k, e, f.takeWoken(e))
+			f.add(now, k, e)
 			continue
 		}
 		due := time.Now().Add(takeoverDelay - max(age, 0))
@@ -173,11 +174,19 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *c
 			f.delayed = append(f.delayed, delayedGroup{due: due.Add(rand.N(takeoverJitter)), before: before})
 		}
 		last := &f.delayed[len(f.delayed)-1]
-		last.of.add(k, e, f.takeWoken(e))
+		f.add(&last.of, k, e)
 		last.of.drop()
 		f.delayedCount += last.of.len() - last.count
 		last.count = last.of.len()
 	}
+}
+
+// add adds what follows from a change.
+func (f *follower) add(to *consequences, k *kind.Kind, e *backend.Event) {
+	if e.Type != backend.Deleted && f.waitsApart(e.Resource) {
+		to.changed = append(to.changed, e.Resource)
+	}
+	to.add(k, e, f.takeWoken(e))
 }
 
 // handleDue handles the delayed changes that are due.
@@ -202,7 +211,7 @@ func (f *follower) handleDue(ctx context.Context) error {
 
 // covers reports whether a change is of this shard and of a kind that is known.
 func (f *follower) covers(key backend.Key) bool {
-	if s, ok := f.r.cfg.Store.(backend.Sharder); ok && s.Shard(key.Namespace) != f.shard {
+	if f.r.shardOf(key) != f.shard {
 		return false
 	}
 	_, err := f.r.cfg.Kinds.Find(key.Kind)

@@ -97,6 +97,8 @@ type Reconciler struct {
 	hash        string
 	holder      string
 	controllers controllers
+	// followers of the shards, by their numbers. Run sets them before it starts any.
+	followers []*follower
 	// log is rate-limited, since all shards report the same outage.
 	log *zap.Logger
 }
@@ -124,8 +126,11 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	if !ok {
 		return g.Wait()
 	}
-	for i := range at.Shards() {
-		f := &follower{r: r, shard: i}
+	r.followers = make([]*follower, at.Shards())
+	for i := range r.followers {
+		r.followers[i] = &follower{r: r, shard: i}
+	}
+	for i, f := range r.followers {
 		g.Go(func() error {
 			_ = r.retry(ctx, i, "following the changes of a shard", func() error { return f.run(ctx) })
 			return nil

@@ -145,14 +145,17 @@ type Judgement struct {
 }
 
 // Judge judges a relation by the targets that are open. No more than
-// [backend.MaxChecks] of them can be checked at once: the others are waited for.
-func (r References) Judge(targets map[backend.Key]Target) Judgement {
+// [backend.MaxChecks] of them can be checked at once: the others are waited for. What lies in
+// another shard than the resource is not checked, as no guarded reference leads there: apart
+// reports which does, nil for nothing.
+func (r References) Judge(targets map[backend.Key]Target, apart func(backend.Key) bool) Judgement {
 	var checks []backend.Action
 	j := r.judge(func(key backend.Key) TargetState {
 		t := targets[key]
 		state := t.state()
 		switch {
 		case t.Damaged: // of which no store judges a condition
+		case apart != nil && apart(key):
 		case len(checks) < backend.MaxChecks:
 			checks = append(checks, t.check(key))
 		case state == Bound:

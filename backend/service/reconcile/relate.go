@@ -66,11 +66,11 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 				return next.WithStoredStatus(status), Judgement{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
 			}
 		}
-		targets, err := r.targets(ctx, rel.Open(), w.Read)
+		targets, err := r.targets(ctx, rel.Open(), w.Read, r.apartFrom(w.Key))
 		if err != nil {
 			return nil, j, err
 		}
-		j = rel.Judge(targets)
+		j = rel.Judge(targets, r.apartFrom(w.Key))
 	}
 	j.Declared = w.Kind.Declared
 	next.Meta.Waits = j.Stored()
@@ -88,11 +88,11 @@ func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.S
 		was, waits = w.Kind.Rows.Refs(w.Key.Namespace, w.Was.Spec), w.Was.Meta.Waits
 	}
 	rel := Of(w.Key, w.Kind.Rows.Refs(w.Key.Namespace, next.Spec), w.before())
-	targets, err := r.targets(ctx, rel.Open(), w.Read)
+	targets, err := r.targets(ctx, rel.Open(), w.Read, r.apartFrom(w.Key))
 	if err != nil {
 		return nil, Judgement{}, err
 	}
-	j := rel.Judge(targets)
+	j := rel.Judge(targets, r.apartFrom(w.Key))
 	j.Refs, j.Declared = j.Keeping(w.Stored.Refs, was), Mixed
 	others := slices.DeleteFunc(slices.Clone(waits), func(wait string) bool {
 		return slices.ContainsFunc(was, func(ref kind.Ref) bool { return Name(ref.Key) == wait })
@@ -164,8 +164,9 @@ func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	return next.WithStatus(In(next.Status(), k.Conditions, Finalizing(next.Meta.Finalizers, next.Meta.Generation), r.cfg.Clock()))
 }
 
-// targets returns the resources under keys.
-func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, read Reading) (map[backend.Key]Target, error) {
+// targets returns the resources under keys. Those that are apart are read from the store
+// however others are read, because no check finds out that they have changed since.
+func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, read Reading, apart func(backend.Key) bool) (map[backend.Key]Target, error) {
 	out := make(map[backend.Key]Target, len(keys))
 	var ask []backend.Key
 	for _, key := range keys {
@@ -174,7 +175,7 @@ func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, read Readi
 			return nil, err
 		}
 		out[key] = Target{Kind: k}
-		if read == FromIndex && r.cfg.Index != nil {
+		if read == FromIndex && r.cfg.Index != nil && !apart(key) {
 			if held := r.cfg.Index.Recent(key); held != nil {
 				out[key] = Target{Kind: k, Stored: held, Unpinned: true}
 				continue

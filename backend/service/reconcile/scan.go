@@ -84,6 +84,11 @@ func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 			return nil, err
 		}
 	}
+	if scanAll {
+		if err := f.rescanElsewhere(ctx); err != nil {
+			return nil, err
+		}
+	}
 	err = f.r.update(ctx, f.shard, func(rec *record) bool {
 		now := f.r.cfg.Clock().UTC().Truncate(time.Millisecond)
 		forgot := rec.forget(fingerprints)

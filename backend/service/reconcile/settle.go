@@ -110,7 +110,7 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 		return err
 	}
 	for _, one := range todo {
-		j := one.judge(targets)
+		j := one.judge(targets, f.r.apartFrom(one.stored.Key))
 		if !b.fits(one, j) {
 			if err := store(); err != nil {
 				return out, nil, err
@@ -153,11 +153,17 @@ func (f *follower) candidates(ctx context.Context, resources []*backend.Resource
 	}
 	deadline = f.r.cfg.Clock().Add(min(rebindTime, f.r.cfg.WriteTimeout))
 	newest, err := f.r.Newest(ctx)
-	if err != nil || newest && f.mayRebind.Load() {
+	if err != nil {
 		return out, deadline, false, err
 	}
-	out = slices.DeleteFunc(out, func(c *candidate) bool { return c.foreign() })
-	return out, time.Time{}, true, nil
+	n := len(out)
+	out = slices.DeleteFunc(out, func(c *candidate) bool {
+		return c.foreign() && !(newest && f.r.followerOf(c.stored.Key).mayRebind.Load())
+	})
+	if !slices.ContainsFunc(out, (*candidate).foreign) {
+		deadline = time.Time{}
+	}
+	return out, deadline, len(out) < n, nil
 }
 
 // candidate returns what has to be re-evaluated of a resource, nil for nothing.
@@ -198,7 +204,7 @@ func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*
 			}
 		}
 	}
-	targets, err := f.r.targets(ctx, keys, read)
+	targets, err := f.r.targets(ctx, keys, read, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -214,11 +220,11 @@ func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*
 
 // judge judges a resource by what it refers to. One that is being deleted relies on nothing
 // new, and waits for nothing.
-func (c *candidate) judge(targets map[backend.Key]Target) Judgement {
+func (c *candidate) judge(targets map[backend.Key]Target, apart func(backend.Key) bool) Judgement {
 	if c.stored.Deleting {
 		return Judgement{Refs: c.refs.Kept().Refs}
 	}
-	return c.refs.Judge(targets)
+	return c.refs.Judge(targets, apart)
 }
 
 // write returns the action that stores a judgement of a resource; changed is false if there is

@@ -5,6 +5,7 @@ package manifests
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -38,9 +39,11 @@ type Source struct {
 	Limit int64
 }
 
-// Read reads all documents, in the order of the files. That there is none is an error.
+// Read reads all documents, in the order of the files. That there is none is an error,
+// unless a list says so: an empty List, as `get -o json` prints it, or an empty array.
 func (s Source) Read() ([]Document, error) {
-	var docs []Document
+	docs := []Document{}
+	listed := false
 	if s.Limit <= 0 {
 		s.Limit = MaxBytes
 	}
@@ -58,17 +61,26 @@ func (s Source) Read() ([]Document, error) {
 				return nil, err
 			}
 			left -= int64(len(data))
-			more, err := split(shown(path), data)
+			more, isList, err := split(shown(path), data)
 			if err != nil {
 				return nil, err
 			}
-			docs = append(docs, more...)
+			docs, listed = append(docs, more...), listed || isList
 		}
 	}
-	if len(docs) == 0 {
-		return nil, fmt.Errorf("no document in %s", strings.Join(s.Files, ", "))
+	if len(docs) == 0 && !listed {
+		return nil, fmt.Errorf("no document in %s", s.Names())
 	}
 	return docs, nil
+}
+
+// Names are the files as they are named to a person.
+func (s Source) Names() string {
+	names := make([]string, len(s.Files))
+	for i, name := range s.Files {
+		names[i] = shown(name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // folder lists the files of a folder, in the order of their names.
@@ -130,9 +142,9 @@ func shown(path string) string {
 	return path
 }
 
-// split cuts a file into its documents: at YAML's markers, and lists at their elements.
-func split(file string, data []byte) ([]Document, error) {
-	var docs []Document
+// split cuts a file into its documents: at YAML's markers, and lists at their elements. listed
+// reports whether there is a list.
+func split(file string, data []byte) (docs []Document, listed bool, err error) {
 	add := func(more ...Document) {
 		for _, d := range more {
 			d.File, d.Number = file, len(docs)+1
@@ -142,19 +154,20 @@ func split(file string, data []byte) ([]Document, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) && json.Valid(data) {
 		items, err := elements(data, 1)
 		add(items...)
-		return docs, err
+		return docs, true, err
 	}
 	for _, part := range manifest.Split(string(data)) {
 		items, isList, err := list(part)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", file, part.Line, err)
+			return nil, false, fmt.Errorf("%s:%d: %w", file, part.Line, err)
 		}
 		if !isList {
 			items = []Document{{Line: part.Line, Text: part.Text}}
 		}
+		listed = listed || isList
 		add(items...)
 	}
-	return docs, nil
+	return docs, listed, nil
 }
 
 // elements are those of a JSON array that begins on a line.
@@ -175,9 +188,24 @@ func elements(array []byte, line int) ([]Document, error) {
 	return docs, nil
 }
 
+// withoutItems is the error about a document of kind List that has no list of items; nil if it
+// has a name: a catalogue can have a kind called List.
+func withoutItems(named bool) error {
+	if named {
+		return nil
+	}
+	return errors.New("a List has items, a list of manifests; write items: [] if there are none")
+}
+
+// named reports whether a document has a name.
+func named(document *yaml.Node) bool {
+	metadata := member(document, "metadata")
+	return metadata != nil && member(metadata, "name") != nil
+}
+
 // list are the items of a document of kind List, as kubectl writes them.
 func list(part manifest.Part) ([]Document, bool, error) {
-	if !strings.Contains(part.Text, "List") || !strings.Contains(part.Text, "items") {
+	if !strings.Contains(part.Text, "List") {
 		return nil, false, nil
 	}
 	if json.Valid([]byte(part.Text)) {
@@ -188,8 +216,11 @@ func list(part manifest.Part) ([]Document, bool, error) {
 		return nil, false, nil // what is wrong is said when the document is sent
 	}
 	items := member(root.Content[0], "items")
-	if kind := member(root.Content[0], "kind"); kind == nil || kind.Value != "List" || items == nil || items.Kind != yaml.SequenceNode {
+	if kind := member(root.Content[0], "kind"); kind == nil || kind.Value != "List" {
 		return nil, false, nil
+	}
+	if items == nil || items.Kind != yaml.SequenceNode {
+		return nil, false, withoutItems(named(root.Content[0]))
 	}
 	var keys []string
 	for i := 0; i < len(root.Content[0].Content); i += 2 {
@@ -212,11 +243,16 @@ func list(part manifest.Part) ([]Document, bool, error) {
 func listJSON(part manifest.Part) ([]Document, bool, error) {
 	text := []byte(part.Text)
 	var head struct {
-		Kind  string
-		Items []json.RawMessage
+		Kind            string
+		Metadata, Items json.RawMessage
 	}
-	if err := json.Unmarshal(text, &head); err != nil || head.Kind != "List" || head.Items == nil {
+	if err := json.Unmarshal(text, &head); err != nil || head.Kind != "List" {
 		return nil, false, nil
+	}
+	if !bytes.HasPrefix(head.Items, []byte("[")) {
+		var metadata struct{ Name any }
+		_ = json.Unmarshal(head.Metadata, &metadata) // what is no object has no name
+		return nil, false, withoutItems(metadata.Name != nil)
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if _, err := dec.Token(); err != nil {

@@ -46,6 +46,9 @@ func TestEveryFormOfManyDocumentsIsCutWithItsLines(t *testing.T) {
 		"no list":              {"kind: List\nmetadata: {name: items}\n", "1 List items"},
 		"what does not parse":  {"kind: [\n---\n" + one("a"), "1 document 1, 2 K a"},
 		"a list that does not": {"kind: List\nitems: [\n", "1 document 1"},
+		"an empty list":        {"apiVersion: v1\nkind: List\nitems: []\n", ""},
+		"one in JSON":          {`{"apiVersion": "v1", "kind": "List", "items": []}`, ""},
+		"an empty array":       {"[]", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docs, err := stdin(c.text)
@@ -110,6 +113,22 @@ func TestAFolderWithAPipeIsRefused(t *testing.T) {
 	}
 }
 
+func TestAListWithoutItemsIsRefused(t *testing.T) {
+	for name, text := range map[string]string{
+		"none":         "kind: K\n---\napiVersion: v1\nkind: List\n",
+		"null":         "kind: K\n---\napiVersion: v1\nkind: List\nmetadata: {resourceVersion: \"\"}\nitems:\n",
+		"an object":    "kind: K\n---\napiVersion: v1\nkind: List\nitems: {}\n",
+		"none in JSON": "kind: K\n---\n{\"apiVersion\": \"v1\", \"kind\": \"List\"}\n",
+		"null in JSON": "kind: K\n---\n{\"kind\": \"List\", \"items\": null}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if docs, err := stdin(text); err == nil || err.Error() != "standard input:2: a List has items, a list of manifests; write items: [] if there are none" {
+				t.Errorf("%v %v", docs, err)
+			}
+		})
+	}
+}
+
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	dir := files(t, map[string]string{"bad.yaml": "kind: \xff", "empty.yaml": "# nothing\n", "folder/none.txt": ""})
 	for name, c := range map[string]struct {
@@ -117,7 +136,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	}{
 		"no file":       {filepath.Join(dir, "nowhere"), "nowhere"},
 		"no UTF-8":      {filepath.Join(dir, "bad.yaml"), "bad.yaml is not UTF-8"},
-		"no document":   {filepath.Join(dir, "empty.yaml"), "no document in "},
+		"no document":   {filepath.Join(dir, "empty.yaml"), "no document in " + filepath.Join(dir, "empty.yaml")},
 		"no manifest":   {filepath.Join(dir, "folder"), "-R reads the folders"},
 		"a broken pipe": {"-", "standard input: broken"},
 	} {

@@ -151,21 +151,44 @@ func stateColour(state string) Colour {
 	return Plain
 }
 
-// TreeJSON is a tree as the API has it.
+// TreeJSON is a tree as the API has it. Of resources it has nothing but when the deletion of one was requested.
 func TreeJSON(tree *client.Tree) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(tree)
+	err := enc.Encode(withoutResources(tree))
 	return []byte(PrintableJSON(b.String())), err
 }
 
 // TreeYAML is TreeJSON as YAML.
 func TreeYAML(tree *client.Tree) ([]byte, error) {
-	raw, err := json.Marshal(tree)
+	raw, err := json.Marshal(withoutResources(tree))
 	if err != nil {
 		return nil, err
 	}
 	return manifest.YAML(raw)
+}
+
+// withoutResources is a tree whose nodes have only the resources that are being deleted. nil stays nil.
+func withoutResources(tree *client.Tree) *client.Tree {
+	if tree == nil {
+		return nil
+	}
+	out := *tree
+	node := func(n client.TreeNode) client.TreeNode {
+		if !n.Deleting() {
+			n.Resource = nil
+		}
+		return n
+	}
+	nodes := func(all []client.TreeNode) []client.TreeNode {
+		out := make([]client.TreeNode, len(all))
+		for i, n := range all {
+			out[i] = node(n)
+		}
+		return out
+	}
+	out.Root, out.Dependencies, out.Dependents = node(tree.Root), nodes(tree.Dependencies), nodes(tree.Dependents)
+	return &out
 }

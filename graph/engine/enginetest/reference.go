@@ -409,13 +409,13 @@ func (x *execution) follow(r *resource, ref *kinds.Reference, value any, f *ast.
 			names = append(names, e.(string))
 		}
 		slices.Sort(names)
-		return x.list(ref.Kind, f, args, r.stored.Namespace, query.Parent{}, map[string]any{"name": map[string]any{"in": slices.Compact(names)}})
+		return x.list(ref.Kind, f, args, x.kind(ref.Kind).NamespaceFrom(r.stored.Namespace), query.Parent{}, map[string]any{"name": map[string]any{"in": slices.Compact(names)}})
 	}
 	name, _ := value.(string)
 	if name == "" {
 		return nil, nil
 	}
-	found, err := x.Service.Lookup(x.ctx, access.Caller{}, []backend.Key{{Kind: ref.Kind, Namespace: r.stored.Namespace, Name: name}})
+	found, err := x.Service.Lookup(x.ctx, access.Caller{}, []backend.Key{{Kind: ref.Kind, Namespace: x.kind(ref.Kind).NamespaceFrom(r.stored.Namespace), Name: name}})
 	if err != nil {
 		return nil, err
 	}

@@ -109,9 +109,9 @@ func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 			sc.counts = &all
 		}
 		switch {
-		case q.Referenced():
+		case q.Reference != "":
 			parent := q.Parent()
-			sc.left.Referenced, sc.left.Namespace = &parent, ""
+			sc.left.Referenced = &parent
 			sc.left.Start, sc.left.End = sc.behind(run.Start), sc.behind(run.End)
 		case !sc.plan.Exact || sc.plan.Sorting != plan.Sorted && !sc.plan.Length:
 			whole = append(whole, sc)

@@ -190,7 +190,7 @@ func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 		by := planner{q: q, trees: trees, want: w, conditions: q.conditions()}
 		*p = by.plan()
 		p.Measured = max(by.measured, 1)
-		if trees == nil && q.Referenced() {
+		if trees == nil && q.Reference != "" {
 			p.how = "references to " + q.Parent().String()
 		}
 	}

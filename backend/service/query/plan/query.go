@@ -24,11 +24,10 @@ type Common struct {
 // Query selects and orders the resources of a connection. [Query.Narrow] completes it.
 type Query struct {
 	*Common
-	// Namespace is the namespace of the resources and of their parent. Empty means all namespaces,
-	// and that the parent is GLOBAL.
+	// Namespace is the namespace of the resources. Empty means all namespaces.
 	Namespace string
-	// ParentName is the name of the parent.
-	ParentName string
+	// ParentNamespace and ParentName are those of the parent.
+	ParentNamespace, ParentName string
 	// Names are the names of the resources, sorted and each once; nil means all.
 	Names []string
 	// places is the range of places that the resources have.
@@ -42,7 +41,7 @@ type Query struct {
 
 // Parent returns the key of the resource that the resources refer to.
 func (q *Query) Parent() backend.Key {
-	return backend.Key{Kind: q.ParentKind, Namespace: q.Namespace, Name: q.ParentName}
+	return backend.Key{Kind: q.ParentKind, Namespace: q.ParentNamespace, Name: q.ParentName}
 }
 
 // parentValue returns the parent's value in an index.
@@ -112,12 +111,6 @@ func namesOf(conditions filter.All) []string {
 
 func (q *Query) inOneNamespace() bool {
 	return q.Namespace != "" || q.Kind.Scope == descriptor.Global
-}
-
-// Referenced reports whether a store can list what refers to the parent: stores know references
-// within a namespace.
-func (q *Query) Referenced() bool {
-	return q.Reference != "" && q.inOneNamespace()
 }
 
 // Filtered reports whether the query has a filter or a parent.

@@ -20,7 +20,7 @@
 export class Failure extends Error {
   /**
    * @param {string} message
-   * @param {{errors?: ReadonlyArray<GraphQLErrorLike>, status?: number, retryAfter?: number, cause?: unknown}} [about]
+   * @param {{errors?: ReadonlyArray<GraphQLErrorLike>, status?: number, retryAfter?: number, renewed?: boolean, cause?: unknown}} [about]
    */
   constructor(message, about = {}) {
     super(message, { cause: about.cause });
@@ -35,6 +35,8 @@ export class Failure extends Error {
     this.status = about.status;
     /** Seconds after which the gateway wants to be asked again. @type {number | undefined} */
     this.retryAfter = about.retryAfter ?? this.extensions.retryAfter;
+    /** Whether the credential was refused and another one was obtained, with which to go on. */
+    this.renewed = about.renewed ?? false;
   }
 }
 
@@ -54,9 +56,13 @@ export function failureOf(error) {
   const errors = lists.find((list) => Array.isArray(list) && list.length > 0);
   if (errors) return new Failure(errors[0].message, { errors, cause: error });
   if (typeof error?.code === "number" && "reason" in error) {
+    // The gateway's reasons begin with a code.
+    const [, code, message] = /^([A-Z_]+): (.+)$/s.exec(error.reason) ?? [];
+    if (code) return new Failure(message, { errors: [{ message, extensions: { code } }], status: error.code, cause: error });
     return new Failure(`the connection was closed: ${error.code} ${error.reason}`.trim(), { status: error.code, cause: error });
   }
-  return new Failure(error?.message ?? "the connection was lost", { cause: error });
+  const status = error?.response?.status; // graphql-sse
+  return new Failure(error?.message ?? "the connection was lost", { status: typeof status === "number" ? status : undefined, cause: error });
 }
 
 /**

@@ -1,5 +1,6 @@
 // What a page needs to show resources of a Sluice gateway live, and to change them.
 export { liveList, LiveList } from "./live.js";
+export { credentialOf, renewing } from "./credential.js";
 export { merge, resolve, saveMerged, ConflictError } from "./conflict.js";
 export { Failure, failureOf, unwrap } from "./failure.js";
 export { fetchTransport, streamingTransport } from "./transport.js";
@@ -11,5 +12,7 @@ export { webStorage } from "./storage.js";
 /** @template T @typedef {import("./storage.js").Storage<T>} Storage */
 /** @template T @typedef {import("./storage.js").Saved<T>} Saved */
 /** @typedef {import("./transport.js").Transport} Transport */
+/** @typedef {import("./credential.js").Credential} Credential */
+/** @typedef {import("./credential.js").TokenSource} TokenSource */
 /** @typedef {import("./conflict.js").Conflict} Conflict */
 /** @template T @typedef {import("./conflict.js").Merge<T>} Merge */

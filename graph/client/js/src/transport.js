@@ -72,6 +72,7 @@ export function fetchTransport({ url, headers = {}, fetch = globalThis.fetch }) 
  */
 async function answer(response) {
   if (/json/.test(response.headers.get("content-type") ?? "")) return response.json();
+  if (response.status === 401) throw new Failure("401, and not by the gateway: a proxy in front of it wants a separate login", { status: 401 });
   const retryAfter = Number(response.headers.get("retry-after")) || undefined;
   throw new Failure(`the gateway answered ${response.status} ${response.statusText}`.trim(), { status: response.status, retryAfter });
 }

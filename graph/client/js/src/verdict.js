@@ -23,6 +23,7 @@ export function verdictOf(error) {
   const failure = failureOf(error);
   const { code, extensions, status } = failure;
   const said = { failure, pause: (failure.retryAfter ?? 0) * 1000, cursor: typeof extensions.cursor === "string" ? extensions.cursor : undefined };
+  if (failure.renewed) return { ...said, then: "resume" };
   if (failure instanceof Misuse) return { ...said, then: "fail" };
   if (code !== undefined && anewCodes.has(code)) return { ...said, then: "anew", cursor: undefined };
   if (code === "LIMIT_EXCEEDED" && !extensions.retryable) {

@@ -33,12 +33,13 @@ export function unwrap<D>(result: Result<D>): D;
 export class Failure extends Error {
     /**
      * @param {string} message
-     * @param {{errors?: ReadonlyArray<GraphQLErrorLike>, status?: number, retryAfter?: number, cause?: unknown}} [about]
+     * @param {{errors?: ReadonlyArray<GraphQLErrorLike>, status?: number, retryAfter?: number, renewed?: boolean, cause?: unknown}} [about]
      */
     constructor(message: string, about?: {
         errors?: ReadonlyArray<GraphQLErrorLike>;
         status?: number;
         retryAfter?: number;
+        renewed?: boolean;
         cause?: unknown;
     });
     /** The errors of the gateway; empty if it was not reached. */
@@ -51,6 +52,8 @@ export class Failure extends Error {
     status: number | undefined;
     /** Seconds after which the gateway wants to be asked again. @type {number | undefined} */
     retryAfter: number | undefined;
+    /** Whether the credential was refused and another one was obtained, with which to go on. */
+    renewed: boolean;
 }
 /** A mistake of the page: a document that does not select what is needed, or a function that throws. */
 export class Misuse extends Failure {

@@ -1,0 +1,40 @@
+package catalogue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// guardedApart finds guarded references from NAMESPACED kinds to GLOBAL ones, if the store has
+// several shards: shards says how many. Whether a GLOBAL resource is in use is judged in its
+// shard, where a resource of most namespaces cannot be bound to it.
+func (g Gate) guardedApart(ctx context.Context, c Candidate) (reasons []string, shards int, err error) {
+	for i := range c.Kinds {
+		k := &c.Kinds[i]
+		for _, ref := range k.References {
+			if !ref.Guarded || k.Scope == descriptor.Global || !slices.ContainsFunc(c.Kinds, func(to descriptor.Kind) bool {
+				return to.Name == ref.Kind && to.Scope == descriptor.Global
+			}) {
+				continue
+			}
+			if shards == 0 {
+				at, err := g.Store.Position(ctx)
+				if err != nil {
+					return nil, 0, err
+				}
+				if shards = at.Shards(); shards <= 1 {
+					return nil, 0, nil
+				}
+			}
+			reason := fmt.Sprintf("%s.%s: the guarded reference leads to kind %s, which is GLOBAL", k.Name, k.APIPath(ref.Path), ref.Kind)
+			if at := c.Places.of(Change{Kind: k.Name, Path: ref.Path}); at != "" {
+				reason = at + ": " + reason
+			}
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons, shards, nil
+}

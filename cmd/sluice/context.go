@@ -1,0 +1,243 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/contexts"
+	"github.com/sluicegw/sluice/cmd/sluice/login"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+func contextCommand(std streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "context",
+		Short: "Keep the gateways that you speak to, and how they know you",
+		Long: "Keep the gateways that you speak to, and how they know you.\n\n" +
+			"A context is a server with a namespace, a CA and credentials, under a name. Commands use the current one, or the one that\n" +
+			"--context names; flags and variables of the environment take precedence over it. The file is contexts.yaml in the folder\n" +
+			"sluice of your settings, or what SLUICE_CONTEXTS names; it has the mode 0600.",
+		Example: "  sluice context set prod --server https://gateway.example.com\n  sluice context use prod\n  sluice context list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usageError{fmt.Errorf("list, use, set or delete is wanted; see %s --help", cmd.CommandPath())}
+		},
+	}
+	cmd.AddCommand(contextListCommand(std), contextUseCommand(std), contextSetCommand(std), contextDeleteCommand(std))
+	return cmd
+}
+
+// contextRow is a context as it is listed.
+type contextRow struct {
+	Name       string `json:"name" yaml:"name"`
+	Current    bool   `json:"current" yaml:"current"`
+	Server     string `json:"server" yaml:"server"`
+	Namespace  string `json:"namespace" yaml:"namespace"`
+	Credential string `json:"credential" yaml:"credential"`
+}
+
+func contextListCommand(std streams) *cobra.Command {
+	var format dataForm
+	cmd := &cobra.Command{
+		Use:               "list",
+		Short:             "List the contexts; the current one has an asterisk",
+		Example:           "  sluice context list\n  sluice context list -o json",
+		Args:              usage(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			file, err := contexts.Read(contextsPath())
+			if err != nil {
+				return usageError{err}
+			}
+			rows := []contextRow{}
+			for _, name := range file.Names() {
+				c := file.Contexts[name]
+				kind := c.Kind()
+				if _, found, err := login.Find(login.Path(contextsPath()), name); err != nil {
+					return usageError{err}
+				} else if found && kind == contexts.NoCredential {
+					kind = "login"
+				}
+				rows = append(rows, contextRow{name, name == file.Current, shownServer(c.Server), c.Namespace, kind})
+			}
+			return format.print(std, rows, func() error { return printContexts(std, rows) })
+		},
+	}
+	format.register(cmd)
+	return cmd
+}
+
+// shownServer is a URL without its password.
+func shownServer(server string) string {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "?"
+	}
+	return u.Redacted()
+}
+
+func printContexts(std streams, rows []contextRow) error {
+	t := output.NewTable(std.out, []string{"CURRENT", "NAME", "SERVER", "NAMESPACE", "CREDENTIAL"})
+	for _, r := range rows {
+		mark := ""
+		if r.Current {
+			mark = "*"
+		}
+		if err := t.Row(output.Text{Text: mark}, output.Text{Text: cell(r.Name)}, output.Text{Text: cell(r.Server)}, output.Text{Text: cell(r.Namespace)}, output.Text{Text: r.Credential}); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+func contextUseCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:               "use NAME",
+		Short:             "Make a context the current one",
+		Example:           "  sluice context use prod",
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeContexts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeContexts(cmd, func(f *contexts.File) error {
+				if _, err := f.Find(args[0]); err != nil {
+					return notFoundError{err}
+				}
+				f.Current = args[0]
+				return nil
+			}, func() { _, _ = fmt.Fprintf(std.out, "context %s is the current one\n", printable(args[0])) })
+		},
+	}
+}
+
+// changeContexts changes the file, and then says so.
+func changeContexts(cmd *cobra.Command, change func(*contexts.File) error, done func()) error {
+	var absent notFoundError
+	switch err := contexts.Update(cmd.Context(), contextsPath(), change); {
+	case errors.As(err, &absent) || cmd.Context().Err() != nil:
+		return err
+	case err != nil:
+		return usageError{errors.New(oneLine(err))}
+	}
+	done()
+	return nil
+}
+
+func contextSetCommand(std streams) *cobra.Command {
+	var given contexts.Context
+	cmd := &cobra.Command{
+		Use:   "set NAME [flags] [-- COMMAND [ARGUMENT...]]",
+		Short: "Make a context, or change it",
+		Long: "Make a context, or change what the flags name of one that exists; an empty value takes something away. What follows -- is a\n" +
+			"program with its arguments that prints a token; it is run without a shell. The first context becomes the current one.",
+		Example: "  sluice context set prod --server https://gateway.example.com --ca ca.pem --token-file token\n" +
+			"  sluice context set prod -n web\n" +
+			"  sluice context set prod -- vault read -field=token sluice/creds/me",
+		Args: usage(func(cmd *cobra.Command, args []string) error {
+			if n := cmd.ArgsLenAtDash(); n == 1 && len(args) > 1 || n < 0 && len(args) == 1 {
+				return nil
+			}
+			return errors.New("one name is wanted, and after -- a program")
+		}),
+		ValidArgsFunction: completeContexts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, command := args[0], args[1:]
+			if err := contexts.CheckName(name); err != nil {
+				return usageError{err}
+			}
+			first := false
+			return changeContexts(cmd, func(f *contexts.File) error {
+				c := f.Contexts[name]
+				if err := setContext(cmd, &c, given, command); err != nil {
+					return err
+				}
+				if first = f.Current == ""; first {
+					f.Current = name
+				}
+				f.Contexts[name] = c
+				return nil
+			}, func() {
+				text := "is set"
+				if first {
+					text += ", and is the current one"
+				}
+				_, _ = fmt.Fprintf(std.out, "context %s %s\n", printable(name), text)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&given.Server, "server", "", "URL of the gateway")
+	f.StringVarP(&given.Namespace, "namespace", "n", "", "namespace of commands that name none")
+	registerAccess(cmd, &given.Access)
+	return cmd
+}
+
+// setContext changes what the flags name. Paths become absolute, as commands run in any folder.
+func setContext(cmd *cobra.Command, c *contexts.Context, given contexts.Context, command []string) error {
+	changed := cmd.Flags().Changed
+	for flag, value := range map[string]struct{ to, from *string }{
+		"server": {&c.Server, &given.Server}, "namespace": {&c.Namespace, &given.Namespace},
+	} {
+		if changed(flag) {
+			*value.to = *value.from
+		}
+	}
+	for flag, value := range map[string]struct{ to, from *string }{
+		"ca": {&c.CA, &given.CA}, "token-file": {&c.TokenFile, &given.TokenFile},
+		"client-cert": {&c.ClientCert, &given.ClientCert}, "client-key": {&c.ClientKey, &given.ClientKey},
+	} {
+		if !changed(flag) {
+			continue
+		}
+		if *value.to = *value.from; *value.to != "" {
+			path, err := filepath.Abs(*value.from)
+			if err != nil {
+				return fmt.Errorf("%s: %w", flag, err)
+			}
+			*value.to = path
+		}
+	}
+	if changed("plaintext-token") {
+		c.PlaintextToken = given.PlaintextToken
+	}
+	if _, err := client.New(client.Config{Server: c.Server}); err != nil {
+		return err
+	}
+	switch {
+	case len(command) > 0 && given.TokenFile != "":
+		return errors.New("token-file and a program: only one of them can be used")
+	case len(command) > 0:
+		c.TokenFile, c.TokenCommand = "", command
+	case changed("token-file"):
+		c.TokenCommand = nil
+	}
+	return nil
+}
+
+func contextDeleteCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:               "delete NAME",
+		Short:             "Delete a context, and its login",
+		Example:           "  sluice context delete prod",
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeContexts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeContexts(cmd, func(f *contexts.File) error {
+				if _, err := f.Find(args[0]); err != nil {
+					return notFoundError{err}
+				}
+				if err := login.Keep(cmd.Context(), login.Path(contextsPath()), args[0], nil); err != nil {
+					return err
+				}
+				delete(f.Contexts, args[0])
+				if f.Current == args[0] {
+					f.Current = ""
+				}
+				return nil
+			}, func() { _, _ = fmt.Fprintf(std.out, "context %s is deleted\n", printable(args[0])) })
+		},
+	}
+}

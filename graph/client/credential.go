@@ -1,0 +1,125 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// TokenSource returns the bearer token that a request or a connection is sent with; "" for none.
+// It is called for each of them, by many goroutines, so a source that asks others keeps what it has.
+//
+// refused is empty, or the token that the gateway has just refused, or that has expired or was revoked
+// while a stream used it. The source is then asked once for another one. If it returns the same token,
+// or if the gateway refuses the new one too, the caller gets the gateway's error with the code
+// UNAUTHENTICATED.
+//
+// Its errors go to the caller, and must not contain the token.
+type TokenSource func(ctx context.Context, refused string) (string, error)
+
+// ErrNoTokenNow is wrapped by errors of a [TokenSource] whose token cannot be had at the moment, as its
+// issuer cannot be reached. Streams ask again later; requests fail.
+var ErrNoTokenNow = errors.New("no token can be had now")
+
+// codeUnauthenticated is the API's code for a credential that is missing or not accepted.
+const codeUnauthenticated = "UNAUTHENTICATED"
+
+// closeForbidden is the close code of a WebSocket whose credential is missing, not accepted, or has ended.
+const closeForbidden = 4403
+
+// errPlaintext means that a token would be readable by everybody on the way.
+var errPlaintext = errors.New("a token is sent by https only; over http everybody on the way could read it")
+
+// errRedirects is an answer that leads elsewhere: the request was not executed.
+var errRedirects = errors.New("it redirects")
+
+// errProxy is the answer 401 of something that is not the gateway.
+var errProxy = errors.New("a proxy in front of it wants a separate login; log in to the proxy, or use a server address that does not pass it")
+
+// checkToken reports why the token must not be sent to server.
+func (cfg *Config) checkToken(server *url.URL) error {
+	switch {
+	case cfg.Token == nil:
+		return nil
+	case server.User != nil:
+		return errors.New("server: a URL with a user or a password, and a token; only one of them can be sent")
+	case server.Scheme == "http" && !cfg.PlaintextToken && !loopback(server.Hostname()):
+		return fmt.Errorf("server: %s: %w", server.Redacted(), errPlaintext)
+	}
+	return nil
+}
+
+// loopback reports whether a connection to the host stays on this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// transport is [http.DefaultTransport] with the client's settings of TLS.
+func transport(cfg *tls.Config) http.RoundTripper {
+	if cfg == nil {
+		return http.DefaultTransport
+	}
+	own := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
+		own = usual.Clone()
+	}
+	own.TLSClientConfig = cfg.Clone()
+	return own
+}
+
+// stay follows redirects on the same server only: another one must not get the request, nor its token.
+func stay(req *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
+		return fmt.Errorf("%w to %s://%s; if that is the gateway, use it as the server, else a proxy in front of the gateway wants a separate login", errRedirects, req.URL.Scheme, req.URL.Host)
+	}
+	if len(via) >= 10 {
+		return fmt.Errorf("%w again and again", errRedirects)
+	}
+	return nil
+}
+
+// bearer asks for a token; refused is the one that the gateway has just refused, if any.
+func (c *Client) bearer(ctx context.Context, refused string) (string, error) {
+	if c.token == nil {
+		return "", nil
+	}
+	token, err := c.token(ctx, refused)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return "", fmt.Errorf("token: %w", err)
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return "", errors.New("token: it has a blank or another character that no token has")
+	}
+	return token, nil
+}
+
+// unauthenticated reports whether the credential of a request or a stream was not accepted.
+func unauthenticated(err error) bool {
+	var all Errors
+	return errors.As(err, &all) && len(all) > 0 && all[0].Extensions.Code == codeUnauthenticated || errors.Is(err, errProxy)
+}
+
+// refusal is the API's error for the reason of a connection closed with [closeForbidden], like
+// "UNAUTHENTICATED: the credential has expired".
+func refusal(reason string) error {
+	e := &Error{Message: "the gateway refused the connection: " + reason}
+	e.Extensions.Code = "FORBIDDEN"
+	if code, message, found := strings.Cut(reason, ": "); found && code == codeUnauthenticated {
+		e.Extensions.Code, e.Message = code, message
+	}
+	return Errors{e}
+}
+
+// proxied is the error of an answer 401 that no gateway gives.
+func (c *Client) proxied() error {
+	return &UnansweredError{err: fmt.Errorf("%s answered 401 Unauthorized, and not as a gateway does: %w", c.shown, errProxy)}
+}

@@ -1,0 +1,24 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Viewer is who the gateway takes the caller for.
+type Viewer struct {
+	// Name begins with its source, as in token:ci; without a credential it is anonymous.
+	Name string `json:"name" yaml:"name"`
+	// Source is token, oidc:NAME, cert, proxy or anonymous.
+	Source string   `json:"source" yaml:"source"`
+	Groups []string `json:"groups" yaml:"groups"`
+	// ExpiresAt is when the credential ends; nil if it does not.
+	ExpiresAt *time.Time `json:"expiresAt" yaml:"expiresAt"`
+}
+
+// Viewer asks the gateway who the caller is.
+func (c *Client) Viewer(ctx context.Context) (Viewer, error) {
+	var out struct{ Viewer Viewer }
+	err := c.Do(ctx, viewerDocument, nil, &out)
+	return out.Viewer, err
+}
