@@ -14,14 +14,15 @@ import (
 )
 
 // identified finds out who sends a request, and refuses one without a credential where one is needed. The upgrade to
-// a WebSocket needs none: connection_init may bring it.
+// a WebSocket of the API needs none: connection_init may bring it.
 func (s *Server) identified(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := access.Caller{Address: factsOf(r.Context()).network.String(), Request: requestID(r.Context())}
 		if s.cfg.Identities.Required() {
 			var err error
 			caller.Identity, err = s.cfg.Identities.Request(r)
-			if err == nil && caller.Identity == nil && !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+			upgrades := factsOf(r.Context()).api != "" && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+			if err == nil && caller.Identity == nil && !upgrades {
 				err = failure.Unauthenticated(access.ErrNoCredential)
 			}
 			if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/transport"
@@ -91,6 +92,7 @@ func New(cfg Config) (*Server, error) {
 		mux.Handle(path, guarded)
 	}
 	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.generation.Load().console.ServeHTTP(w, r) })
+	mux.Handle("GET "+console.DataPath, s.identified(front, s.refuseCaller))
 	for path, handler := range map[string]http.Handler{
 		"/{$}": front, "/console/": front,
 		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }),

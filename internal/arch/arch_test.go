@@ -66,7 +66,7 @@ var rules = []rule{
 	{"graph/transport", []string{"backend/budget", "backend/service/access", "backend/service/failure", "graph/document", "graph/stream", "internal/setting"}, "transports carry operations and know no kind"},
 	{"graph/identity", []string{"backend/service/access", "backend/service/failure", "internal/wait"}, "who asks is known before anything is asked"},
 	{"graph/quota", []string{"backend/service/failure", "internal/setting"}, "what callers take is counted, whatever it is"},
-	{"graph/console", []string{"backend", "backend/descriptor"}, "the page makes examples of descriptors and asks the API for the rest"},
+	{"graph/console", []string{"backend", "backend/descriptor", "backend/service/access"}, "the page makes examples of descriptors, says who asks, and asks the API for the rest"},
 	{"graph/server", []string{"backend", "backend/budget", "backend/catalogue", "backend/descriptor", "backend/service", "graph", "internal/setting", "resolvers"}, "the edge knows no store"},
 	{"resolvers", []string{"backend", "backend/budget", "backend/descriptor", "backend/service", "graph/core", "graph/engine", "graph/loader"}, "resolvers delegate to the service"},
 	{"schema", nil, "SDL files and nothing else"},
