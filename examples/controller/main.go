@@ -38,7 +38,7 @@ func main() {
 	defer stop()
 	var err error
 	c.cloud = newCloud(*cloud)
-	if c.gateway, err = client.New(client.Config{Server: *server, Timeout: gatewayTimeout}); err == nil {
+	if c.gateway, err = client.New(client.Config{Server: *server, Token: client.FixedToken(os.Getenv("SLUICE_TOKEN")), Timeout: gatewayTimeout}); err == nil {
 		err = c.run(ctx, *workers)
 	}
 	if err != nil && ctx.Err() == nil {

@@ -23,7 +23,7 @@ func main() {
 // watch keeps a picture of the state of a kind, through cut connections and
 // restarts of the gateway.
 func watch(ctx context.Context, kindName string) error {
-	c, err := client.New(client.Config{Server: os.Getenv("SLUICE_SERVER")})
+	c, err := client.New(client.Config{Server: os.Getenv("SLUICE_SERVER"), Token: client.FixedToken(os.Getenv("SLUICE_TOKEN"))})
 	if err != nil {
 		return err
 	}

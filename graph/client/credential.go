@@ -22,6 +22,14 @@ import (
 // Its errors go to the caller, and must not contain the token.
 type TokenSource func(ctx context.Context, refused string) (string, error)
 
+// FixedToken returns the source of one token, as from the variable SLUICE_TOKEN; nil for an empty text.
+func FixedToken(text string) TokenSource {
+	if text == "" {
+		return nil
+	}
+	return func(context.Context, string) (string, error) { return text, nil }
+}
+
 // ErrNoTokenNow is wrapped by errors of a [TokenSource] whose token cannot be had at the moment, as its
 // issuer cannot be reached. Streams ask again later; requests fail.
 var ErrNoTokenNow = errors.New("no token can be had now")

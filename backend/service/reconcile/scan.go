@@ -120,6 +120,9 @@ func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 // scanKinds re-evaluates the resources of kinds whose fingerprint has changed since their last
 // scan, unless another gateway does.
 func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
+	if len(stale) > 0 {
+		f.giveWay(ctx)
+	}
 	scanned := false
 	for _, one := range stale {
 		k, by := one.kind, one.fingerprint
@@ -145,6 +148,20 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 		return f.finishAll(ctx)
 	}
 	return nil
+}
+
+// fillTime is how long a scan waits for the index.
+const fillTime = time.Minute
+
+// giveWay waits until the index has what it reads of the store, because clients wait for that: a scan beside it
+// would make both slower.
+func (f *follower) giveWay(ctx context.Context) {
+	if f.r.cfg.Index == nil {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, fillTime)
+	defer cancel()
+	_ = f.r.cfg.Index.Filled(limited)
 }
 
 // claim reserves the scan of a kind and returns where to continue; mine is false if there is

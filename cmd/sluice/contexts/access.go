@@ -102,7 +102,7 @@ func (a *Access) certificate(ctx context.Context) (*tls.Certificate, error) {
 func (a *Access) TokenSource(said io.Writer) client.TokenSource {
 	switch {
 	case a.Token != "":
-		return func(context.Context, string) (string, error) { return a.Token, nil }
+		return client.FixedToken(a.Token)
 	case a.TokenFile != "":
 		return a.fromFile
 	case len(a.TokenCommand) > 0:
