@@ -9,6 +9,8 @@ type Metadata struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Description string
+	// UpdatedBy is who made the last change of what callers set; empty for an anonymous caller.
+	UpdatedBy string
 	// DeletionRequestedAt is when the deletion was requested that waits; zero for none.
 	DeletionRequestedAt time.Time
 	// Finalizers hold the resource while its deletion waits, no two equal.

@@ -105,6 +105,7 @@ const (
 	SlotDeletionRequestedAt
 	SlotFinalizers
 	SlotWaits
+	SlotUpdatedBy
 )
 
 // Compiler compiles the shapes of a catalogue. Shapes that several kinds use
@@ -123,6 +124,7 @@ func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 			SlotDeletionRequestedAt: {Name: "deletionRequestedAt", Type: descriptor.TypeString},
 			SlotFinalizers:          {Name: "finalizers", Type: descriptor.TypeString, List: true},
 			SlotWaits:               {Name: "waits", Type: descriptor.TypeString, List: true},
+			SlotUpdatedBy:           {Name: "updatedBy", Type: descriptor.TypeString},
 		})
 	}
 	fields := []Field{

@@ -86,7 +86,7 @@ const (
 	topOwned      = "status"
 	metadataKeys  = "name namespace labels annotations description expiresAt revision"
 	clearable     = "labels annotations description expiresAt"
-	metadataOwned = "uid generation createdAt updatedAt deletionRequestedAt finalizers " +
+	metadataOwned = "uid generation createdAt updatedAt updatedBy deletionRequestedAt finalizers " +
 		"creationTimestamp deletionTimestamp resourceVersion managedFields selfLink" // Kubernetes' own
 )
 

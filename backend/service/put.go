@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
@@ -26,6 +27,11 @@ type stateWrite struct {
 
 // storeState puts a state with what follows from it, or returns what would be stored.
 func (s *Service) storeState(ctx context.Context, w stateWrite, st *kind.State, dryRun bool) (*backend.Resource, error) {
+	if w.caller {
+		meta := st.Meta
+		meta.UpdatedBy = access.CallerFrom(ctx).UpdatedBy()
+		st = st.WithMetadata(meta)
+	}
 	actions, err := s.actions(&w, st)
 	if err != nil {
 		return nil, err

@@ -59,6 +59,9 @@ type Config struct {
 	// RetryTimeout is how long a write that loses races is tried again where the
 	// request has no deadline of its own. Default 30 s.
 	RetryTimeout time.Duration
+	// Revealing is told before sensitive values of a resource are shown to the caller of ctx; after an error they are
+	// not. Default: it is not told.
+	Revealing func(ctx context.Context, key backend.Key) error
 	// Unreadable counts the stored resources whose bodies do not decode. Default: a
 	// counter that nobody reads.
 	Unreadable *kind.UnreadableCounter
@@ -103,6 +106,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.RetryTimeout == 0 {
 		c.RetryTimeout = 30 * time.Second
+	}
+	if c.Revealing == nil {
+		c.Revealing = func(context.Context, backend.Key) error { return nil }
 	}
 	if c.Unreadable == nil {
 		c.Unreadable = kind.NewUnreadableCounter(func(string) {})

@@ -29,10 +29,14 @@ import (
 )
 
 // serving is a gateway with its settings.
-type serving struct{ *config.Gateway }
+type serving struct {
+	*config.Gateway
+	auditing auditing
+}
 
 func serveCommand(std streams) *cobra.Command {
-	s := &serving{config.NewGateway()}
+	s := &serving{Gateway: config.NewGateway()}
+	s.auditing.to, s.auditing.out = &s.Audit, std.out
 	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Run a gateway on the embedded store or on Redis",
@@ -107,6 +111,9 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := s.auditing.open(changes, kinds, log); err != nil {
+		return err
+	}
 	edges := []func(context.Context) error{func(ctx context.Context) error { return kinds.hangups(ctx, hangup) }}
 	socket, err := s.listenAdmin(log)
 	if err != nil {
@@ -128,7 +135,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", name), zap.String("address", s.scheme()+listener.Addr().String()),
 		zap.String("catalogue", c.outline.Hash()), zap.String("files", c.files))
 	edges = append(edges, func(ctx context.Context) error { return kinds.server.Serve(ctx, listener) })
-	return group(ctx, edges, returnMemory, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run)
+	return group(ctx, edges, returnMemory, s.auditing.Run, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run)
 }
 
 // listenAdmin makes the admin socket; nil for none. That of the embedded store is
@@ -167,7 +174,7 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.
 	counter := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
 	compile := func(c catalogue) (*service.Service, error) {
 		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: counter,
+			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: counter, Revealing: s.auditing.reveal,
 		})
 	}
 	svc, err := compile(c)
@@ -200,7 +207,7 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.
 	)
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)
-	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics = c.serving(svc), log, reg
+	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics, s.Server.Refused = c.serving(svc), log, reg, s.auditing.refuse
 	// The page is for everybody who reaches the gateway; where the data lies is not.
 	s.Server.Version, s.Server.Store = versionText(), "the embedded store"
 	if s.Store.URL != "" {

@@ -12,19 +12,22 @@ export function launch() {
 }
 
 // visit opens a page of a new visitor. A request to another host, an error of the page
-// or a breach of its Content-Security-Policy fails the test.
+// or a breach of its Content-Security-Policy fails the test. The origins of options.others may be
+// asked as well, whatever they answer, and console errors that options.expected matches are none.
 export async function visit(t, browser, path, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const wrong = [];
+  const others = options.others ?? [];
+  const tolerated = (message) => options.expected?.test(message.text()) || others.some((origin) => message.location().url.startsWith(`${origin}/`));
   const watch = (page) => {
     page.setDefaultTimeout(patience);
     page.on("pageerror", (error) => wrong.push(`page error: ${error.message}`));
-    page.on("console", (message) => message.type() === "error" && wrong.push(`console: ${message.text()}`));
+    page.on("console", (message) => message.type() === "error" && !tolerated(message) && wrong.push(`console: ${message.text()}`));
   };
   context.on("page", watch);
   context.on("request", (request) => {
     const url = new URL(request.url());
-    if (url.protocol !== "data:" && url.origin !== base) wrong.push(`request to ${url.origin}`);
+    if (url.protocol !== "data:" && url.origin !== base && !others.includes(url.origin)) wrong.push(`request to ${url.origin}`);
   });
   t.after(async () => {
     await context.close();

@@ -22,6 +22,7 @@ for (const Page of [GraphiQL, Plain]) {
 
   test(`${Page.name}: a query, a mutation, and a subscription that shows the change`, async (t) => {
     const watcher = await open(t), writer = await open(t);
+    assert.equal(await watcher.page.locator("#session").innerText(), "anonymous");
     await watcher.run();
     await watcher.shows('"totalCount"', '"hasNextPage"');
 

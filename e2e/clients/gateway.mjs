@@ -21,11 +21,14 @@ export function within(promise, what) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
+// credential is the header of a gateway that needs one.
+const credential = process.env.SLUICE_TOKEN ? { authorization: `Bearer ${process.env.SLUICE_TOKEN}` } : {};
+
 // ask sends a query or mutation by POST and returns the whole response.
 export async function ask(query, variables) {
   const response = await fetch(endpoint, {
     method: "POST",
-    headers: { "content-type": "application/json", accept: "application/graphql-response+json" },
+    headers: { ...credential, "content-type": "application/json", accept: "application/graphql-response+json" },
     body: JSON.stringify({ query, variables }),
     signal: AbortSignal.timeout(patience),
   });

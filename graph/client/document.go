@@ -38,7 +38,7 @@ const kindsDocument = `query Kinds($described: Boolean!) {
 const resourceParts = `fragment Parts on Resource {
   id kind
   metadata {
-    namespace name uid revision generation createdAt updatedAt expiresAt deletionRequestedAt finalizers
+    namespace name uid revision generation createdAt updatedAt updatedBy expiresAt deletionRequestedAt finalizers
     labels { key value }
     annotations @include(if: $whole) { key value }
     description @include(if: $whole)

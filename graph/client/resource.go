@@ -31,6 +31,8 @@ type Metadata struct {
 	// Generation counts the changes of the spec, from 1.
 	Generation           int64
 	CreatedAt, UpdatedAt time.Time
+	// UpdatedBy is who made the last change of what callers set; empty for an anonymous caller.
+	UpdatedBy string
 	// ExpiresAt is nil for a resource that stays.
 	ExpiresAt *time.Time
 	// DeletionRequestedAt is when the deletion was requested that waits; nil for none.

@@ -6,20 +6,27 @@
 // compressed, into dist, and the binary embeds what lies there. dist is empty
 // in a fresh clone, so that building needs no npm.
 //
-// Both pages stand on page/api.js, the page's own client of the API. A richer
-// console is one more page beside them: its built files go into dist, New
-// prefers it, and the examples and api.js serve it as they are.
+// Both pages stand on page/session.js, which knows who asks, and page/api.js, the
+// page's own client of the API. A richer console is one more page beside them: its
+// built files go into dist, New prefers it, and the rest serves it as it is.
+//
+// Pages are the same for everybody and say nothing about the gateway. What it
+// serves is in a document of its own, /console/data, which pages load with the
+// credential of their user.
 package console
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
 )
 
 // Config of a console.
@@ -32,9 +39,15 @@ type Config struct {
 	Kinds []*descriptor.Kind
 	// Endpoint is the path of the API. Default /graphql.
 	Endpoint string
+	// Issuers are the URLs of the issuers of OpenID Connect at which users log in.
+	Issuers []string
 	// Dist is the folder of GraphiQL's files. Default: what was built in.
 	Dist fs.FS
 }
+
+// DataPath is where the page finds what the gateway serves. It is not for everybody: who serves a [Console]
+// asks for a credential there.
+const DataPath = "/console/data"
 
 // Console is a handler for / and everything under /console/.
 type Console struct {
@@ -78,19 +91,48 @@ func New(cfg Config) (*Console, error) {
 	for _, a := range files {
 		c.mux.Handle("GET "+a.path, a)
 	}
-	plain, err := newPage("plain.html", cfg, files, examples)
+	plain, err := newPage("plain.html", cfg, files)
 	if err != nil {
 		return nil, err
 	}
 	front := plain
 	if whole {
-		if front, err = newPage("graphiql.html", cfg, files, examples); err != nil {
+		if front, err = newPage("graphiql.html", cfg, files); err != nil {
 			return nil, err
 		}
 	}
 	c.mux.Handle("GET /{$}", front)
 	c.mux.Handle("GET /console/plain", plain)
+	c.mux.Handle("GET "+DataPath, data{Endpoint: cfg.Endpoint, Version: cfg.Version, Store: cfg.Store, Examples: examples})
 	return c, nil
+}
+
+// data is what the gateway tells a user who may know.
+type data struct {
+	Endpoint string    `json:"endpoint"`
+	Version  string    `json:"version"`
+	Store    string    `json:"store"`
+	Examples []Example `json:"examples"`
+	Viewer   viewer    `json:"viewer"`
+}
+
+// viewer is who asks, as the API has it.
+type viewer struct {
+	Name      string    `json:"name"`
+	Groups    []string  `json:"groups"`
+	ExpiresAt time.Time `json:"expiresAt,omitzero"`
+}
+
+func (d data) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := access.CallerFrom(r.Context()).Identity
+	d.Viewer = viewer{Name: id.String(), Groups: []string{}}
+	if id != nil {
+		d.Viewer.Groups, d.Viewer.ExpiresAt = id.Groups, id.ExpiresAt
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(d)
 }
 
 // Whole says whether GraphiQL is served; else the plain page stands in.

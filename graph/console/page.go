@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,33 +15,30 @@ import (
 
 // page is a document that is the same for everybody.
 type page struct {
-	body []byte
-	etag string
+	body    []byte
+	etag    string
+	issuers []string
 }
 
 // newPage executes a template of page/. Templates name assets by their source:
 // {{asset "api.js"}}.
-func newPage(name string, cfg Config, files map[string]asset, examples []Example) (*page, error) {
+func newPage(name string, cfg Config, files map[string]asset) (*page, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{"asset": func(source string) (string, error) {
 		a, ok := files[source]
 		if !ok {
 			return "", fmt.Errorf("there is no asset %s", source)
 		}
 		return a.path, nil
-	}}).ParseFS(pages, "page/"+name)
+	}}).ParseFS(pages, "page/"+name, "page/session.html")
 	if err != nil {
 		return nil, err
 	}
 	var body bytes.Buffer
-	err = t.Execute(&body, map[string]any{
-		"Version": cfg.Version, "Store": cfg.Store, "Endpoint": cfg.Endpoint,
-		"Data": map[string]any{"endpoint": cfg.Endpoint, "version": cfg.Version, "store": cfg.Store, "examples": examples},
-	})
-	if err != nil {
+	if err := t.Execute(&body, map[string]any{"Endpoint": cfg.Endpoint}); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(body.Bytes())
-	return &page{body: body.Bytes(), etag: strconv.Quote(hex.EncodeToString(sum[:12]))}, nil
+	return &page{body: body.Bytes(), etag: strconv.Quote(hex.EncodeToString(sum[:12])), issuers: cfg.Issuers}, nil
 }
 
 // plainHost are the hosts that a Content-Security-Policy can name.
@@ -52,11 +50,16 @@ const scrollLock = "'sha256-nzTgYzXYDNe6BAHiiI7NNlfK8n/auuOAhh2t92YvuXo='"
 
 // policy lets a page load from this gateway alone, and run no script that is
 // written into it. Not all browsers take 'self' to cover WebSocket, so the
-// host is named as well.
-func policy(host string) string {
+// host is named as well. Scripts may also ask the issuers, to log in.
+func policy(host string, issuers []string) string {
 	connect := "'self'"
 	if plainHost.MatchString(host) {
 		connect += " ws://" + host + " wss://" + host
+	}
+	for _, issuer := range issuers {
+		if u, err := url.Parse(issuer); err == nil && plainHost.MatchString(u.Host) {
+			connect += " " + u.Scheme + "://" + u.Host
+		}
 	}
 	return strings.Join([]string{
 		"default-src 'none'", "script-src 'self'", "style-src 'self' " + scrollLock, "img-src 'self' data:", "font-src 'self' data:",
@@ -67,7 +70,7 @@ func policy(host string) string {
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", policy(r.Host))
+	h.Set("Content-Security-Policy", policy(r.Host, p.issuers))
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("ETag", p.etag)

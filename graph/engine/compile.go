@@ -252,7 +252,7 @@ var (
 	metadataOps = map[string]op{
 		"namespace": opNamespace, "name": opName, "uid": opUID, "revision": opRevision, "generation": opGeneration, "labels": opLabels,
 		"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
-		"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers,
+		"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers, "updatedBy": opUpdatedBy,
 	}
 	relationOps   = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}
 	entryOps      = map[string]op{"key": opKey, "value": opValue}

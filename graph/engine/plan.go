@@ -48,6 +48,7 @@ const (
 	opLabels
 	opAnnotations
 	opDescription
+	opUpdatedBy
 	opCreatedAt
 	opUpdatedAt
 	opExpiresAt

@@ -154,6 +154,9 @@ func (r *run) metadataField(buf []byte, f *field, b *body.Body) ([]byte, bool) {
 	case opDescription:
 		text := b.Text(at(body.SlotDescription))
 		return appendText(buf, text), text != ""
+	case opUpdatedBy:
+		text := b.Text(at(body.SlotUpdatedBy))
+		return appendText(buf, text), text != ""
 	case opFinalizers:
 		return appendScalars(buf, f, b, at(body.SlotFinalizers)), true
 	case opDeletionRequestedAt:

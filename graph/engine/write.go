@@ -94,7 +94,7 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return r.bodyField(buf, f, src)
 	case opID, opSubKind, opAPIVersion, opMetadata, opManifest, opSpecJSON, opStatusJSON, opConditions, opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
 		return r.resourceField(buf, f, src.item)
-	case opNamespace, opName, opUID, opRevision, opGeneration, opLabels, opAnnotations, opDescription, opCreatedAt, opUpdatedAt, opExpiresAt, opDeletionRequestedAt, opFinalizers:
+	case opNamespace, opName, opUID, opRevision, opGeneration, opLabels, opAnnotations, opDescription, opCreatedAt, opUpdatedAt, opExpiresAt, opDeletionRequestedAt, opFinalizers, opUpdatedBy:
 		return r.metadataField(buf, f, src.item.body)
 	case opKey:
 		return appendText(buf, src.key), true

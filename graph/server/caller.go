@@ -14,30 +14,38 @@ import (
 )
 
 // identified finds out who sends a request, and refuses one without a credential where one is needed. The upgrade to
-// a WebSocket needs none: connection_init may bring it.
+// a WebSocket of the API needs none: connection_init may bring it.
 func (s *Server) identified(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
-	if !s.cfg.Identities.Required() {
-		return next
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id, err := s.cfg.Identities.Request(r)
-		if err == nil && id == nil && !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-			err = failure.Unauthenticated(access.ErrNoCredential)
+		caller := access.Caller{Address: factsOf(r.Context()).network.String(), Request: requestID(r.Context())}
+		if s.cfg.Identities.Required() {
+			var err error
+			caller.Identity, err = s.cfg.Identities.Request(r)
+			upgrades := factsOf(r.Context()).api != "" && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+			if err == nil && caller.Identity == nil && !upgrades {
+				err = failure.Unauthenticated(access.ErrNoCredential)
+			}
+			if err != nil {
+				refuse(w, r.WithContext(access.WithCaller(r.Context(), caller)), err)
+				return
+			}
 		}
-		if err != nil {
-			refuse(w, r, err)
-			return
-		}
-		next.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), access.Caller{Identity: id})))
+		next.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
 	})
 }
 
 // initSocket returns the context of the operations of a WebSocket connection: the caller is the one that
 // connection_init names by the key authorization, in any case, else the one of the request.
-func (s *Server) initSocket(ctx context.Context, payload json.RawMessage) (context.Context, error) {
+func (s *Server) initSocket(ctx context.Context, payload json.RawMessage) (_ context.Context, err error) {
 	if !s.cfg.Identities.Required() {
 		return ctx, nil
 	}
+	defer func() {
+		var known *failure.Error
+		if errors.As(err, &known) {
+			s.cfg.Refused(ctx, known)
+		}
+	}()
 	given, err := authorization(payload)
 	switch {
 	case err != nil:
@@ -51,7 +59,9 @@ func (s *Server) initSocket(ctx context.Context, payload json.RawMessage) (conte
 	if err != nil {
 		return ctx, err
 	}
-	return access.WithCaller(ctx, access.Caller{Identity: id}), nil
+	caller := access.CallerFrom(ctx)
+	caller.Identity = id
+	return access.WithCaller(ctx, caller), nil
 }
 
 // authorization returns the credential of a payload of connection_init; empty if it has none.
@@ -110,11 +120,12 @@ func (s *Server) spend(ctx context.Context, steps int64) {
 }
 
 // refuseCaller answers a request of a path that is not of the API and needs a credential.
-func refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
+func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
 	var known *failure.Error
 	if !errors.As(err, &known) {
 		known = &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
 	}
+	s.cfg.Refused(r.Context(), known)
 	status := transport.Status(w, err)
 	refuse(w, r, status, known.Code, known.Message)
 }

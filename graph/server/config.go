@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/identity"
 	"github.com/sluicegw/sluice/graph/quota"
@@ -46,6 +47,9 @@ type Config struct {
 	AllowedOrigins []string
 	// Identities find out who asks. Default: everybody is anonymous.
 	Identities identity.Authenticator
+	// Refused is told of each request that is refused since its caller is not known, or may not do it. Default: it is
+	// not told.
+	Refused func(ctx context.Context, refused *failure.Error)
 	// TLS is what connections are secured with. Default: nothing.
 	TLS *identity.TLS
 	// Limits of requests.
@@ -209,6 +213,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Filling == nil {
 		c.Filling = func() []string { return nil }
+	}
+	if c.Refused == nil {
+		c.Refused = func(context.Context, *failure.Error) {}
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()

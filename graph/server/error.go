@@ -50,6 +50,9 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	ext["requestId"] = requestID(ctx)
 	out.Extensions = ext
 	code, _ := ext["code"].(string)
+	if known != nil && (known.Code == failure.CodeUnauthenticated || known.Code == failure.CodeForbidden) {
+		a.cfg.Refused(ctx, known)
+	}
 	var op *graphql.OperationContext
 	if graphql.HasOperationContext(ctx) {
 		op = graphql.GetOperationContext(ctx)

@@ -97,7 +97,11 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 		kinds = append(kinds, *k)
 	}
 	g.outline = catalogue.OutlineOf(kinds)
-	front, err := console.New(console.Config{Version: s.cfg.Version, Store: s.cfg.Store, Schema: newest.Schema, Kinds: newest.Service.Kinds(), Endpoint: consoleEndpoint})
+	var issuers []string
+	for _, one := range s.cfg.Identities.Issuers.Logins() {
+		issuers = append(issuers, one.URL)
+	}
+	front, err := console.New(console.Config{Version: s.cfg.Version, Store: s.cfg.Store, Schema: newest.Schema, Kinds: newest.Service.Kinds(), Endpoint: consoleEndpoint, Issuers: issuers})
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}

@@ -43,7 +43,7 @@ func TestNewOperationsUseTheNewestCatalogue(t *testing.T) {
 		if got := c.post(t, `{ kinds { name } }`, nil); got != `{"data":{"kinds":[{"name":"Box"},{"name":"Shelf"}]}}` {
 			t.Errorf("the list of kinds: %s", got)
 		}
-		if got := c.at(http.MethodGet, "/").Body.String(); !strings.Contains(got, "boxes") {
+		if got := c.at(http.MethodGet, "/console/data").Body.String(); !strings.Contains(got, "boxes") {
 			t.Error("the page has no example of the new kind")
 		}
 		c.replace(narrow)

@@ -21,7 +21,7 @@ type facts struct {
 	api string
 	// address and client are the address and the name of the client; empty without an access log.
 	address, client string
-	// network is the address of the client where callers may be anonymous.
+	// network is the address of the client of a request to the API.
 	network netip.Addr
 }
 
@@ -35,13 +35,13 @@ const (
 // factsFrom returns the facts of a request.
 func (s *Server) factsFrom(r *http.Request) facts {
 	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.cfg.Paths[r.URL.Path]}
-	if !s.cfg.Identities.Required() {
+	if f.api != "" {
 		f.network = s.cfg.Identities.Proxies.Address(r)
 	}
 	if s.cfg.AccessLog {
 		f.address = r.RemoteAddr
 		if len(s.cfg.Identities.Proxies) > 0 {
-			f.address = s.cfg.Identities.Proxies.Address(r).String()
+			f.address = f.network.String()
 		}
 		f.client = shortName(cmp.Or(r.Header.Get(apolloClientHeader), r.Header.Get(hiveClientHeader)))
 	}

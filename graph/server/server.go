@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/transport"
@@ -91,12 +92,13 @@ func New(cfg Config) (*Server, error) {
 		mux.Handle(path, guarded)
 	}
 	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.generation.Load().console.ServeHTTP(w, r) })
+	mux.Handle("GET "+console.DataPath, s.identified(front, s.refuseCaller))
 	for path, handler := range map[string]http.Handler{
 		"/{$}": front, "/console/": front,
 		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }),
 		"/readyz":  http.HandlerFunc(s.readyz),
 		"/login":   http.HandlerFunc(s.login),
-		"/metrics": s.identified(promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}), refuseCaller),
+		"/metrics": s.identified(promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}), s.refuseCaller),
 	} {
 		mux.Handle("GET "+path, handler) // and HEAD
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {

@@ -16,6 +16,17 @@ type Caller struct {
 	// Identity is nil for an anonymous caller.
 	Identity *Identity
 	View     string
+	// Address is where the caller asks from, and Request the id of its request; empty if unknown. They are
+	// told in the log of changes.
+	Address, Request string
+}
+
+// UpdatedBy returns the name of the caller as resources keep it; empty for an anonymous one.
+func (c Caller) UpdatedBy() string {
+	if c.Identity == nil {
+		return ""
+	}
+	return c.Identity.Name
 }
 
 type callerKey struct{}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -72,7 +73,7 @@ func (s *Sender) ApplyBy(ctx context.Context, deadline time.Time, actions ...bac
 			return res, err
 		}
 	}
-	t.batch = backend.Batch{RequestID: s.Tag + strconv.FormatUint(s.requests.Add(1), 36), Deadline: deadline, Actions: actions}
+	t.batch = backend.Batch{RequestID: s.Tag + strconv.FormatUint(s.requests.Add(1), 36), Actor: access.ActorFrom(ctx).String(), Deadline: deadline, Actions: actions}
 	if res, err = s.Store.Apply(ctx, t.batch); errors.Is(err, backend.ErrUnknown) {
 		res, err = t.settle(ctx, err)
 	}

@@ -25,7 +25,7 @@ func (st *State) readMetadata(name string, m *jsontree.Member) error {
 			st.Meta.Annotations = texts
 		}
 		return nil
-	case "generation", "description", "deletionRequestedAt", "finalizing", "finalizers", "waits", "managers":
+	case "generation", "description", "updatedBy", "deletionRequestedAt", "finalizing", "finalizers", "waits", "managers":
 	default:
 		return nil
 	}
@@ -39,6 +39,8 @@ func (st *State) readMetadata(name string, m *jsontree.Member) error {
 		st.Meta.Generation, ok = wholeOf(value)
 	case "description":
 		st.Meta.Description, ok = textOf(value)
+	case "updatedBy":
+		st.Meta.UpdatedBy, ok = textOf(value)
 	case "deletionRequestedAt":
 		st.Meta.DeletionRequestedAt, ok = timeOf(value)
 	case "finalizing":
@@ -124,6 +126,9 @@ func appendMetadata(b []byte, m body.Metadata) []byte {
 	}
 	if m.Description != "" {
 		b = jsontree.AppendText(append(b, `,"description":`...), m.Description)
+	}
+	if m.UpdatedBy != "" {
+		b = jsontree.AppendText(append(b, `,"updatedBy":`...), m.UpdatedBy)
 	}
 	if !m.DeletionRequestedAt.IsZero() {
 		b = jsontree.AppendText(append(b, `,"deletionRequestedAt":`...), m.DeletionRequestedAt.UTC().Format(time.RFC3339Nano))

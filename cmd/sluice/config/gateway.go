@@ -24,6 +24,8 @@ type Gateway struct {
 	Store                       Store
 	Catalogue                   Catalogue
 	Identities                  Identities
+	// Audit is the file of the audit log, or [AuditStdout]; empty for none.
+	Audit string
 	// KeysFile holds the keys that encrypt sensitive values.
 	KeysFile string
 	// IndexMemory is how many bytes of resources are kept in memory, 0 for none;
@@ -35,6 +37,9 @@ type Gateway struct {
 	// File is the configuration file.
 	File string
 }
+
+// AuditStdout stands for the standard output.
+const AuditStdout = "stdout"
 
 // IndexAuto is the default of Gateway.IndexMemory.
 const IndexAuto = -1
@@ -148,6 +153,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "log-level", Value: &g.LogLevel, Help: "debug, info, warn or error", Check: oneOf(&g.LogLevel, "debug", "info", "warn", "error")},
 		{Name: "slow-log", Value: &sv.SlowLog, Auto: "none", Help: "log queries, mutations and events of subscriptions that took longer, by operation name, hash of the document and what they spent"},
 		{Name: "access-log", Value: &sv.AccessLog, Help: "log each query and mutation when it is answered, each subscription when it begins, and each refused request: its name, type and kind, the hash of its document, the client's name and address, the caller, the code and the time"},
+		{Name: "audit", Value: &g.Audit, Help: "file of the audit log, or stdout: a line of JSON for each change of the store, with who made it, and one for each refused request and each reveal"},
 		{Name: "log-format", Value: &g.LogFormat, Help: "console, json, or auto: console on a terminal", Check: oneOf(&g.LogFormat, "auto", "console", "json")},
 
 		{Name: "limit-body", Value: &l.Body, Help: "most bytes of the body of a request, and of a WebSocket message", Why: "a bulk of manifests fits; a request is held in memory while it runs"},

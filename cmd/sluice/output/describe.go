@@ -86,6 +86,7 @@ func (d Description) metadata(w io.Writer) {
 	line("Generation", fmt.Sprint(m.Generation))
 	when("Created", m.CreatedAt)
 	when("Updated", m.UpdatedAt)
+	line("Updated by", m.UpdatedBy)
 	if m.ExpiresAt != nil {
 		line("Expires", fmt.Sprintf("%s (in %s)", m.ExpiresAt.Format(time.RFC3339), Age(m.ExpiresAt.Sub(d.Now))))
 	}

@@ -34,6 +34,7 @@ type metadata struct {
 	Generation  int64             `json:"generation"`
 	CreatedAt   time.Time         `json:"createdAt"`
 	UpdatedAt   time.Time         `json:"updatedAt"`
+	UpdatedBy   string            `json:"updatedBy,omitempty"`
 	ExpiresAt   *time.Time        `json:"expiresAt,omitempty"`
 	Requested   *time.Time        `json:"deletionRequestedAt,omitempty"`
 	Finalizers  []string          `json:"finalizers,omitempty"`
@@ -47,7 +48,7 @@ func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 		APIVersion: k.APIVersion, Kind: r.Kind, SubKind: r.SubKind,
 		Metadata: metadata{
 			Name: m.Name, Namespace: m.Namespace, Description: m.Description, UID: m.UID, Revision: m.Revision,
-			Generation: m.Generation, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, ExpiresAt: m.ExpiresAt,
+			Generation: m.Generation, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, UpdatedBy: m.UpdatedBy, ExpiresAt: m.ExpiresAt,
 			Requested: m.DeletionRequestedAt, Finalizers: m.Finalizers,
 		},
 	}

@@ -79,6 +79,7 @@ func metadataFields(k client.Kind) []client.Field {
 		client.Field{Path: "metadata.generation", Type: "SafeInt", Description: "Counts the changes of the spec, from 1." + owned},
 		client.Field{Path: "metadata.createdAt", Type: "Time", Description: "When the resource was created." + owned},
 		client.Field{Path: "metadata.updatedAt", Type: "Time", Description: "When the resource was last changed." + owned},
+		client.Field{Path: "metadata.updatedBy", Type: "String", Description: "Who made the last change of what callers set; absent: an anonymous caller." + owned},
 		client.Field{Path: "metadata.deletionRequestedAt", Type: "Time", Description: "When the deletion of the resource was requested; it has waited since then. Absent: it was not." + owned},
 		client.Field{Path: "metadata.finalizers", Type: "String", List: true, Description: "What keeps the resource when its deletion is requested. A manifest does not set it."},
 	)

@@ -2,17 +2,23 @@
 // graphql-transport-ws, one socket each.
 "use strict";
 (() => {
-  // data is what the gateway wrote into the page: endpoint, version, store, examples.
-  const data = JSON.parse(document.getElementById("sluice").textContent);
+  const { data, session } = window.sluice;
 
-  // post sends a query or mutation and gives the response, whatever its status.
+  // post sends a query or mutation and gives the response, whatever its status. If the credential of the
+  // page is not accepted any more, it waits for another one.
   async function post(payload, { headers, signal } = {}) {
-    const response = await fetch(data.endpoint, {
+    const request = {
       method: "POST",
       headers: { ...headers, "content-type": "application/json", accept: "application/graphql-response+json, application/json;q=0.9" },
       body: JSON.stringify(payload),
       signal,
-    });
+    };
+    const token = session.token();
+    let response = await session.send(data.endpoint, request);
+    if (response.status === 401 && !session.hasOwn(headers)) {
+      await session.renewed(token, (await response.json().catch(() => null))?.errors?.[0]?.message ?? "a credential is needed");
+      response = await session.send(data.endpoint, request);
+    }
     const text = await response.text();
     try {
       return JSON.parse(text);
@@ -24,6 +30,8 @@
   // Close codes after which the same request would fail again.
   const fatal = new Set([1002, 1009, 1011, 4400, 4401, 4403, 4406, 4409, 4429, 4500]);
   const attempts = 10;
+  // refused begins the reason of a close with 4403 after which another credential helps.
+  const refused = "UNAUTHENTICATED: ";
 
   // cursorOf finds the cursor of an event, if it selects one.
   function cursorOf(response) {
@@ -36,12 +44,12 @@
   // subscribe calls sink.next for each response, and then sink.error or
   // sink.complete once. It returns a function that stops. After a lost connection it
   // goes on from the last cursor, if the operation has a variable $after; it tells
-  // sink.state "waiting" and "live".
+  // sink.state "waiting" and "live", and "login" while it waits for another credential.
   function subscribe(payload, sink, { headers } = {}) {
     const url = new URL(data.endpoint, location.href);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     const resumes = /\$after\b/.test(payload.query);
-    let socket, timer, cursor = null, received = 0, failures = 0, over = false;
+    let socket, token, timer, cursor = null, received = 0, failures = 0, over = false;
 
     const send = (message) => socket.send(JSON.stringify(message));
     function end(tell) {
@@ -81,16 +89,22 @@
     }
     function open() {
       socket = new WebSocket(url, "graphql-transport-ws");
-      socket.onopen = () => send({ type: "connection_init", payload: headers });
+      socket.onopen = () => {
+        token = session.token();
+        send({ type: "connection_init", payload: session.authorized(headers) });
+      };
       socket.onmessage = (event) => { if (!over) receive(JSON.parse(event.data)); };
       socket.onclose = (event) => {
         if (over) return;
         const why = `the connection was closed (${event.code}${event.reason ? `: ${event.reason}` : ""})`;
-        if (fatal.has(event.code) || ++failures > attempts) return end(() => sink.error(new Error(why)));
+        const ended = event.code === 4403 && event.reason.startsWith(refused) && !session.hasOwn(headers);
+        const renewed = ended && session.renewed(token, event.reason.slice(refused.length));
+        if (fatal.has(event.code) && !ended || ++failures > attempts) return end(() => sink.error(new Error(why)));
         if (received > 0 && !(resumes && cursor)) {
           return end(() => sink.error(new Error(`${why}; with a variable $after, and the field cursor selected, the page resumes by itself`)));
         }
-        sink.state?.("waiting");
+        sink.state?.(ended ? "login" : "waiting");
+        if (ended) return renewed.then(() => { if (!over) open(); });
         timer = setTimeout(open, Math.min(5000, 250 * 2 ** (failures - 1)));
       };
     }
@@ -101,5 +115,5 @@
     };
   }
 
-  window.sluice = { data, post, subscribe };
+  Object.assign(window.sluice, { post, subscribe });
 })();

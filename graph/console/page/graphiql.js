@@ -1,7 +1,7 @@
-// Mounts GraphiQL with our fetcher and a panel of examples.
+// Mounts GraphiQL with our fetcher and a panel of examples, once the gateway has told what there is.
 "use strict";
-(() => {
-  const { data, post, subscribe } = window.sluice;
+window.sluice.ready.then((data) => {
+  const { post, subscribe, session } = window.sluice;
   const h = React.createElement;
 
   // How many responses of a stream stay on the page.
@@ -77,7 +77,7 @@
           h("li", { key: e.title }, h("button", { type: "button", onClick: () => show(e) }, e.title)))))),
       h("div", { className: "sluice-about" },
         h("p", null, `Sluice ${data.version} on ${data.store}`),
-        h("p", null, ["/healthz", "/readyz", "/metrics", "/console/plain", "/console/LICENSES.txt"].map((path) =>
+        h("p", null, ["/healthz", "/readyz", ...(session.token() ? [] : ["/metrics"]), "/console/plain", "/console/LICENSES.txt"].map((path) =>
           h("a", { key: path, href: path }, path.split("/").pop().replace("plain", "plain page").replace("LICENSES.txt", "licences"))))));
   }
 
@@ -94,4 +94,4 @@
       plugins: [{ title: "Examples", icon: Icon, content: Examples }],
       shouldPersistHeaders: false,
     }, h(GraphiQL.Logo, null, h("span", { className: "sluice-title" }, "Sluice"))));
-})();
+});

@@ -1,7 +1,7 @@
 // The plain page: one operation, its variables, its answer.
 "use strict";
-(() => {
-  const { data, post, subscribe } = window.sluice;
+window.sluice.ready.then((data) => {
+  const { post, subscribe, session } = window.sluice;
   const at = (id) => document.getElementById(id);
   const query = at("query"), variables = at("variables"), answer = at("answer"), state = at("state"), example = at("example");
 
@@ -80,7 +80,7 @@
           state.textContent = `live, ${++received} received`;
           show(response);
         },
-        state(now) { state.textContent = now === "live" ? `live, ${received} received` : "connection lost, trying again"; },
+        state(now) { state.textContent = { live: `live, ${received} received`, login: "waits for a login", waiting: "connection lost, trying again" }[now]; },
         error(error) { idle("ended"); show(error.message); },
         complete() { idle(`ended, ${received} received`); },
       });
@@ -120,4 +120,7 @@
   });
   at("stop").addEventListener("click", () => { stop?.(); idle("stopped"); });
   pick(0);
-})();
+  at("about").textContent = `${data.version} on ${data.store}; `;
+  at("metrics").hidden = session.token() !== "";
+  at("main").hidden = false;
+});

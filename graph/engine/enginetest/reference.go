@@ -514,9 +514,9 @@ func (m *metadata) field(name string) any {
 		return append([]any{}, list...)
 	case "generation":
 		return body["generation"]
-	case "description":
-		description, _ := body["description"].(string)
-		return text(description)
+	case "description", "updatedBy":
+		value, _ := body[name].(string)
+		return text(value)
 	}
 	pairs, _ := body[name].(map[string]any)
 	return entries(pairs)

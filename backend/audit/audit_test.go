@@ -1,0 +1,263 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/audit"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// world is a store with a hub.
+type world struct {
+	t     *testing.T
+	store *memory.Store
+	hub   *hub.Hub
+	path  string
+	n     int
+	// stored are the revisions of what is there.
+	stored map[backend.Key]backend.Revision
+}
+
+func newWorld(t *testing.T, cfg memory.Config) *world {
+	t.Helper()
+	store, err := memory.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := hub.New(hub.Config{Store: store, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = h.Run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		_ = store.Close()
+	})
+	return &world{t: t, store: store, hub: h, path: filepath.Join(t.TempDir(), "audit.log"), stored: map[backend.Key]backend.Revision{}}
+}
+
+// put changes a resource.
+func (w *world) put(kind, name, actor string) {
+	w.t.Helper()
+	w.n++
+	key, none := backend.Key{Kind: kind, Namespace: "default", Name: name}, 0
+	action := backend.Action{Key: key, Op: backend.OpPut, Put: backend.Put{UID: "u", Finalizers: &none, Body: append([]byte{backend.BodyJSON}, `{"spec":{}}`...)}}
+	if was := w.stored[key]; !was.IsZero() {
+		action.If, action.Put.Change = backend.Condition{Presence: backend.Present, Revision: was}, []byte(`{"before":{},"paths":["spec.size"]}`)
+	}
+	res, err := w.store.Apply(w.t.Context(), backend.Batch{RequestID: fmt.Sprint("r", w.n), Actor: actor, Deadline: time.Now().Add(time.Hour), Actions: []backend.Action{action}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.stored[key] = res.Resources[0].Revision
+}
+
+// run runs the log over a file until stop.
+func (w *world) run(file *audit.File) (l *audit.Log, stop func()) {
+	w.t.Helper()
+	l, err := audit.Open(audit.Config{Hub: w.hub, Sensitive: func(kind string) bool { return kind == "Secret" }, To: file, Logger: zap.NewNop()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	return l, func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+// lines are those of all files, the oldest file first.
+func (w *world) lines() (out []audit.Line) {
+	w.t.Helper()
+	files, err := filepath.Glob(w.path + ".*")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, path := range append(files, w.path) {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for line := range bytes.Lines(text) {
+			var one audit.Line
+			if err := json.Unmarshal(line, &one); err != nil {
+				w.t.Fatalf("%q: %v", line, err)
+			}
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// wait waits until there are lines of n changes, and returns the changes.
+func (w *world) wait(n int) (out []audit.Line) {
+	w.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		out = nil
+		for _, line := range w.lines() {
+			if line.Revision != "" {
+				out = append(out, line)
+			}
+		}
+		if len(out) >= n {
+			return out
+		}
+	}
+	w.t.Fatalf("%d changes are written, %d are wanted", len(out), n)
+	return nil
+}
+
+func TestALineSaysWhoChangedWhat(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	l, stop := w.run(&audit.File{Path: w.path})
+	defer stop()
+	w.until(func() bool { return len(w.lines()) == 1 })
+	by := access.Actor{Name: "token:ci", Address: "192.0.2.1", Request: "id-1"}
+	w.put("Network", "a", by.String())
+	w.put("Network", "a", access.Actor{Name: access.Gateway}.String())
+	w.put("Secret", "s", by.String())
+	w.put("Secret", "s", by.String())
+	got := w.wait(4)
+	for i, want := range []string{
+		"ADDED Network a token:ci 192.0.2.1 id-1 []",
+		"MODIFIED Network a system:gateway   [spec.size]",
+		"ADDED Secret s token:ci 192.0.2.1 id-1 []",
+		"MODIFIED Secret s token:ci 192.0.2.1 id-1 []",
+	} {
+		g := got[i]
+		if text := fmt.Sprint(g.Event, " ", g.Kind, " ", g.Name, " ", g.By, " ", g.Address, " ", g.RequestID, " ", g.Paths); text != want {
+			t.Errorf("%s, want %s", text, want)
+		}
+	}
+	ctx := access.WithCaller(t.Context(), access.Caller{Address: "192.0.2.2", Request: "id-2"})
+	l.Refuse(ctx, &failure.Error{Code: failure.CodeUnauthenticated})
+	if err := l.Reveal(ctx, backend.Key{Kind: "Secret", Namespace: "default", Name: "s"}); err != nil {
+		t.Error(err)
+	}
+	all := w.lines()
+	refused, revealed := all[len(all)-2], all[len(all)-1]
+	if refused.Event != audit.Refused || refused.Code != "UNAUTHENTICATED" || refused.By != access.Anonymous || refused.Address != "192.0.2.2" || revealed.Event != audit.Revealed || revealed.Name != "s" {
+		t.Errorf("%+v\n%+v", refused, revealed)
+	}
+}
+
+// until waits until something is so.
+func (w *world) until(so func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatal("it does not come")
+		}
+	}
+}
+
+func TestEachChangeIsWrittenOnceOverRestartsCutsAndRotations(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	w := newWorld(t, memory.Config{})
+	_, stop := w.run(&audit.File{Path: w.path, Size: 2000})
+	w.until(func() bool { return len(w.lines()) > 0 })
+	total := 0
+	for range 30 {
+		for range rnd.IntN(20) {
+			w.put("Network", fmt.Sprint("n", rnd.IntN(5)), "token:ci\t\t")
+			total++
+		}
+		switch rnd.IntN(3) {
+		case 0: // a crash, which cuts the last lines
+			stop()
+			if info, err := os.Stat(w.path); err == nil && info.Size() > 0 {
+				text, err := os.ReadFile(w.path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				first := int64(bytes.IndexByte(text, '\n') + 1)
+				if left := info.Size() - first; left > 0 {
+					if err := os.Truncate(w.path, first+rnd.Int64N(left)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			_, stop = w.run(&audit.File{Path: w.path, Size: 2000})
+		case 1:
+			stop()
+			_, stop = w.run(&audit.File{Path: w.path, Size: 2000})
+		}
+	}
+	got := w.wait(total)
+	stop()
+	var was backend.Revision
+	for _, line := range got {
+		revision, err := backend.ParseRevision(line.Revision)
+		if err != nil || revision.Seq != was.Seq+1 && !was.IsZero() {
+			t.Fatalf("after %v: %s, %v", was, line.Revision, err)
+		}
+		was = revision
+	}
+	if len(got) != total {
+		t.Errorf("%d lines of %d changes", len(got), total)
+	}
+	if files, _ := filepath.Glob(w.path + ".*"); len(files) == 0 {
+		t.Error("the file was never rotated")
+	}
+}
+
+func TestAGapIsTold(t *testing.T) {
+	w := newWorld(t, memory.Config{LogEntries: 3})
+	_, stop := w.run(&audit.File{Path: w.path})
+	w.until(func() bool { return len(w.lines()) > 0 })
+	stop()
+	for i := range 10 {
+		w.put("Network", fmt.Sprint("n", i), "")
+	}
+	_, stop = w.run(&audit.File{Path: w.path})
+	defer stop()
+	w.until(func() bool {
+		lines := w.lines()
+		return lines[len(lines)-1].Event == audit.Gap
+	})
+	w.put("Network", "after", "")
+	if got := w.wait(1); got[len(got)-1].Name != "after" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAFileThatIsNoAuditLogIsRefused(t *testing.T) {
+	for _, text := range []string{"hello\n", "{}\n{\n", `{"position":"x"}` + "\n"} {
+		path := filepath.Join(t.TempDir(), "audit.log")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := audit.Open(audit.Config{To: &audit.File{Path: path}}); err == nil || !strings.Contains(err.Error(), "audit") && !errors.Is(err, backend.ErrInvalid) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

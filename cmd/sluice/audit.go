@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/audit"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+)
+
+// auditing is the audit log of a gateway, if it has one.
+type auditing struct {
+	to  *string // the setting
+	out io.Writer
+	log *audit.Log
+}
+
+// open takes up the audit log, before anything is served.
+func (a *auditing) open(changes *hub.Hub, kinds *catalogues, log *zap.Logger) (err error) {
+	if *a.to == "" {
+		return nil
+	}
+	file := &audit.File{Path: *a.to}
+	if *a.to == config.AuditStdout {
+		file = &audit.File{Out: a.out}
+	}
+	a.log, err = audit.Open(audit.Config{Hub: changes, Sensitive: kinds.sensitive, To: file, Logger: log})
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// Run writes changes until ctx ends, and begins a new file at each signal that asks for it.
+func (a *auditing) Run(ctx context.Context) error {
+	if a.log == nil {
+		<-ctx.Done()
+		return nil
+	}
+	reopen := make(chan os.Signal, 1)
+	signal.Notify(reopen, reopenSignals()...)
+	defer signal.Stop(reopen)
+	done := make(chan error, 1)
+	go func() { done <- a.log.Run(ctx) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-reopen:
+			a.log.Reopen()
+		}
+	}
+}
+
+func (a *auditing) refuse(ctx context.Context, refused *failure.Error) {
+	if a.log != nil {
+		a.log.Refuse(ctx, refused)
+	}
+}
+
+func (a *auditing) reveal(ctx context.Context, key backend.Key) error {
+	if a.log == nil {
+		return nil
+	}
+	return a.log.Reveal(ctx, key)
+}
+
+// sensitive reports whether the paths of a kind are not for logs: it is sensitive, or the catalogue that is served does
+// not have it.
+func (c *catalogues) sensitive(kind string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, err := c.service.Kind(kind)
+	return err != nil || k.Sensitive
+}
