@@ -174,7 +174,7 @@ func TestWhoAsksIsKnownByEveryTransport(t *testing.T) {
 		"a token beside a certificate":   {e.client(named1).with(ci), "token token:ci [token:dev token:ops]"},
 		"a wrong token beside one":       {e.client(named1).with("sluice_x"), refused},
 		"a proxy that names a user":      {says(e.client(front), "carol", "g1", "g2"), "proxy proxy:carol [proxy:g1 proxy:g2]"},
-		"a proxy that names nobody":      {e.client(front), "cert cert:front []"},
+		"a proxy that names nobody":      {e.client(front), refused},
 		"a spoofed proxy":                {says(e.client(nil), "root", "ops"), refused},
 		"a spoofed proxy with a token":   {says(e.client(nil), "root", "ops").with(ci), "token token:ci [token:dev token:ops]"},
 		"a spoofed proxy by certificate": {says(e.client(named1), "root", "ops"), "cert cert:worker [cert:fleet]"},

@@ -49,7 +49,7 @@ func TestTheHeadersOfATrustedProxyNameTheUserAndNobodyElses(t *testing.T) {
 		"a proxy by its certificate":          {"203.0.113.9:1", certificate("edge", nil, later), http.Header{"X-Forwarded-User": {"bob"}}, "proxy:bob"},
 		"a certificate that is not verified":  {"203.0.113.9:1", unverified, http.Header{"X-Forwarded-User": {"bob"}}, "nobody"},
 		"another certificate":                 {"203.0.113.9:1", certificate("worker", []string{"ops"}, later), http.Header{"X-Forwarded-User": {"bob"}}, "cert:worker cert:ops"},
-		"a proxy that names nobody":           {"203.0.113.9:1", certificate("edge", nil, later), http.Header{}, "cert:edge"},
+		"a proxy that names nobody":           {"203.0.113.9:1", certificate("edge", nil, later), http.Header{}, "nobody"},
 		"an address that is not trusted":      {"203.0.113.9:1", nil, http.Header{"X-Forwarded-User": {"root"}}, "nobody"},
 		"a forwarded address that is trusted": {"203.0.113.9:1", nil, http.Header{"X-Forwarded-User": {"root"}, "X-Forwarded-For": {"10.1.2.3"}}, "nobody"},
 		"an empty user":                       {"10.1.2.3:1", nil, http.Header{"X-Forwarded-User": {""}}, "the name of the user is empty"},
