@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -163,7 +164,7 @@ func (l *Log) line(e *backend.Event) Line {
 		Revision: e.Revision.String(), By: by.Name, Address: by.Address, RequestID: by.Request, Position: e.Position.String(),
 	}
 	if !l.cfg.Sensitive(e.Resource.Kind) {
-		out.Paths = kind.ChangedPaths(e)
+		out.Paths = slices.DeleteFunc(kind.ChangedPaths(e), func(path string) bool { return path == "metadata.updatedBy" }) // By says it
 	}
 	return out
 }

@@ -212,6 +212,11 @@ func TestEachChangeIsWrittenOnceOverRestartsCutsAndRotations(t *testing.T) {
 			_, stop = w.run(&audit.File{Path: w.path, Size: 2000})
 		}
 	}
+	for range 20 { // at last the file is too large before something is written
+		w.put("Network", "last", "")
+		total++
+		w.wait(total)
+	}
 	got := w.wait(total)
 	stop()
 	var was backend.Revision
@@ -259,5 +264,18 @@ func TestAFileThatIsNoAuditLogIsRefused(t *testing.T) {
 		if _, err := audit.Open(audit.Config{To: &audit.File{Path: path}}); err == nil || !strings.Contains(err.Error(), "audit") && !errors.Is(err, backend.ErrInvalid) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+func TestOneProcessWritesAFile(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	l, stop := w.run(&audit.File{Path: w.path})
+	defer stop()
+	w.until(func() bool { return len(w.lines()) > 0 })
+	l.Reopen() // nobody has renamed it
+	w.put("Network", "a", "")
+	w.wait(1)
+	if _, err := audit.Open(audit.Config{To: &audit.File{Path: w.path}}); err == nil || !strings.Contains(err.Error(), "another process writes it") {
+		t.Errorf("a second writer: %v", err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"github.com/sluicegw/sluice/backend"
 )
 
@@ -30,6 +32,8 @@ type File struct {
 	Out io.Writer
 
 	file *os.File
+	// lock keeps other processes from writing the file.
+	lock *flock.Flock
 	size int64
 	// cut is set while a line may be incomplete: what was written of it is removed before the next.
 	cut bool
@@ -84,9 +88,9 @@ func (f *File) last() (at backend.Position, err error) {
 	return backend.ParsePosition(line.Position)
 }
 
-// reopen opens the file at its path.
+// reopen opens the file at its path, unless it is open.
 func (f *File) reopen() error {
-	if f.Path == "" {
+	if f.Path == "" || f.isOpen() {
 		return nil
 	}
 	file, err := os.OpenFile(f.Path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
@@ -95,18 +99,38 @@ func (f *File) reopen() error {
 	}
 	info, err := file.Stat()
 	if err != nil {
-		_ = file.Close()
-		return err
+		return errors.Join(err, file.Close())
+	}
+	lock := flock.New(f.Path)
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = fmt.Errorf("%s: another process writes it", f.Path)
+	}
+	if err != nil {
+		return errors.Join(err, lock.Close(), file.Close())
 	}
 	f.close()
-	f.file, f.size, f.cut = file, info.Size(), false
+	f.file, f.lock, f.size, f.cut = file, lock, info.Size(), false
 	return nil
+}
+
+// isOpen reports whether the file at its path is the one that is open.
+func (f *File) isOpen() bool {
+	if f.file == nil {
+		return false
+	}
+	ours, err := f.file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(f.Path)
+	return err == nil && os.SameFile(ours, there)
 }
 
 func (f *File) close() {
 	if f.file != nil {
-		_ = f.file.Close()
-		f.file = nil
+		_, _ = f.file.Close(), f.lock.Close()
+		f.file, f.lock = nil, nil
 	}
 }
 

@@ -125,7 +125,7 @@ func tokenCreateCommand(std streams) *cobra.Command {
 	}
 	file.register(cmd)
 	cmd.Flags().StringArrayVar(&groups, "group", nil, "group of the caller; several are given by several --group")
-	config.DurationVar(cmd.Flags(), &ttl, "ttl", 0, "how long the token is valid, like 720h or 30d (default: for ever)")
+	config.DurationVar(cmd.Flags(), &ttl, "ttl", 0, "how long the token is valid, like 720h or 30d; without it, for ever")
 	return cmd
 }
 

@@ -271,7 +271,11 @@ func (c *Client) post(ctx context.Context, token string, body []byte) (json.RawM
 		if res.StatusCode == http.StatusUnauthorized {
 			return nil, c.proxied()
 		}
-		return nil, &UnansweredError{Sent: res.StatusCode >= 500, err: fmt.Errorf("%s answered %s and no JSON; is a gateway there?", c.shown, res.Status)}
+		ask := "is a gateway there?"
+		if res.StatusCode == http.StatusBadRequest && strings.HasPrefix(c.shown, "http://") {
+			ask = "does it speak TLS, so that https is wanted?"
+		}
+		return nil, &UnansweredError{Sent: res.StatusCode >= 500, err: fmt.Errorf("%s answered %s and no JSON; %s", c.shown, res.Status, ask)}
 	}
 	var answer struct {
 		Data       json.RawMessage `json:"data"`

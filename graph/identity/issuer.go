@@ -203,7 +203,7 @@ func (i *issuer) read(ctx context.Context, token *oidc.IDToken) (*access.Identit
 
 // unavailable returns the error of a token whose issuer cannot be asked for its keys.
 func (i *issuer) unavailable() error {
-	return &failure.Error{Code: failure.CodeUnavailable, Message: "the issuer " + i.cfg.Name + " does not answer, so its tokens cannot be verified", Retryable: true, RetryAfter: 2}
+	return &failure.Error{Code: failure.CodeUnavailable, Message: "the issuer " + i.cfg.Name + " does not answer, so its tokens cannot be verified", Setting: "oidc", Retryable: true, RetryAfter: 2}
 }
 
 // isLoopback reports whether a host is this machine.

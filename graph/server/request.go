@@ -21,7 +21,7 @@ type facts struct {
 	api string
 	// address and client are the address and the name of the client; empty without an access log.
 	address, client string
-	// network is the address of the client of a request to the API.
+	// network is the address of the client.
 	network netip.Addr
 }
 
@@ -34,10 +34,7 @@ const (
 
 // factsFrom returns the facts of a request.
 func (s *Server) factsFrom(r *http.Request) facts {
-	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.cfg.Paths[r.URL.Path]}
-	if f.api != "" {
-		f.network = s.cfg.Identities.Proxies.Address(r)
-	}
+	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.cfg.Paths[r.URL.Path], network: s.cfg.Identities.Proxies.Address(r)}
 	if s.cfg.AccessLog {
 		f.address = r.RemoteAddr
 		if len(s.cfg.Identities.Proxies) > 0 {

@@ -78,7 +78,7 @@ func (i Identities) Validate() error {
 	proxies, err := identity.ParseProxies(i.Proxies)
 	errs := []error{err}
 	if (c.Cert == "") != (c.Key == "") {
-		errs = append(errs, errors.New("tls-cert, tls-key: one is no use without the other"))
+		errs = append(errs, errors.New("tls-cert, tls-key: both are needed"))
 	}
 	if c.ClientCA == "" && proxies.NeedCertificates() {
 		errs = append(errs, errors.New("trust-proxy: a proxy with a certificate needs tls-client-ca"))
