@@ -96,8 +96,9 @@ type Caller struct {
 	name  string
 	open  [things]int
 	begun *rate.Limiter
-	// work has fewer than no steps left while the caller must wait.
+	// work has fewer than no steps left while the caller must wait; mean is what its operations took of late.
 	work  *rate.Limiter
+	mean  float64
 	place *list.Element // in Callers.idle; nil while something is open
 }
 
@@ -126,7 +127,8 @@ func (c *Callers) Begin(name string, t Thing) (done func(), err error) {
 // pace refuses a request of a caller that must wait.
 func (c *Caller) pace(now time.Time) error {
 	limits := c.of.limits
-	if left := c.work.TokensAt(now); left < 0 {
+	// What is in flight is paid at its end; without this, all that wait would begin together.
+	if left := c.work.TokensAt(now) - float64(c.open[Requests])*c.mean; left < 0 {
 		return exceeded("limit-caller-steps", limits.Steps, seconds(-left/float64(limits.Steps)), fmt.Sprintf("the caller's operations take more than %d steps a second (limit-caller-steps)", limits.Steps))
 	}
 	if !c.begun.AllowN(now, 1) {
@@ -140,6 +142,7 @@ func (c *Callers) Spend(name string, steps int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	caller, now := c.caller(name), c.now()
+	caller.mean += (float64(steps) - caller.mean) / 8
 	for burst := int64(caller.work.Burst()); steps > 0; steps -= burst {
 		caller.work.ReserveN(now, int(min(steps, burst)))
 	}
