@@ -75,6 +75,8 @@ func TestACallerIsWhoItsCredentialSays(t *testing.T) {
 		"readiness":                       {anywhere, "GET", "/readyz", nil, 200, "ok"},
 		"how users log in":                {anywhere, "GET", "/login", nil, 200, `{"credential":true,"issuers":[]}`},
 		"metrics without a credential":    {anywhere, "GET", "/metrics", nil, 401, `"code":"UNAUTHENTICATED"`},
+		"metrics for a WebSocket":         {anywhere, "GET", "/metrics", http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}, 401, `"code":"UNAUTHENTICATED"`},
+		"no credential and half a socket": {anywhere, "POST", "/graphql", http.Header{"Upgrade": {"websocket"}}, 400, `"code":"BAD_USER_INPUT"`},
 		"metrics":                         {anywhere, "GET", "/metrics", http.Header{"Authorization": {"Bearer " + text}}, 200, "sluice_websockets"},
 		"a body that is not read further": {anywhere, "POST", "/graphql", http.Header{"Content-Type": {"text/plain"}}, 401, "a credential is needed"},
 	} {
