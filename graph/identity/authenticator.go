@@ -56,12 +56,12 @@ func (a *Authenticator) Run(ctx context.Context) error {
 }
 
 // Request returns who sent a request, nil if it has no credential. What a trusted proxy says comes first,
-// then a bearer credential, then the client certificate, unless that is a trusted proxy's own. The error is UNAUTHENTICATED if a
+// then a bearer credential, then the client certificate, unless it is the proxy's own. The error is UNAUTHENTICATED if a
 // credential is not valid, UNAVAILABLE if its issuer cannot be reached.
 func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
 	certificate := verified(r)
-	trusted := a.Proxies.trust(r, certificate)
-	if trusted {
+	proxied := a.Proxies.trust(r, certificate)
+	if proxied {
 		if id, err := fromProxy(r.Header); id != nil || err != nil {
 			return id, err
 		}
@@ -72,7 +72,7 @@ func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
 	case len(given) == 1:
 		return a.Authorization(r.Context(), given[0])
 	}
-	if a.Certificates && certificate != nil && !trusted {
+	if a.Certificates && certificate != nil && !proxied {
 		return fromCertificate(certificate)
 	}
 	return nil, nil
