@@ -68,6 +68,35 @@ func TestASocketWhoseCredentialEndsIsClosedWith4403(t *testing.T) {
 	})
 }
 
+// TestAStreamThatAlwaysHasAnEventEndsWithItsCredential has a client that reads for as long as there is something.
+func TestAStreamThatAlwaysHasAnEventEndsWithItsCredential(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := serveInMemory(t, transport.Config{Queue: 2})
+		defer g.stop()
+		caller := access.Caller{Identity: &access.Identity{Name: "token:ci", Source: "token", Until: time.Now().Add(100 * time.Millisecond)}}
+		g.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			g.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
+		})
+		s := g.listen(http.MethodGet, "/?query=subscription{count(to:1000000000)}", nil, "")
+		defer func() { _ = s.conn.Close() }()
+		begin, before := time.Now(), sent{}
+		for time.Since(begin) < time.Second {
+			e, ok := s.read()
+			if !ok {
+				t.Fatal("the stream was cut off")
+			}
+			if e.name == "complete" {
+				if !strings.Contains(before.data, "the credential has expired") {
+					t.Errorf("before the end came %+v", before)
+				}
+				return
+			}
+			before = e
+		}
+		t.Errorf("a second later there still was an event: %+v", before)
+	})
+}
+
 func TestACallerIsRefusedWhatItMayNotHave(t *testing.T) {
 	open := map[transport.Use]int{}
 	var mu sync.Mutex
