@@ -217,6 +217,8 @@ func TestAForgedTokenIsRefused(t *testing.T) {
 		"another key of the same name": x.signed(jose.ES256, crypto.PrivateKey(other), "k1", nil),
 		"another key":                  x.signed(jose.ES256, crypto.PrivateKey(other), "k9", nil),
 		"a changed payload":            parts[0] + "." + parts[1][:len(parts[1])-2] + "QQ." + parts[2],
+		"a blank in the signature":     good[:len(good)-2] + " " + good[len(good)-2:],
+		"a line break in it":           good[:len(good)-2] + "\n" + good[len(good)-2:],
 		"half of a token":              good[:len(good)/2] + "..",
 		"dots":                         "..",
 	} {
