@@ -28,7 +28,7 @@ func certificate(name string, organizations []string, end time.Time, uris ...str
 }
 
 func TestTheHeadersOfATrustedProxyNameTheUserAndNobodyElses(t *testing.T) {
-	proxies, err := identity.ParseProxies([]string{"10.1.0.0/16", "192.0.2.7", "::1", "cert:edge"})
+	proxies, err := identity.ParseProxies([]string{"10.1.0.0/16", "192.0.2.7", "::1", "cert:edge", "cert:spiffe://example.org/edge"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +58,9 @@ func TestTheHeadersOfATrustedProxyNameTheUserAndNobodyElses(t *testing.T) {
 		"a user with a line break":                 {"10.1.2.3:1", nil, http.Header{"X-Forwarded-User": {"a\nb"}}, "the name of the user has a character that is not printable, or is not UTF-8"},
 		"too many groups":                          {"10.1.2.3:1", nil, http.Header{"X-Forwarded-User": {"a"}, "X-Forwarded-Groups": {strings.Repeat("g,", 257)}}, "the user is in more than the 256 groups that are accepted"},
 		"a SPIFFE certificate":                     {"203.0.113.9:1", certificate("worker", nil, later, "spiffe://example.org/w"), http.Header{}, "cert:spiffe://example.org/w"},
+		"a SPIFFE certificate of a proxy":          {"203.0.113.9:1", certificate("", nil, later, "spiffe://example.org/edge"), http.Header{"X-Forwarded-User": {"bob"}}, "proxy:bob"},
+		"a common name like a proxy's URI":         {"203.0.113.9:1", certificate("spiffe://example.org/edge", nil, later), http.Header{"X-Forwarded-User": {"root"}}, "the name of the user is empty"},
+		"a common name like a URI":                 {"203.0.113.9:1", certificate("spiffe://example.org/w", nil, later), http.Header{}, "the name of the user is empty"},
 		"a certificate without a name":             {"203.0.113.9:1", certificate("", nil, later), http.Header{}, "the name of the user is empty"},
 		"a certificate that has expired":           {"203.0.113.9:1", certificate("worker", nil, time.Now().Add(-time.Second)), http.Header{}, "the credential has expired"},
 		"two credentials":                          {"203.0.113.9:1", nil, http.Header{"Authorization": {"Bearer a", "Bearer b"}}, "one Authorization header is accepted"},
