@@ -137,7 +137,10 @@ func TestACallerIsRefusedWhatItMayNotHave(t *testing.T) {
 	if got := g.ask(http.MethodGet, "/?query=subscription{feed}", nil, ""); got.res.StatusCode != http.StatusTooManyRequests || got.res.Header.Get("Retry-After") != "7" {
 		t.Errorf("an event stream: %s, %v", got.res.Status, got.res.Header)
 	}
-	_ = p.Close()
+	p.subscribe("3", "panic")
+	if code, reason := p.closed(); code != 1011 {
+		t.Errorf("a panic closes with %d %q", code, reason)
+	}
 	g.stop()
 	mu.Lock()
 	defer mu.Unlock()

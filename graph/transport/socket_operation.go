@@ -115,6 +115,12 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		s.refuse(ctx, m.id, refused)
 		return nil
 	}
+	launched := false
+	defer func() {
+		if !launched { // refused, or it panics
+			admitted()
+		}
+	}()
 	limited, cancel := context.WithTimeout(ctx, cfg.Time)
 	prepared, errs := cfg.Executor(ctx).Prepare(limited, m.request)
 	cancel()
@@ -125,7 +131,6 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		}
 	}
 	if len(errs) > 0 {
-		admitted()
 		s.refuse(ctx, m.id, errs...)
 		return nil
 	}
@@ -138,7 +143,6 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 	if prepared.isSubscription() {
 		kept, ok := keep(cfg.Memory, taken)
 		if !ok {
-			admitted()
 			s.refuse(ctx, m.id, overBudget(cfg.Memory))
 			return nil
 		}
@@ -147,6 +151,7 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 			kept()
 		}
 	}
+	launched = true
 	s.launch(ctx, prepared, &socketOperation{id: m.id, answer: !prepared.isSubscription(), done: done, socket: s})
 	return nil
 }
