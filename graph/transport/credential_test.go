@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -142,6 +143,14 @@ func TestACallerIsRefusedWhatItMayNotHave(t *testing.T) {
 		t.Errorf("a panic closes with %d %q", code, reason)
 	}
 	g.stop()
+	left := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return open[transport.UseRequest] + open[transport.UseSubscription] + open[transport.UseSocket]
+	}
+	for deadline := time.Now().Add(patience); left() > 0 && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	if open[transport.UseRequest]+open[transport.UseSubscription]+open[transport.UseSocket] != 0 {
