@@ -5,6 +5,7 @@ package identity
 
 import (
 	"context"
+	"crypto/x509"
 	"net/http"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ type Authenticator struct {
 	Issuers *Issuers
 	// Certificates says that the names in verified client certificates count.
 	Certificates bool
+	// TLS, if not nil, has the CAs that these certificates are of. One that is removed ends its certificates, also on
+	// connections that it has verified.
+	TLS *TLS
 	// Proxies are those that may name users in headers.
 	Proxies Proxies
 }
@@ -59,11 +63,11 @@ func (a *Authenticator) Run(ctx context.Context) error {
 // then a bearer credential, then the client certificate, unless it is the proxy's own. The error is UNAUTHENTICATED if a
 // credential is not valid, UNAVAILABLE if its issuer cannot be reached.
 func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
-	certificate := verified(r)
+	certificate, of := a.certificate(r)
 	proxied := a.Proxies.trust(r, certificate)
 	if proxied {
 		if id, err := fromProxy(r.Header); id != nil || err != nil {
-			return id, err
+			return of.bind(id), err
 		}
 	}
 	switch given := r.Header.Values("Authorization"); {
@@ -73,9 +77,24 @@ func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
 		return a.Authorization(r.Context(), given[0])
 	}
 	if a.Certificates && certificate != nil && !proxied {
-		return fromCertificate(certificate)
+		id, err := fromCertificate(certificate)
+		return of.bind(id), err
 	}
 	return nil, nil
+}
+
+// certificate returns the client certificate of a request and its CA, if that is known; nil for none, or if its CA was
+// removed since the connection began.
+func (a *Authenticator) certificate(r *http.Request) (*x509.Certificate, *authority) {
+	certificate := verified(r)
+	if certificate == nil || a.TLS == nil {
+		return certificate, nil
+	}
+	of := a.TLS.authority(r.TLS.VerifiedChains)
+	if of == nil {
+		return nil, nil
+	}
+	return certificate, of
 }
 
 // Authorization returns who an Authorization header belongs to: Bearer, and a token.

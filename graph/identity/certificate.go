@@ -36,3 +36,11 @@ func fromCertificate(c *x509.Certificate) (*access.Identity, error) {
 	}
 	return id, err
 }
+
+// bind ends an identity when the CA of its certificate is removed. Both may be nil.
+func (a *authority) bind(id *access.Identity) *access.Identity {
+	if a != nil && id != nil {
+		id.Revoked = a.removed
+	}
+	return id
+}
