@@ -42,8 +42,9 @@ func newIssuer(t testing.TB) *issuer {
 	x.rotate("k1")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		x.write(w, map[string]any{"issuer": x.url, "jwks_uri": x.url + "/keys", "authorization_endpoint": x.url + "/auth", "token_endpoint": x.url + "/token", "id_token_signing_alg_values_supported": []string{"ES256"}})
+		x.write(w, map[string]any{"issuer": x.url, "jwks_uri": x.url + "/moved/keys", "authorization_endpoint": x.url + "/auth", "token_endpoint": x.url + "/token", "id_token_signing_alg_values_supported": []string{"ES256"}})
 	})
+	mux.Handle("/moved/", http.RedirectHandler("/keys", http.StatusFound))
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		x.fetches.Add(1)
 		x.mu.Lock()
@@ -256,6 +257,29 @@ func TestKeysAreFetchedWhenTheyAreNewAndNoOftener(t *testing.T) {
 	}
 	if n := x.fetches.Load(); n > 5 {
 		t.Errorf("the keys were fetched %d times", n)
+	}
+}
+
+// TestTheKeysOfAnIssuerAreForgottenNowAndThen also while somebody sends tokens of unknown keys.
+func TestTheKeysOfAnIssuerAreForgottenNowAndThen(t *testing.T) {
+	x := newIssuer(t)
+	identity.RelearnEvery(t, 50*time.Millisecond)
+	a := accept(t, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]")
+	if got := identify(t, a, x.token(nil)); got != "oidc:corp:alice" {
+		t.Fatal(got)
+	}
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, before := 0, x.fetches.Load(); x.fetches.Load() < before+10; n++ {
+		if id, err := a.Authorization(t.Context(), "Bearer "+x.signed(jose.ES256, other, "k9", nil)); err == nil {
+			t.Fatalf("accepted as %v", id)
+		}
+		name := fmt.Sprint("user", n)
+		if got := identify(t, a, x.token(map[string]any{"sub": name})); got != "oidc:corp:"+name {
+			t.Fatal(got)
+		}
 	}
 }
 
