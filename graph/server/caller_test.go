@@ -138,3 +138,21 @@ func TestWorkOfACallerCounts(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
+
+// TestTheDocumentsOfACallerCount also if nothing of them is executed: to validate one may take as long as a large answer.
+func TestTheDocumentsOfACallerCount(t *testing.T) {
+	text, identities := token(t)
+	e := newEdge(t, plain, server.Config{Identities: identities, Caller: quota.Limits{Steps: 1000}})
+	header := http.Header{"Authorization": {"Bearer " + text}}
+	ask := `{"query":"{ viewer {` + strings.Repeat(" name @skip(if: nothing)", 19) + strings.Repeat(" nothing", 19) + ` ... { name } } }"}`
+	for n := range 10 {
+		w := e.from("203.0.113.9:1", "POST", "/graphql", header, ask)
+		if w.Code == 429 && n > 0 && strings.Contains(w.Body.String(), `"setting":"limit-caller-steps"`) {
+			return
+		}
+		if w.Code != 200 || !strings.Contains(w.Body.String(), "GRAPHQL_VALIDATION_FAILED") {
+			t.Fatalf("request %d: %d %s", n, w.Code, w.Body)
+		}
+	}
+	t.Error("a caller may have any number of documents checked")
+}
