@@ -154,6 +154,21 @@ func TestAFileOfTokensIsReadAgainWhenItChanges(t *testing.T) {
 		hold(first, "first")
 		hold(short, "short")
 
+		// A program truncates the file, and writes the rest of it a moment after it was looked at.
+		time.Sleep(time.Second - 10*time.Millisecond)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+		if err := os.WriteFile(path, []byte(firstLine+shortLine), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		check("while the file was written", first, "first", "")
+		if endOf("first") != "" {
+			t.Errorf("while the file was written the first ended: %s", endOf("first"))
+		}
+
 		writeFile(t, path, secondLine+shortLine, 0o644)
 		time.Sleep(2 * time.Second)
 		check("others may read the file", first, "first", "")
