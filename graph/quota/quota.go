@@ -96,8 +96,9 @@ type Caller struct {
 	name  string
 	open  [things]int
 	begun *rate.Limiter
-	// work has fewer than no steps left while the caller must wait.
-	work  *rate.Limiter
+	// left are the steps that it had at a moment; fewer than none while it must wait.
+	left  float64
+	at    time.Time
 	place *list.Element // in Callers.idle; nil while something is open
 }
 
@@ -126,7 +127,7 @@ func (c *Callers) Begin(name string, t Thing) (done func(), err error) {
 // pace refuses a request of a caller that must wait.
 func (c *Caller) pace(now time.Time) error {
 	limits := c.of.limits
-	if left := c.work.TokensAt(now); left < 0 {
+	if left := c.stepsLeft(now); left < 0 {
 		return exceeded("limit-caller-steps", limits.Steps, seconds(-left/float64(limits.Steps)), fmt.Sprintf("the caller's operations take more than %d steps a second (limit-caller-steps)", limits.Steps))
 	}
 	if !c.begun.AllowN(now, 1) {
@@ -135,14 +136,19 @@ func (c *Caller) pace(now time.Time) error {
 	return nil
 }
 
+// stepsLeft returns how many steps the caller has: at most those of a second. A [rate.Limiter] takes no more than
+// these at once, and an operation may have many times as many.
+func (c *Caller) stepsLeft(now time.Time) float64 {
+	most := float64(c.of.limits.Steps)
+	return min(most, c.left+now.Sub(c.at).Seconds()*most)
+}
+
 // Spend counts the steps that an operation of a caller took.
 func (c *Callers) Spend(name string, steps int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	caller, now := c.caller(name), c.now()
-	for burst := int64(caller.work.Burst()); steps > 0; steps -= burst {
-		caller.work.ReserveN(now, int(min(steps, burst)))
-	}
+	caller.left, caller.at = caller.stepsLeft(now)-float64(steps), now
 }
 
 // Len returns the number of callers that are remembered.
@@ -165,7 +171,7 @@ func (c *Callers) caller(name string) *Caller {
 	known = &Caller{
 		of: c, name: name,
 		begun: rate.NewLimiter(rate.Limit(c.limits.Rate), c.limits.Rate),
-		work:  rate.NewLimiter(rate.Limit(c.limits.Steps), c.limits.Steps),
+		left:  float64(c.limits.Steps), at: c.now(),
 	}
 	known.place = c.idle.PushBack(known)
 	c.known[name] = known

@@ -85,6 +85,18 @@ func TestACallerIsPacedByItsRequestsAndItsWork(t *testing.T) {
 	}
 }
 
+// TestMuchWorkIsCountedAtOnce takes for ever if it is counted bit by bit, and meanwhile nobody is admitted.
+func TestMuchWorkIsCountedAtOnce(t *testing.T) {
+	c := quota.New(quota.Limits{Steps: 1}, quota.DefaultLimits(1), time.Now)
+	c.Spend("a", 1e12)
+	if _, err := c.Begin("a", quota.Requests); err == nil {
+		t.Error("its work does not count")
+	}
+	if _, err := c.Begin("b", quota.Requests); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestIdleCallersAreForgotten(t *testing.T) {
 	c := quota.New(quota.Limits{Subscriptions: 1}, quota.DefaultLimits(1), time.Now)
 	if _, err := c.Begin("held", quota.Subscriptions); err != nil {
