@@ -1,13 +1,10 @@
 package identity
 
-import (
-	"testing"
-	"time"
-)
+import "time"
 
-// RelearnEvery sets how often issuers are asked anew, until the test ends.
-func RelearnEvery(t *testing.T, d time.Duration) {
-	before := relearn
-	relearn = d
-	t.Cleanup(func() { relearn = before })
+// RelearnEvery sets how often the issuers are asked anew. It is called before Run.
+func (x *Issuers) RelearnEvery(d time.Duration) {
+	for _, one := range x.all {
+		one.relearn = d
+	}
 }

@@ -32,10 +32,9 @@ const (
 	// retryFirst and retryMost are how long it takes until an issuer that did not answer is asked again.
 	retryFirst = time.Second
 	retryMost  = 30 * time.Second
+	// relearn is how often the endpoints of an issuer are asked for again, and its keys forgotten.
+	relearn = time.Hour
 )
-
-// relearn is how often the endpoints of an issuer are asked for again, and its keys forgotten.
-var relearn = time.Hour
 
 // issuer verifies the tokens of one issuer.
 type issuer struct {
@@ -43,13 +42,14 @@ type issuer struct {
 	log          *zap.Logger
 	user, groups selector
 	transport    http.RoundTripper
+	relearn      time.Duration
 	// unknown reports that the last fetch of keys failed, so that a token with an unknown key may be valid.
 	unknown  atomic.Bool
 	verifier atomic.Pointer[oidc.IDTokenVerifier] // nil until the issuer has answered
 }
 
 func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
-	i := &issuer{cfg: c, log: log}
+	i := &issuer{cfg: c, log: log, relearn: relearn}
 	var err error
 	if i.user, err = newSelector(c.User, c.UserExpression); err != nil {
 		return nil, fmt.Errorf("userExpression: %w", err)
@@ -126,7 +126,7 @@ func (i *issuer) discover(ctx context.Context) error {
 		if i.verifier.Swap(verifier) == nil {
 			i.log.Info("an issuer is known", zap.String("issuer", i.cfg.Name))
 		}
-		retry, next = retryFirst, relearn
+		retry, next = retryFirst, i.relearn
 	}
 	return nil
 }

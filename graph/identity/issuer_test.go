@@ -112,7 +112,7 @@ func (x *issuer) signed(alg jose.SignatureAlgorithm, key any, id string, more ma
 }
 
 // accept returns an authenticator that knows the issuer by a configuration.
-func accept(t testing.TB, yaml string) *identity.Authenticator {
+func accept(t testing.TB, yaml string, prepare ...func(*identity.Issuers)) *identity.Authenticator {
 	t.Helper()
 	configs, err := identity.ParseIssuers([]byte(yaml))
 	if err != nil {
@@ -121,6 +121,9 @@ func accept(t testing.TB, yaml string) *identity.Authenticator {
 	issuers, err := identity.NewIssuers(configs, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, one := range prepare {
+		one(issuers)
 	}
 	a := &identity.Authenticator{Issuers: issuers}
 	ctx, stop := context.WithCancel(context.Background())
@@ -263,8 +266,7 @@ func TestKeysAreFetchedWhenTheyAreNewAndNoOftener(t *testing.T) {
 // TestTheKeysOfAnIssuerAreForgottenNowAndThen also while somebody sends tokens of unknown keys.
 func TestTheKeysOfAnIssuerAreForgottenNowAndThen(t *testing.T) {
 	x := newIssuer(t)
-	identity.RelearnEvery(t, 50*time.Millisecond)
-	a := accept(t, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]")
+	a := accept(t, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]", func(all *identity.Issuers) { all.RelearnEvery(50 * time.Millisecond) })
 	if got := identify(t, a, x.token(nil)); got != "oidc:corp:alice" {
 		t.Fatal(got)
 	}
