@@ -57,7 +57,7 @@ func (r *remote) connect(cmd *cobra.Command) (*client.Client, error) {
 }
 
 // resolve fills in from the context what neither the command line nor the environment says. What the current
-// context has for its server goes to no other one: that needs the context's name on the command line.
+// context has for its server goes to no other one: that needs the names of both on the command line.
 func (r *remote) resolve(cmd *cobra.Command) error {
 	given := func(flag string) bool { return cmd.Flags().Changed(flag) }
 	if !given("token-file") {
@@ -73,7 +73,8 @@ func (r *remote) resolve(cmd *cobra.Command) error {
 	if !given("server") && c.Server != "" {
 		r.server = c.Server
 	}
-	if name != "" && (given("context") || sameServer(r.server, cmp.Or(c.Server, client.DefaultServer))) {
+	both := config.Named(cmd.Flags(), "context") && config.Named(cmd.Flags(), "server")
+	if name != "" && (both || sameServer(r.server, cmp.Or(c.Server, client.DefaultServer))) {
 		r.inherit(c, given)
 		if !given("token-file") {
 			r.login = name

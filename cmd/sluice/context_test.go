@@ -182,6 +182,20 @@ func TestFlagsTakePrecedenceOverTheEnvironmentAndThatOverTheContext(t *testing.T
 	if got := other.asked(t, "--server", other.URL, "--context", "a"); got != "Bearer one" {
 		t.Errorf("a context that is named with a server: %s", got)
 	}
+	t.Setenv("SLUICE_SERVER", other.URL)
+	if got := other.asked(t, "--context", "a"); got != "" {
+		t.Errorf("a token went to the server of the environment: %s", got)
+	}
+	if err := os.Unsetenv("SLUICE_SERVER"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SLUICE_CONTEXT", "a")
+	if got := other.asked(t, "--server", other.URL); got != "" {
+		t.Errorf("a token of the environment's context went elsewhere: %s", got)
+	}
+	if err := os.Unsetenv("SLUICE_CONTEXT"); err != nil {
+		t.Fatal(err)
+	}
 	if _, errOut, code := command(t, "api-resources", "--context", "c"); code != 2 || !strings.Contains(errOut, "known: a, b") {
 		t.Errorf("exit %d %s", code, errOut)
 	}

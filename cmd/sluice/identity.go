@@ -20,7 +20,9 @@ func (s *serving) openIdentities(ctx context.Context, log *zap.Logger) (err erro
 			return usageError{err}
 		}
 	}
-	to.Certificates = from.Certificates.ClientCA != ""
+	if to.Certificates = from.Certificates.ClientCA != ""; to.Certificates {
+		to.TLS = s.Server.TLS
+	}
 	if to.Proxies, err = identity.ParseProxies(from.Proxies); err != nil {
 		return usageError{err}
 	}

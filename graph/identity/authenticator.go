@@ -5,6 +5,7 @@ package identity
 
 import (
 	"context"
+	"crypto/x509"
 	"net/http"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ type Authenticator struct {
 	Issuers *Issuers
 	// Certificates says that the names in verified client certificates count.
 	Certificates bool
+	// TLS, if not nil, has the CAs that these certificates are of. One that is removed ends its certificates, also on
+	// connections that it has verified.
+	TLS *TLS
 	// Proxies are those that may name users in headers.
 	Proxies Proxies
 }
@@ -56,14 +60,14 @@ func (a *Authenticator) Run(ctx context.Context) error {
 }
 
 // Request returns who sent a request, nil if it has no credential. What a trusted proxy says comes first,
-// then a bearer credential, then the client certificate, unless that is a trusted proxy's own. The error is UNAUTHENTICATED if a
+// then a bearer credential, then the client certificate, unless it is the proxy's own. The error is UNAUTHENTICATED if a
 // credential is not valid, UNAVAILABLE if its issuer cannot be reached.
 func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
-	certificate := verified(r)
-	trusted := a.Proxies.trust(r, certificate)
-	if trusted {
+	certificate, of := a.certificate(r)
+	proxied := a.Proxies.trust(r, certificate)
+	if proxied {
 		if id, err := fromProxy(r.Header); id != nil || err != nil {
-			return id, err
+			return of.bind(id), err
 		}
 	}
 	switch given := r.Header.Values("Authorization"); {
@@ -72,10 +76,25 @@ func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
 	case len(given) == 1:
 		return a.Authorization(r.Context(), given[0])
 	}
-	if a.Certificates && certificate != nil && !trusted {
-		return fromCertificate(certificate)
+	if a.Certificates && certificate != nil && !proxied {
+		id, err := fromCertificate(certificate)
+		return of.bind(id), err
 	}
 	return nil, nil
+}
+
+// certificate returns the client certificate of a request and its CA, if that is known; nil for none, or if its CA was
+// removed since the connection began.
+func (a *Authenticator) certificate(r *http.Request) (*x509.Certificate, *authority) {
+	certificate := verified(r)
+	if certificate == nil || a.TLS == nil {
+		return certificate, nil
+	}
+	of := a.TLS.authority(r.TLS.VerifiedChains)
+	if of == nil {
+		return nil, nil
+	}
+	return certificate, of
 }
 
 // Authorization returns who an Authorization header belongs to: Bearer, and a token.
@@ -88,6 +107,9 @@ func (a *Authenticator) Authorization(ctx context.Context, header string) (*acce
 	switch {
 	case len(bearer) > MaxBearer:
 		return nil, &failure.Error{Code: failure.CodeUnauthenticated, Message: "the credential is longer than the 16384 bytes that are accepted", Limit: MaxBearer}
+	case strings.ContainsFunc(bearer, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		// The parser of JWTs passes blanks over: one token would be remembered in any number of forms.
+		return nil, invalid("the credential has a blank or another character that no token has")
 	case strings.HasPrefix(bearer, tokenPrefix) && a.Tokens != nil:
 		return a.Tokens.identity(bearer)
 	case strings.Count(bearer, ".") == 2 && a.Issuers != nil:

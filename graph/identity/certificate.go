@@ -3,6 +3,7 @@ package identity
 import (
 	"crypto/x509"
 	"net/http"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend/service/access"
 )
@@ -15,10 +16,14 @@ func verified(r *http.Request) *x509.Certificate {
 	return r.TLS.VerifiedChains[0][0]
 }
 
-// subject returns the user that a certificate names: its first URI (SPIFFE), else its common name.
+// subject returns the user that a certificate names: its first URI (SPIFFE), else its common name. A common name that
+// looks like a URI is none: an authority that lets people choose it may be strict with URIs.
 func subject(c *x509.Certificate) string {
-	if len(c.URIs) > 0 {
+	switch {
+	case len(c.URIs) > 0:
 		return c.URIs[0].String()
+	case strings.Contains(c.Subject.CommonName, "://"):
+		return ""
 	}
 	return c.Subject.CommonName
 }
@@ -30,4 +35,12 @@ func fromCertificate(c *x509.Certificate) (*access.Identity, error) {
 		err = id.Err() // it may have expired since the connection was made
 	}
 	return id, err
+}
+
+// bind ends an identity when the CA of its certificate is removed. Both may be nil.
+func (a *authority) bind(id *access.Identity) *access.Identity {
+	if a != nil && id != nil {
+		id.Revoked = a.removed
+	}
+	return id
 }

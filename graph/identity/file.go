@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,8 +14,14 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// pollInterval is how often files are looked at.
-const pollInterval = time.Second
+const (
+	// pollInterval is how often files are looked at.
+	pollInterval = time.Second
+	// settleInterval is how long nobody must have written to a file before it is read: not every program replaces a
+	// file as a whole. settleMost is how often that is waited for.
+	settleInterval = 100 * time.Millisecond
+	settleMost     = 5
+)
 
 // Files are files that are read together, again whenever one of them changes. What was read last counts while
 // they cannot be read.
@@ -49,8 +56,19 @@ func (f *Files) Stale() bool { return f.stale.Load() }
 // Run reads the files whenever one has changed, until ctx ends.
 func (f *Files) Run(ctx context.Context) error {
 	for wait.For(ctx, pollInterval) {
-		if !f.changed() {
+		before := f.stats()
+		if !f.changed(before) {
 			continue
+		}
+		for range settleMost {
+			if !wait.For(ctx, settleInterval) {
+				return nil
+			}
+			now := f.stats()
+			if slices.EqualFunc(before, now, same) {
+				break
+			}
+			before = now
 		}
 		switch err := f.read(); {
 		case err == nil:
@@ -63,18 +81,28 @@ func (f *Files) Run(ctx context.Context) error {
 	return nil
 }
 
-// changed reports whether a file is not the one that was read last, was written since, or cannot be found.
-func (f *Files) changed() bool {
+// stats returns what the files are now; nil for one that cannot be found.
+func (f *Files) stats() []os.FileInfo {
+	out := make([]os.FileInfo, len(f.Paths))
 	for i, path := range f.Paths {
-		now, err := os.Stat(path)
-		if err != nil || i >= len(f.seen) {
-			return true
-		}
-		if seen := f.seen[i]; !os.SameFile(seen, now) || seen.Size() != now.Size() || !seen.ModTime().Equal(now.ModTime()) || seen.Mode() != now.Mode() {
-			return true
+		if info, err := os.Stat(path); err == nil {
+			out[i] = info
 		}
 	}
-	return false
+	return out
+}
+
+// changed reports whether a file is not the one that was read last, was written since, or cannot be found.
+func (f *Files) changed(now []os.FileInfo) bool {
+	return slices.Contains(now, nil) || !slices.EqualFunc(f.seen, now, same)
+}
+
+// same reports whether a file is the same, and nobody has written to it.
+func same(before, now os.FileInfo) bool {
+	if before == nil || now == nil {
+		return before == now
+	}
+	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime()) && before.Mode() == now.Mode()
 }
 
 func (f *Files) read() error {

@@ -32,7 +32,7 @@ const (
 	// retryFirst and retryMost are how long it takes until an issuer that did not answer is asked again.
 	retryFirst = time.Second
 	retryMost  = 30 * time.Second
-	// relearn is how often the endpoints of an issuer are asked for again.
+	// relearn is how often the endpoints of an issuer are asked for again, and its keys forgotten.
 	relearn = time.Hour
 )
 
@@ -41,15 +41,15 @@ type issuer struct {
 	cfg          IssuerConfig
 	log          *zap.Logger
 	user, groups selector
-	// discovery and keys ask the issuer.
-	discovery, keys *http.Client
+	transport    http.RoundTripper
+	relearn      time.Duration
 	// unknown reports that the last fetch of keys failed, so that a token with an unknown key may be valid.
 	unknown  atomic.Bool
 	verifier atomic.Pointer[oidc.IDTokenVerifier] // nil until the issuer has answered
 }
 
 func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
-	i := &issuer{cfg: c, log: log}
+	i := &issuer{cfg: c, log: log, relearn: relearn}
 	var err error
 	if i.user, err = newSelector(c.User, c.UserExpression); err != nil {
 		return nil, fmt.Errorf("userExpression: %w", err)
@@ -65,10 +65,13 @@ func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ca: %s: %w", c.CA, err)
 	}
-	base := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trusted, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 2, MaxResponseHeaderBytes: 64 << 10}
-	i.discovery = &http.Client{Transport: &limitedTransport{next: base}, Timeout: issuerTimeout}
-	i.keys = &http.Client{Transport: &limitedTransport{next: base, fetches: rate.NewLimiter(rate.Every(keyInterval), keyFetches), answered: func() { i.unknown.Store(false) }}, Timeout: issuerTimeout}
+	i.transport = &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trusted, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 2, MaxResponseHeaderBytes: 64 << 10}
 	return i, nil
+}
+
+// client returns one that asks the issuer; answered is called when it answers.
+func (i *issuer) client(fetches *rate.Limiter, answered func()) *http.Client {
+	return &http.Client{Transport: &limitedTransport{next: i.transport, fetches: fetches, answered: answered}, Timeout: issuerTimeout}
 }
 
 // errTooOften is the error of a fetch of keys that is not made.
@@ -84,7 +87,7 @@ type limitedTransport struct {
 
 // RoundTrip is part of [http.RoundTripper].
 func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.fetches != nil && !t.fetches.Allow() {
+	if first := r.Response == nil; first && t.fetches != nil && !t.fetches.Allow() { // a redirect belongs to the fetch before it
 		return nil, errTooOften
 	}
 	res, err := t.next.RoundTrip(r)
@@ -104,8 +107,9 @@ func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // serves all others.
 func (i *issuer) discover(ctx context.Context) error {
 	retry, next := retryFirst, time.Duration(0)
+	discovery := oidc.ClientContext(ctx, i.client(nil, nil))
 	for wait.For(ctx, next) {
-		provider, err := oidc.NewProvider(oidc.ClientContext(ctx, i.discovery), i.cfg.URL)
+		provider, err := oidc.NewProvider(discovery, i.cfg.URL)
 		if err != nil {
 			if retry == retryFirst && ctx.Err() == nil {
 				i.log.Warn("an issuer does not answer; it is asked again and again", zap.String("issuer", i.cfg.Name), zap.Error(err))
@@ -114,13 +118,15 @@ func (i *issuer) discover(ctx context.Context) error {
 			retry = min(2*retry, retryMost)
 			continue
 		}
-		keys := oidc.ClientContext(context.WithoutCancel(ctx), i.keys)
+		// A new verifier has no keys: whoever has used up the fetches of the last one takes none of its own.
+		fetches := rate.NewLimiter(rate.Every(keyInterval), keyFetches)
+		keys := oidc.ClientContext(context.WithoutCancel(ctx), i.client(fetches, func() { i.unknown.Store(false) }))
 		// The times are judged by checkTimes: go-oidc gives nbf five minutes, whatever the skew.
 		verifier := provider.VerifierContext(keys, &oidc.Config{ClientID: i.cfg.Audience, SkipExpiryCheck: true})
 		if i.verifier.Swap(verifier) == nil {
 			i.log.Info("an issuer is known", zap.String("issuer", i.cfg.Name))
 		}
-		retry, next = retryFirst, relearn
+		retry, next = retryFirst, i.relearn
 	}
 	return nil
 }

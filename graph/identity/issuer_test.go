@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,8 +43,9 @@ func newIssuer(t testing.TB) *issuer {
 	x.rotate("k1")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		x.write(w, map[string]any{"issuer": x.url, "jwks_uri": x.url + "/keys", "authorization_endpoint": x.url + "/auth", "token_endpoint": x.url + "/token", "id_token_signing_alg_values_supported": []string{"ES256"}})
+		x.write(w, map[string]any{"issuer": x.url, "jwks_uri": x.url + "/moved/keys", "authorization_endpoint": x.url + "/auth", "token_endpoint": x.url + "/token", "id_token_signing_alg_values_supported": []string{"ES256"}})
 	})
+	mux.Handle("/moved/", http.RedirectHandler("/keys", http.StatusFound))
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		x.fetches.Add(1)
 		x.mu.Lock()
@@ -111,7 +113,7 @@ func (x *issuer) signed(alg jose.SignatureAlgorithm, key any, id string, more ma
 }
 
 // accept returns an authenticator that knows the issuer by a configuration.
-func accept(t testing.TB, yaml string) *identity.Authenticator {
+func accept(t testing.TB, yaml string, prepare ...func(*identity.Issuers)) *identity.Authenticator {
 	t.Helper()
 	configs, err := identity.ParseIssuers([]byte(yaml))
 	if err != nil {
@@ -120,6 +122,9 @@ func accept(t testing.TB, yaml string) *identity.Authenticator {
 	issuers, err := identity.NewIssuers(configs, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, one := range prepare {
+		one(issuers)
 	}
 	a := &identity.Authenticator{Issuers: issuers}
 	ctx, stop := context.WithCancel(context.Background())
@@ -217,6 +222,8 @@ func TestAForgedTokenIsRefused(t *testing.T) {
 		"another key of the same name": x.signed(jose.ES256, crypto.PrivateKey(other), "k1", nil),
 		"another key":                  x.signed(jose.ES256, crypto.PrivateKey(other), "k9", nil),
 		"a changed payload":            parts[0] + "." + parts[1][:len(parts[1])-2] + "QQ." + parts[2],
+		"a blank in the signature":     good[:len(good)-2] + " " + good[len(good)-2:],
+		"a line break in it":           good[:len(good)-2] + "\n" + good[len(good)-2:],
 		"half of a token":              good[:len(good)/2] + "..",
 		"dots":                         "..",
 	} {
@@ -257,6 +264,28 @@ func TestKeysAreFetchedWhenTheyAreNewAndNoOftener(t *testing.T) {
 	}
 }
 
+// TestTheKeysOfAnIssuerAreForgottenNowAndThen also while somebody sends tokens of unknown keys.
+func TestTheKeysOfAnIssuerAreForgottenNowAndThen(t *testing.T) {
+	x := newIssuer(t)
+	a := accept(t, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]", func(all *identity.Issuers) { all.RelearnEvery(50 * time.Millisecond) })
+	if got := identify(t, a, x.token(nil)); got != "oidc:corp:alice" {
+		t.Fatal(got)
+	}
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, before := 0, x.fetches.Load(); x.fetches.Load() < before+10; n++ {
+		if id, err := a.Authorization(t.Context(), "Bearer "+x.signed(jose.ES256, other, "k9", nil)); err == nil {
+			t.Fatalf("accepted as %v", id)
+		}
+		name := fmt.Sprint("user", n)
+		if got := identify(t, a, x.token(map[string]any{"sub": name})); got != "oidc:corp:"+name {
+			t.Fatal(got)
+		}
+	}
+}
+
 func TestAnIssuerThatIsDownAtTheStartIsAskedAgain(t *testing.T) {
 	x := newIssuer(t)
 	x.down.Store(true)
@@ -283,9 +312,17 @@ func TestATokenWhoseKeyCannotBeFetchedIsNotCalledWrong(t *testing.T) {
 	x.down.Store(true)
 	x.rotate("k2")
 	var refused *failure.Error
+	unavailable := func() bool {
+		_, err := a.Authorization(t.Context(), "Bearer "+x.token(nil))
+		return errors.As(err, &refused) && refused.Code == failure.CodeUnavailable
+	}
+	// Whoever asks in the moment in which a fetch ends is given its keys; it was the one before the issuer went down.
+	for deadline := time.Now().Add(20 * time.Second); !unavailable() && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
 	for n := range 10 {
-		if _, err := a.Authorization(t.Context(), "Bearer "+x.token(nil)); !errors.As(err, &refused) || refused.Code != failure.CodeUnavailable {
-			t.Errorf("request %d: %v", n, err)
+		if !unavailable() {
+			t.Errorf("request %d: %v", n, refused)
 		}
 	}
 	if got := identify(t, a, known); got != "oidc:corp:bob" {

@@ -2,8 +2,10 @@ package identity
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -19,6 +21,16 @@ const maxPEM = 1 << 20
 type TLS struct {
 	*Files
 	current atomic.Pointer[tls.Config]
+	clients atomic.Pointer[authorities]
+}
+
+// authorities are the CAs of client certificates by the hashes of their certificates.
+type authorities map[[sha256.Size]byte]*authority
+
+// authority is one of them. removed ends when the file does not have it any more.
+type authority struct {
+	removed context.Context
+	remove  context.CancelFunc
 }
 
 // Certificates are the paths of PEM files.
@@ -53,6 +65,45 @@ func (t *TLS) load(content [][]byte) error {
 		}
 	}
 	t.current.Store(next)
+	if len(content) > 2 {
+		t.replaceAuthorities(content[2])
+	}
+	return nil
+}
+
+// replaceAuthorities takes the CAs of clients from a PEM file, and ends the certificates of those that are not in it any more.
+func (t *TLS) replaceAuthorities(file []byte) {
+	var before authorities
+	if old := t.clients.Load(); old != nil {
+		before = *old
+	}
+	now := authorities{}
+	for block, rest := pem.Decode(file); block != nil; block, rest = pem.Decode(rest) {
+		hash := sha256.Sum256(block.Bytes)
+		one := before[hash]
+		if one == nil {
+			one = &authority{}
+			one.removed, one.remove = context.WithCancel(context.Background())
+		}
+		now[hash] = one
+	}
+	t.clients.Store(&now)
+	for hash, old := range before {
+		if now[hash] != old {
+			old.remove()
+		}
+	}
+}
+
+// authority returns the CA of a client certificate that was verified when its connection began; nil if the CA was removed
+// since.
+func (t *TLS) authority(chains [][]*x509.Certificate) *authority {
+	known := *t.clients.Load()
+	for _, chain := range chains {
+		if one := known[sha256.Sum256(chain[len(chain)-1].Raw)]; one != nil {
+			return one
+		}
+	}
 	return nil
 }
 

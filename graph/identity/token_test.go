@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,7 +119,13 @@ func TestAFileOfTokensIsReadAgainWhenItChanges(t *testing.T) {
 		}
 		a := identity.Authenticator{Tokens: tokens}
 		go func() { _ = a.Run(t.Context()) }()
+		var mu sync.Mutex // guards ended
 		ended := map[string]string{}
+		endOf := func(name string) string {
+			mu.Lock()
+			defer mu.Unlock()
+			return ended[name]
+		}
 		check := func(when, text, name, refused string) {
 			t.Helper()
 			synctest.Wait()
@@ -136,12 +143,31 @@ func TestAFileOfTokensIsReadAgainWhenItChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			lifetime, _ := id.Lifetime(t.Context())
-			context.AfterFunc(lifetime, func() { ended[name] = context.Cause(lifetime).Error() })
+			context.AfterFunc(lifetime, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				ended[name] = context.Cause(lifetime).Error()
+			})
 		}
 		check("at first", first, "first", "")
 		check("at first", second, "second", "the token is not known, or was revoked")
 		hold(first, "first")
 		hold(short, "short")
+
+		// A program truncates the file, and writes the rest of it a moment after it was looked at.
+		time.Sleep(time.Second - 10*time.Millisecond)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+		if err := os.WriteFile(path, []byte(firstLine+shortLine), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		check("while the file was written", first, "first", "")
+		if endOf("first") != "" {
+			t.Errorf("while the file was written the first ended: %s", endOf("first"))
+		}
 
 		writeFile(t, path, secondLine+shortLine, 0o644)
 		time.Sleep(2 * time.Second)
@@ -152,19 +178,19 @@ func TestAFileOfTokensIsReadAgainWhenItChanges(t *testing.T) {
 		writeFile(t, path, firstLine+secondLine+"damaged\n"+shortLine, 0o600)
 		time.Sleep(2 * time.Second)
 		check("a line is damaged", second, "second", "")
-		if tokens.Stale() || len(ended) > 0 {
-			t.Errorf("stale %v, ended %v", tokens.Stale(), ended)
+		if tokens.Stale() || endOf("first")+endOf("short") != "" {
+			t.Errorf("stale %v, ended %q %q", tokens.Stale(), endOf("first"), endOf("short"))
 		}
 		writeFile(t, path, secondLine+shortLine, 0o600)
 		time.Sleep(2 * time.Second)
 		check("the first is revoked", first, "first", "the token is not known, or was revoked")
-		if ended["first"] != "the credential was revoked" {
-			t.Errorf("ended: %v", ended)
+		if endOf("first") != "the credential was revoked" {
+			t.Errorf("ended: %q %q", endOf("first"), endOf("short"))
 		}
 		time.Sleep(time.Minute)
 		check("the short one has expired", short, "short", "the credential has expired")
-		if ended["short"] != "the credential has expired" {
-			t.Errorf("ended: %v", ended)
+		if endOf("short") != "the credential has expired" {
+			t.Errorf("ended: %q %q", endOf("first"), endOf("short"))
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)

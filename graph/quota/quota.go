@@ -96,10 +96,11 @@ type Caller struct {
 	name  string
 	open  [things]int
 	begun *rate.Limiter
-	// work has fewer than no steps left while the caller must wait; mean is what its operations took of late.
-	work  *rate.Limiter
-	mean  float64
-	place *list.Element // in Callers.idle; nil while something is open
+	// left are the steps that it had at a moment; fewer than none while it must wait. mean is what its
+	// operations took of late.
+	left, mean float64
+	at         time.Time
+	place      *list.Element // in Callers.idle; nil while something is open
 }
 
 // Begin counts one more thing of a caller, which done gives back. The error is LIMIT_EXCEEDED if the caller
@@ -128,7 +129,7 @@ func (c *Callers) Begin(name string, t Thing) (done func(), err error) {
 func (c *Caller) pace(now time.Time) error {
 	limits := c.of.limits
 	// What is in flight is paid at its end; without this, all that wait would begin together.
-	if left := c.work.TokensAt(now) - float64(c.open[Requests])*c.mean; left < 0 {
+	if left := c.stepsLeft(now) - float64(c.open[Requests])*c.mean; left < 0 {
 		return exceeded("limit-caller-steps", limits.Steps, seconds(-left/float64(limits.Steps)), fmt.Sprintf("the caller's operations take more than %d steps a second (limit-caller-steps)", limits.Steps))
 	}
 	if !c.begun.AllowN(now, 1) {
@@ -137,15 +138,20 @@ func (c *Caller) pace(now time.Time) error {
 	return nil
 }
 
+// stepsLeft returns how many steps the caller has: at most those of a second. A [rate.Limiter] takes no more than
+// these at once, and an operation may have many times as many.
+func (c *Caller) stepsLeft(now time.Time) float64 {
+	most := float64(c.of.limits.Steps)
+	return min(most, c.left+now.Sub(c.at).Seconds()*most)
+}
+
 // Spend counts the steps that an operation of a caller took.
 func (c *Callers) Spend(name string, steps int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	caller, now := c.caller(name), c.now()
 	caller.mean += (float64(steps) - caller.mean) / 8
-	for burst := int64(caller.work.Burst()); steps > 0; steps -= burst {
-		caller.work.ReserveN(now, int(min(steps, burst)))
-	}
+	caller.left, caller.at = caller.stepsLeft(now)-float64(steps), now
 }
 
 // Len returns the number of callers that are remembered.
@@ -168,7 +174,7 @@ func (c *Callers) caller(name string) *Caller {
 	known = &Caller{
 		of: c, name: name,
 		begun: rate.NewLimiter(rate.Limit(c.limits.Rate), c.limits.Rate),
-		work:  rate.NewLimiter(rate.Limit(c.limits.Steps), c.limits.Steps),
+		left:  float64(c.limits.Steps), at: c.now(),
 	}
 	known.place = c.idle.PushBack(known)
 	c.known[name] = known

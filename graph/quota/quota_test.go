@@ -85,6 +85,18 @@ func TestACallerIsPacedByItsRequestsAndItsWork(t *testing.T) {
 	}
 }
 
+// TestMuchWorkIsCountedAtOnce takes for ever if it is counted bit by bit, and meanwhile nobody is admitted.
+func TestMuchWorkIsCountedAtOnce(t *testing.T) {
+	c := quota.New(quota.Limits{Steps: 1}, quota.DefaultLimits(1), time.Now)
+	c.Spend("a", 1e12)
+	if _, err := c.Begin("a", quota.Requests); err == nil {
+		t.Error("its work does not count")
+	}
+	if _, err := c.Begin("b", quota.Requests); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestIdleCallersAreForgotten(t *testing.T) {
 	c := quota.New(quota.Limits{Subscriptions: 1}, quota.DefaultLimits(1), time.Now)
 	if _, err := c.Begin("held", quota.Subscriptions); err != nil {
@@ -114,4 +126,21 @@ func BenchmarkBegin(b *testing.B) {
 			c.Spend("oidc:corp:alice", 10)
 		}
 	})
+}
+
+func TestWhatIsInFlightCountsAsMuchAsWhatCameBefore(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	c := quota.New(quota.Limits{Steps: 1000}, quota.DefaultLimits(1), func() time.Time { return now })
+	for range 50 {
+		c.Spend("heavy", 400)
+		now = now.Add(time.Second)
+	}
+	for i := range 3 { // at most three of 400 begin before the first has been paid
+		if _, err := c.Begin("heavy", quota.Requests); err != nil {
+			t.Fatalf("the %dth: %v", i+1, err)
+		}
+	}
+	if setting, _ := refused(t, func() error { _, err := c.Begin("heavy", quota.Requests); return err }()); setting != "limit-caller-steps" {
+		t.Errorf("the fourth is refused by %q", setting)
+	}
 }

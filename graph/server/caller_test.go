@@ -75,6 +75,8 @@ func TestACallerIsWhoItsCredentialSays(t *testing.T) {
 		"readiness":                       {anywhere, "GET", "/readyz", nil, 200, "ok"},
 		"how users log in":                {anywhere, "GET", "/login", nil, 200, `{"credential":true,"issuers":[]}`},
 		"metrics without a credential":    {anywhere, "GET", "/metrics", nil, 401, `"code":"UNAUTHENTICATED"`},
+		"metrics for a WebSocket":         {anywhere, "GET", "/metrics", http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}, 401, `"code":"UNAUTHENTICATED"`},
+		"no credential and half a socket": {anywhere, "POST", "/graphql", http.Header{"Upgrade": {"websocket"}}, 400, `"code":"BAD_USER_INPUT"`},
 		"metrics":                         {anywhere, "GET", "/metrics", http.Header{"Authorization": {"Bearer " + text}}, 200, "sluice_websockets"},
 		"a body that is not read further": {anywhere, "POST", "/graphql", http.Header{"Content-Type": {"text/plain"}}, 401, "a credential is needed"},
 	} {
@@ -135,4 +137,22 @@ func TestWorkOfACallerCounts(t *testing.T) {
 	if w := e.from("203.0.113.9:1", "POST", "/graphql", header, ask); w.Code != 429 || !strings.Contains(w.Body.String(), `"setting":"limit-caller-steps"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+}
+
+// TestTheDocumentsOfACallerCount also if nothing of them is executed: to validate one may take as long as a large answer.
+func TestTheDocumentsOfACallerCount(t *testing.T) {
+	text, identities := token(t)
+	e := newEdge(t, plain, server.Config{Identities: identities, Caller: quota.Limits{Steps: 1000}})
+	header := http.Header{"Authorization": {"Bearer " + text}}
+	ask := `{"query":"{ viewer {` + strings.Repeat(" name @skip(if: nothing)", 19) + strings.Repeat(" nothing", 19) + ` ... { name } } }"}`
+	for n := range 10 {
+		w := e.from("203.0.113.9:1", "POST", "/graphql", header, ask)
+		if w.Code == 429 && n > 0 && strings.Contains(w.Body.String(), `"setting":"limit-caller-steps"`) {
+			return
+		}
+		if w.Code != 200 || !strings.Contains(w.Body.String(), "GRAPHQL_VALIDATION_FAILED") {
+			t.Fatalf("request %d: %d %s", n, w.Code, w.Body)
+		}
+	}
+	t.Error("a caller may have any number of documents checked")
 }

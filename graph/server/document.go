@@ -29,6 +29,8 @@ type documents struct {
 	limits Limits
 	hidden bool // the schema
 	cache  *documentCache
+	// spend counts the work of a document for its caller, whether it is valid or not.
+	spend func(ctx context.Context, steps int64)
 }
 
 var _ transport.Documents = (*documents)(nil)
@@ -40,6 +42,8 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	}
 	query = strings.Clone(query) // a cached document does not keep the rest of the request
 	text := scan(query, d.limits.Tokens)
+	work := text.tokens
+	defer func() { d.spend(ctx, int64(work)) }() // about as long as so many steps
 	if text.tokens > d.limits.Tokens {
 		return nil, gqlerror.List{exceeded("tokens", "limit-tokens", d.limits.Tokens)}
 	}
@@ -60,7 +64,8 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	if err := checkLimits(doc, d.limits, d.hidden); err != nil {
 		return nil, gqlerror.List{err}
 	}
-	if validationWork(doc, d.limits.Validation) > d.limits.Validation {
+	comparisons := validationWork(doc, d.limits.Validation)
+	if work += comparisons; comparisons > d.limits.Validation {
 		return nil, gqlerror.List{exceeded("comparisons of fields to make", "limit-validation", d.limits.Validation)}
 	}
 	if ctx.Err() != nil {

@@ -124,7 +124,7 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 	operations := &api{Server: s, kindOf: eng.KindOf}
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
 		Engine: eng, Named: s.documentsOf(version), Memory: s.memory, Around: operations.bound, Present: operations.present, Answered: operations.answered, Recover: s.recovered,
-		Documents: &documents{schema: version.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideIntrospection, cache: cache},
+		Documents: &documents{schema: version.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideIntrospection, cache: cache, spend: s.spend},
 	})
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +69,35 @@ func TestASocketWhoseCredentialEndsIsClosedWith4403(t *testing.T) {
 	})
 }
 
+// TestAStreamThatAlwaysHasAnEventEndsWithItsCredential has a client that reads for as long as there is something.
+func TestAStreamThatAlwaysHasAnEventEndsWithItsCredential(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := serveInMemory(t, transport.Config{Queue: 2})
+		defer g.stop()
+		caller := access.Caller{Identity: &access.Identity{Name: "token:ci", Source: "token", Until: time.Now().Add(100 * time.Millisecond)}}
+		g.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			g.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
+		})
+		s := g.listen(http.MethodGet, "/?query=subscription{count(to:1000000000)}", nil, "")
+		defer func() { _ = s.conn.Close() }()
+		begin, before := time.Now(), sent{}
+		for time.Since(begin) < time.Second {
+			e, ok := s.read()
+			if !ok {
+				t.Fatal("the stream was cut off")
+			}
+			if e.name == "complete" {
+				if !strings.Contains(before.data, "the credential has expired") {
+					t.Errorf("before the end came %+v", before)
+				}
+				return
+			}
+			before = e
+		}
+		t.Errorf("a second later there still was an event: %+v", before)
+	})
+}
+
 func TestACallerIsRefusedWhatItMayNotHave(t *testing.T) {
 	open := map[transport.Use]int{}
 	var mu sync.Mutex
@@ -108,8 +138,19 @@ func TestACallerIsRefusedWhatItMayNotHave(t *testing.T) {
 	if got := g.ask(http.MethodGet, "/?query=subscription{feed}", nil, ""); got.res.StatusCode != http.StatusTooManyRequests || got.res.Header.Get("Retry-After") != "7" {
 		t.Errorf("an event stream: %s, %v", got.res.Status, got.res.Header)
 	}
-	_ = p.Close()
+	p.subscribe("3", "panic")
+	if code, reason := p.closed(); code != 1011 {
+		t.Errorf("a panic closes with %d %q", code, reason)
+	}
 	g.stop()
+	left := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return open[transport.UseRequest] + open[transport.UseSubscription] + open[transport.UseSocket]
+	}
+	for deadline := time.Now().Add(patience); left() > 0 && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	if open[transport.UseRequest]+open[transport.UseSubscription]+open[transport.UseSocket] != 0 {

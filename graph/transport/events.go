@@ -144,6 +144,12 @@ func (s *eventStream) write(ctx context.Context) {
 	}
 	lifetime, end := s.caller.Lifetime(ctx)
 	defer end()
+	// Not in the loop: a stream that always has something to send would not come back to it.
+	defer context.AfterFunc(lifetime, func() {
+		if ctx.Err() == nil {
+			s.out.Finish(event("next", "", s.refused(context.Cause(lifetime))), complete())
+		}
+	})()
 	beat := time.NewTicker(s.transport.cfg.Heartbeat)
 	defer beat.Stop()
 	for {
@@ -157,11 +163,7 @@ func (s *eventStream) write(ctx context.Context) {
 			if s.flush() != nil {
 				return
 			}
-		case <-lifetime.Done():
-			if ctx.Err() == nil {
-				s.out.Finish(event("next", "", s.refused(context.Cause(lifetime))), complete())
-				s.empty(ctx)
-			}
+		case <-ctx.Done():
 			return
 		case <-s.ending:
 			s.out.Finish()

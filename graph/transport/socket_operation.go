@@ -18,6 +18,7 @@ type socketOperation struct {
 	id     string
 	answer bool   // of a query or a mutation
 	done   func() // gives back the memory of the request
+	leave  func() // gives back what the caller may have a limited number of
 	stop   func()
 	socket *socket
 	next   stream.Frame // of a result, without the payload
@@ -115,6 +116,12 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		s.refuse(ctx, m.id, refused)
 		return nil
 	}
+	launched := false
+	defer func() {
+		if !launched { // refused, or it panics
+			admitted()
+		}
+	}()
 	limited, cancel := context.WithTimeout(ctx, cfg.Time)
 	prepared, errs := cfg.Executor(ctx).Prepare(limited, m.request)
 	cancel()
@@ -125,29 +132,22 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		}
 	}
 	if len(errs) > 0 {
-		admitted()
 		s.refuse(ctx, m.id, errs...)
 		return nil
 	}
 	taken := s.taken
 	s.taken = 0
-	done := func() {
-		admitted()
-		cfg.Memory.Requests().Give(taken)
-	}
+	done := func() { cfg.Memory.Requests().Give(taken) }
 	if prepared.isSubscription() {
 		kept, ok := keep(cfg.Memory, taken)
 		if !ok {
-			admitted()
 			s.refuse(ctx, m.id, overBudget(cfg.Memory))
 			return nil
 		}
-		done = func() {
-			admitted()
-			kept()
-		}
+		done = kept
 	}
-	s.launch(ctx, prepared, &socketOperation{id: m.id, answer: !prepared.isSubscription(), done: done, socket: s})
+	launched = true
+	s.launch(ctx, prepared, &socketOperation{id: m.id, answer: !prepared.isSubscription(), done: done, leave: admitted, socket: s})
 	return nil
 }
 
@@ -214,13 +214,14 @@ func (op *socketOperation) End(ctx context.Context, errs gqlerror.List) {
 	op.finish(ctx, op.socket.message(op, op.id, "complete", nil))
 }
 
-// finish queues the last messages of an operation. Its id is free before the client
-// can read them.
+// finish queues the last messages of an operation. Its id is free, and its caller may ask for more, before the
+// client can read them.
 func (op *socketOperation) finish(ctx context.Context, last ...stream.Frame) {
 	_ = op.socket.out.Put(ctx, op.free, last...) // it was cancelled, or the connection ends
 }
 
 func (op *socketOperation) free() {
+	op.leave()
 	s := op.socket
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -170,7 +170,7 @@ func (g *Gateway) Settings() []Setting {
 
 		{Name: "limit-caller-requests", Value: &by.Requests, Help: "most queries and mutations of one caller in flight; a caller is an identity, or the address of an anonymous client (of IPv6, its /64 network), but on this machine", Why: "one client with many connections leaves room for others"},
 		{Name: "limit-caller-rate", Value: &by.Rate, Help: "most operations that one caller begins in a second", Why: "a quarter of one processor for small reads"},
-		{Name: "limit-caller-steps", Value: &by.Steps, Auto: "half of what the processors do", Help: "most work of one caller's queries and mutations in a second, in steps of `limit-steps`; a caller that had more waits", Why: "the other half is for others"},
+		{Name: "limit-caller-steps", Value: &by.Steps, Auto: "half of what the processors do", Help: "most work of one caller's queries and mutations in a second, in steps of `limit-steps`; a document that is not in the cache takes one for each token, and one for each comparison of `limit-validation`; a caller that had more waits", Why: "the other half is for others"},
 		{Name: "limit-caller-subscriptions", Value: &by.Subscriptions, Help: "most open subscriptions of one caller", Why: "a dashboard has some dozen; equal ones share their work"},
 		{Name: "limit-caller-sockets", Value: &by.Sockets, Help: "most WebSocket connections of one caller", Why: "a tenth of `limit-sockets`"},
 

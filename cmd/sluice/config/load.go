@@ -57,6 +57,19 @@ type Variables struct {
 	Own, Others []string
 }
 
+// unnamed is the annotation of a flag that the command line does not name.
+const unnamed = "unnamed"
+
+// Named reports whether the command line itself names a flag, not the environment or a file.
+func Named(flags *pflag.FlagSet, name string) bool {
+	f := flags.Lookup(name)
+	if f == nil {
+		return false
+	}
+	_, elsewhere := f.Annotations[unnamed]
+	return f.Changed && !elsewhere
+}
+
 // Load fills the flags that the command line left out from the environment, then
 // from the configuration file. It calls warn for each variable that looks like one of ours
 // and is unknown.
@@ -64,6 +77,7 @@ func Load(ctx context.Context, flags *pflag.FlagSet, known Variables, warn func(
 	known.check(os.Environ(), warn)
 	var errs []error
 	set := func(f *pflag.Flag, value, source string) {
+		_ = flags.SetAnnotation(f.Name, unnamed, nil) // the flag exists
 		if err := flags.Set(f.Name, value); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", source, refusedValue(f, value, err)))
 		}

@@ -45,7 +45,7 @@ func Read(path string) ([]byte, error) {
 
 // Update replaces a file, or makes it, with the mode 0600. change gets its content and returns the new one; an error
 // leaves the file as it is. Changes of several processes happen one after the other, under a lock on the file with .lock
-// added to its name, and a reader sees the file before or after a change. What a symbolic link leads to is replaced, not the link.
+// added to its name, and a reader sees the file before or after a change. The file keeps its owner. What a symbolic link leads to is replaced, not the link.
 func Update(ctx context.Context, path string, change func([]byte) ([]byte, error)) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -83,6 +83,9 @@ func replace(path string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
+	if before, absent := os.Stat(path); absent == nil {
+		err = errors.Join(err, keepOwner(f, before))
+	}
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
