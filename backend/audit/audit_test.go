@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,7 +157,7 @@ func TestALineSaysWhoChangedWhat(t *testing.T) {
 			t.Errorf("%s, want %s", text, want)
 		}
 	}
-	ctx := access.WithCaller(t.Context(), access.Caller{Address: "192.0.2.2", Request: "id-2"})
+	ctx := access.WithCaller(t.Context(), access.Caller{Address: netip.MustParseAddr("192.0.2.2"), Request: "id-2"})
 	l.Refuse(ctx, &failure.Error{Code: failure.CodeUnauthenticated})
 	if err := l.Reveal(ctx, backend.Key{Kind: "Secret", Namespace: "default", Name: "s"}); err != nil {
 		t.Error(err)

@@ -16,21 +16,20 @@ import (
 // identified finds out who sends a request, and refuses one without a credential where one is needed. The upgrade to
 // a WebSocket of the API needs none: connection_init may bring it.
 func (s *Server) identified(next http.Handler, refuse func(http.ResponseWriter, *http.Request, error)) http.Handler {
+	if !s.cfg.Identities.Required() {
+		return next
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		caller := access.Caller{Address: factsOf(r.Context()).network.String(), Request: requestID(r.Context())}
-		if s.cfg.Identities.Required() {
-			var err error
-			caller.Identity, err = s.cfg.Identities.Request(r)
-			upgrades := factsOf(r.Context()).api != "" && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
-			if err == nil && caller.Identity == nil && !upgrades {
-				err = failure.Unauthenticated(access.ErrNoCredential)
-			}
-			if err != nil {
-				refuse(w, r.WithContext(access.WithCaller(r.Context(), caller)), err)
-				return
-			}
+		id, err := s.cfg.Identities.Request(r)
+		upgrades := factsOf(r.Context()).api != "" && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+		if err == nil && id == nil && !upgrades {
+			err = failure.Unauthenticated(access.ErrNoCredential)
 		}
-		next.ServeHTTP(w, r.WithContext(access.WithCaller(r.Context(), caller)))
+		if err != nil {
+			refuse(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(withIdentity(r.Context(), id)))
 	})
 }
 
@@ -59,9 +58,14 @@ func (s *Server) initSocket(ctx context.Context, payload json.RawMessage) (_ con
 	if err != nil {
 		return ctx, err
 	}
+	return withIdentity(ctx, id), nil
+}
+
+// withIdentity returns the context of a caller who has shown who it is; nil leaves it anonymous.
+func withIdentity(ctx context.Context, id *access.Identity) context.Context {
 	caller := access.CallerFrom(ctx)
 	caller.Identity = id
-	return access.WithCaller(ctx, caller), nil
+	return access.WithCaller(ctx, caller)
 }
 
 // authorization returns the credential of a payload of connection_init; empty if it has none.
@@ -88,10 +92,11 @@ func authorization(payload json.RawMessage) (string, error) {
 // quotaName returns the name under which the caller of a request is counted: its own, or its address;
 // empty if it is not limited: an anonymous one on this machine.
 func (s *Server) quotaName(ctx context.Context) string {
-	if id := access.CallerFrom(ctx).Identity; id != nil {
-		return id.Name
+	caller := access.CallerFrom(ctx)
+	if caller.Identity != nil {
+		return caller.Identity.Name
 	}
-	address := factsOf(ctx).network
+	address := caller.Address
 	if !address.IsValid() || address.IsLoopback() {
 		return ""
 	}
@@ -106,10 +111,9 @@ func (s *Server) quotaName(ctx context.Context) string {
 func (s *Server) admit(ctx context.Context, use transport.Use) (done func(), err error) {
 	name := s.quotaName(ctx)
 	if name == "" {
-		return func() {}, nil
+		return nil, nil
 	}
-	thing := map[transport.Use]quota.Thing{transport.UseRequest: quota.Requests, transport.UseSubscription: quota.Subscriptions, transport.UseSocket: quota.Sockets}[use]
-	return s.callers.Begin(name, thing)
+	return s.callers.Begin(name, [...]quota.Thing{transport.UseRequest: quota.Requests, transport.UseSubscription: quota.Subscriptions, transport.UseSocket: quota.Sockets}[use])
 }
 
 // spend counts the work of a query or a mutation for its caller.

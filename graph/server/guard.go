@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // Every page on the web can make its visitor's browser send a GET to the
@@ -54,7 +52,7 @@ func comesByItself(name string) bool {
 func (s *Server) sameOriginOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if reason := s.foreign(r); reason != "" {
-			refuse(w, r, http.StatusForbidden, failure.CodeForbidden, reason)
+			s.forbid(w, r, reason)
 			return
 		}
 		next.ServeHTTP(w, r)

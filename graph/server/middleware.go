@@ -2,7 +2,6 @@ package server
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -28,7 +27,7 @@ func (s *Server) edge(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := s.factsFrom(r)
 		id := f.id
-		r = r.WithContext(context.WithValue(r.Context(), factsKey{}, f))
+		r = r.WithContext(s.withFacts(r, f))
 		q := &recorder{ResponseWriter: w, status: http.StatusOK, begin: time.Now()}
 		q.Header().Set(requestIDHeader, id)
 		q.Header().Set("X-Content-Type-Options", "nosniff")
@@ -45,11 +44,11 @@ func (s *Server) edge(next http.Handler) http.Handler {
 		switch {
 		case s.overConnections(q, r):
 		case r.Host == "":
-			refuse(q, r, http.StatusForbidden, failure.CodeForbidden, "there is no Host; name the gateway in a header Host, as HTTP/1.1 wants it")
+			s.forbid(q, r, "there is no Host; name the gateway in a header Host, as HTTP/1.1 wants it")
 		case !s.hostAllowed(r.Host):
-			refuse(q, r, http.StatusForbidden, failure.CodeForbidden, "this Host is not served; add it to allowed-hosts")
+			s.forbid(q, r, "this Host is not served; add it to allowed-hosts")
 		case !s.originAllowed(r):
-			refuse(q, r, http.StatusForbidden, failure.CodeForbidden, "this Origin is not served; add it to allowed-origins")
+			s.forbid(q, r, "this Origin is not served; add it to allowed-origins")
 		default:
 			next.ServeHTTP(q, r)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // api bounds, measures and logs the operations of one API of a generation.
@@ -62,15 +64,29 @@ func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs g
 	if !a.cfg.AccessLog {
 		return
 	}
-	code, f := "OK", factsOf(ctx)
+	code := "OK"
 	if len(errs) > 0 {
 		code, _ = errs[0].Extensions["code"].(string)
 	}
-	fields := append(a.describe(ctx, op), zap.String("client", f.client), zap.Stringer("caller", access.CallerFrom(ctx).Identity), zap.String("address", f.address), zap.String("code", code))
+	fields := append(a.describe(ctx, op), outcome(ctx, code)...)
 	if op != nil && op.Operation.Operation != ast.Subscription {
 		fields = append(fields, zap.Float64("durationSeconds", time.Since(op.Stats.OperationStart).Seconds()))
 	}
 	a.cfg.Logger.Info("access", fields...)
+}
+
+// outcome returns the fields of the access log that every line has besides the request id.
+func outcome(ctx context.Context, code string) []zap.Field {
+	f := factsOf(ctx)
+	return []zap.Field{zap.String("client", f.client), zap.Stringer("caller", access.CallerFrom(ctx).Identity), zap.String("address", f.address), zap.String("code", code)}
+}
+
+// forbid refuses a request that must not reach the API, and writes a line of the access log.
+func (s *Server) forbid(w http.ResponseWriter, r *http.Request, message string) {
+	if s.cfg.AccessLog {
+		s.cfg.Logger.Info("access", append(outcome(r.Context(), string(failure.CodeForbidden)), zap.String("requestId", requestID(r.Context())))...)
+	}
+	refuse(w, r, http.StatusForbidden, failure.CodeForbidden, message)
 }
 
 // maxName is the most bytes of the name of an operation or a client that are logged.

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -45,6 +46,23 @@ func TestTheAccessLogNamesEachOperationItsClientAndItsOutcome(t *testing.T) {
 	}
 	if quiet := newEdge(t, plain, server.Config{}); quiet.do(posted(`{"query":"{ __typename }"}`)).Code != 200 || quiet.log.FilterMessage("access").Len() > 0 {
 		t.Error("it is logged without being asked")
+	}
+}
+
+func TestTheAccessLogHasRequestsThatAreForbidden(t *testing.T) {
+	e := newEdge(t, plain, server.Config{AccessLog: true})
+	for name, header := range map[string]http.Header{
+		"a foreign origin": {"Origin": {"https://evil.example.com"}},
+		"an element":       {"Sec-Fetch-Site": {"cross-site"}},
+	} {
+		before := e.log.FilterMessage("access").Len()
+		if w := e.from("203.0.113.9:1", http.MethodPost, "/graphql", header, `{"query":"{ viewer { name } }"}`); w.Code != http.StatusForbidden {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+		lines := e.log.FilterMessage("access").All()[before:]
+		if len(lines) != 1 || lines[0].ContextMap()["code"] != "FORBIDDEN" || lines[0].ContextMap()["address"] != "203.0.113.9:1" {
+			t.Errorf("%s: %v", name, lines)
+		}
 	}
 }
 

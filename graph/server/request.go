@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -21,8 +20,6 @@ type facts struct {
 	api string
 	// address and client are the address and the name of the client; empty without an access log.
 	address, client string
-	// network is the address of the client.
-	network netip.Addr
 }
 
 // Headers with the name of a client application: the one of Apollo's clients, and the one of GraphQL
@@ -34,15 +31,20 @@ const (
 
 // factsFrom returns the facts of a request.
 func (s *Server) factsFrom(r *http.Request) facts {
-	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.cfg.Paths[r.URL.Path], network: s.cfg.Identities.Proxies.Address(r)}
+	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.cfg.Paths[r.URL.Path]}
 	if s.cfg.AccessLog {
 		f.address = r.RemoteAddr
 		if len(s.cfg.Identities.Proxies) > 0 {
-			f.address = f.network.String()
+			f.address = s.cfg.Identities.Proxies.Address(r).String()
 		}
 		f.client = shortName(cmp.Or(r.Header.Get(apolloClientHeader), r.Header.Get(hiveClientHeader)))
 	}
 	return f
+}
+
+// withFacts returns the context of a request whose caller has not shown who it is.
+func (s *Server) withFacts(r *http.Request, f facts) context.Context {
+	return access.WithCaller(context.WithValue(r.Context(), factsKey{}, f), access.Caller{Address: s.cfg.Identities.Proxies.Address(r), Request: f.id})
 }
 
 type factsKey struct{}

@@ -30,8 +30,11 @@ const (
 // admit is [Config.Admit]; done may be called more than once.
 func (c *Config) admit(ctx context.Context, use Use) (done func(), refused *gqlerror.Error) {
 	done, err := c.Admit(ctx, use)
-	if err != nil {
+	switch {
+	case err != nil:
 		return func() {}, asGraphQL(err)
+	case done == nil:
+		return func() {}, nil
 	}
 	return sync.OnceFunc(done), nil
 }

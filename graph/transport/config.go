@@ -51,7 +51,7 @@ type Config struct {
 	// empty. An error refuses the client with 4403, or 1013 if it may try again later; otherwise its
 	// operations run in the returned context. Default: accepts every client.
 	Init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
-	// Admit is asked whether the caller may have one more of something; done gives it back. The error of a
+	// Admit is asked whether the caller may have one more of something; done, if not nil, gives it back. The error of a
 	// refusal is a [failure.Error]. Default: everything is admitted.
 	Admit func(ctx context.Context, use Use) (done func(), err error)
 	// Keep returns the context of a WebSocket connection, given the context of its request. The
@@ -133,7 +133,7 @@ func (c *Config) setDefaults() {
 		c.Init = func(ctx context.Context, _ json.RawMessage) (context.Context, error) { return ctx, nil }
 	}
 	if c.Admit == nil {
-		c.Admit = func(context.Context, Use) (func(), error) { return func() {}, nil }
+		c.Admit = func(context.Context, Use) (func(), error) { return nil, nil }
 	}
 	if c.Keep == nil {
 		c.Keep = context.WithoutCancel

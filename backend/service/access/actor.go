@@ -23,7 +23,11 @@ func ActorFrom(ctx context.Context) Actor {
 	if !ok {
 		return Actor{Name: Gateway}
 	}
-	return Actor{Name: c.Identity.String(), Address: c.Address, Request: c.Request}
+	out := Actor{Name: c.Identity.String(), Request: c.Request}
+	if c.Address.IsValid() {
+		out.Address = c.Address.String()
+	}
+	return out
 }
 
 // actorSeparator stands between the parts of an actor as text; names, addresses and ids have none.

@@ -5,6 +5,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -16,9 +17,10 @@ type Caller struct {
 	// Identity is nil for an anonymous caller.
 	Identity *Identity
 	View     string
-	// Address is where the caller asks from, and Request the id of its request; empty if unknown. They are
+	// Address is where the caller asks from, and Request the id of its request; zero if unknown. They are
 	// told in the log of changes.
-	Address, Request string
+	Address netip.Addr
+	Request string
 }
 
 // UpdatedBy returns the name of the caller as resources keep it; empty for an anonymous one.
