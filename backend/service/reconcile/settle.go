@@ -189,17 +189,21 @@ func (r *Reconciler) unconcluded(k *kind.Kind, st *kind.State) bool {
 	return k.Conditions != nil && !r.controllers.control(k.Name) && !Concluded(st.Status())
 }
 
-// openTargets returns the targets that some resources do not rely on yet.
+// openTargets returns the targets that some resources do not rely on yet. For what lies in another
+// shard they are read after the resources, though they are known: a wait that began after a
+// known target was stored must not end by it, and no check says that it is out of date.
 func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*backend.Resource, read Reading) (map[backend.Key]Target, error) {
-	seen := make(map[backend.Key]bool, len(known))
+	have := make(map[backend.Key]bool, len(known))
 	for _, r := range known {
-		seen[r.Key] = true
+		have[r.Key] = true
 	}
 	var keys []backend.Key
+	asked := map[backend.Key]bool{}
 	for _, one := range todo {
+		apart := f.r.apartFrom(one.stored.Key)
 		for _, key := range one.refs.Open() {
-			if !seen[key] {
-				seen[key] = true
+			if !asked[key] && (!have[key] || apart(key)) {
+				asked[key] = true
 				keys = append(keys, key)
 			}
 		}
@@ -209,6 +213,9 @@ func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*
 		return nil, err
 	}
 	for _, r := range known {
+		if asked[r.Key] {
+			continue
+		}
 		k, err := f.r.cfg.Kinds.Find(r.Kind)
 		if err != nil {
 			return nil, err
