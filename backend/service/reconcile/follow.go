@@ -31,7 +31,7 @@ const (
 )
 
 // follower handles the changes of a shard. The goroutine of run owns woken, delayed and
-// delayedCount; maintain runs beside it.
+// delayedCount; maintain runs beside it and owns waiting.
 type follower struct {
 	r     *Reconciler
 	shard int
@@ -47,6 +47,8 @@ type follower struct {
 	// the gateway whose catalogue is the newest next finds it only by scanning the kinds
 	// that the record does not have.
 	mayRebind atomic.Bool
+	// waiting is since when scans wait for the index; zero if none waits.
+	waiting time.Time
 
 	mu sync.Mutex // guards what follows
 	// handled is the position up to which all changes were handled; zero for none.

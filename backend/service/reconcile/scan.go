@@ -48,9 +48,11 @@ func (f *follower) maintain(ctx context.Context) error {
 				return err
 			}
 			f.mayRebind.Store(true)
-			// errNotNewest: another catalogue was accepted meanwhile; the page stays unscanned.
-			if err := f.scanKinds(ctx, stale); err != nil && !errors.Is(err, errNotNewest) {
-				return err
+			if len(stale) > 0 && !f.givesWay() {
+				// errNotNewest: another catalogue was accepted meanwhile; the page stays unscanned.
+				if err := f.scanKinds(ctx, stale); err != nil && !errors.Is(err, errNotNewest) {
+					return err
+				}
 			}
 		}
 		if time.Now().After(sweep) {
@@ -120,9 +122,6 @@ func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 // scanKinds re-evaluates the resources of kinds whose fingerprint has changed since their last
 // scan, unless another gateway does.
 func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
-	if len(stale) > 0 {
-		f.giveWay(ctx)
-	}
 	scanned := false
 	for _, one := range stale {
 		k, by := one.kind, one.fingerprint
@@ -153,15 +152,18 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 // fillTime is how long a scan waits for the index.
 const fillTime = time.Minute
 
-// giveWay waits until the index has what it reads of the store, because clients wait for that: a scan beside it
-// would make both slower.
-func (f *follower) giveWay(ctx context.Context) {
-	if f.r.cfg.Index == nil {
-		return
+// givesWay reports whether a scan has to wait until the index has what it reads of the store,
+// because clients wait for that: a scan beside it would make both slower. Nothing else waits:
+// the position is saved and pending deletions are finished meanwhile.
+func (f *follower) givesWay() bool {
+	if f.r.cfg.Index == nil || f.r.cfg.Index.Stats().Filling == 0 {
+		f.waiting = time.Time{}
+		return false
 	}
-	limited, cancel := context.WithTimeout(ctx, fillTime)
-	defer cancel()
-	_ = f.r.cfg.Index.Filled(limited)
+	if f.waiting.IsZero() {
+		f.waiting = time.Now()
+	}
+	return time.Since(f.waiting) < fillTime
 }
 
 // claim reserves the scan of a kind and returns where to continue; mine is false if there is
