@@ -78,7 +78,7 @@ func (f *follower) settleOne(ctx context.Context, key backend.Key) (outcome, err
 }
 
 // settleTogether settles resources in as few batches as possible, and returns the keys of those
-// whose batch was refused: each has to be settled alone.
+// whose batch was refused, or that have to be looked at once more: each has to be settled alone.
 func (f *follower) settleTogether(ctx context.Context, resources, known []*backend.Resource, read Reading) (out outcome, refused []backend.Key, err error) {
 	if err := f.r.knowControllers(ctx); err != nil {
 		return out, nil, err
@@ -98,6 +98,11 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 		var failed *backend.ConditionError
 		switch {
 		case err == nil:
+			for i, one := range b.of {
+				if f.reboundApart(one, b.puts[i]) {
+					refused = append(refused, one.stored.Key)
+				}
+			}
 		case errors.As(err, &failed), errors.Is(err, attempt.ErrLost), read != OneByOne && (errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
 			for _, one := range b.of {
 				refused = append(refused, one.stored.Key)

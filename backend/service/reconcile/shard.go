@@ -19,6 +19,8 @@ import (
 //	the target changes:           |  not found by its event |  found by its event |
 //	                              '------ read again -------'---------------------'
 //
+// A rebind has no event, so who makes it reads the target again.
+//
 // What was stored as bound relied on a target that was ready when it was read, just before. That
 // is all that an unguarded reference promises; guarded ones are refused (backend/catalogue).
 
@@ -45,6 +47,17 @@ func (r *Reconciler) apartFrom(resource backend.Key) func(backend.Key) bool {
 func (f *follower) waitsApart(r *backend.Resource) bool {
 	apart := f.r.apartFrom(r.Key)
 	return !r.Deleting && slices.ContainsFunc(r.Refs, func(ref backend.Ref) bool { return apart(ref.Key) }) && kind.Waits(r)
+}
+
+// reboundApart reports whether a resource that may wait for one in another shard was rebound. No
+// event shows that it can be found by its reference now.
+func (f *follower) reboundApart(one *candidate, put backend.Action) bool {
+	if put.Op != backend.OpRebind {
+		return false
+	}
+	now := *one.stored
+	now.Refs = put.Put.Refs
+	return f.waitsApart(&now)
 }
 
 // rescanElsewhere has the other shards scan the kinds whose resources may wait for one of
