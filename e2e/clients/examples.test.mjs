@@ -7,9 +7,8 @@ import { ask, base, socketEndpoint, within } from "./gateway.mjs";
 
 // examples are those that the page offers.
 async function examples() {
-  const page = await (await fetch(`${base}/console/plain`)).text();
-  const [, text] = /<script type="application\/json" id="sluice">(.*?)<\/script>/s.exec(page);
-  return JSON.parse(text).examples.map((e) => ({ ...e, definition: parse(e.query).definitions[0], variables: e.variables ? JSON.parse(e.variables) : {} }));
+  const { examples } = await (await fetch(`${base}/console/data`)).json();
+  return examples.map((e) => ({ ...e, definition: parse(e.query).definitions[0], variables: e.variables ? JSON.parse(e.variables) : {} }));
 }
 
 test("every example of the page does what it says", async (t) => {

@@ -178,13 +178,16 @@ const byBytes = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 // idOf is a global id, also of what is not there: see byID.
 const idOf = (kind, namespace, name) => Buffer.from("\x01" + [kind.name, namespace ?? "", name].map((text) => `\x02${text}\0`).join("")).toString("base64url");
 
+// namespaceFrom is where resources of a namespace find one of a kind by its name.
+const namespaceFrom = (kind, namespace) => (kind.scope === "GLOBAL" ? null : namespace);
+
 // links are the references that a resource has: by their declaration and by name.
 function links(r) {
   return r.kind.references.flatMap((ref) => {
     const to = kinds.find((k) => k.name === ref.kind);
     const names = [...new Set(ref.values(r.body).filter((name) => name !== ""))].sort(byBytes);
     return names.map((name) => {
-      const target = resources.find((t) => t.kind === to && t.namespace === r.namespace && t.name === name);
+      const target = resources.find((t) => t.kind === to && t.namespace === namespaceFrom(to, r.namespace) && t.name === name);
       const waits = (r.body.metadata.waits ?? []).includes(`${to.name}/${name}`);
       const state = !target ? "MISSING" : !waits ? "BOUND" : target.body.metadata.deletionRequestedAt ? "DELETING" : "NOT_READY";
       return { from: r, to, name, target, state, path: ref.path.join("."), guarded: ref.guarded ?? false };
@@ -204,7 +207,7 @@ const dependency = (kind, namespace, name, resource) => (link) => ({
   ...{ resourceId: idOf(kind(link), namespace(link), name(link)), kind: kind(link).name, namespace: namespace(link), name: name(link) },
   ...{ path: link.path, state: link.state, guarded: link.guarded, resource: () => resourceOf(resource(link)) },
 });
-const upwards = dependency((l) => l.to, (l) => l.from.namespace, (l) => l.name, (l) => l.target);
+const upwards = dependency((l) => l.to, (l) => namespaceFrom(l.to, l.from.namespace), (l) => l.name, (l) => l.target);
 const downwards = dependency((l) => l.from.kind, (l) => l.from.namespace, (l) => l.from.name, (l) => l.from);
 const readable = (kind) => kind.verbs.includes("GET");
 
@@ -216,7 +219,7 @@ const entries = (map) =>
 // follow is the field that a reference derives.
 function follow(r, ref, values) {
   const kind = kinds.find((k) => k.name === ref.kind);
-  const here = resources.filter((t) => t.kind === kind && t.namespace === r.namespace && values.includes(t.name));
+  const here = resources.filter((t) => t.kind === kind && t.namespace === namespaceFrom(kind, r.namespace) && values.includes(t.name));
   return ref.list ? (args) => list(kind, here, args) : resourceOf(here[0]);
 }
 
@@ -300,7 +303,7 @@ function resourceOf(r) {
   for (const from of kinds) {
     for (const ref of from.references.filter((ref) => ref.kind === kind.name && ref.inverse)) {
       out[ref.inverse] = (args) =>
-        list(from, resources.filter((f) => f.kind === from && f.namespace === r.namespace && ref.values(f.body).includes(r.name)), args);
+        list(from, resources.filter((f) => f.kind === from && r.namespace === namespaceFrom(kind, f.namespace) && ref.values(f.body).includes(r.name)), args);
     }
   }
   return out;
