@@ -116,8 +116,8 @@ func (r Range) Bounds() (start, end []byte) {
 	return start, end
 }
 
-// MayRefer reports whether resources of a namespace may refer to Referenced: those of its
-// own namespace, and of all if it has none.
+// MayRefer reports whether resources in a namespace may refer to Referenced. A resource in a
+// namespace is referred to from there alone, a GLOBAL one from everywhere.
 func (r Range) MayRefer(namespace string) bool {
 	return r.Referenced.Namespace == "" || r.Referenced.Namespace == namespace
 }

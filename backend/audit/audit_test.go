@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // world is a store with a hub.
@@ -32,7 +33,7 @@ type world struct {
 	hub   *hub.Hub
 	path  string
 	n     int
-	// stored are the revisions of what is there.
+	// stored maps each stored key to its revision.
 	stored map[backend.Key]backend.Revision
 }
 
@@ -91,7 +92,7 @@ func (w *world) run(file *audit.File) (l *audit.Log, stop func()) {
 	}
 }
 
-// lines are those of all files, the oldest file first.
+// lines returns the lines of all files, oldest file first.
 func (w *world) lines() (out []audit.Line) {
 	w.t.Helper()
 	files, err := filepath.Glob(w.path + ".*")
@@ -120,19 +121,19 @@ func (w *world) lines() (out []audit.Line) {
 // wait waits until there are lines of n changes, and returns the changes.
 func (w *world) wait(n int) (out []audit.Line) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	redistest.Await(w.t, "the changes are written", func() error {
 		out = nil
 		for _, line := range w.lines() {
 			if line.Revision != "" {
 				out = append(out, line)
 			}
 		}
-		if len(out) >= n {
-			return out
+		if len(out) < n {
+			return fmt.Errorf("%d of %d", len(out), n)
 		}
-	}
-	w.t.Fatalf("%d changes are written, %d are wanted", len(out), n)
-	return nil
+		return nil
+	})
+	return out
 }
 
 func TestALineSaysWhoChangedWhat(t *testing.T) {
@@ -169,14 +170,15 @@ func TestALineSaysWhoChangedWhat(t *testing.T) {
 	}
 }
 
-// until waits until something is so.
+// until waits for a condition.
 func (w *world) until(so func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !so(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatal("it does not come")
+	redistest.Await(w.t, "the audit log", func() error {
+		if !so() {
+			return errors.New("not yet")
 		}
-	}
+		return nil
+	})
 }
 
 func TestEachChangeIsWrittenOnceOverRestartsCutsAndRotations(t *testing.T) {

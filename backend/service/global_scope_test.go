@@ -25,7 +25,7 @@ func (s *rebinding) Apply(ctx context.Context, b backend.Batch) (backend.Result,
 }
 
 // Sites become GLOBAL while there are none and a room waits for one. The site is created, and its
-// change is handled, after the room's reference was taken anew and before that is stored.
+// change is handled, between the read of the room and the rebind of its reference.
 func TestAWaitIsNotForgottenIfItsTargetsKindBecomesGlobal(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		was := campus(false)

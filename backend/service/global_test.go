@@ -47,7 +47,7 @@ func campus(guarded bool) []descriptor.Kind {
 // floors are namespaces of a campus. In a store of four shards they lie in all of these.
 func floors() []string { return []string{"f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7"} }
 
-// openRedis opens a store of so many shards on a server of its own.
+// openRedis opens a store with the given number of shards on a new server.
 func openRedis(t *testing.T, shards int) backend.Store {
 	s, err := redis.Open(t.Context(), redis.Config{URL: redistest.Start(t).URL(), Prefix: "t", Shards: shards})
 	if err != nil {
@@ -99,7 +99,7 @@ func onCampus(t *testing.T, test func(t *testing.T, h *house)) {
 	}
 }
 
-// global is the identity of a resource without a namespace, and onFloor that of one on a floor.
+// global returns the identity of a GLOBAL resource, onFloor the identity of one in the namespace of a floor.
 func global(of, name string) kind.Identity { return kind.Identity{Kind: of, Name: name} }
 
 func onFloor(floor, of, name string) kind.Identity {

@@ -61,7 +61,7 @@ type Login struct {
 	Scopes   []string `json:"scopes"`
 }
 
-// Logins are those of all issuers, in the order of the file.
+// Logins returns how users log in at each issuer, in the order of the file.
 func (x *Issuers) Logins() []Login {
 	out := []Login{}
 	if x == nil {

@@ -90,7 +90,7 @@ func New(limits, defaults Limits, now func() time.Time) *Callers {
 	return &Callers{limits: limits, now: now, known: map[string]*Caller{}, idle: list.New()}
 }
 
-// Caller is what one caller takes. Its lock is that of all callers.
+// Caller counts what one caller takes. Callers.mu guards it.
 type Caller struct {
 	of    *Callers
 	name  string

@@ -134,7 +134,7 @@ func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error)
 	refuse(w, r, status, known.Code, known.Message)
 }
 
-// mayKnow reports whether the sender of a request may see what is not for everybody.
+// mayKnow reports whether the sender of a request may see the details of /readyz?verbose.
 func (s *Server) mayKnow(r *http.Request) bool {
 	if !s.cfg.Identities.Required() {
 		return true

@@ -91,7 +91,7 @@ var testHelpers = []string{"internal/leaktest", "internal/transcript"}
 var testsMay = map[string][]string{
 	"backend":                   {"backend/backendtest", "backend/memory", "backend/bolt"},
 	"backend/bolt":              {"backend/backendtest", "backend/memory"},
-	"backend/audit":             {"backend/memory"},
+	"backend/audit":             {"backend/memory", "internal/redistest"},
 	"backend/catalogue":         {"backend/memory"},
 	"backend/memory":            {"backend/backendtest"},
 	"backend/redis":             {"backend/backendtest", "backend/body", "backend/descriptor", "backend/memory", "backend/service", "internal/redistest"},

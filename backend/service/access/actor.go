@@ -17,7 +17,7 @@ type Actor struct {
 	Address, Request string
 }
 
-// ActorFrom returns the actor of what is done within a context: its caller, or the gateway if it has none.
+// ActorFrom returns the caller in ctx as an actor, or the gateway if there is no caller.
 func ActorFrom(ctx context.Context) Actor {
 	c, ok := ctx.Value(callerKey{}).(Caller)
 	if !ok {

@@ -56,8 +56,8 @@ func (i *Identity) Err() error {
 	return nil
 }
 
-// Lifetime returns a context that ends with ctx, or when the credential has ended: then its cause is that of
-// Err. end frees what it holds.
+// Lifetime returns a context that ends with ctx or with the credential. In the second case its cause is the
+// error that Err returns. end frees what it holds.
 func (i *Identity) Lifetime(ctx context.Context) (lifetime context.Context, end context.CancelFunc) {
 	if i == nil {
 		return context.WithCancel(ctx)

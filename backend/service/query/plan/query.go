@@ -26,7 +26,7 @@ type Query struct {
 	*Common
 	// Namespace is the namespace of the resources. Empty means all namespaces.
 	Namespace string
-	// ParentNamespace and ParentName are those of the parent.
+	// ParentNamespace and ParentName name the parent.
 	ParentNamespace, ParentName string
 	// Names are the names of the resources, sorted and each once; nil means all.
 	Names []string
