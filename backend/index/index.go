@@ -312,18 +312,16 @@ func (x *Index) used() int64 { return x.bytes + x.changed.bytes + x.replacedByte
 // fit gives up kinds, the largest first, until the others fit the memory, with the
 // changes that wait. It says whether it gave up any. The caller holds mu.
 func (x *Index) fit() (gaveUp bool) {
-	if len(x.kinds) == 0 {
-		return false
-	}
 	for {
-		whole, largest := x.used(), x.kinds[0]
+		whole := x.used()
+		var largest *kindIndex
 		for _, k := range x.kinds {
 			whole += k.waitingBytes
-			if k.bytes+k.waitingBytes > largest.bytes+largest.waitingBytes {
+			if !k.Pinned && (largest == nil || k.bytes+k.waitingBytes > largest.bytes+largest.waitingBytes) {
 				largest = k
 			}
 		}
-		if whole <= x.cfg.Bytes || largest.bytes+largest.waitingBytes == 0 {
+		if whole <= x.cfg.Bytes || largest == nil || largest.bytes+largest.waitingBytes == 0 {
 			return gaveUp
 		}
 		gaveUp = true

@@ -18,6 +18,8 @@ import (
 type Definition struct {
 	// Name of the kind.
 	Name string
+	// Pinned kinds are kept in memory however large they are.
+	Pinned bool
 	// Indexes are the rows that are kept; others of a resource are not.
 	Indexes []string
 	// Sortable are those of the Indexes of which the resources without a row are

@@ -206,6 +206,9 @@ type Kind struct {
 	unreadable *node[*slot]
 }
 
+// Version grows with each change of the kind.
+func (k *Kind) Version() uint64 { return k.version }
+
 // Run is a part of the names, or of an index: of its rows and the names behind
 // them. Start is inclusive, End exclusive; nil leaves that side open.
 type Run struct {

@@ -28,7 +28,7 @@ func misfits(c descriptor.Constraint) []string {
 // textOf returns a string of n characters that a field takes, if there is one. The
 // characters are of two bytes each, where the field takes them.
 func textOf(c descriptor.Constraint, n int) (string, bool) {
-	candidates := []string{strings.Repeat("é", n), strings.Repeat("a", n), strings.Repeat("9", n), "a:" + strings.Repeat("a", max(n-2, 0))}
+	candidates := []string{strings.Repeat("é", n), strings.Repeat("a", n), strings.Repeat("9", n), "a:" + strings.Repeat("a", max(n-2, 0)), "N" + strings.Repeat("a", max(n-1, 0))}
 	switch c.Format {
 	case descriptor.FormatUUID:
 		candidates = []string{uuidOf(n)}
@@ -74,7 +74,7 @@ func member(c descriptor.Constraint, i int) string {
 		return c.In[i%len(c.In)]
 	}
 	letters := string([]byte{byte('a' + i/26/26%26), byte('a' + i/26%26), byte('a' + i%26)})
-	s, ok := first([]string{letters, letters[1:], letters[2:], letters + strings.Repeat("a", max(least-3, 0)), "https://" + letters}, func(s string) bool {
+	s, ok := first([]string{letters, letters[1:], letters[2:], letters + strings.Repeat("a", max(least-3, 0)), "https://" + letters, "N" + letters}, func(s string) bool {
 		return len(s) >= least && len(s) <= most && matches(c.Pattern, s)
 	})
 	if !ok {
@@ -130,6 +130,8 @@ func needs(s *descriptor.Shape, field string) map[string]any {
 		all("subnetRef")
 	case "ImageResourceSpec":
 		all("content")
+	case "AccessBindingSpec":
+		either("users", "groups")
 	}
 	return out
 }

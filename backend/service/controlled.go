@@ -11,11 +11,8 @@ import (
 )
 
 // Controlled reports whether a controller declares the resources of a kind ready.
-func (s *Service) Controlled(ctx context.Context, c access.Caller, name string) (bool, error) {
+func (s *Service) Controlled(ctx context.Context, name string) (bool, error) {
 	k, err := s.kinds.Find(name)
-	if err == nil {
-		err = access.AuthorizeKind(ctx, c, k.Kind)
-	}
 	if err != nil {
 		return false, err
 	}
@@ -30,8 +27,12 @@ func (s *Service) Controlled(ctx context.Context, c access.Caller, name string) 
 // Other gateways of the store follow within seconds.
 func (s *Service) SetControlled(ctx context.Context, c access.Caller, name string, controlled bool) error {
 	k, err := s.kinds.Find(name)
+	if err != nil {
+		return err
+	}
+	rights, err := s.Rights(ctx, c)
 	if err == nil {
-		err = failure.About(access.Authorize(ctx, c, k.Kind, descriptor.VerbControl), "kind")
+		err = failure.About(rights.UseAll(k.Kind, descriptor.VerbControl), "kind")
 	}
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 	if err != nil {
 		return nil, err
 	}
-	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbDelete); err != nil {
+	if _, err := s.authorize(ctx, c, k, descriptor.VerbDelete, key); err != nil {
 		return nil, err
 	}
 	if req.DryRun {

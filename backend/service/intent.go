@@ -30,8 +30,9 @@ type intent struct {
 	// expectedOfManifest says that the expected revision is the manifest's own.
 	expectedOfManifest bool
 	// verb that the caller asked for; see applyVerb.
-	verb   descriptor.Verb
-	caller access.Caller
+	verb descriptor.Verb
+	// rights are the caller's.
+	rights *access.Rights
 	// subKind of a resource that is created; an existing one must have it, if it is given.
 	subKind string
 	// sent says what the spec does to write-only fields.
@@ -59,10 +60,11 @@ func (s *Service) intend(ctx context.Context, c access.Caller, w wanted) (*inten
 	if err != nil {
 		return nil, err
 	}
-	if err := access.Authorize(ctx, c, k.Kind, w.verb); err != nil {
+	rights, err := s.authorize(ctx, c, k, w.verb, key)
+	if err != nil {
 		return nil, err
 	}
-	in := &intent{kind: k, key: key, verb: w.verb, caller: c, read: new(reconcile.Reading)}
+	in := &intent{kind: k, key: key, verb: w.verb, rights: rights, read: new(reconcile.Reading)}
 	if w.meta != nil {
 		in.meta = w.meta.change(&in.found)
 	}

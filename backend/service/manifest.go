@@ -89,7 +89,11 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	if meta.manager = DefaultFieldManager; req.FieldManager != nil {
 		meta.manager = *req.FieldManager
 	}
-	in, err := s.intendSpec(ctx, c, wanted{applyVerb(k, req), id, meta}, spec)
+	verb, err := s.applyVerb(ctx, c, k, id, req)
+	if err != nil {
+		return nil, err
+	}
+	in, err := s.intendSpec(ctx, c, wanted{verb, id, meta}, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -105,19 +109,33 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	return in, nil
 }
 
-// applyVerb is what an apply is to the kind: UPSERT where the kind offers it.
-// Where it does not, an apply can still create what is absent or update what is
+// applyVerb is what an apply is to the kind: UPSERT where the kind offers it and the caller may use it.
+// Otherwise an apply can still create what is absent or update what is
 // there; the other half is refused when it is known which of them it is.
-func applyVerb(k *kind.Kind, req ApplyRequest) descriptor.Verb {
-	switch {
-	case req.CreateOnly:
-		return descriptor.VerbCreate
-	case k.Has(descriptor.VerbUpsert):
-		return descriptor.VerbUpsert
-	case k.Has(descriptor.VerbCreate):
-		return descriptor.VerbCreate
+func (s *Service) applyVerb(ctx context.Context, c access.Caller, k *kind.Kind, id kind.Identity, req ApplyRequest) (descriptor.Verb, error) {
+	if req.CreateOnly {
+		return descriptor.VerbCreate, nil
 	}
-	return descriptor.VerbUpdate
+	rights, err := s.Rights(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	_, key, err := s.kinds.Resolve(id)
+	if err != nil {
+		return "", err
+	}
+	first := descriptor.VerbUpdate
+	for _, v := range []descriptor.Verb{descriptor.VerbCreate, descriptor.VerbUpsert} {
+		if k.Has(v) {
+			first = v
+		}
+	}
+	for _, v := range []descriptor.Verb{descriptor.VerbUpsert, descriptor.VerbCreate, descriptor.VerbUpdate} {
+		if k.Has(v) && rights.Authorize(k.Kind, v, key) == nil {
+			return v, nil
+		}
+	}
+	return first, nil
 }
 
 // manifestKind finds the kind a manifest names, and holds it against its apiVersion.

@@ -33,7 +33,7 @@ func TestWhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *t
 	h := openHouse(t, store)
 	read := make(chan error, 1)
 	go func() {
-		_, err := h.Controlled(context.Background(), access.Caller{}, "Room")
+		_, err := h.Controlled(context.Background(), "Room")
 		read <- err
 	}()
 	<-store.asked
@@ -44,7 +44,7 @@ func TestWhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *t
 	if err := <-read; err != nil {
 		t.Fatal(err)
 	}
-	if controlled, err := h.Controlled(t.Context(), access.Caller{}, "Room"); err != nil || !controlled {
+	if controlled, err := h.Controlled(t.Context(), "Room"); err != nil || !controlled {
 		t.Errorf("controlled %v, %v", controlled, err)
 	}
 	h.create("Room", "r", `{}`)

@@ -41,6 +41,9 @@ func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st 
 	if w.Stored == nil {
 		out.Outcome = Created
 	}
+	if err := s.permit(ctx, in, &w, st); err != nil {
+		return nil, err
+	}
 	stored, err := s.storeState(ctx, w, st, in.dryRun)
 	switch {
 	case err == nil:
@@ -49,7 +52,9 @@ func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st 
 	default:
 		return nil, answerTo(err, in.key)
 	}
-	out.Resource = s.present(in.kind, stored)
+	if in.rights.Sees(in.kind.Kind, in.key) { // else CREATE was enough
+		out.Resource = s.present(in.kind, stored)
+	}
 	return out, nil
 }
 

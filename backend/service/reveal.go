@@ -34,7 +34,7 @@ func (s *Service) Reveal(ctx context.Context, c access.Caller, id kind.Identity)
 	if err != nil {
 		return nil, err
 	}
-	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbReveal); err != nil {
+	if _, err := s.authorize(ctx, c, k, descriptor.VerbReveal, key); err != nil {
 		return nil, err
 	}
 	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +21,7 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -42,6 +44,8 @@ type Config struct {
 	// IndexMemory is how many bytes the kinds may take that reads find in memory.
 	// Negative: nothing is kept in memory. Default 256 MiB.
 	IndexMemory int64
+	// Access says whether callers are judged. Default: everybody may do everything.
+	Access access.Config
 	// Logger receives what a client is not told. Default: none.
 	Logger *zap.Logger
 	// Clock is the gateway's; a store's own clock takes precedence. Default: time.Now.
@@ -75,6 +79,9 @@ func (c Config) Validate() error {
 	}
 	if c.Store == nil {
 		errs = append(errs, errors.New("config: Store is missing"))
+	}
+	if c.Access.Enabled && !slices.ContainsFunc(c.Kinds, func(k descriptor.Kind) bool { return k.Name == access.BindingKind }) {
+		errs = append(errs, fmt.Errorf("config: Access wants the kinds %s and %s", access.RoleKind, access.BindingKind))
 	}
 	if min(c.WriteTimeout, c.SettleTimeout, c.RetryTimeout, c.BookmarkInterval) < 0 {
 		errs = append(errs, errors.New("config: WriteTimeout, SettleTimeout, RetryTimeout and BookmarkInterval cannot be negative"))
@@ -154,12 +161,14 @@ func New(cfg Config) (*Service, error) {
 		}
 	}
 	s.unreadable = kind.NewUnreadable(cfg.Store, cfg.Logger, cfg.Unreadable)
-	if cfg.IndexMemory >= 0 {
-		if s.index, err = index.New(index.Config{Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds), Bytes: cfg.IndexMemory, Logger: cfg.Logger}); err != nil {
+	if cfg.IndexMemory >= 0 || cfg.Access.Enabled {
+		if s.index, err = index.New(index.Config{
+			Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds, cfg.IndexMemory < 0), Bytes: max(cfg.IndexMemory, 0), Logger: cfg.Logger,
+		}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)
 		}
 	}
-	s.Reader = query.New(cfg.Store, kinds, s.unreadable, s.index)
+	s.Reader = query.New(query.Config{Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Index: s.index, Access: cfg.Access})
 	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, Index: s.index, BookmarkInterval: cfg.BookmarkInterval})
 	s.sender = &attempt.Sender{
 		Store: cfg.Store, Hub: s.hub, Clock: cfg.Clock, Tag: tag[:min(len(tag), maxTag)] + "-",

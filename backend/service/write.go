@@ -154,7 +154,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 		return nil, err
 	}
 	if len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0 {
-		if err := access.Authorize(ctx, c, in.kind.Kind, descriptor.VerbFinalize); err != nil {
+		if err := in.rights.Authorize(in.kind.Kind, descriptor.VerbFinalize, in.key); err != nil {
 			return nil, err
 		}
 	}
@@ -199,13 +199,15 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 	return s.repeat(ctx, in.key, func() (*Written, error) {
 		current, err := s.loadToWrite(ctx, in.kind, in.key)
 		switch {
+		case (current != nil || errors.Is(err, backend.ErrUnreadable)) && !in.rights.Sees(in.kind.Kind, in.key): // CREATE was enough to come here
+			return nil, failure.Of(backend.ErrExists, in.key)
 		case replaceable(err, in.expected):
 			return s.discard(ctx, in)
 		case err != nil:
 			return nil, err
 		case current != nil:
 			if in.verb == descriptor.VerbCreate { // an apply, to a kind without UPSERT
-				if err := access.Authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbUpdate); err != nil {
+				if err := in.rights.Authorize(in.kind.Kind, descriptor.VerbUpdate, in.key); err != nil {
 					return s.unchanged(ctx, in, current, err)
 				}
 			}
@@ -213,7 +215,7 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 		case in.expected != nil:
 			return nil, in.gone()
 		case in.verb == descriptor.VerbUpdate:
-			if err := access.Authorize(ctx, in.caller, in.kind.Kind, descriptor.VerbCreate); err != nil {
+			if err := in.rights.Authorize(in.kind.Kind, descriptor.VerbCreate, in.key); err != nil {
 				return nil, err
 			}
 		}

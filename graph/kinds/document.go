@@ -47,10 +47,11 @@ func (l *loader) definitions(doc *ast.SchemaDocument) {
 }
 
 func (l *loader) definition(def *ast.Definition) {
+	defer func() { def.BuiltIn = false }() // printers would leave it out
 	if strings.HasPrefix(def.Name, "_") {
 		l.report(def.Position, "type %s: names that begin with _ are reserved", def.Name)
 	}
-	if why := l.reservedType(def.Name); why != "" {
+	if why := l.reservedType(def.Name); why != "" && !def.BuiltIn {
 		l.report(def.Position, "type %s: the name is reserved: %s", def.Name, why)
 	}
 	if len(def.Interfaces) > 0 {

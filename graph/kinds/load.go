@@ -66,7 +66,7 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	}
 	docs := l.parse(files)
 	l.expandScalars(docs)
-	if len(l.kinds) == 0 && len(l.unread) == 0 && len(files) > 0 {
+	if !slices.ContainsFunc(l.kinds, func(k *ast.Definition) bool { return !k.BuiltIn }) && len(l.unread) == 0 && len(files) > 0 {
 		l.report(&ast.Position{Src: files[0], Line: 1}, "the catalogue has no kind: mark a type with @resource")
 	}
 	for _, d := range docs {

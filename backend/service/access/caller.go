@@ -1,14 +1,18 @@
-// Package access says who asks, and whether they may. It is the one place that
-// judges that.
+// Package access says who asks, and what they may do: roles and bindings become rights, and
+// rights become scopes, which are the resources of a kind that a verb may be used on.
+//
+//	AccessBinding --roles--> AccessRole        Caller (name, groups)
+//	      |                      |                  |
+//	      '------- [Policy] -----'---- RightsOf ----'
+//	                                      |
+//	                                   [Rights] --Scope(kind, verbs)--> [Scope]: all | namespaces | names
+//
+// It is the one place that judges. Reads are planned over scopes; writes ask [Rights.Authorize].
 package access
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
-
-	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // Caller is who asks, and by which API view. The zero value is anonymous with
@@ -44,16 +48,3 @@ func CallerFrom(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
-
-// Authorize is the one place that says whether the caller may do this. Until
-// access control exists, everybody may do everything a kind offers.
-func Authorize(_ context.Context, _ Caller, k *descriptor.Kind, v descriptor.Verb) error {
-	if !k.Has(v) {
-		return &failure.Error{Code: failure.CodeBadUserInput, Kind: k.Name, Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v)}
-	}
-	return nil
-}
-
-// AuthorizeKind reports whether the caller may read the settings of a kind. Until access control exists,
-// everybody may.
-func AuthorizeKind(context.Context, Caller, *descriptor.Kind) error { return nil }

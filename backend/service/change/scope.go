@@ -17,6 +17,8 @@ type scope struct {
 	namespace, name *string
 	// filter is that of each kind, by name; nil keeps everything.
 	filter map[string]filter.Filter
+	// allowed are the resources of each kind that the caller may watch and see, by name; nil is everything.
+	allowed map[string]*access.Scope
 	// recent reads the states that filters look at.
 	recent *recent
 }
@@ -24,6 +26,10 @@ type scope struct {
 // scopeOf is what a request asks for, if the caller may watch it.
 func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope, error) {
 	scope := scope{namespace: req.Namespace, name: req.Name, recent: &f.recent}
+	rights, err := f.cfg.Reader.Rights(ctx, c)
+	if err != nil {
+		return scope, err
+	}
 	names := req.Kinds
 	if len(names) == 0 {
 		for _, k := range f.cfg.Kinds.All() {
@@ -37,11 +43,14 @@ func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope
 		if err != nil {
 			return scope, failure.InList(err, "kinds", i)
 		}
-		if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbWatch); err != nil {
-			return scope, err
+		if len(req.Kinds) > 0 {
+			if err := rights.Use(k.Kind, descriptor.VerbWatch); err != nil {
+				return scope, err
+			}
 		}
 		if scope.kind(k.Name) == nil {
 			scope.kinds = append(scope.kinds, k)
+			scope.allow(k, rights)
 		}
 	}
 	var v kind.Violations
@@ -73,6 +82,16 @@ func (s *scope) keep(wanted any) error {
 	return nil
 }
 
+// allow keeps what the caller may watch and see of a kind.
+func (s *scope) allow(k *kind.Kind, rights *access.Rights) {
+	if of := rights.Scope(k.Kind, descriptor.VerbWatch, descriptor.VerbGet); !of.All() {
+		if s.allowed == nil {
+			s.allowed = map[string]*access.Scope{}
+		}
+		s.allowed[k.Name] = of
+	}
+}
+
 func (s *scope) kind(name string) *kind.Kind {
 	for _, k := range s.kinds {
 		if k.Name == name {
@@ -97,6 +116,9 @@ func (s *scope) namespaces() []string {
 
 // covers says whether the scope has a key, whatever the filter says.
 func (s *scope) covers(key backend.Key) bool {
+	if of := s.allowed[key.Kind]; of != nil && !of.Has(key.Namespace, key.Name) {
+		return false
+	}
 	return s.kind(key.Kind) != nil && (s.namespace == nil || *s.namespace == key.Namespace) && (s.name == nil || *s.name == key.Name)
 }
 

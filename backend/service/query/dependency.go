@@ -21,8 +21,7 @@ import (
 // Relation says how the resources of a page are related to the one that it is about.
 type Relation uint8
 
-// The relations. Only resources of kinds that the caller may read are shown, but those for
-// which a deletion waits are named, whatever their kind.
+// The relations. Only resources that the caller may see are shown.
 const (
 	// Dependencies are what the resource refers to: in the order of the declarations, by
 	// one of them in the order of the names.
@@ -67,7 +66,8 @@ type DependencyRequest struct {
 // relation is what a page of dependencies is about.
 type relation struct {
 	Relation
-	caller access.Caller
+	// rights are the caller's.
+	rights *access.Rights
 	key    backend.Key
 	body   *body.Body
 	// declared are the references of the kind of the resource, for Dependencies.
@@ -104,11 +104,18 @@ func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []Depen
 		}
 		return pages, errs
 	}
+	rights, err := r.Rights(ctx, c)
+	if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return pages, errs
+	}
 	var scans []*dependents
 	var of []int
 	for i := range reqs {
 		req := &reqs[i]
-		p := &Page{reader: r, relation: r.relation(ctx, c, req), Dependencies: []Dependency{}}
+		p := &Page{reader: r, relation: r.relation(rights, req), Dependencies: []Dependency{}}
 		want, err := p.begin(req.First, req.Last, req.After, req.Before, req.Ahead)
 		if err == nil && req.ChangeCursor {
 			var at backend.Position
@@ -144,12 +151,12 @@ func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []Depen
 }
 
 // relation is what a request is about.
-func (r *Reader) relation(ctx context.Context, c access.Caller, req *DependencyRequest) *relation {
-	rel := &relation{Relation: req.Relation, caller: c, key: req.Key, body: req.Body}
+func (r *Reader) relation(rights *access.Rights, req *DependencyRequest) *relation {
+	rel := &relation{Relation: req.Relation, rights: rights, key: req.Key, body: req.Body}
 	if req.None {
 		return rel
 	}
-	readable := func(k *kind.Kind) bool { return access.Authorize(ctx, c, k.Kind, descriptor.VerbGet) == nil }
+	readable := func(k *kind.Kind) bool { return rights.Use(k.Kind, descriptor.VerbGet) == nil }
 	if rel.Relation == Dependencies {
 		for _, d := range r.declared[rel.key.Kind] {
 			if k, err := r.kinds.Find(d.Kind); err == nil && readable(k) {

@@ -11,7 +11,6 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
@@ -31,6 +30,8 @@ type dependents struct {
 	found      []related
 	more, done bool
 	looked     int
+	// hidden is how many that hold the resource were met which the caller may not see.
+	hidden int
 }
 
 // begin prepares the first step.
@@ -97,15 +98,21 @@ func (sc *dependents) request(left int) backend.Range {
 }
 
 // judge takes what a step has read.
-func (r *Reader) judge(ctx context.Context, sc *dependents, got backend.Page, arena *body.Arena) {
+func (r *Reader) judge(sc *dependents, got backend.Page, arena *body.Arena) {
 	damaged := got.Unreadable
 	for _, stored := range got.Resources {
 		sc.looked++
 		for len(damaged) > 0 && sc.precedes(damaged[0], stored.Key) {
-			sc.take(sc.unreadable(damaged[0]))
+			sc.take(r.damaged(sc, damaged[0]))
 			damaged = damaged[1:]
 		}
-		list := r.dependentsOf(ctx, sc.relation, stored, arena)
+		if !r.sees(sc.relation, stored.Key) {
+			if sc.shows(stored.Key) {
+				sc.hidden++
+			}
+			continue
+		}
+		list := r.dependentsOf(sc.relation, stored, arena)
 		if sc.Backward {
 			slices.Reverse(list)
 		}
@@ -114,7 +121,7 @@ func (r *Reader) judge(ctx context.Context, sc *dependents, got backend.Page, ar
 		}
 	}
 	for _, key := range damaged {
-		if sc.take(sc.unreadable(key)); sc.done {
+		if sc.take(r.damaged(sc, key)); sc.done {
 			return
 		}
 	}
@@ -127,6 +134,26 @@ func (r *Reader) judge(ctx context.Context, sc *dependents, got backend.Page, ar
 	} else {
 		sc.start = backend.Successor(last)
 	}
+}
+
+// damaged returns the place of a resource that cannot be read, if the caller may see it.
+func (r *Reader) damaged(sc *dependents, key backend.Key) []related {
+	out := sc.unreadable(key)
+	if out != nil && !r.sees(sc.relation, key) {
+		sc.hidden++
+		return nil
+	}
+	return out
+}
+
+// sees reports whether the caller of a relation may see a resource. One of a kind that is not known is seen by those
+// who see everything.
+func (r *Reader) sees(rel *relation, key backend.Key) bool {
+	if rel.rights.All() {
+		return true
+	}
+	k, err := r.kinds.Find(key.Kind)
+	return err == nil && rel.rights.Sees(k.Kind, key)
 }
 
 // precedes reports whether a key comes before another on the page.
@@ -162,12 +189,12 @@ func (rel *relation) place(key backend.Key, path string, state reconcile.TargetS
 }
 
 // dependentsOf are the places of one resource that refers to that of the relation.
-func (r *Reader) dependentsOf(ctx context.Context, rel *relation, stored *backend.Resource, arena *body.Arena) (out []related) {
+func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *body.Arena) (out []related) {
 	if !rel.shows(stored.Key) {
 		return nil
 	}
 	k, err := r.kinds.Find(stored.Kind)
-	if err != nil || access.Authorize(ctx, rel.caller, k.Kind, descriptor.VerbGet) != nil {
+	if err != nil || !k.Has(descriptor.VerbGet) {
 		return []related{rel.place(stored.Key, "", reconcile.Bound)}
 	}
 	b := r.fetch.Read(arena, k, stored)
@@ -242,12 +269,12 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 			return err
 		}
 		for i, sc := range asked {
-			r.judge(ctx, sc, pages[i], arena)
+			r.judge(sc, pages[i], arena)
 		}
 	}
 	for _, sc := range scans {
 		if why := plan.ExplanationFrom(ctx); why != nil && sc.looked > 0 {
-			why.Add(plan.Explained{Kind: sc.key.Kind, Source: "store", By: "references to it", Looked: sc.looked, Returned: len(sc.found)})
+			why.Add(plan.Explained{Kind: sc.key.Kind, Source: "store", By: "references to it", Looked: sc.looked - sc.hidden, Returned: len(sc.found)})
 		}
 	}
 	return nil
@@ -269,12 +296,31 @@ func (r *Reader) anyRelated(ctx context.Context, rel *relation, in plan.Interval
 	return len(sc.found) > 0, err
 }
 
+// allRelated reads all places of a connection of dependents.
+func (r *Reader) allRelated(ctx context.Context, rel *relation) (*dependents, error) {
+	sc := &dependents{relation: rel, Want: plan.Want{Size: math.MaxInt}}
+	return sc, r.runDependents(ctx, []*dependents{sc})
+}
+
+// hiddenRelated counts the resources that hold one and that the caller may not see.
+func (r *Reader) hiddenRelated(ctx context.Context, rel *relation) (int, error) {
+	if rel.Relation != BlockedBy || rel.rights.All() {
+		return 0, nil
+	}
+	all, err := r.allRelated(ctx, rel)
+	return all.hidden, err
+}
+
 // countRelated counts the places of a connection of dependencies. Those of a kind that
 // refers to the resource by one path are as many as its resources, which a store counts
 // without reading them.
 func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 	if rel.Relation == Dependencies {
 		return len(rel.dependencies()), nil
+	}
+	if !rel.rights.All() {
+		all, err := r.allRelated(ctx, rel)
+		return len(all.found), err
 	}
 	var counts []page.RangeRequest
 	var scans []*dependents

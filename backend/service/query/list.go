@@ -106,6 +106,27 @@ type lister struct {
 	filters map[filterKey]parsedFilter
 	// last is what the page before had in common with others.
 	last *plan.Common
+	// rights are the caller's; nil until judge has asked for them.
+	rights *access.Rights
+}
+
+// judge asks for the caller's rights.
+func (t *lister) judge() (err error) {
+	if t.rights == nil {
+		t.rights, err = t.reader.Rights(t.ctx, t.caller)
+	}
+	return err
+}
+
+// scope returns what the caller may list and see of a kind, nil for everything.
+func (t *lister) scope(k *kind.Kind) *access.Scope {
+	if t.rights.All() {
+		return nil
+	}
+	if s := t.rights.Scope(k.Kind, descriptor.VerbList, descriptor.VerbGet); !s.All() {
+		return s
+	}
+	return nil
 }
 
 // filterKey tells filters apart, by the map that holds one.
@@ -145,7 +166,7 @@ func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	}
 	c := t.last
 	if c == nil || c.Kind != k || c.Reference != req.Parent.Reference || c.ParentKind != req.Parent.Key.Kind || !c.Filter.Same(&f) || !slices.Equal(c.Order, req.OrderBy) {
-		c = &plan.Common{Kind: k, Reference: req.Parent.Reference, ParentKind: req.Parent.Key.Kind, Filter: f, Order: req.OrderBy}
+		c = &plan.Common{Kind: k, Reference: req.Parent.Reference, ParentKind: req.Parent.Key.Kind, Filter: f, Order: req.OrderBy, Scope: t.scope(k)}
 		t.last = c
 	}
 	return c, nil
@@ -172,7 +193,10 @@ func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want p
 	if err != nil {
 		return nil, want, err
 	}
-	if err := access.Authorize(t.ctx, t.caller, k.Kind, descriptor.VerbList); err != nil {
+	if err := t.judge(); err != nil {
+		return nil, want, err
+	}
+	if err := t.rights.Use(k.Kind, descriptor.VerbList); err != nil {
 		return nil, want, err
 	}
 	if served, err = t.serve(k); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
@@ -18,6 +19,8 @@ type Moment struct {
 	mu    sync.Mutex // guards all below
 	taken bool
 	view  index.View
+	// rights are those of the caller, nil until they are asked for.
+	rights *access.Rights
 }
 
 type momentKey struct{}
@@ -33,7 +36,27 @@ func WithMoment(ctx context.Context) (context.Context, *Moment) {
 func (m *Moment) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.taken, m.view = false, index.View{}
+	m.taken, m.view, m.rights = false, index.View{}, nil
+}
+
+// knownRights returns the rights that were kept, nil if there are none. m may be nil.
+func (m *Moment) knownRights() *access.Rights {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rights
+}
+
+// keepRights keeps the rights of the operation's caller. m may be nil.
+func (m *Moment) keepRights(rights *access.Rights) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rights = rights
 }
 
 // view is the state that a read sees. The zero value knows no kind.

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"slices"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
@@ -119,11 +120,15 @@ type kindOccupancy struct {
 
 // occupied returns the occupancy of the NAMESPACED kinds, of those in memory from one state.
 func (r *Reader) occupied(ctx context.Context, c access.Caller) (out occupied, err error) {
+	rights, err := r.Rights(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	view := r.view(ctx)
-	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
+	t := lister{reader: r, ctx: ctx, caller: c, view: &view, rights: rights}
 	var kinds []*kind.Kind
 	for _, k := range r.kinds.All() {
-		if k.Scope == descriptor.Global || access.Authorize(ctx, c, k.Kind, descriptor.VerbList) != nil {
+		if k.Scope == descriptor.Global || rights.Use(k.Kind, descriptor.VerbList) != nil {
 			continue
 		}
 		if _, err := t.serve(k); err != nil { // it may take a later state
@@ -139,6 +144,9 @@ func (r *Reader) occupied(ctx context.Context, c access.Caller) (out occupied, e
 				expired[e.Resource.Namespace]++
 			}
 			one.in = &memoryOccupancy{kind: served, expired: expired}
+		}
+		if scope := t.scope(k); scope != nil {
+			one.in = &scopedOccupancy{occupancy: one.in, lister: t, kind: k, scope: scope, namespaces: scope.Namespaces()}
 		}
 		out = append(out, one)
 	}
@@ -214,6 +222,48 @@ func (o *memoryOccupancy) count(ctx context.Context, namespace string) (int, err
 	start, end := within(namespace)
 	run := index.Run{Start: start, End: end}
 	return o.kind.Len(run) - o.kind.Unreadable(run) - o.expired[namespace], budget.From(ctx).Spend(budget.Steps, budget.Run)
+}
+
+// scopedOccupancy is the part of an occupancy that the caller may see.
+type scopedOccupancy struct {
+	occupancy
+	lister     lister
+	kind       *kind.Kind
+	scope      *access.Scope
+	namespaces []string
+}
+
+func (o *scopedOccupancy) next(ctx context.Context, after string) (string, error) {
+	if len(o.scope.Everywhere()) > 0 { // there may be something in any namespace
+		return o.occupancy.next(ctx, after)
+	}
+	at, known := slices.BinarySearch(o.namespaces, after)
+	if known {
+		at++
+	}
+	if at == len(o.namespaces) {
+		return "", nil
+	}
+	return o.namespaces[at], nil
+}
+
+func (o *scopedOccupancy) count(ctx context.Context, namespace string) (int, error) {
+	switch {
+	case !o.scope.Touches(namespace):
+		return 0, nil
+	case o.scope.HasNamespace(namespace):
+		return o.occupancy.count(ctx, namespace)
+	}
+	t := o.lister
+	list := ListRequest{Kind: o.kind.Name, Namespace: &namespace, First: new(int)}
+	var l listing
+	if _, _, err := t.begin(&list, &l); err != nil {
+		return 0, err
+	}
+	if _, ok := t.view.Kind(o.kind.Name); ok {
+		l.page.view = t.view
+	}
+	return l.page.TotalCount(ctx)
 }
 
 // storeOccupancy is the occupancy of a kind that is read from the store.

@@ -146,6 +146,15 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	return r.Matches, err
 }
 
+// Hidden returns how many resources hold the one that a page of [BlockedBy] is about, besides those that the caller may
+// see. It is 0 for other pages.
+func (p *Page) Hidden(ctx context.Context) (int, error) {
+	if p.relation == nil {
+		return 0, nil
+	}
+	return p.reader.hiddenRelated(ctx, p.relation)
+}
+
 // ChangeCursor is where a stream of changes begins that misses nothing the
 // page does not show; nil if it was not asked for.
 func (p *Page) ChangeCursor() *string { return p.changeCursor }

@@ -21,11 +21,15 @@ func (r *Reader) Get(ctx context.Context, c access.Caller, id kind.Identity) (*R
 	if err != nil {
 		return nil, err
 	}
-	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbGet); err != nil {
+	rights, err := r.use(ctx, c, k, descriptor.VerbGet)
+	if err != nil {
 		return nil, err
 	}
 	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {
 		return nil, err
+	}
+	if !rights.Sees(k.Kind, key) {
+		return nil, nil
 	}
 	view := r.view(ctx)
 	var out *Resource
@@ -77,27 +81,55 @@ func (r *Reader) NodeKey(ctx context.Context, c access.Caller, id string) (backe
 	if err != nil {
 		return backend.Key{}, err
 	}
-	return key, access.Authorize(ctx, c, k.Kind, descriptor.VerbGet)
+	_, err = r.use(ctx, c, k, descriptor.VerbGet)
+	return key, err
 }
 
 // Lookup returns resources of any kinds, parallel to the keys: nil where there
-// is none, or none that can be read. It is one call of the store for each
+// is none, or none that can be read, or that the caller may see. It is one call of the store for each
 // backend.MaxKeys keys, or as many as the store returns at once.
 func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key) ([]*Resource, error) {
+	rights, err := r.Rights(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	var k *kind.Kind
 	kinds := make([]*kind.Kind, len(keys))
 	for i, key := range keys {
 		if k == nil || k.Name != key.Kind {
-			var err error
 			if k, err = r.kinds.Find(key.Kind); err != nil {
 				return nil, err
 			}
-			if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbGet); err != nil {
-				return nil, err
+			if !k.Has(descriptor.VerbGet) {
+				return nil, rights.Use(k.Kind, descriptor.VerbGet)
 			}
 		}
 		kinds[i] = k
 	}
+	if rights.All() {
+		return r.lookup(ctx, keys, kinds)
+	}
+	out := make([]*Resource, len(keys))
+	var at []int
+	var seen []backend.Key
+	var of []*kind.Kind
+	for i, key := range keys {
+		if rights.Sees(kinds[i].Kind, key) {
+			at, seen, of = append(at, i), append(seen, key), append(of, kinds[i])
+		}
+	}
+	found, err := r.lookup(ctx, seen, of)
+	if err != nil {
+		return nil, err
+	}
+	for n, i := range at {
+		out[i] = found[n]
+	}
+	return out, nil
+}
+
+// lookup is Lookup of what the caller may see.
+func (r *Reader) lookup(ctx context.Context, keys []backend.Key, kinds []*kind.Kind) ([]*Resource, error) {
 	if err := budget.From(ctx).Spend(budget.Rows, len(keys)); err != nil {
 		return nil, err
 	}

@@ -4,12 +4,14 @@ package query
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/page"
@@ -29,22 +31,40 @@ type Reader struct {
 	index      *index.Index
 	fetch      *page.Reader
 	pages      *page.Store
+	policies   policies
 	// declared are the references of each kind, by its name.
 	declared map[string][]declared
 }
 
-// New reads from a store, or as far as it serves from the index over the store, which
-// may be nil. It starts nothing.
-func New(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreadable, idx *index.Index) *Reader {
-	f := page.NewReader(store, kinds, tracker)
-	return &Reader{kinds: kinds, unreadable: tracker, index: idx, fetch: f, pages: page.NewStore(f, tracker, idx), declared: declaredOf(kinds)}
+// Config of a [Reader].
+type Config struct {
+	// Store is read where the index does not serve. Required, like Kinds and Unreadable.
+	Store      backend.Store
+	Kinds      kind.Catalogue
+	Unreadable *kind.Unreadable
+	// Index over the store; nil for none. Access control needs one.
+	Index *index.Index
+	// Access says whether callers are judged.
+	Access access.Config
+}
+
+// New returns a reader. It starts nothing.
+func New(cfg Config) *Reader {
+	f := page.NewReader(cfg.Store, cfg.Kinds, cfg.Unreadable)
+	r := &Reader{kinds: cfg.Kinds, unreadable: cfg.Unreadable, index: cfg.Index, fetch: f, pages: page.NewStore(f, cfg.Unreadable, cfg.Index), declared: declaredOf(cfg.Kinds)}
+	r.policies.cfg, r.policies.unlimited = cfg.Access, access.Unlimited()
+	for _, k := range cfg.Kinds.All() {
+		r.policies.kinds = append(r.policies.kinds, *k.Kind)
+	}
+	return r
 }
 
 // Definitions are the kinds of a catalogue for the index in memory, but for those that
-// are not kept there.
-func Definitions(kinds kind.Catalogue) (out []index.Definition) {
+// are not kept there. The kinds that give rights come first and are always kept; with onlyRights there are no others.
+func Definitions(kinds kind.Catalogue, onlyRights bool) (out []index.Definition) {
 	for _, k := range kinds.All() {
-		if k.OutOfMemory {
+		pinned := k.Name == access.RoleKind || k.Name == access.BindingKind
+		if k.OutOfMemory || onlyRights && !pinned {
 			continue
 		}
 		names, sortable := k.Rows.Indexes()
@@ -54,7 +74,7 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 		arenas := sync.Pool{New: func() any { return new(body.Arena) }}
 		out = append(out, index.Definition{
 			Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{kind.LabelIndex},
-			Rows: k.Rows.Of,
+			Pinned: pinned, Rows: k.Rows.Of,
 			Keep: func(r *backend.Resource, more func(*body.Body) []byte) (body.Body, string, int, error) {
 				a := arenas.Get().(*body.Arena)
 				defer arenas.Put(a)
@@ -62,6 +82,15 @@ func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 			},
 		})
 	}
+	slices.SortStableFunc(out, func(a, b index.Definition) int {
+		switch {
+		case a.Pinned == b.Pinned:
+			return 0
+		case a.Pinned:
+			return -1
+		}
+		return 1
+	})
 	return out
 }
 
@@ -76,6 +105,8 @@ type Step struct {
 	From []byte
 	// Limit is how many resources are wanted.
 	Limit int
+	// Scope has the resources that are wanted; nil for all.
+	Scope *access.Scope
 }
 
 // stepRows is how many resources a step returns for the price of one.
@@ -93,7 +124,7 @@ func (r *Reader) Step(ctx context.Context, s Step) (edges []Edge, more, ok bool,
 	if !ok {
 		return nil, false, false, nil
 	}
-	q := &plan.Query{Common: &plan.Common{Kind: s.Kind, Filter: s.Filter}, Namespace: s.Namespace}
+	q := &plan.Query{Common: &plan.Common{Kind: s.Kind, Filter: s.Filter, Scope: s.Scope}, Namespace: s.Namespace}
 	q.Narrow()
 	read := &page.Read{Query: q, Want: plan.Want{In: plan.Interval{From: s.From}, Size: s.Limit, Ahead: true}}
 	err = page.NewMemory(ctx, r.unreadable, view.Now(), stepRows).Do(read, served)

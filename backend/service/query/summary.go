@@ -60,7 +60,8 @@ func (r *Reader) Summary(ctx context.Context, c access.Caller, req SummaryReques
 	if err != nil {
 		return nil, err
 	}
-	if err := access.Authorize(ctx, c, k.Kind, descriptor.VerbList); err != nil {
+	rights, err := r.use(ctx, c, k, descriptor.VerbList)
+	if err != nil {
 		return nil, err
 	}
 	keys, err := summaryKeys(k, req)
@@ -68,7 +69,7 @@ func (r *Reader) Summary(ctx context.Context, c access.Caller, req SummaryReques
 		return nil, err
 	}
 	view := r.view(ctx)
-	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
+	t := lister{reader: r, ctx: ctx, caller: c, view: &view, rights: rights}
 	served, err := t.serve(k)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (r *Reader) Summary(ctx context.Context, c access.Caller, req SummaryReques
 	}
 	read := &page.Read{Query: &q.Query, Want: plan.Want{Count: true, By: keys.attributes()}}
 	switch {
-	case served != nil && len(keys) == 1 && q.Namespace == "" && q.Filter.Empty() && keys[0].Attribute != filter.Namespace:
+	case served != nil && len(keys) == 1 && q.Namespace == "" && q.Filter.Empty() && !q.Scoped() && keys[0].Attribute != filter.Namespace:
 		read.Groups, err = lengths(ctx, served, t.view.Now(), keys[0].Key)
 	case served != nil:
 		err = page.NewMemory(ctx, r.unreadable, t.view.Now(), 1).Do(read, served)

@@ -131,6 +131,9 @@ func (r *Read) explain(e *plan.Explanation, source string) {
 	if r.Count {
 		one.Returned = r.Matches
 	}
+	if r.Query.Scoped() { // how much there is beside it is not for the caller
+		one.By, one.Looked = "what the caller may see", one.Returned
+	}
 	e.Add(one)
 }
 

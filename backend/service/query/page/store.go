@@ -33,9 +33,11 @@ func NewStore(r *Reader, tracker *kind.Unreadable, idx *index.Index) *Store {
 type scan struct {
 	*Read
 	arena *body.Arena
-	// left is what is still to be read, and counts what is to be counted with the next step.
+	// left is what is still to be read of the run that is being read, rest are the runs after it, and
+	// counts what is to be counted with the next step.
 	left   backend.Range
-	counts *backend.Range
+	rest   []plan.Run
+	counts []backend.Range
 	done   bool
 	// ended says that the range was read to its end.
 	ended bool
@@ -102,12 +104,15 @@ func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 		if sc.plan.ByName {
 			continue
 		}
-		run := sc.plan.Runs[0]
-		sc.left = backend.Range{Kind: q.Kind.Name, Namespace: q.Namespace, Start: run.Start, End: run.End, Reverse: run.Reverse, Bare: true}
 		if sc.plan.Length {
-			all := q.Range()
-			sc.counts = &all
+			sc.counts = sc.plan.Counts(q)
 		}
+		if len(sc.plan.Runs) == 0 { // the caller may see nothing
+			sc.done = len(sc.counts) == 0
+			continue
+		}
+		run := sc.plan.Runs[0]
+		sc.left, sc.rest = sc.rangeOf(run), sc.plan.Runs[1:]
 		switch {
 		case q.Reference != "":
 			parent := q.Parent()
@@ -118,6 +123,11 @@ func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 		}
 	}
 	return scans, whole
+}
+
+// rangeOf is what is read of a run of names.
+func (sc *scan) rangeOf(run plan.Run) backend.Range {
+	return backend.Range{Kind: sc.Query.Kind.Name, Namespace: sc.Query.Namespace, Start: run.Start, End: run.End, Reverse: run.Reverse, Bare: true}
 }
 
 // behind is a bound of the names among what refers to a parent, which is in the order of
@@ -133,31 +143,55 @@ func (sc *scan) behind(bound []byte) []byte {
 func (s *Store) refuse(ctx context.Context, scans []*scan) error {
 	var counts []RangeRequest
 	for _, sc := range scans {
-		all := sc.left
-		all.Count = true
-		counts = append(counts, RangeRequest{Range: all, Kind: sc.Query.Kind})
+		for _, part := range append([]backend.Range{sc.left}, sc.ranges(sc.rest)...) {
+			part.Count = true
+			counts = append(counts, RangeRequest{Range: part, Kind: sc.Query.Kind})
+		}
 	}
 	spent := budget.From(ctx)
 	if err := spent.Spend(budget.Steps, budget.Scan*len(counts)); err != nil {
 		return err
 	}
-	pages, err := s.fetch.Ranges(ctx, counts...)
-	for i := range pages {
-		if n, most := pages[i].Count, spent.Left(budget.Rows); n > most {
-			scans[i].refused, scans[i].done = s.tooMany(scans[i].Query.Kind, n, most), true
+	var pages []backend.Page
+	for some := range slices.Chunk(counts, MaxStepRanges) {
+		more, err := s.fetch.Ranges(ctx, some...)
+		if err != nil {
+			return err
+		}
+		pages = append(pages, more...)
+	}
+	for _, sc := range scans {
+		n, most := 0, spent.Left(budget.Rows)
+		for _, one := range pages[:1+len(sc.rest)] {
+			n += one.Count
+		}
+		if pages = pages[1+len(sc.rest):]; n > most {
+			sc.refused, sc.done = s.tooMany(sc.Query, n, most), true
 		}
 	}
-	return err
+	return nil
+}
+
+// ranges is what is read of runs.
+func (sc *scan) ranges(runs []plan.Run) (out []backend.Range) {
+	for _, run := range runs {
+		out = append(out, sc.rangeOf(run))
+	}
+	return out
 }
 
 // tooMany refuses a scan that would look at too much, and says what would help.
-func (s *Store) tooMany(k *kind.Kind, n, most int) error {
+func (s *Store) tooMany(q *plan.Query, n, most int) error {
+	k, all := q.Kind, fmt.Sprintf("all of its %d resources", n)
+	if q.Scoped() { // how many there are is not for a caller who does not see them
+		all = "more of its resources than that"
+	}
 	help := "the kind's author keeps it out of memory"
-	if s.index != nil && !k.OutOfMemory {
+	if s.index != nil && !k.OutOfMemory && !q.Scoped() {
 		help = fmt.Sprintf("with about %d bytes it would be (configuration key index-memory)", s.index.Needs(k.Name, n))
 	}
 	return &failure.Error{Code: failure.CodeLimitExceeded, Kind: k.Name, Limit: most, Setting: budget.Rows.Key(), Message: fmt.Sprintf(
-		"a filter or an order of %s looks at all of its %d resources, since the kind is not in memory, and the operation may look at %d (configuration key limit-rows); %s", k.Name, n, most, help)}
+		"a filter or an order of %s looks at %s, since the kind is not in memory, and the operation may look at %d (configuration key limit-rows); %s", k.Name, all, most, help)}
 }
 
 // run reads until all scans are done.
@@ -178,7 +212,7 @@ func (s *Store) run(ctx context.Context, scans []*scan) error {
 			return err
 		}
 		for i, sc := range counted {
-			if err := s.count(ctx, sc, pages[len(asked)+i].Count); err != nil {
+			if err := s.count(ctx, sc, requests[len(asked)+i].Namespace, pages[len(asked)+i].Count); err != nil {
 				return err
 			}
 		}
@@ -200,9 +234,10 @@ func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan
 		if sc.done || len(asked) > 0 && (len(asked)+len(counts) >= MaxStepRanges || left <= 0 || firsts >= MaxFirsts) {
 			continue
 		}
-		if sc.counts != nil {
-			counted, counts = append(counted, sc), append(counts, RangeRequest{Range: *sc.counts, Kind: k})
+		for _, r := range sc.counts {
+			counted, counts = append(counted, sc), append(counts, RangeRequest{Range: r, Kind: k})
 		}
+		sc.counts = nil
 		if sc.countsOnly() {
 			continue
 		}
@@ -233,17 +268,19 @@ func (sc *scan) agree() {
 }
 
 // countsOnly reports whether the scan is done once the store has told a number.
-func (sc *scan) countsOnly() bool { return sc.plan.Length && (sc.Count || sc.Limit() == 0) }
+func (sc *scan) countsOnly() bool {
+	return sc.plan.Length && (sc.Count || sc.Limit() == 0 || len(sc.plan.Runs) == 0)
+}
 
-// count takes the number of all in the query's places as the store has it. What this gateway
-// found unreadable is left out, as it is from the pages.
-func (s *Store) count(ctx context.Context, sc *scan, n int) error {
+// count adds the number of all in a namespace, empty for all, as the store has it. What this
+// gateway found unreadable is left out, as it is from the pages.
+func (s *Store) count(ctx context.Context, sc *scan, namespace string, n int) error {
 	if err := budget.From(ctx).Spend(budget.Steps, budget.Counted*n); err != nil {
 		return err
 	}
-	unreadable, err := s.unreadable.Count(ctx, sc.Query.Kind, sc.Query.Namespace)
-	sc.Matches, sc.counts = max(n-unreadable, 0), nil
-	sc.done = sc.countsOnly()
+	unreadable, err := s.unreadable.Count(ctx, sc.Query.Kind, namespace)
+	sc.Matches += max(n-unreadable, 0)
+	sc.done = sc.done || sc.countsOnly()
 	return err
 }
 
@@ -258,7 +295,9 @@ func (s *Store) take(ctx context.Context, sc *scan, page backend.Page) error {
 			break
 		}
 	}
-	if n := len(page.Resources); !page.More || n == 0 {
+	if n := len(page.Resources); !sc.done && (!page.More || n == 0) && len(sc.rest) > 0 {
+		sc.left, sc.rest, sc.ended = sc.rangeOf(sc.rest[0]), sc.rest[1:], false
+	} else if !page.More || n == 0 {
 		sc.done = true
 	} else if !sc.done {
 		at := backend.OrderTuple(page.Resources[n-1].Namespace, page.Resources[n-1].Name)

@@ -21,6 +21,8 @@ type choice struct {
 	once bool
 	// oneValue means that the rows of each run have one value, so they are in name order.
 	oneValue bool
+	// inOrder means that the runs are of the names, one after the other.
+	inOrder bool
 }
 
 func (c *choice) add(r index.Run) {
@@ -84,6 +86,8 @@ func (p *planner) condition(e filter.Condition, among filter.All) (c choice, cov
 		c, ok = p.shortest(e)
 	case filter.Any:
 		c, ok = p.anyOf(e)
+	case inScope:
+		c, ok = p.inScope(e.Scope)
 	}
 	return c, 1, ok
 }

@@ -29,6 +29,7 @@
 //	the names are known                    read them one by one
 //	name order, no filter                  one run, Sorted
 //	name order, a choice of one value      its run, Sorted
+//	name order, what the caller may see    its runs of the names, Sorted
 //	order of creation, one label           the label's creation index, Sorted
 //	a count of an exact choice             the length of its runs
 //	walking takes fewer rows               the walk: Sorted, or Grouped if there are several criteria
@@ -205,6 +206,9 @@ func (q *Query) conditions() filter.All {
 	if q.Reference != "" {
 		out = append(out, filter.Test{Attribute: q.Reference, Op: "eq", Values: [][]byte{q.parentValue()}})
 	}
+	if q.Scoped() {
+		out = append(out, inScope{q.scope})
+	}
 	return out
 }
 
@@ -223,7 +227,7 @@ func (p *planner) plan() Plan {
 	best, ok := p.shortest(p.conditions)
 	by, ordered := p.orderedBy()
 	names := ordered && by == "" && !p.want.Count
-	if names && ok && best.oneValue && len(best.runs) == 1 {
+	if names && ok && (best.oneValue && len(best.runs) == 1 || best.inOrder) {
 		return p.alongNames(best)
 	}
 	if len(p.conditions) == 1 && ordered && len(p.q.Order) == 1 && p.q.places.Whole() && !p.want.Count {
@@ -233,7 +237,7 @@ func (p *planner) plan() Plan {
 	}
 	var out Plan
 	all, selective := p.everything(), ok
-	if !ok || !(best.exact && best.once) && p.rows(&best) >= p.rows(&all) {
+	if !ok || !(best.exact && best.once) && p.rows(&best) >= p.rows(&all) && !(p.trees == nil && best.inOrder) {
 		best, selective = all, false
 	}
 	rows := p.rows(&best)
@@ -261,21 +265,28 @@ func (p *planner) estimateWalk(rows, matches int) int {
 	return min((p.want.Limit()*rows+matches-1)/matches, rows)
 }
 
-// alongNames returns the plan that follows a choice of one run in name order. A total is the
-// length of the run if nothing in it needs testing.
+// alongNames returns the plan that follows a choice, of one run or inOrder, in name order. A total is the
+// length of the runs if nothing in them needs testing.
 func (p *planner) alongNames(c choice) Plan {
 	out := Plan{Sorting: Sorted, Exact: c.exact, Once: true, Length: p.want.Total, how: "order of names"}
 	if p.want.Total && !c.exact {
 		return p.gather(Plan{Once: true}, c)
 	}
-	if c.runs[0].Index != "" {
+	if len(c.runs) != 1 || c.runs[0].Index != "" {
 		out.how, out.choice = "order of names in ", c
 	}
 	reverse := p.want.Backward
 	if len(p.q.Order) > 0 {
 		reverse = reverse != p.q.Order[0].Descending
 	}
-	out.Runs = []Run{{Run: p.clip(c.runs[0]), Reverse: reverse}}
+	for _, r := range c.runs {
+		if r = p.clip(r); r.Start == nil || r.End == nil || string(r.Start) < string(r.End) {
+			out.Runs = append(out.Runs, Run{Run: r, Reverse: reverse})
+		}
+	}
+	if reverse {
+		slices.Reverse(out.Runs)
+	}
 	return out
 }
 
@@ -300,7 +311,7 @@ func (p *planner) gather(out Plan, c choice) Plan {
 		}
 		out.Runs = append(out.Runs, Run{Run: r, Reverse: p.want.Backward})
 	}
-	if p.trees == nil {
+	if p.trees == nil && !c.inOrder {
 		out.how, out.choice = "all resources", choice{}
 	}
 	return out
@@ -310,7 +321,7 @@ func (p *planner) gather(out Plan, c choice) Plan {
 func (p *Plan) String() string {
 	switch {
 	case p.choice.runs != nil:
-	case p.how == "order of names" && p.Runs[0].Index != "":
+	case p.how == "order of names" && len(p.Runs) > 0 && p.Runs[0].Index != "":
 		return p.how + " in " + p.Runs[0].Index
 	default:
 		return p.how
@@ -320,6 +331,9 @@ func (p *Plan) String() string {
 
 // String describes the runs.
 func (c choice) String() string {
+	if len(c.runs) == 0 {
+		return "no rows"
+	}
 	name := strings.TrimSuffix(c.runs[0].Index, index.NullIndex(""))
 	if name == "" {
 		name = "the names"

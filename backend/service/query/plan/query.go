@@ -7,6 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
@@ -19,6 +20,8 @@ type Common struct {
 	Reference, ParentKind string
 	Filter                filter.Filter
 	Order                 Order
+	// Scope has the resources that the caller may see; nil means all.
+	Scope *access.Scope
 }
 
 // Query selects and orders the resources of a connection. [Query.Narrow] completes it.
@@ -32,6 +35,8 @@ type Query struct {
 	Names []string
 	// places is the range of places that the resources have.
 	places filter.Range
+	// scope is the part of Scope that matters in Namespace; nil if the caller may see everything there.
+	scope *access.Scope
 	// bounds holds three parts in one allocation, as one operation may have hundreds of queries:
 	// the parent's value in an index (parentEnd bytes), the namespace, and 0xFF, which with the
 	// two is the end of the range that they begin.
@@ -87,6 +92,9 @@ func (q *Query) Narrow() {
 	if q.Namespace != "" {
 		q.places = q.places.And(filter.Range{Start: piece[n:len(piece):len(piece)], End: q.bounds[n:]})
 	}
+	if q.scope = q.Scope; q.scope != nil && (q.scope.All() || q.Namespace != "" && q.scope.HasNamespace(q.Namespace)) {
+		q.scope = nil
+	}
 }
 
 // namesOf returns the valid names that one of the conditions lists, sorted and each once. It is
@@ -113,16 +121,30 @@ func (q *Query) inOneNamespace() bool {
 	return q.Namespace != "" || q.Kind.Scope == descriptor.Global
 }
 
-// Filtered reports whether the query has a filter or a parent.
-func (q *Query) Filtered() bool { return q.Reference != "" || !q.Filter.Empty() }
+// Filtered reports whether the query has a filter, a parent or a scope.
+func (q *Query) Filtered() bool { return q.Reference != "" || !q.Filter.Empty() || q.Scoped() }
 
-// Plain reports whether a page in name order is wanted, of a query without a filter.
+// Scoped reports whether the caller may not see all resources in the query's namespace.
+func (q *Query) Scoped() bool { return q.scope != nil }
+
+// ScopeKey returns a text that tells the scopes of queries apart.
+func (q *Query) ScopeKey() string {
+	if q.scope == nil {
+		return ""
+	}
+	return q.scope.Key()
+}
+
+// Plain reports whether a page in name order is wanted, of a query without a filter and a scope.
 func (q *Query) Plain(w *Want) bool {
-	return q.Filter.Empty() && q.Names == nil && len(q.Order) == 0 && !w.Count
+	return q.Filter.Empty() && q.Names == nil && len(q.Order) == 0 && !w.Count && !q.Scoped()
 }
 
 // Match reports whether a resource in the query's places matches.
 func (q *Query) Match(v *filter.Values) bool {
+	if q.scope != nil && !(inScope{q.scope}).Match(v) {
+		return false
+	}
 	if q.Reference != "" && !v.Has(q.Reference, func(value []byte) bool { return bytes.Equal(value, q.parentValue()) }) {
 		return false
 	}

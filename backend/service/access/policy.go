@@ -1,0 +1,220 @@
+package access
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Config of access control. The zero value is none: everybody may do everything.
+type Config struct {
+	// Enabled judges callers by roles and bindings.
+	Enabled bool
+	// AdminGroup is a group whose users may do everything, whatever is stored; empty for none.
+	AdminGroup string
+}
+
+// Policy is one state of all roles and bindings. It is immutable, and safe for concurrent use.
+type Policy struct {
+	cfg      Config
+	roles    map[string]Role
+	bindings map[string]Binding
+	// users and groups are the bindings that name them.
+	users, groups map[string][]string
+
+	mu    sync.Mutex // guards known
+	known map[string]*Rights
+}
+
+// maxKnown is how many callers' rights are kept with a policy.
+const maxKnown = 10_000
+
+// NewPolicy returns the policy of stored roles and bindings, by their names. Those whose bodies cannot be read give
+// no rights.
+func NewPolicy(cfg Config, kinds []descriptor.Kind, roles, bindings map[string][]byte) *Policy {
+	p := &Policy{cfg: cfg, roles: BuiltIn(kinds), bindings: map[string]Binding{}, users: map[string][]string{}, groups: map[string][]string{}, known: map[string]*Rights{}}
+	for name, body := range roles {
+		var role Role
+		if _, builtIn := p.roles[name]; !builtIn && decode(body, &role) == nil {
+			p.roles[name] = role
+		}
+	}
+	for name, body := range bindings {
+		var b Binding
+		if decode(body, &b) != nil {
+			continue
+		}
+		p.bindings[name] = b
+		for _, user := range b.Users {
+			p.users[user] = append(p.users[user], name)
+		}
+		for _, group := range b.Groups {
+			p.groups[group] = append(p.groups[group], name)
+		}
+	}
+	return p
+}
+
+// RightsOf returns what a caller may do; nil is an anonymous one.
+func (p *Policy) RightsOf(id *Identity) *Rights {
+	if id == nil {
+		return &Rights{}
+	}
+	key := id.Name + "\n" + strings.Join(id.Groups, "\n")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known := p.known[key]; known != nil {
+		return known
+	}
+	if len(p.known) >= maxKnown {
+		clear(p.known)
+	}
+	out := p.rightsOf(id)
+	p.known[key] = out
+	return out
+}
+
+func (p *Policy) rightsOf(id *Identity) *Rights {
+	groups := append([]string{Authenticated}, id.Groups...)
+	if p.cfg.AdminGroup != "" && slices.Contains(groups, p.cfg.AdminGroup) {
+		return Unlimited()
+	}
+	by := map[string]bool{}
+	for _, name := range p.users[id.Name] {
+		by[name] = true
+	}
+	for _, group := range groups {
+		for _, name := range p.groups[group] {
+			by[name] = true
+		}
+	}
+	var grants []grant
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		grants = append(grants, p.grants(name)...)
+	}
+	return newRights(grants)
+}
+
+// grants returns what a binding gives.
+func (p *Policy) grants(binding string) (out []grant) {
+	b := p.bindings[binding]
+	namespaces := listed(b.Namespaces)
+	for _, role := range b.Roles {
+		for _, g := range grantsOf(p.roles[role], namespaces) {
+			g.binding, g.role = binding, role
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// MayStore refuses a role or a binding that gives rights which its author does not have, unless the author may
+// ESCALATE. kind is [RoleKind] or [BindingKind].
+func (p *Policy) MayStore(author *Rights, k *descriptor.Kind, name string, body []byte) error {
+	if k.Name == RoleKind {
+		if _, builtIn := BuiltIn(nil)[name]; builtIn {
+			return &failure.Error{Code: failure.CodeBadUserInput, Kind: k.Name, Name: name, Path: "metadata.name", Message: fmt.Sprintf("every gateway has the role %q, which cannot be changed; take another name", name)}
+		}
+	}
+	if author.all || author.Scope(k, VerbEscalate).Has("", name) {
+		return nil
+	}
+	var grants []grant
+	var binding Binding
+	var role Role
+	var err error
+	if k.Name == RoleKind {
+		err = decode(body, &role)
+		grants = grantsOf(role, nil)
+	} else if err = decode(body, &binding); err == nil {
+		for _, named := range binding.Roles {
+			known, ok := p.roles[named]
+			if !ok {
+				return escalates(k, name, fmt.Sprintf("there is no role %q yet, and only a caller who has ESCALATE may bind one that others will write", named))
+			}
+			grants = append(grants, grantsOf(known, listed(binding.Namespaces))...)
+		}
+	}
+	if err != nil {
+		return escalates(k, name, "its spec cannot be read")
+	}
+	for i := range grants {
+		if missing := author.missing(&grants[i]); missing != "" {
+			return escalates(k, name, "it gives "+missing+", which you do not have")
+		}
+	}
+	return nil
+}
+
+func escalates(k *descriptor.Kind, name, why string) error {
+	return &failure.Error{Code: failure.CodeForbidden, Kind: k.Name, Name: name, Path: "spec", Message: fmt.Sprintf("%s %q: %s; nobody gives rights without having them or the verb ESCALATE", k.Name, failure.Shorten(name), why)}
+}
+
+// missing names a right that a grant gives and r does not have; empty if there is none.
+func (r *Rights) missing(g *grant) string {
+	kinds := []string{""}
+	if g.kinds != nil {
+		kinds = sorted(g.kinds)
+	}
+	var wanted builder
+	g.addTo(&wanted, false)
+	scope := wanted.scope()
+	for _, kind := range kinds {
+		for _, v := range Verbs() {
+			if g.verbs&bit(v) != 0 && !r.scope(kind, false, v).Covers(scope) {
+				if kind == "" {
+					kind = "all kinds"
+				}
+				return fmt.Sprintf("%s on %s", v, kind)
+			}
+		}
+	}
+	return ""
+}
+
+// Grant is one way in which somebody may do something.
+type Grant struct {
+	// Binding and Role; both are empty for the administrators of the configuration.
+	Binding, Role string
+	// Rule is the number of the rule in the role, from 0.
+	Rule          int
+	Users, Groups []string
+}
+
+// Grants returns all that let somebody use a verb on a resource of a kind, in the order of the bindings. An empty
+// name asks for any resource of the namespace, or of the kind if the namespace is empty too. k is nil for a
+// verb of no kind.
+func (p *Policy) Grants(v descriptor.Verb, k *descriptor.Kind, namespace, name string) (out []Grant) {
+	if p.cfg.AdminGroup != "" {
+		out = append(out, Grant{Groups: []string{p.cfg.AdminGroup}})
+	}
+	for _, binding := range slices.Sorted(maps.Keys(p.bindings)) {
+		for _, g := range p.grants(binding) {
+			if one := newRights([]grant{g}); one.reaches(v, k, namespace, name) {
+				b := p.bindings[binding]
+				out = append(out, Grant{Binding: binding, Role: g.role, Rule: g.rule, Users: b.Users, Groups: b.Groups})
+			}
+		}
+	}
+	return out
+}
+
+func (r *Rights) reaches(v descriptor.Verb, k *descriptor.Kind, namespace, name string) bool {
+	if k == nil {
+		return r.May(v)
+	}
+	scope := r.Scope(k, v)
+	switch {
+	case name != "":
+		return scope.Has(namespace, name)
+	case namespace != "":
+		return scope.Touches(namespace)
+	default:
+		return !scope.Empty()
+	}
+}

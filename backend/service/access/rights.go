@@ -1,0 +1,196 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Rights are what a caller may do by one state of the policy. They are safe for concurrent use. The zero value may
+// do nothing.
+type Rights struct {
+	all    bool
+	grants []grant
+	key    func() string
+	scopes sync.Map // of *Scope by scopeKey
+}
+
+// Unlimited returns the rights of callers who may do everything: administrators, and everybody where no access
+// control is configured.
+func Unlimited() *Rights { return &Rights{all: true} }
+
+// newRights returns the rights that grants give together.
+func newRights(grants []grant) *Rights {
+	r := &Rights{grants: grants}
+	r.key = sync.OnceValue(func() string { return keyOf(grants) })
+	return r
+}
+
+type rightsKey struct{}
+
+// WithRights returns a context whose reads and writes are judged by rights that do not change. Streams use it: all
+// that goes into one event is judged by the same rights.
+func WithRights(ctx context.Context, r *Rights) context.Context {
+	return context.WithValue(ctx, rightsKey{}, r)
+}
+
+// RightsFrom returns the rights that [WithRights] has fixed; nil if there are none.
+func RightsFrom(ctx context.Context) *Rights {
+	r, _ := ctx.Value(rightsKey{}).(*Rights)
+	return r
+}
+
+// All reports whether the caller may do everything.
+func (r *Rights) All() bool { return r.all }
+
+// Key returns a text that is equal for equal rights only: callers with equal keys see the same. It is empty for
+// unlimited rights.
+func (r *Rights) Key() string {
+	if r.all {
+		return ""
+	}
+	if r.key == nil {
+		return keyOf(nil)
+	}
+	return r.key()
+}
+
+// keyOf states what grants give, whatever gives it.
+func keyOf(grants []grant) string {
+	var each []string
+	for i := range grants {
+		g := &grants[i]
+		each = append(each, fmt.Sprintf("%s %d %s %s", g.kinds.text(), g.verbs, g.namespaces.text(), g.names.text()))
+	}
+	slices.Sort(each)
+	return "rights " + strings.Join(slices.Compact(each), ";")
+}
+
+func (n names) text() string {
+	if n == nil {
+		return Wildcard
+	}
+	return strings.Join(sorted(n), ",")
+}
+
+type scopeKey struct {
+	kind  string
+	verbs verbs
+}
+
+// Scope returns the resources of a kind on which the caller may use all the verbs.
+func (r *Rights) Scope(k *descriptor.Kind, of ...descriptor.Verb) *Scope {
+	if r.all {
+		return Everything()
+	}
+	key := scopeKey{k.Name, setOf(of...)}
+	if known, ok := r.scopes.Load(key); ok {
+		return known.(*Scope)
+	}
+	out := r.scope(k.Name, k.Scope == descriptor.Global, of[0])
+	for _, v := range of[1:] {
+		out = out.And(r.scope(k.Name, k.Scope == descriptor.Global, v))
+	}
+	r.scopes.Store(key, out)
+	return out
+}
+
+// scope returns the resources of a kind on which the caller may use a verb. The empty kind stands for any, even one
+// that is not known.
+func (r *Rights) scope(kind string, global bool, v descriptor.Verb) *Scope {
+	var b builder
+	for i := range r.grants {
+		g := &r.grants[i]
+		if g.verbs&bit(v) != 0 && (g.kinds == nil || kind != "" && g.kinds.has(kind)) {
+			g.addTo(&b, global)
+		}
+	}
+	return b.scope()
+}
+
+// May reports whether the caller may use a verb that is of no kind.
+func (r *Rights) May(v descriptor.Verb) bool { return r.all || r.scope("", true, v).All() }
+
+// Use refuses a verb that the kind does not offer, or that the caller can use on none of its resources. Reads need
+// GET with each verb.
+func (r *Rights) Use(k *descriptor.Kind, v descriptor.Verb) error {
+	if !offered(k, v) {
+		return &failure.Error{Code: failure.CodeBadUserInput, Kind: k.Name, Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v)}
+	}
+	if !r.all && r.Scope(k, v).Empty() {
+		return forbidden(backend.Key{Kind: k.Name}, v)
+	}
+	return nil
+}
+
+// UseAll refuses a verb that the kind does not offer, or that the caller may not use on all of its resources.
+func (r *Rights) UseAll(k *descriptor.Kind, v descriptor.Verb) error {
+	if err := r.Use(k, v); err != nil || r.all {
+		return err
+	}
+	if !r.Scope(k, v).All() {
+		return forbidden(backend.Key{Kind: k.Name}, v)
+	}
+	return nil
+}
+
+// Authorize refuses a write of a resource. What exists can be written only by a caller who may GET it, so that no
+// answer tells of what is hidden: every verb but CREATE needs GET too. The answer does not depend on what is stored.
+func (r *Rights) Authorize(k *descriptor.Kind, v descriptor.Verb, key backend.Key) error {
+	if err := r.Use(k, v); err != nil || r.all {
+		return err
+	}
+	if !r.Scope(k, v).Has(key.Namespace, key.Name) {
+		return forbidden(key, v)
+	}
+	if v != descriptor.VerbCreate && !r.Sees(k, key) {
+		return forbidden(key, descriptor.VerbGet)
+	}
+	return nil
+}
+
+// Sees reports whether the caller may GET a resource, so that it exists for the caller.
+func (r *Rights) Sees(k *descriptor.Kind, key backend.Key) bool {
+	return r.all || r.Scope(k, descriptor.VerbGet).Has(key.Namespace, key.Name)
+}
+
+// Verbs returns what the caller may do with a resource of a kind, in the order of [Verbs]: what the kind offers, and
+// ESCALATE of the kinds that give rights.
+func (r *Rights) Verbs(k *descriptor.Kind, key backend.Key) (out []descriptor.Verb) {
+	for _, v := range Verbs() {
+		if offered(k, v) && r.Authorize(k, v, key) == nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// UsableVerbs returns what the caller may do with any resources of a kind.
+func (r *Rights) UsableVerbs(k *descriptor.Kind) (out []descriptor.Verb) {
+	for _, v := range Verbs() {
+		if offered(k, v) && (r.all || !r.Scope(k, v).Empty()) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// forbidden is the refusal of a verb; key may be of a kind alone.
+func forbidden(key backend.Key, v descriptor.Verb) error {
+	on := "kind " + key.Kind
+	switch {
+	case key.Name == "":
+	case key.Namespace == "":
+		on = fmt.Sprintf("%s %q", key.Kind, failure.Shorten(key.Name))
+	default:
+		on = fmt.Sprintf("%s %q in namespace %q", key.Kind, failure.Shorten(key.Name), failure.Shorten(key.Namespace))
+	}
+	err := &failure.Error{Code: failure.CodeForbidden, Message: fmt.Sprintf("%s: you do not have the verb %s; an administrator can give it by an AccessBinding", on, v)}
+	return err.At(key)
+}

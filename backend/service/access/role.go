@@ -1,0 +1,150 @@
+package access
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// The kinds of the product that give rights. Both are GLOBAL.
+const (
+	RoleKind    = "AccessRole"
+	BindingKind = "AccessBinding"
+)
+
+// Wildcard in a list of a rule or binding stands for all there are.
+const Wildcard = "*"
+
+// Authenticated is the group of every caller who has shown who it is. No source of identities gives groups that
+// begin with "system:".
+const Authenticated = "system:authenticated"
+
+// Rule is a part of a role: verbs that may be used on resources of kinds. Absent lists of namespaces and names are
+// all.
+type Rule struct {
+	Kinds      []string          `json:"kinds"`
+	Verbs      []descriptor.Verb `json:"verbs"`
+	Namespaces []string          `json:"namespaces"`
+	Names      []string          `json:"names"`
+}
+
+// Role is the spec of an AccessRole.
+type Role struct {
+	Rules []Rule `json:"rules"`
+}
+
+// Binding is the spec of an AccessBinding: who has which roles, and in which namespaces. Rules apply to GLOBAL kinds
+// if the namespaces are all.
+type Binding struct {
+	Roles      []string `json:"roles"`
+	Users      []string `json:"users"`
+	Groups     []string `json:"groups"`
+	Namespaces []string `json:"namespaces"`
+}
+
+// The roles that every gateway has. They are not stored.
+const (
+	// Viewer reads every kind, but for the sensitive ones and those that give rights.
+	Viewer = "viewer"
+	// Editor also writes them, and reads and writes the sensitive ones. It does not reveal their values.
+	Editor = "editor"
+	// Controller reads what a viewer does, writes statuses and finalizers, and takes kinds over.
+	Controller = "controller"
+	// Admin may do everything.
+	Admin = "admin"
+)
+
+// BuiltIn returns the roles that every gateway has, for the kinds of a catalogue.
+func BuiltIn(kinds []descriptor.Kind) map[string]Role {
+	var plain, all []string
+	for i := range kinds {
+		k := &kinds[i]
+		if k.Name == RoleKind || k.Name == BindingKind {
+			continue
+		}
+		if all = append(all, k.Name); !k.Sensitive {
+			plain = append(plain, k.Name)
+		}
+	}
+	read := []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch}
+	write := []descriptor.Verb{descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbDelete, descriptor.VerbFinalize}
+	control := []descriptor.Verb{descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbPatch, descriptor.VerbControl}
+	return map[string]Role{
+		Viewer:     {Rules: []Rule{{Kinds: plain, Verbs: read}}},
+		Editor:     {Rules: []Rule{{Kinds: all, Verbs: slices.Concat(read, write)}}},
+		Controller: {Rules: []Rule{{Kinds: plain, Verbs: slices.Concat(read, control)}}},
+		Admin:      {Rules: []Rule{{Kinds: []string{Wildcard}, Verbs: []descriptor.Verb{Wildcard}}}},
+	}
+}
+
+// grant is what one rule of one role gives by one binding. Nil lists are all.
+type grant struct {
+	binding, role     string
+	rule              int
+	kinds             names
+	verbs             verbs
+	namespaces, names names
+}
+
+// grantsOf returns what a role gives in some namespaces, nil for all.
+func grantsOf(role Role, namespaces names) (out []grant) {
+	for i, r := range role.Rules {
+		g := grant{rule: i, kinds: listed(r.Kinds), verbs: setOf(r.Verbs...), namespaces: namespaces, names: optional(r.Names)}
+		switch own := optional(r.Namespaces); {
+		case namespaces == nil:
+			g.namespaces = own
+		case own != nil:
+			g.namespaces = both(own, namespaces)
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+// listed returns the names of a list, nil if it names all.
+func listed(list []string) names {
+	out := names{}
+	for _, one := range list {
+		if one == Wildcard {
+			return nil
+		}
+		out[one] = struct{}{}
+	}
+	return out
+}
+
+// optional is listed for a list that names all if it is absent.
+func optional(list []string) names {
+	if len(list) == 0 {
+		return nil
+	}
+	return listed(list)
+}
+
+// has reports whether a list of a grant has a name.
+func (n names) has(name string) bool {
+	_, ok := n[name]
+	return n == nil || ok
+}
+
+// addTo adds the resources of a kind that the grant has.
+func (g *grant) addTo(b *builder, global bool) {
+	if g.namespaces == nil {
+		b.add("", g.names, true)
+		return
+	}
+	if global {
+		return
+	}
+	for namespace := range g.namespaces {
+		b.add(namespace, g.names, false)
+	}
+}
+
+// decode reads the spec of a stored role or binding.
+func decode(body []byte, spec any) error {
+	return json.Unmarshal(body, &struct {
+		Spec any `json:"spec"`
+	}{spec})
+}

@@ -1,0 +1,239 @@
+package access
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Scope is a set of resources of one kind, by their namespaces and names. It is immutable. The zero
+// value is empty.
+type Scope struct {
+	all bool
+	// everywhere are the names that the scope has in all namespaces, and of GLOBAL kinds.
+	everywhere names
+	// in are the names that it has in single namespaces; a nil value is the whole namespace.
+	in map[string]names
+}
+
+type names map[string]struct{}
+
+// Everything returns the scope of all resources.
+func Everything() *Scope { return &Scope{all: true} }
+
+// All reports whether the scope has every resource.
+func (s *Scope) All() bool { return s.all }
+
+// Empty reports whether the scope has no resource.
+func (s *Scope) Empty() bool { return !s.all && len(s.everywhere) == 0 && len(s.in) == 0 }
+
+// Has reports whether the scope has a resource. namespace is empty for GLOBAL kinds.
+func (s *Scope) Has(namespace, name string) bool {
+	if s.all {
+		return true
+	}
+	if _, ok := s.everywhere[name]; ok {
+		return true
+	}
+	some, ok := s.in[namespace]
+	if !ok || some == nil {
+		return ok
+	}
+	_, ok = some[name]
+	return ok
+}
+
+// HasNamespace reports whether the scope has every resource of a namespace.
+func (s *Scope) HasNamespace(namespace string) bool {
+	if s.all {
+		return true
+	}
+	some, ok := s.in[namespace]
+	return ok && some == nil
+}
+
+// Whole reports whether the scope consists of whole namespaces.
+func (s *Scope) Whole() bool {
+	for _, some := range s.in {
+		if some != nil {
+			return false
+		}
+	}
+	return len(s.everywhere) == 0
+}
+
+// Touches reports whether the scope may have a resource of a namespace.
+func (s *Scope) Touches(namespace string) bool {
+	_, ok := s.in[namespace]
+	return s.all || ok || len(s.everywhere) > 0
+}
+
+// Namespaces returns the namespaces in which the scope has resources, sorted, but for the names of [Scope.Everywhere].
+// It is nil for the scope of everything.
+func (s *Scope) Namespaces() []string { return slices.Sorted(maps.Keys(s.in)) }
+
+// Names returns the names that the scope has in a namespace, sorted; nil if it has the whole namespace.
+func (s *Scope) Names(namespace string) []string {
+	some, ok := s.in[namespace]
+	if ok && some == nil {
+		return nil
+	}
+	return sorted(some)
+}
+
+// NamesIn returns the names that the scope has in a namespace, those of Everywhere included, sorted. The scope does
+// not have the whole namespace.
+func (s *Scope) NamesIn(namespace string) []string { return sorted(s.within(namespace)) }
+
+// Everywhere returns the names that the scope has in all namespaces, and of GLOBAL kinds, sorted.
+func (s *Scope) Everywhere() []string { return sorted(s.everywhere) }
+
+func sorted(n names) []string { return append([]string{}, slices.Sorted(maps.Keys(n))...) }
+
+// And returns the resources that both scopes have.
+func (s *Scope) And(o *Scope) *Scope {
+	switch {
+	case s == o || o.all:
+		return s
+	case s.all:
+		return o
+	}
+	out := builder{}
+	out.add("", both(s.everywhere, o.everywhere), true)
+	for _, of := range []*Scope{s, o} {
+		for namespace := range of.in {
+			a, b := s.within(namespace), o.within(namespace)
+			switch {
+			case a == nil:
+				out.add(namespace, b, false)
+			case b == nil:
+				out.add(namespace, a, false)
+			default:
+				out.add(namespace, both(a, b), false)
+			}
+		}
+	}
+	return out.scope()
+}
+
+// within returns the names that the scope has in a namespace, nil if it has all of it.
+func (s *Scope) within(namespace string) names {
+	some, ok := s.in[namespace]
+	if ok && some == nil {
+		return nil
+	}
+	out := names{}
+	maps.Copy(out, some)
+	maps.Copy(out, s.everywhere)
+	return out
+}
+
+// both returns the names that are in a and b.
+func both(a, b names) names {
+	out := names{}
+	for name := range a {
+		if _, ok := b[name]; ok {
+			out[name] = struct{}{}
+		}
+	}
+	return out
+}
+
+// Covers reports whether the scope has every resource that o has.
+func (s *Scope) Covers(o *Scope) bool {
+	if s.all || o.all {
+		return s.all
+	}
+	for name := range o.everywhere {
+		if _, ok := s.everywhere[name]; !ok {
+			return false
+		}
+	}
+	for namespace, some := range o.in {
+		if some == nil && !s.HasNamespace(namespace) {
+			return false
+		}
+		for name := range some {
+			if !s.Has(namespace, name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Key returns a text that is the same for equal scopes, and differs for others: empty for everything.
+func (s *Scope) Key() string {
+	if s.all {
+		return ""
+	}
+	var b strings.Builder
+	list := func(of []string) {
+		b.WriteString(strconv.Itoa(len(of)))
+		for _, one := range of {
+			b.WriteByte(' ')
+			b.WriteString(one)
+		}
+		b.WriteByte(';')
+	}
+	list(s.Everywhere())
+	for _, namespace := range s.Namespaces() {
+		b.WriteString(namespace)
+		if some := s.Names(namespace); some != nil {
+			b.WriteByte(':')
+			list(some)
+		}
+		b.WriteByte(';')
+	}
+	return b.String()
+}
+
+// builder makes a scope. The zero value is empty.
+type builder struct{ out Scope }
+
+// add adds names in a namespace, or in all; nil names are all names.
+func (b *builder) add(namespace string, some names, everywhere bool) {
+	switch {
+	case b.out.all || some != nil && len(some) == 0:
+	case everywhere && some == nil:
+		b.out = Scope{all: true}
+	case everywhere:
+		if b.out.everywhere == nil {
+			b.out.everywhere = names{}
+		}
+		maps.Copy(b.out.everywhere, some)
+	default:
+		if b.out.in == nil {
+			b.out.in = map[string]names{}
+		}
+		known, has := b.out.in[namespace]
+		switch {
+		case has && known == nil:
+		case some == nil:
+			b.out.in[namespace] = nil
+		case !has:
+			b.out.in[namespace] = maps.Clone(some)
+		default:
+			maps.Copy(known, some)
+		}
+	}
+}
+
+// scope returns what was added, each resource stated once, so that equal scopes have equal keys.
+func (b *builder) scope() *Scope {
+	for namespace, some := range b.out.in {
+		if some == nil {
+			continue
+		}
+		maps.DeleteFunc(some, func(name string, _ struct{}) bool {
+			_, ok := b.out.everywhere[name]
+			return ok
+		})
+		if len(some) == 0 {
+			delete(b.out.in, namespace)
+		}
+	}
+	out := b.out
+	return &out
+}

@@ -1,0 +1,57 @@
+package access
+
+import (
+	"slices"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// The verbs that are of no single kind, beside those that kinds offer.
+const (
+	// VerbCatalogue applies and reloads catalogues through the API.
+	VerbCatalogue descriptor.Verb = "CATALOGUE"
+	// VerbExport reads everything at once, write-only values included.
+	VerbExport descriptor.Verb = "EXPORT"
+	// VerbEscalate gives rights by roles and bindings that the caller does not have.
+	VerbEscalate descriptor.Verb = "ESCALATE"
+)
+
+// Verbs returns all verbs, in the order in which they are shown.
+func Verbs() []descriptor.Verb {
+	return []descriptor.Verb{
+		descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch,
+		descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbControl, descriptor.VerbDelete, descriptor.VerbReveal,
+		VerbCatalogue, VerbExport, VerbEscalate,
+	}
+}
+
+// verbs is a set of verbs, a bit for each of [Verbs].
+type verbs uint16
+
+// bit returns the set of one verb; empty if there is none of that name.
+func bit(v descriptor.Verb) verbs {
+	if at := slices.Index(Verbs(), v); at >= 0 {
+		return 1 << at
+	}
+	return 0
+}
+
+// setOf returns the set of the verbs that are named; "*" names all. Names that are no verbs add nothing.
+func setOf(named ...descriptor.Verb) (out verbs) {
+	for _, v := range named {
+		if v == Wildcard {
+			return 1<<len(Verbs()) - 1
+		}
+		out |= bit(v)
+	}
+	return out
+}
+
+// offered reports whether resources of a kind can be used with a verb: those that it offers, and ESCALATE of the two
+// kinds that give rights. CATALOGUE and EXPORT are of no kind.
+func offered(k *descriptor.Kind, v descriptor.Verb) bool {
+	if v == VerbEscalate {
+		return k.Name == RoleKind || k.Name == BindingKind
+	}
+	return k.Has(v)
+}

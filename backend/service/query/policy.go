@@ -1,0 +1,107 @@
+package query
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// policies makes the policies of states of the index. The kinds that give rights are always in memory.
+type policies struct {
+	cfg   access.Config
+	kinds []descriptor.Kind
+	// unlimited are everybody's rights if access control is off.
+	unlimited *access.Rights
+
+	mu sync.Mutex // guards all below
+	// newest is the policy of the newest state that was asked for, of this version.
+	newest  *access.Policy
+	version uint64
+}
+
+// of returns the policy of a state of the two kinds, or a newer one: what is read may be older than the policy that
+// allows it, never newer.
+func (p *policies) of(roles, bindings *index.Kind) *access.Policy {
+	version := max(roles.Version(), bindings.Version())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.newest == nil || p.version < version {
+		p.newest, p.version = access.NewPolicy(p.cfg, p.kinds, bodiesOf(roles), bodiesOf(bindings)), version
+	}
+	return p.newest
+}
+
+// bodiesOf returns the stored bodies of a kind that can be read, by name.
+func bodiesOf(k *index.Kind) map[string][]byte {
+	out := map[string][]byte{}
+	k.Scan(index.Run{}, false, func(_ string, e *index.Entry) bool {
+		if e.Err == nil {
+			out[e.Resource.Name] = e.Resource.Body
+		}
+		return true
+	})
+	return out
+}
+
+// Policy returns the policy that holds for an operation, nil if access control is off. Until the roles and
+// bindings are known, it is UNAVAILABLE.
+func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
+	if !r.policies.cfg.Enabled {
+		return nil, nil
+	}
+	view := r.view(ctx)
+	var of [2]*index.Kind
+	for i, name := range []string{access.RoleKind, access.BindingKind} {
+		served, ok := view.Kind(name)
+		if !ok {
+			k, err := r.kinds.Find(name)
+			if err != nil {
+				return nil, err
+			}
+			if view, ok, err = r.await(ctx, k); err != nil {
+				return nil, err
+			}
+			if served, ok = view.Kind(name); !ok {
+				return nil, &failure.Error{Code: failure.CodeUnavailable, Retryable: true, RetryAfter: 1, Message: "the gateway does not know yet who may do what; try again"}
+			}
+		}
+		of[i] = served
+	}
+	return r.policies.of(of[0], of[1]), nil
+}
+
+// Rights returns what a caller may do, for all reads and writes of the operation: by the state that the operation
+// reads, or as [access.WithRights] has fixed it.
+func (r *Reader) Rights(ctx context.Context, c access.Caller) (*access.Rights, error) {
+	if !r.policies.cfg.Enabled {
+		return r.policies.unlimited, nil
+	}
+	if fixed := access.RightsFrom(ctx); fixed != nil {
+		return fixed, nil
+	}
+	m, _ := ctx.Value(momentKey{}).(*Moment)
+	if known := m.knownRights(); known != nil {
+		return known, nil
+	}
+	p, err := r.Policy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rights := p.RightsOf(c.Identity)
+	m.keepRights(rights)
+	return rights, nil
+}
+
+// use returns the caller's rights, if they have a verb on some resources of a kind.
+func (r *Reader) use(ctx context.Context, c access.Caller, k *kind.Kind, v descriptor.Verb) (*access.Rights, error) {
+	rights, err := r.Rights(ctx, c)
+	if err == nil {
+		err = rights.Use(k.Kind, v)
+	}
+	return rights, err
+}
