@@ -29,7 +29,7 @@ func TestAGatewayIsReadyOnceAllIsInMemoryAndStaysSo(t *testing.T) {
 	c := newCatalogues("", served, svc)
 	ready := c.ready(s.store, time.Hour)
 	var unready *server.NotReadyError
-	if err := ready(t.Context()); !errors.As(err, &unready) || len(c.filling()) != 1 {
+	if err := ready(t.Context()); !errors.As(err, &unready) || len(c.filling()) != len(served.kinds) {
 		t.Fatalf("before anything is read: %v, %q", err, c.filling())
 	}
 	if err := c.ready(s.store, 0)(t.Context()); err != nil {
@@ -47,7 +47,7 @@ func TestAGatewayIsReadyOnceAllIsInMemoryAndStaysSo(t *testing.T) {
 	}
 	stop()
 	ran.Wait()
-	if err := ready(t.Context()); err != nil || len(c.filling()) != 1 {
+	if err := ready(t.Context()); err != nil || len(c.filling()) != len(served.kinds) {
 		t.Errorf("when it has to be read again: %v, %q", err, c.filling())
 	}
 }

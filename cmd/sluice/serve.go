@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
@@ -175,6 +176,7 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.
 	compile := func(c catalogue) (*service.Service, error) {
 		return service.New(service.Config{
 			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: counter, Revealing: s.auditing.reveal,
+			Access: access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
 		})
 	}
 	svc, err := compile(c)
@@ -188,6 +190,9 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.
 		}
 	}
 	out := newCatalogues(dir, c, svc)
+	if s.Identities.Given() && s.Identities.AdminGroup == "" {
+		log.Info("callers may do what AccessBindings allow; without any, nobody may do anything (admin-group makes administrators)")
+	}
 	out.gate, out.log, out.compile = gate.Gate{Store: store, Logger: log}, log, compile
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), damaged, out.results,

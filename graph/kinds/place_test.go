@@ -1,6 +1,8 @@
 package kinds_test
 
 import (
+	"maps"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -41,7 +43,11 @@ func TestPlacesAreTheLinesOfWhatACatalogueSays(t *testing.T) {
 		},
 		Types: map[string]string{"Rack.spec": "kinds/rack.graphqls:4", "Rack.spec.owner": "kinds/team.graphqls:3", "Rack.spec.colour": "kinds/team.graphqls:1"},
 	}
-	if diff := cmp.Diff(want, schema.Places("kinds")); diff != "" {
+	got := schema.Places("kinds")
+	for _, of := range []map[string]string{got.Fields, got.Types} {
+		maps.DeleteFunc(of, func(path, _ string) bool { return strings.HasPrefix(path, "Access") }) // the product's
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

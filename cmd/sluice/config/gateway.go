@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/identity"
 	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/server"
@@ -65,10 +66,12 @@ type Identities struct {
 	Tokens, Issuers string
 	// Proxies are those that may name users in headers.
 	Proxies []string
+	// AdminGroup is the group whose users may do everything; empty for none.
+	AdminGroup string
 }
 
-// given reports whether there is a source of identities.
-func (i Identities) given() bool {
+// Given reports whether there is a source of identities.
+func (i Identities) Given() bool {
 	return i.Certificates.ClientCA != "" || i.Tokens != "" || i.Issuers != "" || len(i.Proxies) > 0
 }
 
@@ -130,6 +133,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "tokens", Value: &id.Tokens, Help: "file of static tokens that `sluice token create` writes, of mode 0600, read again when it changes; their users are token:NAME"},
 		{Name: "oidc", Value: &id.Issuers, Help: "file with the issuers of OpenID Connect (YAML) whose tokens are accepted; their users are oidc:ISSUER:NAME"},
 		{Name: "trust-proxy", Value: &id.Proxies, Help: "addresses (IP or CIDR) of proxies, or cert: and the names in their certificates, that may name the user and the groups of a request in the headers " + identity.UserHeader + " and " + identity.GroupsHeader + "; their users are proxy:NAME"},
+		{Name: "admin-group", Value: &id.AdminGroup, Help: "group whose users may do everything, whatever roles they have, like oidc:corp:platform, or " + access.Authenticated + " for everybody who has shown who it is; how the first administrators bind roles to others", Check: g.checkAdminGroup},
 		{Name: "catalogue", Value: &g.Catalogue.Dir, Auto: "the kinds of this release", Help: "folder of the SDL files of the kinds to serve"},
 		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "start with a catalogue that cannot read all that was stored under the last one; each such change is logged"},
 		{Name: "admin-socket", Value: &g.Catalogue.AdminSocket, Auto: "`admin.sock` in the folder of the embedded store, none with `redis`", Help: "socket in the file system over which `sluice catalogue apply` and `reload` replace the catalogue; only the gateway's own user can open it"},
@@ -250,8 +254,23 @@ func (g *Gateway) checkData() error {
 
 // checkAnonymous refuses two answers to one question.
 func (g *Gateway) checkAnonymous() error {
-	if g.AllowAnonymous && g.Identities.given() {
+	if g.AllowAnonymous && g.Identities.Given() {
 		return errors.New("it contradicts tokens, oidc, tls-client-ca and trust-proxy, with which every caller needs a credential")
+	}
+	return nil
+}
+
+// checkAdminGroup refuses a group that no caller can have.
+func (g *Gateway) checkAdminGroup() error {
+	group := g.Identities.AdminGroup
+	source, name, _ := strings.Cut(group, ":")
+	switch {
+	case group == "":
+	case !g.Identities.Given():
+		return errors.New("it needs tokens, oidc, tls-client-ca or trust-proxy: without one of them nobody is identified, and everybody may do everything")
+	case group == access.Authenticated, name != "" && slices.Contains([]string{"token", "oidc", "cert", "proxy"}, source):
+	default:
+		return fmt.Errorf("%q is no group of a caller: they begin with token:, oidc:ISSUER:, cert: or proxy:, and %s is everybody", group, access.Authenticated)
 	}
 	return nil
 }
@@ -263,7 +282,7 @@ func (g *Gateway) checkListen() error {
 		return fmt.Errorf("%q is not an address like 127.0.0.1:8080", g.Listen)
 	}
 	ip := net.ParseIP(host)
-	if g.AllowAnonymous || g.Identities.given() || host == "localhost" || ip != nil && ip.IsLoopback() {
+	if g.AllowAnonymous || g.Identities.Given() || host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
 	return fmt.Errorf("%s is not loopback, and everybody who reaches it may read and change everything; say who may with --tokens, --oidc, --tls-client-ca or --trust-proxy, or allow everybody with --allow-anonymous", g.Listen)
