@@ -57,7 +57,7 @@ func needLogin(t *testing.T, s *suite) {
 			t.Fatal(err)
 		}
 	}
-	s.args = []string{"--tokens", filepath.Join(dir, "tokens"), "--oidc", filepath.Join(dir, "oidc"), "--trust-proxy", "127.0.0.1"}
+	s.args = []string{"--tokens", filepath.Join(dir, "tokens"), "--oidc", filepath.Join(dir, "oidc"), "--trust-proxy", "127.0.0.1", "--admin-group", "system:authenticated"}
 	s.env = append(s.env, "SLUICE_TOKEN="+token, "SLUICE_TOKENS="+filepath.Join(dir, "tokens"), "SLUICE_ISSUER="+i.URL, "SLUICE_ISSUER_CONTROL="+i.Control)
 }
 

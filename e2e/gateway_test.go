@@ -131,6 +131,12 @@ func startBinary(t *testing.T, path, data string, args ...string) *gateway {
 		data = t.TempDir()
 	}
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
+	identifies := slices.ContainsFunc(args, func(a string) bool {
+		return slices.Contains([]string{"--tokens", "--oidc", "--tls-client-ca", "--trust-proxy"}, a)
+	})
+	if identifies && !slices.Contains(args, "--admin-group") { // what callers may do is no question of this test
+		args = append(args, "--admin-group", "system:authenticated")
+	}
 	if !slices.Contains(args, "--redis") && !slices.Contains(args, "--data") {
 		args = append(args, store(t, data)...)
 	}

@@ -110,7 +110,7 @@ for (const [name, transport] of Object.entries(transports)) {
   test(`${name}: a list outlives its token, and fails when there is no other`, async (t) => {
     const file = `${await workFolder(`tokens-${name}`)}/tokens`;
     let token = await tokens("create", "first", "--tokens", file);
-    const gateway = await new Gateway(t, newStore(), "--tokens", file).start();
+    const gateway = await new Gateway(t, newStore(), "--tokens", file, "--admin-group", "system:authenticated").start();
     const refusals = [];
     const credential = credentialOf(async (refused) => {
       if (refused) refusals.push(refused);
