@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -36,12 +37,12 @@ func (p *policies) of(roles, bindings *index.Kind) *access.Policy {
 	return p.newest
 }
 
-// bodiesOf returns the stored bodies of a kind that can be read, by name.
+// bodiesOf returns the JSON of the bodies of a kind that can be read, by name.
 func bodiesOf(k *index.Kind) map[string][]byte {
 	out := map[string][]byte{}
 	k.Scan(index.Run{}, false, func(_ string, e *index.Entry) bool {
-		if e.Err == nil {
-			out[e.Resource.Name] = e.Resource.Body
+		if body, err := backend.DecodeBody(e.Resource.Body); err == nil && e.Err == nil {
+			out[e.Resource.Name] = body
 		}
 		return true
 	})

@@ -63,6 +63,9 @@ func (p *Plan) Counts(q *Query) []backend.Range {
 	if !q.Scoped() {
 		return []backend.Range{q.Range()}
 	}
+	if q.Namespace != "" { // of which the caller may see nothing
+		return nil
+	}
 	var out []backend.Range
 	for _, namespace := range q.scope.Namespaces() {
 		out = append(out, backend.Range{Kind: q.Kind.Name, Namespace: namespace, Count: true})
