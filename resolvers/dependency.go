@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -236,10 +237,14 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 	}
 	var questions []question
 	var requests []query.ListRequest
+	rights, err := r.service.Rights(ctx, access.CallerFrom(ctx))
+	if err != nil {
+		return nil, false, err
+	}
 	for i, p := range level {
 		for _, k := range r.service.Kinds() {
 			for _, ref := range k.References {
-				if ref.Kind != p.key.Kind || !k.Has(descriptor.VerbList) {
+				if ref.Kind != p.key.Kind || rights.Use(k, descriptor.VerbList) != nil {
 					continue
 				}
 				questions = append(questions, question{i, ref})
