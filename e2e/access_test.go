@@ -22,7 +22,7 @@ type guarded struct {
 	admin, user *caller
 }
 
-func startGuarded(t *testing.T) *guarded {
+func startGuarded(t *testing.T, args ...string) *guarded {
 	t.Helper()
 	tokens := newTokenFile(t)
 	admin, user := tokens.add("root", "admins", time.Time{}), tokens.add("user", "team", time.Time{})

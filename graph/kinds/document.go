@@ -47,7 +47,7 @@ func (l *loader) definitions(doc *ast.SchemaDocument) {
 }
 
 func (l *loader) definition(def *ast.Definition) {
-	defer func() { def.BuiltIn = false }() // printers would leave it out
+	defer func() { def.BuiltIn = false }()
 	if strings.HasPrefix(def.Name, "_") {
 		l.report(def.Position, "type %s: names that begin with _ are reserved", def.Name)
 	}

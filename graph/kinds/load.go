@@ -199,6 +199,7 @@ func (l *loader) parse(files []*ast.Source) []Document {
 			continue
 		}
 		doc, err := parser.ParseSchema(f)
+		f.BuiltIn = false // the definitions have it until they are looked at; printers leave out what has it
 		if err == nil {
 			docs = append(docs, Document{Name: f.Name, SchemaDocument: doc})
 			continue
