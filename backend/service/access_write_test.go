@@ -1,0 +1,234 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+func openMemory(t *testing.T) *memory.Store {
+	t.Helper()
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// give makes rules those of token:u, in all namespaces.
+func (f *fixture) give(rules ...access.Rule) {
+	f.t.Helper()
+	f.set(access.RoleKind, "role", access.Role{Rules: rules})
+	f.set(access.BindingKind, "binding", access.Binding{Roles: []string{"role"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+}
+
+func allow(kind string, verbs ...descriptor.Verb) access.Rule {
+	return access.Rule{Kinds: []string{kind}, Verbs: verbs}
+}
+
+func in(namespace, name string) kind.Identity {
+	return kind.Identity{Kind: "Widget", Namespace: &namespace, Name: name}
+}
+
+// TestAWriteShowsNothingThatTheCallerMayNotSee has callers with CREATE alone.
+func TestAWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
+	f := guarded(t, openMemory(t), 0, widget())
+	ctx, u := t.Context(), as("token:u")
+	spec := map[string]any{"title": "x"}
+	if _, err := f.Create(ctx, admin(), service.CreateRequest{Identity: in("a", "hidden"), Spec: spec}); err != nil {
+		t.Fatal(err)
+	}
+	f.give(allow("Widget", "CREATE"))
+	for _, dry := range []bool{true, false} {
+		out, err := f.Create(ctx, u, service.CreateRequest{Identity: in("a", "new"), Spec: spec, DryRun: dry})
+		if err != nil || out.Resource != nil || out.Outcome != service.Created {
+			t.Errorf("a create without GET, dry run %v: %+v %v", dry, out, err)
+		}
+	}
+	manifest := func(name, title string) service.ApplyRequest {
+		return service.ApplyRequest{Manifest: `{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"namespace":"a","name":"` + name + `"},"spec":{"title":"` + title + `"}}`}
+	}
+	for _, title := range []string{"x", "other"} { // equal to what is stored, or not
+		for _, dry := range []bool{true, false} {
+			req := manifest("hidden", title)
+			req.DryRun = dry
+			if out, err := f.Apply(ctx, u, req); code(err) != "ALREADY_EXISTS" {
+				t.Errorf("an apply of what is hidden, %s: %+v %v", title, out, err)
+			}
+		}
+	}
+	if out, err := f.Apply(ctx, u, manifest("applied", "x")); err != nil || out.Resource != nil {
+		t.Errorf("an apply that creates: %+v %v", out, err)
+	}
+	f.give(allow("Widget", "UPDATE", "PATCH", "UPSERT", "STATUS", "DELETE", "FINALIZE"))
+	for _, name := range []string{"hidden", "absent"} { // the answer is that of the policy
+		_, update := f.Update(ctx, u, service.UpdateRequest{Identity: in("a", name), ExpectedRevision: "1-1", Spec: spec})
+		_, patch := f.Patch(ctx, u, service.PatchRequest{Identity: in("a", name), ExpectedRevision: "1-1", Patch: spec})
+		_, upsert := f.Upsert(ctx, u, service.UpsertRequest{Identity: in("a", name), Spec: spec})
+		_, status := f.UpdateStatus(ctx, u, service.StatusRequest{Identity: in("a", name), ExpectedRevision: "1-1", Status: map[string]any{}})
+		_, remove := f.Delete(ctx, u, service.DeleteRequest{Identity: in("a", name)})
+		_, apply := f.Apply(ctx, u, manifest(name, "x"))
+		for what, err := range map[string]error{"update": update, "patch": patch, "upsert": upsert, "status": status, "delete": remove, "apply": apply} {
+			if code(err) != "FORBIDDEN" || err == nil || !strings.Contains(err.Error(), "GET") && what != "apply" {
+				t.Errorf("%s of %s without GET: %v", what, name, err)
+			}
+		}
+	}
+}
+
+// TestFinalizersNeedTheirVerb has a caller patch without FINALIZE.
+func TestFinalizersNeedTheirVerb(t *testing.T) {
+	f := guarded(t, openMemory(t), 0, widget())
+	made, err := f.Create(t.Context(), admin(), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := service.PatchRequest{Identity: in("a", "w"), ExpectedRevision: made.Resource.Stored.Revision.String(), MetadataPatch: service.MetadataPatch{AddFinalizers: []string{"example.org/clean"}}}
+	f.give(allow("Widget", "GET", "PATCH"))
+	if _, err := f.Patch(t.Context(), as("token:u"), req); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "FINALIZE") {
+		t.Errorf("%v", err)
+	}
+	f.give(allow("Widget", "GET", "PATCH", "FINALIZE"))
+	if _, err := f.Patch(t.Context(), as("token:u"), req); err != nil {
+		t.Error(err)
+	}
+}
+
+// vault is a sensitive kind, and holder one that refers to it.
+func vault() descriptor.Kind {
+	k := widget()
+	k.Name, k.Singular, k.Plural, k.Sensitive = "Vault", "vault", "vaults", true
+	return k
+}
+
+func holder() descriptor.Kind {
+	k := widget()
+	k.References = []descriptor.Reference{{Path: "spec.title", Kind: "Vault", Field: "vault"}}
+	return k
+}
+
+// TestANewReferenceToASensitiveKindNeedsGET has a caller refer to what it may not see.
+func TestANewReferenceToASensitiveKindNeedsGET(t *testing.T) {
+	f := guarded(t, openMemory(t), 0, vault(), holder())
+	ctx, u := t.Context(), as("token:u")
+	f.give(allow("Widget", "*"), access.Rule{Kinds: []string{"Vault"}, Verbs: []descriptor.Verb{"GET"}, Names: []string{"mine"}})
+	upsert := func(c access.Caller, name, title string) error {
+		_, err := f.Upsert(ctx, c, service.UpsertRequest{Identity: in("a", name), Spec: map[string]any{"title": title}})
+		return err
+	}
+	if err := upsert(u, "w", "mine"); err != nil {
+		t.Fatal(err)
+	}
+	for _, title := range []string{"theirs", "absent"} {
+		err := upsert(u, "w", title)
+		if code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "sensitive") {
+			t.Errorf("a reference to %s: %v", title, err)
+		}
+	}
+	if err := upsert(admin(), "given", "theirs"); err != nil {
+		t.Fatal(err)
+	}
+	made, err := f.Get(ctx, u, in("a", "given"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What refers to it already may be changed by who may not see it.
+	if _, err := f.Patch(ctx, u, service.PatchRequest{Identity: in("a", "given"), ExpectedRevision: made.Stored.Revision.String(), Patch: map[string]any{"weight": 70}}); err != nil {
+		t.Errorf("a change beside the reference: %v", err)
+	}
+}
+
+// TestHiddenBlockersAreCounted deletes a site that widgets in other namespaces rely on.
+func TestHiddenBlockersAreCounted(t *testing.T) {
+	guardedReference := widgetAtSite()
+	guardedReference.References[0].Guarded = true
+	f := guarded(t, openMemory(t), 0, guardedReference, site())
+	ctx, u := t.Context(), as("token:u")
+	if _, err := f.Upsert(ctx, admin(), service.UpsertRequest{Identity: kind.Identity{Kind: "Site", Name: "s"}, Spec: map[string]any{"title": "s"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []kind.Identity{in("mine", "w1"), in("theirs", "w2"), in("theirs", "w3")} {
+		if _, err := f.Upsert(ctx, admin(), service.UpsertRequest{Identity: at, Spec: map[string]any{"title": "s"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.give(access.Rule{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"*"}}, access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{"*"}, Namespaces: []string{"mine"}})
+	out, err := f.Delete(ctx, u, service.DeleteRequest{Identity: kind.Identity{Kind: "Site", Name: "s"}})
+	if err != nil || out.Deletion != service.Pending {
+		t.Fatalf("%+v %v", out, err)
+	}
+	for relation, hidden := range map[query.Relation]int{query.BlockedBy: 2, query.Dependents: 0} {
+		for _, first := range []int{0, 1, 10} {
+			pages, errs := f.Dependencies(ctx, u, []query.DependencyRequest{{Relation: relation, Key: out.Resource.Stored.Key, Body: out.Resource.Body, First: &first, Ahead: true}})
+			if errs[0] != nil {
+				t.Fatal(errs[0])
+			}
+			var names []string
+			for _, d := range pages[0].Dependencies {
+				names = append(names, d.Key.Name)
+			}
+			want := []string{"w1"}
+			if first == 0 {
+				want = nil
+			}
+			total, err := pages[0].TotalCount(ctx)
+			more, err2 := pages[0].PageInfo().HasNextPage(ctx)
+			n, err3 := pages[0].Hidden(ctx)
+			if diff := cmp.Diff(want, names); diff != "" || total != 1 || more != (first == 0) || n != hidden || err != nil || err2 != nil || err3 != nil {
+				t.Errorf("relation %d, first %d: %v, %d of them, more %v, %d hidden; %v %v %v", relation, first, names, total, more, n, err, err2, err3)
+			}
+		}
+	}
+}
+
+// TestUntilThePolicyIsKnownNobodyIsServed asks a gateway whose index is not filled.
+func TestUntilThePolicyIsKnownNobodyIsServed(t *testing.T) {
+	svc, err := service.New(service.Config{Kinds: append(policyKinds(t), widget()), Store: openMemory(t), Access: access.Config{Enabled: true, AdminGroup: adminGroup}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	for _, c := range []access.Caller{admin(), as("token:u")} {
+		_, list := svc.List(ctx, c, query.ListRequest{Kind: "Widget"})
+		_, get := svc.Get(ctx, c, in("a", "w"))
+		_, create := svc.Create(ctx, c, service.CreateRequest{Identity: in("a", "w"), Spec: json.RawMessage(`{"title":"x"}`)})
+		for what, err := range map[string]error{"list": list, "get": get, "create": create} {
+			if code(err) != "UNAVAILABLE" {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+}
+
+// TestADamagedRoleGivesNothing stores what does not decode under a role and under a binding.
+func TestADamagedRoleGivesNothing(t *testing.T) {
+	store := openMemory(t)
+	f := guarded(t, store, 0, widget())
+	f.store = store
+	f.give(allow("Widget", "*"))
+	if _, err := f.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []backend.Key{{Kind: access.RoleKind, Name: "role"}, {Kind: access.BindingKind, Name: "binding"}} {
+		f.put(key, backend.Put{UID: "damaged", Body: backend.EncodeBody([]byte(`{"spec":{"rules":7,"roles":7}}`))})
+		if _, err := f.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
+			t.Errorf("%s: %v", key, err)
+		}
+		f.give(allow("Widget", "*"))
+		if _, err := f.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget"}); err != nil {
+			t.Errorf("%s, once it is mended: %v", key, err)
+		}
+	}
+}
