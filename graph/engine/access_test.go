@@ -2,23 +2,21 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// judged is a gateway of the embedded catalogue that judges its callers.
+// judged is a gateway of the catalogue of networks that judges its callers.
 func judged(t *testing.T) *gateway {
 	t.Helper()
-	catalogue, err := kinds.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := gatewayOver(t, catalogue, drivers["memory"], func(cfg *service.Config) {
+	g := gatewayOver(t, networks(t), drivers["memory"], func(cfg *service.Config) {
 		cfg.Access = access.Config{Enabled: true, AdminGroup: "token:admins"}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -27,6 +25,10 @@ func judged(t *testing.T) *gateway {
 	t.Cleanup(func() {
 		cancel()
 		<-running
+	})
+	redistest.Await(t, "the policy", func() error {
+		_, err := g.svc.Policy(ctx)
+		return err
 	})
 	return g
 }
@@ -101,6 +103,7 @@ func TestWhatIsAskedOfAccessHasToMakeSense(t *testing.T) {
 	g := judged(t)
 	team(g)
 	g.as("token:dev")
+	codes := map[bool]failure.Code{false: failure.CodeBadUserInput, true: failure.CodeValidationFailed}
 	for query, want := range map[string]string{
 		`{ access(kind: "Netwrk") }`:                                            `kind: kind "Netwrk" is not known; known kinds: `,
 		`{ access(kind: "AccessRole", namespace: "dev") }`:                      "namespace: kind AccessRole is GLOBAL",
@@ -115,8 +118,9 @@ func TestWhatIsAskedOfAccessHasToMakeSense(t *testing.T) {
 		`{ accessGrants(verb: STATUS, kind: "AccessBinding") { role } }`:        "verb: kind AccessBinding does not offer STATUS",
 		`{ accessGrants(verb: GET, kind: "Network", namespace: "-") { role } }`: "namespace: metadata.namespace: must be a DNS label",
 	} {
-		if got := refusal(t, g.do(query, nil)); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %s, want %s", query, got, want)
+		var known *failure.Error
+		if got := g.do(query, nil); len(got.Errors) != 1 || !errors.As(got.Errors[0].Err, &known) || known.Code != codes[strings.Contains(want, "metadata")] || !strings.HasPrefix(known.Path+": "+known.Message, want) {
+			t.Errorf("%s: %v, want %s", query, got.Errors, want)
 		}
 	}
 }
@@ -124,7 +128,7 @@ func TestWhatIsAskedOfAccessHasToMakeSense(t *testing.T) {
 func TestResourcesAndKindsSayWhatTheCallerMayDo(t *testing.T) {
 	g := judged(t)
 	team(g)
-	g.apply(`{"apiVersion": "sluice.dev/v1", "kind": "Network", "metadata": {"name": "n", "namespace": "dev"}, "spec": {}}`)
+	g.apply(`{"apiVersion": "openstack.k-orc.cloud/v1alpha1", "kind": "Network", "metadata": {"name": "n", "namespace": "dev"}, "spec": {"cloudCredentialsRef": {"secretName": "s", "cloudName": "c"}, "resource": {}}}`)
 	const ask = `{ network(namespace: "dev", name: "n") { allowed } }`
 	g.as("token:dev").wants(ask, `{"network":{"allowed":["GET","LIST","CREATE","PATCH","DELETE"]}}`)
 	g.wants(`{ resources(kind: "Network", namespace: "dev") { nodes { allowed } } }`, `{"resources":{"nodes":[{"allowed":["GET","LIST","CREATE","PATCH","DELETE"]}]}}`)
@@ -157,8 +161,8 @@ func TestBlockersThatTheCallerMayNotSeeAreCounted(t *testing.T) {
 	team(g)
 	const cloud = `"cloudCredentialsRef": {"secretName": "s", "cloudName": "c"}`
 	g.apply(
-		`{"apiVersion": "sluice.dev/v1", "kind": "Network", "metadata": {"name": "n", "namespace": "dev"}, "spec": {`+cloud+`}}`,
-		`{"apiVersion": "sluice.dev/v1", "kind": "Subnet", "metadata": {"name": "s", "namespace": "dev"}, "spec": {`+cloud+`, "resource": {"networkRef": "n", "ipVersion": 4, "cidr": "10.0.0.0/24"}}}`,
+		`{"apiVersion": "openstack.k-orc.cloud/v1alpha1", "kind": "Network", "metadata": {"name": "n", "namespace": "dev"}, "spec": {`+cloud+`, "resource": {}}}`,
+		`{"apiVersion": "openstack.k-orc.cloud/v1alpha1", "kind": "Subnet", "metadata": {"name": "s", "namespace": "dev"}, "spec": {`+cloud+`, "resource": {"networkRef": "n", "ipVersion": 4, "cidr": "10.0.0.0/24"}}}`,
 	)
 	const ask = `mutation { deleteNetwork(input: {namespace: "dev", name: "n", dryRun: true}) { state blockedBy { totalCount hiddenCount nodes { name } } } }`
 	g.asAdmin().wants(ask, `{"deleteNetwork":{"state":"PENDING","blockedBy":{"totalCount":1,"hiddenCount":0,"nodes":[{"name":"s"}]}}}`)
