@@ -204,3 +204,57 @@ func TestTheKindsOfTheProductAreShownLikeAnyKind(t *testing.T) {
 		}
 	}
 }
+
+func TestTheExamplesOfAccessGiveWhatTheySay(t *testing.T) {
+	g := startJudged(t, "ci", "network-controller", "dashboard")
+	if out, problem, code := g.cliAs("root", "apply", "-f", "../examples/access"); code != 0 {
+		t.Fatalf("%s%s", out, problem)
+	}
+	g.administer(`mutation { createSecret(input: {namespace: "web", name: "shop-cloud", spec: {stringData: [{key: "k", value: "v"}]}}) { secret { id } } }`)
+	g.administer(`mutation { createSecret(input: {namespace: "web", name: "other", spec: {stringData: [{key: "k", value: "v"}]}}) { secret { id } } }`)
+	manifest := filepath.Join(t.TempDir(), "network.yaml")
+	text := strings.ReplaceAll(network("net", "web", 1500), "secretName: s", "secretName: shop-cloud")
+	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, problem, code := g.cliAs("ci", "apply", "-n", "web", "-f", manifest); code != 0 {
+		t.Errorf("ci applies: %s%s", out, problem)
+	}
+	for _, c := range []struct{ name, command, out string }{
+		{"ci", "can-i upsert network -n web", "yes"},
+		{"ci", "can-i upsert network -n lab", "no"},
+		{"ci", "can-i delete network -n web", "no"},
+		{"ci", "can-i get secret shop-cloud -n web", "yes"},
+		{"ci", "can-i get secret other -n web", "no"},
+		{"ci", "can-i reveal secret shop-cloud -n web", "no"},
+		{"network-controller", "can-i status network a -n lab", "yes"},
+		{"network-controller", "can-i control network", "yes"},
+		{"network-controller", "can-i reveal secret a -n lab", "yes"},
+		{"network-controller", "can-i status subnet a -n lab", "no"},
+		{"network-controller", "can-i delete network a", "no"},
+		{"dashboard", "can-i watch network -n lab", "yes"},
+		{"dashboard", "can-i list secret", "no"},
+		{"dashboard", "can-i patch network", "no"},
+		{"root", "who-can update server -n web", "BINDING ROLE RULE USERS GROUPS\n(admin-group) - - - token:admins\nweb-team editor 0 - oidc:corp:web-team"},
+		{"root", "who-can get server -n web", "BINDING ROLE RULE USERS GROUPS\n(admin-group) - - - token:admins\ndashboard dashboard 0 token:dashboard -\nweb-support viewer 0 - oidc:corp:support\nweb-team editor 0 - oidc:corp:web-team"},
+		{"root", "who-can reveal secret -n web", "BINDING ROLE RULE USERS GROUPS\n(admin-group) - - - token:admins\nnetwork-controller network-controller 1 token:network-controller -"},
+	} {
+		out, problem, _ := g.cliAs(c.name, append([]string{"auth"}, strings.Fields(c.command)...)...)
+		if lined(out) != c.out {
+			t.Errorf("%s: %s: %s%s", c.name, c.command, lined(out), problem)
+		}
+	}
+
+	// The command line counts what the caller may not see of what holds a resource.
+	g.administer(`mutation { createSubnet(input: {namespace: "web", name: "sub", spec: {cloudCredentialsRef: {secretName: "shop-cloud", cloudName: "c"}, resource: {networkRef: "net", ipVersion: 4, cidr: "10.0.0.0/24"}}}) { subnet { id } } }`)
+	g.administer(`mutation { createAccessRole(input: {name: "remover", spec: {rules: [{kinds: ["Secret", "Network"], verbs: ["GET", "LIST", "DELETE"]}]}}) { accessRole { id } } }`)
+	g.bind("network-controller", "remover", "web")
+	for command, want := range map[string]string{
+		"delete secret shop-cloud -n web --dry-run":      "network/net and 1 that you may not see hold it",
+		"tree network net -n web --direction dependents": "1 more that you may not see rely on it",
+	} {
+		if out, problem, _ := g.cliAs("network-controller", strings.Fields(command)...); !strings.Contains(out, want) {
+			t.Errorf("%s: %s%s", command, out, problem)
+		}
+	}
+}

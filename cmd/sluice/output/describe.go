@@ -206,7 +206,7 @@ func Some(names []string, total int) string {
 	return strings.Join(shown, "")
 }
 
-// Holders is Some with the number of those that the caller may not see: "a and 98 more, and 2 that you may not see".
+// Holders is Some with the number of those that the caller may not see: "a and 98 more and 2 that you may not see".
 func Holders(names []string, total, hidden int) string {
 	switch {
 	case hidden == 0:
@@ -214,7 +214,7 @@ func Holders(names []string, total, hidden int) string {
 	case total == 0:
 		return fmt.Sprintf("%d that you may not see", hidden)
 	}
-	return fmt.Sprintf("%s, and %d that you may not see", Some(names, total), hidden)
+	return fmt.Sprintf("%s and %d that you may not see", Some(names, total), hidden)
 }
 
 func yes(b bool) string {

@@ -63,7 +63,7 @@ func TestHoldersThatAreHiddenAreCounted(t *testing.T) {
 		names         []string
 		total, hidden int
 	}{
-		"a": {[]string{"a"}, 1, 0}, "2 that you may not see": {hidden: 2}, "a and 4 more, and 1 that you may not see": {[]string{"a"}, 5, 1},
+		"a": {[]string{"a"}, 1, 0}, "2 that you may not see": {hidden: 2}, "a and 4 more and 1 that you may not see": {[]string{"a"}, 5, 1},
 	} {
 		if got := output.Holders(c.names, c.total, c.hidden); got != want {
 			t.Errorf("%+v: %q, want %q", c, got, want)
