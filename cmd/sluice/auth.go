@@ -12,13 +12,13 @@ import (
 func authCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "auth",
-		Short:   "Show who you are to the gateway",
-		Example: "  sluice auth whoami",
+		Short:   "Show who you are to the gateway, and what you may do",
+		Example: "  sluice auth whoami\n  sluice auth can-i create networks -n web",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usageError{fmt.Errorf("whoami is wanted; see %s --help", cmd.CommandPath())}
+			return usageError{fmt.Errorf("whoami, can-i, who-can or explain is wanted; see %s --help", cmd.CommandPath())}
 		},
 	}
-	cmd.AddCommand(whoamiCommand(std))
+	cmd.AddCommand(whoamiCommand(std), canICommand(std), whoCanCommand(std), accessExplainCommand(std))
 	return cmd
 }
 

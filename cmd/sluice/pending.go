@@ -38,13 +38,16 @@ func (d *deletion) report(what string, req client.DeleteRequest, deletion client
 	if held == "" || d.form != outcomeText {
 		return
 	}
-	if by := deletion.BlockedBy; bool(d.dry) && by.TotalCount > 1 {
+	if by := deletion.BlockedBy; bool(d.dry) && by.TotalCount+by.HiddenCount > 1 {
 		names := blockers(deletion)
 		for _, name := range names {
 			_, _ = fmt.Fprintf(d.std.out, "  %s\n", name)
 		}
 		if left := by.TotalCount - len(names); left > 0 {
 			_, _ = fmt.Fprintf(d.std.out, "  and %d more\n", left)
+		}
+		if by.HiddenCount > 0 {
+			_, _ = fmt.Fprintf(d.std.out, "  and %d that you may not see\n", by.HiddenCount)
 		}
 	}
 }
@@ -64,10 +67,10 @@ func (d *deletion) reportUnseen(what string, req client.DeleteRequest, cause *cl
 
 // holders says what a deletion waits for: "subnet/a, subnet/b, subnet/c and 97 more hold it".
 func holders(d client.Deletion) string {
-	names, total := blockers(d), d.BlockedBy.TotalCount
+	names, total, hidden := blockers(d), d.BlockedBy.TotalCount, d.BlockedBy.HiddenCount
 	what := ""
 	if d.State == "FINALIZING" && len(d.Finalizers) > 0 {
-		names, total, what = nil, len(d.Finalizers), "finalizer "
+		names, total, hidden, what = nil, len(d.Finalizers), 0, "finalizer "
 		for _, name := range d.Finalizers {
 			names = append(names, printable(name))
 		}
@@ -75,13 +78,13 @@ func holders(d client.Deletion) string {
 			what = "finalizers "
 		}
 	}
-	switch total {
+	switch total + hidden {
 	case 0:
 		return ""
 	case 1:
-		return what + output.Some(names, total) + " holds it"
+		return what + output.Holders(names, total, hidden) + " holds it"
 	}
-	return what + output.Some(names, total) + " hold it"
+	return what + output.Holders(names, total, hidden) + " hold it"
 }
 
 // blockers names the resources of the page that rely on the one that is to go, each once.

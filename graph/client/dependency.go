@@ -31,8 +31,10 @@ type Neighbours struct {
 
 // References are some of all references of one sort.
 type References struct {
-	// TotalCount is how many there are in all.
+	// TotalCount is how many there are in all, of those that the caller may see.
 	TotalCount int
+	// HiddenCount is how many more resources refer to it which the caller may not see.
+	HiddenCount int
 	// Nodes have kind, namespace and name.
 	Nodes []Neighbour
 }
@@ -76,6 +78,8 @@ type Tree struct {
 	Dependencies []TreeNode `json:"dependencies"`
 	// Dependents are what refers to the resource, level by level.
 	Dependents []TreeNode `json:"dependents"`
+	// HiddenBlockers is how many resources rely on the root which the caller may not see.
+	HiddenBlockers int `json:"hiddenBlockers,omitempty"`
 	// Truncated: there is more than a tree may hold.
 	Truncated bool `json:"truncated"`
 }
@@ -121,7 +125,21 @@ func (c *Client) Tree(ctx context.Context, req TreeRequest) (*Tree, error) {
 	if req.Depth == 0 {
 		req.Depth = 3
 	}
-	var out struct{ DependencyTree *Tree }
+	var out struct {
+		DependencyTree *struct {
+			Tree
+			Held struct {
+				Resource *struct{ BlockedBy References }
+			}
+		}
+	}
 	err := c.Do(ctx, treeDocument, map[string]any{"id": req.ID, "direction": req.Direction, "depth": req.Depth}, &out)
-	return out.DependencyTree, err
+	if out.DependencyTree == nil {
+		return nil, err
+	}
+	tree := &out.DependencyTree.Tree
+	if r := out.DependencyTree.Held.Resource; r != nil {
+		tree.HiddenBlockers = r.BlockedBy.HiddenCount
+	}
+	return tree, err
 }

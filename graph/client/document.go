@@ -63,7 +63,7 @@ const revealDocument = `query Reveal($kind: String!, $namespace: String, $name: 
 
 const neighboursDocument = `query Neighbours($id: ID!) {
   dependencyTree(id: $id, depth: 1) {
-    root { resource { blockedBy { totalCount nodes { kind namespace name } } } }
+    root { resource { blockedBy { totalCount hiddenCount nodes { kind namespace name } } } }
     dependencies { kind namespace name path guarded state }
     dependents { kind namespace name path guarded state }
     truncated
@@ -73,6 +73,7 @@ const neighboursDocument = `query Neighbours($id: ID!) {
 const treeDocument = `query Tree($id: ID!, $direction: DependencyDirection!, $depth: Int!) {
   dependencyTree(id: $id, direction: $direction, depth: $depth) {
     root { ...Node }
+    held: root { resource { blockedBy(first: 0) { hiddenCount } } }
     dependencies { ...Node }
     dependents { ...Node }
     truncated
@@ -84,6 +85,16 @@ fragment Node on DependencyNode {
 }`
 
 const viewerDocument = `query Viewer { viewer { name source groups expiresAt } }`
+
+const accessDocument = `query Access($kind: String, $namespace: String, $name: String) {
+  access(kind: $kind, namespace: $namespace, name: $name)
+}`
+
+const accessGrantsDocument = `query AccessGrants($verb: AccessVerb!, $kind: String, $namespace: String, $name: String) {
+  accessGrants(verb: $verb, kind: $kind, namespace: $namespace, name: $name) { binding role rule users groups }
+}`
+
+const allowedDocument = `query Allowed { kinds { name allowed } access }`
 
 // positionDocument reads where a stream of changes can begin.
 const positionDocument = `query Position($kind: String!, $namespace: String) {
@@ -132,7 +143,7 @@ const (
     state
     resource: {singular} { metadata { namespace uid finalizers } }
     preview { namespace uid }
-    blockedBy { totalCount nodes { kind namespace name path state guarded } }
+    blockedBy { totalCount hiddenCount nodes { kind namespace name path state guarded } }
   }
 }`
 	metadataTemplate = `mutation PatchMetadata($input: Patch{Kind}Input!) {
@@ -157,7 +168,7 @@ func (k Kind) document(template string) string {
 // is given to [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
-		kindsDocument, getDocument, revealDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, viewerDocument, updateKindDocument, applyDocument, manyChangesDocument,
+		kindsDocument, getDocument, revealDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
 	}
 	for _, k := range kinds {
 		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", metadataTemplate}} {

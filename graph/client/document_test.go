@@ -93,6 +93,16 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 	if _, err := c.Apply(ctx, client.ApplyRequest{Manifest: "a", DryRun: true}); err != nil {
 		t.Error(err)
 	}
+	target := client.AccessTarget{Kind: "Network", Name: "a"}
+	if _, err := c.Access(ctx, target); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.AccessGrants(ctx, "GET", target); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Allowed(ctx); err != nil {
+		t.Error(err)
+	}
 	known := client.Documents(kinds)
 	for _, s := range all {
 		if !slices.Contains(known, s.Query) {

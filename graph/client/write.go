@@ -30,10 +30,7 @@ type Deletion struct {
 	// Finalizers hold the resource if the state is FINALIZING.
 	Finalizers []string
 	// BlockedBy are the first 100 references by which others rely on the resource.
-	BlockedBy struct {
-		TotalCount int
-		Nodes      []Neighbour
-	}
+	BlockedBy References
 }
 
 // Delete removes one resource, or requests that where it has to wait.

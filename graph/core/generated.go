@@ -5,6 +5,7 @@ package core
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -52,6 +53,8 @@ type DependencyNodeResolver interface {
 	Resource(ctx context.Context, obj *DependencyNode) (*engine.Ref, error)
 }
 type KindResolver interface {
+	Allowed(ctx context.Context, obj *descriptor.Kind) ([]descriptor.Verb, error)
+
 	Controlled(ctx context.Context, obj *descriptor.Kind) (*bool, error)
 	Fields(ctx context.Context, obj *descriptor.Kind) ([]*KindField, error)
 	References(ctx context.Context, obj *descriptor.Kind) ([]*KindReference, error)
@@ -62,6 +65,8 @@ type MutationResolver interface {
 	UpdateKind(ctx context.Context, input UpdateKindInput) (*UpdateKindPayload, error)
 }
 type QueryResolver interface {
+	Access(ctx context.Context, kind *string, namespace *string, name *string) ([]descriptor.Verb, error)
+	AccessGrants(ctx context.Context, verb descriptor.Verb, kind *string, namespace *string, name *string) ([]*AccessGrant, error)
 	DependencyTree(ctx context.Context, id string, direction *DependencyDirection, depth *int32) (*DependencyTree, error)
 	Kinds(ctx context.Context) ([]*descriptor.Kind, error)
 	Reveal(ctx context.Context, kind string, id *string, namespace *string, name *string) (*RevealedValues, error)
@@ -169,6 +174,85 @@ func newExecutionContext(
 }
 
 var sources = []*ast.Source{
+	{Name: "../../schema/core/access.graphqls", Input: `extend type Query {
+  """
+  What the caller may do, in the order of AccessVerb: with one resource if name is given, whether or not it exists; with
+  some resource of a namespace; with some resource of a kind; without kind, which of CATALOGUE and EXPORT. It depends on
+  roles and bindings alone.
+  """
+  access(
+    "Name, singular, plural or short name of a kind, in any case: one of those that the field kinds lists. null: the verbs of no kind."
+    kind: String
+    "Namespace of the name. A DNS label of at most 63 characters; none for GLOBAL kinds. null: default with a name, else any."
+    namespace: String
+    "Name of the resource. A DNS-1123 subdomain of at most 253 characters. null: any."
+    name: String
+  ): [AccessVerb!] @semanticNonNull
+  """
+  What lets somebody use a verb, in the order of the bindings, as far as the caller may GET them: with one resource if
+  name is given, with some resource of a namespace or of a kind otherwise. Most verbs need GET of the resource, too. None
+  where access control is off.
+  """
+  accessGrants(
+    "What somebody may do. CATALOGUE and EXPORT are of no kind; all others need one."
+    verb: AccessVerb!
+    "Name, singular, plural or short name of a kind, in any case: one of those that the field kinds lists. null: the verb is of no kind."
+    kind: String
+    "Namespace of the name. A DNS label of at most 63 characters; none for GLOBAL kinds. null: default with a name, else any."
+    namespace: String
+    "Name of the resource. A DNS-1123 subdomain of at most 253 characters. null: any."
+    name: String
+  ): [AccessGrant!] @semanticNonNull
+}
+
+"What callers can be allowed to do. Where access control is off, everybody may do all that a kind offers."
+enum AccessVerb {
+  "Read a resource. What a caller may not GET does not exist for it."
+  GET
+  "Read connections, summaries and counts, of what the caller may GET."
+  LIST
+  "Follow changes of what the caller may GET."
+  WATCH
+  "Create a resource."
+  CREATE
+  "Replace the spec of a resource."
+  UPDATE
+  "Change parts of the spec of a resource."
+  PATCH
+  "Create a resource, or replace its spec."
+  UPSERT
+  "Replace the status of a resource."
+  STATUS
+  "Add and remove finalizers of a resource, by a patch."
+  FINALIZE
+  "Give the kind to a controller, or take it back, by updateKind. It has to hold for the whole kind."
+  CONTROL
+  "Delete a resource."
+  DELETE
+  "Read the values that are write-only, by reveal. Sensitive kinds alone have it."
+  REVEAL
+  "Apply and reload catalogues through the API. It is of no kind."
+  CATALOGUE
+  "Read everything at once, write-only values included. It is of no kind."
+  EXPORT
+  "Give rights that the caller does not have, by an AccessRole or an AccessBinding."
+  ESCALATE
+}
+
+"What lets somebody do something: a rule of a role that a binding gives, or the administrators' group of the configuration."
+type AccessGrant {
+  "Name of the AccessBinding; null: it is the group of the configuration."
+  binding: String
+  "Name of the AccessRole, or of a role that every gateway has; null: it is the group of the configuration."
+  role: String
+  "Number of the rule in the role, from 0; null: the caller may not GET the role, or there is none."
+  rule: Int
+  "Users who have the role, with the prefix of their source."
+  users: [String!]!
+  "Groups whose users have the role, with the prefix of their source."
+  groups: [String!]!
+}
+`, BuiltIn: false},
 	{Name: "../../schema/core/dependency.graphqls", Input: `extend type Query {
   """
   What a resource refers to and what refers to it, by the references that the
@@ -295,6 +379,8 @@ type Kind {
   scope: KindScope!
   "What callers can do with the kind."
   verbs: [KindVerb!]!
+  "What the caller may do with some of its resources, in the order of AccessVerb."
+  allowed: [AccessVerb!] @semanticNonNull
   "What the kind is."
   description: String!
   "Accepted values of a resource's subKind; none: the kind has no subKind."
@@ -565,6 +651,22 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
 
+func (ec *executionContext) childFields_AccessGrant(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "binding":
+		return ec.fieldContext_AccessGrant_binding(ctx, field)
+	case "role":
+		return ec.fieldContext_AccessGrant_role(ctx, field)
+	case "rule":
+		return ec.fieldContext_AccessGrant_rule(ctx, field)
+	case "users":
+		return ec.fieldContext_AccessGrant_users(ctx, field)
+	case "groups":
+		return ec.fieldContext_AccessGrant_groups(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AccessGrant", field.Name)
+}
+
 func (ec *executionContext) childFields_DependencyNode(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "resourceId":
@@ -625,6 +727,8 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_scope(ctx, field)
 	case "verbs":
 		return ec.fieldContext_Kind_verbs(ctx, field)
+	case "allowed":
+		return ec.fieldContext_Kind_allowed(ctx, field)
 	case "description":
 		return ec.fieldContext_Kind_description(ctx, field)
 	case "subKinds":
@@ -975,6 +1079,74 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_accessGrants_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "verb",
+		func(ctx context.Context, v any) (descriptor.Verb, error) {
+			return ec.unmarshalNAccessVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["verb"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "namespace",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["namespace"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_access_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "namespace",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["namespace"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg2
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_dependencyTree_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1116,6 +1288,121 @@ func (ec *executionContext) field___Type_inputFields_args(ctx context.Context, r
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _AccessGrant_binding(ctx context.Context, field graphql.CollectedField, obj *AccessGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccessGrant_binding(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Binding, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccessGrant_binding(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccessGrant", field, false, false, "String")
+}
+
+func (ec *executionContext) _AccessGrant_role(ctx context.Context, field graphql.CollectedField, obj *AccessGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccessGrant_role(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Role, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccessGrant_role(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccessGrant", field, false, false, "String")
+}
+
+func (ec *executionContext) _AccessGrant_rule(ctx context.Context, field graphql.CollectedField, obj *AccessGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccessGrant_rule(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rule, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int32) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint32(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccessGrant_rule(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccessGrant", field, false, false, "Int")
+}
+
+func (ec *executionContext) _AccessGrant_users(ctx context.Context, field graphql.CollectedField, obj *AccessGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccessGrant_users(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Users, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccessGrant_users(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccessGrant", field, false, false, "String")
+}
+
+func (ec *executionContext) _AccessGrant_groups(ctx context.Context, field graphql.CollectedField, obj *AccessGrant) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccessGrant_groups(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Groups, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccessGrant_groups(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccessGrant", field, false, false, "String")
+}
 
 func (ec *executionContext) _DependencyNode_resourceId(ctx context.Context, field graphql.CollectedField, obj *DependencyNode) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -1671,6 +1958,29 @@ func (ec *executionContext) _Kind_verbs(ctx context.Context, field graphql.Colle
 }
 func (ec *executionContext) fieldContext_Kind_verbs(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Kind", field, false, false, "KindVerb")
+}
+
+func (ec *executionContext) _Kind_allowed(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kind_allowed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Kind().Allowed(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.Verb) graphql.Marshaler {
+			return ec.marshalOAccessVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerbᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Kind_allowed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Kind", field, true, true, "AccessVerb")
 }
 
 func (ec *executionContext) _Kind_description(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -2984,6 +3294,94 @@ func (ec *executionContext) fieldContext_Mutation_updateKind(ctx context.Context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_updateKind_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_access(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_access(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Access(ctx, fc.Args["kind"].(*string), fc.Args["namespace"].(*string), fc.Args["name"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []descriptor.Verb) graphql.Marshaler {
+			return ec.marshalOAccessVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerbᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_access(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type AccessVerb does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_access_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_accessGrants(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_accessGrants(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().AccessGrants(ctx, fc.Args["verb"].(descriptor.Verb), fc.Args["kind"].(*string), fc.Args["namespace"].(*string), fc.Args["name"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*AccessGrant) graphql.Marshaler {
+			return ec.marshalOAccessGrant2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐAccessGrantᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_accessGrants(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AccessGrant(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_accessGrants_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -4787,6 +5185,59 @@ func UnmarshalUpdateKindInput(ctx context.Context, raw any) (UpdateKindInput, er
 
 // region    **************************** object.gotpl ****************************
 
+var accessGrantImplementors = []string{"AccessGrant"}
+
+func (ec *executionContext) _AccessGrant(ctx context.Context, sel ast.SelectionSet, obj *AccessGrant) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, accessGrantImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AccessGrant")
+		case "binding":
+			out.Values[i] = ec._AccessGrant_binding(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "role":
+			out.Values[i] = ec._AccessGrant_role(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "rule":
+			out.Values[i] = ec._AccessGrant_rule(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "users":
+			out.Values[i] = ec._AccessGrant_users(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "groups":
+			out.Values[i] = ec._AccessGrant_groups(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
 var dependencyNodeImplementors = []string{"DependencyNode"}
 
 func (ec *executionContext) _DependencyNode(ctx context.Context, sel ast.SelectionSet, obj *DependencyNode) graphql.Marshaler {
@@ -4971,6 +5422,12 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "allowed":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_allowed(ctx, field, obj)
+				})
 		case "description":
 			out.Values[i] = ec._Kind_description(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -5488,6 +5945,18 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("Query")
+		case "access":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_access(ctx, field)
+				})
+		case "accessGrants":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_accessGrants(ctx, field)
+				})
 		case "dependencyTree":
 			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
 				true, false,
@@ -6107,6 +6576,29 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) marshalNAccessGrant2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐAccessGrant(ctx context.Context, sel ast.SelectionSet, v *AccessGrant) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "AccessGrant!")
+		return graphql.Null
+	}
+	return ec._AccessGrant(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNAccessVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx context.Context, v any) (descriptor.Verb, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := descriptor.Verb(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAccessVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx context.Context, sel ast.SelectionSet, v descriptor.Verb) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		graphql.AddInvalidNullFromMarshaler(ctx, "AccessVerb!")
+	}
+	return res
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -6575,6 +7067,61 @@ func (ec *executionContext) marshalN__TypeKind2string(ctx context.Context, sel a
 		graphql.AddInvalidNullFromMarshaler(ctx, "__TypeKind!")
 	}
 	return res
+}
+
+func (ec *executionContext) marshalOAccessGrant2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐAccessGrantᚄ(ctx context.Context, sel ast.SelectionSet, v []*AccessGrant) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAccessGrant2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐAccessGrant(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOAccessVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerbᚄ(ctx context.Context, v any) ([]descriptor.Verb, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]descriptor.Verb, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNAccessVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOAccessVerb2ᚕgithubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerbᚄ(ctx context.Context, sel ast.SelectionSet, v []descriptor.Verb) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAccessVerb2githubᚗcomᚋsluicegwᚋsluiceᚋbackendᚋdescriptorᚐVerb(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOBoolean2bool(ctx context.Context, v any) (bool, error) {

@@ -12,6 +12,20 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
+// What lets somebody do something: a rule of a role that a binding gives, or the administrators' group of the configuration.
+type AccessGrant struct {
+	// Name of the AccessBinding; null: it is the group of the configuration.
+	Binding *string `json:"binding,omitzero"`
+	// Name of the AccessRole, or of a role that every gateway has; null: it is the group of the configuration.
+	Role *string `json:"role,omitzero"`
+	// Number of the rule in the role, from 0; null: the caller may not GET the role, or there is none.
+	Rule *int32 `json:"rule,omitzero"`
+	// Users who have the role, with the prefix of their source.
+	Users []string `json:"users"`
+	// Groups whose users have the role, with the prefix of their source.
+	Groups []string `json:"groups"`
+}
+
 // One resource of a tree.
 type DependencyNode struct {
 	// Global id of the resource, even if it is missing.

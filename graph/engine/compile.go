@@ -257,7 +257,7 @@ var (
 	relationOps   = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}
 	entryOps      = map[string]op{"key": opKey, "value": opValue}
 	connectionOps = map[string]op{
-		"edges": opEdges, "nodes": opNodes, "pageInfo": opPageInfo, "totalCount": opTotalCount, "changeCursor": opPageChangeCursor,
+		"edges": opEdges, "nodes": opNodes, "pageInfo": opPageInfo, "totalCount": opTotalCount, "hiddenCount": opHiddenCount, "changeCursor": opPageChangeCursor,
 		"cursor": opCursor, "node": opNode,
 		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
 	}
@@ -316,6 +316,8 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 		f.op, f.slot = opObject, body.SlotStatus
 	case "conditions":
 		c.conditions(k, f)
+	case "allowed":
+		f.op, f.kind = opAllowed, k
 	case "dependencies", "dependents", "blockedBy":
 		f.op = relationOps[name]
 		f.targets = c.selects(f.set, "nodes", "state") || c.selects(f.set, "nodes", "resource") || c.selects(f.set, "edges", "node", "state") || c.selects(f.set, "edges", "node", "resource")

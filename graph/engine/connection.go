@@ -68,6 +68,12 @@ func (r *run) pageField(buf []byte, f *field, src *source) ([]byte, bool) {
 			return r.null(buf, f, err)
 		}
 		return strconv.AppendInt(buf, int64(min(n, 1<<31-1)), 10), true
+	case opHiddenCount:
+		n, err := p.Hidden(r.ctx)
+		if err != nil {
+			return r.null(buf, f, err)
+		}
+		return strconv.AppendInt(buf, int64(n), 10), true
 	}
 	more := p.PageInfo().HasNextPage
 	if f.op == opHasPreviousPage {

@@ -14,9 +14,12 @@ import (
 	"github.com/sluicegw/sluice/schema"
 )
 
-// networked is a gateway of the embedded catalogue, in which nothing refers to the Secret
-// with its credentials.
-func networked(t *testing.T) *gateway {
+// networked is a gateway of the catalogue of networks.
+func networked(t *testing.T) *gateway { return newGateway(t, networks(t), nil) }
+
+// networks is the embedded catalogue, in which nothing refers to the Secret with its
+// credentials.
+func networks(t *testing.T) *kinds.Schema {
 	t.Helper()
 	v1, err := fs.Sub(schema.Files, "v1")
 	if err != nil {
@@ -35,7 +38,7 @@ func networked(t *testing.T) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newGateway(t, catalogue, nil)
+	return catalogue
 }
 
 // wants compares an answer without errors.

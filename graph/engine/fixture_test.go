@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds"
@@ -36,6 +37,8 @@ type gateway struct {
 	engine *engine.Engine
 	exec   *executor.Executor
 	now    time.Time
+	// caller asks what do asks.
+	caller access.Caller
 	// badTimes are those that were told, by kind.
 	badTimes map[string]int
 }
@@ -108,13 +111,17 @@ func opened(t testing.TB, s interface {
 }
 
 // gatewayOver is a gateway over a store that open opens.
-func gatewayOver(t testing.TB, catalogue *kinds.Schema, open func(testing.TB, func() time.Time) backend.Store) *gateway {
+func gatewayOver(t testing.TB, catalogue *kinds.Schema, open func(testing.TB, func() time.Time) backend.Store, with ...func(*service.Config)) *gateway {
 	t.Helper()
 	g := &gateway{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)}
 	store := open(t, func() time.Time { return g.now })
 	var err error
 	var ids atomic.Int64
-	g.svc, err = service.New(service.Config{Kinds: catalogue.Descriptors(), Store: store, NewID: func() string { return fmt.Sprint("id-", ids.Add(1)) }})
+	cfg := service.Config{Kinds: catalogue.Descriptors(), Store: store, NewID: func() string { return fmt.Sprint("id-", ids.Add(1)) }}
+	for _, change := range with {
+		change(&cfg)
+	}
+	g.svc, err = service.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +150,7 @@ func (g *gateway) do(query string, variables map[string]any) answer {
 	if errs != nil {
 		g.t.Fatalf("%s\n%v", query, errs)
 	}
-	next, ctx := g.exec.DispatchOperation(context.Background(), oc)
+	next, ctx := g.exec.DispatchOperation(access.WithCaller(context.Background(), g.caller), oc)
 	res := next(ctx)
 	return answer{Data: append(json.RawMessage(nil), res.Data...), Errors: res.Errors}
 }

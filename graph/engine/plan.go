@@ -24,6 +24,7 @@ const (
 	opSpecJSON
 	opStatusJSON
 	opConditions
+	opAllowed
 	opRef
 	opRefs
 	opInverse
@@ -62,6 +63,7 @@ const (
 	opNodes
 	opPageInfo
 	opTotalCount
+	opHiddenCount
 	opPageChangeCursor
 	opCursor
 	opNode

@@ -44,6 +44,8 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 		return appendText(buf, text), true
 	case opConditions:
 		return r.conditions(buf, f, it)
+	case opAllowed:
+		return r.allowed(buf, f, b.Stored.Key)
 	case opSpecJSON:
 		return r.partJSON(buf, f, b.Stored, r.engine.svc.SpecJSON)
 	case opStatusJSON:
@@ -70,6 +72,22 @@ func (r *run) conditions(buf []byte, f *field, it *item) ([]byte, bool) {
 		}
 	}
 	return append(buf, "[]"...), true
+}
+
+// allowed writes what the caller may do with a resource.
+func (r *run) allowed(buf []byte, f *field, key backend.Key) ([]byte, bool) {
+	rights, err := r.engine.svc.Rights(r.ctx, r.caller)
+	if err != nil {
+		return r.null(buf, f, err)
+	}
+	buf = append(buf, '[')
+	for i, v := range rights.Verbs(f.kind.Kind, key) {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = appendText(buf, string(v))
+	}
+	return append(buf, ']'), true
 }
 
 // manifest is one that was rendered.

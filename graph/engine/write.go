@@ -92,7 +92,7 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return append(buf, f.constant...), true
 	case opObject, opObjects, opEnum, opFloat, opTime, opScalars, opMap:
 		return r.bodyField(buf, f, src)
-	case opID, opSubKind, opAPIVersion, opMetadata, opManifest, opSpecJSON, opStatusJSON, opConditions, opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
+	case opID, opSubKind, opAPIVersion, opMetadata, opManifest, opSpecJSON, opStatusJSON, opConditions, opAllowed, opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
 		return r.resourceField(buf, f, src.item)
 	case opNamespace, opName, opUID, opRevision, opGeneration, opLabels, opAnnotations, opDescription, opCreatedAt, opUpdatedAt, opExpiresAt, opDeletionRequestedAt, opFinalizers, opUpdatedBy:
 		return r.metadataField(buf, f, src.item.body)
@@ -107,7 +107,7 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return r.pageItems(buf, f, src)
 	case opNamespaceName, opNamespaceCounts, opCountKind, opCount:
 		return r.namespaceField(buf, f, src)
-	case opPageInfo, opTotalCount, opPageChangeCursor, opCursor, opHasNextPage, opHasPreviousPage, opStartCursor, opEndCursor:
+	case opPageInfo, opTotalCount, opHiddenCount, opPageChangeCursor, opCursor, opHasNextPage, opHasPreviousPage, opStartCursor, opEndCursor:
 		return r.pageField(buf, f, src)
 	case opOtherID, opOtherKind, opOtherNamespace, opOtherName, opOtherPath, opOtherState, opOtherGuarded, opOther:
 		return r.dependencyField(buf, f, src)

@@ -77,6 +77,7 @@ func (d *derivation) resource(k *Kind) {
 		field("specJSON", "JSON!", "The spec in stored form, without write-only fields, for programs that know no kind."),
 		field("statusJSON", "JSON", "The status in stored form, for programs that know no kind; null if there is none."),
 		field("conditions", "[Condition!]", "The conditions of the status, in the order in which they are stored; null: the kind has none."),
+		readable("allowed", "[AccessVerb!]", "What the caller may do with the resource, in the order of AccessVerb."),
 		readable("dependencies", "DependencyConnection", "What the resource refers to, in the order in which its kind declares the references, then of the names.", paging("References")...),
 		readable("dependents", "DependencyConnection", "What refers to the resource, in the order of kind, namespace, name and path.", paging("References")...),
 		readable("blockedBy", "DependencyConnection", "What relies on the resource by a guarded reference, also what cannot be read or is of a kind that the catalogue does not have. While anything does, a deletion of the resource is PENDING. In the order of kind, namespace, name and path.", paging("References")...),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
 
@@ -50,12 +51,15 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	ext["requestId"] = requestID(ctx)
 	out.Extensions = ext
 	code, _ := ext["code"].(string)
-	if known != nil && (known.Code == failure.CodeUnauthenticated || known.Code == failure.CodeForbidden) {
-		a.cfg.Refused(ctx, known)
-	}
 	var op *graphql.OperationContext
 	if graphql.HasOperationContext(ctx) {
 		op = graphql.GetOperationContext(ctx)
+	}
+	if known != nil && (known.Code == failure.CodeUnauthenticated || known.Code == failure.CodeForbidden) {
+		a.cfg.Refused(ctx, known)
+		if op != nil && op.Operation != nil && op.Operation.Operation == ast.Subscription { // its line in the access log says that it began
+			a.answered(ctx, op, gqlerror.List{out})
+		}
 	}
 	typ, kind := a.labels(op)
 	a.metrics.errors.WithLabelValues(typ, kind, code).Inc()

@@ -120,8 +120,8 @@ func (r *Rights) May(v descriptor.Verb) bool { return r.all || r.scope("", true,
 // Use refuses a verb that the kind does not offer, or that the caller can use on none of its resources. Reads need
 // GET with each verb.
 func (r *Rights) Use(k *descriptor.Kind, v descriptor.Verb) error {
-	if !offered(k, v) {
-		return &failure.Error{Code: failure.CodeBadUserInput, Kind: k.Name, Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v)}
+	if err := Offers(k, v); err != nil {
+		return err
 	}
 	if !r.all && r.Scope(k, v).Empty() {
 		return forbidden(backend.Key{Kind: k.Name}, v)
@@ -160,21 +160,36 @@ func (r *Rights) Sees(k *descriptor.Kind, key backend.Key) bool {
 	return r.all || r.Scope(k, descriptor.VerbGet).Has(key.Namespace, key.Name)
 }
 
-// Verbs returns what the caller may do with a resource of a kind, in the order of [Verbs]: what the kind offers, and
-// ESCALATE of the kinds that give rights.
-func (r *Rights) Verbs(k *descriptor.Kind, key backend.Key) (out []descriptor.Verb) {
-	for _, v := range Verbs() {
-		if offered(k, v) && r.Authorize(k, v, key) == nil {
-			out = append(out, v)
-		}
-	}
-	return out
+// Verbs returns what the caller may do with a resource, in the order of [Verbs]: what its kind offers, and ESCALATE of
+// the kinds that give rights. All but CREATE need GET too. CONTROL is of the kind as a whole, so that it needs all
+// resources.
+func (r *Rights) Verbs(k *descriptor.Kind, key backend.Key) []descriptor.Verb {
+	return r.verbs(k, func(s *Scope) bool { return s.Has(key.Namespace, key.Name) })
 }
 
-// UsableVerbs returns what the caller may do with any resources of a kind.
-func (r *Rights) UsableVerbs(k *descriptor.Kind) (out []descriptor.Verb) {
+// VerbsIn returns what the caller may do with some resources of a namespace.
+func (r *Rights) VerbsIn(k *descriptor.Kind, namespace string) []descriptor.Verb {
+	return r.verbs(k, func(s *Scope) bool { return s.Touches(namespace) })
+}
+
+// UsableVerbs returns what the caller may do with some resources of a kind.
+func (r *Rights) UsableVerbs(k *descriptor.Kind) []descriptor.Verb {
+	return r.verbs(k, func(s *Scope) bool { return !s.Empty() })
+}
+
+func (r *Rights) verbs(k *descriptor.Kind, in func(*Scope) bool) (out []descriptor.Verb) {
 	for _, v := range Verbs() {
-		if offered(k, v) && (r.all || !r.Scope(k, v).Empty()) {
+		var ok bool
+		switch {
+		case !offered(k, v):
+		case v == descriptor.VerbControl:
+			ok = r.Scope(k, v).All()
+		case v == descriptor.VerbCreate:
+			ok = in(r.Scope(k, v))
+		default:
+			ok = in(r.Scope(k, v, descriptor.VerbGet))
+		}
+		if ok {
 			out = append(out, v)
 		}
 	}

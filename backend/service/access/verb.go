@@ -1,9 +1,11 @@
 package access
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // The verbs that are of no single kind, beside those that kinds offer.
@@ -24,6 +26,9 @@ func Verbs() []descriptor.Verb {
 		VerbCatalogue, VerbExport, VerbEscalate,
 	}
 }
+
+// OfNoKind returns the verbs that are of no kind.
+func OfNoKind() []descriptor.Verb { return []descriptor.Verb{VerbCatalogue, VerbExport} }
 
 // verbs is a set of verbs, a bit for each of [Verbs].
 type verbs uint16
@@ -54,4 +59,12 @@ func offered(k *descriptor.Kind, v descriptor.Verb) bool {
 		return k.Name == RoleKind || k.Name == BindingKind
 	}
 	return k.Has(v)
+}
+
+// Offers refuses a verb that a kind does not offer.
+func Offers(k *descriptor.Kind, v descriptor.Verb) error {
+	if offered(k, v) {
+		return nil
+	}
+	return &failure.Error{Code: failure.CodeBadUserInput, Kind: k.Name, Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v)}
 }

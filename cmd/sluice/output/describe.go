@@ -93,13 +93,13 @@ func (d Description) metadata(w io.Writer) {
 	line("Finalizers", strings.Join(m.Finalizers, ", "))
 	if m.DeletionRequestedAt != nil {
 		when("Deletion", *m.DeletionRequestedAt)
-		if by := d.Neighbours.BlockedBy; by.TotalCount > 0 {
+		if by := d.Neighbours.BlockedBy; by.TotalCount+by.HiddenCount > 0 {
 			var names []string
 			for _, n := range by.Nodes {
 				names = append(names, Named(n.Kind, n.Namespace, n.Name, m.Namespace))
 			}
 			distinct := slices.Compact(slices.Clone(names)) // one may rely on it by several references
-			line("Blocked by", Some(distinct, by.TotalCount-len(names)+len(distinct)))
+			line("Blocked by", Holders(distinct, by.TotalCount-len(names)+len(distinct), by.HiddenCount))
 		}
 	}
 }
@@ -204,6 +204,17 @@ func Some(names []string, total int) string {
 		return strings.Join(shown[:last], ", ") + " and " + shown[last]
 	}
 	return strings.Join(shown, "")
+}
+
+// Holders is Some with the number of those that the caller may not see: "a and 98 more, and 2 that you may not see".
+func Holders(names []string, total, hidden int) string {
+	switch {
+	case hidden == 0:
+		return Some(names, total)
+	case total == 0:
+		return fmt.Sprintf("%d that you may not see", hidden)
+	}
+	return fmt.Sprintf("%s, and %d that you may not see", Some(names, total), hidden)
 }
 
 func yes(b bool) string {

@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 
@@ -42,6 +43,9 @@ func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 		return err
 	}
 	var err error
+	if o.Dependents && tree.HiddenBlockers > 0 {
+		_, err = fmt.Fprintf(to, "%d more that you may not see rely on it\n", tree.HiddenBlockers)
+	}
 	if d.repeated {
 		_, err = io.WriteString(to, "(*) its references are shown where it appears without the mark\n")
 	}

@@ -47,11 +47,28 @@ func TestATreeIsDrawnWithCyclesRepetitionsAndNamespaces(t *testing.T) {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("nothing around it\n")
+	b.WriteString("what may not be seen\n")
+	if err := output.DrawTree(&b, &client.Tree{Root: tree.Root, HiddenBlockers: 2}, output.TreeOptions{Dependents: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.WriteString("\nnothing around it\n")
 	if err := output.DrawTree(&b, &client.Tree{Root: tree.Root}, output.TreeOptions{Dependencies: true, Dependents: true}); err != nil {
 		t.Fatal(err)
 	}
 	transcript(t, "tree", b.String())
+}
+
+func TestHoldersThatAreHiddenAreCounted(t *testing.T) {
+	for want, c := range map[string]struct {
+		names         []string
+		total, hidden int
+	}{
+		"a": {[]string{"a"}, 1, 0}, "2 that you may not see": {hidden: 2}, "a and 4 more, and 1 that you may not see": {[]string{"a"}, 5, 1},
+	} {
+		if got := output.Holders(c.names, c.total, c.hidden); got != want {
+			t.Errorf("%+v: %q, want %q", c, got, want)
+		}
+	}
 }
 
 func TestSomeOfSeveralAreNamed(t *testing.T) {

@@ -372,6 +372,13 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 			out = append(out, &part{r, c.(map[string]any), k.Conditions()})
 		}
 		return out, nil
+	case "allowed":
+		verbs, err := x.Service.Allowed(x.ctx, access.Caller{}, target(r.stored.Key))
+		out := []any{}
+		for _, v := range verbs {
+			out = append(out, string(v))
+		}
+		return out, err
 	case "dependencies", "dependents", "blockedBy":
 		relation := map[string]query.Relation{"dependencies": query.Dependencies, "dependents": query.Dependents, "blockedBy": query.BlockedBy}[f.Name]
 		b, err := x.Service.Body(k.Name).Read(r.stored)
@@ -398,6 +405,15 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 		}
 	}
 	return nil, fmt.Errorf("reference: no way to resolve %s.%s", k.Name, f.Name)
+}
+
+// target asks for the rights on a resource.
+func target(key backend.Key) query.Target {
+	t := query.Target{Kind: &key.Kind, Name: &key.Name}
+	if key.Namespace != "" {
+		t.Namespace = &key.Namespace
+	}
+	return t
 }
 
 // follow resolves the field that a reference derives.
@@ -526,6 +542,9 @@ func (x *execution) ofPage(p *query.Page, f *ast.Field) (any, error) {
 	switch f.Name {
 	case "totalCount":
 		n, err := p.TotalCount(x.ctx)
+		return n, err
+	case "hiddenCount":
+		n, err := p.Hidden(x.ctx)
 		return n, err
 	case "pageInfo":
 		return p.PageInfo(), nil

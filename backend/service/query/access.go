@@ -1,0 +1,132 @@
+package query
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// Target is what rights are asked for: a resource, with its kind and name; some resource of a namespace, without a name; any
+// of a kind, without a namespace too; or no kind at all.
+type Target struct{ Kind, Namespace, Name *string }
+
+// target finds the kind, nil for none, and the key of a target. The key has no name, or neither name nor namespace, if
+// the target has none. What it returns depends on the catalogue alone.
+func (r *Reader) target(t Target) (*kind.Kind, backend.Key, error) {
+	switch {
+	case t.Kind == nil && t.Namespace != nil:
+		return nil, backend.Key{}, failure.BadInput("namespace", "namespace goes with kind; give both, or neither")
+	case t.Kind == nil && t.Name != nil:
+		return nil, backend.Key{}, failure.BadInput("name", "name goes with kind; give both, or neither")
+	case t.Kind == nil:
+		return nil, backend.Key{}, nil
+	case t.Name != nil:
+		return r.kinds.Resolve(kind.Identity{Kind: *t.Kind, Namespace: t.Namespace, Name: *t.Name})
+	}
+	k, err := r.kinds.Find(*t.Kind)
+	if err != nil {
+		return nil, backend.Key{}, err
+	}
+	key := backend.Key{Kind: k.Name}
+	if t.Namespace == nil {
+		return k, key, nil
+	}
+	if k.Scope == descriptor.Global {
+		return nil, key, failure.BadInput("metadata.namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name).At(key)
+	}
+	var v kind.Violations
+	v.Namespace("metadata.namespace", *t.Namespace)
+	key.Namespace = *t.Namespace
+	return k, key, v.Err(key)
+}
+
+// Allowed returns what a caller may do with a target, in the order of [access.Verbs]. It depends on the policy, not on
+// what is stored.
+func (r *Reader) Allowed(ctx context.Context, c access.Caller, t Target) ([]descriptor.Verb, error) {
+	k, key, err := r.target(t)
+	if err != nil {
+		return nil, err
+	}
+	rights, err := r.Rights(ctx, c)
+	switch {
+	case err != nil:
+		return nil, err
+	case k == nil:
+		return slices.DeleteFunc(access.OfNoKind(), func(v descriptor.Verb) bool { return !rights.May(v) }), nil
+	case key.Name != "":
+		return rights.Verbs(k.Kind, key), nil
+	case key.Namespace != "":
+		return rights.VerbsIn(k.Kind, key.Namespace), nil
+	}
+	return rights.UsableVerbs(k.Kind), nil
+}
+
+// Grant is an [access.Grant] as far as its reader may see it.
+type Grant struct {
+	access.Grant
+	// RuleHidden says that the reader may not see the role, and so not which of its rules it is.
+	RuleHidden bool
+}
+
+// Grants returns the ways in which somebody may use a verb on a target, those that the caller may see: a caller sees
+// the bindings that it may GET, and callers who may do everything see the administrators of the configuration. There are
+// none if access control is off.
+func (r *Reader) Grants(ctx context.Context, c access.Caller, v descriptor.Verb, t Target) ([]Grant, error) {
+	k, key, err := r.target(t)
+	if err != nil {
+		return nil, err
+	}
+	ofNone := slices.Contains(access.OfNoKind(), v)
+	switch {
+	case k == nil && !ofNone:
+		return nil, failure.BadInput("kind", "%s is used on resources; give a kind", v)
+	case k != nil && ofNone:
+		return nil, failure.BadInput("kind", "%s is of no kind; leave kind out", v)
+	}
+	rights, err := r.Rights(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := r.Policy(ctx)
+	if err != nil || policy == nil {
+		return nil, err
+	}
+	var of *descriptor.Kind
+	if k != nil {
+		of = k.Kind
+		if err := access.Offers(of, v); err != nil {
+			return nil, failure.About(err, "verb")
+		}
+	}
+	roles, bindings, err := r.rightsKinds()
+	if err != nil {
+		return nil, err
+	}
+	var out []Grant
+	for _, g := range policy.Grants(v, of, key.Namespace, key.Name) {
+		if g.Binding == "" && !rights.All() || g.Binding != "" && !rights.Sees(bindings, backend.Key{Kind: bindings.Name, Name: g.Binding}) {
+			continue
+		}
+		_, builtIn := access.BuiltIn(nil)[g.Role]
+		out = append(out, Grant{g, !builtIn && !rights.Sees(roles, backend.Key{Kind: roles.Name, Name: g.Role})})
+	}
+	return out, nil
+}
+
+// rightsKinds returns the kinds that give rights.
+func (r *Reader) rightsKinds() (roles, bindings *descriptor.Kind, err error) {
+	role, err := r.kinds.Find(access.RoleKind)
+	if err != nil {
+		return nil, nil, err
+	}
+	binding, err := r.kinds.Find(access.BindingKind)
+	if err != nil {
+		return nil, nil, err
+	}
+	return role.Kind, binding.Kind, nil
+}

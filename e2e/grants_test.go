@@ -1,0 +1,206 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/internal/redistest"
+)
+
+// judged is a gateway that judges its callers: token:root is its administrator.
+type judged struct {
+	*gateway
+	tokens *tokenFile
+	// texts are the tokens by their names.
+	texts map[string]string
+	audit string
+}
+
+// startJudged runs a gateway with a token for each name, and for root.
+func startJudged(t *testing.T, names ...string) *judged {
+	t.Helper()
+	g := &judged{tokens: newTokenFile(t), texts: map[string]string{}, audit: filepath.Join(t.TempDir(), "audit.log")}
+	g.texts["root"] = g.tokens.add("root", "admins", time.Time{})
+	for _, name := range names {
+		g.texts[name] = g.tokens.add(name, "-", time.Time{})
+	}
+	g.gateway = start(t, "", "--tokens", g.tokens.path, "--admin-group", "token:admins", "--audit", g.audit, "--access-log", "--limit-caller-steps", "1000000000")
+	return g
+}
+
+// as is a client with the token of a name.
+func (g *judged) as(name string) *caller { return g.caller(nil).with(g.texts[name]) }
+
+// administer has the administrator change something.
+func (g *judged) administer(query string) {
+	g.t.Helper()
+	if a := g.as("root").http(query).next(); a.codes() != "" {
+		g.t.Fatalf("%s: %+v", query, a)
+	}
+}
+
+// bind gives a token a role in namespaces.
+func (g *judged) bind(token, role string, namespaces ...string) {
+	g.t.Helper()
+	g.administer(fmt.Sprintf(`mutation { createAccessBinding(input: {name: "%s-%s", spec: {users: ["token:%s"], roles: [%q], namespaces: ["%s"]}}) { outcome: accessBinding { id } } }`,
+		token, role, token, role, strings.Join(namespaces, `", "`)))
+}
+
+func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
+	g := startJudged(t, "reader")
+	g.bind("reader", "viewer", "*")
+	questions := map[string]string{
+		"of the engine":   `query Asked { secrets { totalCount } }`,
+		"of the core":     `query Asked { reveal(kind: "Secret", name: "s") { uid } }`,
+		"a mutation":      `mutation Asked { deleteNetwork(input: {name: "n"}) { state } }`,
+		"a core mutation": `mutation Asked { updateKind(input: {kind: "Network", controlled: true}) { clientMutationId } }`,
+	}
+	subscription := `subscription Asked { secretChanges { type } }`
+	asked := 0
+	ask := func(name, transport, query string) {
+		t.Helper()
+		asked++
+		s := transports[transport](g.as("reader"), query)
+		defer s.stop()
+		a, how := s.outcome()
+		if a.codes() != "FORBIDDEN" && !strings.Contains(how, "FORBIDDEN") {
+			t.Errorf("%s by %s: %+v %s", name, transport, a, how)
+		}
+		var refused []auditLine
+		redistest.Await(t, "the refusal is written", func() error {
+			lines, err := auditLines(g.audit)
+			if err != nil {
+				return err
+			}
+			refused = nil
+			for _, line := range lines {
+				if line.Event == "REFUSED" {
+					refused = append(refused, line)
+				}
+			}
+			if len(refused) < asked {
+				return errors.New("it is missing")
+			}
+			return nil
+		})
+		if last := refused[len(refused)-1]; len(refused) != asked || last.Code != "FORBIDDEN" || last.By != "token:reader" || last.Kind == "" {
+			t.Errorf("%s by %s: %d refusals for %d questions, the last is %+v", name, transport, len(refused), asked, last)
+		}
+		redistest.Await(t, "the access log has it", func() error {
+			n := 0
+			for line := range strings.Lines(g.log.String()) {
+				if strings.Contains(line, `"operationName":"Asked"`) && strings.Contains(line, `"code":"FORBIDDEN"`) && strings.Contains(line, "token:reader") {
+					n++
+				}
+			}
+			if n != asked {
+				return fmt.Errorf("%d lines for %d questions", n, asked)
+			}
+			return nil
+		})
+	}
+	for transport := range transports {
+		for name, query := range questions {
+			ask(name, transport, query)
+		}
+	}
+	for _, transport := range streaming() {
+		ask("a subscription", transport, subscription)
+	}
+}
+
+// cliAs runs a command with the token of a name.
+func (g *judged) cliAs(name string, args ...string) (out, problem string, code int) {
+	g.t.Helper()
+	path := filepath.Join(g.t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte(g.texts[name]), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	return g.cli("", append(args, "--token-file", path)...)
+}
+
+// lined has one space between words, so that columns can be compared.
+func lined(text string) string {
+	var out []string
+	for line := range strings.Lines(text) {
+		out = append(out, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(out, "\n")
+}
+
+func TestTheCommandLineSaysWhoMayDoWhat(t *testing.T) {
+	g := startJudged(t, "dev", "auditor", "nobody")
+	g.administer(`mutation { createAccessRole(input: {name: "dev", spec: {rules: [{kinds: ["Network"], verbs: ["GET", "LIST", "PATCH"]}, {kinds: ["Subnet"], verbs: ["PATCH"]}]}}) { accessRole { id } } }`)
+	g.administer(`mutation { createAccessRole(input: {name: "auditor", spec: {rules: [{kinds: ["AccessBinding", "AccessRole"], verbs: ["GET", "LIST"]}]}}) { accessRole { id } } }`)
+	g.bind("dev", "dev", "web")
+	g.bind("dev", "viewer", "lab")
+	g.bind("auditor", "auditor", "*")
+	for _, c := range []struct {
+		name, command, out string
+		code               int
+	}{
+		{"dev", "can-i patch network", "yes", 0},
+		{"dev", "can-i PATCH net/a -n web", "yes", 0},
+		{"dev", "can-i patch networks a", "no", 1},
+		{"dev", "can-i patch networks -n lab", "no", 1},
+		{"dev", "can-i patch subnets", "no", 1},
+		{"dev", "can-i export", "no", 1},
+		{"root", "can-i export", "yes", 0},
+		{"root", "can-i delete abind x", "yes", 0},
+		{"dev", "can-i fly network", "", 2},
+		{"dev", "can-i get", "", 2},
+		{"dev", "can-i export network", "", 2},
+		{"dev", "can-i get nothing", "", 1},
+		{"dev", "can-i", "", 2},
+		{"dev", "can-i --list network -n web", "KIND VERBS\nNetwork get,list,patch", 0},
+		{"nobody", "can-i --list", "", 0},
+		{"auditor", "can-i --list", "KIND VERBS\nAccessBinding get,list\nAccessRole get,list", 0},
+		{"auditor", "can-i --list -n web", "KIND VERBS\nAccessBinding get,list\nAccessRole get,list", 0},
+		{"auditor", "who-can patch network -n web", "BINDING ROLE RULE USERS GROUPS\ndev-dev dev 0 token:dev -", 0},
+		{"root", "who-can get port a -n lab", "BINDING ROLE RULE USERS GROUPS\n(admin-group) - - - token:admins\ndev-viewer viewer 0 token:dev -", 0},
+		{"dev", "who-can patch network -n web", "", 0},
+		{"dev", "explain patch network -n web", "yes: token:dev may use PATCH on network -n web\nPATCH is given by a binding that you may not see\nGET is given by a binding that you may not see", 0},
+		{"dev", "explain patch subnet/a -n web", "no: token:dev may not use PATCH on subnet/a -n web\nno binding that you may see gives PATCH\nno binding that you may see gives GET", 1},
+		{"auditor", "explain list arole", "yes: token:auditor may use LIST on accessrole\nVERB BINDING ROLE RULE FOR\nLIST auditor-auditor auditor 0 token:auditor\nGET auditor-auditor auditor 0 token:auditor", 0},
+		{"root", "explain export", "yes: token:root may use EXPORT\nVERB BINDING ROLE RULE FOR\nEXPORT (admin-group) - - token:admins", 0},
+	} {
+		out, problem, code := g.cliAs(c.name, append([]string{"auth"}, strings.Fields(c.command)...)...)
+		if lined(out) != c.out || code != c.code || code == 2 && problem == "" {
+			t.Errorf("%s: %s: %d\n%s%s\nwant %d %s", c.name, c.command, code, lined(out), problem, c.code, c.out)
+		}
+	}
+	out, _, _ := g.cliAs("dev", "auth", "can-i", "patch", "net", "a", "-n", "web", "-o", "json")
+	if want := `{ "allowed": true, "verb": "PATCH", "kind": "Network", "namespace": "web", "name": "a" }`; strings.Join(strings.Fields(out), " ") != want {
+		t.Error(out)
+	}
+	out, _, _ = g.cliAs("auditor", "auth", "explain", "get", "abind", "-o", "yaml")
+	if !strings.Contains(out, "allowed: true") || !strings.Contains(out, "binding: auditor-auditor") || !strings.Contains(out, "missing: []") {
+		t.Error(out)
+	}
+}
+
+func TestTheKindsOfTheProductAreShownLikeAnyKind(t *testing.T) {
+	g := startJudged(t, "auditor")
+	g.administer(`mutation { createAccessRole(input: {name: "auditor", spec: {rules: [{kinds: ["AccessBinding", "AccessRole"], verbs: ["GET", "LIST", "WATCH"]}]}}) { accessRole { id } } }`)
+	g.bind("auditor", "auditor", "*")
+	for command, want := range map[string]string{
+		"get accessroles":                        "NAME KINDS AGE\nauditor AccessBinding,AccessRole",
+		"get arole":                              "NAME KINDS AGE\nauditor AccessBinding,AccessRole",
+		"get abind -o wide":                      "auditor-auditor auditor * token:auditor -",
+		"describe arole auditor":                 "Kind: AccessRole",
+		"describe accessbinding/auditor-auditor": "Kind: AccessBinding",
+		"tree abind auditor-auditor":             "accessbinding/auditor-auditor",
+		"get abind auditor-auditor -o manifest":  "apiVersion: access.sluice.dev/v1",
+		"explain arole.spec.rules":               "verbs",
+	} {
+		out, problem, code := g.cliAs("auditor", strings.Fields(command)...)
+		if code != 0 || !strings.Contains(lined(out), want) {
+			t.Errorf("%s: %d\n%s%s", command, code, out, problem)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package client
+
+import "context"
+
+// AccessTarget is what rights are asked for: a resource; some resource of a namespace, without a name; any of the kind,
+// without a namespace too; or no kind at all.
+type AccessTarget struct {
+	// Kind is the name of a kind; empty for none.
+	Kind string `json:"kind,omitempty" yaml:"kind,omitempty"`
+	// Namespace is empty for GLOBAL kinds and for any; with a name it means the default one.
+	Namespace string `json:"namespace,omitempty" yaml:"namespace,omitempty"`
+	Name      string `json:"name,omitempty" yaml:"name,omitempty"`
+}
+
+func (t AccessTarget) variables() map[string]any {
+	out := map[string]any{}
+	for name, value := range map[string]string{"kind": t.Kind, "namespace": t.Namespace, "name": t.Name} {
+		if value != "" {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// AccessGrant is a way in which somebody may do something.
+type AccessGrant struct {
+	// Binding and Role are nil for the administrators' group of the configuration.
+	Binding *string `json:"binding" yaml:"binding"`
+	Role    *string `json:"role" yaml:"role"`
+	// Rule is the number of the rule in the role, from 0; nil if the caller may not see the role.
+	Rule   *int     `json:"rule" yaml:"rule"`
+	Users  []string `json:"users" yaml:"users"`
+	Groups []string `json:"groups" yaml:"groups"`
+}
+
+// Access returns the verbs that the caller may use on a target.
+func (c *Client) Access(ctx context.Context, t AccessTarget) ([]string, error) {
+	var out struct{ Access []string }
+	err := c.Do(ctx, accessDocument, t.variables(), &out)
+	return out.Access, err
+}
+
+// AccessGrants returns what lets somebody use a verb on a target, as far as the caller may see it.
+func (c *Client) AccessGrants(ctx context.Context, verb string, t AccessTarget) ([]AccessGrant, error) {
+	variables := t.variables()
+	variables["verb"] = verb
+	var out struct{ AccessGrants []AccessGrant }
+	err := c.Do(ctx, accessGrantsDocument, variables, &out)
+	return out.AccessGrants, err
+}
+
+// AllowedVerbs are what the caller may do with some resources of a kind.
+type AllowedVerbs struct {
+	// Kind is empty for the verbs of no kind.
+	Kind  string   `json:"kind" yaml:"kind"`
+	Verbs []string `json:"verbs" yaml:"verbs"`
+}
+
+// Allowed returns what the caller may do with each kind, and last what is of no kind.
+func (c *Client) Allowed(ctx context.Context) ([]AllowedVerbs, error) {
+	var out struct {
+		Kinds []struct {
+			Name    string
+			Allowed []string
+		}
+		Access []string
+	}
+	if err := c.Do(ctx, allowedDocument, nil, &out); err != nil {
+		return nil, err
+	}
+	var all []AllowedVerbs
+	for _, k := range out.Kinds {
+		all = append(all, AllowedVerbs{Kind: k.Name, Verbs: k.Allowed})
+	}
+	return append(all, AllowedVerbs{Verbs: out.Access}), nil
+}

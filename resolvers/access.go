@@ -1,0 +1,47 @@
+package resolvers
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/graph/core"
+)
+
+// Access resolves Query.access.
+func (r queryResolver) Access(ctx context.Context, kind, namespace, name *string) ([]descriptor.Verb, error) {
+	verbs, err := r.service.Allowed(ctx, access.CallerFrom(ctx), query.Target{Kind: kind, Namespace: namespace, Name: name})
+	if err != nil {
+		return nil, each(ctx, err)
+	}
+	return listed(verbs), nil
+}
+
+// Allowed resolves Kind.allowed.
+func (r kindResolver) Allowed(ctx context.Context, k *descriptor.Kind) ([]descriptor.Verb, error) {
+	rights, err := r.service.Rights(ctx, access.CallerFrom(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return listed(rights.UsableVerbs(k)), nil
+}
+
+// AccessGrants resolves Query.accessGrants.
+func (r queryResolver) AccessGrants(ctx context.Context, verb descriptor.Verb, kind, namespace, name *string) ([]*core.AccessGrant, error) {
+	grants, err := r.service.Grants(ctx, access.CallerFrom(ctx), verb, query.Target{Kind: kind, Namespace: namespace, Name: name})
+	if err != nil {
+		return nil, each(ctx, err)
+	}
+	out := make([]*core.AccessGrant, len(grants))
+	for i, g := range grants {
+		out[i] = &core.AccessGrant{Binding: nonempty(g.Binding), Role: nonempty(g.Role), Users: listed(g.Users), Groups: listed(g.Groups)}
+		if g.Binding != "" && !g.RuleHidden {
+			out[i].Rule = count(&g.Rule)
+		}
+	}
+	return out, nil
+}
+
+// listed returns a list that is empty rather than null.
+func listed[T any](list []T) []T { return append([]T{}, list...) }
