@@ -26,7 +26,7 @@ func startGuarded(t *testing.T, args ...string) *guarded {
 	t.Helper()
 	tokens := newTokenFile(t)
 	admin, user := tokens.add("root", "admins", time.Time{}), tokens.add("user", "team", time.Time{})
-	g := &guarded{gateway: start(t, "", "--tokens", tokens.path, "--admin-group", "token:admins"), tokens: tokens}
+	g := &guarded{gateway: start(t, "", append(args, "--tokens", tokens.path, "--admin-group", "token:admins")...), tokens: tokens}
 	plain := g.caller(nil)
 	g.admin, g.user = plain.with(admin), plain.with(user)
 	return g
@@ -464,5 +464,46 @@ func TestAPolicyHoldsAtOnceAndEverywhere(t *testing.T) {
 				t.Errorf("%s, after the change to %s: %s", at, namespace, raw)
 			}
 		}
+	}
+}
+
+// TestTheCommandLineShowsWhatTheRightsAllow runs commands as the user, with rights on one namespace.
+func TestTheCommandLineShowsWhatTheRightsAllow(t *testing.T) {
+	g := startGuarded(t, "--limit-caller-steps", "1000000000")
+	g.applyMatrix()
+	token := t.TempDir() + "/token"
+	if err := os.WriteFile(token, []byte(g.user.bearer), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(stdin string, args ...string) (out string, code int) {
+		t.Helper()
+		out, errOut, code := g.cli(stdin, append(args, "--token-file", token)...)
+		return out + errOut, code
+	}
+	g.may(besides(), rule{Kinds: []string{"Network"}, Verbs: []string{"GET", "LIST", "WATCH"}, Namespaces: []string{"one"}})
+	for _, c := range []struct {
+		args string
+		code int
+		want []string // networks in the output
+		says string
+	}{
+		{"get networks -A -o name", 0, []string{"net-a", "net-b"}, ""},
+		{"get networks -A -o json", 0, []string{"net-a", "net-b"}, ""},
+		{"get networks -n two", 0, nil, ""},
+		{"get network net-a -n one -o yaml", 0, []string{"net-a"}, ""},
+		{"get network net-c -n two", 3, []string{"net-c"}, "NOT_FOUND"}, // as it was asked for
+		{"get network absent -n two", 3, nil, "NOT_FOUND"},
+		{"describe project project -n two", 0, nil, "project"},
+		{"tree subnet sub-a -n one", 0, []string{"net-a"}, ""},
+		{"delete network net-a -n one --dry-run=server", 1, []string{"net-a"}, "FORBIDDEN"},
+		{"delete network net-c -n two --dry-run=server", 1, []string{"net-c"}, "FORBIDDEN"},
+	} {
+		out, code := run("", strings.Fields(c.args)...)
+		if code != c.code || !slices.Equal(namesIn(out), c.want) || !strings.Contains(out, c.says) {
+			t.Errorf("sluice %s: exit %d, want %d %q\n%s", c.args, code, c.code, c.want, out)
+		}
+	}
+	if out, code := run(networkIn("two", "net-c"), "apply", "-f", "-"); code != 1 || !strings.Contains(out, "FORBIDDEN") {
+		t.Errorf("apply: exit %d\n%s", code, out)
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/sluicegw/sluice/backend"
 )
 
 // Scope is a set of resources of one kind, by their namespaces and names. It is immutable. The zero
@@ -15,7 +18,13 @@ type Scope struct {
 	everywhere names
 	// in are the names that it has in single namespaces; a nil value is the whole namespace.
 	in map[string]names
+	// places returns what [Scope.Places] does; nil for the empty scope.
+	places func() []Place
 }
+
+// Place is a part of the names of a kind, in the encoding of [backend.OrderTuple]: a namespace, or one name in it. End
+// is exclusive.
+type Place struct{ Start, End []byte }
 
 type names map[string]struct{}
 
@@ -72,6 +81,29 @@ func (s *Scope) Touches(namespace string) bool {
 // Namespaces returns the namespaces in which the scope has resources, sorted, but for the names of [Scope.Everywhere].
 // It is nil for the scope of everything.
 func (s *Scope) Namespaces() []string { return slices.Sorted(maps.Keys(s.in)) }
+
+// Places returns the namespaces and the names in namespaces that the scope has, in their order, but for the names of
+// [Scope.Everywhere]. They are made once.
+func (s *Scope) Places() []Place {
+	if s.places == nil {
+		return nil
+	}
+	return s.places()
+}
+
+func (s *Scope) makePlaces() (out []Place) {
+	add := func(place []byte) { out = append(out, Place{place, backend.PrefixEnd(place)}) }
+	for _, namespace := range s.Namespaces() {
+		if s.HasNamespace(namespace) {
+			add(backend.AppendString(nil, namespace))
+			continue
+		}
+		for _, name := range s.Names(namespace) {
+			add(backend.OrderTuple(namespace, name))
+		}
+	}
+	return out
+}
 
 // Names returns the names that the scope has in a namespace, sorted; nil if it has the whole namespace.
 func (s *Scope) Names(namespace string) []string {
@@ -234,6 +266,7 @@ func (b *builder) scope() *Scope {
 			delete(b.out.in, namespace)
 		}
 	}
-	out := b.out
-	return &out
+	out := &Scope{all: b.out.all, everywhere: b.out.everywhere, in: b.out.in}
+	out.places = sync.OnceValue(out.makePlaces)
+	return out
 }

@@ -279,8 +279,13 @@ func (p *planner) alongNames(c choice) Plan {
 	if len(p.q.Order) > 0 {
 		reverse = reverse != p.q.Order[0].Descending
 	}
+	out.Runs = make([]Run, 0, len(c.runs))
+	whole := p.want.In.After == nil && p.want.In.Before == nil && p.want.In.From == nil
 	for _, r := range c.runs {
-		if r = p.clip(r); r.Start == nil || r.End == nil || string(r.Start) < string(r.End) {
+		if !whole {
+			r = p.clip(r)
+		}
+		if r.Start == nil || r.End == nil || string(r.Start) < string(r.End) {
 			out.Runs = append(out.Runs, Run{Run: r, Reverse: reverse})
 		}
 	}

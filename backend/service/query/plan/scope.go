@@ -21,42 +21,60 @@ func (s inScope) Match(v *filter.Values) bool {
 	return s.Has(v.Resource.Namespace, v.Resource.Name)
 }
 
-// inScope returns the runs of what the scope has. A scope of many places has none: each resource is tested.
+// The most runs of a scope: where they are measured and compared with other conditions, where there is nothing but
+// them to read, and in a store. Beyond it each resource is tested.
+const (
+	maxMeasuredPlaces = 128
+	maxPlaces         = 4096
+	maxStorePlaces    = 32
+)
+
+// inScope returns the runs of what the scope has.
 func (p *planner) inScope(s *access.Scope) (choice, bool) {
-	out := choice{exact: true, once: true, oneValue: true, inOrder: true}
-	most := maxPlaces
-	if p.trees == nil {
-		most = maxStorePlaces
-	}
-	for place := range places(p.q, s) {
-		if len(out.runs) == most {
-			p.measured += most
-			return choice{}, false
-		}
-		if r := (filter.Range{Start: place, End: backend.PrefixEnd(place)}).And(p.q.places); r.End == nil || string(r.Start) < string(r.End) {
-			out.runs = append(out.runs, index.Run{Start: r.Start, End: r.End})
-		}
-	}
 	// A store's numbers count what cannot be read, which is known for whole namespaces.
-	out.exact = p.trees != nil || s.Whole()
+	out := choice{exact: p.trees != nil || s.Whole(), once: true, oneValue: true, inOrder: true}
 	if p.q.inOneNamespace() {
-		return out, true
-	}
-	for _, name := range s.Everywhere() {
-		if p.trees == nil || len(out.runs) == maxPlaces {
-			return choice{}, false
+		for _, name := range s.NamesIn(p.q.Namespace) {
+			place := backend.OrderTuple(p.q.Namespace, name)
+			out.addPlace(filter.Range{Start: place, End: backend.PrefixEnd(place)}, p.q.places)
 		}
+		return out, len(out.runs) <= p.mostPlaces()
+	}
+	places, everywhere := s.Places(), s.Everywhere()
+	if len(places)+len(everywhere) > p.mostPlaces() || p.trees == nil && len(everywhere) > 0 {
+		return choice{}, false
+	}
+	out.runs = make([]index.Run, 0, len(places)+len(everywhere))
+	for _, place := range places {
+		out.addPlace(filter.Range(place), p.q.places)
+	}
+	for _, name := range everywhere {
 		out.once, out.inOrder = false, false
 		out.runs = append(out.runs, p.valued(index.NameIndex, backend.AppendString(nil, name)))
 	}
 	return out, true
 }
 
-// The most runs of a scope, in memory and in a store. Beyond it each resource is tested.
-const (
-	maxPlaces      = 1024
-	maxStorePlaces = 32
-)
+// mostPlaces returns how many runs a scope may have.
+func (p *planner) mostPlaces() int {
+	switch {
+	case p.trees == nil:
+		return maxStorePlaces
+	case len(p.conditions) == 1 && (p.q.inNames() || p.want.Count):
+		return maxPlaces
+	}
+	return maxMeasuredPlaces
+}
+
+// addPlace adds the run of a place, as far as it is within others.
+func (c *choice) addPlace(place, within filter.Range) {
+	if !within.Whole() {
+		if place = place.And(within); place.End != nil && string(place.Start) >= string(place.End) {
+			return
+		}
+	}
+	c.runs = append(c.runs, index.Run{Start: place.Start, End: place.End})
+}
 
 // Counts returns what a store is asked to count a query whose plan has Length.
 func (p *Plan) Counts(q *Query) []backend.Range {
@@ -71,33 +89,4 @@ func (p *Plan) Counts(q *Query) []backend.Range {
 		out = append(out, backend.Range{Kind: q.Kind.Name, Namespace: namespace, Count: true})
 	}
 	return out
-}
-
-// places yields the encoded places of a scope in their order: namespaces, and names in namespaces. What the scope
-// has in all namespaces is left out, unless the query is in one namespace.
-func places(q *Query, s *access.Scope) func(yield func(place []byte) bool) {
-	return func(yield func([]byte) bool) {
-		namespaces := s.Namespaces()
-		if q.inOneNamespace() {
-			namespaces = []string{q.Namespace}
-		}
-		for _, namespace := range namespaces {
-			prefix := backend.AppendString(nil, namespace)
-			if s.HasNamespace(namespace) {
-				if !yield(prefix) {
-					return
-				}
-				continue
-			}
-			names := s.Names(namespace)
-			if q.inOneNamespace() {
-				names = s.NamesIn(namespace)
-			}
-			for _, name := range names {
-				if !yield(backend.AppendString(prefix[:len(prefix):len(prefix)], name)) {
-					return
-				}
-			}
-		}
-	}
 }
