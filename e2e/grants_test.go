@@ -184,6 +184,22 @@ func TestTheCommandLineSaysWhoMayDoWhat(t *testing.T) {
 	}
 }
 
+func TestTheCommandLineSaysThatThereIsNoAccessControl(t *testing.T) {
+	g := start(t, "")
+	for command, want := range map[string]string{
+		"can-i delete network a":     "yes",
+		"explain delete network a":   "yes: the gateway has no access control, everybody may do everything",
+		"who-can delete network a":   "",
+		"can-i --list arole":         "KIND VERBS\nAccessRole get,list,watch,create,update,patch,upsert,finalize,delete,escalate",
+		"can-i reveal network":       "no",
+		"who-can delete network/a/b": "",
+	} {
+		if out, problem, _ := g.cli("", append([]string{"auth"}, strings.Fields(command)...)...); lined(out) != want || want == "" && problem == "" {
+			t.Errorf("%s: %s%s", command, out, problem)
+		}
+	}
+}
+
 func TestTheKindsOfTheProductAreShownLikeAnyKind(t *testing.T) {
 	g := startJudged(t, "auditor")
 	g.administer(`mutation { createAccessRole(input: {name: "auditor", spec: {rules: [{kinds: ["AccessBinding", "AccessRole"], verbs: ["GET", "LIST", "WATCH"]}]}}) { accessRole { id } } }`)

@@ -65,7 +65,8 @@ func (d *deletion) reportUnseen(what string, req client.DeleteRequest, cause *cl
 	_, _ = fmt.Fprintf(d.std.out, "%s: the deletion was requested; %s: %s (%s)\n", printable(what), missing, printable(cause.Message), printable(cause.Extensions.Code))
 }
 
-// holders says what a deletion waits for: "subnet/a, subnet/b, subnet/c and 97 more hold it".
+// holders says what a deletion waits for: "subnet/a, subnet/b, subnet/c and 97 more hold it", with the number of those
+// that the caller may not see.
 func holders(d client.Deletion) string {
 	names, total, hidden := blockers(d), d.BlockedBy.TotalCount, d.BlockedBy.HiddenCount
 	what := ""
