@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,13 +53,18 @@ func (g *gateway) Reload(_ context.Context, r reload.Request) reload.Answer {
 // serve serves a gateway at a path until the test ends, or stop is called.
 func serve(t *testing.T, path string, g reload.Catalogues) (stop func()) {
 	t.Helper()
+	return serveHandler(t, path, reload.NewHandler(g))
+}
+
+func serveHandler(t *testing.T, path string, h http.Handler) (stop func()) {
+	t.Helper()
 	s, err := reload.Listen(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, reload.NewHandler(g)) }()
+	go func() { done <- s.Serve(ctx, h) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-done, s.Close()); err != nil {
