@@ -148,7 +148,9 @@ type Error struct {
 		Setting         string `json:"setting"`
 		CurrentRevision string `json:"currentRevision"`
 		Retryable       bool   `json:"retryable"`
-		Outcome         string `json:"outcome"`
+		// RetryAfter is in how many seconds a request that was refused may succeed; 0 if nobody can say.
+		RetryAfter int    `json:"retryAfter"`
+		Outcome    string `json:"outcome"`
 		// Selection is the place in the document at which a limit was reached: names of
 		// fields with dots between them.
 		Selection string `json:"selection"`
@@ -250,10 +252,36 @@ func unreached(err error) error {
 	return err
 }
 
-// ask sends the body of a request with a token, and once more with another one if the first is refused.
+// ask sends the body of a request, and again as long as it is refused because the caller asks too much at a time.
 func (c *Client) ask(ctx context.Context, to address, body []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	for {
+		raw, err := c.authenticated(ctx, to, body)
+		pause := tooFast(err)
+		if pause == 0 {
+			return raw, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// tooFast returns in what time a request may be sent again that was refused, and not executed, because of a limit of each
+// caller; 0 for all else.
+func tooFast(err error) time.Duration {
+	var told *Error
+	if !errors.As(err, &told) || !told.Extensions.Retryable || !strings.HasPrefix(told.Extensions.Setting, "limit-caller-") {
+		return 0
+	}
+	return time.Duration(told.Extensions.RetryAfter) * time.Second
+}
+
+// authenticated sends the body of a request with a token, and once more with another one if the first is refused.
+func (c *Client) authenticated(ctx context.Context, to address, body []byte) (json.RawMessage, error) {
 	token, err := c.bearer(ctx, "")
 	if err != nil {
 		return nil, &UnansweredError{err: err}

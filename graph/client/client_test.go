@@ -129,3 +129,20 @@ func TestAnErrorSaysWhetherTheRequestWasSent(t *testing.T) {
 		}
 	}
 }
+
+func TestARequestThatIsRefusedForItsCallersLimitIsSentAgain(t *testing.T) {
+	for setting, want := range map[string]int{"limit-caller-steps": 3, "limit-rows": 1} {
+		asked := 0
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if asked++; asked < 3 {
+				_, _ = fmt.Fprintf(w, `{"errors":[{"message":"too much","extensions":{"code":"LIMIT_EXCEEDED","retryable":true,"retryAfter":1,"setting":%q}}]}`, setting)
+				return
+			}
+			_, _ = fmt.Fprint(w, `{"data":{}}`)
+		})
+		if err := c.Do(t.Context(), "{ a }", nil, nil); asked != want || (err == nil) != (want == 3) {
+			t.Errorf("%s: asked %d times: %v", setting, asked, err)
+		}
+	}
+}
