@@ -131,6 +131,9 @@ func (t *transition) pass(events []Change) (out []Change) {
 // transit returns the next events of a transition; none if the log is to be read further.
 func (c *Stream) transit(ctx context.Context) (out []Change, err error) {
 	t := c.transition
+	for _, key := range t.regained { // which were told
+		delete(t.gone, key)
+	}
 	t.paged, t.regained = false, nil
 	if t.view == nil {
 		if c.watcher == nil || !c.watcher.Live() {

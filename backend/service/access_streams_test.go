@@ -1,0 +1,534 @@
+package service_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// watched is a running service that judges its callers, whose silent streams tell their cursors at once.
+func watched(t *testing.T, store backend.Store, indexMemory int64) *fixture {
+	t.Helper()
+	svc, err := service.New(service.Config{
+		Kinds: append([]descriptor.Kind{widget(), site()}, policyKinds(t)...), Store: store, IndexMemory: indexMemory, BookmarkInterval: time.Millisecond,
+		Access: access.Config{Enabled: true, AdminGroup: adminGroup},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Service: svc, t: t}
+	f.serveIndexed()
+	return f
+}
+
+// rebuilt rebuilds the state from the events of a stream.
+type rebuilt struct {
+	t      *testing.T
+	caller access.Caller
+	req    change.Request
+	stream *change.Stream
+	// waiting were returned and not taken.
+	waiting []change.Change
+	// has are the revisions of what the listener knows.
+	has map[backend.Key]string
+	// cursor is the last one.
+	cursor string
+	// story is what was told of resources since the last call of settle, resets since then.
+	story  []string
+	resets int
+}
+
+// listen begins a stream that the test closes.
+func listen(t *testing.T, f *fixture, caller access.Caller, req change.Request) *rebuilt {
+	t.Helper()
+	l := &rebuilt{t: t, caller: caller, req: req, has: map[backend.Key]string{}}
+	if err := l.begin(f); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.stream.Close() })
+	return l
+}
+
+func (l *rebuilt) begin(f *fixture) (err error) {
+	l.waiting = nil
+	l.stream, err = f.Changes(context.Background(), l.caller, l.req)
+	return err
+}
+
+// take takes the next event, judged when it is taken.
+func (l *rebuilt) take() (err error) {
+	if l.waiting, err = l.stream.Judge(context.Background(), l.waiting); err == nil && len(l.waiting) == 0 {
+		l.waiting, err = l.stream.Next(context.Background())
+	}
+	if err == nil {
+		e := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		l.hear(e)
+	}
+	return err
+}
+
+func (l *rebuilt) hear(e change.Change) {
+	switch e.Type {
+	case change.Reset:
+		clear(l.has)
+		l.resets++
+	case change.Snapshot, change.Added, change.Modified:
+		if known, ok := l.has[e.Key]; e.Type == change.Added && ok {
+			l.t.Errorf("ADDED %v at %s, which is known at %s", e.Key, e.Revision, known)
+		}
+		l.has[e.Key] = e.Revision
+		if e.Stored == nil || e.Stored.Key != e.Key {
+			l.t.Errorf("%s %v has %v", e.Type, e.Key, e.Stored)
+		}
+	case change.Deleted:
+		if _, ok := l.has[e.Key]; !ok {
+			l.t.Errorf("DELETED %v, which was not known", e.Key)
+		}
+		delete(l.has, e.Key)
+	}
+	if e.Key != (backend.Key{}) {
+		line := string(e.Type) + " " + strings.Trim(e.Key.Namespace+"/"+e.Key.Name, "/")
+		if e.Stored == nil {
+			line += " (key)"
+		}
+		l.story = append(l.story, line)
+	}
+	if e.Cursor != "" {
+		l.cursor = e.Cursor
+	}
+}
+
+// settled reports whether the last cursor is at a position or behind it, and of no transition.
+func (l *rebuilt) settled(at backend.Position) bool {
+	now, stamp, err := query.ParseChangeCursor(l.cursor)
+	return err == nil && stamp != "unfinished" && now.Shard(0).Compare(at.Shard(0)) >= 0
+}
+
+// settle takes events until all that has happened was told, and returns what was told.
+func (l *rebuilt) settle(f *fixture) string {
+	l.t.Helper()
+	at := positionOf(l.t, f)
+	l.cursor = ""
+	for !l.settled(at) {
+		if err := l.take(); err != nil {
+			l.t.Fatalf("%s: %v", l.caller.Identity, err)
+		}
+	}
+	story := strings.Join(l.story, "; ")
+	l.story = nil
+	return story
+}
+
+func positionOf(t *testing.T, f *fixture) backend.Position {
+	t.Helper()
+	p, err := f.List(context.Background(), admin(), query.ListRequest{Kind: "Widget", ChangeCursor: true, First: new(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, _, err := query.ParseChangeCursor(*p.ChangeCursor())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+func widgetIn(namespace, name string) kind.Identity {
+	return kind.Identity{Kind: "Widget", Namespace: &namespace, Name: name}
+}
+
+// upsert writes a widget as an administrator.
+func (f *fixture) upsert(id kind.Identity, title string) {
+	f.t.Helper()
+	if _, err := f.Upsert(context.Background(), admin(), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": title}}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) drop(id kind.Identity) {
+	f.t.Helper()
+	if _, err := f.Delete(context.Background(), admin(), service.DeleteRequest{Identity: id}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// reads is a rule that lets resources be watched and seen.
+func reads(namespaces, names []string) access.Rule {
+	return access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbWatch, descriptor.VerbList}, Namespaces: namespaces, Names: names}
+}
+
+func (f *fixture) role(name string, rules ...access.Rule) {
+	f.t.Helper()
+	f.set(access.RoleKind, name, access.Role{Rules: rules})
+}
+
+func (f *fixture) bind(name string, b access.Binding) {
+	f.t.Helper()
+	f.set(access.BindingKind, name, b)
+}
+
+func TestARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
+	everywhere := []string{"*"}
+	for name, c := range map[string]struct {
+		before []access.Rule
+		change func(f *fixture)
+		// request of the stream beside the snapshot.
+		request    change.Request
+		want       string
+		afterwards string // of a change of each resource
+	}{
+		"a namespace is gained": {
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"a", "b"}, nil)) },
+			want: "ADDED b/x; ADDED b/y", afterwards: "a/x a/y b/x b/y",
+		},
+		"a namespace is lost": {
+			before: []access.Rule{reads([]string{"a", "b"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"a"}, nil)) },
+			want: "DELETED b/x (key); DELETED b/y (key)", afterwards: "a/x a/y",
+		},
+		"a namespace is lost and another gained": {
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"b"}, nil)) },
+			want: "DELETED a/x (key); DELETED a/y (key); ADDED b/x; ADDED b/y", afterwards: "b/x b/y",
+		},
+		"a name is gained": {
+			before: []access.Rule{reads([]string{"a"}, []string{"x"})}, change: func(f *fixture) { f.role("r", reads([]string{"a"}, []string{"x", "y"})) },
+			want: "ADDED a/y", afterwards: "a/x a/y",
+		},
+		"a name in all namespaces is lost": {
+			before: []access.Rule{reads(nil, []string{"x", "y"})}, change: func(f *fixture) { f.role("r", reads(nil, []string{"x"})) },
+			want: "DELETED a/y (key); DELETED b/y (key)", afterwards: "a/x b/x",
+		},
+		"a name in all namespaces becomes a namespace": {
+			before: []access.Rule{reads(nil, []string{"x"})}, change: func(f *fixture) { f.role("r", reads([]string{"a"}, nil)) },
+			want: "ADDED a/y; DELETED b/x (key)", afterwards: "a/x a/y",
+		},
+		"all becomes a namespace": {
+			before: []access.Rule{reads(nil, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"b"}, nil)) },
+			want: "DELETED a/x (key); DELETED a/y (key)", afterwards: "b/x b/y",
+		},
+		"the role is emptied": {
+			before: []access.Rule{reads(nil, nil)}, change: func(f *fixture) { f.role("r", access.Rule{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"*"}}) },
+			want: "DELETED a/x (key); DELETED a/y (key); DELETED b/x (key); DELETED b/y (key)",
+		},
+		"GET alone is lost": {
+			before: []access.Rule{reads(nil, nil)},
+			change: func(f *fixture) {
+				f.role("r", access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbWatch}})
+			},
+			want: "DELETED a/x (key); DELETED a/y (key); DELETED b/x (key); DELETED b/y (key)",
+		},
+		"the binding is deleted": {
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.drop(kind.Identity{Kind: access.BindingKind, Name: "b"}) },
+			want: "DELETED a/x (key); DELETED a/y (key)",
+		},
+		"a group is bound": {
+			before: []access.Rule{reads([]string{"a"}, nil)},
+			change: func(f *fixture) {
+				f.role("more", reads(nil, nil))
+				f.bind("group", access.Binding{Roles: []string{"more"}, Groups: []string{"token:g"}, Namespaces: []string{"b"}})
+			},
+			want: "ADDED b/x; ADDED b/y", afterwards: "a/x a/y b/x b/y",
+		},
+		"somebody else is bound": {
+			before: []access.Rule{reads([]string{"a"}, nil)},
+			change: func(f *fixture) {
+				f.bind("other", access.Binding{Roles: []string{"admin"}, Users: []string{"token:other"}, Namespaces: everywhere})
+			},
+			want: "", afterwards: "a/x a/y",
+		},
+		"what is gained does not match the filter": {
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"b"}, nil)) },
+			request: change.Request{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "x"}}}},
+			want:    "DELETED a/x (key); ADDED b/x", afterwards: "",
+		},
+		"the stream is of one namespace": {
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"a", "b"}, nil)) },
+			request: change.Request{Namespace: new("a")}, want: "", afterwards: "a/x a/y",
+		},
+		"the stream is of one name": {
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"b"}, nil)) },
+			request: change.Request{Name: new("y")}, want: "DELETED a/y (key); ADDED b/y", afterwards: "b/y",
+		},
+	} {
+		for _, snapshot := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, snapshot %v", name, snapshot), func(t *testing.T) {
+				f := watched(t, open(t), 0)
+				f.role("r", c.before...)
+				f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: everywhere})
+				req := c.request
+				req.Snapshot = snapshot
+				if !snapshot { // it hears of all from the log
+					req.After = new(query.ChangeCursor(positionOf(t, f), stampOf(t, f, "token:u")))
+				}
+				for _, id := range []kind.Identity{widgetIn("a", "x"), widgetIn("a", "y"), widgetIn("b", "x"), widgetIn("b", "y")} {
+					f.upsert(id, id.Name)
+				}
+				l := listen(t, f, as("token:u", "token:g"), req)
+				l.settle(f)
+				c.change(f)
+				if got := l.settle(f); got != c.want {
+					t.Errorf("told %q, want %q", got, c.want)
+				}
+				var want []string
+				for _, id := range []kind.Identity{widgetIn("a", "x"), widgetIn("a", "y"), widgetIn("b", "x"), widgetIn("b", "y")} {
+					f.upsert(id, "changed")
+					if at := *id.Namespace + "/" + id.Name; slices.Contains(strings.Fields(c.afterwards), at) {
+						want = append(want, "MODIFIED "+at)
+					}
+				}
+				got := l.settle(f)
+				if c.request.Filter == nil && got != strings.Join(want, "; ") {
+					t.Errorf("then told %q, want %q", got, want)
+				}
+				if l.resets > 1 || l.resets == 1 != snapshot {
+					t.Errorf("%d resets", l.resets)
+				}
+			})
+		}
+	}
+}
+
+func stampOf(t *testing.T, f *fixture, user string) string {
+	t.Helper()
+	rights, err := f.Rights(t.Context(), as(user, "token:g"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rights.Stamp()
+}
+
+// Nothing that was written after a loss is told, not even its name, and what was deleted before it is DELETED once.
+func TestATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) {
+	f := watched(t, open(t), 0)
+	f.role("r", reads([]string{"a", "b"}, nil))
+	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	for _, name := range []string{"kept", "removed", "changed"} {
+		f.upsert(widgetIn("b", name), name)
+	}
+	l := listen(t, f, as("token:u"), change.Request{Snapshot: true})
+	l.settle(f)
+	f.drop(widgetIn("b", "removed"))
+	f.upsert(widgetIn("b", "changed"), "more")
+	f.role("r", reads([]string{"a"}, nil))
+	f.upsert(widgetIn("b", "secret"), "secret")
+	f.upsert(widgetIn("b", "changed"), "secret")
+	f.drop(widgetIn("b", "kept"))
+	if got, want := l.settle(f), "DELETED b/removed (key); DELETED b/changed (key); DELETED b/kept (key)"; got != want {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+func TestACursorOfOtherRightsHasExpired(t *testing.T) {
+	store := open(t)
+	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0)}
+	f := gateways[0]
+	f.role("r", reads([]string{"a"}, nil))
+	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	f.upsert(widgetIn("a", "x"), "x")
+	l := listen(t, f, as("token:u"), change.Request{Snapshot: true})
+	l.settle(f)
+	page, err := f.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget", ChangeCursor: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.upsert(widgetIn("a", "y"), "y")
+	for _, cursor := range []string{l.cursor, *page.ChangeCursor()} {
+		other := listen(t, gateways[1], as("token:u"), change.Request{After: &cursor, Snapshot: true})
+		if got := other.settle(f); got != "ADDED a/y" || other.resets > 0 {
+			t.Errorf("at another gateway after %s: %q, %d resets", cursor, got, other.resets)
+		}
+	}
+	f.role("r", reads([]string{"b"}, nil))
+	for _, cursor := range []string{l.cursor, *page.ChangeCursor()} {
+		other := listen(t, gateways[1], as("token:u"), change.Request{After: &cursor, Snapshot: true})
+		if got := other.settle(f); got != "" || other.resets != 1 {
+			t.Errorf("with other rights after %s: %q, %d resets", cursor, got, other.resets)
+		}
+		_, err := gateways[1].Changes(t.Context(), as("token:u"), change.Request{After: &cursor})
+		if e := wantCode(t, err, failure.CodePositionExpired); !strings.Contains(e.Message, "what you may see has changed") {
+			t.Error(e.Message)
+		}
+	}
+	unlimited := listen(t, f, admin(), change.Request{})
+	if unlimited.settle(f); strings.Contains(unlimited.cursor, ".") {
+		t.Errorf("cursor of an administrator: %s", unlimited.cursor)
+	}
+}
+
+func TestATransitionOfAKindThatIsNotInMemoryBeginsAnew(t *testing.T) {
+	f := watched(t, open(t), -1)
+	f.role("r", reads([]string{"a"}, nil))
+	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	f.upsert(widgetIn("a", "x"), "x")
+	f.upsert(widgetIn("b", "x"), "x")
+	with := listen(t, f, as("token:u"), change.Request{Snapshot: true})
+	without := listen(t, f, as("token:u"), change.Request{})
+	with.settle(f)
+	without.settle(f)
+	f.role("r", reads([]string{"b"}, nil))
+	if got := with.settle(f); got != "SNAPSHOT b/x" || with.resets != 2 {
+		t.Errorf("told %q, %d resets", got, with.resets)
+	}
+	var err error
+	for err == nil {
+		err = without.take()
+	}
+	wantCode(t, err, failure.CodePositionExpired)
+}
+
+// TestListenersKnowWhatThePolicyAllows changes resources and policies at random, and holds what listeners know from
+// their streams against what an administrator sees, filtered by the policy.
+func TestListenersKnowWhatThePolicyAllows(t *testing.T) {
+	seed := rand.Uint64()
+	if s, err := strconv.ParseUint(os.Getenv("SLUICE_TEST_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	t.Logf("SLUICE_TEST_SEED=%d", seed)
+	for round := range uint64(20) {
+		rnd := rand.New(rand.NewPCG(seed, round))
+		store, err := memory.Open(memory.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(fmt.Sprint("round ", round), func(t *testing.T) {
+			t.Cleanup(func() { _ = store.Close() })
+			listenAtRandom(t, rnd, store)
+		})
+	}
+}
+
+func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
+	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0)}
+	f := gateways[0]
+	models := map[string]model{}
+	policy := func() {
+		user := fmt.Sprint("token:u", rnd.IntN(2))
+		m := randomModel(rnd)
+		for i := range m.rules {
+			m.rules[i].Verbs = append(m.rules[i].Verbs, descriptor.VerbWatch)
+		}
+		if rnd.IntN(3) == 0 { // part of the rules that were
+			m.rules = models[user].rules[:rnd.IntN(len(models[user].rules)+1)]
+			if len(m.rules) == 0 {
+				m.rules = []access.Rule{{Kinds: []string{"Nothing"}, Verbs: []descriptor.Verb{descriptor.VerbGet}}}
+			}
+		}
+		if m.namespaces == nil {
+			m.namespaces = []string{"*"}
+		}
+		models[user] = m
+		f.role("r"+user[6:], m.rules...)
+		f.bind("b"+user[6:], access.Binding{Roles: []string{"r" + user[6:]}, Users: []string{user}, Namespaces: m.namespaces})
+	}
+	write := func() {
+		id := widgetIn(fmt.Sprint("ns", rnd.IntN(3)), fmt.Sprint("n", rnd.IntN(6)))
+		if rnd.IntN(5) == 0 {
+			id = kind.Identity{Kind: "Site", Name: []string{"a", "b"}[rnd.IntN(2)]}
+		}
+		if rnd.IntN(3) == 0 {
+			if _, err := f.Delete(t.Context(), admin(), service.DeleteRequest{Identity: id}); err != nil && code(err) != "NOT_FOUND" {
+				t.Fatal(err)
+			}
+			return
+		}
+		f.upsert(id, string(rune('A'+rnd.IntN(3))))
+	}
+	for _, user := range []string{"token:u0", "token:u1"} {
+		models[user] = model{rules: []access.Rule{reads(nil, nil)}, namespaces: []string{"*"}}
+		f.role("r"+user[6:], models[user].rules...)
+		f.bind("b"+user[6:], access.Binding{Roles: []string{"r" + user[6:]}, Users: []string{user}, Namespaces: []string{"*"}})
+	}
+	start := positionOf(t, f)
+	var listeners []*rebuilt
+	for _, user := range []string{"token:u0", "token:u1"} {
+		after := query.ChangeCursor(start, stampOf(t, f, user))
+		for _, req := range []change.Request{
+			{Snapshot: true}, {After: &after}, {After: &after, Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}},
+			{Snapshot: true, Namespace: new("ns1")}, {After: &after, Kinds: []string{"Widget"}, Name: new("n1"), Namespace: new("ns1")},
+		} {
+			listeners = append(listeners, listen(t, gateways[rnd.IntN(2)], as(user), req))
+		}
+	}
+	for step := range 40 {
+		for range rnd.IntN(6) {
+			if rnd.IntN(4) == 0 {
+				policy()
+			} else {
+				write()
+			}
+			for range rnd.IntN(2) * rnd.IntN(12) { // somewhere in the middle
+				if err := listeners[rnd.IntN(len(listeners))].take(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		all := map[backend.Key]string{}
+		titles := map[backend.Key]string{}
+		for _, k := range []string{"Widget", "Site", access.RoleKind, access.BindingKind} {
+			p, err := f.List(t.Context(), admin(), query.ListRequest{Kind: k, First: new(1000)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range p.Edges {
+				r := p.Edges[i].Resource
+				all[r.Stored.Key] = r.Stored.Revision.String()
+				if k == "Widget" {
+					titles[r.Stored.Key] = title(r.Body)
+				}
+			}
+		}
+		for i, l := range listeners {
+			if rnd.IntN(4) == 0 { // it resumes at the other gateway
+				resumed := l.req
+				if l.cursor != "" {
+					resumed.After = &l.cursor
+				}
+				l.stream.Close()
+				l.req = resumed
+				err := l.begin(gateways[rnd.IntN(2)])
+				if c := code(err); c == "POSITION_EXPIRED" || c == "FORBIDDEN" {
+					clear(l.has)
+					l.req.After, l.req.Snapshot = nil, true
+					if err = l.begin(f); code(err) == "FORBIDDEN" {
+						l.caller = admin() // for whom it is easier
+						err = l.begin(f)
+					}
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.settle(f)
+			want := map[backend.Key]string{}
+			for key, revision := range all {
+				m, global := models[l.caller.Identity.Name], key.Namespace == ""
+				sees := l.caller.Identity.Name == admin().Identity.Name || m.allows(descriptor.VerbWatch, key.Kind, key.Namespace, key.Name, global) && m.allows(descriptor.VerbGet, key.Kind, key.Namespace, key.Name, global)
+				in := (l.req.Namespace == nil || *l.req.Namespace == key.Namespace) && (l.req.Name == nil || *l.req.Name == key.Name) &&
+					(len(l.req.Kinds) == 0 || key.Kind == "Widget") && (l.req.Filter == nil || titles[key] == "A")
+				if sees && in {
+					want[key] = revision
+				}
+			}
+			if d := cmp.Diff(want, l.has); d != "" {
+				t.Fatalf("step %d, listener %d (%s, %s) (-want +got):\n%s", step, i, l.caller.Identity, text(l.req), d)
+			}
+		}
+	}
+}
