@@ -73,8 +73,8 @@ func (c *Stream) Rights() *access.Rights {
 	return c.judge.rights
 }
 
-// stale reports whether the policy may have changed since the stream was judged.
-func (c *Stream) stale() bool {
+// Stale reports whether the policy may have changed since the stream was judged.
+func (c *Stream) Stale() bool {
 	if c.judge.era == nil {
 		return false
 	}
@@ -83,12 +83,12 @@ func (c *Stream) stale() bool {
 }
 
 // Judge looks for a change of the caller's rights, before events that were returned are told. It returns those that
-// may be told. A stream that leads others is not judged: see [Stream.Keeps].
+// may be told. A stream that leads others is not judged: see [Stream.Rejudge].
 func (c *Stream) Judge(ctx context.Context, events []Change) ([]Change, error) {
 	if era := c.judge.era; era != nil && era.Err() != nil {
 		c.judge.era = c.feed.era.Load()
 	}
-	if !c.stale() {
+	if !c.Stale() {
 		return events, nil
 	}
 	now, err := c.feed.judge(ctx, c.judge.caller)
@@ -117,19 +117,14 @@ func (c *Stream) Judge(ctx context.Context, events []Change) ([]Change, error) {
 	return c.transition.pass(events), nil
 }
 
-// Keeps makes a stream that leads others take the newest policy, and calls leaves with those of its followers whose
-// rights are not its own any more, or not known. The caller holds the lock of the group.
-func (c *Stream) Keeps(followers func(yield func(*Stream) bool), leaves func(*Stream)) {
-	if !c.stale() {
-		return
+// Rejudge makes a stream that leads others take the newest policy, and returns a function that reports whether one of them
+// still has its rights; not while the policy is not known. The caller holds the lock of the group.
+func (c *Stream) Rejudge() (keeps func(*Stream) bool) {
+	c.judge.judged = c.feed.cfg.Reader.PolicyVersion()
+	policy := c.feed.cfg.Reader.KnownPolicy()
+	return func(f *Stream) bool {
+		return policy != nil && policy.RightsOf(f.judge.caller.Identity).Key() == c.judge.rights.Key()
 	}
-	version, policy := c.feed.cfg.Reader.PolicyVersion(), c.feed.cfg.Reader.KnownPolicy()
-	for f := range followers {
-		if policy == nil || policy.RightsOf(f.judge.caller.Identity).Key() != c.judge.rights.Key() {
-			leaves(f)
-		}
-	}
-	c.judge.judged = version
 }
 
 // Position is where the stream is that leads others: all before it was polled.

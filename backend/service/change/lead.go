@@ -23,7 +23,7 @@ const (
 // happened was told.
 func (c *Stream) Moment() Moment {
 	switch {
-	case c.stale(), c.transition != nil, c.tells, !c.from.IsZero():
+	case c.Stale(), c.transition != nil, c.tells, !c.from.IsZero():
 	case c.state != nil && !c.state.position.IsZero():
 	case c.state != nil && c.inSync:
 		return AtStateAgain

@@ -305,7 +305,7 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 		defer context.AfterFunc(c.judge.era, stop)()
 	}
 	d, err = c.watcher.NextBefore(waiting, bookmark)
-	if errors.Is(err, hub.ErrIdle) || err != nil && ctx.Err() == nil && waiting.Err() != nil && errors.Is(err, waiting.Err()) {
+	if errors.Is(err, hub.ErrIdle) || ctx.Err() == nil && waiting.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return d, false, nil
 	}
 	if err == nil && !c.watcher.Live() { // the log may be ahead of the policy

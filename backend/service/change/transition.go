@@ -81,9 +81,11 @@ func (t *transition) untold(events []Change) []Change {
 
 // rest returns the stretches beyond the place.
 func (t *transition) rest() []stretch {
-	return t.held[slices.IndexFunc(t.held, func(s stretch) bool {
-		return s.kind > t.kind || s.kind == t.kind && string(s.end) > string(t.after)
-	}):]
+	held := t.held
+	for len(held) > 0 && (held[0].kind < t.kind || held[0].kind == t.kind && string(held[0].end) <= string(t.after)) {
+		held = held[1:]
+	}
+	return held
 }
 
 // has reports whether the listener has a resource, if it exists and the filter keeps it.
