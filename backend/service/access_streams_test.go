@@ -15,7 +15,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
@@ -120,7 +119,15 @@ func (l *rebuilt) hear(e change.Change) {
 // settled reports whether the last cursor is at a position or behind it, and of no transition.
 func (l *rebuilt) settled(at backend.Position) bool {
 	now, stamp, err := query.ParseChangeCursor(l.cursor)
-	return err == nil && stamp != "unfinished" && now.Shard(0).Compare(at.Shard(0)) >= 0
+	if err != nil || stamp == "unfinished" {
+		return false
+	}
+	for i := range at.Shards() {
+		if now.Shard(i).Compare(at.Shard(i)) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // settle takes events until all that has happened was told, and returns what was told.
@@ -401,16 +408,13 @@ func TestListenersKnowWhatThePolicyAllows(t *testing.T) {
 		seed = s
 	}
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
-	for round := range uint64(20) {
-		rnd := rand.New(rand.NewPCG(seed, round))
-		store, err := memory.Open(memory.Config{})
-		if err != nil {
-			t.Fatal(err)
+	stores := storesOfOneShard()
+	stores["redis with four shards"] = func(t *testing.T) backend.Store { return openRedis(t, 4) }
+	for name, open := range stores {
+		for round := range sized(6, 2) {
+			rnd := rand.New(rand.NewPCG(seed, round))
+			t.Run(fmt.Sprintf("%s, round %d", name, round), func(t *testing.T) { listenAtRandom(t, rnd, open(t)) })
 		}
-		t.Run(fmt.Sprint("round ", round), func(t *testing.T) {
-			t.Cleanup(func() { _ = store.Close() })
-			listenAtRandom(t, rnd, store)
-		})
 	}
 }
 

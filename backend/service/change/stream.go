@@ -238,8 +238,9 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 			return out, err
 		case ok:
 			out.Changes = c.changes(&d)
-			if c.transition != nil {
+			if c.transition != nil { // the watch may be live now
 				out.Changes = c.transition.pass(out.Changes)
+				return out, nil
 			}
 		case c.judge.era != nil && c.judge.era.Err() != nil && leader == nil:
 			return out, nil
