@@ -134,8 +134,11 @@ func (r *Reader) stored() (roles, bindings *index.Kind) {
 // RightsNow is Rights by the newest state, whatever the context says.
 func (r *Reader) RightsNow(ctx context.Context, c access.Caller) (*access.Rights, error) {
 	p, err := r.Policy(context.WithValue(ctx, momentKey{}, nil))
-	if err != nil || p == nil {
-		return r.policies.unlimited, err
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return r.policies.unlimited, nil
 	}
 	return p.RightsOf(c.Identity), nil
 }
