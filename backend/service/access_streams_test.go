@@ -342,6 +342,70 @@ func TestATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) {
 	}
 }
 
+// A transition has several pages here, and the rights change again within one.
+func TestATransitionTakesOverFromAnother(t *testing.T) {
+	f := watched(t, open(t), 0)
+	all := map[string]access.Rule{"b": reads([]string{"b"}, nil), "b and c": reads([]string{"b", "c"}, nil), "c": reads([]string{"c"}, nil), "a": reads([]string{"a"}, nil)}
+	for _, namespace := range []string{"b", "c"} {
+		for i := range 450 {
+			f.upsert(widgetIn(namespace, fmt.Sprint("n", i)), "A")
+		}
+	}
+	counts := map[string]int{"b": 450, "b and c": 900, "c": 450, "a": 0}
+	f.role("r", all["b"])
+	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	l := listen(t, f, as("token:u"), change.Request{Snapshot: true, Kinds: []string{"Widget"}})
+	for round, steps := range [][]string{{"b", "a", "b"}, {"b", "c", "b and c"}, {"b", "b and c", "a"}, {"b and c", "a", "c", "b"}, {"c", "b", "a", "b and c"}} {
+		for _, taken := range []int{1, 150, 200, 201, 410} {
+			f.role("r", all[steps[0]])
+			l.settle(f)
+			for i, next := range steps[1:] {
+				f.role("r", all[next])
+				f.upsert(widgetIn("b", fmt.Sprint("n", 7*i)), fmt.Sprint(round, taken))
+				if i < len(steps)-2 {
+					for range taken {
+						if err := l.take(); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
+			l.settle(f)
+			if want := counts[steps[len(steps)-1]]; len(l.has) != want || l.resets > 1 {
+				t.Fatalf("%v, the next after %d events: %d are known after %d resets, want %d", steps, taken, len(l.has), l.resets, want)
+			}
+		}
+	}
+}
+
+func TestIdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testing.T) {
+	store := open(t)
+	gateways := []*fixture{guarded(t, store, 0, widget()), guarded(t, store, 0, widget())}
+	f := gateways[0]
+	f.role("r", reads([]string{"a"}, nil))
+	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	f.upsert(widgetIn("a", "x"), "x")
+	var streams []*change.Stream
+	for _, g := range gateways {
+		s, err := g.Changes(t.Context(), as("token:u"), change.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		take(t, s, 1)
+		streams = append(streams, s)
+	}
+	f.drop(kind.Identity{Kind: access.BindingKind, Name: "b"})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	for i, s := range streams {
+		events, err := s.Next(ctx)
+		if err != nil || events[0].Type != change.Deleted || events[0].Key.Name != "x" || events[0].Stored != nil {
+			t.Errorf("gateway %d: %v %v", i, events, err)
+		}
+	}
+}
+
 func TestACursorOfOtherRightsHasExpired(t *testing.T) {
 	store := open(t)
 	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0)}
