@@ -174,6 +174,29 @@ func (w *Watcher) Empty() bool {
 	return w.err == nil && w.state == live && len(w.queue) == 0
 }
 
+// Cover replaces what the watch covers, between two deliveries of the store, and calls f then: the followers have
+// exactly the changes that the watch has delivered or queued. It returns what was queued, which the old covers chose.
+// ok is false, and nothing has happened, while the watch reads the log or is ahead of the hub. covers is as
+// of [Watch], and f as of [Follower]. Only the goroutine that calls Next may call it.
+func (w *Watcher) Cover(covers func(backend.Key) bool, f func()) (queued backend.Delivery, ok bool, err error) {
+	h := w.hub
+	h.relay.Lock()
+	defer h.relay.Unlock()
+	h.mu.Lock()
+	w.mu.Lock()
+	ok, err = w.atHub(), w.err
+	w.mu.Unlock()
+	if ok {
+		w.covers = covers
+		queued, _, err = w.TryNext()
+	}
+	h.mu.Unlock()
+	if ok {
+		f()
+	}
+	return queued, ok, err
+}
+
 // atHub reports whether the queue ends at the hub's position: the watch is live and has not read
 // the log beyond it. The caller holds the hub's mu and w.mu.
 func (w *Watcher) atHub() bool {

@@ -112,6 +112,8 @@ type Index struct {
 	logged time.Time
 	// advanced is closed when current is replaced; nil if nobody waits for it.
 	advanced chan struct{}
+	// repinned is closed when a pinned kind is published with another version; nil if nobody waits for it.
+	repinned chan struct{}
 }
 
 // snapshot is one state of the store, as far as the index has it.
@@ -361,6 +363,10 @@ func (x *Index) publish() {
 		}
 	}
 	x.current.Store(next)
+	if x.repinned != nil && slices.ContainsFunc(x.kinds, func(k *kindIndex) bool { return k.Pinned && next.kinds[k.number] != was.kinds[k.number] }) {
+		close(x.repinned)
+		x.repinned = nil
+	}
 	x.wakeReaders()
 }
 

@@ -40,6 +40,20 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	return View{}, false
 }
 
+// Current returns the index's state as it is. It asks nobody: the store may have acknowledged more. Its clock is the
+// zero time, at which nothing has expired.
+func (x *Index) Current() View { return View{index: x, snapshot: x.current.Load()} }
+
+// Repinned returns a channel that is closed when a pinned kind changes from now on, or is served or no longer served.
+func (x *Index) Repinned() <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.repinned == nil {
+		x.repinned = make(chan struct{})
+	}
+	return x.repinned
+}
+
 // Recent returns a resource as the index has it now, nil if it has none that can be read.
 // It asks nobody: the store may have a newer one, or none any more. The caller may change
 // the resource, but nothing that it leads to.

@@ -194,6 +194,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { return s.reconciler.Run(ctx) })
+	g.Go(func() error { return s.Feed.Run(ctx) })
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
 	}

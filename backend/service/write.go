@@ -118,6 +118,9 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 		case contended && timedOut(err): // while others wrote
 			return nil, failure.Of(backend.ErrConflict, key)
 		default:
+			if err == nil && s.cfg.Access.Enabled && (key.Kind == access.RoleKind || key.Kind == access.BindingKind) {
+				_, _ = s.RightsNow(ctx, access.Caller{}) // at this gateway the new rights hold from the answer on, also for streams
+			}
 			return out, err
 		}
 		if !wait.For(ctx, rand.N(pause)) {

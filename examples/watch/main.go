@@ -40,12 +40,12 @@ func watch(ctx context.Context, kindName string) error {
 		case "RESET":
 			clear(state)
 		case "DELETED":
-			delete(state, key(change.Resource))
+			delete(state, change.ResourceID)
 		case "IN_SYNC":
 			fmt.Printf("in sync: %d %s\n", len(state), kind.Plural)
 			continue
 		default:
-			state[key(change.Resource)] = change.Revision
+			state[change.ResourceID] = change.Revision
 		}
 		if r := change.Resource; r != nil {
 			fmt.Println(change.Type, key(r), change.Revision)

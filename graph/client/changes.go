@@ -60,7 +60,9 @@ type Change struct {
 	// Cursor resumes the stream after this event; empty while a snapshot is sent.
 	Cursor   string
 	Revision string
-	// Resource is nil for marks.
+	// ResourceID is the global id of the resource; empty for marks.
+	ResourceID string
+	// Resource is nil for marks, and for DELETED of what cannot be read or may be seen no longer.
 	Resource *Resource
 }
 

@@ -102,7 +102,7 @@ const positionDocument = `query Position($kind: String!, $namespace: String) {
 }`
 
 const eventsDocument = `subscription Events($namespace: String, $after: String) {
-  event: resourceChanges(namespace: $namespace, after: $after) { type cursor revision }
+  event: resourceChanges(namespace: $namespace, after: $after) { type cursor revision resourceId }
 }`
 
 const updateKindDocument = `mutation UpdateKind($input: UpdateKindInput!) {
@@ -116,7 +116,7 @@ const applyDocument = `mutation Apply($input: ApplyManifestInput!) {
 // manyChangesDocument follows several kinds.
 const manyChangesDocument = `subscription ManyChanges($kinds: [String!], $namespace: String, $filter: ResourceFilter, $after: String, $snapshot: Boolean, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
   event: resourceChanges(kinds: $kinds, namespace: $namespace, filter: $filter, after: $after, snapshot: $snapshot) {
-    type cursor revision
+    type cursor revision resourceId
     resource { ...Parts }
   }
 }
@@ -133,7 +133,7 @@ const (
 ` + resourceParts
 	changesTemplate = `subscription Changes($namespace: String, $name: String, $filter: {Kind}Filter, $after: String, $snapshot: Boolean, $whole: Boolean!, $manifest: Boolean!, $format: ManifestFormat) {
   event: {singular}Changes({namespace}name: $name, filter: $filter, after: $after, snapshot: $snapshot) {
-    type cursor revision
+    type cursor revision resourceId
     resource: {singular} { ...Parts }
   }
 }

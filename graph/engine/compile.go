@@ -274,7 +274,7 @@ var (
 	}
 	namespaceOps = map[string]op{"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount}
 	summaryOps   = map[string]op{"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue}
-	changeOps    = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resource": opChanged}
+	changeOps    = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resourceId": opChangeID, "resource": opChanged}
 )
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {

@@ -143,6 +143,11 @@ func (r *run) changeField(buf []byte, f *field, c *change.Change) ([]byte, bool)
 		return appendText(buf, c.Cursor), c.Cursor != ""
 	case opChangeRevision:
 		return appendText(buf, c.Revision), c.Revision != ""
+	case opChangeID:
+		if c.Key == (backend.Key{}) {
+			return buf, false
+		}
+		return r.appendID(buf, c.Key), true
 	}
 	b, err := c.Body()
 	if err != nil {

@@ -100,6 +100,7 @@ const (
 	opChangeType
 	opChangeCursor
 	opChangeRevision
+	opChangeID
 	opChanged
 	// Of a summary.
 	opGroups

@@ -22,8 +22,8 @@ var _ stream.Execution = (*execution)(nil)
 func (s *execution) Changes() *change.Stream { return s.changes }
 
 // Key is part of [stream.Execution]: the document and which operation of it, the
-// variables, what else was asked, and the view. Where the client resumed makes no difference, nor who
-// asks: all callers see the same.
+// variables, what else was asked, the view, and what the caller may do. Where the client resumed makes no difference, nor
+// who asks: callers with equal rights see the same.
 func (s *execution) Key() stream.Key {
 	oc := s.oc
 	variables := oc.Variables
@@ -35,9 +35,13 @@ func (s *execution) Key() stream.Key {
 			delete(variables, v)
 		}
 	}
+	rights := ""
+	if r := s.changes.Rights(); r != nil {
+		rights = r.Key()
+	}
 	h := sha256.New()
 	// Encoding sorts the keys of maps. Nothing else is in coerced variables and in extensions.
-	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, s.caller.View})
+	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, s.caller.View, rights})
 	if err != nil { // then it is equal to none
 		_, _ = fmt.Fprintf(h, "%p", s)
 	}

@@ -140,8 +140,10 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 // next is the answer for the next change, nil at the end of the stream.
 func (s *execution) next(ctx context.Context) *graphql.Response {
 	var err error
-	if c := s.state.Event(); c != nil {
+	if c := s.state.Event(); c != nil { // which its group has judged
 		s.pending = append(s.pending, *c)
+	} else {
+		s.pending, err = s.changes.Judge(budget.With(s.waiting, budget.From(ctx)), s.pending)
 	}
 	for err == nil && len(s.pending) == 0 && !s.Ended() {
 		if s.state.Leaves(s) {
@@ -207,6 +209,9 @@ func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.
 		}
 		res = &graphql.Response{Data: []byte("null")}
 	}()
+	if rights := s.changes.Rights(); rights != nil {
+		ctx = access.WithRights(ctx, rights)
+	}
 	r.renew(ctx)
 	if c.Type == change.Snapshot { // of which there may be any number, one right after the other
 		budget.From(ctx).Long(ctx)

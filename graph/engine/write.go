@@ -111,7 +111,7 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return r.pageField(buf, f, src)
 	case opOtherID, opOtherKind, opOtherNamespace, opOtherName, opOtherPath, opOtherState, opOtherGuarded, opOther:
 		return r.dependencyField(buf, f, src)
-	case opChangeType, opChangeCursor, opChangeRevision, opChanged:
+	case opChangeType, opChangeCursor, opChangeRevision, opChangeID, opChanged:
 		return r.changeField(buf, f, src.change)
 	case opGroups, opGroupKeys, opGroupCount, opGroupPath, opGroupValue:
 		return r.summaryField(buf, f, src)

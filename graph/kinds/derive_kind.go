@@ -40,8 +40,9 @@ func (d *derivation) kind(k *Kind) {
 		d.add(object(k.Name+"Change", "One change of a resource of kind "+k.Name+", or a mark.",
 			field("type", "ChangeType!", "What the change did, or what the mark says."),
 			field("cursor", "String", "Resumes the stream after this event; opaque."),
-			field("revision", "String", "Revision of the change; null for a mark."),
-			field(k.Singular, k.Name, "The resource at that revision; for DELETED its last state, or null if that cannot be read. Null for a mark."),
+			field("revision", "String", "Revision of the change; null for a mark, and if only the rights of the caller have changed."),
+			field("resourceId", "ID", "Global id of the resource; null for a mark."),
+			field(k.Singular, k.Name, "The resource at that revision; for DELETED its last state, or null if that cannot be read, or the caller may see it no\nlonger. Null for a mark."),
 		))
 	}
 	d.writes(k)

@@ -1,7 +1,7 @@
 // Package stream runs the subscriptions of clients, for all transports.
 //
 // Equal subscriptions share one execution. They are equal if document, operation, variables,
-// extensions, caller and what the caller may see are ([Execution.Key]). A group executes each change
+// extensions, view and the rights of the caller are ([Execution.Key]). A group executes each change
 // once and sends the same bytes to all its followers.
 //
 // # Subscriptions
@@ -12,7 +12,8 @@
 //	alone ----------------------> behind ------------------------------------> parked
 //	  ^                           |    ^                                            |
 //	  +---------------------------+    +--------------------------------------------+
-//	   is cut off, or the group ended      its queue is full, or the group ended
+//	   is cut off, or the group ended      its queue is full, or the group ended,
+//	   or its rights have changed          or its rights have changed
 //
 // Each state is one method of [Subscription]. Alone (alone), it executes its events by itself. It joins a
 // group, or begins one, when it is about to read the state, or when it is at rest: in sync, with
@@ -21,6 +22,9 @@
 //
 // A follower is cut off if too many events wait for it, or if there is no memory for them. It goes on
 // alone from where it is: within the state it reads on, after the state it ends with LAGGED.
+// A group keeps the rights with which it began. Before it tells a change it compares them with those of its followers, if the
+// policy has changed (group.judge). A follower with other rights departs: it does not take what waits for it, goes on alone
+// from its cursor, and may join the group of its new rights later.
 // An answer with errors is not shared: each follower executes that change by itself, with its own
 // budget and request id, and stays in the group.
 //

@@ -64,6 +64,15 @@ func (s *Subscription) follow() (*event, progress) {
 
 // goAlone makes the subscription execute by itself from where it is. It unlocks the group.
 func (s *Subscription) goAlone(g *group) {
+	if s.departs {
+		s.departs = false
+		g.mu.Unlock()
+		s.leave()
+		s.group.Store(nil)
+		s.execution.Changes().Depart(s.cursor)
+		s.execution.Resume(s.cursor, false)
+		return
+	}
 	changes, err := s.execution.Changes(), g.cause
 	switch {
 	case s.at != nil:
@@ -102,6 +111,41 @@ func (s *Subscription) nextPlace(g *group) *change.Place {
 // cut cuts off a follower that is too far behind. The caller holds the group's lock.
 func (s *Subscription) cut() {
 	s.place, s.at = s.nextPlace(s.group.Load()), nil
+}
+
+// judge lets followers go on alone whose rights have changed, before a change is told. Those that are behind do not
+// take the events that wait for them. The group keeps its rights.
+func (g *group) judge() {
+	leader := g.leader.Changes()
+	if !leader.Stale() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	keeps := leader.Rejudge()
+	for _, s := range g.followers {
+		if !keeps(s.execution.Changes()) {
+			s.depart(g)
+		}
+	}
+}
+
+// depart makes a follower go on alone from the event that it took last, or from all that the group has told
+// if it is parked. The caller holds the group's lock.
+func (s *Subscription) depart(g *group) {
+	s.departs = true
+	switch {
+	case s.parked:
+		if !g.more() {
+			s.cursor = g.leader.Changes().Position()
+		}
+		s.unpark(nil)
+	default:
+		s.at, s.place = nil, nil
+		if !g.live {
+			s.cursor = ""
+		}
+	}
 }
 
 // deliver queues new events of a parked follower. If one finds no room, the follower is behind from

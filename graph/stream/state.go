@@ -146,6 +146,7 @@ func (s *State) Take(ctx context.Context) *change.Change {
 		g.polled, g.err = g.leader.Changes().Poll(ctx, g)
 		g.told = 0
 	}
+	g.judge()
 	switch {
 	case g.leader.Ended():
 		g.err = errReplaced

@@ -42,9 +42,11 @@ type Subscription struct {
 	cursor string // of the last event that was taken
 	slot   int    // in group.followers, -1 when it has left
 	parked bool
-	at     *event        // taken last; nil if it is parked or was cut off
-	seen   uint64        // the number of the group's events that it sent before it joined
-	place  *change.Place // where in the state it goes on after it was cut off
+	// departs says that it goes on alone since its rights have changed.
+	departs bool
+	at      *event        // taken last; nil if it is parked or was cut off
+	seen    uint64        // the number of the group's events that it sent before it joined
+	place   *change.Place // where in the state it goes on after it was cut off
 }
 
 // Subscribe returns a subscription whose events wait in q. It begins at the cursor after, if that is not

@@ -24,6 +24,8 @@ type Policy struct {
 	cfg      Config
 	roles    map[string]Role
 	bindings map[string]Binding
+	// sensitive are the kinds that some built-in roles leave out, as text.
+	sensitive string
 	// users and groups are the bindings that name them.
 	users, groups map[string][]string
 
@@ -38,6 +40,14 @@ const maxKnown = 10_000
 // no rights.
 func NewPolicy(cfg Config, kinds []descriptor.Kind, roles, bindings map[string][]byte) *Policy {
 	p := &Policy{cfg: cfg, roles: BuiltIn(kinds), bindings: map[string]Binding{}, users: map[string][]string{}, groups: map[string][]string{}, known: map[string]*Rights{}}
+	var sensitive []string
+	for i := range kinds {
+		if kinds[i].Sensitive {
+			sensitive = append(sensitive, kinds[i].Name)
+		}
+	}
+	slices.Sort(sensitive)
+	p.sensitive = " but " + strings.Join(sensitive, ",")
 	for name, body := range roles {
 		var role Role
 		if _, builtIn := p.roles[name]; !builtIn && decode(body, &role) == nil {
@@ -103,10 +113,13 @@ func (p *Policy) rightsOf(id *Identity) *Rights {
 // grants returns what a binding gives.
 func (p *Policy) grants(binding string) (out []grant) {
 	b := p.bindings[binding]
-	namespaces := listed(b.Namespaces)
+	namespaces, builtIn := listed(b.Namespaces), BuiltIn(nil)
 	for _, role := range b.Roles {
+		_, known := builtIn[role]
 		for _, g := range grantsOf(p.roles[role], namespaces) {
-			g.binding, g.role = binding, role
+			if g.binding, g.role = binding, role; known {
+				g.builtIn = role + p.sensitive
+			}
 			out = append(out, g)
 		}
 	}

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ type Rights struct {
 	all    bool
 	grants []grant
 	key    func() string
+	stamp  func() string
 	scopes sync.Map // of *Scope by scopeKey
 }
 
@@ -29,6 +31,7 @@ func Unlimited() *Rights { return &Rights{all: true} }
 func newRights(grants []grant) *Rights {
 	r := &Rights{grants: grants}
 	r.key = sync.OnceValue(func() string { return keyOf(grants) })
+	r.stamp = sync.OnceValue(func() string { return stampOf(grants) })
 	return r
 }
 
@@ -63,13 +66,48 @@ func (r *Rights) Key() string {
 
 // keyOf states what grants give, whatever gives it.
 func keyOf(grants []grant) string {
+	return textOf(grants, func(g *grant) string { return fmt.Sprint(g.kinds.text(), " ", g.verbs) })
+}
+
+// textOf states grants: of each what on says, and where.
+func textOf(grants []grant, on func(*grant) string) string {
 	var each []string
 	for i := range grants {
 		g := &grants[i]
-		each = append(each, fmt.Sprintf("%s %d %s %s", g.kinds.text(), g.verbs, g.namespaces.text(), g.names.text()))
+		if what := on(g); what != "" {
+			each = append(each, fmt.Sprintf("%s %s %s", what, g.namespaces.text(), g.names.text()))
+		}
 	}
 	slices.Sort(each)
 	return "rights " + strings.Join(slices.Compact(each), ";")
+}
+
+// Stamp returns eight characters for what the caller may watch and see; empty for unlimited rights. Cursors carry it,
+// so it is the same at every gateway, whatever its catalogue: a role that every gateway has is stated by its name.
+func (r *Rights) Stamp() string {
+	if r.all {
+		return ""
+	}
+	if r.stamp == nil {
+		return stampOf(nil)
+	}
+	return r.stamp()
+}
+
+func stampOf(grants []grant) string {
+	seen := setOf(descriptor.VerbGet, descriptor.VerbWatch)
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(textOf(grants, func(g *grant) string {
+		kinds := g.builtIn
+		if kinds == "" {
+			kinds = g.kinds.text()
+		}
+		if g.verbs&seen == 0 {
+			return ""
+		}
+		return fmt.Sprint(kinds, " ", g.verbs&seen)
+	})))
+	return fmt.Sprintf("%08x", h.Sum32())
 }
 
 func (n names) text() string {

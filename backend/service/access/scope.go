@@ -31,6 +31,17 @@ type names map[string]struct{}
 // Everything returns the scope of all resources.
 func Everything() *Scope { return &Scope{all: true} }
 
+// Within returns the scope of one namespace, of one name, or of both; empty is all.
+func Within(namespace, name string) *Scope {
+	var some names
+	if name != "" {
+		some = names{name: {}}
+	}
+	var b builder
+	b.add(namespace, some, namespace == "")
+	return b.scope()
+}
+
 // All reports whether the scope has every resource.
 func (s *Scope) All() bool { return s.all }
 
@@ -170,6 +181,37 @@ func both(a, b names) names {
 		}
 	}
 	return out
+}
+
+// Apart returns a scope that has what only one of the scopes has. It may also have some of what both have: where one of
+// them has everything, or names in all namespaces.
+func (s *Scope) Apart(o *Scope) *Scope {
+	if s.all != o.all {
+		return Everything()
+	}
+	var b builder
+	for _, pair := range [][2]*Scope{{s, o}, {o, s}} {
+		of, but := pair[0], pair[1]
+		for name := range of.everywhere {
+			if _, ok := but.everywhere[name]; !ok {
+				b.add("", names{name: {}}, true)
+			}
+		}
+		for namespace, some := range of.in {
+			switch {
+			case but.HasNamespace(namespace):
+			case some == nil:
+				b.add(namespace, nil, false)
+			default:
+				for name := range some {
+					if !but.Has(namespace, name) {
+						b.add(namespace, names{name: {}}, false)
+					}
+				}
+			}
+		}
+	}
+	return b.scope()
 }
 
 // Covers reports whether the scope has every resource that o has.

@@ -40,9 +40,12 @@ type Change struct {
 	Type Type
 	// Cursor resumes the stream after this event; empty from RESET to the end of a snapshot.
 	Cursor string
-	// Revision of the change; empty for a mark.
+	// Revision of the change; empty for a mark, and where a change of the caller's rights is all that happened.
 	Revision string
-	// Stored is the resource at that revision, for DELETED its last state; nil for a mark.
+	// Key of the resource; zero for a mark.
+	Key backend.Key
+	// Stored is the resource at that revision, for DELETED its last state; nil for a mark, and for DELETED of
+	// what the caller may see no longer.
 	Stored *backend.Resource
 	// Number counts the events of a stream that is live: of a mark, those before it.
 	Number uint64

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -28,7 +29,8 @@ type Config struct {
 type Feed struct {
 	cfg    Config
 	recent recent
+	era    *atomic.Pointer[era]
 }
 
 // New starts nothing.
-func New(cfg Config) *Feed { return &Feed{cfg: cfg, recent: recent{index: cfg.Index}} }
+func New(cfg Config) *Feed { return &Feed{cfg: cfg, recent: recent{index: cfg.Index}, era: newEras()} }

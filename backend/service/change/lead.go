@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // Moment says what a stream does next, for who would go on with an equal one.
@@ -22,6 +23,7 @@ const (
 // happened was told.
 func (c *Stream) Moment() Moment {
 	switch {
+	case c.Stale(), c.transition != nil, c.tells, !c.from.IsZero():
 	case c.state != nil && !c.state.position.IsZero():
 	case c.state != nil && c.inSync:
 		return AtStateAgain
@@ -36,7 +38,7 @@ func (c *Stream) Moment() Moment {
 // HandOver returns a stream that goes on in the place of this one, for all that are at the
 // same moment; it is asked by Poll. This one goes on when it is told to [Stream.Resume].
 func (c *Stream) HandOver() *Stream {
-	out := &Stream{feed: c.feed, scope: c.scope, inSync: c.inSync, state: c.state, leave: func() {}, silent: time.Now()}
+	out := &Stream{feed: c.feed, scope: c.scope, judge: c.judge, inSync: c.inSync, state: c.state, leave: func() {}, silent: time.Now()}
 	number := c.number
 	out.watch(c.watch(nil))
 	out.number, c.state = number, nil
@@ -47,6 +49,9 @@ func (c *Stream) HandOver() *Stream {
 // state, or what happens if none of them misses anything. seen is the [Change.Number] up to which
 // this one has told the leader's events.
 func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
+	if c.judge.judged < leader.judge.judged {
+		return 0, false // the leader does not ask for its rights by that policy again
+	}
 	if c.state != nil {
 		c.state = nil
 		return 0, true
@@ -60,6 +65,9 @@ func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 // Level is Join without an end: how many of another leader's events this leader, of whose
 // events nothing waits, has told.
 func (c *Stream) Level(leader *Stream) (seen uint64, ok bool) {
+	if c.judge.judged < leader.judge.judged {
+		return 0, false
+	}
 	leader.mu.Lock()
 	into := leader.watcher
 	leader.mu.Unlock()
@@ -89,7 +97,7 @@ func (c *Stream) Resume(from *Place, err error) {
 // Lagged is the error of a stream that tells too slowly what it shares with others.
 func (c *Stream) Lagged(cursor string) error {
 	c.feed.cfg.Hub.NoteLagged()
-	at, err := backend.ParsePosition(cursor)
+	at, _, err := query.ParseChangeCursor(cursor)
 	if err != nil {
 		return backend.ErrLagged
 	}

@@ -1,7 +1,7 @@
 package change
 
 import (
-	"context"
+	"slices"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -24,12 +24,8 @@ type scope struct {
 }
 
 // scopeOf is what a request asks for, if the caller may watch it.
-func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope, error) {
+func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 	scope := scope{namespace: req.Namespace, name: req.Name, recent: &f.recent}
-	rights, err := f.cfg.Reader.Rights(ctx, c)
-	if err != nil {
-		return scope, err
-	}
 	names := req.Kinds
 	if len(names) == 0 {
 		for _, k := range f.cfg.Kinds.All() {
@@ -50,7 +46,6 @@ func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope
 		}
 		if scope.kind(k.Name) == nil {
 			scope.kinds = append(scope.kinds, k)
-			scope.allow(k, rights)
 		}
 	}
 	var v kind.Violations
@@ -63,7 +58,8 @@ func (f *Feed) scopeOf(ctx context.Context, c access.Caller, req Request) (scope
 	if err := v.Err(backend.Key{}); err != nil {
 		return scope, err
 	}
-	return scope, scope.keep(req.Filter)
+	err := scope.keep(req.Filter)
+	return scope.under(rights), err
 }
 
 // keep narrows the scope to what a filter keeps. One of several kinds names what all
@@ -82,14 +78,58 @@ func (s *scope) keep(wanted any) error {
 	return nil
 }
 
-// allow keeps what the caller may watch and see of a kind.
-func (s *scope) allow(k *kind.Kind, rights *access.Rights) {
-	if of := rights.Scope(k.Kind, descriptor.VerbWatch, descriptor.VerbGet); !of.All() {
+// under returns the scope as far as a caller with some rights may watch and see it.
+func (s scope) under(rights *access.Rights) scope {
+	within := s.within()
+	s.allowed = nil
+	for _, k := range s.kinds {
+		if k.Scope == descriptor.Global && s.namespace != nil {
+			continue // it has nothing there
+		}
+		of := rights.Scope(k.Kind, descriptor.VerbWatch, descriptor.VerbGet).And(within)
+		if of.Covers(within) {
+			continue
+		}
 		if s.allowed == nil {
 			s.allowed = map[string]*access.Scope{}
 		}
 		s.allowed[k.Name] = of
 	}
+	return s
+}
+
+// within returns the namespace and name that the request asks for.
+func (s *scope) within() *access.Scope {
+	if s.namespace == nil && s.name == nil {
+		return access.Everything()
+	}
+	return access.Within(value(s.namespace), value(s.name))
+}
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// permitted returns what the caller may watch and see of a kind.
+func (s *scope) permitted(kind string) *access.Scope {
+	if of := s.allowed[kind]; of != nil {
+		return of
+	}
+	return access.Everything()
+}
+
+// permits reports whether the caller may watch and see a resource.
+func (s *scope) permits(key backend.Key) bool {
+	of := s.allowed[key.Kind]
+	return of == nil || of.Has(key.Namespace, key.Name)
+}
+
+// same reports whether both scopes, which differ in what is allowed alone, cover the same.
+func (s *scope) same(o *scope) bool {
+	return !slices.ContainsFunc(s.kinds, func(k *kind.Kind) bool { return s.permitted(k.Name).Key() != o.permitted(k.Name).Key() })
 }
 
 func (s *scope) kind(name string) *kind.Kind {
@@ -116,16 +156,21 @@ func (s *scope) namespaces() []string {
 
 // covers says whether the scope has a key, whatever the filter says.
 func (s *scope) covers(key backend.Key) bool {
-	if of := s.allowed[key.Kind]; of != nil && !of.Has(key.Namespace, key.Name) {
-		return false
-	}
+	return s.permits(key) && s.asks(key)
+}
+
+// coverage returns covers of the scope as it is now: the hub asks while that of a stream changes.
+func (s scope) coverage() func(backend.Key) bool { return s.covers }
+
+// asks says whether the request is about a key, whatever the caller may see and the filter says.
+func (s *scope) asks(key backend.Key) bool {
 	return s.kind(key.Kind) != nil && (s.namespace == nil || *s.namespace == key.Namespace) && (s.name == nil || *s.name == key.Name)
 }
 
 // change is what a log entry that the scope covers means to the stream: entering the filter is
 // ADDED, leaving it DELETED.
 func (s *scope) change(e *backend.Event) (Change, bool) {
-	out := Change{Type: Type(e.Type.String()), Revision: e.Revision.String(), Stored: e.Resource}
+	out := Change{Type: Type(e.Type.String()), Revision: e.Revision.String(), Key: e.Resource.Key, Stored: e.Resource}
 	if s.filter == nil {
 		return out, true
 	}

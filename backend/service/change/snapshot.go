@@ -130,7 +130,7 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 			n.feed.cfg.Unreadable.Note(stored, err)
 			continue
 		}
-		out = append(out, Change{Type: Snapshot, Revision: stored.Revision.String(), Stored: stored, feed: n.feed, body: b})
+		out = append(out, Change{Type: Snapshot, Revision: stored.Revision.String(), Key: stored.Key, Stored: stored, feed: n.feed, body: b})
 	}
 	var last *backend.Resource
 	if page.More && len(page.Resources) > 0 {
@@ -162,7 +162,7 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 	for i := range edges {
 		r := &edges[i].Resource
 		if n.scope.covers(r.Stored.Key) {
-			out = append(out, Change{Type: Snapshot, Revision: r.Stored.Revision.String(), Stored: r.Stored, feed: n.feed, body: r.Body})
+			out = append(out, Change{Type: Snapshot, Revision: r.Stored.Revision.String(), Key: r.Stored.Key, Stored: r.Stored, feed: n.feed, body: r.Body})
 		}
 	}
 	var last *backend.Resource
@@ -215,7 +215,7 @@ func (n *snapshot) consume(ctx context.Context, page *sentPage) (out []Change, e
 
 // consumeSome reads the log until it has caught up, or cannot go on.
 func (n *snapshot) consumeSome(ctx context.Context, page *sentPage, out *[]Change) (done bool, err error) {
-	w, err := n.feed.follow(ctx, &n.scope, n.position)
+	w, err := n.feed.follow(ctx, &n.scope, n.scope.covers, n.position)
 	if err != nil {
 		return false, err
 	}

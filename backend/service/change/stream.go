@@ -14,12 +14,20 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // Stream is one stream of changes. One goroutine calls Next; Close ends it.
 type Stream struct {
 	feed  *Feed
 	scope scope
+	judge judge
+	// transition is the way from one scope to another after the rights have changed; nil for none.
+	transition *transition
+	// tells says that the cursor is told next, because it has another stamp.
+	tells bool
+	// from is where the stream goes on by itself; zero if it does.
+	from backend.Position
 	// again says that the state is sent anew where the stream cannot go on.
 	again bool
 	// watcher follows the changes; nil while the state is sent, and while the stream goes
@@ -43,20 +51,27 @@ type Stream struct {
 	// changes.
 	silent   time.Time
 	notified bool
+	// deaf ends the leader's listening for the end of the era; guarded by mu.
+	deaf func() bool
 }
 
 // Changes begins a stream: with a cursor the changes after it, then IN_SYNC,
 // then what happens; without one IN_SYNC at once. With Snapshot, and no cursor
 // or one that has expired: RESET, the state as SNAPSHOT events, then IN_SYNC.
 func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stream, error) {
-	scope, err := f.scopeOf(ctx, c, req)
+	judged, err := f.judge(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	out := &Stream{feed: f, scope: scope, again: req.Snapshot, silent: time.Now()}
+	scope, err := f.scopeOf(judged.rights, req)
+	if err != nil {
+		return nil, err
+	}
+	out := &Stream{feed: f, scope: scope, judge: judged, again: req.Snapshot, silent: time.Now()}
 	var from backend.Position
+	var stamp string
 	if req.After != nil {
-		if from, err = backend.ParsePosition(*req.After); err != nil {
+		if from, stamp, err = query.ParseChangeCursor(*req.After); err != nil {
 			return nil, &failure.Error{Code: failure.CodeCursorInvalid, Path: "after", Message: "after: not a cursor of a change; take it from the cursor field of an event"}
 		}
 	}
@@ -67,27 +82,35 @@ func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stre
 		out.state = &snapshot{feed: f, scope: scope}
 		return out, nil
 	}
-	err = out.follow(ctx, from)
+	if req.After != nil && stamp != judged.rights.Stamp() {
+		err = judgedError{}
+	} else {
+		err = out.follow(ctx, from)
+	}
 	switch {
 	case out.beginAgain(err):
 	case err != nil:
 		out.leave()
 		return nil, failure.Of(err, backend.Key{})
 	case req.After == nil:
-		out.mark = &Change{Type: InSync, Cursor: out.watcher.Position().String()}
+		out.mark = &Change{Type: InSync, Cursor: out.cursor(out.watcher.Position())}
 		out.inSync = true
 	}
 	return out, nil
 }
 
-// follow watches what the scope of a stream covers.
-func (f *Feed) follow(ctx context.Context, scope *scope, from backend.Position) (*hub.Watcher, error) {
-	return f.cfg.Hub.Watch(ctx, hub.Watch{From: from, Covers: scope.covers, Lookup: scope.lookup(), Namespaces: scope.namespaces()})
+// follow watches what a scope covers, or a little more.
+func (f *Feed) follow(ctx context.Context, scope *scope, covers func(backend.Key) bool, from backend.Position) (*hub.Watcher, error) {
+	return f.cfg.Hub.Watch(ctx, hub.Watch{From: from, Covers: covers, Lookup: scope.lookup(), Namespaces: scope.namespaces()})
 }
 
 // follow begins to watch the changes after a position.
 func (c *Stream) follow(ctx context.Context, from backend.Position) error {
-	w, err := c.feed.follow(ctx, &c.scope, from)
+	covers := c.scope.coverage()
+	if c.transition != nil {
+		covers = c.transition.covers
+	}
+	w, err := c.feed.follow(ctx, &c.scope, covers, from)
 	if err == nil {
 		c.watch(w)
 	}
@@ -109,30 +132,79 @@ func (c *Stream) watch(w *hub.Watcher) (before *hub.Watcher) {
 // Close ends the stream.
 func (c *Stream) Close() {
 	c.mu.Lock()
-	w := c.watcher
+	w, deaf := c.watcher, c.deaf
 	c.closed = true
 	c.mu.Unlock()
+	if deaf != nil {
+		deaf()
+	}
 	if w != nil {
 		w.Close()
 	}
 	c.leave()
 }
 
-// Next waits for the next events of the stream, at least one. Any error ends it.
+// Next waits for the next events of the stream, at least one. Any error ends it. Events that are not told at once are
+// to be judged again before they are: see [Stream.Judge].
 func (c *Stream) Next(ctx context.Context) ([]Change, error) {
+	for {
+		out, err := c.next(ctx)
+		if err == nil {
+			out, err = c.Judge(ctx, out)
+		}
+		if err != nil || len(out) > 0 {
+			return out, err
+		}
+	}
+}
+
+// next waits for the next events; none if the policy may have changed.
+func (c *Stream) next(ctx context.Context) ([]Change, error) {
 	if mark := c.mark; mark != nil {
 		c.mark = nil
 		return []Change{*mark}, nil
 	}
-	inState := c.state != nil
-	out, err := c.Poll(ctx, nil)
-	switch {
-	case err == nil || inState:
+	if c.state != nil {
+		out, err := c.Poll(ctx, nil)
 		return out.Changes, err
+	}
+	out, err := c.events(ctx)
+	switch {
+	case err == nil:
+		return out, nil
 	case c.beginAgain(err):
 		return c.nextOfState(ctx)
 	}
-	return nil, failure.Of(err, backend.Key{})
+	return nil, c.failed(err)
+}
+
+// events returns the next events of a stream that does not tell the state.
+func (c *Stream) events(ctx context.Context) ([]Change, error) {
+	if err := c.goOn(ctx); err != nil {
+		return nil, err
+	}
+	if c.transition != nil {
+		if out, err := c.transit(ctx); len(out) > 0 || err != nil {
+			return out, err
+		}
+	}
+	out, err := c.Poll(ctx, nil)
+	return out.Changes, err
+}
+
+// failed is the error of a stream as its caller is told.
+func (c *Stream) failed(err error) error {
+	var over *budget.ExceededError
+	if errors.As(err, &over) {
+		return over
+	}
+	out := failure.Of(err, backend.Key{})
+	var told *failure.Error
+	var lagged *backend.LaggedError
+	if errors.As(err, &lagged) && errors.As(out, &told) {
+		told.Cursor = c.cursor(lagged.Position)
+	}
+	return out
 }
 
 // Polled is what a stream tells next.
@@ -152,7 +224,9 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 			c.state.late = true
 		}
 		out.Place = &Place{at: *c.state}
-		out.Changes, err = c.nextOfState(ctx)
+		if out.Changes, err = c.nextOfState(ctx); err == nil && c.judge.era != nil { // the state may be ahead of the policy
+			_, err = c.feed.cfg.Reader.RightsNow(ctx, c.judge.caller)
+		}
 		out.Place.tell(out.Changes, c.state)
 		c.silent = time.Now()
 		return out, err
@@ -162,13 +236,20 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 		switch {
 		case err != nil:
 			return out, err
-		case !ok:
-			if out.Wait = time.Until(c.silent.Add(c.feed.cfg.BookmarkInterval)); out.Wait > 0 {
+		case ok:
+			out.Changes = c.changes(&d)
+			if c.transition != nil { // the watch may be live now
+				out.Changes = c.transition.pass(out.Changes)
 				return out, nil
 			}
-			out.Changes = []Change{{Type: Bookmark, Cursor: c.watcher.Position().String(), Number: c.number}}
+		case c.judge.era != nil && c.judge.era.Err() != nil && leader == nil:
+			return out, nil
 		default:
-			out.Changes = c.changes(&d)
+			if out.Wait = time.Until(c.silent.Add(c.feed.cfg.BookmarkInterval)); out.Wait > 0 && !c.tells {
+				return out, nil
+			}
+			c.tells = false
+			out.Changes = []Change{{Type: Bookmark, Cursor: c.cursor(c.watcher.Position()), Number: c.number}}
 		}
 		if len(out.Changes) > 0 {
 			c.silent = time.Now()
@@ -177,8 +258,20 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 	}
 }
 
+// goOn begins to watch where the stream goes on by itself.
+func (c *Stream) goOn(ctx context.Context) error {
+	if !c.from.IsZero() {
+		from := c.from
+		c.from = backend.Position{}
+		if err := c.follow(ctx, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // poll is what has happened; ok is false if that is nothing. Without a leader it waits until the next
-// bookmark, and so does a stream whose watch still reads the log.
+// bookmark or the end of the era, and so does a stream whose watch still reads the log.
 func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
 	err = c.ended
 	if c.ended = nil; err == nil && c.watcher == nil {
@@ -191,6 +284,7 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 		c.watcher.Notify(leader.Wake)
 		c.notified = true
 	}
+	c.listen(leader)
 	if c.notified {
 		return c.watcher.TryNext()
 	}
@@ -198,12 +292,25 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 	if c.inSync {
 		bookmark = c.silent.Add(c.feed.cfg.BookmarkInterval)
 	}
+	if c.tells {
+		bookmark = time.Now()
+	}
 	spent := budget.From(ctx)
 	spent.Leave()
 	defer spent.Return(ctx)
-	d, err = c.watcher.NextBefore(ctx, bookmark)
-	if errors.Is(err, hub.ErrIdle) {
+	waiting := ctx
+	if c.judge.era != nil && leader == nil {
+		var stop context.CancelFunc
+		waiting, stop = context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(c.judge.era, stop)()
+	}
+	d, err = c.watcher.NextBefore(waiting, bookmark)
+	if errors.Is(err, hub.ErrIdle) || ctx.Err() == nil && waiting.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return d, false, nil
+	}
+	if err == nil && !c.watcher.Live() { // the log may be ahead of the policy
+		_, err = c.feed.cfg.Reader.RightsNow(ctx, c.judge.caller)
 	}
 	return d, err == nil, err
 }
@@ -216,7 +323,7 @@ func (c *Stream) beginAgain(err error) bool {
 	if w := c.watch(nil); w != nil {
 		w.Close()
 	}
-	c.state = &snapshot{feed: c.feed, scope: c.scope}
+	c.state, c.transition = &snapshot{feed: c.feed, scope: c.scope}, nil
 	return true
 }
 
@@ -224,15 +331,15 @@ func (c *Stream) beginAgain(err error) bool {
 func (c *Stream) changes(d *backend.Delivery) (out []Change) {
 	for i := range d.Events {
 		c.number++
-		if change, ok := c.scope.change(&d.Events[i]); ok {
+		if change, ok := c.scope.change(&d.Events[i]); ok && (c.transition != nil || c.scope.permits(change.Key)) {
 			change.Number = c.number
-			change.Cursor, change.feed = d.Events[i].Position.String(), c.feed
+			change.Cursor, change.feed = c.cursor(d.Events[i].Position), c.feed
 			out = append(out, change)
 		}
 	}
 	if d.CaughtUp && !c.inSync {
 		c.inSync = true
-		out = append(out, Change{Type: InSync, Cursor: d.Position.String()})
+		out = append(out, Change{Type: InSync, Cursor: c.cursor(d.Position)})
 	}
 	return out
 }
@@ -245,7 +352,7 @@ func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
 		at := c.state.position
 		if err = c.follow(ctx, at); err == nil {
 			c.state, c.inSync = nil, true
-			return []Change{{Type: InSync, Cursor: at.String()}}, nil
+			return []Change{{Type: InSync, Cursor: c.cursor(at)}}, nil
 		}
 	}
 	if errors.Is(err, backend.ErrPositionExpired) {

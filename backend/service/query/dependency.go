@@ -120,7 +120,7 @@ func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []Depen
 		if err == nil && req.ChangeCursor {
 			var at backend.Position
 			if at, err = r.fetch.Store.Position(ctx); err == nil {
-				p.changeCursor = new(at.String())
+				p.changeCursor = new(ChangeCursor(at, rights.Stamp()))
 			} else {
 				err = failure.Of(err, req.Key)
 			}

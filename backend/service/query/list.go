@@ -224,6 +224,6 @@ func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want p
 			return nil, want, failure.Of(err, backend.Key{Kind: k.Name})
 		}
 	}
-	p.changeCursor = new(at.String())
+	p.changeCursor = new(ChangeCursor(at, t.rights.Stamp()))
 	return served, want, nil
 }

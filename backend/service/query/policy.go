@@ -98,6 +98,51 @@ func (r *Reader) Rights(ctx context.Context, c access.Caller) (*access.Rights, e
 	return rights, nil
 }
 
+// Judges reports whether access control is on.
+func (r *Reader) Judges() bool { return r.policies.cfg.Enabled }
+
+// PolicyVersion returns a number that grows with each change of the policy, as the index has it now; 0 while the policy is
+// not known. It asks nobody.
+func (r *Reader) PolicyVersion() uint64 {
+	roles, bindings := r.stored()
+	if roles == nil || bindings == nil {
+		return 0
+	}
+	return max(roles.Version(), bindings.Version())
+}
+
+// PolicyChange returns a channel that is closed when the policy changes from now on. Access control is on.
+func (r *Reader) PolicyChange() <-chan struct{} { return r.index.Repinned() }
+
+// KnownPolicy returns the policy as the index has it now, nil while it is not known. It asks nobody.
+func (r *Reader) KnownPolicy() *access.Policy {
+	roles, bindings := r.stored()
+	if roles == nil || bindings == nil {
+		return nil
+	}
+	return r.policies.of(roles, bindings)
+}
+
+// stored returns the two kinds that give rights as the index has them now; nil if it does not.
+func (r *Reader) stored() (roles, bindings *index.Kind) {
+	view := r.index.Current()
+	roles, _ = view.Kind(access.RoleKind)
+	bindings, _ = view.Kind(access.BindingKind)
+	return roles, bindings
+}
+
+// RightsNow is Rights by the newest state, whatever the context says.
+func (r *Reader) RightsNow(ctx context.Context, c access.Caller) (*access.Rights, error) {
+	p, err := r.Policy(context.WithValue(ctx, momentKey{}, nil))
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return r.policies.unlimited, nil
+	}
+	return p.RightsOf(c.Identity), nil
+}
+
 // use returns the caller's rights, if they have a verb on some resources of a kind.
 func (r *Reader) use(ctx context.Context, c access.Caller, k *kind.Kind, v descriptor.Verb) (*access.Rights, error) {
 	rights, err := r.Rights(ctx, c)

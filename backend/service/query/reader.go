@@ -107,19 +107,28 @@ type Step struct {
 	Limit int
 	// Scope has the resources that are wanted; nil for all.
 	Scope *access.Scope
+	// View is the state that is read; nil for the newest.
+	View *index.View
 }
+
+// Current returns the state of the index as it is; see [index.Index.Current]. There is an index.
+func (r *Reader) Current() index.View { return r.index.Current() }
 
 // stepRows is how many resources a step returns for the price of one.
 const stepRows = 10
 
-// Step reads a part of what a kind has from the index in memory, from a state of its
-// own, and reports whether there is more behind it. Ok is false if the index does not
+// Step reads a part of what a kind has from the index in memory, and reports whether there is more behind it. Ok is false if the index does not
 // serve the kind. It costs a tenth of what a page does: streams take the state so.
 func (r *Reader) Step(ctx context.Context, s Step) (edges []Edge, more, ok bool, err error) {
 	if r.index == nil {
 		return nil, false, false, nil
 	}
-	view, _ := r.index.View(ctx)
+	var view index.View
+	if s.View != nil {
+		view = *s.View
+	} else {
+		view, _ = r.index.View(ctx)
+	}
 	served, ok := view.Kind(s.Kind.Name)
 	if !ok {
 		return nil, false, false, nil

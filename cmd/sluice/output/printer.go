@@ -259,6 +259,8 @@ func (p *Printer) event(k client.Kind, c *client.Change) error {
 			return err
 		}
 		line["revision"], line["resource"] = c.Revision, json.RawMessage(PrintableJSON(string(raw)))
+	} else if c.ResourceID != "" {
+		line["resourceId"] = c.ResourceID
 	}
 	return json.NewEncoder(p.w).Encode(line)
 }

@@ -1,0 +1,17 @@
+package change
+
+import "github.com/sluicegw/sluice/backend"
+
+// unfinished stands for the stamp of the rights in a cursor within a transition: no rights have it.
+const unfinished = "unfinished"
+
+// judgedError ends a stream that cannot go on since its caller's rights have changed.
+type judgedError struct{}
+
+func (judgedError) Error() string { return "the caller's rights have changed since the cursor" }
+
+// Is says that the cursor has expired.
+func (judgedError) Is(target error) bool { return target == backend.ErrPositionExpired }
+
+// Detail is told to the caller.
+func (judgedError) Detail() string { return "what you may see has changed since" }

@@ -1,0 +1,170 @@
+package change
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// judge is what a stream knows of its caller's rights. The zero value is of a feed without access control.
+type judge struct {
+	caller access.Caller
+	// rights by the policy of version judged, which was the newest or is newer.
+	rights *access.Rights
+	judged uint64
+	// era ends when the policy has changed since the rights were asked for; nil without access control.
+	era context.Context
+}
+
+// era is the time in which the policy does not change.
+type era struct {
+	context.Context
+	end context.CancelFunc
+}
+
+func newEra() *era {
+	e := &era{}
+	e.Context, e.end = context.WithCancel(context.Background())
+	return e
+}
+
+// Run wakes the streams when the policy changes, until ctx ends, which is no error.
+func (f *Feed) Run(ctx context.Context) error {
+	if !f.cfg.Reader.Judges() {
+		return nil
+	}
+	for {
+		changed := f.cfg.Reader.PolicyChange()
+		f.era.Swap(newEra()).end() // also for what has changed before
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// judge asks for a caller's rights by the newest policy. It waits for a moment until the policy is known.
+func (f *Feed) judge(ctx context.Context, c access.Caller) (out judge, err error) {
+	out.caller = c
+	if f.cfg.Reader.Judges() { // what changes from here on ends the era, or makes another version
+		out.era, out.judged = f.era.Load(), f.cfg.Reader.PolicyVersion()
+	}
+	out.rights, err = f.cfg.Reader.RightsNow(ctx, c)
+	return out, err
+}
+
+// newEras returns a place for the era that begins.
+func newEras() *atomic.Pointer[era] {
+	out := &atomic.Pointer[era]{}
+	out.Store(newEra())
+	return out
+}
+
+// Rights returns the rights by which events are told, and read with all that they lead to; nil without access control.
+func (c *Stream) Rights() *access.Rights {
+	if c.judge.era == nil {
+		return nil
+	}
+	return c.judge.rights
+}
+
+// Stale reports whether the policy may have changed since the stream was judged.
+func (c *Stream) Stale() bool {
+	if c.judge.era == nil {
+		return false
+	}
+	version := c.feed.cfg.Reader.PolicyVersion()
+	return version == 0 || version != c.judge.judged
+}
+
+// Judge looks for a change of the caller's rights, before events that were returned are told. It returns those that
+// may be told. A stream that leads others is not judged: see [Stream.Rejudge].
+func (c *Stream) Judge(ctx context.Context, events []Change) ([]Change, error) {
+	if era := c.judge.era; era != nil && era.Err() != nil {
+		c.judge.era = c.feed.era.Load()
+	}
+	if !c.Stale() {
+		return events, nil
+	}
+	now, err := c.feed.judge(ctx, c.judge.caller)
+	if err != nil {
+		return nil, failure.Of(err, backend.Key{})
+	}
+	before := c.judge.rights
+	c.judge = now
+	if now.rights.Key() == before.Key() {
+		return events, nil
+	}
+	to := c.scope.under(now.rights)
+	switch {
+	case c.scope.same(&to):
+		c.tells = c.tells || c.state == nil && c.transition == nil && c.inSync && now.rights.Stamp() != before.Stamp()
+		return events, nil
+	case c.state != nil:
+		c.scope = to
+		c.state = &snapshot{feed: c.feed, scope: to}
+		return nil, nil
+	}
+	if c.transition != nil {
+		events = c.transition.untold(events)
+	}
+	c.turn(to)
+	return c.transition.pass(events), nil
+}
+
+// Rejudge makes a stream that leads others take the newest policy, and returns a function that reports whether one of them
+// still has its rights; not while the policy is not known. The caller holds the lock of the group.
+func (c *Stream) Rejudge() (keeps func(*Stream) bool) {
+	c.judge.judged = c.feed.cfg.Reader.PolicyVersion()
+	policy := c.feed.cfg.Reader.KnownPolicy()
+	return func(f *Stream) bool {
+		return policy != nil && policy.RightsOf(f.judge.caller.Identity).Key() == c.judge.rights.Key()
+	}
+}
+
+// Position is where the stream is that leads others: all before it was polled.
+func (c *Stream) Position() string {
+	if c.watcher == nil {
+		return ""
+	}
+	return c.cursor(c.watcher.Position())
+}
+
+// cursor returns the cursor of a position of the stream.
+func (c *Stream) cursor(at backend.Position) string {
+	if c.transition != nil {
+		return query.ChangeCursor(at, unfinished)
+	}
+	return query.ChangeCursor(at, c.judge.rights.Stamp())
+}
+
+// Depart makes a stream whose rights have changed go on by itself, after it has told the events of others up to a
+// cursor; empty within the state, which it tells again.
+func (c *Stream) Depart(cursor string) {
+	at, _, err := query.ParseChangeCursor(cursor)
+	if err != nil {
+		c.state = &snapshot{feed: c.feed, scope: c.scope}
+		return
+	}
+	c.inSync, c.from = true, at
+}
+
+// listen has the leader of a stream woken at the end of the era.
+func (c *Stream) listen(leader Leader) {
+	if leader == nil || c.judge.era == nil || c.deaf != nil && c.judge.era.Err() == nil {
+		return
+	}
+	c.judge.era = c.feed.era.Load()
+	stop := context.AfterFunc(c.judge.era, leader.Wake)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		stop()
+	}
+	c.deaf = stop
+}

@@ -1,0 +1,279 @@
+package change
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// transition leads a stream from one scope to another, after the caller's rights have changed. It has two parts,
+// around a state of the index, the view:
+//
+//	events of the log up to the view      what both scopes have is told; the first change of what was lost is DELETED
+//	the view, in the order of a snapshot  what was lost is DELETED, what was gained is ADDED
+//	BOOKMARK                              the first cursor with the stamp of the new rights
+//	events after the view                 by the new scope
+//
+// What was lost is told by its key alone. If the rights change again meanwhile, another transition takes over. What the
+// listener has then is by the old scopes beyond the place that was reached, and by the newer one before it:
+//
+//	a ......... place ............. z
+//	  newer scope  |  older scope
+type transition struct {
+	to   scope
+	held []stretch
+	// gone are resources that the held scopes have and the listener has not: it was told that they are gone, or they
+	// came later than the loss. They are looked at one by one at the end if the new scope has them.
+	gone map[backend.Key]struct{}
+	// view is nil until the log was read up to it.
+	view *index.View
+	// kind and after are the place in the view, as of a snapshot.
+	kind  int
+	after []byte
+	// paged says that the events returned last are a page of the view, regained the gone ones among them.
+	paged    bool
+	regained []backend.Key
+}
+
+// stretch is a part of what the listener has: all before a place that a scope permits, and no stretch before has.
+type stretch struct {
+	scope scope
+	kind  int
+	end   []byte
+}
+
+// turn begins a transition, from where the one before has got.
+func (c *Stream) turn(to scope) {
+	next := &transition{to: to, held: []stretch{{scope: c.scope, kind: len(to.kinds)}}, gone: map[backend.Key]struct{}{}}
+	if t := c.transition; t != nil {
+		next.held, next.gone = t.held, t.gone
+		if t.view != nil {
+			next.held = append([]stretch{{scope: t.to, kind: t.kind, end: t.after}}, t.rest()...)
+		}
+	}
+	c.scope, c.transition = to, next
+}
+
+// untold makes the transition forget events that were returned last and not told. It returns those that
+// are not of the view, which the next transition passes.
+func (t *transition) untold(events []Change) []Change {
+	if !t.paged || len(events) == 0 {
+		return events
+	}
+	if t.regained == nil {
+		key := events[0].Key
+		t.kind = slices.IndexFunc(t.to.kinds, func(k *kind.Kind) bool { return k.Name == key.Kind })
+		t.after = backend.OrderTuple(key.Namespace, key.Name)
+		return nil
+	}
+	for _, key := range t.regained {
+		if !slices.ContainsFunc(events, func(e Change) bool { return e.Key == key }) {
+			delete(t.gone, key)
+		}
+	}
+	return nil
+}
+
+// rest returns the stretches beyond the place.
+func (t *transition) rest() []stretch {
+	held := t.held
+	for len(held) > 0 && (held[0].kind < t.kind || held[0].kind == t.kind && string(held[0].end) <= string(t.after)) {
+		held = held[1:]
+	}
+	return held
+}
+
+// has reports whether the listener has a resource, if it exists and the filter keeps it.
+func (t *transition) has(key backend.Key) bool {
+	if _, gone := t.gone[key]; gone {
+		return false
+	}
+	for i := range t.held {
+		if s := &t.held[i]; t.to.before(key, s.kind, s.end) {
+			return s.scope.permits(key)
+		}
+	}
+	return false
+}
+
+// covers is what a watch covers meanwhile: all that any of the scopes has.
+func (t *transition) covers(key backend.Key) bool {
+	return t.to.asks(key) && (t.to.permits(key) || slices.ContainsFunc(t.held, func(s stretch) bool { return s.scope.permits(key) }))
+}
+
+// pass returns what is told of events before the view.
+func (t *transition) pass(events []Change) (out []Change) {
+	for i := range events {
+		e := &events[i]
+		if text, _, err := query.ParseChangeCursor(e.Cursor); err == nil {
+			e.Cursor = query.ChangeCursor(text, unfinished)
+		}
+		switch {
+		case e.Key == backend.Key{}, e.Stored == nil: // a mark, or what is lost already
+		case !t.has(e.Key):
+			continue
+		case t.to.permits(e.Key):
+		default:
+			t.gone[e.Key] = struct{}{}
+			if e.Type == Added {
+				continue
+			}
+			*e = Change{Type: Deleted, Key: e.Key, Cursor: e.Cursor, Number: e.Number}
+		}
+		out = append(out, *e)
+	}
+	return out
+}
+
+// transit returns the next events of a transition; none if the log is to be read further.
+func (c *Stream) transit(ctx context.Context) (out []Change, err error) {
+	t := c.transition
+	for _, key := range t.regained { // which were told
+		delete(t.gone, key)
+	}
+	t.paged, t.regained = false, nil
+	if t.view == nil {
+		if c.watcher == nil || !c.watcher.Live() {
+			return nil, nil
+		}
+		if out, err = c.cut(ctx); len(out) > 0 || err != nil {
+			return out, err
+		}
+	}
+	t.paged = true
+	for t.kind < len(t.to.kinds) {
+		if out, err = c.page(ctx); len(out) > 0 || err != nil {
+			return out, err
+		}
+	}
+	for key := range t.gone {
+		if t.regained == nil && t.to.permits(key) {
+			if out, err = c.regain(ctx); len(out) > 0 || err != nil {
+				return out, err
+			}
+		}
+	}
+	return c.arrive(), nil
+}
+
+// cut takes the view, and returns what is told of the events before it.
+func (c *Stream) cut(ctx context.Context) ([]Change, error) {
+	t := c.transition
+	for range maxResets {
+		d, ok, err := c.watcher.Cover(t.covers, func() {
+			view := c.feed.cfg.Reader.Current()
+			t.view = &view
+		})
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return t.pass(c.changes(&d)), nil
+		}
+		// The watch has read the log beyond the hub. Once the index shows that, the hub is there.
+		if _, err := c.feed.cfg.Reader.RightsNow(ctx, c.judge.caller); err != nil {
+			return nil, err
+		}
+	}
+	return nil, judgedError{}
+}
+
+// page returns the next part of what only one of the scopes has.
+func (c *Stream) page(ctx context.Context) (out []Change, err error) {
+	t := c.transition
+	k, held := t.to.kinds[t.kind], t.rest()[0]
+	last := held.kind == t.kind // the stretch ends within the kind
+	apart := held.scope.permitted(k.Name).Apart(t.to.permitted(k.Name)).And(t.to.within())
+	var more bool
+	var edges []query.Edge
+	if !apart.Empty() {
+		if edges, more, err = c.read(ctx, query.Step{Kind: k, Scope: apart, From: t.after, Limit: snapshotStep}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range edges {
+		r := &edges[i].Resource
+		key := r.Stored.Key
+		if !t.to.asks(key) {
+			continue
+		}
+		if last && !t.to.before(key, held.kind, held.end) {
+			more = false
+			break
+		}
+		_, gone := t.gone[key]
+		switch had, has := t.has(key), t.to.permits(key); {
+		case had && !has:
+			out = append(out, Change{Type: Deleted, Key: key, Cursor: c.cursor(t.view.Position())})
+		case has && !had && !gone:
+			out = append(out, c.gained(r))
+		}
+	}
+	switch {
+	case more && len(edges) > 0:
+		end := edges[len(edges)-1].Resource.Stored.Key
+		t.after = backend.Successor(backend.OrderTuple(end.Namespace, end.Name))
+	case last:
+		t.after = held.end
+	default:
+		t.kind, t.after = t.kind+1, nil
+	}
+	return out, nil
+}
+
+// read reads a part of the view.
+func (c *Stream) read(ctx context.Context, s query.Step) (edges []query.Edge, more bool, err error) {
+	s.Filter, s.View = c.scope.filter[s.Kind.Name], c.transition.view
+	if c.scope.namespace != nil {
+		s.Namespace = *c.scope.namespace
+	}
+	edges, more, ok, err := c.feed.cfg.Reader.Step(ctx, s)
+	if err == nil && !ok {
+		err = judgedError{} // the kind is not in memory
+	}
+	return edges, more, err
+}
+
+// gained is what is told of a resource that the caller may see from now on.
+func (c *Stream) gained(r *query.Resource) Change {
+	return Change{
+		Type: Added, Revision: r.Stored.Revision.String(), Key: r.Stored.Key, Stored: r.Stored, Cursor: c.cursor(c.transition.view.Position()),
+		feed: c.feed, body: r.Body,
+	}
+}
+
+// regain returns what is told of resources that were gone and that the new scope has.
+func (c *Stream) regain(ctx context.Context) (out []Change, err error) {
+	t := c.transition
+	t.regained = []backend.Key{}
+	for key := range t.gone {
+		if !t.to.permits(key) {
+			continue
+		}
+		edges, _, err := c.read(ctx, query.Step{Kind: t.to.kind(key.Kind), Scope: access.Within(key.Namespace, key.Name), Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		for i := range edges {
+			out, t.regained = append(out, c.gained(&edges[i].Resource)), append(t.regained, key)
+		}
+	}
+	return out, nil
+}
+
+// arrive ends the transition: the stream goes on behind the view.
+func (c *Stream) arrive() []Change {
+	at := c.transition.view.Position()
+	c.transition, c.tells = nil, false
+	out := []Change{{Type: Bookmark, Cursor: c.cursor(at), Number: c.number}}
+	// If the watch has ended, the next poll tells so. If it cannot be narrowed, changes are left out one by one.
+	if d, ok, err := c.watcher.Cover(c.scope.coverage(), func() {}); ok && err == nil {
+		out = append(out, c.changes(&d)...)
+	}
+	return out
+}
