@@ -42,6 +42,9 @@ func newGuardedEdge(t *testing.T, adminGroup string, cfg server.Config) edge {
 		}
 		_ = store.Close()
 	})
+	if err := svc.Index().Filled(ctx); err != nil {
+		t.Fatal(err)
+	}
 	core, log := observer.New(zap.InfoLevel)
 	cfg.Logger, cfg.AccessLog, cfg.Catalogue = zap.New(core), true, server.Single(svc, kindstest.API(t))
 	s, err := server.New(cfg)
