@@ -97,17 +97,18 @@ func (o Outline) Hash() string {
 
 // Change is one difference between two catalogues.
 type Change struct {
-	// Kind, and the path of the field in it, empty for the kind itself.
-	Kind, Path string
-	// What is different, in words.
-	What string
 	// Severity of the change.
-	Severity Severity
+	Severity Severity `json:"severity"`
+	// Kind, and the path of the field in it, empty for the kind itself.
+	Kind string `json:"kind"`
+	Path string `json:"path,omitempty"`
+	// What is different, in words.
+	What string `json:"message"`
 	// Moves says that resources of the kind are stored elsewhere than before.
-	Moves bool
+	Moves bool `json:"-"`
 	// Place is "file:line" of what is said now, or of the type that something is gone
 	// from; for a kind that is gone the folder. Empty if it is not known.
-	Place string
+	Place string `json:"place,omitempty"`
 
 	// inType says that the place is the definition of the field's type.
 	inType bool

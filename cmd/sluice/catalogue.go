@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -78,29 +80,42 @@ func cataloguePrintCommand(std streams) *cobra.Command {
 
 func catalogueDiffCommand(std streams) *cobra.Command {
 	var from, format string
+	asked := running{req: reload.Request{DryRun: true, AllowBreaking: true}}
 	cmd := &cobra.Command{
 		Use:   "diff [DIR]",
 		Short: "Print what clients and stored resources would notice of a catalogue",
-		Long: "Print what clients, manifests and stored resources would notice of a catalogue, compared with another one or the one of this\n" +
-			"release, the most severe changes first: breaking (of what is stored, which a gateway refuses without --allow-breaking),\n" +
+		Long: "Print what clients, manifests and stored resources would notice of a catalogue, compared with another one, the one of this\n" +
+			"release or, with --server or --context, the one of a running gateway, the most severe changes first: breaking (of what is stored, which a gateway refuses without --allow-breaking),\n" +
 			"breaks clients, dangerous (something works, but differently), and safe ones without a mark.\n\n" +
 			"The exit code is 1 if a change breaks clients or what is stored.",
-		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday\n  sluice catalogue diff ./kinds -o json",
+		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday\n  sluice catalogue diff ./kinds -o json\n  sluice catalogue diff ./kinds --server https://sluice.example.com",
 		Args:    usage(cobra.MaximumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			to, err := readCatalogue(directory(args))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			network, err := asked.overNetwork(cmd)
 			if err != nil {
 				return err
 			}
-			was, err := readCatalogue(from)
+			var found reload.Answer
+			switch {
+			case network && len(args) == 0:
+				return usageError{errors.New("server, context: name the folder to compare with the gateway's catalogue")}
+			case network:
+				found, err = asked.apply(cmd, args[0])
+			default:
+				found.Changes, err = compareFolders(from, directory(args))
+			}
 			if err != nil {
 				return err
 			}
-			changes := to.changes(was)
-			if err := writeChanges(std.out, changes, format); err != nil {
+			if err := writeChanges(std.out, found.Changes, format); err != nil {
 				return err
 			}
-			if len(changes) > 0 && changes[0].Severity >= gate.BreaksClients {
+			if format == "text" {
+				for _, line := range found.Tightened {
+					_, _ = fmt.Fprintln(std.out, printable(line))
+				}
+			}
+			if len(found.Changes) > 0 && found.Changes[0].Severity >= gate.BreaksClients {
 				return errReported
 			}
 			return nil
@@ -108,33 +123,36 @@ func catalogueDiffCommand(std streams) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json: an array of {severity, kind, path, message, place}")
 	cmd.Flags().StringVar(&from, "from", "", "folder of the catalogue to compare with; empty: that of this release")
+	asked.registerNetwork(cmd)
 	return cmd
+}
+
+// compareFolders returns the differences from one catalogue to another.
+func compareFolders(from, to string) ([]gate.Change, error) {
+	is, err := readCatalogue(to)
+	if err != nil {
+		return nil, err
+	}
+	was, err := readCatalogue(from)
+	if err != nil {
+		return nil, err
+	}
+	return is.changes(was), nil
 }
 
 // writeChanges writes changes as text, one a line, or as JSON.
 func writeChanges(w io.Writer, changes []gate.Change, format string) error {
-	type change struct {
-		Severity gate.Severity `json:"severity"`
-		Kind     string        `json:"kind"`
-		Path     string        `json:"path,omitempty"`
-		Message  string        `json:"message"`
-		Place    string        `json:"place,omitempty"`
-	}
 	switch format {
 	case "text":
 		for _, c := range changes {
-			_, _ = fmt.Fprintln(w, c)
+			_, _ = fmt.Fprintln(w, printable(c.String()))
 		}
 		return nil
 	case "json":
-		out := []change{}
-		for _, c := range changes {
-			out = append(out, change{c.Severity, c.Kind, c.Path, c.What, c.Place})
-		}
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
-		return enc.Encode(out)
+		return enc.Encode(append([]gate.Change{}, changes...))
 	}
 	return usageError{fmt.Errorf("output: %q; accepted are text, json", format)}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,12 +12,15 @@ import (
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
+	"github.com/sluicegw/sluice/graph/client"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// running are the flags of commands that speak to a gateway over its admin socket.
+// running are the flags of commands that give a catalogue to a running gateway: over its admin socket, or over the
+// network if the command line names a server or a context.
 type running struct {
 	socket, data string
+	remote       remote
 	req          reload.Request
 }
 
@@ -27,41 +31,94 @@ func (r *running) register(cmd *cobra.Command) {
 	f.BoolVar(&r.req.AllowBreaking, "allow-breaking", false, "accept that the catalogue breaks what is stored; only this time")
 	f.Var((*dryRun)(&r.req.DryRun), "dry-run", "say what would change, and change nothing")
 	f.Lookup("dry-run").NoOptDefVal = "server"
+	r.registerNetwork(cmd)
 }
 
-// send asks the gateway, and prints what it answers. The environment says where the
-// gateway is and may ask for a dry run; what is to be accepted is said on the command line.
-func (r *running) send(cmd *cobra.Command, std streams) error {
+func (r *running) registerNetwork(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.remote.server, "server", "", "URL of the gateway, to ask it over the network; that needs the verb CATALOGUE")
+	cmd.Flags().StringVar(&r.remote.context, "context", "", "context that names the gateway to ask over the network, see sluice context")
+	registerAccess(cmd, &r.remote.access)
+}
+
+// overNetwork reports whether the command line names a gateway on the network, and refuses flags that then have no effect.
+func (r *running) overNetwork(cmd *cobra.Command) (bool, error) {
+	flags := cmd.Flags()
+	network := config.Named(flags, "server") || config.Named(flags, "context")
+	excluded, why := accessFlags, "without --server or --context"
+	if network {
+		excluded, why = []string{"admin-socket", "data", "from"}, "with --server or --context"
+	}
+	for _, name := range excluded {
+		if config.Named(flags, name) {
+			return network, usageError{fmt.Errorf("%s: it has no effect %s", name, why)}
+		}
+	}
+	return network, nil
+}
+
+// client makes the client of the gateway. The environment says where it is and may ask for a dry run; what is to be
+// accepted is said on the command line.
+func (r *running) client(cmd *cobra.Command) (*client.Client, error) {
+	network, err := r.overNetwork(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if network {
+		r.remote.server, r.remote.timeout = cmp.Or(r.remote.server, client.DefaultServer), reload.Timeout
+		return r.remote.writer(cmd)
+	}
 	where := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	for _, name := range []string{"admin-socket", "data", "dry-run"} {
 		where.AddFlag(cmd.Flags().Lookup(name))
 	}
 	if err := loadFlags(cmd, where); err != nil {
-		return err
+		return nil, err
 	}
-	path := r.socket
-	if path == "" {
-		path = config.DefaultAdminSocket(r.data)
+	return reload.Client(cmp.Or(r.socket, config.DefaultAdminSocket(r.data)))
+}
+
+// apply asks the gateway to replace its catalogue by the one of a folder, if that has no findings.
+func (r *running) apply(cmd *cobra.Command, dir string) (reload.Answer, error) {
+	if _, err := readCatalogue(dir); err != nil {
+		return reload.Answer{}, err
 	}
-	answer, err := reload.Send(cmd.Context(), path, r.req)
+	files, err := kinds.Files(os.DirFS(dir), dir)
 	if err != nil {
-		return err
+		return reload.Answer{}, err
 	}
-	switch answer.Result {
-	case reload.Refused:
-		return linesError{answer.Lines}
-	case reload.Failed:
-		return errors.New(oneLine(linesError{answer.Lines}))
+	r.req.Files, r.req.Folder = files, filepath.ToSlash(filepath.Clean(dir))
+	return r.send(cmd)
+}
+
+// send asks the gateway. That it refuses, or fails, is an error.
+func (r *running) send(cmd *cobra.Command) (reload.Answer, error) {
+	c, err := r.client(cmd)
+	if err != nil {
+		return reload.Answer{}, err
 	}
-	for _, change := range answer.Changes {
-		_, _ = fmt.Fprintln(std.out, printable(change))
+	answer, err := reload.Send(cmd.Context(), c, r.req)
+	switch {
+	case err != nil:
+		return answer, err
+	case answer.Result == reload.Refused:
+		return answer, linesError{answer.Lines}
+	case answer.Result == reload.Failed:
+		return answer, errors.New(oneLine(linesError{answer.Lines}))
+	}
+	return answer, nil
+}
+
+// print prints what a gateway answers.
+func (r *running) print(std streams, answer reload.Answer) {
+	_ = writeChanges(std.out, answer.Changes, "text")
+	for _, line := range answer.Tightened {
+		_, _ = fmt.Fprintln(std.out, printable(line))
 	}
 	what := map[reload.Result]string{reload.Replaced: "is served now", reload.Unchanged: "is served already"}[answer.Result]
 	if r.req.DryRun {
 		what = "is served; nothing was changed"
 	}
 	_, _ = fmt.Fprintf(std.out, "catalogue %s, files %s %s\n", printable(answer.Hash), printable(answer.Files), what)
-	return nil
 }
 
 func catalogueReloadCommand(std streams) *cobra.Command {
@@ -71,9 +128,15 @@ func catalogueReloadCommand(std streams) *cobra.Command {
 		Short: "Let a running gateway read its --catalogue folder again",
 		Long: "Let a running gateway read its --catalogue folder again, and print what that changes.\n\n" +
 			"SIGHUP does the same, but it accepts no catalogue that breaks what is stored, and the answer is in the log.",
-		Example: "  sluice catalogue reload --data ./sluice-data",
+		Example: "  sluice catalogue reload --data ./sluice-data\n  sluice catalogue reload --server https://sluice.example.com",
 		Args:    usage(cobra.NoArgs),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return r.send(cmd, std) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			answer, err := r.send(cmd)
+			if err == nil {
+				r.print(std, answer)
+			}
+			return err
+		},
 	}
 	r.register(cmd)
 	return cmd
@@ -87,18 +150,14 @@ func catalogueApplyCommand(std streams) *cobra.Command {
 		Long: "Check a catalogue, replace the files in the running gateway's --catalogue folder by its own, and serve them.\n\n" +
 			"The folder is replaced as a whole, and only if the catalogue is served; else it stays as it is. The gateway prints what\n" +
 			"clients and stored resources will notice.",
-		Example: "  sluice catalogue apply ./kinds --data ./sluice-data",
+		Example: "  sluice catalogue apply ./kinds --data ./sluice-data\n  sluice catalogue apply ./kinds --server https://sluice.example.com",
 		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := readCatalogue(args[0]); err != nil {
-				return err
+			answer, err := r.apply(cmd, args[0])
+			if err == nil {
+				r.print(std, answer)
 			}
-			files, err := kinds.Files(os.DirFS(args[0]), args[0])
-			if err != nil {
-				return err
-			}
-			r.req.Files, r.req.Folder = files, filepath.ToSlash(filepath.Clean(args[0]))
-			return r.send(cmd, std)
+			return err
 		},
 	}
 	r.register(cmd)

@@ -14,6 +14,7 @@ import (
 	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/server"
@@ -100,16 +101,15 @@ const reloadTime = 5 * time.Minute
 func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)
 	defer cancel()
-	var changes []string
-	result, err := reload.Failed, error(context.DeadlineExceeded)
+	out, err := reload.Answer{Result: reload.Failed}, error(context.DeadlineExceeded)
 	select {
 	case c.turn <- struct{}{}:
-		result, changes, err = c.reload(ctx, r)
+		out, err = c.reload(ctx, r)
 		<-c.turn
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
-	out := reload.Answer{Result: result, Hash: c.served.outline.Hash(), Files: c.served.files, Changes: changes}
+	out.Hash, out.Files = c.served.outline.Hash(), c.served.files
 	c.mu.Unlock()
 	if err != nil {
 		out.Lines = []string{err.Error()}
@@ -121,12 +121,15 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 	if r.DryRun {
 		return out
 	}
-	c.results.WithLabelValues(string(result)).Inc()
-	fields := []zap.Field{zap.String("result", string(result)), zap.String("catalogue", out.Hash), zap.String("files", out.Files)}
+	c.results.WithLabelValues(string(out.Result)).Inc()
+	fields := []zap.Field{zap.String("result", string(out.Result)), zap.String("catalogue", out.Hash), zap.String("files", out.Files)}
+	if who := access.CallerFrom(ctx); who.Identity != nil {
+		fields = append(fields, zap.Stringer("caller", who.Identity), zap.Stringer("address", who.Address), zap.String("requestId", who.Request))
+	}
 	if err != nil {
 		c.log.Error("the catalogue was not replaced; the one before is served on", append(fields, zap.Strings("why", out.Lines))...)
 	} else {
-		c.log.Info("the catalogue was read again", append(fields, zap.Strings("changes", changes))...)
+		c.log.Info("the catalogue was read again", append(fields, zap.Stringers("changes", out.Changes), zap.Strings("tightened", out.Tightened))...)
 	}
 	return out
 }
@@ -134,9 +137,10 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 // reload makes everything ready before the store accepts the catalogue. Files that came
 // with the request are in the folder before the store records that: if the process dies in
 // between, the next one is served the new files, and told --allow-breaking again if they need it.
-func (c *catalogues) reload(ctx context.Context, r reload.Request) (result reload.Result, changes []string, err error) {
+func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
+	out.Result = reload.Failed
 	if c.dir == "" {
-		return reload.Failed, nil, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --catalogue DIR")
+		return out, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --catalogue DIR")
 	}
 	next, staged, err := c.read(r)
 	if staged != nil {
@@ -145,9 +149,10 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (result reloa
 	var mistake usageError
 	switch {
 	case errors.As(err, &linesError{}), errors.As(err, &mistake):
-		return reload.Refused, nil, err
+		out.Result = reload.Refused
+		return out, err
 	case err != nil:
-		return reload.Failed, nil, err
+		return out, err
 	}
 	if next.files == c.served.files {
 		if !r.DryRun { // another gateway may have had the store accept another one since
@@ -156,42 +161,44 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (result reloa
 		if err == nil && staged != nil && !r.DryRun {
 			err = staged.Replace()
 		}
-		return resultOf(err, reload.Unchanged), nil, err
+		out.Result = resultOf(err, reload.Unchanged)
+		return out, err
 	}
 	differences := next.changes(c.served)
 	if err := stays(differences); err != nil {
-		return reload.Refused, nil, err
+		out.Result = reload.Refused
+		return out, err
 	}
 	svc, err := c.compile(next)
 	if err != nil {
-		return reload.Failed, nil, err
+		return out, err
 	}
 	g, err := c.server.Prepare(next.serving(svc))
 	if err != nil {
-		return reload.Failed, nil, err
+		return out, err
 	}
-	for _, change := range differences {
-		changes = append(changes, change.String())
-	}
+	out.Changes = differences
 	candidate := next.candidate()
 	candidate.AllowBreaking, candidate.DryRun = r.AllowBreaking, r.DryRun
 	if r.DryRun {
 		if err = accept(ctx, c.gate, candidate); err == nil {
-			changes = append(changes, c.tightened(ctx, svc)...)
+			out.Tightened = c.tightened(ctx, svc)
 		}
-		return resultOf(err, reload.Replaced), changes, err
+		out.Result = resultOf(err, reload.Replaced)
+		return out, err
 	}
 	stop, err := c.fillAhead(ctx, svc, candidate)
 	if err != nil {
-		return resultOf(err, reload.Replaced), changes, err
+		out.Result = resultOf(err, reload.Replaced)
+		return out, err
 	}
 	defer func() { stop() }()
-	changes = append(changes, c.tightened(ctx, svc)...)
-	if err = c.accept(ctx, candidate, staged); err != nil {
-		return resultOf(err, reload.Replaced), changes, err
+	out.Tightened = c.tightened(ctx, svc)
+	if err = c.accept(ctx, candidate, staged); err == nil {
+		stop = c.serve(next, svc, g, stop)
 	}
-	stop = c.serve(next, svc, g, stop)
-	return reload.Replaced, changes, nil
+	out.Result = resultOf(err, reload.Replaced)
+	return out, err
 }
 
 // tightenedTime is how long a reload looks for stored resources that break what it tightens.

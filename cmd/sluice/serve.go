@@ -122,7 +122,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	}
 	if socket != nil {
 		defer func() { err = errors.Join(err, socket.Close()) }()
-		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, kinds) })
+		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, s.Server.Reload) })
 	}
 	// Who connects is served: nobody waits for a store that is still opened, and
 	// none hears of a gateway that does not start.
@@ -219,6 +219,7 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.
 		s.Server.Store = "Redis"
 	}
 	s.Server.Ready, s.Server.Filling = out.ready(store, s.readyTimeout()), out.filling
+	s.Server.Reload = reload.NewHandler(out)
 	out.server, err = wait.Until(ctx, func() (*server.Server, error) { return server.New(s.Server) }) // it reads trusted documents
 	return out, err
 }

@@ -68,14 +68,29 @@ type Read struct {
 
 // Client sends operations to one gateway. It is safe for concurrent use.
 type Client struct {
-	endpoint string // with the credentials, if the URL has them
-	shown    string // without
-	http     *http.Client
-	tls      *tls.Config
-	token    TokenSource
-	timeout  time.Duration
-	silence  time.Duration
-	explain  func(Read)
+	server  *url.URL
+	api     address
+	http    *http.Client
+	tls     *tls.Config
+	token   TokenSource
+	timeout time.Duration
+	silence time.Duration
+	explain func(Read)
+}
+
+// address is where requests go.
+type address struct {
+	url   string // with the credentials, if the server's URL has them
+	shown string // without
+}
+
+// at returns the address of a path of the gateway.
+func (c *Client) at(path ...string) address {
+	u := c.server.JoinPath(path...)
+	out := address{url: u.String()}
+	u.User = nil
+	out.shown = u.String()
+	return out
 }
 
 // New checks the configuration. It connects to nothing.
@@ -93,10 +108,8 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.checkToken(u); err != nil {
 		return nil, err
 	}
-	u = u.JoinPath("v1", "graphql")
-	c := &Client{endpoint: u.String(), tls: cfg.TLS, token: cfg.Token, timeout: cfg.Timeout, silence: cfg.Silence, explain: cfg.Explain}
-	u.User = nil
-	c.shown = u.String()
+	c := &Client{server: u, tls: cfg.TLS, token: cfg.Token, timeout: cfg.Timeout, silence: cfg.Silence, explain: cfg.Explain}
+	c.api = c.at("v1", "graphql")
 	c.http = &http.Client{Transport: transport(cfg.TLS)}
 	if cfg.HTTP != nil {
 		own := *cfg.HTTP
@@ -184,11 +197,22 @@ func (c *Client) Do(ctx context.Context, query string, variables map[string]any,
 	if c.explain != nil {
 		request["extensions"] = map[string]any{"explain": true}
 	}
-	body, err := json.Marshal(request)
+	return c.exchange(ctx, c.api, request, out)
+}
+
+// Post sends in as JSON to a path of the gateway that answers in the form of the API, and decodes the data
+// of the answer into out, which may be nil. Its errors are as those of Do.
+func (c *Client) Post(ctx context.Context, path string, in, out any) error {
+	return c.exchange(ctx, c.at(path), in, out)
+}
+
+// exchange sends in and decodes the data of the answer into out.
+func (c *Client) exchange(ctx context.Context, to address, in, out any) error {
+	body, err := json.Marshal(in)
 	if err != nil {
-		return fmt.Errorf("variables: %w", err)
+		return fmt.Errorf("request: %w", err)
 	}
-	raw, err := c.ask(ctx, body)
+	raw, err := c.ask(ctx, to, body)
 	if err != nil {
 		return err
 	}
@@ -196,7 +220,7 @@ func (c *Client) Do(ctx context.Context, query string, variables map[string]any,
 		return nil
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
-		return &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered is not of the form that was asked for", c.shown)}
+		return &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered is not of the form that was asked for", to.shown)}
 	}
 	return nil
 }
@@ -227,14 +251,14 @@ func unreached(err error) error {
 }
 
 // ask sends the body of a request with a token, and once more with another one if the first is refused.
-func (c *Client) ask(ctx context.Context, body []byte) (json.RawMessage, error) {
+func (c *Client) ask(ctx context.Context, to address, body []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	token, err := c.bearer(ctx, "")
 	if err != nil {
 		return nil, &UnansweredError{err: err}
 	}
-	raw, err := c.post(ctx, token, body)
+	raw, err := c.post(ctx, to, token, body)
 	if token == "" || !unauthenticated(err) {
 		return raw, err
 	}
@@ -243,16 +267,16 @@ func (c *Client) ask(ctx context.Context, body []byte) (json.RawMessage, error) 
 	case failed != nil:
 		return nil, &UnansweredError{err: failed}
 	case other != token && other != "":
-		return c.post(ctx, other, body)
+		return c.post(ctx, to, other, body)
 	}
 	return nil, err
 }
 
 // post sends the body of a request and reads the data of the answer.
-func (c *Client) post(ctx context.Context, token string, body []byte) (json.RawMessage, error) {
+func (c *Client) post(ctx context.Context, to address, token string, body []byte) (json.RawMessage, error) {
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("request: %w", err)
 	}
@@ -263,19 +287,19 @@ func (c *Client) post(ctx context.Context, token string, body []byte) (json.RawM
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, &UnansweredError{Sent: sent.Load() && !errors.Is(err, errRedirects), err: fmt.Errorf("no answer from %s: %w", c.shown, unreached(err))}
+		return nil, &UnansweredError{Sent: sent.Load() && !errors.Is(err, errRedirects), err: fmt.Errorf("no answer from %s: %w", to.shown, unreached(err))}
 	}
 	defer func() { _ = res.Body.Close() }()
 	in := &io.LimitedReader{R: res.Body, N: maxResponse}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" && kind != "application/graphql-response+json" {
 		if res.StatusCode == http.StatusUnauthorized {
-			return nil, c.proxied()
+			return nil, to.proxied()
 		}
 		ask := "is a gateway there?"
-		if res.StatusCode == http.StatusBadRequest && strings.HasPrefix(c.shown, "http://") {
+		if res.StatusCode == http.StatusBadRequest && strings.HasPrefix(to.shown, "http://") {
 			ask = "does it speak TLS, so that https is wanted?"
 		}
-		return nil, &UnansweredError{Sent: res.StatusCode >= 500, err: fmt.Errorf("%s answered %s and no JSON; %s", c.shown, res.Status, ask)}
+		return nil, &UnansweredError{Sent: res.StatusCode >= 500, err: fmt.Errorf("%s answered %s and no JSON; %s", to.shown, res.Status, ask)}
 	}
 	var answer struct {
 		Data       json.RawMessage `json:"data"`
@@ -286,13 +310,13 @@ func (c *Client) post(ctx context.Context, token string, body []byte) (json.RawM
 	}
 	switch err := json.NewDecoder(in).Decode(&answer); {
 	case err != nil && in.N <= 0:
-		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("%w from %s", errTooLarge, c.shown)}
+		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("%w from %s", errTooLarge, to.shown)}
 	case err != nil:
-		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered is cut off, or not JSON", c.shown)}
+		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered is cut off, or not JSON", to.shown)}
 	case len(answer.Errors) > 0:
 		return nil, answer.Errors
 	case res.StatusCode == http.StatusUnauthorized:
-		return nil, c.proxied()
+		return nil, to.proxied()
 	}
 	if c.explain != nil {
 		for _, read := range answer.Extensions.Explain {

@@ -128,6 +128,6 @@ func refusal(reason string) error {
 }
 
 // proxied is the error of an answer 401 that no gateway gives.
-func (c *Client) proxied() error {
-	return &UnansweredError{err: fmt.Errorf("%s answered 401 Unauthorized, and not as a gateway does: %w", c.shown, errProxy)}
+func (a address) proxied() error {
+	return &UnansweredError{err: fmt.Errorf("%s answered 401 Unauthorized, and not as a gateway does: %w", a.shown, errProxy)}
 }

@@ -44,7 +44,7 @@ func (c *Client) subscribe(ctx context.Context, sub subscription) error {
 	dialCtx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	dialer := websocket.Dialer{Subprotocols: []string{protocol}, Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.tls}
-	conn, res, err := dialer.DialContext(dialCtx, "ws"+strings.TrimPrefix(c.endpoint, "http"), nil)
+	conn, res, err := dialer.DialContext(dialCtx, "ws"+strings.TrimPrefix(c.api.url, "http"), nil)
 	if err != nil {
 		return c.undialed(ctx, res, err)
 	}
@@ -74,7 +74,7 @@ func (c *Client) subscribe(ctx context.Context, sub subscription) error {
 		case "error":
 			var errs Errors
 			if json.Unmarshal(m.Payload, &errs) != nil || len(errs) == 0 {
-				return fmt.Errorf("answer of %s: an error without a text", c.shown)
+				return fmt.Errorf("answer of %s: an error without a text", c.api.shown)
 			}
 			return errs
 		case "complete":
@@ -107,7 +107,7 @@ func (c *Client) undialed(ctx context.Context, res *http.Response, err error) er
 	}
 	var answer struct{ Errors Errors }
 	if json.NewDecoder(res.Body).Decode(&answer) != nil || !unauthenticated(answer.Errors) { // gorilla keeps its first 1,024 bytes
-		return c.proxied()
+		return c.api.proxied()
 	}
 	return answer.Errors
 }

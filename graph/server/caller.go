@@ -130,6 +130,7 @@ func (s *Server) refuseCaller(w http.ResponseWriter, r *http.Request, err error)
 		known = &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
 	}
 	s.cfg.Refused(r.Context(), known)
+	s.logRefused(r, known.Code)
 	status := transport.Status(w, err)
 	refuse(w, r, status, known.Code, known.Message)
 }

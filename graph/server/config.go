@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
 	"time"
 
@@ -50,6 +51,9 @@ type Config struct {
 	// Refused is told of each request that is refused since its caller is not known, or may not do it. Default: it is
 	// not told.
 	Refused func(ctx context.Context, refused *failure.Error)
+	// Reload answers requests for another catalogue, by callers who have the verb CATALOGUE. It bounds their bodies and
+	// sets deadlines that are later than the server's. Default: there is no path for them.
+	Reload http.Handler
 	// TLS is what connections are secured with. Default: nothing.
 	TLS *identity.TLS
 	// Limits of requests.

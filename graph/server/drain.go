@@ -44,7 +44,9 @@ func (f *fresh) close() {
 // accepts nothing more: streams end, requests that have arrived are answered, and
 // those that are still arriving are abandoned after transport.LateGrace.
 func (s *Server) drain(ctx context.Context, srv *http.Server, conns *fresh, failed <-chan error) error {
-	s.draining.Store(true)
+	if !s.draining.Swap(true) {
+		close(s.stopping)
+	}
 	if s.cfg.DrainDelay > 0 {
 		select {
 		case <-time.After(s.cfg.DrainDelay):

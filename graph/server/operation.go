@@ -81,12 +81,17 @@ func outcome(ctx context.Context, code string) []zap.Field {
 	return []zap.Field{zap.String("client", f.client), zap.Stringer("caller", access.CallerFrom(ctx).Identity), zap.String("address", f.address), zap.String("code", code)}
 }
 
-// forbid refuses a request that must not reach the API, and writes a line of the access log.
+// forbid refuses a request that must not reach the API.
 func (s *Server) forbid(w http.ResponseWriter, r *http.Request, message string) {
-	if s.cfg.AccessLog {
-		s.cfg.Logger.Info("access", append(outcome(r.Context(), string(failure.CodeForbidden)), zap.String("requestId", requestID(r.Context())))...)
-	}
+	s.logRefused(r, failure.CodeForbidden)
 	refuse(w, r, http.StatusForbidden, failure.CodeForbidden, message)
+}
+
+// logRefused writes a line of the access log about a request that is refused.
+func (s *Server) logRefused(r *http.Request, code failure.Code) {
+	if s.cfg.AccessLog {
+		s.cfg.Logger.Info("access", append(outcome(r.Context(), string(code)), zap.String("requestId", requestID(r.Context())))...)
+	}
 }
 
 // maxName is the most bytes of the name of an operation or a client that are logged.

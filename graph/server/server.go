@@ -40,6 +40,8 @@ type Server struct {
 	generation atomic.Pointer[Generation]
 	replaced   replaced
 	draining   atomic.Bool
+	// stopping is closed when draining becomes true.
+	stopping chan struct{}
 	// memory is shared by everything in flight.
 	memory *budget.Memory
 	// work is the allowance of all events of subscriptions.
@@ -64,7 +66,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	s := &Server{
-		cfg: cfg, metrics: m, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
+		cfg: cfg, metrics: m, stopping: make(chan struct{}), turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
 		memory: budget.NewMemory(cfg.Limits.Memory, cfg.Limits.Held+cfg.Limits.Answer), work: budget.NewAllowance(cfg.Limits.Events),
 		callers:     quota.New(cfg.Caller, quota.DefaultLimits(runtime.GOMAXPROCS(0)), time.Now),
 		unavailable: rate.Sometimes{Interval: logInterval}, unready: rate.Sometimes{Interval: logInterval},
@@ -104,6 +106,13 @@ func New(cfg Config) (*Server, error) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", "GET, HEAD")
 			refuse(w, r, http.StatusMethodNotAllowed, failure.CodeBadUserInput, "use GET")
+		})
+	}
+	if cfg.Reload != nil {
+		mux.Handle("POST "+reloadPath, s.identified(s.sameOriginOnly(http.HandlerFunc(s.reload)), s.refuseCaller))
+		mux.HandleFunc(reloadPath, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", "POST")
+			refuse(w, r, http.StatusMethodNotAllowed, failure.CodeBadUserInput, "use POST")
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -1,7 +1,6 @@
 package reload
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,10 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 // Request asks for another catalogue.
@@ -48,8 +51,10 @@ type Answer struct {
 	// the one that is served now.
 	Hash  string `json:"hash"`
 	Files string `json:"files"`
-	// Changes of the catalogue to the one before, a line each.
-	Changes []string `json:"changes,omitempty"`
+	// Changes of the catalogue to the one before, the most severe first.
+	Changes []gate.Change `json:"changes,omitempty"`
+	// Tightened says what stored resources break by it that they did not break before, a line for each kind.
+	Tightened []string `json:"tightened,omitempty"`
 	// Lines say why it was refused or failed.
 	Lines []string `json:"lines,omitempty"`
 }
@@ -60,44 +65,52 @@ type Catalogues interface {
 	Reload(ctx context.Context, r Request) Answer
 }
 
+// Path is where requests go, on the admin socket as on the network.
+const Path = "/catalogue"
+
 const (
 	// maxRequest bounds a request, in bytes: a catalogue of 16 MiB as JSON, twice over.
 	maxRequest = 34 << 20
 	// maxRequests is how many requests are held at a time: read, or waiting for their turn.
 	maxRequests = 4
-	// maxAnswer bounds what a client reads, in bytes.
-	maxAnswer = 16 << 20
-	// reloadPath is where requests go.
-	reloadPath = "/reload"
 )
 
-// handler answers requests, one at a time. A request has its turn once it was read,
-// so that nobody waits for a client that sends nothing.
-func handler(c Catalogues) http.Handler {
+// NewHandler answers requests in the form of the API, with data or errors. It answers one at a time, wherever they
+// come from. A request has its turn once it was read, so that nobody waits for a client that sends nothing.
+// It sets the deadlines of the connection: they may be later than the server's own.
+func NewHandler(c Catalogues) http.Handler {
 	held, turn := make(chan struct{}, maxRequests), make(chan struct{}, 1)
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST "+reloadPath, func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), workTime)
 		defer cancel()
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(workTime + readTime))
 		if !take(ctx, held) {
-			http.Error(w, "too many requests are under way", http.StatusServiceUnavailable)
+			refuse(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "too many requests are under way")
 			return
 		}
 		defer func() { <-held }()
-		req, err := read(w, r)
+		req, err := read(ctx, w, r)
 		if err != nil {
-			http.Error(w, "the request cannot be read: "+err.Error(), http.StatusBadRequest)
+			refuse(w, http.StatusBadRequest, failure.CodeBadUserInput, "the request cannot be read: "+err.Error())
 			return
 		}
 		if !take(ctx, turn) {
-			http.Error(w, "another request is under way", http.StatusServiceUnavailable)
+			refuse(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "another request is under way")
 			return
 		}
 		defer func() { <-turn }()
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(c.Reload(ctx, req))
+		respond(w, http.StatusOK, map[string]any{"data": c.Reload(ctx, req)})
 	})
-	return mux
+}
+
+func refuse(w http.ResponseWriter, status int, code failure.Code, message string) {
+	respond(w, status, map[string]any{"errors": []any{map[string]any{"message": message, "extensions": map[string]any{"code": code}}}})
+}
+
+func respond(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
 }
 
 // take waits for a place; false if ctx ends first.
@@ -110,13 +123,14 @@ func take(ctx context.Context, places chan<- struct{}) bool {
 	}
 }
 
-// read reads a request, which has to come within readTime. What is not known is
+// read reads a request, which has to come within readTime and before ctx ends. What is not known is
 // refused: it may be a flag that was to hold something back.
-func read(w http.ResponseWriter, r *http.Request) (req Request, err error) {
+func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Request, err error) {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readTime)); err != nil {
 		return req, err
 	}
+	defer context.AfterFunc(ctx, func() { _ = control.SetReadDeadline(time.Now()) })()
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&req); err != nil {
@@ -145,41 +159,41 @@ func unread(err error) string {
 	}
 }
 
-// Send asks the gateway that listens at a path.
-func Send(ctx context.Context, path string, req Request) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*(readTime+workTime))
-	defer cancel()
-	raw, err := json.Marshal(req)
-	if err != nil {
-		return Answer{}, err
-	}
-	client := &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", path)
-		},
-	}}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://gateway"+reloadPath, bytes.NewReader(raw))
-	if err != nil {
-		return Answer{}, err
-	}
-	res, err := client.Do(r)
-	if err != nil {
-		var dial *net.OpError
-		if errors.As(err, &dial) && dial.Op == "dial" {
-			return Answer{}, fmt.Errorf("no gateway answers at %s (%w); name its socket by --admin-socket, or its folder by --data", path, dial.Err)
+// Timeout is how long a client waits for the answer to a request, which may wait for another one.
+const Timeout = 2 * (readTime + workTime)
+
+// absentError says that no gateway listens at a path.
+type absentError struct {
+	path string
+	err  error
+}
+
+func (e *absentError) Error() string {
+	return fmt.Sprintf("no gateway answers at %s (%v); name its socket by --admin-socket, or its folder by --data", e.path, e.err)
+}
+
+// Client returns a client of the gateway whose admin socket is at a path.
+func Client(path string) (*client.Client, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", path)
+		var failed *net.OpError
+		if errors.As(err, &failed) {
+			return nil, &absentError{path, failed.Err}
 		}
-		return Answer{}, fmt.Errorf("the gateway at %s does not answer: %w", path, err)
+		return conn, err
 	}
-	defer func() { _ = res.Body.Close() }()
-	body := io.LimitReader(res.Body, maxAnswer)
-	if res.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(body, 1<<10))
-		return Answer{}, fmt.Errorf("the gateway answers %s: %s", res.Status, bytes.TrimSpace(text))
+	return client.New(client.Config{
+		Server: "http://admin-socket", Timeout: Timeout,
+		HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial}},
+	})
+}
+
+// Send asks a gateway. The timeout of the client should be [Timeout].
+func Send(ctx context.Context, c *client.Client, req Request) (out Answer, err error) {
+	err = c.Post(ctx, Path, req, &out)
+	var absent *absentError
+	if errors.As(err, &absent) {
+		err = absent
 	}
-	var out Answer
-	if err := json.NewDecoder(body).Decode(&out); err != nil {
-		return Answer{}, errors.New("the gateway's answer is cut off, or not JSON")
-	}
-	return out, nil
+	return out, err
 }

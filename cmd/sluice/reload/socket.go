@@ -1,6 +1,6 @@
 // Package reload is how an operator has a running gateway serve another catalogue: requests
-// by HTTP over a socket of the file system, which only the gateway's own user can open, and
-// the folder of the catalogue, which is replaced as a whole.
+// by HTTP over the network or over a socket of the file system, which only the gateway's own
+// user can open, and the folder of the catalogue, which is replaced as a whole.
 package reload
 
 import (
@@ -18,8 +18,10 @@ import (
 
 // Times that a request may take.
 const (
+	// headerTime is how long a client of the socket may take to send the header of a request.
+	headerTime = 10 * time.Second
 	// readTime is how long a client may take to send a request.
-	readTime = 10 * time.Second
+	readTime = time.Minute
 	// workTime is how long the gateway may take for it: the kinds of a catalogue are in memory
 	// before it is served.
 	workTime = 6 * time.Minute
@@ -99,10 +101,12 @@ func (s *Socket) listen() error {
 	return nil
 }
 
-// Serve answers requests until ctx ends; then it gives those that run some seconds.
-func (s *Socket) Serve(ctx context.Context, c Catalogues) error {
+// Serve lets h, which [NewHandler] has made, answer requests until ctx ends; then it gives those that run some seconds.
+func (s *Socket) Serve(ctx context.Context, h http.Handler) error {
+	mux := http.NewServeMux()
+	mux.Handle("POST "+Path, h)
 	srv := &http.Server{
-		Handler: handler(c), ReadHeaderTimeout: readTime, ReadTimeout: readTime + workTime, WriteTimeout: readTime + 2*workTime, IdleTimeout: readTime,
+		Handler: mux, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: readTime, IdleTimeout: headerTime,
 		MaxHeaderBytes: 16 << 10,
 		BaseContext:    func(net.Listener) context.Context { return ctx },
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,13 +53,18 @@ func (g *gateway) Reload(_ context.Context, r reload.Request) reload.Answer {
 // serve serves a gateway at a path until the test ends, or stop is called.
 func serve(t *testing.T, path string, g reload.Catalogues) (stop func()) {
 	t.Helper()
+	return serveHandler(t, path, reload.NewHandler(g))
+}
+
+func serveHandler(t *testing.T, path string, h http.Handler) (stop func()) {
+	t.Helper()
 	s, err := reload.Listen(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, g) }()
+	go func() { done <- s.Serve(ctx, h) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-done, s.Close()); err != nil {
@@ -69,13 +75,23 @@ func serve(t *testing.T, path string, g reload.Catalogues) (stop func()) {
 	return stop
 }
 
+// send asks the gateway that listens at a path.
+func send(t *testing.T, ctx context.Context, path string, r reload.Request) (reload.Answer, error) {
+	c, err := reload.Client(path)
+	if err != nil {
+		t.Error(err)
+		return reload.Answer{}, err
+	}
+	return reload.Send(ctx, c, r)
+}
+
 func TestRequestsAreAnsweredOneAtATime(t *testing.T) {
 	path, g := place(t), &gateway{}
 	stop := serve(t, path, g)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			a, err := reload.Send(t.Context(), path, reload.Request{AllowBreaking: true, Files: map[string]string{"x": "y"}})
+			a, err := send(t, t.Context(), path, reload.Request{AllowBreaking: true, Files: map[string]string{"x": "y"}})
 			if err != nil || a.Result != reload.Refused || a.Hash != "h" || len(a.Lines) != 2 {
 				t.Errorf("%v %v", a, err)
 			}
@@ -89,7 +105,7 @@ func TestRequestsAreAnsweredOneAtATime(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket is left: %v", err)
 	}
-	if _, err := reload.Send(t.Context(), path, reload.Request{}); err == nil || !strings.Contains(err.Error(), "no gateway answers at "+path) {
+	if _, err := send(t, t.Context(), path, reload.Request{}); err == nil || !strings.Contains(err.Error(), "no gateway answers at "+path) {
 		t.Errorf("it says %v", err)
 	}
 }
@@ -118,7 +134,7 @@ func TestASocketOfADeadProcessIsReplacedAndThatOfALiveOneIsNot(t *testing.T) {
 	if _, err := reload.Listen(path); !errors.Is(err, reload.ErrInUse) || err.Error() != path+": it is in use by another process" {
 		t.Errorf("it says %v", err)
 	}
-	if a, err := reload.Send(t.Context(), path, reload.Request{}); err != nil || a.Hash != "h" {
+	if a, err := send(t, t.Context(), path, reload.Request{}); err != nil || a.Hash != "h" {
 		t.Errorf("the first one answers %v, %v", a, err)
 	}
 }
@@ -147,7 +163,7 @@ func post(t *testing.T, path, text string) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if _, err := fmt.Fprintf(conn, "POST /reload HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(text), text); err != nil {
+	if _, err := fmt.Fprintf(conn, "POST /catalogue HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(text), text); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := io.ReadAll(conn)
@@ -165,7 +181,7 @@ func TestAClientThatSendsNothingHoldsUpNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = slow.Close() }()
-	if _, err := io.WriteString(slow, "POST /reload HTTP/1.1\r\nHost: gateway\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(slow, "POST /catalogue HTTP/1.1\r\nHost: gateway\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	begun := make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n")) // its body is being read now
@@ -174,7 +190,7 @@ func TestAClientThatSendsNothingHoldsUpNobody(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if a, err := reload.Send(ctx, path, reload.Request{}); err != nil || a.Hash != "h" {
+	if a, err := send(t, ctx, path, reload.Request{}); err != nil || a.Hash != "h" {
 		t.Errorf("%v %v", a, err)
 	}
 }
@@ -183,7 +199,7 @@ func TestARequestThatIsNotUnderstoodIsRefused(t *testing.T) {
 	path, g := place(t), &gateway{}
 	serve(t, path, g)
 	for text, says := range map[string]string{
-		`{"dry_run":true}`:                      `unknown field "dry_run"; wanted is one JSON object with allowBreaking, dryRun, files and folder`,
+		`{"dry_run":true}`:                      `unknown field \"dry_run\"; wanted is one JSON object with allowBreaking, dryRun, files and folder`,
 		`{"dryRun":true}{"allowBreaking":true}`: "more follows the JSON object",
 		`{"dryRun":true} x`:                     "more follows the JSON object",
 		`{"dryRun":"yes"}`:                      "dryRun has a value of another type; wanted is one JSON object",
@@ -219,7 +235,7 @@ func TestWhatTookTheSocketsPlaceStays(t *testing.T) {
 func TestARequestThatIsTooLargeIsRefused(t *testing.T) {
 	path, g := place(t), &gateway{}
 	serve(t, path, g)
-	_, err := reload.Send(t.Context(), path, reload.Request{Files: map[string]string{"x": strings.Repeat("x", 35<<20)}})
+	_, err := send(t, t.Context(), path, reload.Request{Files: map[string]string{"x": strings.Repeat("x", 35<<20)}})
 	if err == nil || len(g.asked) > 0 {
 		t.Errorf("it says %v", err)
 	}
