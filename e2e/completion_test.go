@@ -53,7 +53,9 @@ func TestTheShellCompletesWhatTheGatewayHas(t *testing.T) {
 		{[]string{"tree", "net", ""}, []string{"net-a", "net-b", "net-c"}},
 		{[]string{"tree", "net", "net-a", "--direction", ""}, []string{"dependencies", "dependents", "both"}},
 		{[]string{"finalize", "subnet", ""}, []string{"sub-a"}},
-		{[]string{"control", "network", ""}, slices.DeleteFunc(slices.Clone(plurals), func(k string) bool { return k == "networks" || k == "secrets" })},
+		{[]string{"control", "network", ""}, slices.DeleteFunc(slices.Clone(plurals), func(k string) bool {
+			return slices.Contains([]string{"networks", "secrets", "accessBindings", "accessRoles"}, k)
+		})},
 		{[]string{"explain", "net.spec.resource.m"}, []string{"net.spec.resource.mtu"}},
 		{[]string{"get", "teapots", ""}, nil},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},

@@ -227,7 +227,7 @@ spec: {keeper: ada, backupRef: ada, users: [ada, bob], parts: [{madeBy: ada}, {m
 		person(name: "ada") { keeps(filter: {spec: {keeper: {eq: "ada"}}}) { nodes { metadata { name } } } }
 		kinds { name group apiVersion references { path field } }
 	}`)
-	want := "map[kinds:[map[apiVersion:v1beta1 group: name:Lock references:[map[field:keeper path:spec.keeper] map[field:deputy path:spec.backupRef] map[field:users path:spec.users] map[field:maker path:spec.parts.madeBy]]]" +
+	want := "map[kinds:[map[apiVersion:access.sluice.dev/v1 group:access.sluice.dev name:AccessBinding references:[]] map[apiVersion:access.sluice.dev/v1 group:access.sluice.dev name:AccessRole references:[]] map[apiVersion:v1beta1 group: name:Lock references:[map[field:keeper path:spec.keeper] map[field:deputy path:spec.backupRef] map[field:users path:spec.users] map[field:maker path:spec.parts.madeBy]]]" +
 		" map[apiVersion:v1 group: name:Person references:[]]]" +
 		" lock:map[deputy:map[metadata:map[name:ada]] keeper:map[spec:map[age:36]] spec:map[keeper:ada parts:[map[maker:map[spec:map[age:36]]] map[maker:<nil>]]] users:map[nodes:[map[metadata:map[name:ada]]] totalCount:1]]" +
 		" person:map[keeps:map[nodes:[map[metadata:map[name:door]]]]]]"

@@ -373,6 +373,37 @@ func TestATransitionTakesOverFromAnother(t *testing.T) {
 	}
 }
 
+// What is lost and DELETED because of a change that was on its way is ADDED again with the rights, once.
+func TestWhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
+	f := watched(t, open(t), 0)
+	with, without := reads([]string{"a", "b"}, nil), reads([]string{"a"}, nil)
+	f.role("r", with)
+	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	f.upsert(widgetIn("b", "x"), "x")
+	f.upsert(widgetIn("b", "y"), "y")
+	l := listen(t, f, as("token:u"), change.Request{Snapshot: true})
+	l.settle(f)
+	f.upsert(widgetIn("b", "x"), "more")
+	f.upsert(widgetIn("b", "y"), "more")
+	f.role("r", without)
+	for i, next := range []access.Rule{with, without, with} {
+		for heard := len(l.story); len(l.story) == heard; {
+			if err := l.take(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 1 && !strings.HasPrefix(l.story[len(l.story)-1], "ADDED") { // the other one was on its way
+			if err := l.take(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.role("r", next)
+	}
+	if story := l.settle(f); len(l.has) != 2 || strings.Count(story, "ADDED") != 3 || strings.Count(story, "DELETED") != 3 {
+		t.Errorf("told %s", story)
+	}
+}
+
 func TestIdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testing.T) {
 	store := open(t)
 	gateways := []*fixture{guarded(t, store, 0, widget()), guarded(t, store, 0, widget())}

@@ -74,16 +74,13 @@ func (r *run) conditions(buf []byte, f *field, it *item) ([]byte, bool) {
 	return append(buf, "[]"...), true
 }
 
-// allowedSteps are what it costs to find out what a caller may do with a resource.
-const allowedSteps = 40
-
 // allowed writes what the caller may do with a resource.
 func (r *run) allowed(buf []byte, f *field, key backend.Key) ([]byte, bool) {
 	rights, err := r.engine.svc.Rights(r.ctx, r.caller)
 	if err != nil {
 		return r.null(buf, f, err)
 	}
-	r.charge(f, allowedSteps)
+	r.charge(f, budget.Rights)
 	buf = append(buf, '[')
 	for i, v := range rights.Verbs(f.kind.Kind, key) {
 		if i > 0 {

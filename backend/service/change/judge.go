@@ -111,7 +111,7 @@ func (c *Stream) Judge(ctx context.Context, events []Change) ([]Change, error) {
 		return nil, nil
 	}
 	if c.transition != nil {
-		events = c.transition.untold(events)
+		c.transition.told(events)
 	}
 	c.turn(to)
 	return c.transition.pass(events), nil

@@ -7,7 +7,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
@@ -35,8 +34,7 @@ type transition struct {
 	// kind and after are the place in the view, as of a snapshot.
 	kind  int
 	after []byte
-	// paged says that the events returned last are a page of the view, regained the gone ones among them.
-	paged    bool
+	// regained are those of the gone that were returned last, to be told.
 	regained []backend.Key
 }
 
@@ -59,24 +57,14 @@ func (c *Stream) turn(to scope) {
 	c.scope, c.transition = to, next
 }
 
-// untold makes the transition forget events that were returned last and not told. It returns those that
-// are not of the view, which the next transition passes.
-func (t *transition) untold(events []Change) []Change {
-	if !t.paged || len(events) == 0 {
-		return events
-	}
-	if t.regained == nil {
-		key := events[0].Key
-		t.kind = slices.IndexFunc(t.to.kinds, func(k *kind.Kind) bool { return k.Name == key.Kind })
-		t.after = backend.OrderTuple(key.Namespace, key.Name)
-		return nil
-	}
+// told forgets that resources are gone which were told again, but for those of events that wait.
+func (t *transition) told(waiting []Change) {
 	for _, key := range t.regained {
-		if !slices.ContainsFunc(events, func(e Change) bool { return e.Key == key }) {
+		if !slices.ContainsFunc(waiting, func(e Change) bool { return e.Key == key }) {
 			delete(t.gone, key)
 		}
 	}
-	return nil
+	t.regained = nil
 }
 
 // rest returns the stretches beyond the place.
@@ -106,7 +94,7 @@ func (t *transition) covers(key backend.Key) bool {
 	return t.to.asks(key) && (t.to.permits(key) || slices.ContainsFunc(t.held, func(s stretch) bool { return s.scope.permits(key) }))
 }
 
-// pass returns what is told of events before the view.
+// pass returns what is told of events before the view, and of those that waited to be told when the rights changed again.
 func (t *transition) pass(events []Change) (out []Change) {
 	for i := range events {
 		e := &events[i]
@@ -133,10 +121,7 @@ func (t *transition) pass(events []Change) (out []Change) {
 // transit returns the next events of a transition; none if the log is to be read further.
 func (c *Stream) transit(ctx context.Context) (out []Change, err error) {
 	t := c.transition
-	for _, key := range t.regained { // which were told
-		delete(t.gone, key)
-	}
-	t.paged, t.regained = false, nil
+	t.told(nil)
 	if t.view == nil {
 		if c.watcher == nil || !c.watcher.Live() {
 			return nil, nil
@@ -145,7 +130,6 @@ func (c *Stream) transit(ctx context.Context) (out []Change, err error) {
 			return out, err
 		}
 	}
-	t.paged = true
 	for t.kind < len(t.to.kinds) {
 		if out, err = c.page(ctx); len(out) > 0 || err != nil {
 			return out, err
