@@ -100,7 +100,12 @@ func TestFinalizersNeedTheirVerb(t *testing.T) {
 	if _, err := f.Patch(t.Context(), as("token:u"), req); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "FINALIZE") {
 		t.Errorf("%v", err)
 	}
-	f.give(allow("Widget", "GET", "PATCH", "FINALIZE"))
+	f.give(allow("Widget", "GET", "FINALIZE"))
+	more := req
+	more.Patch = map[string]any{"weight": 70}
+	if _, err := f.Patch(t.Context(), as("token:u"), more); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "PATCH") {
+		t.Errorf("a patch of the spec too: %v", err)
+	}
 	if _, err := f.Patch(t.Context(), as("token:u"), req); err != nil {
 		t.Error(err)
 	}

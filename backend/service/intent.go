@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,8 @@ type wanted struct {
 	verb descriptor.Verb
 	id   kind.Identity
 	meta changer
+	// needs is the verb that the caller must have; empty for verb.
+	needs descriptor.Verb
 }
 
 // intend resolves and authorizes a write and checks its metadata.
@@ -60,7 +63,10 @@ func (s *Service) intend(ctx context.Context, c access.Caller, w wanted) (*inten
 	if err != nil {
 		return nil, err
 	}
-	rights, err := s.authorize(ctx, c, k, w.verb, key)
+	if err := access.Offers(k.Kind, w.verb); err != nil {
+		return nil, err
+	}
+	rights, err := s.authorize(ctx, c, k, cmp.Or(w.needs, w.verb), key)
 	if err != nil {
 		return nil, err
 	}

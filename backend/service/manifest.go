@@ -93,7 +93,7 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.intendSpec(ctx, c, wanted{verb, id, meta}, spec)
+	in, err := s.intendSpec(ctx, c, wanted{verb: verb, id: id, meta: meta}, spec)
 	if err != nil {
 		return nil, err
 	}

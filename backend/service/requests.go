@@ -40,6 +40,11 @@ type PatchRequest struct {
 	Patch any
 }
 
+// finalizersAlone reports whether the patch changes nothing but finalizers.
+func (r *PatchRequest) finalizersAlone() bool {
+	return r.Patch == nil && !r.Labels.Set && !r.Annotations.Set && !r.Description.Set && !r.ExpiresAt.Set
+}
+
 // UpsertRequest creates a resource or replaces its spec, whatever it is.
 type UpsertRequest struct {
 	kind.Identity

@@ -19,7 +19,7 @@ import (
 
 // Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
 func (s *Service) Create(ctx context.Context, c access.Caller, req CreateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, wanted{descriptor.VerbCreate, req.Identity, req.Metadata}, req.Spec)
+	in, err := s.intendSpec(ctx, c, wanted{verb: descriptor.VerbCreate, id: req.Identity, meta: req.Metadata}, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error)
 
 // Update replaces the spec of an existing resource at the expected revision.
 func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, wanted{descriptor.VerbUpdate, req.Identity, req.Metadata}, req.Spec)
+	in, err := s.intendSpec(ctx, c, wanted{verb: descriptor.VerbUpdate, id: req.Identity, meta: req.Metadata}, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -152,11 +152,16 @@ func answerTo(err error, key backend.Key) error {
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
 func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, wanted{descriptor.VerbPatch, req.Identity, req.MetadataPatch})
+	w := wanted{verb: descriptor.VerbPatch, id: req.Identity, meta: req.MetadataPatch}
+	finalizes := len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0
+	if finalizes && req.finalizersAlone() {
+		w.needs = descriptor.VerbFinalize
+	}
+	in, err := s.intend(ctx, c, w)
 	if err != nil {
 		return nil, err
 	}
-	if len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0 {
+	if finalizes {
 		if err := in.rights.Authorize(in.kind.Kind, descriptor.VerbFinalize, in.key); err != nil {
 			return nil, err
 		}
@@ -187,7 +192,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 
 // Upsert creates a resource, or replaces its spec whatever it is.
 func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, wanted{descriptor.VerbUpsert, req.Identity, req.Metadata}, req.Spec)
+	in, err := s.intendSpec(ctx, c, wanted{verb: descriptor.VerbUpsert, id: req.Identity, meta: req.Metadata}, req.Spec)
 	if err != nil {
 		return nil, err
 	}

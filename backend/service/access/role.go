@@ -69,7 +69,7 @@ func BuiltIn(kinds []descriptor.Kind) map[string]Role {
 	}
 	read := []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch}
 	write := []descriptor.Verb{descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbDelete, descriptor.VerbFinalize}
-	control := []descriptor.Verb{descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbPatch, descriptor.VerbControl}
+	control := []descriptor.Verb{descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbControl}
 	return map[string]Role{
 		Viewer:     {Rules: []Rule{{Kinds: plain, Verbs: read}}},
 		Editor:     {Rules: []Rule{{Kinds: all, Verbs: slices.Concat(read, write)}}},
