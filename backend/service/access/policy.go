@@ -23,7 +23,7 @@ type Config struct {
 type Policy struct {
 	cfg      Config
 	roles    map[string]Role
-	bindings map[string]Binding
+	bindings map[string]storedBinding
 	// sensitive are the kinds that some built-in roles leave out, as text.
 	sensitive string
 	// users and groups are the bindings that name them.
@@ -33,13 +33,20 @@ type Policy struct {
 	known map[string]*Rights
 }
 
+// storedBinding is a binding with the body that it was read from.
+type storedBinding struct {
+	Binding
+	body []byte
+}
+
 // maxKnown is how many callers' rights are kept with a policy.
 const maxKnown = 10_000
 
 // NewPolicy returns the policy of stored roles and bindings, by their names. Those whose bodies cannot be read give
-// no rights.
-func NewPolicy(cfg Config, kinds []descriptor.Kind, roles, bindings map[string][]byte) *Policy {
-	p := &Policy{cfg: cfg, roles: BuiltIn(kinds), bindings: map[string]Binding{}, users: map[string][]string{}, groups: map[string][]string{}, known: map[string]*Rights{}}
+// no rights. The bodies do not change. What the policy before, nil for none, has read of the same bodies is not read again:
+// there may be thousands of bindings, and one of them has changed.
+func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindings map[string][]byte) *Policy {
+	p := &Policy{cfg: cfg, roles: BuiltIn(kinds), bindings: make(map[string]storedBinding, len(bindings)), users: map[string][]string{}, groups: map[string][]string{}, known: map[string]*Rights{}}
 	var sensitive []string
 	for i := range kinds {
 		if kinds[i].Sensitive {
@@ -55,9 +62,12 @@ func NewPolicy(cfg Config, kinds []descriptor.Kind, roles, bindings map[string][
 		}
 	}
 	for name, body := range bindings {
-		var b Binding
-		if decode(body, &b) != nil {
-			continue
+		b := before.binding(name)
+		if len(body) == 0 || len(b.body) != len(body) || &b.body[0] != &body[0] {
+			b = storedBinding{body: body}
+			if decode(body, &b.Binding) != nil {
+				continue
+			}
 		}
 		p.bindings[name] = b
 		for _, user := range b.Users {
@@ -68,6 +78,14 @@ func NewPolicy(cfg Config, kinds []descriptor.Kind, roles, bindings map[string][
 		}
 	}
 	return p
+}
+
+// binding returns a binding of the policy, which may be nil; the zero value if it has none of that name.
+func (p *Policy) binding(name string) storedBinding {
+	if p == nil {
+		return storedBinding{}
+	}
+	return p.bindings[name]
 }
 
 // RightsOf returns what a caller may do; nil is an anonymous one.
