@@ -42,6 +42,14 @@ func wide(r *backend.Resource, tape []Span) bool {
 	return len(r.Body) > math.MaxInt16 || len(tape) > math.MaxInt16
 }
 
+// encodedLen returns how many bytes encode appends.
+func (b *Body) encodedLen(tape []Span) int {
+	if b.wide {
+		return 8 * len(tape)
+	}
+	return 4 * len(tape)
+}
+
 // encode appends a tape as [Body.span] reads it.
 func (b *Body) encode(dst []byte, tape []Span) []byte {
 	for _, s := range tape {

@@ -23,7 +23,7 @@ func (s *Shape) Read(stored *backend.Resource) (*Body, error) { return new(Arena
 type Arena struct {
 	bodies slab.Slab[Body]
 	tapes  slab.Slab[byte]
-	// spans and piece are where the tape of a body is made, and the piece of one that is kept.
+	// spans is where the tape of a body is made, and piece the piece of one that is kept.
 	spans []Span
 	piece []byte
 }
@@ -45,10 +45,8 @@ func (a *Arena) Read(s *Shape, stored *backend.Resource) (*Body, error) {
 	}
 	b := a.bodies.One()
 	*b = Body{Stored: stored, Shape: s, wide: wide(stored, tape)}
-	a.piece = b.encode(a.piece[:0], tape)
 	a.tapes.Chunk = tapeChunk
-	b.tape = a.tapes.Take(len(a.piece))
-	copy(b.tape, a.piece)
+	b.tape = b.encode(a.tapes.Take(b.encodedLen(tape))[:0], tape)
 	return b, nil
 }
 

@@ -62,12 +62,12 @@ end
 -- entries counts besides the resource.
 local by, weight
 
--- append writes one entry of the log, see entry.go. before is what it has of the state
--- that was replaced.
-local function append(a, id, event, size, value, before)
+-- append writes one entry of the log, see entry.go. header and body are the record, and
+-- before and change what it has of the state that was replaced.
+local function append(a, id, event, size, before, header, body, change)
   if a.unlogged then return end
   size = size + weight
-  call('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. by .. '\n' .. before .. a.own, 'd', value)
+  call('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. by .. '\n' .. before .. a.own, 'd', header, 'b', body, 'c', change)
   if count == 0 then oldest = ms + 0 end
   count, bytes = count + 1, bytes + size
 end
@@ -76,11 +76,11 @@ end
 local function remove(a, r, key)
   local id, gone = revision(a), nil
   if r.damaged then
-    append(a, id, 'x', a.size, '', '')
+    append(a, id, 'x', a.size, '', '', '', '')
     gone = {}
     add(gone, a.more, '', '')
   else
-    append(a, id, 'd', a.size + #r.value - r.bodyat + 1 + r.refsize, r.value, '')
+    append(a, id, 'd', a.size + #r.value - r.bodyat + 1 + r.refsize, '', r.value, '', '')
     gone = r.members or members(a, r)
   end
   reindex(gone, {})
@@ -100,24 +100,20 @@ local function put(a, r, key)
   elseif finalizers == '' then
     finalizers = '0'
   end
-  local fields = record(id .. '\n' .. ms .. '\n' .. a.expires .. '\n' .. a.deleting .. '\n', spec, uid, created, finalizers, a.refsize, a.boundsize, a.refs,
+  local header = record(id .. '\n' .. ms .. '\n' .. a.expires .. '\n' .. a.deleting .. '\n', spec, uid, created, finalizers, a.refsize, a.boundsize, a.refs,
     a.declared, passes, ext)
-  local value = fields .. a.body
   local size = a.size + #a.body + a.refsize
   if not r then
-    append(a, id, 'a', size, value, '')
+    append(a, id, 'a', size, '', header, a.body, '')
     reindex({}, members(a, a))
   else
     local same = r.refs == a.refs
-    if not a.unlogged then
-      append(a, id, 'm', size + #a.more + r.boundsize, value,
-        r.before .. (same and '' or #r.refs) .. '\n' .. #a.more .. '\n' .. (same and '' or r.refs) .. a.more)
-    end
+    append(a, id, 'm', size + #a.more + r.boundsize, r.before .. (same and '\n' or #r.refs .. '\n' .. r.refs), header, a.body, a.more)
     if not same or r.expires ~= a.expires or r.deleting ~= a.deleting then reindex(r.members or members(a, r), members(a, a)) end
   end
-  call('SET', key, value)
-  grown(#value)
-  return fields
+  call('SET', key, header .. a.body)
+  grown(#header + #a.body + #a.more + (r and #r.refs or 0))
+  return header
 end
 
 -- rebind replaces references alone.

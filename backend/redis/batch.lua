@@ -55,8 +55,8 @@ local seq, count, bytes, oldest = meta[3] + 0, meta[4] + 0, meta[5] + 0, meta[6]
 -- Internal records have no log entries and revisions of their own.
 local internal = (meta[7] or 0) + 0
 
--- grown notes the length of a record that is written. From the largest one ever,
--- readers know how many records they can ask for at once.
+-- grown notes the length of a record that is written, or of its log entry. From the largest
+-- one ever, readers know how many records or entries they can ask for at once.
 local largest = (meta[9] or math.huge) + 0
 local function grown(length)
   if length > largest then

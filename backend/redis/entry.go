@@ -14,10 +14,15 @@ import (
 //	h  type, size, time in milliseconds, request id, actor, each ended by a newline; of a
 //	   modification what follows below; the key's tuple
 //	d  the record after the change; for a delete, the last one
+//	b  the body, which ends the record, unless d has it
+//	c  the change
 //
 // What h has of a modification are the revision, updated, expires and deleting of the
-// record before, the length of the list of its references if that is another one, and the
-// length of the change, each ended by a newline; then that list, and the change.
+// record before, and the length of the list of its references if that is another one, each
+// ended by a newline; then that list.
+//
+// The script passes b and c on as it was given them: joining long texts to others costs
+// much in Lua, which looks each up among all that it has.
 //
 // An entry of type s marks the beginning of an epoch and is no change.
 const (
@@ -27,6 +32,14 @@ const (
 	typeDamaged  = "x" // the delete of what did not decode
 	typeStart    = "s"
 )
+
+// entrySize returns what the change of an entry counts, see [backend.Event.Size].
+func entrySize(m goredis.XMessage) int {
+	head, _ := m.Values["h"].(string)
+	f := fields{rest: head}
+	f.next()
+	return int(f.number(31))
+}
 
 // decodeEntry reads an entry. ok is false for one that is no change.
 func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
@@ -39,9 +52,11 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 func decodeChange(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	head, _ := m.Values["h"].(string)
 	data, _ := m.Values["d"].(string)
+	body, _ := m.Values["b"].(string)
+	change, _ := m.Values["c"].(string)
 	f := fields{rest: head}
 	word := f.next()
-	f.next() // the size is for the scripts
+	f.next() // the size is that of entrySize
 	e.Time, e.RequestID, e.Actor = f.time(), f.text(), f.text()
 	if e.Revision, err = parseRevision(m.ID); err != nil || f.bad || word == typeStart {
 		return e, false, errors.Join(err, f.err())
@@ -54,9 +69,8 @@ func decodeChange(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 		if replaced = !f.empty(); replaced {
 			listed = f.number(31)
 		}
-		change := f.number(31)
-		if refs = f.take(listed); change > 0 {
-			e.Change = []byte(f.take(change))
+		if refs = f.take(listed); change != "" {
+			e.Change = []byte(change)
 		}
 	}
 	key, err := decodeKey([]byte(f.rest))
@@ -67,7 +81,7 @@ func decodeChange(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 		e.Type, e.Resource = backend.Deleted, &backend.Resource{Key: key}
 		return e, true, nil
 	}
-	if e.Resource, err = decodeRecord(key, data); err != nil {
+	if e.Resource, err = decodeParts(key, data, body); err != nil {
 		return e, false, err
 	}
 	switch word {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/storekit"
@@ -19,7 +18,7 @@ func askHead(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.Sl
 	return pipe.HMGet(ctx, sh.meta, "epoch", "seq")
 }
 
-// readState decodes the state of a shard's log, as log.lua reads it, or the part of it
+// readState decodes the state of a shard's log, as readLog reads it, or the part of it
 // that askHead asks for. If the epoch is not the one in which
 // the session was verified, the session is renewed.
 func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogState, error) {
@@ -73,97 +72,59 @@ type logRead struct {
 	after []backend.Revision
 	// limit is the maximum number of entries of one shard.
 	limit int
-	// turn is the shard that is read first. There may be no room left for others.
+	// turn is the shard whose entries come first. There may be no room left for others.
 	turn int
-
-	shards []int // on one server
-	room   int   // the maximum number of bytes of all their entries
-	// oversize allows one entry that is larger than room.
-	oversize bool
 }
 
+// maxEntryHead is more than the field h of an entry takes, but for references.
+const maxEntryHead = 4 << 10
+
 // readLog reads the state of each shard's log and the entries after a revision.
-// Each shard is read in one step. The entries of all shards together take at most
-// [backend.MaxDeliveryBytes], unless there is one that is larger.
+// Each shard is read in one step. The entries of all shards together count at most
+// [backend.MaxDeliveryBytes], unless there is one that is larger. As many are asked for as
+// fit if each is as large as the largest one when the log was read last.
 func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	n := len(s.core.shards)
-	for i := range n {
-		r.shards = append(r.shards, (i+r.turn)%n)
-	}
-	r.room, r.oversize = backend.MaxDeliveryBytes, true
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {
 		p = logPage{states: make([]storekit.LogState, n), entries: make([][]goredis.XMessage, n), more: make([]bool, n)}
-		if !s.core.at.Cluster {
-			return s.readLogs(ctx, ses, r, &p)
+		x := s.exchange(ses, false)
+		states, entries, limits := make([]*goredis.SliceCmd, n), make([]*goredis.XMessageSliceCmd, n), make([]int, n)
+		for i := range n {
+			sh := &s.core.shards[i]
+			states[i] = x.on(i).HMGet(ctx, sh.meta, "epoch", "seq", "trimmed", "epochs", "largest")
+			if r.after != nil && !r.after[i].IsZero() {
+				limits[i] = min(max(backend.MaxDeliveryBytes/n/(int(s.core.largest[i].Load())+maxEntryHead), 1), r.limit)
+				entries[i] = x.on(i).XRangeN(ctx, sh.log, "("+streamID(r.after[i]), "+", int64(limits[i]))
+			}
 		}
-		// Each shard is a call by itself and has an equal share of the room.
-		g, within := errgroup.WithContext(ctx)
-		g.SetLimit(maxExchanges)
-		for _, i := range r.shards {
-			one := r
-			one.shards, one.room, one.oversize = []int{i}, r.room/n, n == 1
-			g.Go(func() error { return s.readLogs(within, ses, one, &p) })
-		}
-		if err := g.Wait(); err != nil {
+		if err := x.run(ctx); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(p.entries, func(e []goredis.XMessage) bool { return len(e) > 0 }) {
-			return nil
-		}
-		for _, i := range r.shards {
-			if p.more[i] { // its next entry is larger than its share
-				one := r
-				one.shards = []int{i}
-				return s.readLogs(ctx, ses, one, &p)
+		room, first := backend.MaxDeliveryBytes, true
+		for j := range n {
+			i := (j + r.turn) % n
+			values := states[i].Val()
+			if p.states[i], err = s.readState(ses, i, values); err != nil {
+				return err
 			}
+			s.core.largest[i].Store(parseLargest(text(values, 4)))
+			if entries[i] == nil {
+				continue
+			}
+			found := entries[i].Val()
+			p.more[i] = len(found) == limits[i]
+			for at := range found {
+				if room -= entrySize(found[at]); room < 0 && !first {
+					found, p.more[i] = found[:at], true
+					break
+				}
+				first = false
+			}
+			p.entries[i] = found
 		}
 		return nil
 	})
 	return p, err
-}
-
-// readLogs reads the logs of shards that are on one server.
-func (s *Store) readLogs(ctx context.Context, ses *session, r logRead, p *logPage) error {
-	keys, args := make([]string, 0, 2*len(r.shards)), append(make([]any, 0, 3+len(r.shards)), r.limit, r.room, "")
-	if r.oversize {
-		args[2] = "1"
-	}
-	for _, i := range r.shards {
-		sh := &s.core.shards[i]
-		keys = append(keys, sh.meta, sh.log)
-		place := ""
-		if r.after != nil && !r.after[i].IsZero() {
-			place = streamID(r.after[i])
-		}
-		args = append(args, place)
-	}
-	reply, err := s.core.scripts.log.run(ctx, ses.client, keys, args...)
-	if err != nil {
-		return err
-	}
-	for at, i := range r.shards {
-		values, _ := reply[at].([]any)
-		if p.states[i], err = s.readState(ses, i, values); err != nil {
-			return err
-		}
-		p.more[i], p.entries[i] = text(values, 4) != "", messages(values[5])
-	}
-	return nil
-}
-
-// messages reads a list of entries in a script's answer.
-func messages(list any) []goredis.XMessage {
-	entries, _ := list.([]any)
-	out := make([]goredis.XMessage, len(entries))
-	for i := range entries {
-		entry := entries[i].([]any)
-		fields := texts(entry[1])
-		out[i] = goredis.XMessage{ID: text(entry, 0), Values: make(map[string]any, len(fields)/2)}
-		for j := 0; j+1 < len(fields); j += 2 {
-			out[i].Values[fields[j]] = fields[j+1]
-		}
-	}
-	return out
 }
 
 // streamID is the stream id for a revision. The entry that begins an epoch has the

@@ -117,17 +117,21 @@ func (l *loader) measure(ctx context.Context, keys []backend.Key) error {
 	return nil
 }
 
-// askLargest asks for the size of the largest record ever written to the shard.
+// askLargest asks for the size of the largest record, or log entry, ever written to the shard.
 func askLargest(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.StringCmd {
 	return pipe.HGet(ctx, sh.meta, "largest")
 }
 
 func (l *loader) noteLargest(cmd *goredis.StringCmd) {
-	if n, err := strconv.Atoi(cmd.Val()); err == nil {
-		l.largest = max(l.largest, n, 1)
-	} else {
-		l.largest = maxRecord
+	l.largest = max(l.largest, int(parseLargest(cmd.Val())))
+}
+
+// parseLargest returns how large records and log entries are at most, at least 1.
+func parseLargest(stored string) int64 {
+	if n, err := strconv.ParseInt(stored, 10, 32); err == nil {
+		return max(n, 1)
 	}
+	return maxRecord
 }
 
 // load reads the records of the first keys: as many as there is room for, but at

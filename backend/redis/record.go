@@ -206,11 +206,16 @@ func parseRevision(s string) (backend.Revision, error) {
 
 // decodeRecord reads a stored resource.
 func decodeRecord(k backend.Key, value string) (*backend.Resource, error) {
+	return decodeParts(k, value, "")
+}
+
+// decodeParts reads a stored resource of which the end of the body, or all of it, is apart.
+func decodeParts(k backend.Key, value, body string) (*backend.Resource, error) {
 	h, err := parseHeader(value)
 	if err != nil {
 		return nil, err
 	}
-	r := h.resource(k, []byte(h.body))
+	r := h.resource(k, []byte(h.body+body))
 	r.Refs, err = decodeRefs(h.refs)
 	return r, err
 }

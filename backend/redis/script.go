@@ -28,15 +28,12 @@ var rangeSource string
 //go:embed due.lua
 var dueSource string
 
-//go:embed log.lua
-var logSource string
-
 //go:embed epoch.lua
 var epochSource string
 
 // scripts are those of a store.
 type scripts struct {
-	apply, scan, due, log script
+	apply, scan, due script
 	// epoch begins an epoch. asked is the same script when it only asks whether one
 	// is needed, and so writes nothing.
 	epoch, asked script
@@ -50,7 +47,6 @@ func newScripts() scripts {
 		apply: newScript(refused, batchSource, recordSource, trimSource, applySource),
 		scan:  newScript(reads, rangeSource),
 		due:   newScript(reads, dueSource),
-		log:   newScript(reads, logSource),
 		epoch: newScript(allowed, epochSource),
 		asked: newScript(reads, epochSource),
 	}

@@ -44,6 +44,8 @@ type core struct {
 	bounds  [4]any // of logs, see logBounds
 	// epochs are the current epochs, by shard, as far as this gateway knows.
 	epochs []atomic.Uint64
+	// largest are the sizes of the largest log entries when the logs were read last, by shard.
+	largest []atomic.Int64
 	// heads are the newest revisions that this gateway saw, by shard.
 	heads []atomic.Pointer[backend.Revision]
 	// begun reports that this gateway has begun an epoch.
@@ -119,7 +121,7 @@ func newCore(of *core) *core {
 	n := len(of.shards)
 	return &core{
 		cfg: of.cfg, at: of.at, scripts: of.scripts, shards: of.shards, bounds: of.bounds, clocks: of.clocks, hurry: make(chan struct{}, 1),
-		epochs: make([]atomic.Uint64, n), heads: make([]atomic.Pointer[backend.Revision], n),
+		epochs: make([]atomic.Uint64, n), largest: make([]atomic.Int64, n), heads: make([]atomic.Pointer[backend.Revision], n),
 	}
 }
 

@@ -45,7 +45,7 @@ func (n *newer) modify(k backend.Key) {
 	bound, _ := strconv.Atoi(field[9])
 	length, _ := strconv.Atoi(field[10])
 	weight := len(k.Kind+k.Namespace+k.Name) + len(field[14]) - length + refs + bound + 128 + 64
-	head := fmt.Sprintf("m\n%d\n%s\nnewer\n\n%s\n%s\n%s\n%s\n\n0\n%s", weight, field[1], before[0], before[1], before[2], before[3], k.Append(nil))
+	head := fmt.Sprintf("m\n%d\n%s\nnewer\n\n%s\n%s\n%s\n%s\n\n%s", weight, field[1], before[0], before[1], before[2], before[3], k.Append(nil))
 	pipe := n.server.Client().TxPipeline()
 	pipe.Do(n.Context(), "XADD", n.prefix+"c:{0}", id, "h", head, "d", record, "t", "a field of a newer release")
 	pipe.Set(n.Context(), n.item(k), record, 0)

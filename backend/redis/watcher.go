@@ -20,7 +20,7 @@ const (
 	// but at least one of each. It is small because XREAD cannot be bounded in
 	// bytes. What follows is read by readLog, which is.
 	waitPage = 8
-	// linger is how long a watcher pauses after it has delivered changes, so that a
+	// linger is how long a watcher pauses after it has delivered changes up to the head, so that a
 	// busy log is not read entry by entry. A change after silence is delivered at once,
 	// and so is one that a reader of the heads waits for.
 	linger = 2 * time.Millisecond
@@ -207,7 +207,7 @@ func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err er
 		w.caughtUp, d.CaughtUp = true, true
 	}
 	d.Position = backend.NewPosition(w.pos...)
-	if w.caughtUp && len(d.Events) > 0 {
+	if head && len(d.Events) > 0 {
 		w.live = time.Now()
 	}
 	return d, d.CaughtUp || !slices.Equal(w.pos, from), nil

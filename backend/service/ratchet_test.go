@@ -140,7 +140,7 @@ func TestARuleIsJudgedIfWhatItMentionsChanges(t *testing.T) {
 		},
 		"self.title != 'A' || self == {}":             {[]string{`{"title":"B"}`, `{"title":"A","low":7,"high":5}`}, []string{`{"title":"A","low":8}`, `{"title":"A"}`}},
 		"self['title'] != 'A'":                        {[]string{`{"title":"B"}`, `{"title":"A","low":7}`}, []string{`{"title":"A","low":8}`}},
-		"!has(self.low)":                              {[]string{`{"title":"B","low":7}`, `{"title":"B"}`}, []string{`{"title":"B","low":8}`}},
+		"has(self.v) && !has(self.low)":               {[]string{`{"title":"B","low":7}`, `{"title":"B","low":8}`, `{"v":1}`}, []string{`{"v":1,"low":7}`, `{"title":"B"}`}},
 		"!has(oldSelf.low) || self.low > oldSelf.low": {[]string{`{"title":"A","low":7}`, `{"title":"A","low":8}`}, []string{`{"title":"B","low":7}`, `{"title":"A","low":6}`}},
 	} {
 		t.Run(cel, func(t *testing.T) {

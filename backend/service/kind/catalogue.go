@@ -90,7 +90,7 @@ type rule struct {
 	// transition: the rule mentions oldSelf.
 	transition bool
 	// inputs are the fields that it mentions; none: the whole object.
-	inputs [][]*Field
+	inputs []input
 	// stored is the message with values of enums in their stored form.
 	stored string
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 
@@ -115,13 +116,13 @@ func partsBefore(change []byte) (parts []member, known bool) {
 // StatusChange returns the stored status before and after a change, "" for none and for both
 // if it is the same; known is false if the log does not say.
 func StatusChange(e *backend.Event) (was, now string, known bool) {
-	parts, known := partsBefore(e.Change)
-	at := slices.IndexFunc(parts, func(m member) bool { return m.name == "status" })
-	if !known || at < 0 {
+	before := gjson.GetBytes(e.Change, "before.status")
+	if !gjson.ValidBytes(e.Change) || !before.Exists() {
+		_, known = partsBefore(e.Change)
 		return "", "", known
 	}
 	body, err := backend.DecodeBody(e.Resource.Body)
-	return parts[at].raw, gjson.GetBytes(body, "status").Raw, err == nil
+	return before.Raw, gjson.GetBytes(body, "status").Raw, err == nil
 }
 
 // ChangedSpec reports whether a change may have replaced the spec.
@@ -185,7 +186,7 @@ func partsOf(body []byte) ([]member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return membersIn(string(raw))
+	return membersIn(unsafe.String(unsafe.SliceData(raw), len(raw))) // it never changes
 }
 
 // maxMembers is the most members of an object that are compared one by one.

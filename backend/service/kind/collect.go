@@ -15,7 +15,7 @@ import (
 // Of returns the index rows of a resource, no two equal. Null is the same as absent; a text
 // that is longer than an index takes has no row.
 func (d *Rows) Of(b *body.Body) []index.Row {
-	out := rowSet{body: b, all: make([]index.Row, 0, len(d.indexes)+fewRows/2)}
+	out := rowSet{body: b, all: make([]index.Row, 0, len(d.indexes)+fewRows/2), values: make([]byte, 0, fewRowsBytes)}
 	if metadata := b.At(body.Root, body.SlotMetadata); !metadata.IsZero() {
 		for key, value := range b.Entries(b.At(b.Object(metadata), body.SlotLabels)) {
 			out.add(LabelIndex, appendPair(out.values, key, value))
@@ -45,8 +45,12 @@ type rowSet struct {
 	text   []byte
 }
 
-// fewRows is up to how many rows of an index each is compared with all.
-const fewRows = 16
+// fewRows is up to how many rows of an index each is compared with all, and fewRowsBytes is
+// enough for the values of most resources.
+const (
+	fewRows      = 16
+	fewRowsBytes = 512
+)
 
 // begin begins another index.
 func (r *rowSet) begin() { r.from, r.seen = len(r.all), nil }

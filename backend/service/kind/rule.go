@@ -36,33 +36,40 @@ func (s *Shape) sameInputs(r rule, a, b map[string]any) bool {
 	if len(r.inputs) == 0 {
 		return s.same(a, b, effective)
 	}
-	return !slices.ContainsFunc(r.inputs, func(path []*Field) bool { return !sameAt(path, a, b) })
+	return !slices.ContainsFunc(r.inputs, func(in input) bool { return !in.sameAt(in.path, a, b) })
 }
 
-// sameAt compares two objects at a path of fields.
-func sameAt(path []*Field, a, b map[string]any) bool {
+// input is a field that a rule mentions.
+type input struct {
+	path []*Field
+	// presence reports that the rule asks only whether the field is there, by has().
+	presence bool
+}
+
+// sameAt compares the input in two objects, at the rest of its path.
+func (in input) sameAt(path []*Field, a, b map[string]any) bool {
 	f := path[0]
 	x, ok1 := f.valueIn(a)
 	y, ok2 := f.valueIn(b)
-	if !ok1 || !ok2 {
+	if !ok1 || !ok2 || in.presence && len(path) == 1 {
 		return ok1 == ok2
 	}
 	inner, isObject := x.(map[string]any)
 	other, areObjects := y.(map[string]any)
 	if len(path) > 1 && isObject && areObjects {
-		return sameAt(path[1:], inner, other)
+		return in.sameAt(path[1:], inner, other)
 	}
 	return f.same(x, y, effective)
 }
 
 // inputs are the paths of the fields that a rule mentions; none if it mentions the object
 // otherwise than by its fields.
-func (s *Shape) inputs(rule ast.NavigableExpr) (out [][]*Field) {
+func (s *Shape) inputs(rule ast.NavigableExpr) (out []input) {
 	for _, e := range ast.MatchDescendants(rule, ast.AllMatcher()) {
 		if e.Kind() != ast.IdentKind || e.AsIdent() != "self" && e.AsIdent() != "oldSelf" {
 			continue
 		}
-		var path []*Field
+		var found input
 		in := s
 		for {
 			parent, ok := e.Parent()
@@ -75,15 +82,15 @@ func (s *Shape) inputs(rule ast.NavigableExpr) (out [][]*Field) {
 				break
 			}
 			f := in.ordered[at]
-			path, e, in = append(path, f), parent, f.shape
+			found.path, found.presence, e, in = append(found.path, f), parent.AsSelect().IsTestOnly(), parent, f.shape
 			if f.List {
 				break
 			}
 		}
-		if len(path) == 0 {
+		if len(found.path) == 0 {
 			return nil
 		}
-		out = append(out, path)
+		out = append(out, found)
 	}
 	return out
 }

@@ -40,7 +40,7 @@ func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map
 //	unique                            how often an element occurs
 //	minProperties, maxProperties      which fields are set; of a map, the number of keys
 //	of an entry of a map              its key and value
-//	a rule                            the fields that it mentions
+//	a rule                            the fields that it mentions; in has(), which are set
 //	a rule that mentions oldSelf      the object
 //
 // Types, required fields and unknown fields are always judged: what is stored must be readable.
