@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -93,7 +94,8 @@ func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 			sh := &s.core.shards[i]
 			states[i] = x.on(i).HMGet(ctx, sh.meta, "epoch", "seq", "trimmed", "epochs", "largest")
 			if r.after != nil && !r.after[i].IsZero() {
-				limits[i] = min(max(backend.MaxDeliveryBytes/n/(int(s.core.largest[i].Load())+maxEntryHead), 1), r.limit)
+				largest := cmp.Or(int(s.core.largest[i].Load()), backend.MaxResourceBytes) // 0: it is not known yet
+				limits[i] = min(max(backend.MaxDeliveryBytes/n/(largest+maxEntryHead), 1), r.limit)
 				entries[i] = x.on(i).XRangeN(ctx, sh.log, "("+streamID(r.after[i]), "+", int64(limits[i]))
 			}
 		}
