@@ -58,7 +58,7 @@ func TestApplyAndGetRoundTrip(t *testing.T) {
 	if code != 1 || !strings.Contains(out, "Network managed/net-a CREATED") || !strings.Contains(out, "Network managed/net-b CREATED") {
 		t.Errorf("exit %d\n%s%s", code, out, errOut)
 	}
-	if !strings.Contains(errOut, "b.yml:4: Teapot t: ") || !strings.Contains(errOut, `kind "Teapot" is not known; known kinds: AddressScope, `) {
+	if !strings.Contains(errOut, "b.yml:4: Teapot t: ") || !strings.Contains(errOut, `kind "Teapot" is not known; known kinds: AccessBinding, AccessRole, AddressScope, `) {
 		t.Errorf("stderr %s", errOut)
 	}
 

@@ -502,7 +502,7 @@ func TestAListThatBreaksOffDoesNotLookComplete(t *testing.T) {
 func TestTheEnvironmentFillsTheFlagsOfReadingCommands(t *testing.T) {
 	g := someNetworks(t)
 	t.Setenv("SLUICE_OUTPUT", "name")
-	if out, _, _ := g.cli("", "api-resources"); !strings.HasPrefix(out, "addressScopes\n") || !strings.Contains(out, "\nnetworks\n") {
+	if out, _, _ := g.cli("", "api-resources"); !strings.HasPrefix(out, "accessBindings\naccessRoles\naddressScopes\n") || !strings.Contains(out, "\nnetworks\n") {
 		t.Errorf("api-resources: %q", out)
 	}
 	t.Setenv("SLUICE_SELECTOR", "team=web")

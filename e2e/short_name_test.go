@@ -42,7 +42,7 @@ func TestTheCatalogueTellsShortNamesAndColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range got.Kinds {
-		withID := !slices.Contains([]string{"RoleAssignment", "RouterInterface", "Secret"}, k.Name)
+		withID := !slices.Contains([]string{"AccessBinding", "AccessRole", "RoleAssignment", "RouterInterface", "Secret"}, k.Name)
 		if len(k.Columns) < 2 || withID && (len(k.ShortNames) != 1 || k.Columns[0] != (column{Title: "ID", Path: "status.cloudId"})) {
 			t.Errorf("%+v", k)
 		}

@@ -110,8 +110,12 @@ func (x *Index) Await(ctx context.Context, kind string) (v View, ok bool, err er
 // Patience is how long a read waits for a kind that is being filled.
 const Patience = 5 * time.Second
 
-// without says whether there is no room for a kind, or nobody fills the index.
+// without says whether there is no room for a kind, or nobody fills the index. Pinned kinds are waited for: there is
+// always room for them.
 func (x *Index) without(s *kindIndex) bool {
+	if s.Pinned {
+		return false
+	}
 	if !x.runs.Load() {
 		return true
 	}

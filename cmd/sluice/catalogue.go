@@ -7,11 +7,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
@@ -52,10 +55,11 @@ func catalogueCheckCommand(std streams) *cobra.Command {
 				return err
 			}
 			noun := "kinds"
-			if len(c.kinds) == 1 {
+			own := len(slices.DeleteFunc(slices.Clone(c.kinds), func(k descriptor.Kind) bool { return k.Name == access.RoleKind || k.Name == access.BindingKind }))
+			if own == 1 {
 				noun = "kind"
 			}
-			_, _ = fmt.Fprintf(std.out, "%d %s, %d types, catalogue %s, files %s\n", len(c.kinds), noun, len(c.api.Types), c.outline.Hash(), c.files)
+			_, _ = fmt.Fprintf(std.out, "%d %s, %d types, catalogue %s, files %s\n", own, noun, len(c.api.Types), c.outline.Hash(), c.files)
 			return nil
 		},
 	}
