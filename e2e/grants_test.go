@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// judged is a gateway that judges its callers: token:root is its administrator.
-type judged struct {
+// audited is a gateway that judges its callers: token:root is its administrator.
+type audited struct {
 	*gateway
 	tokens *tokenFile
 	// texts are the tokens by their names.
@@ -21,10 +21,10 @@ type judged struct {
 	audit string
 }
 
-// startJudged runs a gateway with a token for each name, and for root.
-func startJudged(t *testing.T, names ...string) *judged {
+// startAudited runs a gateway with a token for each name, and for root.
+func startAudited(t *testing.T, names ...string) *audited {
 	t.Helper()
-	g := &judged{tokens: newTokenFile(t), texts: map[string]string{}, audit: filepath.Join(t.TempDir(), "audit.log")}
+	g := &audited{tokens: newTokenFile(t), texts: map[string]string{}, audit: filepath.Join(t.TempDir(), "audit.log")}
 	g.texts["root"] = g.tokens.add("root", "admins", time.Time{})
 	for _, name := range names {
 		g.texts[name] = g.tokens.add(name, "-", time.Time{})
@@ -34,10 +34,10 @@ func startJudged(t *testing.T, names ...string) *judged {
 }
 
 // as is a client with the token of a name.
-func (g *judged) as(name string) *caller { return g.caller(nil).with(g.texts[name]) }
+func (g *audited) as(name string) *caller { return g.caller(nil).with(g.texts[name]) }
 
 // administer has the administrator change something.
-func (g *judged) administer(query string) {
+func (g *audited) administer(query string) {
 	g.t.Helper()
 	if a := g.as("root").http(query).next(); a.codes() != "" {
 		g.t.Fatalf("%s: %+v", query, a)
@@ -45,14 +45,14 @@ func (g *judged) administer(query string) {
 }
 
 // bind gives a token a role in namespaces.
-func (g *judged) bind(token, role string, namespaces ...string) {
+func (g *audited) bind(token, role string, namespaces ...string) {
 	g.t.Helper()
 	g.administer(fmt.Sprintf(`mutation { createAccessBinding(input: {name: "%s-%s", spec: {users: ["token:%s"], roles: [%q], namespaces: ["%s"]}}) { outcome: accessBinding { id } } }`,
 		token, role, token, role, strings.Join(namespaces, `", "`)))
 }
 
 func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
-	g := startJudged(t, "reader")
+	g := startAudited(t, "reader")
 	g.bind("reader", "viewer", "*")
 	questions := map[string]string{
 		"of the engine":   `query Asked { secrets { totalCount } }`,
@@ -115,7 +115,7 @@ func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 }
 
 // cliAs runs a command with the token of a name.
-func (g *judged) cliAs(name string, args ...string) (out, problem string, code int) {
+func (g *audited) cliAs(name string, args ...string) (out, problem string, code int) {
 	g.t.Helper()
 	path := filepath.Join(g.t.TempDir(), "token")
 	if err := os.WriteFile(path, []byte(g.texts[name]), 0o600); err != nil {
@@ -134,7 +134,7 @@ func lined(text string) string {
 }
 
 func TestTheCommandLineSaysWhoMayDoWhat(t *testing.T) {
-	g := startJudged(t, "dev", "auditor", "nobody")
+	g := startAudited(t, "dev", "auditor", "nobody")
 	g.administer(`mutation { createAccessRole(input: {name: "dev", spec: {rules: [{kinds: ["Network"], verbs: ["GET", "LIST", "PATCH"]}, {kinds: ["Subnet"], verbs: ["PATCH"]}]}}) { accessRole { id } } }`)
 	g.administer(`mutation { createAccessRole(input: {name: "auditor", spec: {rules: [{kinds: ["AccessBinding", "AccessRole"], verbs: ["GET", "LIST"]}]}}) { accessRole { id } } }`)
 	g.bind("dev", "dev", "web")
@@ -201,7 +201,7 @@ func TestTheCommandLineSaysThatThereIsNoAccessControl(t *testing.T) {
 }
 
 func TestTheKindsOfTheProductAreShownLikeAnyKind(t *testing.T) {
-	g := startJudged(t, "auditor")
+	g := startAudited(t, "auditor")
 	g.administer(`mutation { createAccessRole(input: {name: "auditor", spec: {rules: [{kinds: ["AccessBinding", "AccessRole"], verbs: ["GET", "LIST", "WATCH"]}]}}) { accessRole { id } } }`)
 	g.bind("auditor", "auditor", "*")
 	for command, want := range map[string]string{
@@ -222,7 +222,7 @@ func TestTheKindsOfTheProductAreShownLikeAnyKind(t *testing.T) {
 }
 
 func TestTheExamplesOfAccessGiveWhatTheySay(t *testing.T) {
-	g := startJudged(t, "ci", "network-controller", "dashboard")
+	g := startAudited(t, "ci", "network-controller", "dashboard")
 	if out, problem, code := g.cliAs("root", "apply", "-f", "../examples/access"); code != 0 {
 		t.Fatalf("%s%s", out, problem)
 	}
