@@ -17,6 +17,8 @@ const (
 	SchemaValue = 60
 	// TreeNode is a resource that is met on a walk of dependencyTree: resolvers.
 	TreeNode = 200
+	// Binding is an AccessBinding that accessGrants looks at: backend/service/query.
+	Binding = 30
 	// InputValue is a value of an argument that is coerced, checked and stored: graph/engine.
 	InputValue = 10
 	// FilterTimes is how many times as much as another input a filter costs, which is

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -168,4 +170,23 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 		}
 	}
 	return out
+}
+
+// TestGrantsCostTheirReader has bindings that one caller may see and another not.
+func TestGrantsCostTheirReader(t *testing.T) {
+	f := guarded(t, openMemory(t), 0, widget())
+	for i := range 40 {
+		f.bind(fmt.Sprint("b", i), access.Binding{Roles: []string{access.Viewer}, Users: []string{"token:x"}, Namespaces: []string{"a"}})
+	}
+	ask := func(c access.Caller) (int, error) {
+		ctx := budget.With(t.Context(), budget.New(budget.Limits{budget.Steps: budget.Scan + 30*budget.Binding}))
+		grants, err := f.Grants(ctx, c, descriptor.VerbGet, query.Target{Kind: new("Widget")})
+		return len(grants), err
+	}
+	if n, err := ask(as("token:u")); n != 0 || err != nil {
+		t.Errorf("a caller who sees none: %d %v", n, err)
+	}
+	if _, err := ask(admin()); !errors.As(err, new(*budget.ExceededError)) {
+		t.Errorf("a caller who sees all: %v", err)
+	}
 }
