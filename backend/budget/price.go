@@ -19,6 +19,8 @@ const (
 	TreeNode = 200
 	// Rights are what a caller may do with a resource: graph/engine.
 	Rights = 40
+	// Binding is an AccessBinding that accessGrants looks at: backend/service/query.
+	Binding = 30
 	// InputValue is a value of an argument that is coerced, checked and stored: graph/engine.
 	InputValue = 10
 	// FilterTimes is how many times as much as another input a filter costs, which is

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
 func openMemory(t *testing.T) *memory.Store {
@@ -244,5 +245,32 @@ func TestADamagedRoleGivesNothing(t *testing.T) {
 		if _, err := f.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget"}); err != nil {
 			t.Errorf("%s, once it is mended: %v", key, err)
 		}
+	}
+}
+
+// TestAnApplyWithoutUpdateDoesNotCompareWriteOnlyValues has a caller guess the values of a secret that it may see and not
+// write.
+func TestAnApplyWithoutUpdateDoesNotCompareWriteOnlyValues(t *testing.T) {
+	var secret []descriptor.Kind
+	for _, k := range kindstest.Kinds(t) {
+		if k.Name == "Secret" {
+			secret = append(secret, k)
+		}
+	}
+	f := guarded(t, openMemory(t), 0, secret...)
+	if _, err := f.Apply(t.Context(), admin(), service.ApplyRequest{Manifest: secretManifest("stringData: {pin: '1234'}")}); err != nil {
+		t.Fatal(err)
+	}
+	f.give(allow("Secret", "GET", "CREATE"))
+	for _, lines := range []string{"stringData: {pin: '1234'}", "stringData: {pin: '0000'}", "data: {pin: MTIzNA==}", "data: {pin: MDAwMA==}"} {
+		for _, dry := range []bool{true, false} {
+			out, err := f.Apply(t.Context(), as("token:u"), service.ApplyRequest{Manifest: secretManifest(lines), DryRun: dry})
+			if code(err) != "FORBIDDEN" {
+				t.Errorf("%s, dry run %v: %+v %v", lines, dry, out, err)
+			}
+		}
+	}
+	if out, err := f.Apply(t.Context(), as("token:u"), service.ApplyRequest{Manifest: secretManifest("")}); err != nil || out.Outcome != service.Unchanged {
+		t.Errorf("a manifest as it is shown: %+v %v", out, err)
 	}
 }

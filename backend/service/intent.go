@@ -260,6 +260,11 @@ func (in *intent) base(current *stored) (*kind.State, error) {
 	return shown, nil
 }
 
+// sendsWriteOnly reports whether the spec that was sent sets or clears write-only fields.
+func (in *intent) sendsWriteOnly() bool {
+	return in.kind.Spec.Hides && (len(in.sent.Cleared)+len(in.sent.Added) > 0 || !jsontree.Equal(in.kind.Spec.Shown(in.spec), in.spec))
+}
+
 // keepsConcealed says whether the intent leaves all write-only fields as they are, and
 // the rest of the spec as it is shown.
 func (in *intent) keepsConcealed(shown *kind.State) bool {
@@ -268,11 +273,10 @@ func (in *intent) keepsConcealed(shown *kind.State) bool {
 		return false
 	case in.verb == descriptor.VerbStatus || in.unspecified:
 		return true
-	case in.patch || in.verb == descriptor.VerbPatch || len(in.sent.Cleared)+len(in.sent.Added) > 0:
+	case in.patch || in.verb == descriptor.VerbPatch || in.sendsWriteOnly():
 		return false
 	}
-	known := in.kind.Spec.Shown(in.spec)
-	return jsontree.Equal(known, in.spec) && in.kind.Spec.Identical(known, in.kind.Spec.Shown(shown.Spec))
+	return in.kind.Spec.Identical(in.kind.Spec.Shown(in.spec), in.kind.Spec.Shown(shown.Spec))
 }
 
 // replacesConcealed says whether the intent gives all write-only fields, so that none of

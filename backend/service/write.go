@@ -240,8 +240,11 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 }
 
 // unchanged answers an apply that may not update: the error is that of the missing verb,
-// unless the intent would change nothing.
+// unless the intent would change nothing. Write-only values are not compared: a caller could guess them.
 func (s *Service) unchanged(ctx context.Context, in *intent, current *stored, refused error) (*Written, error) {
+	if in.sendsWriteOnly() {
+		return nil, refused
+	}
 	trial := *in
 	trial.dryRun = true
 	out, err := s.replace(ctx, &trial, current)

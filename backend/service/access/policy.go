@@ -22,15 +22,17 @@ type Config struct {
 // Policy is one state of all roles and bindings. It is immutable, and safe for concurrent use.
 type Policy struct {
 	cfg      Config
-	roles    map[string]Role
+	roles    map[string][]grant // in all namespaces that their rules have
 	bindings map[string]storedBinding
 	// sensitive are the kinds that some built-in roles leave out, as text.
 	sensitive string
 	// users and groups are the bindings that name them.
 	users, groups map[string][]string
 
-	mu    sync.Mutex // guards known
-	known map[string]*Rights
+	mu    sync.Mutex         // guards all below
+	known map[string]*Rights // by callers
+	// given are the rights that bindings give together, by their names: callers with the same bindings share them.
+	given map[string]*Rights
 }
 
 // storedBinding is a binding with the body that it was read from.
@@ -46,7 +48,10 @@ const maxKnown = 10_000
 // no rights. The bodies do not change. What the policy before, nil for none, has read of the same bodies is not read again:
 // there may be thousands of bindings, and one of them has changed.
 func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindings map[string][]byte) *Policy {
-	p := &Policy{cfg: cfg, roles: BuiltIn(kinds), bindings: make(map[string]storedBinding, len(bindings)), users: map[string][]string{}, groups: map[string][]string{}, known: map[string]*Rights{}}
+	p := &Policy{
+		cfg: cfg, roles: map[string][]grant{}, bindings: make(map[string]storedBinding, len(bindings)), users: map[string][]string{}, groups: map[string][]string{},
+		known: map[string]*Rights{}, given: map[string]*Rights{},
+	}
 	var sensitive []string
 	for i := range kinds {
 		if kinds[i].Sensitive {
@@ -55,10 +60,16 @@ func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindi
 	}
 	slices.Sort(sensitive)
 	p.sensitive = " but " + strings.Join(sensitive, ",")
+	for name, role := range BuiltIn(kinds) {
+		p.roles[name] = grantsOf(role)
+		for i := range p.roles[name] {
+			p.roles[name][i].builtIn = name + p.sensitive
+		}
+	}
 	for name, body := range roles {
 		var role Role
-		if _, builtIn := p.roles[name]; !builtIn && decode(body, &role) == nil {
-			p.roles[name] = role
+		if p.roles[name] == nil && decode(body, &role) == nil {
+			p.roles[name] = grantsOf(role)
 		}
 	}
 	for name, body := range bindings {
@@ -101,6 +112,7 @@ func (p *Policy) RightsOf(id *Identity) *Rights {
 	}
 	if len(p.known) >= maxKnown {
 		clear(p.known)
+		clear(p.given)
 	}
 	out := p.rightsOf(id)
 	p.known[key] = out
@@ -121,24 +133,28 @@ func (p *Policy) rightsOf(id *Identity) *Rights {
 			by[name] = true
 		}
 	}
+	bindings := slices.Sorted(maps.Keys(by))
+	key := strings.Join(bindings, "\n")
+	if known := p.given[key]; known != nil {
+		return known
+	}
 	var grants []grant
-	for _, name := range slices.Sorted(maps.Keys(by)) {
+	for _, name := range bindings {
 		grants = append(grants, p.grants(name)...)
 	}
-	return newRights(grants)
+	out := newRights(grants)
+	p.given[key] = out
+	return out
 }
 
 // grants returns what a binding gives.
 func (p *Policy) grants(binding string) (out []grant) {
 	b := p.bindings[binding]
-	namespaces, builtIn := listed(b.Namespaces), BuiltIn(nil)
+	namespaces := listed(b.Namespaces)
 	for _, role := range b.Roles {
-		_, known := builtIn[role]
-		for _, g := range grantsOf(p.roles[role], namespaces) {
-			if g.binding, g.role = binding, role; known {
-				g.builtIn = role + p.sensitive
-			}
-			out = append(out, g)
+		for _, g := range p.roles[role] {
+			g.binding, g.role = binding, role
+			out = append(out, g.within(namespaces))
 		}
 	}
 	return out
@@ -161,14 +177,16 @@ func (p *Policy) MayStore(author *Rights, k *descriptor.Kind, name string, body 
 	var err error
 	if k.Name == RoleKind {
 		err = decode(body, &role)
-		grants = grantsOf(role, nil)
+		grants = grantsOf(role)
 	} else if err = decode(body, &binding); err == nil {
 		for _, named := range binding.Roles {
 			known, ok := p.roles[named]
 			if !ok {
 				return escalates(k, name, fmt.Sprintf("there is no role %q yet, and only a caller who has ESCALATE may bind one that others will write", named))
 			}
-			grants = append(grants, grantsOf(known, listed(binding.Namespaces))...)
+			for i := range known {
+				grants = append(grants, known[i].within(listed(binding.Namespaces)))
+			}
 		}
 	}
 	if err != nil {
@@ -217,14 +235,33 @@ type Grant struct {
 	Users, Groups []string
 }
 
-// Grants returns all that let somebody use a verb on a resource of a kind, in the order of the bindings. An empty
+// Bindings returns the names of all bindings that a scope has, sorted.
+func (p *Policy) Bindings(in *Scope) (out []string) {
+	if in.Empty() {
+		return nil
+	}
+	for name := range p.bindings {
+		if in.Has("", name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Administrators returns what lets the administrators of the configuration do everything, if there are any.
+func (p *Policy) Administrators() []Grant {
+	if p.cfg.AdminGroup == "" {
+		return nil
+	}
+	return []Grant{{Groups: []string{p.cfg.AdminGroup}}}
+}
+
+// Grants returns all of some bindings that let somebody use a verb on a resource of a kind, in their order. An empty
 // name asks for any resource of the namespace, or of the kind if the namespace is empty too. k is nil for a
 // verb of no kind.
-func (p *Policy) Grants(v descriptor.Verb, k *descriptor.Kind, namespace, name string) (out []Grant) {
-	if p.cfg.AdminGroup != "" {
-		out = append(out, Grant{Groups: []string{p.cfg.AdminGroup}})
-	}
-	for _, binding := range slices.Sorted(maps.Keys(p.bindings)) {
+func (p *Policy) Grants(bindings []string, v descriptor.Verb, k *descriptor.Kind, namespace, name string) (out []Grant) {
+	for _, binding := range bindings {
 		for _, g := range p.grants(binding) {
 			if one := newRights([]grant{g}); one.reaches(v, k, namespace, name) {
 				b := p.bindings[binding]

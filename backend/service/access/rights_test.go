@@ -263,7 +263,7 @@ func TestGrantsSayWhoMay(t *testing.T) {
 	p := policy(t, map[string][]access.Rule{"r": {{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"GET"}}, {Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET"}, Names: []string{"x"}}}},
 		access.Binding{Roles: []string{"r", "viewer"}, Users: []string{"u"}, Groups: []string{"g"}, Namespaces: []string{"a"}})
 	text := func(v descriptor.Verb, k *descriptor.Kind, namespace, name string) (out string) {
-		for _, g := range p.Grants(v, k, namespace, name) {
+		for _, g := range append(p.Administrators(), p.Grants(p.Bindings(access.Everything()), v, k, namespace, name)...) {
 			out += fmt.Sprint(g.Binding, " ", g.Role, " ", g.Rule, " ", g.Users, " ", g.Groups, "; ")
 		}
 		return out
@@ -278,6 +278,19 @@ func TestGrantsSayWhoMay(t *testing.T) {
 		if strings.ReplaceAll(got, "  ", " ") != strings.ReplaceAll(want, "  ", " ") {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// Callers with the same bindings share their rights: what one role gives can be large.
+func TestCallersWithTheSameBindingsShareTheirRights(t *testing.T) {
+	p := policy(t, map[string][]access.Rule{"r": {{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET"}}}},
+		access.Binding{Roles: []string{"r"}, Groups: []string{access.Authenticated}, Namespaces: []string{"a"}},
+		access.Binding{Roles: []string{"r"}, Users: []string{"u"}, Namespaces: []string{"b"}})
+	if p.RightsOf(user("x")) != p.RightsOf(user("y", "g")) {
+		t.Error("equal bindings, other rights")
+	}
+	if p.RightsOf(user("x")) == p.RightsOf(user("u")) || !p.RightsOf(user("u")).Scope(kindOf("Network"), "GET").HasNamespace("b") {
+		t.Error("other bindings, the same rights")
 	}
 }
 

@@ -89,19 +89,25 @@ type grant struct {
 	namespaces, names names
 }
 
-// grantsOf returns what a role gives in some namespaces, nil for all.
-func grantsOf(role Role, namespaces names) (out []grant) {
+// grantsOf returns what a role gives in all namespaces. It is not nil.
+func grantsOf(role Role) []grant {
+	out := make([]grant, len(role.Rules))
 	for i, r := range role.Rules {
-		g := grant{rule: i, kinds: listed(r.Kinds), verbs: setOf(r.Verbs...), namespaces: namespaces, names: optional(r.Names)}
-		switch own := optional(r.Namespaces); {
-		case namespaces == nil:
-			g.namespaces = own
-		case own != nil:
-			g.namespaces = both(own, namespaces)
-		}
-		out = append(out, g)
+		out[i] = grant{rule: i, kinds: listed(r.Kinds), verbs: setOf(r.Verbs...), namespaces: optional(r.Namespaces), names: optional(r.Names)}
 	}
 	return out
+}
+
+// within returns what the grant gives in some namespaces, nil for all.
+func (g grant) within(namespaces names) grant {
+	switch {
+	case namespaces == nil:
+	case g.namespaces == nil:
+		g.namespaces = namespaces
+	default:
+		g.namespaces = both(g.namespaces, namespaces)
+	}
+	return g
 }
 
 // listed returns the names of a list, nil if it names all.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -107,11 +108,16 @@ func (r *Reader) Grants(ctx context.Context, c access.Caller, v descriptor.Verb,
 	if err != nil {
 		return nil, err
 	}
+	shown := policy.Bindings(rights.Scope(bindings, descriptor.VerbGet))
+	if err := budget.From(ctx).Spend(budget.Steps, budget.Scan+budget.Binding*len(shown)); err != nil {
+		return nil, err
+	}
+	grants := policy.Grants(shown, v, of, key.Namespace, key.Name)
+	if rights.All() {
+		grants = append(policy.Administrators(), grants...)
+	}
 	var out []Grant
-	for _, g := range policy.Grants(v, of, key.Namespace, key.Name) {
-		if g.Binding == "" && !rights.All() || g.Binding != "" && !rights.Sees(bindings, backend.Key{Kind: bindings.Name, Name: g.Binding}) {
-			continue
-		}
+	for _, g := range grants {
 		_, builtIn := access.BuiltIn(nil)[g.Role]
 		out = append(out, Grant{g, !builtIn && !rights.Sees(roles, backend.Key{Kind: roles.Name, Name: g.Role})})
 	}

@@ -273,8 +273,12 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 		}
 	}
 	for _, sc := range scans {
-		if why := plan.ExplanationFrom(ctx); why != nil && sc.looked > 0 {
-			why.Add(plan.Explained{Kind: sc.key.Kind, Source: "store", By: "references to it", Looked: sc.looked - sc.hidden, Returned: len(sc.found)})
+		why, looked := plan.ExplanationFrom(ctx), sc.looked
+		if !sc.rights.All() { // how much there is beside it is not for the caller
+			looked = len(sc.found)
+		}
+		if looked > 0 {
+			why.Add(plan.Explained{Kind: sc.key.Kind, Source: "store", By: "references to it", Looked: looked, Returned: len(sc.found)})
 		}
 	}
 	return nil

@@ -110,12 +110,20 @@ type lister struct {
 	rights *access.Rights
 }
 
-// judge asks for the caller's rights.
+// judge asks for the caller's rights, by a state that is no older than the view.
 func (t *lister) judge() (err error) {
 	if t.rights == nil {
 		t.rights, err = t.reader.Rights(t.ctx, t.caller)
 	}
 	return err
+}
+
+// use refuses a kind of which the caller may list nothing.
+func (t *lister) use(k *kind.Kind) error {
+	if err := t.judge(); err != nil {
+		return err
+	}
+	return t.rights.Use(k.Kind, descriptor.VerbList)
 }
 
 // scope returns what the caller may list and see of a kind, nil for everything.
@@ -173,7 +181,7 @@ func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 }
 
 // serve returns a kind as the view has it, nil if it is read from the store. It takes a later
-// view if the kind is in memory, or will be, and the view does not have it.
+// view, which is judged by later rights, if the kind is in memory, or will be, and the view does not have it.
 func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	served, ok := t.view.Kind(k.Name)
 	if ok {
@@ -181,7 +189,7 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	}
 	later, ok, err := t.reader.await(t.ctx, k)
 	if ok {
-		t.view = &later
+		t.view, t.rights, t.last = &later, nil, nil
 		served, _ = t.view.Kind(k.Name)
 	}
 	return served, err
@@ -193,13 +201,13 @@ func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want p
 	if err != nil {
 		return nil, want, err
 	}
-	if err := t.judge(); err != nil {
-		return nil, want, err
-	}
-	if err := t.rights.Use(k.Kind, descriptor.VerbList); err != nil {
+	if err := t.use(k); err != nil {
 		return nil, want, err
 	}
 	if served, err = t.serve(k); err != nil {
+		return nil, want, err
+	}
+	if err := t.use(k); err != nil {
 		return nil, want, err
 	}
 	common, err := t.common(k, req)

@@ -80,7 +80,7 @@ func (r *Reader) view(ctx context.Context) (v index.View) {
 
 // await is the state from which a kind is listed that the view does not have: the first that
 // has it and all that the store had acknowledged, if the kind is in memory or will be. Later
-// reads of the operation see that state, too. False: the kind is not in memory.
+// reads of the operation see that state, too, by the rights of then. False: the kind is not in memory.
 func (r *Reader) await(ctx context.Context, k *kind.Kind) (v index.View, ok bool, err error) {
 	if r.index == nil {
 		return index.View{}, false, nil
@@ -97,7 +97,7 @@ func (r *Reader) await(ctx context.Context, k *kind.Kind) (v index.View, ok bool
 	}
 	if m, has := ctx.Value(momentKey{}).(*Moment); has && ok {
 		m.mu.Lock()
-		m.view, m.taken = v, true
+		m.view, m.taken, m.rights = v, true, nil
 		m.mu.Unlock()
 	}
 	return v, ok, nil

@@ -120,21 +120,23 @@ type kindOccupancy struct {
 
 // occupied returns the occupancy of the NAMESPACED kinds, of those in memory from one state.
 func (r *Reader) occupied(ctx context.Context, c access.Caller) (out occupied, err error) {
-	rights, err := r.Rights(ctx, c)
-	if err != nil {
-		return nil, err
-	}
 	view := r.view(ctx)
-	t := lister{reader: r, ctx: ctx, caller: c, view: &view, rights: rights}
+	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
 	var kinds []*kind.Kind
 	for _, k := range r.kinds.All() {
-		if k.Scope == descriptor.Global || rights.Use(k.Kind, descriptor.VerbList) != nil {
+		if err := t.judge(); err != nil {
+			return nil, err
+		}
+		if k.Scope == descriptor.Global || t.rights.Use(k.Kind, descriptor.VerbList) != nil {
 			continue
 		}
 		if _, err := t.serve(k); err != nil { // it may take a later state
 			return nil, err
 		}
 		kinds = append(kinds, k)
+	}
+	if err := t.judge(); err != nil {
+		return nil, err
 	}
 	for _, k := range kinds {
 		one := kindOccupancy{kind: k, in: &storeOccupancy{reader: r, kind: k}}
@@ -263,7 +265,7 @@ func (o *scopedOccupancy) count(ctx context.Context, namespace string) (int, err
 	if _, ok := t.view.Kind(o.kind.Name); ok {
 		l.page.view = t.view
 	}
-	return l.page.TotalCount(ctx)
+	return l.page.TotalCount(plan.WithoutExplanation(ctx)) // which would tell of namespaces where the caller sees nothing
 }
 
 // storeOccupancy is the occupancy of a kind that is read from the store.

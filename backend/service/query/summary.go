@@ -60,17 +60,19 @@ func (r *Reader) Summary(ctx context.Context, c access.Caller, req SummaryReques
 	if err != nil {
 		return nil, err
 	}
-	rights, err := r.use(ctx, c, k, descriptor.VerbList)
-	if err != nil {
+	view := r.view(ctx)
+	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
+	if err := t.use(k); err != nil {
 		return nil, err
 	}
 	keys, err := summaryKeys(k, req)
 	if err != nil {
 		return nil, err
 	}
-	view := r.view(ctx)
-	t := lister{reader: r, ctx: ctx, caller: c, view: &view, rights: rights}
 	served, err := t.serve(k)
+	if err == nil {
+		err = t.use(k)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,11 @@ func WithExplanation(ctx context.Context) (context.Context, *Explanation) {
 	return context.WithValue(ctx, explanationKey{}, e), e
 }
 
+// WithoutExplanation returns a context whose reads are not explained.
+func WithoutExplanation(ctx context.Context) context.Context {
+	return context.WithValue(ctx, explanationKey{}, (*Explanation)(nil))
+}
+
 // ExplanationFrom returns the explanation of a context, nil if there is none.
 func ExplanationFrom(ctx context.Context) *Explanation {
 	e, _ := ctx.Value(explanationKey{}).(*Explanation)
