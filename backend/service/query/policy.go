@@ -56,24 +56,25 @@ func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
 		return nil, nil
 	}
 	view := r.view(ctx)
-	var of [2]*index.Kind
-	for i, name := range []string{access.RoleKind, access.BindingKind} {
-		served, ok := view.Kind(name)
-		if !ok {
-			k, err := r.kinds.Find(name)
-			if err != nil {
-				return nil, err
-			}
-			if view, ok, err = r.await(ctx, k); err != nil {
-				return nil, err
-			}
-			if served, ok = view.Kind(name); !ok {
-				return nil, &failure.Error{Code: failure.CodeUnavailable, Retryable: true, RetryAfter: 1, Message: "the gateway does not know yet who may do what; try again"}
-			}
+	for _, name := range []string{access.RoleKind, access.BindingKind} {
+		if _, ok := view.Kind(name); ok {
+			continue
 		}
-		of[i] = served
+		k, err := r.kinds.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		if view, _, err = r.await(ctx, k); err != nil {
+			return nil, err
+		}
 	}
-	return r.policies.of(of[0], of[1]), nil
+	// Both are taken from one state: the version of a policy does not tell two mixtures apart.
+	roles, hasRoles := view.Kind(access.RoleKind)
+	bindings, hasBindings := view.Kind(access.BindingKind)
+	if !hasRoles || !hasBindings {
+		return nil, &failure.Error{Code: failure.CodeUnavailable, Retryable: true, RetryAfter: 1, Message: "the gateway does not know yet who may do what; try again"}
+	}
+	return r.policies.of(roles, bindings), nil
 }
 
 // Rights returns what a caller may do, for all reads and writes of the operation: by the state that the operation
