@@ -23,7 +23,7 @@ type Config struct {
 type Policy struct {
 	cfg      Config
 	roles    map[string]Role
-	bindings map[string]Binding
+	bindings map[string]*stored
 	// sensitive are the kinds that some built-in roles leave out, as text.
 	sensitive string
 	// users and groups are the bindings that name them.
@@ -33,13 +33,26 @@ type Policy struct {
 	known map[string]*Rights
 }
 
+// stored is a binding, and the body that it was decoded from.
+type stored struct {
+	Binding
+	body string
+}
+
 // maxKnown is how many callers' rights are kept with a policy.
 const maxKnown = 10_000
 
 // NewPolicy returns the policy of stored roles and bindings, by their names. Those whose bodies cannot be read give
-// no rights.
-func NewPolicy(cfg Config, kinds []descriptor.Kind, roles, bindings map[string][]byte) *Policy {
-	p := &Policy{cfg: cfg, roles: BuiltIn(kinds), bindings: map[string]Binding{}, users: map[string][]string{}, groups: map[string][]string{}, known: map[string]*Rights{}}
+// no rights. Bindings that are as in last, which may be nil, are not decoded again: of 10,000 bindings one changes at a
+// time, and all requests wait for the policy.
+func NewPolicy(cfg Config, kinds []descriptor.Kind, last *Policy, roles, bindings map[string][]byte) *Policy {
+	if last == nil {
+		last = &Policy{}
+	}
+	p := &Policy{
+		cfg: cfg, roles: BuiltIn(kinds), bindings: make(map[string]*stored, len(bindings)),
+		users: make(map[string][]string, len(last.users)), groups: make(map[string][]string, len(last.groups)), known: map[string]*Rights{},
+	}
 	var sensitive []string
 	for i := range kinds {
 		if kinds[i].Sensitive {
@@ -55,9 +68,12 @@ func NewPolicy(cfg Config, kinds []descriptor.Kind, roles, bindings map[string][
 		}
 	}
 	for name, body := range bindings {
-		var b Binding
-		if decode(body, &b) != nil {
-			continue
+		b := last.bindings[name]
+		if b == nil || b.body != string(body) {
+			b = &stored{body: string(body)}
+			if decode(body, &b.Binding) != nil {
+				continue
+			}
 		}
 		p.bindings[name] = b
 		for _, user := range b.Users {

@@ -56,7 +56,7 @@ func policy(t *testing.T, roles map[string][]access.Rule, bindings ...access.Bin
 	for i, one := range bindings {
 		b[fmt.Sprint("b", i)] = body(t, one)
 	}
-	return access.NewPolicy(access.Config{Enabled: true, AdminGroup: "token:admins"}, kinds(), r, b)
+	return access.NewPolicy(access.Config{Enabled: true, AdminGroup: "token:admins"}, kinds(), nil, r, b)
 }
 
 func user(name string, groups ...string) *access.Identity {
@@ -286,7 +286,7 @@ func FuzzPolicy(f *testing.F) {
 	f.Add([]byte(`{"spec":{"rules":[{"kinds":["Network"],"verbs":["NONE"],"namespaces":[],"names":[]}]}}`), []byte(`{"spec":{"roles":["r","viewer"],"groups":["g"],"namespaces":["a"]}}`))
 	f.Add([]byte(`{"spec":`), []byte(`[]`))
 	f.Fuzz(func(t *testing.T, role, binding []byte) {
-		p := access.NewPolicy(access.Config{Enabled: true}, kinds(), map[string][]byte{"r": role}, map[string][]byte{"b": binding})
+		p := access.NewPolicy(access.Config{Enabled: true}, kinds(), nil, map[string][]byte{"r": role}, map[string][]byte{"b": binding})
 		if got := p.RightsOf(user("somebody else")); !strings.Contains(string(binding), "system:authenticated") {
 			for _, k := range kinds() {
 				if used := got.UsableVerbs(&k); len(used) > 0 && !strings.Contains(string(binding), "somebody") && !strings.Contains(string(binding), `\u`) {

@@ -65,7 +65,7 @@ func TestTheStampTellsWhatACallerMaySeeAndNothingElse(t *testing.T) {
 		return out
 	}
 	stamp := func(kinds []descriptor.Kind, role, binding string) string {
-		p := NewPolicy(Config{}, kinds, map[string][]byte{"r": []byte(`{"spec":` + role + `}`)}, map[string][]byte{"b": []byte(`{"spec":` + binding + `}`)})
+		p := NewPolicy(Config{}, kinds, nil, map[string][]byte{"r": []byte(`{"spec":` + role + `}`)}, map[string][]byte{"b": []byte(`{"spec":` + binding + `}`)})
 		return p.RightsOf(&Identity{Name: "u"}).Stamp()
 	}
 	const role, viewer = `{"rules":[{"kinds":["Widget"],"verbs":["GET","WATCH"]}]}`, `{"roles":["viewer"],"users":["u"],"namespaces":["a"]}`

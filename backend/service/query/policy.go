@@ -32,7 +32,7 @@ func (p *policies) of(roles, bindings *index.Kind) *access.Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.newest == nil || p.version < version {
-		p.newest, p.version = access.NewPolicy(p.cfg, p.kinds, bodiesOf(roles), bodiesOf(bindings)), version
+		p.newest, p.version = access.NewPolicy(p.cfg, p.kinds, p.newest, bodiesOf(roles), bodiesOf(bindings)), version
 	}
 	return p.newest
 }
