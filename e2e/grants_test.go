@@ -189,7 +189,7 @@ func TestTheCommandLineSaysThatThereIsNoAccessControl(t *testing.T) {
 	for command, want := range map[string]string{
 		"can-i delete network a":     "yes",
 		"explain delete network a":   "yes: the gateway has no access control, everybody may do everything",
-		"who-can delete network a":   "",
+		"who-can delete network a":   "the gateway has no access control, everybody may do everything",
 		"can-i --list arole":         "KIND VERBS\nAccessRole get,list,watch,create,update,patch,upsert,finalize,delete,escalate",
 		"can-i reveal network":       "no",
 		"who-can delete network/a/b": "",

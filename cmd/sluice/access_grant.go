@@ -14,6 +14,9 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
+// everybody is the answer of a gateway that does not know its callers.
+const everybody = "the gateway has no access control, everybody may do everything"
+
 func whoCanCommand(std streams) *cobra.Command {
 	q := &accessQuestion{std: std}
 	return q.command("who-can", "Show who may do something, and by which bindings",
@@ -27,7 +30,15 @@ func whoCanCommand(std streams) *cobra.Command {
 			if grants == nil {
 				grants = []client.AccessGrant{}
 			}
+			viewer, err := q.client.Viewer(ctx)
+			if err != nil {
+				return err
+			}
 			return q.form.print(std, grants, func() error {
+				if viewer.Source == access.Anonymous {
+					_, err := fmt.Fprintln(std.out, everybody)
+					return err
+				}
 				if len(grants) == 0 {
 					_, _ = fmt.Fprintf(std.err, "there is no binding for %s that you may see\n", q.what())
 					return nil
@@ -154,7 +165,7 @@ func (q *accessQuestion) needed() []string {
 func (q *accessQuestion) showExplanation(e *accessExplanation) error {
 	switch {
 	case e.Allowed && e.Caller == access.Anonymous:
-		_, err := fmt.Fprintln(q.std.out, "yes: the gateway has no access control, everybody may do everything")
+		_, err := fmt.Fprintln(q.std.out, "yes: "+everybody)
 		return err
 	case e.Allowed:
 		_, _ = fmt.Fprintf(q.std.out, "yes: %s may use %s\n", printable(e.Caller), q.what())

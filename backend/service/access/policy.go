@@ -176,6 +176,9 @@ func (p *Policy) MayStore(author *Rights, k *descriptor.Kind, name string, body 
 	var role Role
 	var err error
 	if k.Name == RoleKind {
+		if _, known := p.roles[name]; !known && p.binds(name) {
+			return escalates(k, name, "there is a binding of a role of this name already, and only a caller who has ESCALATE may write the role for whoever it names")
+		}
 		err = decode(body, &role)
 		grants = grantsOf(role)
 	} else if err = decode(body, &binding); err == nil {
@@ -198,6 +201,16 @@ func (p *Policy) MayStore(author *Rights, k *descriptor.Kind, name string, body 
 		}
 	}
 	return nil
+}
+
+// binds reports whether a binding names a role, which may not exist.
+func (p *Policy) binds(role string) bool {
+	for _, b := range p.bindings {
+		if slices.Contains(b.Roles, role) {
+			return true
+		}
+	}
+	return false
 }
 
 func escalates(k *descriptor.Kind, name, why string) error {

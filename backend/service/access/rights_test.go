@@ -220,6 +220,7 @@ func TestNobodyGivesWhatTheyDoNotHave(t *testing.T) {
 	author := []access.Rule{{Kinds: []string{access.RoleKind, access.BindingKind}, Verbs: []descriptor.Verb{"*"}}}
 	plain := append(author[:0:0], access.Rule{Kinds: author[0].Kinds, Verbs: []descriptor.Verb{"GET", "CREATE", "UPDATE"}}, access.Rule{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET", "LIST"}, Namespaces: []string{"a"}})
 	p := policy(t, map[string][]access.Rule{"author": plain, "escalator": author, "small": {{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET"}}}},
+		access.Binding{Roles: []string{"deleted"}, Users: []string{"x"}, Namespaces: []string{"*"}},
 		access.Binding{Roles: []string{"author"}, Users: []string{"u"}, Namespaces: []string{"*"}},
 		access.Binding{Roles: []string{"escalator"}, Users: []string{"e"}, Namespaces: []string{"*"}})
 	role := func(r ...access.Rule) any { return access.Role{Rules: r} }
@@ -229,17 +230,18 @@ func TestNobodyGivesWhatTheyDoNotHave(t *testing.T) {
 		spec       any
 		says       string // empty: it is allowed
 	}{
-		"what the author has":               {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: get, Namespaces: []string{"a"}}), ""},
-		"a name in it":                      {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: get, Namespaces: []string{"a"}, Names: []string{"x"}}), ""},
-		"another namespace":                 {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: get, Namespaces: []string{"a", "b"}}), "GET on Network"},
-		"all namespaces":                    {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: get}), "GET on Network"},
-		"another verb":                      {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET", "DELETE"}, Namespaces: []string{"a"}}), "DELETE on Network"},
-		"all verbs":                         {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"*"}, Namespaces: []string{"a"}}), "WATCH on Network"},
-		"another kind":                      {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Secret"}, Verbs: get, Namespaces: []string{"a"}}), "GET on Secret"},
-		"a kind that nobody knows":          {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Future"}, Verbs: get, Namespaces: []string{"a"}}), "GET on Future"},
-		"all kinds":                         {access.RoleKind, "r", role(access.Rule{Kinds: []string{"*"}, Verbs: get, Namespaces: []string{"a"}}), "GET on all kinds"},
-		"one rule too many":                 {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: get, Namespaces: []string{"a"}}, access.Rule{Kinds: []string{"Site"}, Verbs: get}), "GET on Site"},
-		"escalation":                        {access.RoleKind, "r", role(access.Rule{Kinds: []string{access.RoleKind}, Verbs: []descriptor.Verb{access.VerbEscalate}}), "ESCALATE on AccessRole"},
+		"what the author has":      {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: get, Namespaces: []string{"a"}}), ""},
+		"a name in it":             {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: get, Namespaces: []string{"a"}, Names: []string{"x"}}), ""},
+		"another namespace":        {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: get, Namespaces: []string{"a", "b"}}), "GET on Network"},
+		"all namespaces":           {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: get}), "GET on Network"},
+		"another verb":             {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET", "DELETE"}, Namespaces: []string{"a"}}), "DELETE on Network"},
+		"all verbs":                {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"*"}, Namespaces: []string{"a"}}), "WATCH on Network"},
+		"another kind":             {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Secret"}, Verbs: get, Namespaces: []string{"a"}}), "GET on Secret"},
+		"a kind that nobody knows": {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Future"}, Verbs: get, Namespaces: []string{"a"}}), "GET on Future"},
+		"all kinds":                {access.RoleKind, "r", role(access.Rule{Kinds: []string{"*"}, Verbs: get, Namespaces: []string{"a"}}), "GET on all kinds"},
+		"one rule too many":        {access.RoleKind, "r", role(access.Rule{Kinds: []string{"Network"}, Verbs: get, Namespaces: []string{"a"}}, access.Rule{Kinds: []string{"Site"}, Verbs: get}), "GET on Site"},
+		"escalation":               {access.RoleKind, "r", role(access.Rule{Kinds: []string{access.RoleKind}, Verbs: []descriptor.Verb{access.VerbEscalate}}), "ESCALATE on AccessRole"},
+		"a role that was deleted and is still bound": {access.RoleKind, "deleted", role(access.Rule{Kinds: []string{"Network"}, Verbs: get, Namespaces: []string{"a"}}), "a binding of a role of this name already"},
 		"a built-in name":                   {access.RoleKind, "admin", role(), "every gateway has the role"},
 		"a binding in the author's places":  {access.BindingKind, "b", access.Binding{Roles: []string{"small"}, Users: []string{"x"}, Namespaces: []string{"a"}}, ""},
 		"a binding elsewhere":               {access.BindingKind, "b", access.Binding{Roles: []string{"small"}, Users: []string{"u"}, Namespaces: []string{"b"}}, "GET on Network"},

@@ -1,0 +1,77 @@
+package service_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+)
+
+// slowBindings is a store that fails when AccessBindings are read first, so that an index reads the roles before them.
+// Then it reports on asked that it is asked again, and reads them once they are released.
+type slowBindings struct {
+	backend.Store
+	asked, released chan struct{}
+	calls           atomic.Int32
+}
+
+func (s *slowBindings) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	if r.Kind == access.BindingKind {
+		switch s.calls.Add(1) {
+		case 1:
+			return backend.Page{}, backend.ErrUnavailable
+		case 2:
+			close(s.asked)
+			<-s.released
+		}
+	}
+	return s.Store.Range(ctx, r)
+}
+
+// TestARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed has a gateway whose index has the roles already, and another
+// one that changes a role meanwhile.
+func TestARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := openMemory(t)
+		other := guarded(t, store, 0, widget())
+		other.give(allow("Widget", "*"))
+		if _, err := other.Create(t.Context(), admin(), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}}); err != nil {
+			t.Fatal(err)
+		}
+		slow := &slowBindings{Store: store, asked: make(chan struct{}), released: make(chan struct{})}
+		svc, err := service.New(service.Config{
+			Kinds: append(policyKinds(t), widget()), Store: slow, Access: access.Config{Enabled: true, AdminGroup: adminGroup},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended, first := make(chan error, 1), make(chan error, 1)
+		go func() { ended <- svc.Run(ctx) }()
+		<-slow.asked
+		view := svc.Index().Current()
+		if _, ok := view.Kind(access.RoleKind); !ok {
+			t.Fatal("the index does not have the roles")
+		}
+		go func() {
+			_, err := svc.Get(ctx, as("token:u"), in("a", "w"))
+			first <- err
+		}()
+		synctest.Wait()
+		other.set(access.RoleKind, "role", access.Role{Rules: []access.Rule{allow("Widget", "DELETE")}})
+		synctest.Wait()
+		close(slow.released)
+		<-first
+		if _, err := svc.Get(ctx, as("token:u"), in("a", "w")); code(err) != "FORBIDDEN" {
+			t.Errorf("after the role was narrowed: %v", err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
