@@ -186,3 +186,26 @@ func TestTheVerbsOfTheAPIAreThoseOfTheEvaluator(t *testing.T) {
 		t.Errorf("%v, want %s", got, want)
 	}
 }
+
+// Each root field of a mutation is judged by the policy that the fields before it have left behind.
+func TestALaterMutationIsJudgedByThePolicyThatAnEarlierOneHasMade(t *testing.T) {
+	g := judged(t)
+	g.asAdmin().apply(role("own", `{"kinds": ["Network", "AccessBinding", "AccessRole"], "verbs": ["*"]}`), binding("own", "token:dev", "own", "*"))
+	g.as("token:dev")
+	got := g.do(`mutation($r: String!, $b: String!) {
+		role: applyManifest(input: {manifest: $r}) { outcome }
+		bind: applyManifest(input: {manifest: $b}) { outcome }
+		dropped: deleteAccessBinding(input: {name: "own"}) { state }
+		kind: updateKind(input: {kind: "Network", controlled: true}) { kind { name } }
+		back: applyManifest(input: {manifest: $b}) { outcome }
+	}`, map[string]any{"r": role("new", `{"kinds": ["Network"], "verbs": ["GET"]}`), "b": binding("new", "token:dev", "new", "*")})
+	var codes []string
+	for _, err := range got.Errors {
+		if known, ok := errors.AsType[*failure.Error](err); ok {
+			codes = append(codes, fmt.Sprint(err.Path, " ", known.Code))
+		}
+	}
+	if text := string(got.Data); !strings.Contains(text, `"role":{"outcome":"CREATED"},"bind":{"outcome":"CREATED"},"dropped":{"state":"DELETED"},"kind":null,"back":null`) || strings.Join(codes, ", ") != "kind FORBIDDEN, back FORBIDDEN" {
+		t.Errorf("%s %v", text, codes)
+	}
+}
