@@ -116,7 +116,7 @@ func (s *Service) applyVerb(ctx context.Context, c access.Caller, k *kind.Kind, 
 	if req.CreateOnly {
 		return descriptor.VerbCreate, nil
 	}
-	rights, err := s.Rights(ctx, c)
+	rights, err := s.RightsToWrite(ctx, c)
 	if err != nil {
 		return "", err
 	}

@@ -15,7 +15,7 @@ import (
 
 // authorize returns the caller's rights if they allow a verb on a resource.
 func (s *Service) authorize(ctx context.Context, c access.Caller, k *kind.Kind, v descriptor.Verb, key backend.Key) (*access.Rights, error) {
-	rights, err := s.Rights(ctx, c)
+	rights, err := s.RightsToWrite(ctx, c)
 	if err == nil {
 		err = rights.Authorize(k.Kind, v, key)
 	}

@@ -99,3 +99,17 @@ func TestTheStampTellsWhatACallerMaySeeAndNothingElse(t *testing.T) {
 		t.Errorf("unlimited rights have the stamp %q", got)
 	}
 }
+
+// Each verb has a bit of its own, in the order of Verbs.
+func TestVerbsAreBits(t *testing.T) {
+	var all verbs
+	for i, v := range Verbs() {
+		if bit(v) != 1<<i {
+			t.Errorf("%s is %b", v, bit(v))
+		}
+		all |= bit(v)
+	}
+	if all != everyVerb {
+		t.Errorf("%b, all are %b", everyVerb, all)
+	}
+}

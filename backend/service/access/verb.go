@@ -2,7 +2,6 @@ package access
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -30,13 +29,45 @@ func Verbs() []descriptor.Verb {
 // OfNoKind returns the verbs that are of no kind.
 func OfNoKind() []descriptor.Verb { return []descriptor.Verb{VerbCatalogue, VerbExport} }
 
-// verbs is a set of verbs, a bit for each of [Verbs].
+// verbs is a set of verbs.
 type verbs uint16
+
+// everyVerb is the set of all verbs.
+const everyVerb verbs = 1<<15 - 1
 
 // bit returns the set of one verb; empty if there is none of that name.
 func bit(v descriptor.Verb) verbs {
-	if at := slices.Index(Verbs(), v); at >= 0 {
-		return 1 << at
+	switch v { // a request asks a hundred times
+	case descriptor.VerbGet:
+		return 1 << 0
+	case descriptor.VerbList:
+		return 1 << 1
+	case descriptor.VerbWatch:
+		return 1 << 2
+	case descriptor.VerbCreate:
+		return 1 << 3
+	case descriptor.VerbUpdate:
+		return 1 << 4
+	case descriptor.VerbPatch:
+		return 1 << 5
+	case descriptor.VerbUpsert:
+		return 1 << 6
+	case descriptor.VerbStatus:
+		return 1 << 7
+	case descriptor.VerbFinalize:
+		return 1 << 8
+	case descriptor.VerbControl:
+		return 1 << 9
+	case descriptor.VerbDelete:
+		return 1 << 10
+	case descriptor.VerbReveal:
+		return 1 << 11
+	case VerbCatalogue:
+		return 1 << 12
+	case VerbExport:
+		return 1 << 13
+	case VerbEscalate:
+		return 1 << 14
 	}
 	return 0
 }
@@ -45,7 +76,7 @@ func bit(v descriptor.Verb) verbs {
 func setOf(named ...descriptor.Verb) (out verbs) {
 	for _, v := range named {
 		if v == Wildcard {
-			return 1<<len(Verbs()) - 1
+			return everyVerb
 		}
 		out |= bit(v)
 	}

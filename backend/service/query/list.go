@@ -108,6 +108,8 @@ type lister struct {
 	last *plan.Common
 	// rights are the caller's; nil until judge has asked for them.
 	rights *access.Rights
+	// listable is the kind that the caller was found to have LIST on last.
+	listable *kind.Kind
 }
 
 // judge asks for the caller's rights, by a state that is no older than the view.
@@ -120,10 +122,17 @@ func (t *lister) judge() (err error) {
 
 // use refuses a kind of which the caller may list nothing.
 func (t *lister) use(k *kind.Kind) error {
+	if t.rights != nil && t.listable == k {
+		return nil
+	}
 	if err := t.judge(); err != nil {
 		return err
 	}
-	return t.rights.Use(k.Kind, descriptor.VerbList)
+	if err := t.rights.Use(k.Kind, descriptor.VerbList); err != nil {
+		return err
+	}
+	t.listable = k
+	return nil
 }
 
 // scope returns what the caller may list and see of a kind, nil for everything.

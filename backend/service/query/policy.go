@@ -98,6 +98,17 @@ func (r *Reader) Rights(ctx context.Context, c access.Caller) (*access.Rights, e
 	return rights, nil
 }
 
+// RightsToWrite returns what a caller may do, for a write: by the state that the index has now, without asking how new that
+// is. A change of the policy at another gateway holds once this one has heard of it, and at this gateway at once.
+func (r *Reader) RightsToWrite(ctx context.Context, c access.Caller) (*access.Rights, error) {
+	if r.policies.cfg.Enabled && access.RightsFrom(ctx) == nil {
+		if p := r.KnownPolicy(); p != nil {
+			return p.RightsOf(c.Identity), nil
+		}
+	}
+	return r.Rights(ctx, c)
+}
+
 // Judges reports whether access control is on.
 func (r *Reader) Judges() bool { return r.policies.cfg.Enabled }
 

@@ -94,7 +94,8 @@ func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key
 		return nil, err
 	}
 	var k *kind.Kind
-	kinds := make([]*kind.Kind, len(keys))
+	var scope *access.Scope
+	kinds, hidden := make([]*kind.Kind, len(keys)), 0
 	for i, key := range keys {
 		if k == nil || k.Name != key.Kind {
 			if k, err = r.kinds.Find(key.Kind); err != nil {
@@ -103,10 +104,14 @@ func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key
 			if !k.Has(descriptor.VerbGet) {
 				return nil, rights.Use(k.Kind, descriptor.VerbGet)
 			}
+			scope = rights.Scope(k.Kind, descriptor.VerbGet)
 		}
-		kinds[i] = k
+		if kinds[i] = k; !scope.Has(key.Namespace, key.Name) {
+			kinds[i] = nil
+			hidden++
+		}
 	}
-	if rights.All() {
+	if hidden == 0 {
 		return r.lookup(ctx, keys, kinds)
 	}
 	out := make([]*Resource, len(keys))
@@ -114,7 +119,7 @@ func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key
 	var seen []backend.Key
 	var of []*kind.Kind
 	for i, key := range keys {
-		if rights.Sees(kinds[i].Kind, key) {
+		if kinds[i] != nil {
 			at, seen, of = append(at, i), append(seen, key), append(of, kinds[i])
 		}
 	}
