@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -21,11 +20,7 @@ func BenchmarkAccess(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	var kinds []descriptor.Kind
-	for _, k := range policyKinds(b) {
-		kinds = append(kinds, k)
-	}
-	kinds = append(kinds, widget())
+	kinds := append(policyKinds(b), widget())
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	run := func(cfg access.Config) *service.Service {
