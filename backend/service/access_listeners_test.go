@@ -37,7 +37,9 @@ func TestListenersKnowWhatThePolicyAllows(t *testing.T) {
 }
 
 func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
-	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0)}
+	cart := widget()
+	cart.Name, cart.Singular, cart.Plural = "Cart", "cart", "carts"
+	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0, cart)} // of two catalogues
 	f := gateways[0]
 	models := map[string]model{}
 	policy := func() {

@@ -19,10 +19,11 @@ import (
 )
 
 // watched is a running service that judges its callers, whose silent streams tell their cursors at once.
-func watched(t *testing.T, store backend.Store, indexMemory int64) *fixture {
+// It serves more kinds besides those of all.
+func watched(t *testing.T, store backend.Store, indexMemory int64, more ...descriptor.Kind) *fixture {
 	t.Helper()
 	svc, err := service.New(service.Config{
-		Kinds: append([]descriptor.Kind{widget(), site()}, policyKinds(t)...), Store: store, IndexMemory: indexMemory, BookmarkInterval: time.Millisecond,
+		Kinds: append(append([]descriptor.Kind{widget(), site()}, policyKinds(t)...), more...), Store: store, IndexMemory: indexMemory, BookmarkInterval: time.Millisecond,
 		Access: access.Config{Enabled: true, AdminGroup: adminGroup},
 	})
 	if err != nil {
