@@ -22,11 +22,11 @@ type guarded struct {
 	admin, user *caller
 }
 
-func startGuarded(t *testing.T, args ...string) *guarded {
+func startGuarded(t *testing.T) *guarded {
 	t.Helper()
 	tokens := newTokenFile(t)
 	admin, user := tokens.add("root", "admins", time.Time{}), tokens.add("user", "team", time.Time{})
-	g := &guarded{gateway: start(t, "", append(args, "--tokens", tokens.path, "--admin-group", "token:admins")...), tokens: tokens}
+	g := &guarded{gateway: start(t, "", "--tokens", tokens.path, "--admin-group", "token:admins", "--limit-caller-steps", "1000000000"), tokens: tokens}
 	plain := g.caller(nil)
 	g.admin, g.user = plain.with(admin), plain.with(user)
 	return g
@@ -469,7 +469,7 @@ func TestAPolicyHoldsAtOnceAndEverywhere(t *testing.T) {
 
 // TestTheCommandLineShowsWhatTheRightsAllow runs commands as the user, with rights on one namespace.
 func TestTheCommandLineShowsWhatTheRightsAllow(t *testing.T) {
-	g := startGuarded(t, "--limit-caller-steps", "1000000000")
+	g := startGuarded(t)
 	g.applyMatrix()
 	token := t.TempDir() + "/token"
 	if err := os.WriteFile(token, []byte(g.user.bearer), 0o600); err != nil {
