@@ -110,8 +110,8 @@ func (x *Index) Await(ctx context.Context, kind string) (v View, ok bool, err er
 // Patience is how long a read waits for a kind that is being filled.
 const Patience = 5 * time.Second
 
-// without says whether there is no room for a kind, or nobody fills the index. Pinned kinds are waited for: there is
-// always room for them.
+// without reports whether a kind is read from the store: there is no room for it, or the index does not run. Pinned kinds
+// always have room, so that readers wait for them.
 func (x *Index) without(s *kindIndex) bool {
 	if s.Pinned {
 		return false

@@ -56,7 +56,7 @@ func decodeChange(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	change, _ := m.Values["c"].(string)
 	f := fields{rest: head}
 	word := f.next()
-	f.next() // the size is that of entrySize
+	f.next() // the size: entrySize reads it
 	e.Time, e.RequestID, e.Actor = f.time(), f.text(), f.text()
 	if e.Revision, err = parseRevision(m.ID); err != nil || f.bad || word == typeStart {
 		return e, false, errors.Join(err, f.err())

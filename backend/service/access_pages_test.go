@@ -224,21 +224,8 @@ func compareAllowed(t *testing.T, o *oracle, svc *service.Service, m model) {
 		}
 	}
 	for range 4 {
-		req := base
-		req.Ahead = o.rnd.IntN(2) == 0
+		req := o.page(base, cursors)
 		req.Total = o.rnd.IntN(2) == 0
-		switch o.rnd.IntN(3) {
-		case 0:
-			req.First = pointer(o.rnd.IntN(6))
-		case 1:
-			req.Last = pointer(o.rnd.IntN(6))
-		}
-		if len(cursors) > 0 && o.rnd.IntN(2) == 0 {
-			req.After = &cursors[o.rnd.IntN(len(cursors))]
-		}
-		if len(cursors) > 0 && o.rnd.IntN(2) == 0 {
-			req.Before = &cursors[o.rnd.IntN(len(cursors))]
-		}
 		p, err := svc.List(ctx, as("token:u"), req)
 		if code(err) == "FORBIDDEN" && len(cursors) == 0 && !usable {
 			continue

@@ -19,7 +19,7 @@ import (
 )
 
 // watched is a running service that judges its callers, whose silent streams tell their cursors at once.
-// It serves more kinds besides those of all.
+// Besides Widget, Site and the kinds that give rights, it serves more.
 func watched(t *testing.T, store backend.Store, indexMemory int64, more ...descriptor.Kind) *fixture {
 	t.Helper()
 	svc, err := service.New(service.Config{

@@ -29,7 +29,7 @@ func openMemory(t *testing.T) *memory.Store {
 	return store
 }
 
-// give makes rules those of token:u, in all namespaces.
+// give stores a role with these rules, and binds token:u to it in all namespaces.
 func (f *fixture) give(rules ...access.Rule) {
 	f.t.Helper()
 	f.set(access.RoleKind, "role", access.Role{Rules: rules})
@@ -75,7 +75,7 @@ func TestAWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
 		t.Errorf("an apply that creates: %+v %v", out, err)
 	}
 	f.give(allow("Widget", "UPDATE", "PATCH", "UPSERT", "STATUS", "DELETE", "FINALIZE"))
-	for _, name := range []string{"hidden", "absent"} { // the answer is that of the policy
+	for _, name := range []string{"hidden", "absent"} { // the answer depends on the policy alone
 		_, update := f.Update(ctx, u, service.UpdateRequest{Identity: in("a", name), ExpectedRevision: "1-1", Spec: spec})
 		_, patch := f.Patch(ctx, u, service.PatchRequest{Identity: in("a", name), ExpectedRevision: "1-1", Patch: spec})
 		_, upsert := f.Upsert(ctx, u, service.UpsertRequest{Identity: in("a", name), Spec: spec})

@@ -94,21 +94,7 @@ func comparePages(t *testing.T, o *oracle, svc *service.Service) {
 			cursors = append(cursors, p.Cursor(i))
 		}
 		for range 4 {
-			req := base
-			req.Ahead = o.rnd.IntN(2) == 0
-			switch o.rnd.IntN(3) {
-			case 0:
-				req.First = pointer(o.rnd.IntN(6))
-			case 1:
-				req.Last = pointer(o.rnd.IntN(6))
-			}
-			if len(cursors) > 0 && o.rnd.IntN(2) == 0 {
-				req.After = &cursors[o.rnd.IntN(len(cursors))]
-			}
-			if len(cursors) > 0 && o.rnd.IntN(2) == 0 {
-				req.Before = &cursors[o.rnd.IntN(len(cursors))]
-			}
-			reqs, whole = append(reqs, req), append(whole, cursors)
+			reqs, whole = append(reqs, o.page(base, cursors)), append(whole, cursors)
 		}
 	}
 	pages, errs := svc.ListMany(ctx, anon, reqs)
@@ -118,6 +104,24 @@ func comparePages(t *testing.T, o *oracle, svc *service.Service) {
 		}
 		checkPage(t, p, &reqs[i], whole[i])
 	}
+}
+
+// page asks for a random page of a connection that has these cursors.
+func (o *oracle) page(req query.ListRequest, cursors []string) query.ListRequest {
+	req.Ahead = o.rnd.IntN(2) == 0
+	switch o.rnd.IntN(3) {
+	case 0:
+		req.First = pointer(o.rnd.IntN(6))
+	case 1:
+		req.Last = pointer(o.rnd.IntN(6))
+	}
+	if len(cursors) > 0 && o.rnd.IntN(2) == 0 {
+		req.After = &cursors[o.rnd.IntN(len(cursors))]
+	}
+	if len(cursors) > 0 && o.rnd.IntN(2) == 0 {
+		req.Before = &cursors[o.rnd.IntN(len(cursors))]
+	}
+	return req
 }
 
 // checkPage holds one page against all cursors of its connection.

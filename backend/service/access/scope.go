@@ -125,8 +125,8 @@ func (s *Scope) Names(namespace string) []string {
 	return sorted(some)
 }
 
-// NamesIn returns the names that the scope has in a namespace, those of Everywhere included, sorted. The scope does
-// not have the whole namespace.
+// NamesIn returns all names that the scope has in a namespace, including those of Everywhere, sorted. It must not be
+// called for a namespace that the scope has as a whole.
 func (s *Scope) NamesIn(namespace string) []string { return sorted(s.within(namespace)) }
 
 // Everywhere returns the names that the scope has in all namespaces, and of GLOBAL kinds, sorted.

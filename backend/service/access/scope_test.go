@@ -100,7 +100,7 @@ func TestTheStampTellsWhatACallerMaySeeAndNothingElse(t *testing.T) {
 	}
 }
 
-// Each verb has a bit of its own, in the order of Verbs.
+// TestVerbsAreBits fails if two verbs have the same bit, or if the bits are not in the order of Verbs.
 func TestVerbsAreBits(t *testing.T) {
 	var all verbs
 	for i, v := range Verbs() {

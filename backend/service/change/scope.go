@@ -159,7 +159,7 @@ func (s *scope) covers(key backend.Key) bool {
 	return s.permits(key) && s.asks(key)
 }
 
-// coverage returns covers of the scope as it is now: the hub asks while that of a stream changes.
+// coverage returns the method covers of a copy of the scope: the hub calls it while the scope of the stream may change.
 func (s scope) coverage() func(backend.Key) bool { return s.covers }
 
 // asks says whether the request is about a key, whatever the caller may see and the filter says.
