@@ -65,7 +65,7 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 	if *m.room = (plan.Plan{}); !r.idle() {
 		m.room.Make(r.Query, k, &r.Want)
 		m.values.Compared = budget.Run * r.plan.Measured
-		if m.room.Exact && m.room.Sorting == plan.Sorted {
+		if m.room.Sorting == plan.Sorted {
 			r.Edges = make([]Edge, 0, min(r.Limit(), maxReady))
 		}
 		switch {

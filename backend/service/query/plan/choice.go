@@ -45,6 +45,21 @@ func (p *planner) rows(c *choice) int {
 	return c.rows
 }
 
+// shorter reports whether a choice has fewer rows than limit. It stops measuring at limit.
+func (p *planner) shorter(c *choice, limit int) bool {
+	if c.measured || p.trees == nil {
+		return p.rows(c) < limit
+	}
+	n := 0
+	for _, r := range c.runs {
+		if n += p.length(r); n >= limit {
+			return false
+		}
+	}
+	c.rows, c.measured = n, true
+	return n < limit
+}
+
 // length measures a run.
 func (p *planner) length(r index.Run) int {
 	p.measured++
@@ -67,7 +82,7 @@ func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 	for _, e := range conditions {
 		one, covers, found := p.condition(e, conditions)
 		one.exact = one.exact && covers == len(conditions)
-		if found && (!ok || p.rows(&one) < p.rows(&best)) {
+		if found && (!ok || p.shorter(&one, p.rows(&best))) {
 			best, ok = one, true
 		}
 	}
