@@ -17,6 +17,8 @@ type choice struct {
 	measured bool
 	// exact means that the runs hold nothing but matches.
 	exact bool
+	// meets is the condition, counted from 1, that everything in the runs meets; 0 if there is none.
+	meets int
 	// once means that no resource is in the runs twice.
 	once bool
 	// oneValue means that the rows of each run have one value, so they are in name order.
@@ -79,8 +81,11 @@ func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 		best.exact = true // an empty All matches everything
 		return best, true
 	}
-	for _, e := range conditions {
+	for i, e := range conditions {
 		one, covers, found := p.condition(e, conditions)
+		if one.meets = 0; one.exact && covers == 1 {
+			one.meets = i + 1
+		}
 		one.exact = one.exact && covers == len(conditions)
 		if found && (!ok || p.shorter(&one, p.rows(&best))) {
 			best, ok = one, true
