@@ -1,11 +1,11 @@
-package manifests_test
+package input_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 )
 
 func TestAFieldHasTheLineOfItsKey(t *testing.T) {
@@ -77,7 +77,7 @@ func TestTwinsAreRefusedOnlyWhereTheyDiffer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = manifests.RefuseTwins(docs, c.namespace)
+			err = input.RefuseTwins(docs, c.namespace)
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}
@@ -94,13 +94,13 @@ func TestAMergePatchKeepsNullsThatClear(t *testing.T) {
 		`{"metadata": {"labels": null, "annotations": {"k": null}}}`:   `{"kind":"K","metadata":{"annotations":{},"description":"d","labels":null,"name":"n"},"spec":{"list":[1,2],"o":{"x":1},"size":9007199254740993}}`,
 		`spec: {o: {x: {deep: 1}}, new: {secret: null}, list: {a: 1}}`: `{"kind":"K","metadata":{"description":"d","labels":{"a":"1","b":"2"},"name":"n"},"spec":{"list":{"a":1},"new":{"secret":null},"o":{"x":{"deep":1}},"size":9007199254740993}}`,
 	} {
-		got, err := manifests.MergePatch(base, patch)
+		got, err := input.MergePatch(base, patch)
 		if err != nil || got != want {
 			t.Errorf("%s\ngot  %s %v\nwant %s", patch, got, err, want)
 		}
 	}
 	for _, bad := range []string{"[]", "null", "1", "a: [", ""} {
-		if got, err := manifests.MergePatch(base, bad); err == nil || !strings.HasPrefix(err.Error(), "patch: ") {
+		if got, err := input.MergePatch(base, bad); err == nil || !strings.HasPrefix(err.Error(), "patch: ") {
 			t.Errorf("%q: %s %v", bad, got, err)
 		}
 	}

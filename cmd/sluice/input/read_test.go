@@ -1,4 +1,4 @@
-package manifests_test
+package input_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 )
 
 // files is a new folder with files of these names and texts.
@@ -30,8 +30,8 @@ func files(t testing.TB, texts map[string]string) string {
 }
 
 // stdin reads documents from the standard input.
-func stdin(text string) ([]manifests.Document, error) {
-	return manifests.Source{Files: []string{"-"}, Stdin: strings.NewReader(text)}.Read()
+func stdin(text string) ([]input.Document, error) {
+	return input.Source{Files: []string{"-"}, Stdin: strings.NewReader(text)}.Read()
 }
 
 func TestEveryFormOfManyDocumentsIsCutWithItsLines(t *testing.T) {
@@ -84,7 +84,7 @@ func TestFoldersAreReadInTheOrderOfNamesAndOnlyAsDeepAsIsSaid(t *testing.T) {
 		recursive bool
 		want      string
 	}{{false, "K a K b"}, {true, "K a K b K d K f"}} {
-		docs, err := manifests.Source{Files: []string{dir}, Recursive: c.recursive}.Read()
+		docs, err := input.Source{Files: []string{dir}, Recursive: c.recursive}.Read()
 		var got []string
 		for _, d := range docs {
 			got = append(got, d.String())
@@ -101,14 +101,14 @@ func TestAFolderWithAPipeIsRefused(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := manifests.Source{Files: []string{dir}}.Read()
+	_, err := input.Source{Files: []string{dir}}.Read()
 	if err == nil || err.Error() != pipe+" is no regular file; name it itself to have it read" {
 		t.Errorf("%v", err)
 	}
 	if err := errors.Join(os.Remove(pipe), os.Symlink("a.yaml", pipe)); err != nil {
 		t.Fatal(err)
 	}
-	if docs, err := (manifests.Source{Files: []string{dir}}).Read(); err != nil || len(docs) != 2 {
+	if docs, err := (input.Source{Files: []string{dir}}).Read(); err != nil || len(docs) != 2 {
 		t.Errorf("a link: %v %v", docs, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		"a broken pipe": {"-", "standard input: broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := manifests.Source{Files: []string{c.file}, Stdin: iotest.ErrReader(fmt.Errorf("broken"))}.Read()
+			_, err := input.Source{Files: []string{c.file}, Stdin: iotest.ErrReader(fmt.Errorf("broken"))}.Read()
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}
@@ -152,12 +152,12 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 func TestAllFilesTogetherAreBounded(t *testing.T) {
 	dir := files(t, map[string]string{"a.yaml": "kind: K\n", "b.yaml": "kind: K\n"})
 	for limit, says := range map[int64]string{16: "", 15: "b.yaml: all files have more than 15 bytes together", 7: "a.yaml: all files have more than 7 bytes together"} {
-		_, err := manifests.Source{Files: []string{dir}, Limit: limit}.Read()
+		_, err := input.Source{Files: []string{dir}, Limit: limit}.Read()
 		if (err == nil) != (says == "") || err != nil && !strings.HasSuffix(err.Error(), says) {
 			t.Errorf("%d: %v", limit, err)
 		}
 	}
-	if _, err := (manifests.Source{Files: []string{"-"}, Stdin: endless{}, Limit: 1 << 20}).Read(); err == nil {
+	if _, err := (input.Source{Files: []string{"-"}, Stdin: endless{}, Limit: 1 << 20}).Read(); err == nil {
 		t.Error("input without an end is read")
 	}
 }

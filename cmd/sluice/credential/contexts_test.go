@@ -1,4 +1,4 @@
-package contexts_test
+package credential_test
 
 import (
 	"bytes"
@@ -11,11 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluicegw/sluice/cmd/sluice/contexts"
-	"github.com/sluicegw/sluice/internal/leaktest"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
 )
-
-func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func write(t *testing.T, text string, mode os.FileMode) string {
 	t.Helper()
@@ -28,17 +25,17 @@ func write(t *testing.T, text string, mode os.FileMode) string {
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice", "contexts.yaml")
-	want := &contexts.File{Current: "prod", Contexts: map[string]contexts.Context{
-		"prod": {Server: "https://a", Namespace: "web", Access: contexts.Access{CA: "/ca.pem", TokenCommand: []string{"vault", "read"}, ClientCert: "/c", ClientKey: "/k"}},
-		"test": {Server: "http://b", Access: contexts.Access{TokenFile: "/t", PlaintextToken: true}},
+	want := &credential.File{Current: "prod", Contexts: map[string]credential.Context{
+		"prod": {Server: "https://a", Namespace: "web", Access: credential.Access{CA: "/ca.pem", TokenCommand: []string{"vault", "read"}, ClientCert: "/c", ClientKey: "/k"}},
+		"test": {Server: "http://b", Access: credential.Access{TokenFile: "/t", PlaintextToken: true}},
 	}}
-	if err := contexts.Update(t.Context(), path, func(f *contexts.File) error {
+	if err := credential.UpdateContexts(t.Context(), path, func(f *credential.File) error {
 		f.Current, f.Contexts = want.Current, want.Contexts
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := contexts.Read(path)
+	got, err := credential.ReadContexts(path)
 	if err != nil || !cmp.Equal(got, want) {
 		t.Errorf("%v %s", err, cmp.Diff(want, got))
 	}
@@ -49,7 +46,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 func TestPathsBeginAtTheFolderOfTheFile(t *testing.T) {
 	path := write(t, "contexts: {a: {ca: ca.pem, token-file: /t}}", 0o600)
-	f, err := contexts.Read(path)
+	f, err := credential.ReadContexts(path)
 	if err != nil || f.Contexts["a"].CA != filepath.Join(filepath.Dir(path), "ca.pem") || f.Contexts["a"].TokenFile != "/t" {
 		t.Errorf("%+v %v", f, err)
 	}
@@ -64,29 +61,29 @@ func TestAFileThatCannotBeMeantIsRefused(t *testing.T) {
 		"contexts: {'a b': {}}":                              `"a b" is no name`,
 		"contexts: [":                                        "line 1",
 	} {
-		if _, err := contexts.Read(write(t, text, 0o600)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "in type") {
+		if _, err := credential.ReadContexts(write(t, text, 0o600)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "in type") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, mode := range []os.FileMode{0o644, 0o620, 0o606} {
-		if _, err := contexts.Read(write(t, "", mode)); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		if _, err := credential.ReadContexts(write(t, "", mode)); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("mode %o: %v", mode, err)
 		}
 	}
-	if f, err := contexts.Read(filepath.Join(t.TempDir(), "none")); err != nil || len(f.Contexts) > 0 {
+	if f, err := credential.ReadContexts(filepath.Join(t.TempDir(), "none")); err != nil || len(f.Contexts) > 0 {
 		t.Errorf("no file: %v %v", f, err)
 	}
 }
 
 func TestAnUnknownContextIsAnsweredWithThoseThatAreKnown(t *testing.T) {
-	f := contexts.File{Contexts: map[string]contexts.Context{"b": {}, "a": {}}}
-	if _, err := f.Find("c"); !errors.Is(err, contexts.ErrUnknown) || !strings.Contains(err.Error(), `"c"; known: a, b`) {
+	f := credential.File{Contexts: map[string]credential.Context{"b": {}, "a": {}}}
+	if _, err := f.Find("c"); !errors.Is(err, credential.ErrUnknownContext) || !strings.Contains(err.Error(), `"c"; known: a, b`) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestATokenFileIsReadEachTime(t *testing.T) {
-	a := contexts.Access{TokenFile: write(t, "one\n", 0o600)}
+	a := credential.Access{TokenFile: write(t, "one\n", 0o600)}
 	source := a.TokenSource(nil)
 	for _, text := range []string{"one\n", "two", "", "a b", strings.Repeat("x", 70_000)} {
 		if err := os.WriteFile(a.TokenFile, []byte(text), 0o600); err != nil {
@@ -101,7 +98,7 @@ func TestATokenFileIsReadEachTime(t *testing.T) {
 
 func TestACommandIsRunAgainWhenItsTokenIsRefused(t *testing.T) {
 	count := filepath.Join(t.TempDir(), "count")
-	a := contexts.Access{TokenCommand: []string{"sh", "-c", `echo run >> "$1"; echo "token-$(wc -l < "$1" | tr -d ' ')"; echo said >&2`, "x", count}}
+	a := credential.Access{TokenCommand: []string{"sh", "-c", `echo run >> "$1"; echo "token-$(wc -l < "$1" | tr -d ' ')"; echo said >&2`, "x", count}}
 	var said bytes.Buffer
 	source := a.TokenSource(&said)
 	for _, c := range []struct{ refused, token string }{{"", "token-1"}, {"", "token-1"}, {"token-1", "token-2"}, {"token-1", "token-2"}, {"", "token-2"}} {
@@ -121,13 +118,13 @@ func TestACommandThatPrintsNoTokenSaysSoWithoutItsArguments(t *testing.T) {
 		"echo out word; : secret":                         "what sh printed has more than a token",
 		"head -c 100000 /dev/zero | tr '\\0' x; : secret": "what sh printed has more than a token",
 	} {
-		a := contexts.Access{TokenCommand: []string{"sh", "-c", script}}
+		a := credential.Access{TokenCommand: []string{"sh", "-c", script}}
 		_, err := a.TokenSource(nil)(t.Context(), "")
 		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "out") {
 			t.Errorf("%s: %v", script, err)
 		}
 	}
-	a := contexts.Access{TokenCommand: []string{"/nowhere/program"}}
+	a := credential.Access{TokenCommand: []string{"/nowhere/program"}}
 	if _, err := a.TokenSource(nil)(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "/nowhere/program") {
 		t.Errorf("%v", err)
 	}

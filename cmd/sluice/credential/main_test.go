@@ -1,4 +1,4 @@
-package selector_test
+package credential_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package privatefile_test
+package credential_test
 
 import (
 	"context"
@@ -10,11 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sluicegw/sluice/cmd/sluice/privatefile"
-	"github.com/sluicegw/sluice/internal/leaktest"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
 )
-
-func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestChangesAtOnceLoseNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "file")
@@ -22,13 +19,13 @@ func TestChangesAtOnceLoseNothing(t *testing.T) {
 	const writers = 20
 	for i := range writers {
 		wg.Go(func() {
-			if err := privatefile.Update(t.Context(), path, func(data []byte) ([]byte, error) { return fmt.Appendf(data, "%d\n", i), nil }); err != nil {
+			if err := credential.UpdatePrivate(t.Context(), path, func(data []byte) ([]byte, error) { return fmt.Appendf(data, "%d\n", i), nil }); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	data, err := privatefile.Read(path)
+	data, err := credential.ReadPrivate(path)
 	if err != nil || strings.Count(string(data), "\n") != writers {
 		t.Errorf("%q %v", data, err)
 	}
@@ -47,11 +44,11 @@ func TestAFileThatOthersCouldReadIsPrivateAfterAChange(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, []byte("a"), 0o644), os.Symlink(path, link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := privatefile.Update(t.Context(), link, func([]byte) ([]byte, error) { return []byte("b"), nil }); err != nil {
+	if err := credential.UpdatePrivate(t.Context(), link, func([]byte) ([]byte, error) { return []byte("b"), nil }); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
-	data, _ := privatefile.Read(path)
+	data, _ := credential.ReadPrivate(path)
 	if err != nil || info.Mode().Perm() != 0o600 || string(data) != "b" {
 		t.Errorf("%v %q %v", info.Mode(), data, err)
 	}
@@ -66,18 +63,18 @@ func TestAChangeThatFailsLeavesTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	failure := errors.New("no")
-	err := privatefile.Update(t.Context(), path, func([]byte) ([]byte, error) { return []byte("b"), failure })
-	if data, _ := privatefile.Read(path); !errors.Is(err, failure) || string(data) != "a" {
+	err := credential.UpdatePrivate(t.Context(), path, func([]byte) ([]byte, error) { return []byte("b"), failure })
+	if data, _ := credential.ReadPrivate(path); !errors.Is(err, failure) || string(data) != "a" {
 		t.Errorf("%q %v", data, err)
 	}
 }
 
 func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, make([]byte, privatefile.MaxSize+1), 0o600); err != nil {
+	if err := os.WriteFile(path, make([]byte, credential.MaxPrivate+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := privatefile.Read(path); err == nil || !strings.Contains(err.Error(), "more than") {
+	if _, err := credential.ReadPrivate(path); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("%v", err)
 	}
 }
@@ -85,9 +82,9 @@ func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
 func TestWhoWaitsForAnotherProcessCanBeStopped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	ctx, stop := context.WithCancel(t.Context())
-	err := privatefile.Update(t.Context(), path, func([]byte) ([]byte, error) {
+	err := credential.UpdatePrivate(t.Context(), path, func([]byte) ([]byte, error) {
 		stop()
-		return nil, privatefile.Update(ctx, path, func(data []byte) ([]byte, error) { return data, nil })
+		return nil, credential.UpdatePrivate(ctx, path, func(data []byte) ([]byte, error) { return data, nil })
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)

@@ -1,4 +1,4 @@
-package login
+package credential
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (f Flow) Browser(ctx context.Context) (*Login, error) {
 	cfg.RedirectURL = "http://" + listener.Addr().String() + callbackPath
 	state, verifier := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
 	back := callback{issuer: m.Issuer, state: state, result: make(chan result, 1)}
-	server := &http.Server{Handler: &back, ReadHeaderTimeout: Timeout}
+	server := &http.Server{Handler: &back, ReadHeaderTimeout: IssuerTimeout}
 	served := make(chan struct{})
 	go func() { _ = server.Serve(listener); close(served) }()
 	defer func() { stopServer(server); <-served }()
@@ -169,7 +169,7 @@ func Revoke(ctx context.Context, c *http.Client, l Login) error {
 	if err != nil || m.Revocation == "" || l.RefreshToken == "" {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, IssuerTimeout)
 	defer cancel()
 	form := url.Values{"client_id": {l.Issuer.ClientID}, "token": {l.RefreshToken}, "token_type_hint": {"refresh_token"}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.Revocation, strings.NewReader(form.Encode()))

@@ -1,4 +1,4 @@
-package login
+package credential
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/oauth2"
 
-	"github.com/sluicegw/sluice/cmd/sluice/privatefile"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -66,8 +65,8 @@ func expiry(token string) (time.Time, error) {
 	return time.Unix(int64(claims.Expires), 0).UTC(), nil
 }
 
-// Path is where logins are kept: beside the file of contexts.
-func Path(contexts string) string {
+// LoginsPath is where logins are kept: beside the file of contexts.
+func LoginsPath(contexts string) string {
 	ext := filepath.Ext(contexts)
 	return strings.TrimSuffix(contexts, ext) + ".logins" + ext
 }
@@ -75,7 +74,7 @@ func Path(contexts string) string {
 // logins are kept by the names of contexts.
 type logins map[string]Login
 
-func parse(data []byte, path string) (logins, error) {
+func parseLogins(data []byte, path string) (logins, error) {
 	all := logins{}
 	if yaml.Unmarshal(data, &all) != nil { // its errors could have tokens
 		return nil, fmt.Errorf("%s is damaged; remove it and log in again", path)
@@ -83,19 +82,19 @@ func parse(data []byte, path string) (logins, error) {
 	return all, nil
 }
 
-// Find returns the login of a context, and whether there is one.
-func Find(path, name string) (Login, bool, error) {
-	data, err := privatefile.Read(path)
+// FindLogin returns the login of a context, and whether there is one.
+func FindLogin(path, name string) (Login, bool, error) {
+	data, err := ReadPrivate(path)
 	if err != nil {
 		return Login{}, false, err
 	}
-	all, err := parse(data, path)
+	all, err := parseLogins(data, path)
 	l, ok := all[name]
 	return l, ok, err
 }
 
-// Keep keeps the login of a context; nil removes it.
-func Keep(ctx context.Context, path, name string, l *Login) error {
+// KeepLogin keeps the login of a context; nil removes it.
+func KeepLogin(ctx context.Context, path, name string, l *Login) error {
 	return change(ctx, path, func(all logins) error {
 		if delete(all, name); l != nil {
 			all[name] = *l
@@ -105,8 +104,8 @@ func Keep(ctx context.Context, path, name string, l *Login) error {
 }
 
 func change(ctx context.Context, path string, f func(logins) error) error {
-	return privatefile.Update(ctx, path, func(data []byte) ([]byte, error) {
-		all, err := parse(data, path)
+	return UpdatePrivate(ctx, path, func(data []byte) ([]byte, error) {
+		all, err := parseLogins(data, path)
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +181,7 @@ func (l *Login) refresh(ctx context.Context, c *http.Client) (*Login, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the login could not be refreshed: %w", laterError{err})
 	}
-	limit, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, c), Timeout)
+	limit, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, c), IssuerTimeout)
 	defer cancel()
 	token, err := l.Issuer.config(m).TokenSource(limit, &oauth2.Token{RefreshToken: l.RefreshToken}).Token()
 	if err != nil {

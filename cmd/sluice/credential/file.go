@@ -1,4 +1,4 @@
-package contexts
+package credential
 
 import (
 	"bytes"
@@ -14,13 +14,11 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/sluicegw/sluice/cmd/sluice/privatefile"
 )
 
-// DefaultPath is where the file is unless SLUICE_CONTEXTS names another place: sluice/contexts.yaml in
+// ContextsPath is where the file is unless SLUICE_CONTEXTS names another place: sluice/contexts.yaml in
 // XDG_CONFIG_HOME, or in the folder that the operating system has for settings. It is empty if there is none.
-func DefaultPath() string {
+func ContextsPath() string {
 	folder := os.Getenv("XDG_CONFIG_HOME")
 	if folder == "" {
 		folder, _ = os.UserConfigDir()
@@ -31,9 +29,9 @@ func DefaultPath() string {
 	return filepath.Join(folder, "sluice", "contexts.yaml")
 }
 
-// Read reads the file; one that does not exist has no contexts. Paths in it begin at its folder. A file that
+// ReadContexts reads the file; one that does not exist has no contexts. Paths in it begin at its folder. A file that
 // others can read or write is refused, as it names programs that commands run.
-func Read(path string) (*File, error) {
+func ReadContexts(path string) (*File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || path == "":
@@ -43,11 +41,11 @@ func Read(path string) (*File, error) {
 	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows":
 		return nil, fmt.Errorf("%s: others can read or write it; chmod 600 %[1]s", path)
 	}
-	data, err := privatefile.Read(path)
+	data, err := ReadPrivate(path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := parse(data)
+	f, err := parseContexts(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -58,13 +56,13 @@ func Read(path string) (*File, error) {
 	return f, nil
 }
 
-// Update changes the file, or makes it.
-func Update(ctx context.Context, path string, change func(*File) error) error {
+// UpdateContexts changes the file, or makes it.
+func UpdateContexts(ctx context.Context, path string, change func(*File) error) error {
 	if path == "" {
 		return errors.New("contexts: there is no folder for settings; SLUICE_CONTEXTS can name a file")
 	}
-	return privatefile.Update(ctx, path, func(data []byte) ([]byte, error) {
-		f, err := parse(data)
+	return UpdatePrivate(ctx, path, func(data []byte) ([]byte, error) {
+		f, err := parseContexts(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -78,7 +76,7 @@ func Update(ctx context.Context, path string, change func(*File) error) error {
 // goType is what the parser of YAML says of a field that is unknown.
 var goType = regexp.MustCompile(` in type \S+`)
 
-func parse(data []byte) (*File, error) {
+func parseContexts(data []byte) (*File, error) {
 	f := &File{}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)

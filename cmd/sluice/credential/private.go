@@ -1,6 +1,4 @@
-// Package privatefile keeps small files that only their owner can read, and that several processes
-// change at once.
-package privatefile
+package credential
 
 import (
 	"bytes"
@@ -16,8 +14,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// MaxSize is the largest file that is read, in bytes.
-const MaxSize = 8 << 20
+// MaxPrivate is the largest file that is read, in bytes.
+const MaxPrivate = 8 << 20
 
 const (
 	// lockTime is how long a process waits for another one that changes the file.
@@ -26,8 +24,8 @@ const (
 	lockPause = 10 * time.Millisecond
 )
 
-// Read returns what a file has; nothing if there is none.
-func Read(path string) ([]byte, error) {
+// ReadPrivate returns what a file has; nothing if there is none.
+func ReadPrivate(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -36,17 +34,17 @@ func Read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
-	if err == nil && len(data) > MaxSize {
-		err = fmt.Errorf("%s has more than the %d bytes that are accepted", path, MaxSize)
+	data, err := io.ReadAll(io.LimitReader(f, MaxPrivate+1))
+	if err == nil && len(data) > MaxPrivate {
+		err = fmt.Errorf("%s has more than the %d bytes that are accepted", path, MaxPrivate)
 	}
 	return data, err
 }
 
-// Update replaces a file, or makes it, with the mode 0600. change gets its content and returns the new one; an error
+// UpdatePrivate replaces a file, or makes it, with the mode 0600. change gets its content and returns the new one; an error
 // leaves the file as it is. Changes of several processes happen one after the other, under a lock on the file with .lock
 // added to its name, and a reader sees the file before or after a change. The file keeps its owner. What a symbolic link leads to is replaced, not the link.
-func Update(ctx context.Context, path string, change func([]byte) ([]byte, error)) error {
+func UpdatePrivate(ctx context.Context, path string, change func([]byte) ([]byte, error)) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -65,7 +63,7 @@ func Update(ctx context.Context, path string, change func([]byte) ([]byte, error
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()
-	before, err := Read(path)
+	before, err := ReadPrivate(path)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package manifests_test
+package input_test
 
 import (
 	"testing"

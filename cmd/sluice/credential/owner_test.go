@@ -1,6 +1,6 @@
 //go:build unix
 
-package privatefile_test
+package credential_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/sluicegw/sluice/cmd/sluice/privatefile"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
 )
 
 // TestAFileKeepsItsOwner is of root, who revokes a token of a gateway that runs as somebody else: the gateway
@@ -22,7 +22,7 @@ func TestAFileKeepsItsOwner(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, []byte("a"), 0o600), os.Chown(path, 65534, 65534)); err != nil {
 		t.Fatal(err)
 	}
-	if err := privatefile.Update(t.Context(), path, func([]byte) ([]byte, error) { return []byte("b"), nil }); err != nil {
+	if err := credential.UpdatePrivate(t.Context(), path, func([]byte) ([]byte, error) { return []byte("b"), nil }); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)

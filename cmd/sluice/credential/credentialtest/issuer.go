@@ -1,5 +1,5 @@
-// Package logintest is an OpenID Connect issuer for tests of logins. It logs everybody in at once.
-package logintest
+// Package credentialtest is an OpenID Connect issuer for tests of logins. It logs everybody in at once.
+package credentialtest
 
 import (
 	"crypto/sha256"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/cmd/sluice/login"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
 )
 
 // ClientID is the only client that the issuer knows.
@@ -55,8 +55,8 @@ func Start(t *testing.T) *Issuer {
 }
 
 // Issuer is how a gateway names it.
-func (i *Issuer) Issuer() login.Issuer {
-	return login.Issuer{Name: "corp", URL: i.URL, ClientID: ClientID, Scopes: []string{"openid"}}
+func (i *Issuer) Issuer() credential.Issuer {
+	return credential.Issuer{Name: "corp", URL: i.URL, ClientID: ClientID, Scopes: []string{"openid"}}
 }
 
 // Revoked are the refresh tokens that were revoked.

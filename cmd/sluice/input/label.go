@@ -1,4 +1,4 @@
-package selector
+package input
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ const LabelForms = "key=value, key!=value, key in (a,b), key notin (a,b), key an
 func ParseLabels(texts []string) ([]client.LabelTest, error) {
 	var out []client.LabelTest
 	for _, text := range texts {
-		for _, part := range split(text) {
+		for _, part := range splitCommas(text) {
 			t, ok := parseLabelTest(strings.TrimSpace(part))
 			if !ok {
 				return nil, fmt.Errorf("selector: %q is not understood; %s", text, LabelForms)

@@ -1,4 +1,4 @@
-package selector_test
+package input_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -56,7 +56,7 @@ func TestAFilterIsThatOfTheAPIWithTypedValues(t *testing.T) {
 		"metadata.createdAt>2026-01-02T00:00:00Z": `{"createdAt":{"gt":"2026-01-02T00:00:00Z"}}`,
 		"status.conditions.Available=False":       `{"conditions":[{"status":{"eq":"False"},"type":"Available"}]}`,
 	} {
-		got, err := selector.ParseFilter(network(), []string{text})
+		got, err := input.ParseFilter(network(), []string{text})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -74,11 +74,11 @@ func TestAFilterIsThatOfTheAPIWithTypedValues(t *testing.T) {
 }
 
 func TestTestsAreJoinedByCommasAndByFlags(t *testing.T) {
-	got, err := selector.ParseFilter(network(), []string{"spec.mtu>1,spec.name in (a,b)", `spec.name="x,y",!spec.up`})
+	got, err := input.ParseFilter(network(), []string{"spec.mtu>1,spec.name in (a,b)", `spec.name="x,y",!spec.up`})
 	if err != nil || len(got["and"].([]any)) != 4 {
 		t.Errorf("%v %v", got, err)
 	}
-	if got, err := selector.ParseFilter(network(), nil); got != nil || err != nil {
+	if got, err := input.ParseFilter(network(), nil); got != nil || err != nil {
 		t.Errorf("none: %v %v", got, err)
 	}
 }
@@ -112,14 +112,14 @@ func TestAFilterThatIsNotUnderstoodSaysWhatIsAccepted(t *testing.T) {
 		strings.Repeat("spec.mtu>1,", 51):    "cannot be used",
 		strings.TrimSuffix(strings.Repeat("spec.mtu>1,", 51), ","): "51 tests; at most 50",
 	} {
-		if got, err := selector.ParseFilter(network(), []string{text}); err == nil || !strings.Contains(err.Error(), says) {
+		if got, err := input.ParseFilter(network(), []string{text}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, error %v does not say %q", text, got, err, says)
 		}
 	}
 }
 
 func TestLabelsAreChosenAsByKubectl(t *testing.T) {
-	got, err := selector.ParseLabels([]string{"a=b,c!=d, example.org/e in (f, g),h notin (i)", "j,!k,l==m,n="})
+	got, err := input.ParseLabels([]string{"a=b,c!=d, example.org/e in (f, g),h notin (i)", "j,!k,l==m,n="})
 	want := []client.LabelTest{
 		{Key: "a", Operator: client.LabelIn, Values: []string{"b"}}, {Key: "c", Operator: client.LabelNotIn, Values: []string{"d"}},
 		{Key: "example.org/e", Operator: client.LabelIn, Values: []string{"f", "g"}}, {Key: "h", Operator: client.LabelNotIn, Values: []string{"i"}},
@@ -130,7 +130,7 @@ func TestLabelsAreChosenAsByKubectl(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, text := range []string{"", "a>b", "a in b", "a in (b", "a,", "!", "a/b/c", "a=b c", "a within (b)", "=b", "a in ()", "a notin ( )"} {
-		if got, err := selector.ParseLabels([]string{text}); err == nil || !strings.Contains(err.Error(), "are accepted") {
+		if got, err := input.ParseLabels([]string{text}); err == nil || !strings.Contains(err.Error(), "are accepted") {
 			t.Errorf("%q: %v %v", text, got, err)
 		}
 	}
@@ -138,12 +138,12 @@ func TestLabelsAreChosenAsByKubectl(t *testing.T) {
 
 func TestTextThatIsNotUTF8IsRefused(t *testing.T) {
 	for _, text := range []string{"spec.name=\xff", "spec.name in (a,\xff)"} {
-		if got, err := selector.ParseFilter(network(), []string{text}); err == nil || !strings.HasSuffix(err.Error(), "is not UTF-8") {
+		if got, err := input.ParseFilter(network(), []string{text}); err == nil || !strings.HasSuffix(err.Error(), "is not UTF-8") {
 			t.Errorf("%q: %v %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"a=\xff", "a\xff", "a in (\xff)", "!\xff"} {
-		if got, err := selector.ParseLabels([]string{text}); err == nil {
+		if got, err := input.ParseLabels([]string{text}); err == nil {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -154,10 +154,10 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if got, err := selector.ParseFilter(network(), []string{text}); err == nil && len(got) == 0 {
+		if got, err := input.ParseFilter(network(), []string{text}); err == nil && len(got) == 0 {
 			t.Errorf("%q filters nothing", text)
 		}
-		if got, err := selector.ParseLabels([]string{text}); err == nil && len(got) == 0 {
+		if got, err := input.ParseLabels([]string{text}); err == nil && len(got) == 0 {
 			t.Errorf("%q selects everything", text)
 		}
 	})

@@ -1,4 +1,4 @@
-package selector
+package input
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ func ParseFilter(k client.Kind, texts []string) (map[string]any, error) {
 		if !utf8.ValidString(text) {
 			return nil, fmt.Errorf("filter: %q is not UTF-8", text)
 		}
-		for _, part := range split(text) {
+		for _, part := range splitCommas(text) {
 			test, err := parseTest(k, strings.TrimSpace(part))
 			if err != nil {
 				return nil, fmt.Errorf("filter: %q: %w", text, err)
@@ -83,7 +83,7 @@ func parseTest(k client.Kind, text string) (map[string]any, error) {
 	if path == "" || !found || !closed || word != "in" && word != "notin" {
 		return nil, fmt.Errorf("it is not understood; %s", fieldForms)
 	}
-	return among(k, path, split(list), word == "notin")
+	return among(k, path, splitCommas(list), word == "notin")
 }
 
 // presence tests whether a field has a value.

@@ -1,9 +1,7 @@
-// Package selector reads what people write to choose resources: by labels, as
-// kubectl has it, and by the fields that a kind declares for filters.
-package selector
+package input
 
-// split splits at the commas that are in no parentheses and no quotes.
-func split(text string) []string {
+// splitCommas splits at the commas that are in no parentheses and no quotes.
+func splitCommas(text string) []string {
 	var out []string
 	depth, begin, quoted, escaped := 0, 0, false, false
 	for i, r := range text {

@@ -1,6 +1,7 @@
-// Package contexts keeps in a file which gateways a person speaks to and by which credentials, and finds
-// these credentials. A context has a name, and is to a gateway what a context of kubectl is to a cluster.
-package contexts
+// Package credential keeps how a person reaches gateways, in files that only he can read: contexts with
+// their credentials, and the tokens of logins at OpenID Connect issuers, which it gets and refreshes.
+// A context has a name, and is to a gateway what a context of kubectl is to a cluster.
+package credential
 
 import (
 	"errors"
@@ -28,15 +29,15 @@ type File struct {
 	Contexts map[string]Context `yaml:"contexts,omitempty"`
 }
 
-// names are what a context can be called.
-var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
+// contextName is what a context can be called.
+var contextName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
 
-// ErrUnknown is of a context that is not in the file.
-var ErrUnknown = errors.New("there is no such context")
+// ErrUnknownContext is of a context that is not in the file.
+var ErrUnknownContext = errors.New("there is no such context")
 
 // CheckName reports why a context cannot have the name.
 func CheckName(name string) error {
-	if !names.MatchString(name) {
+	if !contextName.MatchString(name) {
 		return fmt.Errorf("context: %q is no name: 1 to 128 letters, digits and ._@- are accepted, a letter or digit first", name)
 	}
 	return nil
@@ -52,7 +53,7 @@ func (f *File) Find(name string) (Context, error) {
 	if len(f.Contexts) > 0 {
 		known = strings.Join(f.Names(), ", ")
 	}
-	return c, fmt.Errorf("context: %w as %q; known: %s", ErrUnknown, name, known)
+	return c, fmt.Errorf("context: %w as %q; known: %s", ErrUnknownContext, name, known)
 }
 
 // Names returns the names of all contexts in order.

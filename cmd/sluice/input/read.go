@@ -1,6 +1,7 @@
-// Package manifests reads the documents of files and folders for the commands that
-// send them. It knows on which line of its file each field of a document stands.
-package manifests
+// Package input reads what people give to commands: documents of files and folders, of which it knows on
+// which line of its file each field stands, and what chooses resources: labels, as kubectl has it, and the
+// fields that a kind declares for filters.
+package input
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package privatefile
+package credential
 
 import (
 	"io/fs"

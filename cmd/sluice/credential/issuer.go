@@ -1,5 +1,4 @@
-// Package login gets tokens of OpenID Connect issuers for the command line, keeps and refreshes them.
-package login
+package credential
 
 import (
 	"context"
@@ -20,8 +19,8 @@ import (
 // maxAnswer bounds what a gateway or an issuer answers, in bytes.
 const maxAnswer = 1 << 20
 
-// Timeout is how long an issuer may take for one answer.
-const Timeout = 10 * time.Second
+// IssuerTimeout is how long an issuer may take for one answer.
+const IssuerTimeout = 10 * time.Second
 
 // Issuer is one that a gateway accepts tokens of, and how to log in there.
 type Issuer struct {
@@ -115,7 +114,7 @@ func secure(text string) (*url.URL, error) {
 
 // get reads a JSON document.
 func get(ctx context.Context, c *http.Client, at *url.URL, to any) error {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, IssuerTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {

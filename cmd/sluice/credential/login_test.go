@@ -1,4 +1,4 @@
-package login_test
+package credential_test
 
 import (
 	"context"
@@ -13,13 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/cmd/sluice/login"
-	"github.com/sluicegw/sluice/cmd/sluice/login/logintest"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
+	"github.com/sluicegw/sluice/cmd/sluice/credential/credentialtest"
 	"github.com/sluicegw/sluice/graph/client"
-	"github.com/sluicegw/sluice/internal/leaktest"
 )
-
-func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // plain is a client that leaves no connections behind.
 func plain() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
@@ -41,10 +38,10 @@ func browse(t *testing.T, page string) string {
 }
 
 // byBrowser logs in. before is called with the page that the person is shown.
-func byBrowser(t *testing.T, i *logintest.Issuer, before func(page string)) (l *login.Login, shown string, err error) {
+func byBrowser(t *testing.T, i *credentialtest.Issuer, before func(page string)) (l *credential.Login, shown string, err error) {
 	t.Helper()
 	var browser sync.WaitGroup
-	l, err = login.Flow{HTTP: plain(), Issuer: i.Issuer(), Show: func(page, _ string) {
+	l, err = credential.Flow{HTTP: plain(), Issuer: i.Issuer(), Show: func(page, _ string) {
 		browser.Go(func() {
 			before(page)
 			shown = browse(t, page)
@@ -55,7 +52,7 @@ func byBrowser(t *testing.T, i *logintest.Issuer, before func(page string)) (l *
 }
 
 func TestABrowserLogsIn(t *testing.T) {
-	i := logintest.Start(t)
+	i := credentialtest.Start(t)
 	l, shown, err := byBrowser(t, i, func(page string) {
 		u, err := url.Parse(page)
 		if err != nil {
@@ -76,12 +73,12 @@ func TestABrowserLogsIn(t *testing.T) {
 }
 
 func TestALoginThatIsRefusedSaysWhy(t *testing.T) {
-	for says, change := range map[string]func(*logintest.Issuer){
-		"the issuer corp answered access_denied: not today": func(i *logintest.Issuer) { i.Deny = "access_denied" },
-		"which is another issuer":                           func(i *logintest.Issuer) { i.Answer = url.Values{"iss": {"https://evil.example"}} },
-		"the issuer corp answered invalid_grant":            func(i *logintest.Issuer) { i.Answer = url.Values{"code": {"another"}} },
+	for says, change := range map[string]func(*credentialtest.Issuer){
+		"the issuer corp answered access_denied: not today": func(i *credentialtest.Issuer) { i.Deny = "access_denied" },
+		"which is another issuer":                           func(i *credentialtest.Issuer) { i.Answer = url.Values{"iss": {"https://evil.example"}} },
+		"the issuer corp answered invalid_grant":            func(i *credentialtest.Issuer) { i.Answer = url.Values{"code": {"another"}} },
 	} {
-		i := logintest.Start(t)
+		i := credentialtest.Start(t)
 		change(i)
 		if _, _, err := byBrowser(t, i, func(string) {}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %s", err, says)
@@ -90,23 +87,23 @@ func TestALoginThatIsRefusedSaysWhy(t *testing.T) {
 }
 
 func TestAnotherDeviceLogsInByACode(t *testing.T) {
-	i := logintest.Start(t)
+	i := credentialtest.Start(t)
 	var page, code string
-	l, err := login.Flow{HTTP: plain(), Issuer: i.Issuer(), Show: func(p, c string) { page, code = p, c }}.Device(t.Context())
+	l, err := credential.Flow{HTTP: plain(), Issuer: i.Issuer(), Show: func(p, c string) { page, code = p, c }}.Device(t.Context())
 	if err != nil || l.RefreshToken != "refresh-1" || page != i.URL+"/type-it-here" || code != "WDJB-MJHT" {
 		t.Errorf("%+v %s %s %v", l, page, code, err)
 	}
 	i.Deny = "access_denied"
-	if _, err := (login.Flow{HTTP: plain(), Issuer: i.Issuer(), Show: func(string, string) {}}).Device(t.Context()); err == nil || !strings.Contains(err.Error(), "access_denied") {
+	if _, err := (credential.Flow{HTTP: plain(), Issuer: i.Issuer(), Show: func(string, string) {}}).Device(t.Context()); err == nil || !strings.Contains(err.Error(), "access_denied") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestALoginCanBeStopped(t *testing.T) {
-	i := logintest.Start(t)
-	for name, flow := range map[string]func(login.Flow, context.Context) (*login.Login, error){"browser": login.Flow.Browser, "device": login.Flow.Device} {
+	i := credentialtest.Start(t)
+	for name, flow := range map[string]func(credential.Flow, context.Context) (*credential.Login, error){"browser": credential.Flow.Browser, "device": credential.Flow.Device} {
 		ctx, stop := context.WithCancel(t.Context())
-		if _, err := flow(login.Flow{HTTP: plain(), Issuer: i.Issuer(), Show: func(string, string) { stop() }}, ctx); !errors.Is(err, context.Canceled) {
+		if _, err := flow(credential.Flow{HTTP: plain(), Issuer: i.Issuer(), Show: func(string, string) { stop() }}, ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -119,36 +116,36 @@ func TestAnIssuerThatIsNotTheOneIsRefused(t *testing.T) {
 		"has no login by device code": {"device_authorization_endpoint": ""},
 		"is not a URL":                {"authorization_endpoint": "nowhere"},
 	} {
-		i := logintest.Start(t)
+		i := credentialtest.Start(t)
 		i.Metadata = metadata
-		if _, err := (login.Flow{HTTP: plain(), Issuer: i.Issuer()}).Device(t.Context()); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := (credential.Flow{HTTP: plain(), Issuer: i.Issuer()}).Device(t.Context()); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %s", err, says)
 		}
 	}
-	plaintext := login.Issuer{Name: "corp", URL: "http://login.example.com"}
-	if _, err := (login.Flow{HTTP: plain(), Issuer: plaintext}).Browser(t.Context()); err == nil || !strings.Contains(err.Error(), "does not begin with https") {
+	plaintext := credential.Issuer{Name: "corp", URL: "http://login.example.com"}
+	if _, err := (credential.Flow{HTTP: plain(), Issuer: plaintext}).Browser(t.Context()); err == nil || !strings.Contains(err.Error(), "does not begin with https") {
 		t.Errorf("%v", err)
 	}
-	away := login.Issuer{Name: "corp", URL: "http://127.0.0.1:1"}
-	if _, err := (login.Flow{HTTP: plain(), Issuer: away}).Browser(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer from http://127.0.0.1:1") {
+	away := credential.Issuer{Name: "corp", URL: "http://127.0.0.1:1"}
+	if _, err := (credential.Flow{HTTP: plain(), Issuer: away}).Browser(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer from http://127.0.0.1:1") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestOneOfSeveralIssuersIsChosen(t *testing.T) {
-	corp, lab := login.Issuer{Name: "corp"}, login.Issuer{Name: "lab"}
+	corp, lab := credential.Issuer{Name: "corp"}, credential.Issuer{Name: "lab"}
 	for _, c := range []struct {
-		all          []login.Issuer
+		all          []credential.Issuer
 		name, chosen string
 		says         string
 	}{
-		{[]login.Issuer{corp}, "", "corp", ""},
-		{[]login.Issuer{corp, lab}, "lab", "lab", ""},
-		{[]login.Issuer{corp, lab}, "", "", "choose one with --issuer: corp, lab"},
-		{[]login.Issuer{corp, lab}, "x", "", `none that is named "x"; accepted: corp, lab`},
+		{[]credential.Issuer{corp}, "", "corp", ""},
+		{[]credential.Issuer{corp, lab}, "lab", "lab", ""},
+		{[]credential.Issuer{corp, lab}, "", "", "choose one with --issuer: corp, lab"},
+		{[]credential.Issuer{corp, lab}, "x", "", `none that is named "x"; accepted: corp, lab`},
 		{nil, "", "", "no issuer to log in at"},
 	} {
-		got, err := login.Choose(c.all, c.name)
+		got, err := credential.Choose(c.all, c.name)
 		if got.Name != c.chosen || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v %q: %v %v", c.all, c.name, got, err)
 		}
@@ -156,25 +153,25 @@ func TestOneOfSeveralIssuersIsChosen(t *testing.T) {
 }
 
 // kept is a login of the context a that ends after a while; a negative time has passed.
-func kept(t *testing.T, i *logintest.Issuer, refresh string, left time.Duration) (path, token string) {
+func kept(t *testing.T, i *credentialtest.Issuer, refresh string, left time.Duration) (path, token string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "logins.yaml")
 	now := time.Now()
-	l := login.Login{Server: "https://g", Issuer: i.Issuer(), IDToken: logintest.Token(0, now.Add(left)), Obtained: now.Add(-time.Hour), Expires: now.Add(left), RefreshToken: refresh}
-	if err := login.Keep(t.Context(), path, "a", &l); err != nil {
+	l := credential.Login{Server: "https://g", Issuer: i.Issuer(), IDToken: credentialtest.Token(0, now.Add(left)), Obtained: now.Add(-time.Hour), Expires: now.Add(left), RefreshToken: refresh}
+	if err := credential.KeepLogin(t.Context(), path, "a", &l); err != nil {
 		t.Fatal(err)
 	}
 	return path, l.IDToken
 }
 
 func TestATokenIsRefreshedNearItsEndAndWhenItIsRefused(t *testing.T) {
-	i := logintest.Start(t)
+	i := credentialtest.Start(t)
 	_, _, err := byBrowser(t, i, func(string) {}) // so that refresh-1 is valid
 	if err != nil {
 		t.Fatal(err)
 	}
 	path, first := kept(t, i, "refresh-1", 10*time.Minute)
-	s := &login.Source{Path: path, Context: "a", HTTP: plain()}
+	s := &credential.Source{Path: path, Context: "a", HTTP: plain()}
 	if token, err := s.Token(t.Context(), ""); err != nil || token != first {
 		t.Errorf("%s %v", token, err)
 	}
@@ -182,18 +179,18 @@ func TestATokenIsRefreshedNearItsEndAndWhenItIsRefused(t *testing.T) {
 	if err != nil || second == first || i.Issued() != 2 {
 		t.Errorf("refused: %s %v", second, err)
 	}
-	l, found, err := login.Find(path, "a")
+	l, found, err := credential.FindLogin(path, "a")
 	if err != nil || !found || l.IDToken != second || l.RefreshToken != "refresh-2" || l.Server != "https://g" {
 		t.Errorf("%+v %v", l, err)
 	}
 	l.Obtained, l.Expires = time.Now().Add(-time.Hour), time.Now().Add(30*time.Second)
-	if err := login.Keep(t.Context(), path, "a", &l); err != nil {
+	if err := credential.KeepLogin(t.Context(), path, "a", &l); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() { // several processes
-			s := &login.Source{Path: path, Context: "a", HTTP: plain()}
+			s := &credential.Source{Path: path, Context: "a", HTTP: plain()}
 			if token, err := s.Token(t.Context(), ""); err != nil || token == second {
 				t.Errorf("near its end: %s %v", token, err)
 			}
@@ -221,10 +218,10 @@ func TestARefreshThatFailsSaysWhatToDo(t *testing.T) {
 		"the issuer is ill in time":      {"temporarily_unavailable", "refresh-1", 30 * time.Second, "", false},
 		"the issuer refuses in time":     {"invalid_grant", "refresh-1", 30 * time.Second, "", false},
 	} {
-		i := logintest.Start(t)
+		i := credentialtest.Start(t)
 		i.Deny = c.deny
 		path, token := kept(t, i, c.refresh, c.left)
-		got, err := (&login.Source{Path: path, Context: "a", HTTP: plain()}).Token(t.Context(), "")
+		got, err := (&credential.Source{Path: path, Context: "a", HTTP: plain()}).Token(t.Context(), "")
 		if c.says == "" && (err != nil || got != token) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -232,16 +229,16 @@ func TestARefreshThatFailsSaysWhatToDo(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	i := logintest.Start(t)
+	i := credentialtest.Start(t)
 	path, _ := kept(t, i, "refresh-1", -time.Minute)
 	i.Close()
-	if _, err := (&login.Source{Path: path, Context: "a", HTTP: plain()}).Token(t.Context(), ""); !errors.Is(err, client.ErrNoTokenNow) {
+	if _, err := (&credential.Source{Path: path, Context: "a", HTTP: plain()}).Token(t.Context(), ""); !errors.Is(err, client.ErrNoTokenNow) {
 		t.Errorf("away: %v", err)
 	}
 }
 
 func TestWhoHasNoLoginIsAnonymous(t *testing.T) {
-	s := &login.Source{Path: filepath.Join(t.TempDir(), "none"), Context: "a", HTTP: plain()}
+	s := &credential.Source{Path: filepath.Join(t.TempDir(), "none"), Context: "a", HTTP: plain()}
 	if token, err := s.Token(t.Context(), ""); token != "" || err != nil {
 		t.Errorf("%q %v", token, err)
 	}
@@ -252,14 +249,14 @@ func TestADamagedFileIsNotQuoted(t *testing.T) {
 	if err := os.WriteFile(path, []byte("a: secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := login.Find(path, "a"); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "log in again") {
+	if _, _, err := credential.FindLogin(path, "a"); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "log in again") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestALoginIsRevoked(t *testing.T) {
-	i := logintest.Start(t)
-	if err := login.Revoke(t.Context(), plain(), login.Login{Issuer: i.Issuer(), RefreshToken: "refresh-7"}); err != nil {
+	i := credentialtest.Start(t)
+	if err := credential.Revoke(t.Context(), plain(), credential.Login{Issuer: i.Issuer(), RefreshToken: "refresh-7"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := i.Revoked(); len(got) != 1 || got[0] != "refresh-7" {
