@@ -1,6 +1,4 @@
-// Package attempt applies batches to a store and finds out what became of those whose
-// answers were lost.
-package attempt
+package reconcile
 
 import (
 	"context"
@@ -38,7 +36,7 @@ func Raced(err error, key backend.Key) bool {
 	return errors.Is(err, backend.ErrConflict) || errors.As(err, &failed) && failed.Key != key
 }
 
-// Sender applies batches. All exported fields are required. Safe for concurrent use.
+// Sender applies batches and finds out what became of those whose answers were lost. All exported fields are required. Safe for concurrent use.
 type Sender struct {
 	Store backend.Store
 	Hub   *hub.Hub

@@ -1,5 +1,4 @@
-// Package bodytest reads stored bodies apart from the code that it tests.
-package bodytest
+package service_test
 
 import (
 	"encoding/json"
@@ -9,8 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 )
 
-// Parts are those of a stored body, spec and status as they stand there.
-type Parts struct {
+// bodyParts are the parts of a stored body, spec and status as they stand there.
+type bodyParts struct {
 	SubKind  string
 	Version  string
 	Metadata body.Metadata
@@ -18,13 +17,13 @@ type Parts struct {
 	Status   json.RawMessage
 }
 
-// Decode reads the parts of a stored resource's body.
-func Decode(r *backend.Resource) (*Parts, error) {
+// decodeBody reads the body of a stored resource apart from the code that is tested.
+func decodeBody(r *backend.Resource) (*bodyParts, error) {
 	raw, err := backend.DecodeBody(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	p := &Parts{}
+	p := &bodyParts{}
 	if err := json.Unmarshal(raw, p); err != nil {
 		return nil, fmt.Errorf("body: %w: %w", backend.ErrUnreadable, err)
 	}
