@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Defaults of Config.
@@ -104,25 +103,17 @@ type Config struct {
 
 // Validate returns every problem of the configuration, joined.
 func (c *Config) Validate() error {
-	var missing error
+	var errs []error
 	if c.Executor == nil {
-		missing = errors.New("executor: missing")
+		errs = append(errs, errors.New("executor: missing"))
 	}
-	return errors.Join(missing, setting.NotNegative(map[string]int64{
-		"limit-sockets":         int64(c.Connections),
-		"limit-sockets-waiting": int64(c.Waiting),
-		"limit-streams":         int64(c.Streams),
-		"limit-operations":      int64(c.Operations),
-		"limit-body":            c.Body,
-		"limit-message":         c.Message,
-		"limit-queue":           int64(c.Queue),
-		"limit-queue-bytes":     int64(c.QueueBytes),
-		"init-timeout":          int64(c.InitTimeout),
-		"ping-interval":         int64(c.PingInterval),
-		"write-timeout":         int64(c.WriteTimeout),
-		"body-timeout":          int64(c.MessageTimeout),
-		"limit-time":            int64(c.Time),
-	}))
+	if min(c.Body, c.Message, int64(c.Connections), int64(c.Waiting), int64(c.Streams), int64(c.Operations), int64(c.Queue), int64(c.QueueBytes)) < 0 {
+		errs = append(errs, errors.New("limits cannot be negative"))
+	}
+	if min(c.InitTimeout, c.PingInterval, c.WriteTimeout, c.MessageTimeout, c.Time) < 0 {
+		errs = append(errs, errors.New("times cannot be negative"))
+	}
+	return errors.Join(errs...)
 }
 
 func (c *Config) setDefaults() {

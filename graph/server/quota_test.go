@@ -1,4 +1,4 @@
-package quota_test
+package server_test
 
 import (
 	"errors"
@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/graph/quota"
+	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // refused returns the setting that an error names, and after how many seconds to try again.
@@ -24,9 +25,9 @@ func refused(t *testing.T, err error) (setting string, after int) {
 }
 
 func TestACallerHasNoMoreAtATimeThanItMay(t *testing.T) {
-	limits := quota.Limits{Requests: 2, Subscriptions: 1, Sockets: 1, Rate: 1000, Steps: 1000}
-	c := quota.New(limits, quota.DefaultLimits(1), time.Now)
-	for thing, setting := range map[quota.Thing]string{quota.Requests: "limit-caller-requests", quota.Subscriptions: "limit-caller-subscriptions", quota.Sockets: "limit-caller-sockets"} {
+	limits := server.CallerLimits{Requests: 2, Subscriptions: 1, Sockets: 1, Rate: 1000, Steps: 1000}
+	c := server.NewCallers(limits, server.DefaultCallerLimits(1), time.Now)
+	for thing, setting := range map[transport.Use]string{transport.UseRequest: "limit-caller-requests", transport.UseSubscription: "limit-caller-subscriptions", transport.UseSocket: "limit-caller-sockets"} {
 		var done func()
 		var err error
 		most := 0
@@ -51,9 +52,9 @@ func TestACallerHasNoMoreAtATimeThanItMay(t *testing.T) {
 
 func TestACallerIsPacedByItsRequestsAndItsWork(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	c := quota.New(quota.Limits{Rate: 3, Steps: 100}, quota.DefaultLimits(1), func() time.Time { return now })
+	c := server.NewCallers(server.CallerLimits{Rate: 3, Steps: 100}, server.DefaultCallerLimits(1), func() time.Time { return now })
 	begin := func(name string) (string, int) {
-		done, err := c.Begin(name, quota.Requests)
+		done, err := c.Begin(name, transport.UseRequest)
 		if err == nil {
 			done()
 		}
@@ -87,19 +88,19 @@ func TestACallerIsPacedByItsRequestsAndItsWork(t *testing.T) {
 
 // TestMuchWorkIsCountedAtOnce takes for ever if it is counted bit by bit, and meanwhile nobody is admitted.
 func TestMuchWorkIsCountedAtOnce(t *testing.T) {
-	c := quota.New(quota.Limits{Steps: 1}, quota.DefaultLimits(1), time.Now)
+	c := server.NewCallers(server.CallerLimits{Steps: 1}, server.DefaultCallerLimits(1), time.Now)
 	c.Spend("a", 1e12)
-	if _, err := c.Begin("a", quota.Requests); err == nil {
+	if _, err := c.Begin("a", transport.UseRequest); err == nil {
 		t.Error("its work does not count")
 	}
-	if _, err := c.Begin("b", quota.Requests); err != nil {
+	if _, err := c.Begin("b", transport.UseRequest); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestIdleCallersAreForgotten(t *testing.T) {
-	c := quota.New(quota.Limits{Subscriptions: 1}, quota.DefaultLimits(1), time.Now)
-	if _, err := c.Begin("held", quota.Subscriptions); err != nil {
+	c := server.NewCallers(server.CallerLimits{Subscriptions: 1}, server.DefaultCallerLimits(1), time.Now)
+	if _, err := c.Begin("held", transport.UseSubscription); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 50_000 {
@@ -108,17 +109,17 @@ func TestIdleCallersAreForgotten(t *testing.T) {
 	if n := c.Len(); n > 20_001 {
 		t.Errorf("%d callers are remembered", n)
 	}
-	if _, err := c.Begin("held", quota.Subscriptions); err == nil {
+	if _, err := c.Begin("held", transport.UseSubscription); err == nil {
 		t.Error("a caller with an open subscription was forgotten")
 	}
 }
 
 func BenchmarkBegin(b *testing.B) {
-	c := quota.New(quota.Limits{Rate: 1 << 30, Steps: 1 << 40}, quota.DefaultLimits(1), time.Now)
+	c := server.NewCallers(server.CallerLimits{Rate: 1 << 30, Steps: 1 << 40}, server.DefaultCallerLimits(1), time.Now)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			done, err := c.Begin("oidc:corp:alice", quota.Requests)
+			done, err := c.Begin("oidc:corp:alice", transport.UseRequest)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -130,17 +131,17 @@ func BenchmarkBegin(b *testing.B) {
 
 func TestWhatIsInFlightCountsAsMuchAsWhatCameBefore(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	c := quota.New(quota.Limits{Steps: 1000}, quota.DefaultLimits(1), func() time.Time { return now })
+	c := server.NewCallers(server.CallerLimits{Steps: 1000}, server.DefaultCallerLimits(1), func() time.Time { return now })
 	for range 50 {
 		c.Spend("heavy", 400)
 		now = now.Add(time.Second)
 	}
 	for i := range 3 { // at most three of 400 begin before the first has been paid
-		if _, err := c.Begin("heavy", quota.Requests); err != nil {
+		if _, err := c.Begin("heavy", transport.UseRequest); err != nil {
 			t.Fatalf("the %dth: %v", i+1, err)
 		}
 	}
-	if setting, _ := refused(t, func() error { _, err := c.Begin("heavy", quota.Requests); return err }()); setting != "limit-caller-steps" {
+	if setting, _ := refused(t, func() error { _, err := c.Begin("heavy", transport.UseRequest); return err }()); setting != "limit-caller-steps" {
 		t.Errorf("the fourth is refused by %q", setting)
 	}
 }
