@@ -16,7 +16,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/identity"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -67,7 +66,7 @@ type Config struct {
 	// that is refused.
 	AccessLog bool
 	// Documents are those that clients name instead of sending them.
-	Documents document.Config
+	Documents transport.NamedDocumentsConfig
 	// HideIntrospection refuses introspection.
 	HideIntrospection bool
 	// LoaderWait is how long the first read of a batch of references waits for

@@ -23,7 +23,6 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/console"
-	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
@@ -34,7 +33,7 @@ type Server struct {
 	handler   http.Handler
 	transport *transport.Transport
 	// documents are those that clients name; they are parsed for each generation.
-	documents *document.Store
+	documents *transport.NamedDocuments
 	// generation is the one that is served.
 	generation atomic.Pointer[Generation]
 	replaced   replaced
@@ -70,7 +69,7 @@ func New(cfg Config) (*Server, error) {
 		callers:     newCallers(cfg.Caller, DefaultCallerLimits(runtime.GOMAXPROCS(0)), time.Now),
 		unavailable: rate.Sometimes{Interval: logInterval}, unready: rate.Sometimes{Interval: logInterval},
 	}
-	if s.documents, err = document.Open(cfg.Documents); err != nil {
+	if s.documents, err = transport.OpenNamedDocuments(cfg.Documents); err != nil {
 		return nil, err
 	}
 	first, err := s.Prepare(cfg.Catalogue)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -107,11 +108,17 @@ func (c *Config) Validate() error {
 	if c.Executor == nil {
 		errs = append(errs, errors.New("executor: missing"))
 	}
-	if min(c.Body, c.Message, int64(c.Connections), int64(c.Waiting), int64(c.Streams), int64(c.Operations), int64(c.Queue), int64(c.QueueBytes)) < 0 {
-		errs = append(errs, errors.New("limits cannot be negative"))
-	}
-	if min(c.InitTimeout, c.PingInterval, c.WriteTimeout, c.MessageTimeout, c.Time) < 0 {
-		errs = append(errs, errors.New("times cannot be negative"))
+	for _, one := range []struct {
+		setting string
+		value   int64
+	}{
+		{"limit-sockets", int64(c.Connections)}, {"limit-sockets-waiting", int64(c.Waiting)}, {"limit-streams", int64(c.Streams)}, {"limit-operations", int64(c.Operations)},
+		{"limit-body", c.Body}, {"limit-message", c.Message}, {"limit-queue", int64(c.Queue)}, {"limit-queue-bytes", int64(c.QueueBytes)},
+		{"init-timeout", int64(c.InitTimeout)}, {"ping-interval", int64(c.PingInterval)}, {"write-timeout", int64(c.WriteTimeout)}, {"body-timeout", int64(c.MessageTimeout)}, {"limit-time", int64(c.Time)},
+	} {
+		if one.value < 0 {
+			errs = append(errs, fmt.Errorf("%s: must not be negative", one.setting))
+		}
 	}
 	return errors.Join(errs...)
 }

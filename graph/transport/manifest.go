@@ -1,4 +1,4 @@
-package document
+package transport
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ const maxManifest = 64 << 20
 const apolloFormat = "apollo-persisted-query-manifest"
 
 // trust adds the documents of a manifest, by their ids and by their hashes.
-func (s *Store) trust(path string) error {
+func (s *NamedDocuments) trust(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
