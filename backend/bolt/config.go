@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
 )
 
 // Config of a store. The zero value keeps sluice.db in the working directory.

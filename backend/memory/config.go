@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
-
 )
 
 // Config of a store. The zero value is an empty store of its own.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
 )
 
 // Durability says when a batch is acknowledged.

@@ -15,7 +15,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/loader"
-	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // run is one execution of a plan. One goroutine uses it.
@@ -31,12 +30,6 @@ type run struct {
 	// level are the selections whose links are read now, next those after them.
 	level, next []visit
 	wanted      []want
-	// links and pages are pieces of few chunks: a level may have hundreds.
-	links slab.Slab[link]
-	pages slab.Slab[page]
-	parts slab.Slab[item]
-	// names are those in lists of references.
-	names slab.Slab[string]
 	// answers are what the root fields were resolved to.
 	answers []resolved
 	// asked is room for the requests of a level.
@@ -125,8 +118,7 @@ func (r *run) kindOf(b *body.Body) *kindInfo {
 
 // newItem is an item whose links are to be read.
 func (r *run) newItem(b *body.Body, f *field) *item {
-	it := r.parts.One()
-	it.body, it.kind = b, r.kindOf(b)
+	it := &item{body: b, kind: r.kindOf(b)}
 	r.visit(it, f.on(it.kind))
 	return it
 }
@@ -140,8 +132,7 @@ func (r *run) visit(it *item, on *object) {
 
 // newPage is a page whose links are to be read: those below nodes and edges.
 func (r *run) newPage(p *query.Page, f *field) *page {
-	out := r.pages.One()
-	*out = page{Page: p, items: r.parts.Take(len(p.Edges))}
+	out := &page{Page: p, items: make([]item, len(p.Edges))}
 	if p.Dependencies != nil {
 		r.visitOthers(out, f)
 		return out
