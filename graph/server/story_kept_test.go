@@ -1,4 +1,4 @@
-package transcript_test
+package server_test
 
 import (
 	"fmt"
@@ -8,17 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/sluicegw/sluice/internal/leaktest"
-	"github.com/sluicegw/sluice/internal/transcript"
 )
-
-func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // told writes a story in which what differs from run to run is other each time.
 func told(t testing.TB, path string, update bool, run int) {
 	r := func(n int) string { return fmt.Sprintf("%d-%d", run*run*1_000_000, n) }
-	s := transcript.New(t, transcript.Config{
+	s := beginStory(t, storyConfig{
 		Path: path, Title: "A story", Command: "go test -update", Update: update,
 		Volatile: map[string]string{"revision": "revision", "currentRevision": "revision", "cursor": "cursor"},
 		Fields:   map[string]string{"id": "cursor"},
@@ -33,7 +28,7 @@ func told(t testing.TB, path string, update bool, run int) {
 	s.Received(`{"message":"it is ` + r(2) + `, was ` + r(1) + `","currentRevision":"` + r(2) + `","revision":"` + r(1) + `"}`)
 }
 
-const want = `A story
+const toldStory = `A story
 (written by: go test -update)
 
 A client asks.
@@ -71,7 +66,7 @@ func TestAStoryIsTheSameInEveryRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, string(got)); diff != "" {
+		if diff := cmp.Diff(toldStory, string(got)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
@@ -91,7 +86,7 @@ func (o *observed) Errorf(format string, a ...any) { o.failed = fmt.Sprintf(form
 
 func TestADifferenceIsShownWithTheCommandThatAcceptsIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "story.txt")
-	if err := os.WriteFile(path, []byte(strings.Replace(want, "A client asks", "Someone asks", 1)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(toldStory, "A client asks", "Someone asks", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o := &observed{TB: t}

@@ -1,6 +1,4 @@
-// Package transcript writes what programs said to each other as a text that a
-// reviewer reads like a story, and compares it with the one that was kept.
-package transcript
+package server_test
 
 import (
 	"fmt"
@@ -14,8 +12,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// Config of a story.
-type Config struct {
+// storyConfig of a story.
+type storyConfig struct {
 	// Path of the file, within testdata.
 	Path string
 	// Title is the first line.
@@ -33,38 +31,39 @@ type Config struct {
 	Fields map[string]string
 }
 
-// Story is a transcript that a test writes. It is compared when the test ends.
-type Story struct {
+// story is a transcript that a test writes: what client and server said, as a text that a reviewer
+// reads like a story. It is compared with the one that was kept when the test ends.
+type story struct {
 	text     strings.Builder
 	volatile map[string]string
 	fields   map[string]string
 	keyed    *regexp.Regexp
 	lined    *regexp.Regexp
 	// shown are the values that were seen, in their order.
-	shown []value
+	shown []shownValue
 }
 
-// value is what is shown for a text that differs from run to run.
-type value struct{ text, word, mark string }
+// shownValue is what is shown for a text that differs from run to run.
+type shownValue struct{ text, word, mark string }
 
-// New begins a story.
-func New(t testing.TB, cfg Config) *Story {
+// beginStory begins a story.
+func beginStory(t testing.TB, cfg storyConfig) *story {
 	t.Helper()
-	s := &Story{
-		volatile: cfg.Volatile, keyed: regexp.MustCompile(`"(` + oneOf(cfg.Volatile) + `)"( *: *)"([^"\\]+)"`),
-		fields: cfg.Fields, lined: regexp.MustCompile(`(?m)^(` + oneOf(cfg.Fields) + `): ([^ \n]+)$`),
+	s := &story{
+		volatile: cfg.Volatile, keyed: regexp.MustCompile(`"(` + anyKey(cfg.Volatile) + `)"( *: *)"([^"\\]+)"`),
+		fields: cfg.Fields, lined: regexp.MustCompile(`(?m)^(` + anyKey(cfg.Fields) + `): ([^ \n]+)$`),
 	}
 	s.text.WriteString(cfg.Title + "\n(written by: " + cfg.Command + ")\n")
 	t.Cleanup(func() {
 		if !t.Failed() {
-			finish(t, cfg, s.text.String())
+			finishStory(t, cfg, s.text.String())
 		}
 	})
 	return s
 }
 
-// oneOf is an expression that matches the keys of a map.
-func oneOf(words map[string]string) string {
+// anyKey is an expression that matches the keys of a map.
+func anyKey(words map[string]string) string {
 	var out []string
 	for k := range words {
 		out = append(out, regexp.QuoteMeta(k))
@@ -73,7 +72,7 @@ func oneOf(words map[string]string) string {
 	return strings.Join(out, "|")
 }
 
-func finish(t testing.TB, cfg Config, text string) {
+func finishStory(t testing.TB, cfg storyConfig, text string) {
 	if cfg.Update {
 		if err := os.MkdirAll(filepath.Dir(cfg.Path), 0o755); err != nil {
 			t.Fatal(err)
@@ -93,7 +92,7 @@ func finish(t testing.TB, cfg Config, text string) {
 }
 
 // Tell adds a paragraph for the reader.
-func (s *Story) Tell(format string, args ...any) {
+func (s *story) Tell(format string, args ...any) {
 	if !strings.HasSuffix(s.text.String(), "\n\n") {
 		s.text.WriteString("\n")
 	}
@@ -101,15 +100,15 @@ func (s *Story) Tell(format string, args ...any) {
 }
 
 // Sent adds what a client sends. JSON is laid out.
-func (s *Story) Sent(text string) { s.add("> ", text) }
+func (s *story) Sent(text string) { s.add("> ", text) }
 
 // Received adds what a client gets. JSON is laid out.
-func (s *Story) Received(text string) { s.add("< ", text) }
+func (s *story) Received(text string) { s.add("< ", text) }
 
 // String is the story so far.
-func (s *Story) String() string { return s.text.String() }
+func (s *story) String() string { return s.text.String() }
 
-func (s *Story) add(prefix, text string) {
+func (s *story) add(prefix, text string) {
 	for line := range strings.SplitSeq(strings.TrimRight(layout(s.mask(text)), "\n"), "\n") {
 		s.text.WriteString(strings.TrimRight(prefix+line, " ") + "\n")
 	}
@@ -117,7 +116,7 @@ func (s *Story) add(prefix, text string) {
 
 // mask replaces what differs from run to run: first what stands under a volatile
 // key, then the same values anywhere else.
-func (s *Story) mask(text string) string {
+func (s *story) mask(text string) string {
 	text = s.keyed.ReplaceAllStringFunc(text, func(found string) string {
 		m := s.keyed.FindStringSubmatch(found)
 		return fmt.Sprintf("%q%s%q", m[1], m[2], s.mark(s.volatile[m[1]], m[3]))
@@ -127,7 +126,7 @@ func (s *Story) mask(text string) string {
 		return m[1] + ": " + s.mark(s.fields[m[1]], m[2])
 	})
 	longest := slices.Clone(s.shown)
-	slices.SortStableFunc(longest, func(a, b value) int { return len(b.text) - len(a.text) })
+	slices.SortStableFunc(longest, func(a, b shownValue) int { return len(b.text) - len(a.text) })
 	for _, v := range longest {
 		text = strings.ReplaceAll(text, v.text, v.mark)
 	}
@@ -135,7 +134,7 @@ func (s *Story) mask(text string) string {
 }
 
 // mark is what is shown for a value.
-func (s *Story) mark(word, text string) string {
+func (s *story) mark(word, text string) string {
 	n := 1
 	for _, v := range s.shown {
 		if v.word != word {
@@ -145,7 +144,7 @@ func (s *Story) mark(word, text string) string {
 			return v.mark
 		}
 	}
-	v := value{text, word, fmt.Sprintf("<%s %d>", word, n)}
+	v := shownValue{text, word, fmt.Sprintf("<%s %d>", word, n)}
 	s.shown = append(s.shown, v)
 	return v.mark
 }
