@@ -1,4 +1,4 @@
-package scalar
+package engine
 
 import "fmt"
 
@@ -8,8 +8,8 @@ type InputError struct{ Message string }
 
 func (e *InputError) Error() string { return e.Message }
 
-// describe names what a value is in the words of JSON.
-func describe(v any) string {
+// jsonKind names what a value is in the words of JSON.
+func jsonKind(v any) string {
 	switch v.(type) {
 	case nil:
 		return "null"
@@ -25,7 +25,7 @@ func describe(v any) string {
 	return "a number"
 }
 
-// Refuse returns an [*InputError].
-func Refuse(format string, args ...any) error {
+// refuseInput returns an [*InputError].
+func refuseInput(format string, args ...any) error {
 	return &InputError{Message: fmt.Sprintf(format, args...)}
 }

@@ -1,5 +1,4 @@
-// Package scalar holds the Go side of the API's own scalars.
-package scalar
+package engine
 
 import (
 	"encoding/json"
@@ -29,14 +28,14 @@ func UnmarshalSafeInt(v any) (int64, error) {
 	case json.Number:
 		n, err := v.Int64()
 		if err != nil {
-			return 0, Refuse("%.40s is no SafeInt: a whole number within +-%d is accepted", v, MaxSafeInt)
+			return 0, refuseInput("%.40s is no SafeInt: a whole number within +-%d is accepted", v, MaxSafeInt)
 		}
 		i = n
 	default:
-		return 0, Refuse("%s is no SafeInt: a whole number within +-%d is accepted", describe(v), MaxSafeInt)
+		return 0, refuseInput("%s is no SafeInt: a whole number within +-%d is accepted", jsonKind(v), MaxSafeInt)
 	}
 	if i > MaxSafeInt || i < -MaxSafeInt {
-		return 0, Refuse("%d is no SafeInt: a whole number within +-%d is accepted", i, MaxSafeInt)
+		return 0, refuseInput("%d is no SafeInt: a whole number within +-%d is accepted", i, MaxSafeInt)
 	}
 	return i, nil
 }

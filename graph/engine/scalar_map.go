@@ -1,10 +1,6 @@
-package scalar
+package engine
 
-import (
-	"io"
-
-	"github.com/99designs/gqlgen/graphql"
-)
+import "github.com/99designs/gqlgen/graphql"
 
 // StringMap is a map of strings as it is stored: a JSON object. The API shows
 // it as a list of entries, and takes it as one.
@@ -20,10 +16,10 @@ func (m *StringMap) UnmarshalGQL(v any) error {
 	return entries(v, func(key string, value any) error {
 		text, ok := value.(string)
 		if !ok {
-			return Refuse("entry %.64q has no value; a string is wanted", key)
+			return refuseInput("entry %.64q has no value; a string is wanted", key)
 		}
 		if _, twice := (*m)[key]; twice {
-			return Refuse("entry %.64q is given twice", key)
+			return refuseInput("entry %.64q is given twice", key)
 		}
 		(*m)[key] = text
 		return nil
@@ -35,7 +31,7 @@ func (m *StringMapPatch) UnmarshalGQL(v any) error {
 	*m = StringMapPatch{}
 	return entries(v, func(key string, value any) error {
 		if _, twice := (*m)[key]; twice {
-			return Refuse("entry %.64q is given twice", key)
+			return refuseInput("entry %.64q is given twice", key)
 		}
 		(*m)[key] = nil
 		if text, ok := value.(string); ok {
@@ -50,24 +46,15 @@ func entries(v any, each func(key string, value any) error) error {
 	for _, e := range graphql.CoerceList(v) {
 		entry, ok := e.(map[string]any)
 		if !ok {
-			return Refuse("%s is no entry of a map; {key, value} is wanted", describe(e))
+			return refuseInput("%s is no entry of a map; {key, value} is wanted", jsonKind(e))
 		}
 		key, ok := entry["key"].(string)
 		if !ok {
-			return Refuse("an entry of a map has no key")
+			return refuseInput("an entry of a map has no key")
 		}
 		if err := each(key, entry["value"]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// MarshalGQL is part of gqlgen's contract for types of inputs; maps are shown
-// by resolvers.
-func (m StringMap) MarshalGQL(w io.Writer) { graphql.MarshalAny(map[string]string(m)).MarshalGQL(w) }
-
-// MarshalGQL is part of gqlgen's contract for types of inputs.
-func (m StringMapPatch) MarshalGQL(w io.Writer) {
-	graphql.MarshalAny(map[string]*string(m)).MarshalGQL(w)
 }

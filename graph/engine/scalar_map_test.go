@@ -1,10 +1,10 @@
-package scalar_test
+package engine_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"github.com/sluicegw/sluice/graph/scalar"
+	"github.com/sluicegw/sluice/graph/engine"
 )
 
 func entry(pairs ...any) map[string]any {
@@ -21,7 +21,7 @@ func TestAMapIsReadFromEntriesAndStoredAsAnObject(t *testing.T) {
 		`{"a":"1"}`:         entry("key", "a", "value", "1"), // one value is a list of one, as everywhere in GraphQL
 		`{}`:                []any{},
 	} {
-		var m scalar.StringMap
+		var m engine.StringMap
 		if err := m.UnmarshalGQL(in); err != nil {
 			t.Errorf("%v: %v", in, err)
 		}
@@ -32,7 +32,7 @@ func TestAMapIsReadFromEntriesAndStoredAsAnObject(t *testing.T) {
 }
 
 func TestAPatchOfAMapRemovesAnEntryByNull(t *testing.T) {
-	var m scalar.StringMapPatch
+	var m engine.StringMapPatch
 	if err := m.UnmarshalGQL([]any{entry("key", "a", "value", nil), entry("key", "b", "value", "2"), entry("key", "c")}); err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +46,11 @@ func TestAMapWithOneKeyTwiceIsRefused(t *testing.T) {
 	for name, in := range map[string]any{
 		"one key twice": twice, "no key": []any{entry("value", "1")}, "no value": []any{entry("key", "a")}, "no entry": []any{"a"},
 	} {
-		if err := new(scalar.StringMap).UnmarshalGQL(in); err == nil {
+		if err := new(engine.StringMap).UnmarshalGQL(in); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
-	if err := new(scalar.StringMapPatch).UnmarshalGQL(twice); err == nil {
+	if err := new(engine.StringMapPatch).UnmarshalGQL(twice); err == nil {
 		t.Error("a patch of one key twice was accepted")
 	}
 }

@@ -1,4 +1,4 @@
-package scalar
+package engine
 
 import (
 	"io"
@@ -22,17 +22,17 @@ func MarshalTime(t time.Time) graphql.Marshaler {
 func UnmarshalTime(v any) (time.Time, error) {
 	text, ok := v.(string)
 	if !ok {
-		return time.Time{}, Refuse("%s is no Time: a time in RFC 3339 form is accepted, like \"2026-01-31T12:00:00Z\"", describe(v))
+		return time.Time{}, refuseInput("%s is no Time: a time in RFC 3339 form is accepted, like \"2026-01-31T12:00:00Z\"", jsonKind(v))
 	}
 	t, err := descriptor.ParseTime(text)
 	if err != nil {
-		return time.Time{}, Refuse("%q is no Time: %s", short(text), err)
+		return time.Time{}, refuseInput("%q is no Time: %s", shortened(text), err)
 	}
 	return t, nil
 }
 
-// short is the beginning of a text that an error repeats.
-func short(text string) string {
+// shortened is the beginning of a text that an error repeats.
+func shortened(text string) string {
 	const most = 64
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"

@@ -53,13 +53,12 @@ var rules = []rule{
 	{"backend/redis", []string{"backend", "backend/storekit", "internal/wait"}, "drivers never know each other"},
 	{"backend", nil, "the contract stands alone"},
 	{"graph/client", nil, "other people's programs import it: it must not bring the gateway"},
-	{"graph/scalar", []string{"backend/descriptor"}, "the API's own scalars are numbers and text"},
 	{"graph/kinds/kindstest", []string{"backend", "backend/descriptor", "backend/manifest", "graph/kinds"}, "tests get the catalogue as data"},
 	{"graph/kinds", []string{"backend", "backend/descriptor", "schema"}, "SDL becomes descriptors and the API; nothing executes here"},
 	{"graph/loader", []string{"backend", "backend/service/access", "backend/service/query"}, "loaders batch reads of the service"},
-	{"graph/engine/enginetest", []string{"backend", "backend/descriptor", "backend/service", "graph/core", "graph/engine", "graph/kinds", "graph/scalar", "resolvers"}, "the second executor stands beside the engine, for tests"},
-	{"graph/engine", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/service", "graph/kinds", "graph/loader", "graph/scalar", "graph/stream"}, "the engine executes every kind and knows no store and no transport"},
-	{"graph/core", []string{"backend", "backend/descriptor", "graph/engine", "graph/scalar"}, "generated code knows the marks of the engine and no kind"},
+	{"graph/engine/enginetest", []string{"backend", "backend/descriptor", "backend/service", "graph/core", "graph/engine", "graph/kinds", "resolvers"}, "the second executor stands beside the engine, for tests"},
+	{"graph/engine", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/service", "graph/kinds", "graph/loader", "graph/stream"}, "the engine executes every kind and knows no store and no transport"},
+	{"graph/core", []string{"backend", "backend/descriptor", "graph/engine"}, "generated code knows the marks of the engine and no kind"},
 	{"graph/stream", []string{"backend/budget", "backend/service/change"}, "subscriptions share executions and queues, whatever executes and carries them"},
 	{"graph/transport", []string{"backend/budget", "backend/service/access", "backend/service/failure", "graph/stream"}, "transports carry operations and know no kind"},
 	{"graph/identity", []string{"backend/service/access", "backend/service/failure", "internal/wait"}, "who asks is known before anything is asked"},
@@ -71,7 +70,6 @@ var rules = []rule{
 	{"cmd/sluicegen", []string{"graph/kinds"}, "the generator never knows what it generated"},
 	{"internal/wait", nil, "it waits, for whatever"},
 	{"internal/leaktest", nil, "it knows goroutines and nothing of what starts them"},
-	{"internal/transcript", nil, "it knows text and nothing of who speaks"},
 	{"internal/redistest", nil, "it starts servers and knows nothing of what runs on them"},
 	{"internal/arch", nil, "it reads files only"},
 	{"e2e", []string{"backend/manifest", "graph/client", "graph/kinds/kindstest"}, "end-to-end tests use what a user has"},
@@ -80,7 +78,7 @@ var rules = []rule{
 }
 
 // testHelpers are packages that every test may import.
-var testHelpers = []string{"internal/leaktest", "internal/transcript"}
+var testHelpers = []string{"internal/leaktest"}
 
 // testsMay are imports that tests may make besides those of their package and testHelpers.
 var testsMay = map[string][]string{
