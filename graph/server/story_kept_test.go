@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// told writes a story in which what differs from run to run is other each time.
-func told(t testing.TB, path string, update bool, run int) {
+// writeStory writes a story in which what differs from run to run is other each time.
+func writeStory(t testing.TB, path string, update bool, run int) {
 	r := func(n int) string { return fmt.Sprintf("%d-%d", run*run*1_000_000, n) }
 	s := beginStory(t, storyConfig{
 		Path: path, Title: "A story", Command: "go test -update", Update: update,
@@ -61,7 +61,7 @@ It asks.
 func TestAStoryIsTheSameInEveryRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "folder", "story.txt")
 	for run := range 3 {
-		t.Run(fmt.Sprint(run), func(t *testing.T) { told(t, path, run == 0, run+1) })
+		t.Run(fmt.Sprint(run), func(t *testing.T) { writeStory(t, path, run == 0, run+1) })
 		got, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestADifferenceIsShownWithTheCommandThatAcceptsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &observed{TB: t}
-	told(o, path, false, 1)
+	writeStory(o, path, false, 1)
 	o.cleanup()
 	for _, part := range []string{"if that is meant: go test -update", "-Someone asks.", "+A client asks."} {
 		if !strings.Contains(o.failed, part) {

@@ -79,7 +79,7 @@ func TestWhatDoesNotNameADocumentIsRefused(t *testing.T) {
 		r    transport.Request
 		want string
 	}{
-		{transport.Request{}, "neither a namedQuery nor a documentId"},
+		{transport.Request{}, "neither a query nor a documentId"},
 		{transport.Request{Query: namedQuery, Extensions: automatic(hash("{ other }"))}, "not that of the query"},
 		{transport.Request{Extensions: automatic("abc")}, "64 hexadecimal digits"},
 		{transport.Request{Extensions: map[string]any{"persistedQuery": "x"}}, "64 hexadecimal digits"},
@@ -123,7 +123,7 @@ func TestTheLeastRecentlyUsedDocumentGoes(t *testing.T) {
 
 func TestManifestsOfTheCompilersAreTrusted(t *testing.T) {
 	for name, text := range map[string]string{
-		"Apollo":  `{"format":"apollo-persisted-namedQuery-manifest","version":1,"operations":[{"id":"app/1","name":"Q","type":"query","body":"` + namedQuery + `"}]}`,
+		"Apollo":  `{"format":"apollo-persisted-query-manifest","version":1,"operations":[{"id":"app/1","name":"Q","type":"query","body":"` + namedQuery + `"}]}`,
 		"Relay":   `{"app/1": "` + namedQuery + `"}`,
 		"codegen": `{"app/1": "` + namedQuery + `", "sha256:` + hash(namedQuery) + `": "` + namedQuery + `"}`,
 	} {
@@ -152,8 +152,8 @@ func TestManifestsThatCannotBeReadAreRefusedAtStart(t *testing.T) {
 		`[]`:                 "not a JSON object",
 		`{"operations": []}`: "has the format",
 		`{"a": 1}`:           "not the text of a document",
-		`{"format":"apollo-persisted-namedQuery-manifest","version":1,"operations":[{"id":"a","body":"{ a }"},{"id":"a","body":"{ b }"}]}`: "the id of another",
-		`{"format":"apollo-persisted-namedQuery-manifest","version":1,"operations":[{"id":"a"}]}`:                                          "operations[0]",
+		`{"format":"apollo-persisted-query-manifest","version":1,"operations":[{"id":"a","body":"{ a }"},{"id":"a","body":"{ b }"}]}`: "the id of another",
+		`{"format":"apollo-persisted-query-manifest","version":1,"operations":[{"id":"a"}]}`:                                          "operations[0]",
 	} {
 		path := manifest(t, text)
 		if _, err := transport.OpenNamedDocuments(transport.NamedDocumentsConfig{Trusted: []string{path}}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
@@ -171,7 +171,7 @@ func TestManifestsThatCannotBeReadAreRefusedAtStart(t *testing.T) {
 
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"a": "{ b }"}`))
-	f.Add([]byte(`{"format":"apollo-persisted-namedQuery-manifest","version":1,"operations":[{"id":"a","body":"{ b }"}]}`))
+	f.Add([]byte(`{"format":"apollo-persisted-query-manifest","version":1,"operations":[{"id":"a","body":"{ b }"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "m.json")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
