@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // maxDepth bounds the nesting of a body.
@@ -17,9 +18,11 @@ const maxDepth = 100
 // requires, is [backend.ErrUnreadable].
 func (s *Shape) Read(stored *backend.Resource) (*Body, error) { return new(Arena).Read(s, stored) }
 
-// Arena has the working memory of reading several bodies one after the other. The zero
-// value is ready; it is not safe for concurrent use.
+// Arena is where the bodies of one answer are read to: they share chunks of
+// memory. The zero value is ready; it is not safe for concurrent use.
 type Arena struct {
+	bodies slab.Slab[Body]
+	tapes  slab.Slab[byte]
 	// spans is where the tape of a body is made, and piece the piece of one that is kept.
 	spans []Span
 	piece []byte
@@ -30,6 +33,8 @@ const (
 	firstTape = 128
 	// maxTape is the most spans that an arena keeps room for.
 	maxTape = 2048
+	// tapeChunk is how many bytes of tapes share a chunk.
+	tapeChunk = 16 << 10
 )
 
 // Read is [Shape.Read].
@@ -38,8 +43,10 @@ func (a *Arena) Read(s *Shape, stored *backend.Resource) (*Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Body{Stored: stored, Shape: s, wide: wide(stored, tape)}
-	b.tape = b.encode(make([]byte, 0, b.encodedLen(tape)), tape)
+	b := a.bodies.One()
+	*b = Body{Stored: stored, Shape: s, wide: wide(stored, tape)}
+	a.tapes.Chunk = tapeChunk
+	b.tape = b.encode(a.tapes.Take(b.encodedLen(tape))[:0], tape)
 	return b, nil
 }
 

@@ -1,28 +1,35 @@
 package bolt
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// arena is where the resources of one read are decoded to. Their strings share chunks of
+// arena is where the resources of one read are decoded to. They share chunks of
 // memory, and a string that comes again is kept once. The zero value is ready.
 type arena struct {
-	text strings.Builder
-	room int // of the last chunk of text
+	bodies    slab.Slab[byte]
+	resources slab.Slab[backend.Resource]
+	refs      slab.Slab[backend.Ref]
+	text      strings.Builder
+	room      int // of the last chunk of text
 	// bare leaves out references, and keysOnly all that [backend.Range.KeysOnly] does.
 	bare, keysOnly bool
 	// last was decoded before: the next one is likely to have strings of it.
 	last *backend.Resource
 }
 
-// textBytes is the most memory of a chunk of strings.
-const textBytes = 4 << 10
+const (
+	// chunkBytes is the most memory of a chunk of bodies, and textBytes of one of strings.
+	chunkBytes = 32 << 10
+	textBytes  = 4 << 10
+)
 
 // resource reads what appendResource wrote. The result does not share the memory of form.
 func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) {
+	a.bodies.Chunk = chunkBytes
 	d, body, err := part(form, resourceForm)
 	if err != nil {
 		return nil, err
@@ -31,7 +38,8 @@ func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) 
 	if like == nil {
 		like = &backend.Resource{}
 	}
-	r := &backend.Resource{Key: k}
+	r := a.resources.One()
+	r.Key = k
 	flags := d.byte()
 	if flags&flagExpires != 0 {
 		r.ExpiresAt = d.time()
@@ -45,7 +53,8 @@ func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) 
 		a.last = r
 		return r, d.cutShort()
 	}
-	r.Body = slices.Clone(body)
+	r.Body = a.bodies.Take(len(body))
+	copy(r.Body, body)
 	r.Deleting, r.SpecRevision = flags&flagDeleting != 0, d.revision()
 	r.CreatedAt, r.UpdatedAt = d.time(), d.time()
 	r.UID, r.Declared, r.Passes = a.string(d.bytes()), a.again(d.bytes(), like.Declared), d.passes()
@@ -69,7 +78,7 @@ func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []b
 	if n == 0 {
 		return nil
 	}
-	refs := make([]backend.Ref, n)
+	refs := a.refs.Take(n)
 	for i := range refs {
 		kind := ""
 		if i < len(like) {

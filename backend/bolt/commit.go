@@ -40,6 +40,8 @@ const (
 	queueCalls = 1024
 	groupCalls = 128
 	groupBytes = 8 << 20
+	// formBytes is how much memory for forms is kept from one transaction to the next.
+	formBytes = 256 << 10
 )
 
 // call is a batch, or a purge, that waits for its commit.

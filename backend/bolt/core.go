@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/storekit"
+	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // core is what the handles on one open file share.
@@ -39,6 +40,9 @@ type core struct {
 	// behind is how many calls were queued when the last group was on disk, or when it was
 	// taken if it wrote nothing. It belongs to the goroutine that commits.
 	behind int
+	// forms is memory for what a transaction puts into the buckets, of which bbolt makes
+	// pages when it commits. It belongs to the goroutine that commits.
+	forms slab.Slab[byte]
 
 	mu      sync.Mutex // guards all below
 	handles int

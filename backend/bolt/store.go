@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/storekit"
+	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // Store is a [backend.Store] in a file. Several Store values can share an open
@@ -41,7 +42,7 @@ func Open(cfg Config) (*Store, error) {
 	}
 	c := &core{
 		cfg: cfg.withDefaults(), closing: make(chan struct{}), slots: make(chan struct{}, queueCalls), gathered: make(chan struct{}, 1),
-		handles: 1,
+		forms: slab.Slab[byte]{Chunk: formBytes, Keep: formBytes}, handles: 1,
 	}
 	db, log, err := c.openFile()
 	if err != nil {

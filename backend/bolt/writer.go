@@ -36,6 +36,7 @@ func newWriter(c *core, tx *bbolt.Tx, calls int) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.forms.Reset()
 	w := &writer{
 		core: c, tx: tx, id: int64(tx.ID()), log: log, events: make([]backend.Event, 0, calls),
 		resources: tx.Bucket([]byte(resourceBucket)), deleting: tx.Bucket([]byte(deletingBucket)),
@@ -125,12 +126,12 @@ func (w *writer) write(c *storekit.Write) {
 	if !c.Logged() {
 		var form []byte
 		if c.After != nil {
-			form = appendResource(room(c.After.Size()), c.After)
+			form = appendResource(w.room(c.After.Size()), c.After)
 		}
 		w.store(c, form)
 		return
 	}
-	entry, form := appendEvent(room(c.Event.Size()), &c.Event)
+	entry, form := appendEvent(w.room(c.Event.Size()), &c.Event)
 	w.store(c, form)
 	w.key = appendEntryKey(w.key[:0], c.Event.Revision)
 	w.put(w.logEntries, w.key, entry)
@@ -139,8 +140,8 @@ func (w *writer) write(c *storekit.Write) {
 	w.events = append(w.events, c.Event)
 }
 
-// room returns memory for the form of something of that size.
-func room(size int) []byte { return make([]byte, 0, size+formRoom) }
+// room returns memory for the form of something of that size, until the transaction ends.
+func (w *writer) room(size int) []byte { return w.core.forms.Take(size + formRoom)[:0] }
 
 // put stores a value, unless an earlier change failed.
 func (w *writer) put(b *bbolt.Bucket, key, value []byte) {

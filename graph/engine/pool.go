@@ -19,6 +19,7 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 	r, _ := e.spare.Get().(*run)
 	if r == nil {
 		r = &run{}
+		r.links.Keep, r.pages.Keep, r.parts.Keep, r.names.Keep = keptPieces, keptPieces, keptPieces, keptPieces
 	}
 	r.engine, r.ctx, r.oc, r.plan, r.caller = e, ctx, oc, p, access.CallerFrom(ctx)
 	return r
@@ -26,6 +27,10 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 
 // maxSpare is the largest memory of an answer that is kept for another one.
 const maxSpare = 1 << 20
+
+// keptPieces is how many links, pages and items of an answer have memory that the next
+// one uses.
+const keptPieces = 2048
 
 var _ stream.OutputOwner = (*run)(nil)
 
@@ -51,6 +56,10 @@ func (r *run) release() {
 	clear(r.level)
 	clear(r.next)
 	r.found, r.items, r.moment, r.manifests = nil, nil, nil, [2]manifest{}
+	r.links.Reset()
+	r.pages.Reset()
+	r.parts.Reset()
+	r.names.Reset()
 }
 
 // maxSpareArguments is how many arguments of an operation have memory that the next one uses.

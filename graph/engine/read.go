@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // want is a link that is to be read.
@@ -107,7 +108,7 @@ func (r *run) want(it *item, on *object, t body.Table) {
 		switch f.op {
 		case opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
 			if it.links == nil {
-				it.links = make([]link, 0, len(on.links))
+				it.links = r.links.Take(len(on.links))[:0]
 			}
 			r.link(f)
 			n := len(it.links)
@@ -126,7 +127,7 @@ func (r *run) want(it *item, on *object, t body.Table) {
 				continue
 			}
 			if f.op == opRefs {
-				w.names = refNames(b, f.ref, t)
+				w.names = refNames(b, f.ref, t, &r.names)
 			}
 			r.wanted = append(r.wanted, w)
 		case opObject:
@@ -169,8 +170,8 @@ func refName(b *body.Body, ref *reference, t body.Table) string {
 }
 
 // refNames are the names in a list of references, each once, in order.
-func refNames(b *body.Body, ref *reference, t body.Table) []string {
-	names := make([]string, 0, fewNames)
+func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string]) []string {
+	names := room.Take(fewNames)[:0]
 	span, _ := refSpan(b, ref, t)
 	for raw := range b.Scalars(span) {
 		names = append(names, body.Text(raw))

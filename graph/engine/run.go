@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/loader"
+	"github.com/sluicegw/sluice/internal/slab"
 )
 
 // run is one execution of a plan. One goroutine uses it.
@@ -30,6 +31,12 @@ type run struct {
 	// level are the selections whose links are read now, next those after them.
 	level, next []visit
 	wanted      []want
+	// links and pages are pieces of few chunks: a level may have hundreds.
+	links slab.Slab[link]
+	pages slab.Slab[page]
+	parts slab.Slab[item]
+	// names are those in lists of references.
+	names slab.Slab[string]
 	// answers are what the root fields were resolved to.
 	answers []resolved
 	// asked is room for the requests of a level.
@@ -118,7 +125,8 @@ func (r *run) kindOf(b *body.Body) *kindInfo {
 
 // newItem is an item whose links are to be read.
 func (r *run) newItem(b *body.Body, f *field) *item {
-	it := &item{body: b, kind: r.kindOf(b)}
+	it := r.parts.One()
+	it.body, it.kind = b, r.kindOf(b)
 	r.visit(it, f.on(it.kind))
 	return it
 }
@@ -132,7 +140,8 @@ func (r *run) visit(it *item, on *object) {
 
 // newPage is a page whose links are to be read: those below nodes and edges.
 func (r *run) newPage(p *query.Page, f *field) *page {
-	out := &page{Page: p, items: make([]item, len(p.Edges))}
+	out := r.pages.One()
+	*out = page{Page: p, items: r.parts.Take(len(p.Edges))}
 	if p.Dependencies != nil {
 		r.visitOthers(out, f)
 		return out
