@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -161,7 +161,7 @@ const (
 )
 
 // run applies all documents, then prunes, then sums up.
-func (a *application) run(ctx context.Context, docs []manifests.Document, p *prune) error {
+func (a *application) run(ctx context.Context, docs []input.Document, p *prune) error {
 	a.count = map[string]int{}
 	line := progress{out: a.std.err, total: len(docs)}
 	a.waits.collect = len(docs) > 1
@@ -201,7 +201,7 @@ func (a *application) run(ctx context.Context, docs []manifests.Document, p *pru
 }
 
 // finish prunes if every document was applied.
-func (a *application) finish(ctx context.Context, docs []manifests.Document, p *prune) error {
+func (a *application) finish(ctx context.Context, docs []input.Document, p *prune) error {
 	bad := a.count[failed]+a.count[notSent] > 0
 	switch {
 	case bad && p.wanted():
@@ -235,7 +235,7 @@ func (a *application) summary(documents int) string {
 }
 
 // report prints what became of a document.
-func (a *application) report(d manifests.Document, out *client.Applied) {
+func (a *application) report(d input.Document, out *client.Applied) {
 	of, known := keyOfApplied(out)
 	for _, w := range out.Warnings {
 		if w.Code == client.Waiting && known && a.waits.collect {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -41,7 +41,7 @@ func newComparer(ctx context.Context, c *client.Client, namespace string, manage
 
 // compare has the gateway say what an apply would do. The revision that the document
 // is based on is not what is compared.
-func (c *comparer) compare(ctx context.Context, d manifests.Document) (*comparison, error) {
+func (c *comparer) compare(ctx context.Context, d input.Document) (*comparison, error) {
 	req := client.ApplyRequest{Manifest: d.Text, Namespace: c.namespace, FieldManager: (*string)(&c.manager), DryRun: true}
 	out := &comparison{}
 	would, err := c.client.Apply(ctx, req)
@@ -87,7 +87,7 @@ func shownLines(text string) string {
 const maxSides = 60
 
 // showSides shows both sides of a conflict: what is stored and what the document says.
-func (a *application) showSides(ctx context.Context, d manifests.Document) {
+func (a *application) showSides(ctx context.Context, d input.Document) {
 	comparing, err := newComparer(ctx, a.client, a.namespace, a.manager)
 	if err != nil {
 		return // the conflict itself has been told

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluicegw/sluice/cmd/sluice/contexts"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -234,7 +234,7 @@ func completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cob
 
 // completeContexts completes the names of contexts.
 func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	file, err := contexts.Read(contextsPath())
+	file, err := credential.ReadContexts(contextsPath())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -278,7 +278,7 @@ func completeFilters(cmd *cobra.Command, args []string, typed string) ([]string,
 			return nil
 		}
 		before, _ := lastOf(typed, true)
-		return prefixed(before, selector.Paths(k))
+		return prefixed(before, input.Paths(k))
 	})
 	return out, directive | cobra.ShellCompDirectiveNoSpace
 }

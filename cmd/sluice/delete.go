@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -148,7 +148,7 @@ func (d *deletion) try(ctx context.Context, what string, req client.DeleteReques
 func (d *deletion) result() error { return d.failed.err() }
 
 // documents deletes the resources that documents are of.
-func (d *deletion) documents(ctx context.Context, docs []manifests.Document, namespace string) error {
+func (d *deletion) documents(ctx context.Context, docs []input.Document, namespace string) error {
 	kinds, err := d.client.Kinds(ctx)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 	"github.com/sluicegw/sluice/internal/wait"
 )
@@ -29,11 +29,11 @@ func (d *documents) register(cmd *cobra.Command) {
 // read reads all files before the first document is sent. Who waits at a terminal or
 // a pipe for input that does not come can stop it. Without an error there may be no document:
 // then that was said.
-func (d *documents) read(ctx context.Context, std streams, namespace string) ([]manifests.Document, error) {
+func (d *documents) read(ctx context.Context, std streams, namespace string) ([]input.Document, error) {
 	if len(d.files) == 0 {
 		return nil, usageError{errors.New("name the manifests with -f FILE, -f FOLDER or -f -")}
 	}
-	source := manifests.Source{Files: d.files, Recursive: d.recursive, Stdin: std.in}
+	source := input.Source{Files: d.files, Recursive: d.recursive, Stdin: std.in}
 	docs, err := stoppable(ctx, source.Read)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (d *documents) read(ctx context.Context, std streams, namespace string) ([]
 	if len(docs) == 0 {
 		_, _ = fmt.Fprintf(std.err, "nothing to do: the list in %s is empty\n", printable(source.Names()))
 	}
-	if err := manifests.RefuseTwins(docs, namespace); err != nil {
+	if err := input.RefuseTwins(docs, namespace); err != nil {
 		return nil, usageError{err}
 	}
 	return docs, nil
@@ -64,7 +64,7 @@ var textLine = regexp.MustCompile(`line (\d+)(, column \d+)?: `)
 
 // explainAt prints the errors of the API about a document, each with the file and the
 // line of what it is about.
-func explainAt(std streams, d manifests.Document, err error) {
+func explainAt(std streams, d input.Document, err error) {
 	all := client.Errors{}
 	if !errors.As(err, &all) {
 		explain(std, d.Where(), err)

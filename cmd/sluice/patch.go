@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/backend/manifest"
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -43,7 +43,7 @@ resource is to have before; otherwise it is left alone.`,
 					return err
 				}
 			}
-			text, before, err := manifests.CutPrecondition(text)
+			text, before, err := input.CutPrecondition(text)
 			switch {
 			case err != nil:
 				return usageError{err}
@@ -64,7 +64,7 @@ resource is to have before; otherwise it is left alone.`,
 			}
 			m.uid = before.UID
 			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (*client.Applied, error) {
-				next, err := manifests.MergePatch(was.Manifest, text)
+				next, err := input.MergePatch(was.Manifest, text)
 				if err == nil {
 					err = sameResource(was.Manifest, next)
 				}
@@ -92,7 +92,7 @@ func mergesUnseen(s subject, patch string) error {
 		if f.ManifestAt != "" {
 			path = []string{f.ManifestAt}
 		}
-		if !f.WriteOnly || f.MergeInto != "" || !manifests.Merges(patch, path...) {
+		if !f.WriteOnly || f.MergeInto != "" || !input.Merges(patch, path...) {
 			continue
 		}
 		at := strings.Join(path, ".")
@@ -113,7 +113,7 @@ func parent(path string) string { return path[:strings.LastIndex(path, ".")+1] }
 // readPatch reads a patch, which has at most as many bytes as a manifest.
 func readPatch(path string, stdin io.Reader) (string, error) {
 	in := stdin
-	if path != manifests.Standard {
+	if path != input.Standard {
 		f, err := os.Open(path)
 		if err != nil {
 			return "", fmt.Errorf("patch: %w", err)

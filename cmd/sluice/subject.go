@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -52,7 +52,7 @@ type chosen struct {
 }
 
 func (c *chosen) register(cmd *cobra.Command, what string) {
-	cmd.Flags().StringArrayVarP(&c.selectors, "selector", "l", nil, "labels of the resources to "+what+": "+selector.LabelForms)
+	cmd.Flags().StringArrayVarP(&c.selectors, "selector", "l", nil, "labels of the resources to "+what+": "+input.LabelForms)
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 
@@ -67,7 +67,7 @@ func (c *chosen) given(cmd *cobra.Command) (bool, error) {
 
 // selection are the resources of KIND, or of KIND,KIND, that the labels choose.
 func (c *chosen) selection(ctx context.Context, to *client.Client, kinds, namespace string) (*selection, error) {
-	tests, err := selector.ParseLabels(c.selectors)
+	tests, err := input.ParseLabels(c.selectors)
 	if err != nil {
 		return nil, usageError{err}
 	}
