@@ -67,7 +67,7 @@ func (k *Kind) ChangeOf(was, next []byte) []byte {
 // shownSpec returns a stored spec without its write-only fields: a catalogue in which they
 // were not write-only has stored them there.
 func (k *Kind) shownSpec(raw string) (string, error) {
-	spec, err := jsontree.Parse([]byte(raw))
+	spec, err := jsontree.Parse(raw)
 	if err != nil {
 		return "", err
 	}

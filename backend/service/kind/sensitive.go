@@ -22,13 +22,13 @@ func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 	if err != nil {
 		return err
 	}
-	if st.Sealed, err = jsontree.Parse(raw); err != nil {
+	if st.Sealed, err = jsontree.Parse(string(raw)); err != nil {
 		return fmt.Errorf("stored sensitive values: %w: %w", backend.ErrUnreadable, err)
 	}
 	known := jsontree.Clone(st.Sealed).(map[string]any)
 	whole := k.Spec.takeHidden(known)
 	jsontree.Merge(whole, st.Spec)
-	st.Spec, st.stored.spec = whole, nil
+	st.Spec, st.stored.spec = whole, ""
 	return nil
 }
 

@@ -11,8 +11,8 @@ import (
 // of a generation, as they are written here, with those of another, which say the same.
 // With done they are those of [Done]. ok is false for any other status. It spares most
 // changes of a spec reading the status.
-func Renumbered(status []byte, was, generation int64, done bool) (out []byte, ok bool) {
-	r := renumbering{rest: status, out: make([]byte, 0, len(status)+8)}
+func Renumbered(status string, was, generation int64, done bool) (string, bool) {
+	r := renumbering{rest: []byte(status), out: make([]byte, 0, len(status)+8)}
 	for i, a := range Done(was) {
 		begin := `{"conditions":[{"lastTransitionTime":`
 		if i > 0 {
@@ -20,17 +20,17 @@ func Renumbered(status []byte, was, generation int64, done bool) (out []byte, ok
 		}
 		switch {
 		case !r.take(begin), !r.text("", false), !r.take(`,"message":`), !r.text(a.Message, done), !r.take(`,"observedGeneration":`):
-			return nil, false
+			return "", false
 		case !r.number(was, generation), !r.take(`,"reason":`), !r.text(a.Reason, done), !r.take(`,"status":`), !r.text(a.Status, done):
-			return nil, false
+			return "", false
 		case !r.take(`,"type":`), !r.text(a.Type, true), !r.take(`}`):
-			return nil, false
+			return "", false
 		}
 	}
 	if !bytes.HasPrefix(r.rest, []byte("]")) {
-		return nil, false
+		return "", false
 	}
-	return append(r.out, r.rest...), true
+	return string(append(r.out, r.rest...)), true
 }
 
 // renumbering copies a status piece by piece.
