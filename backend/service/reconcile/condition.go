@@ -136,6 +136,33 @@ func withConditions(status map[string]any, list []any) map[string]any {
 	return out
 }
 
+// Renumbered returns a status whose conditions Available and Progressing have another observed
+// generation and say the same. ok is false unless the status has both, of the generation was.
+func Renumbered(status map[string]any, was, generation int64) (out map[string]any, ok bool) {
+	list, n := slices.Clone(conditionsOf(status)), 0
+	for i, c := range list {
+		if m, _ := c.(map[string]any); owned(c) && m["observedGeneration"] == number(was) {
+			next := maps.Clone(m)
+			next["observedGeneration"] = number(generation)
+			list[i] = next
+			n++
+		}
+	}
+	return withConditions(status, list), n == 2
+}
+
+// says reports whether a status has these conditions.
+func says(status map[string]any, aspects []Aspect) bool {
+	return !slices.ContainsFunc(aspects, func(a Aspect) bool {
+		return !slices.ContainsFunc(conditionsOf(status), func(c any) bool {
+			m, _ := c.(map[string]any)
+			return m["type"] == a.Type && m["status"] == a.Status && m["reason"] == a.Reason && m["message"] == a.Message && m["observedGeneration"] == number(a.Generation)
+		})
+	})
+}
+
+func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
+
 // Absent are the aspects of whose types a status has no condition.
 func Absent(status map[string]any, aspects []Aspect) []Aspect {
 	return slices.DeleteFunc(aspects, func(a Aspect) bool {
@@ -189,7 +216,7 @@ func (a Aspect) tree(shape *descriptor.Shape, old map[string]any, now time.Time)
 	maps.Copy(out, old)
 	values := map[string]any{
 		"type": a.Type, "status": a.Status, "reason": a.Reason, "message": a.Message,
-		"observedGeneration": json.Number(strconv.FormatInt(a.Generation, 10)),
+		"observedGeneration": number(a.Generation),
 	}
 	if since, _ := old["lastTransitionTime"].(string); since == "" || old["status"] != a.Status {
 		values["lastTransitionTime"] = descriptor.FormatTime(now.Truncate(time.Millisecond))

@@ -367,7 +367,7 @@ func (f *follower) concludeCreated(ctx context.Context, created []*backend.Resou
 			continue
 		}
 		generation := st.Meta.Generation
-		if _, done := Renumbered(st.StoredStatus(), generation, generation, true); !done {
+		if !says(st.Status(), Done(generation)) {
 			continue
 		}
 		put, err := Rewrite(k, stored, st.WithStatus(In(st.Status(), k.Conditions, Released(generation), f.r.cfg.Clock())))
