@@ -1,6 +1,8 @@
 package kind
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -141,14 +143,14 @@ func (k *Kind) checkRows(key backend.Key, next []byte, old *backend.Resource) er
 	if err != nil {
 		return nil // the index has no rows of it
 	}
-	rows := k.Rows.Of(b)
+	rows := distinct(k.Rows.Of(b))
 	if len(rows) <= index.MaxRows {
 		return nil
 	}
 	count := countRows(rows)
 	if old != nil {
 		if b, err := k.Body.Read(old); err == nil {
-			was := k.Rows.Of(b)
+			was := distinct(k.Rows.Of(b))
 			if len(was) > index.MaxRows && !moreRows(count, countRows(was)) {
 				return nil
 			}
@@ -172,6 +174,15 @@ func (k *Kind) checkRows(key backend.Key, next []byte, old *backend.Resource) er
 		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], index.MaxRows),
 	}
 	return e.At(key)
+}
+
+// distinct orders rows and removes those that another one equals.
+func distinct(rows []index.Row) []index.Row {
+	compare := func(a, b index.Row) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), bytes.Compare(a.Value, b.Value))
+	}
+	slices.SortFunc(rows, compare)
+	return slices.CompactFunc(rows, func(a, b index.Row) bool { return compare(a, b) == 0 })
 }
 
 // countRows counts the rows of each index.
