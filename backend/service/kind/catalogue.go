@@ -86,7 +86,7 @@ type Field struct {
 
 type rule struct {
 	descriptor.Rule
-	program program
+	program cel.Program
 	// transition: the rule mentions oldSelf.
 	transition bool
 	// inputs are the fields that it mentions; none: the whole object.
