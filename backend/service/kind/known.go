@@ -129,53 +129,36 @@ func (f *Field) sameElement(a, b map[string]any) bool {
 	return f.shape.same(a, b, stored)
 }
 
-// comparison says what of two objects is compared.
-type comparison bool
+// comparison selects what counts when two objects are compared.
+type comparison int
 
 const (
-	// stored compares what is there.
-	stored comparison = false
-	// effective takes the effective default for what is absent.
-	effective comparison = true
+	// stored compares what is there of the shape's fields; a SET has no order.
+	stored comparison = iota
+	// effective is stored with the effective default for what is absent.
+	effective
+	// identical is effective with the order of a SET and with the names that the shape does not have.
+	identical
 )
-
-// same compares two objects in all that the shape can name.
-func (s *Shape) same(a, b map[string]any, c comparison) bool {
-	for _, f := range s.ordered {
-		x, ok1 := a[f.Name]
-		y, ok2 := b[f.Name]
-		if c == effective {
-			x, ok1 = f.valueIn(a)
-			y, ok2 = f.valueIn(b)
-		}
-		if ok1 != ok2 || ok1 && !f.same(x, y, c) {
-			return false
-		}
-	}
-	return true
-}
-
-// same compares two values of a field, a SET without order.
-func (f *Field) same(a, b any, c comparison) bool {
-	switch a := a.(type) {
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		inOrder := slices.EqualFunc(a, b, func(x, y any) bool { return f.same(x, y, c) })
-		return inOrder || f.List && f.ListType == descriptor.ListSet && f.sameSet(a, b, c)
-	case map[string]any:
-		if b, ok := b.(map[string]any); ok && f.shape != nil {
-			return f.shape.same(a, b, c)
-		}
-	}
-	return jsontree.Equal(a, b)
-}
 
 // Identical reports whether two objects are equal in everything, named by the shape or not,
 // if a field that is absent counts as its default. Lists are compared in their order.
-func (s *Shape) Identical(a, b map[string]any) bool {
+func (s *Shape) Identical(a, b map[string]any) bool { return s.same(a, b, identical) }
+
+// same compares two objects.
+func (s *Shape) same(a, b map[string]any, c comparison) bool {
+	if c == identical && !s.sameUnknown(a, b) {
+		return false
+	}
+	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
+		x, ok1 := f.compared(a, c)
+		y, ok2 := f.compared(b, c)
+		return ok1 != ok2 || ok1 && !f.same(x, y, c)
+	})
+}
+
+// sameUnknown compares what two objects have under names that the shape does not have.
+func (s *Shape) sameUnknown(a, b map[string]any) bool {
 	for name, x := range a {
 		if y, ok := b[name]; s.fields[name] == nil && !(ok && jsontree.Equal(x, y)) {
 			return false
@@ -186,21 +169,31 @@ func (s *Shape) Identical(a, b map[string]any) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
-		x, ok1 := f.valueIn(a)
-		y, ok2 := f.valueIn(b)
-		return ok1 != ok2 || ok1 && !f.identical(x, y)
-	})
+	return true
 }
 
-func (f *Field) identical(a, b any) bool {
+// compared returns the value of the field that counts in a comparison.
+func (f *Field) compared(tree map[string]any, c comparison) (any, bool) {
+	if c == stored {
+		value, ok := tree[f.Name]
+		return value, ok
+	}
+	return f.valueIn(tree)
+}
+
+// same compares two values of the field.
+func (f *Field) same(a, b any, c comparison) bool {
 	switch a := a.(type) {
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, f.identical)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		inOrder := slices.EqualFunc(a, b, func(x, y any) bool { return f.same(x, y, c) })
+		return inOrder || c != identical && f.List && f.ListType == descriptor.ListSet && f.sameSet(a, b, c)
 	case map[string]any:
 		if b, ok := b.(map[string]any); ok && f.shape != nil {
-			return f.shape.Identical(a, b)
+			return f.shape.same(a, b, c)
 		}
 	}
 	return jsontree.Equal(a, b)

@@ -144,11 +144,7 @@ func (f *Field) appendIdentity(dst []byte, v any, c comparison) []byte {
 			return append(dst, '}')
 		}
 		for i, inner := range f.shape.ordered {
-			value, ok := v[inner.Name]
-			if c == effective {
-				value, ok = inner.valueIn(v)
-			}
-			if ok {
+			if value, ok := inner.compared(v, c); ok {
 				dst = inner.appendIdentity(append(strconv.AppendInt(dst, int64(i), 10), '='), value, c)
 			}
 		}

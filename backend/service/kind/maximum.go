@@ -4,7 +4,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
@@ -17,28 +16,28 @@ func (v *Violations) Maxima(s *Shape, path string, status map[string]any, stored
 		return
 	}
 	var largest map[measure]int
-	m := meter{tell: func(x excess) bool {
+	m := meter{func(x excess) bool {
 		if largest == nil {
 			largest = s.excesses(stored())
 		}
 		if x.size <= largest[x.measure] {
 			return true
 		}
-		v.Add(x.at.String(), x.rule, x.most, x.says(), x.most, x.size)
+		v.Add(x.at.String(), x.rule, x.most, x.message(), x.most, x.size)
 		return false
 	}}
-	m.object(s, path, status)
+	m.object(s, &location{name: path}, status)
 }
 
 // excesses are the sizes of what is larger in a tree than it may be, the largest of each
 // measure.
 func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	out := map[measure]int{}
-	m := meter{tell: func(x excess) bool {
+	m := meter{func(x excess) bool {
 		out[x.measure] = max(out[x.measure], x.size)
 		return true
 	}}
-	m.object(s, "", tree)
+	m.object(s, &location{}, tree)
 	return out
 }
 
@@ -56,8 +55,8 @@ const (
 	keyMaxLength  = "keyMaxLength"
 )
 
-// says is what is said of an excess, with its maximum and its size.
-func (m measure) says() string {
+// message returns the message about an excess, with verbs for its maximum and its size.
+func (m measure) message() string {
 	switch m.rule {
 	case maxItems:
 		return "must have at most %d elements, has %d"
@@ -72,55 +71,40 @@ func (m measure) says() string {
 // excess is a value that is larger than it may be.
 type excess struct {
 	measure
-	at         place
+	at         *location
 	most, size int
 }
 
-// place is where a value stands: what has a name in the object at a path, or an element
-// of it; -1 is none.
-type place struct {
-	path, name string
-	element    int
-}
-
-// String is the path of the place.
-func (p place) String() string {
-	path := failure.Join(p.path, p.name)
-	if p.element < 0 {
-		return path
-	}
-	return failure.Element(path, p.element)
-}
-
-// meter looks for values that are larger than they may be. What is not of the type of its
+// meter looks for values that are larger than they may be. A value that is not of the type of its
 // field has no size.
 type meter struct {
-	// tell is told of each, and says whether to look into it.
-	tell func(excess) bool
+	// found is called for each, and reports whether to look into it.
+	found func(excess) bool
 }
 
-func (m meter) object(s *Shape, path string, tree map[string]any) {
+func (m meter) object(s *Shape, at *location, tree map[string]any) {
 	for _, f := range s.bounded {
 		value, ok := tree[f.Name]
 		if !ok {
 			continue
 		}
+		here := at.with(f.Name)
 		if !f.List {
-			m.value(f, value, place{path, f.Name, -1})
+			m.value(f, value, here)
 			continue
 		}
 		list, _ := value.([]any)
-		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m.tell(excess{measure{f, maxItems}, place{path, f.Name, -1}, *most, len(list)}) {
+		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m.found(excess{measure{f, maxItems}, here, *most, len(list)}) {
 			continue
 		}
 		for i, e := range list {
-			m.value(f, e, place{path, f.Name, i})
+			m.value(f, e, &location{in: here, element: i + 1})
 		}
 	}
 }
 
-// value measures what a field has, or an element of its list.
-func (m meter) value(f *Field, value any, at place) {
+// value measures the value of a field, or an element of its list.
+func (m meter) value(f *Field, value any, at *location) {
 	switch value := value.(type) {
 	case string:
 		if f.Type == descriptor.TypeString {
@@ -131,35 +115,32 @@ func (m meter) value(f *Field, value any, at place) {
 		case f.Type == descriptor.TypeMap:
 			m.mapping(f, value, at)
 		case f.shape != nil && len(f.shape.bounded) > 0:
-			m.object(f.shape, at.String(), value)
+			m.object(f.shape, at, value)
 		}
 	}
 }
 
 // text measures a text in characters, of which each has a byte or more.
-func (m meter) text(of measure, most *int, text string, at place) {
+func (m meter) text(of measure, most *int, text string, at *location) {
 	if most == nil || len(text) <= *most {
 		return
 	}
 	if n := utf8.RuneCountInString(text); n > *most {
-		m.tell(excess{of, at, *most, n})
+		m.found(excess{of, at, *most, n})
 	}
 }
 
 // mapping measures a map of strings.
-func (m meter) mapping(f *Field, entries map[string]any, at place) {
+func (m meter) mapping(f *Field, entries map[string]any, at *location) {
 	c := f.Constraint
-	if most := c.MaxItems; most != nil && len(entries) > *most && !m.tell(excess{measure{f, maxProperties}, at, *most, len(entries)}) {
+	if most := c.MaxItems; most != nil && len(entries) > *most && !m.found(excess{measure{f, maxProperties}, at, *most, len(entries)}) {
 		return
 	}
-	if c.KeyMaxLength == nil && c.MaxLength == nil {
-		return
-	}
-	path := at.String()
 	for _, key := range jsontree.Keys(entries) {
-		m.text(measure{f, keyMaxLength}, c.KeyMaxLength, key, place{path, key, -1})
+		entry := at.with(key)
+		m.text(measure{f, keyMaxLength}, c.KeyMaxLength, key, entry)
 		if text, ok := entries[key].(string); ok {
-			m.text(measure{f, maxLength}, c.MaxLength, text, place{path, key, -1})
+			m.text(measure{f, maxLength}, c.MaxLength, text, entry)
 		}
 	}
 }

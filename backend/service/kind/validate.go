@@ -90,13 +90,10 @@ func (v *Violations) begin(ctx context.Context) {
 func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree, old map[string]any) {
 	before := len(v.found)
 	for _, name := range s.unknown(tree) {
-		switch {
-		case v.full():
-			v.dropped++
-		case v.hidden:
+		if v.hidden {
 			v.Add(at.String(), "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names(true))
-		default:
-			v.Add(at.with(name).String(), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
+		} else {
+			v.addUnknown(s, at, name)
 		}
 	}
 	inner := location{in: at} // of one field after the other, so that it is not on the heap
@@ -407,7 +404,7 @@ func accepts(f descriptor.Format, s string) bool {
 		_, err := base64.StdEncoding.DecodeString(s)
 		return err == nil
 	case descriptor.FormatName:
-		return len(s) <= MaxName && nameSyntax.MatchString(s)
+		return isName(s)
 	}
 	return false
 }
