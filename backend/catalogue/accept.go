@@ -295,9 +295,7 @@ func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, er
 	for i := range c.Kinds {
 		kind := &c.Kinds[i]
 		shape := bodies.Kind(kind)
-		r := backend.Range{Kind: kind.Name, Limit: 500}
-		for {
-			page, err := g.Store.Range(ctx, r)
+		for page, err := range backend.Pages(ctx, g.Store, backend.Range{Kind: kind.Name, Limit: 500}) {
 			if err != nil {
 				return nil, err
 			}
@@ -308,11 +306,6 @@ func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, er
 					}
 				}
 			}
-			if !page.More || len(page.Resources) == 0 {
-				break
-			}
-			last := page.Resources[len(page.Resources)-1]
-			r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 		}
 	}
 	return reasons, nil

@@ -96,6 +96,8 @@ func (f *filler) compare(ctx context.Context) error {
 		f.mu.Lock()
 		names := tree[*Entry]{root: f.kind.names.publish(new(edit)), key: noKey}
 		f.mu.Unlock()
+		rest, more := backend.Range{}.After(*page)
+		end := string(rest.Start)
 		stored, place := page.Resources, ""
 		// next takes the next resource of the page.
 		next := func() *backend.Resource {
@@ -105,13 +107,11 @@ func (f *filler) compare(ctx context.Context) error {
 			}
 			return one
 		}
-		end := ""
 		if len(stored) > 0 {
 			place = string(backend.OrderTuple(stored[0].Namespace, stored[0].Name))
-			end = string(after(page))
 		}
 		names.from(Run{Start: []byte(from)}, false, func(n item[*Entry]) bool {
-			if page.More && n.value >= end {
+			if more && n.value >= end {
 				return false
 			}
 			for len(stored) > 0 && place < n.value {
@@ -130,17 +130,10 @@ func (f *filler) compare(ctx context.Context) error {
 	})
 }
 
-// after is the place behind the last resource of a page.
-func after(page *backend.Page) []byte {
-	last := page.Resources[len(page.Resources)-1]
-	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
-}
-
 // pages passes the pages of a range to take. It then reads the keys that take returns, and
 // the keys of resources that did not decode, once more.
 func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.Page) []backend.Key) error {
-	for more := true; more; {
-		page, err := f.cfg.Store.Range(ctx, r)
+	for page, err := range backend.Pages(ctx, f.cfg.Store, r) {
 		if err != nil {
 			return err
 		}
@@ -157,9 +150,6 @@ func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.
 		}
 		if !f.note(func(r *reading) { r.done, r.took = r.done+len(page.Resources), time.Since(r.begin) }) {
 			return nil
-		}
-		if more = page.More && len(page.Resources) > 0; more {
-			r.Start = after(&page)
 		}
 	}
 	return nil

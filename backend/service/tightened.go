@@ -124,8 +124,7 @@ func (s *Service) eachStored(ctx context.Context, of string, visit func(*backend
 			}
 		}
 	}
-	for r := (backend.Range{Kind: of, Limit: readAtOnce, Bare: true}); ; {
-		page, err := s.cfg.Store.Range(ctx, r)
+	for page, err := range backend.Pages(ctx, s.cfg.Store, backend.Range{Kind: of, Limit: readAtOnce, Bare: true}) {
 		if err != nil {
 			return err
 		}
@@ -134,12 +133,8 @@ func (s *Service) eachStored(ctx context.Context, of string, visit func(*backend
 				return err
 			}
 		}
-		if !page.More || len(page.Resources) == 0 {
-			return nil
-		}
-		last := page.Resources[len(page.Resources)-1]
-		r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 	}
+	return nil
 }
 
 // readAtOnce is how many resources are read from the store at once.

@@ -132,21 +132,16 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 		}
 		out = append(out, Change{Type: Snapshot, Revision: stored.Revision.String(), Key: stored.Key, Stored: stored, feed: n.feed, body: b})
 	}
-	var last *backend.Resource
-	if page.More && len(page.Resources) > 0 {
-		last = page.Resources[len(page.Resources)-1]
-	}
-	n.pass(last)
+	rest, more := r.After(page)
+	n.pass(rest.Start, more)
 	return out, nil
 }
 
-// pass goes on behind the last resource of a page, or if there is none with the next kind.
-func (n *snapshot) pass(last *backend.Resource) {
-	if last == nil {
+// pass goes on behind a page: after a place, or if the kind has nothing there with the next kind.
+func (n *snapshot) pass(after []byte, more bool) {
+	if n.after = after; !more {
 		n.kind, n.after = n.kind+1, nil
-		return
 	}
-	n.after = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }
 
 // readIndexed is readPage from the index in memory, false if that does not serve the kind.
@@ -165,12 +160,17 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 			out = append(out, Change{Type: Snapshot, Revision: r.Stored.Revision.String(), Key: r.Stored.Key, Stored: r.Stored, feed: n.feed, body: r.Body})
 		}
 	}
-	var last *backend.Resource
-	if more && len(edges) > 0 {
-		last = edges[len(edges)-1].Resource.Stored
-	}
-	n.pass(last)
+	n.pass(behind(edges), more && len(edges) > 0)
 	return out, true, nil
+}
+
+// behind returns the place behind the last of some resources, nil if there are none.
+func behind(edges []query.Edge) []byte {
+	if len(edges) == 0 {
+		return nil
+	}
+	last := edges[len(edges)-1].Resource.Stored
+	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }
 
 // sentPage says what was sent of the page that begins at a place. The page is read

@@ -200,8 +200,7 @@ func (c *Stream) page(ctx context.Context) (out []Change, err error) {
 	}
 	switch {
 	case more && len(edges) > 0:
-		end := edges[len(edges)-1].Resource.Stored.Key
-		t.after = backend.Successor(backend.OrderTuple(end.Namespace, end.Name))
+		t.after = behind(edges)
 	case last:
 		t.after = held.end
 	default:

@@ -232,9 +232,8 @@ func (f *follower) settleDependents(ctx context.Context, keys []backend.Key, kno
 			var more []backend.Range
 			for i, page := range pages {
 				found = append(found, page.Resources...)
-				if start := nextStart(ranges[i], page); start != nil {
-					ranges[i].Start = start
-					more = append(more, ranges[i])
+				if rest, further := ranges[i].After(page); further {
+					more = append(more, rest)
 				}
 			}
 			out, err := f.settle(ctx, found, known)
