@@ -10,6 +10,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,19 +66,12 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) setDefaults() {
-	if c.Bytes == 0 {
-		c.Bytes = 256 << 20
-	}
-	if c.Wait == 0 {
-		c.Wait = 100 * time.Millisecond
-	}
-	if c.Retry == 0 {
-		c.Retry = 30 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+func (c Config) withDefaults() Config {
+	c.Bytes = cmp.Or(c.Bytes, 256<<20)
+	c.Wait = cmp.Or(c.Wait, 100*time.Millisecond)
+	c.Retry = cmp.Or(c.Retry, 30*time.Second)
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
+	return c
 }
 
 // Index holds the resources of kinds in memory. All methods are safe for concurrent use.
@@ -133,7 +127,7 @@ func New(cfg Config) (*Index, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
-	cfg.setDefaults()
+	cfg = cfg.withDefaults()
 	x := &Index{cfg: cfg, work: make(chan struct{}, 1), byName: map[string]*kindIndex{}}
 	x.changed.limit = cfg.Bytes / changedShare
 	for i := range cfg.Kinds {
@@ -353,7 +347,7 @@ func (x *Index) publish() {
 	was := x.current.Load()
 	next := &snapshot{position: x.position, kinds: make([]*Kind, len(x.kinds))}
 	for i, k := range x.kinds {
-		if k.state == filled && reached(x.position, k.since) {
+		if k.state == filled && x.position.Covers(k.since) {
 			k.state, k.failed = serving, 0
 			x.cfg.Logger.Debug("a kind is read from the index", zap.String("kind", k.Name), zap.Int("resources", k.names.root.len()), zap.Int64("bytes", k.bytes))
 		}
@@ -383,17 +377,4 @@ func (x *Index) wakeRun() {
 	case x.work <- struct{}{}:
 	default:
 	}
-}
-
-// reached says whether p has seen everything that q has.
-func reached(p, q backend.Position) bool {
-	if p.Shards() < q.Shards() {
-		return false
-	}
-	for i := range q.Shards() {
-		if p.Shard(i).Compare(q.Shard(i)) < 0 {
-			return false
-		}
-	}
-	return true
 }

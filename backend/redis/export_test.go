@@ -75,7 +75,7 @@ func DueOrder(m string) string { return dueOrder(m) }
 
 func MembersOf(r *backend.Resource) [][]byte { return membersOf(r) }
 
-func ParseRevision(s string) (backend.Revision, error) { return parseRevision(s) }
+func ParseRevision(s string) (backend.Revision, error) { return backend.ParseRevision(s) }
 
 func ParseState(head backend.Revision, trimmed, epochs string) (storekit.LogState, error) {
 	return parseState(head, trimmed, epochs)

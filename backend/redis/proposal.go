@@ -237,7 +237,7 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 			return backend.Result{}, err
 		}
 	}
-	head, err := parseRevision(text(reply, 1))
+	head, err := backend.ParseRevision(text(reply, 1))
 	if err != nil {
 		return backend.Result{}, err
 	}

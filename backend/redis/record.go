@@ -131,7 +131,7 @@ func (f *fields) text() string {
 }
 
 func (f *fields) revision() backend.Revision {
-	r, err := parseRevision(f.next())
+	r, err := backend.ParseRevision(f.next())
 	f.bad = f.bad || err != nil
 	return r
 }
@@ -187,21 +187,6 @@ func recordHead(k backend.Key, value string) (*backend.Resource, error) {
 	f := fields{rest: value}
 	e := f.envelope()
 	return &backend.Resource{Key: k, Envelope: backend.Envelope{Revision: e.revision, ExpiresAt: e.expires}}, f.err()
-}
-
-// parseRevision is [backend.ParseRevision] without an allocation: every record has two.
-func parseRevision(s string) (backend.Revision, error) {
-	epoch, seq, _ := strings.Cut(s, "-")
-	e, err1 := strconv.ParseUint(epoch, 10, 64)
-	q, err2 := strconv.ParseUint(seq, 10, 64)
-	if err1 != nil || err2 != nil || epoch[0] == '0' && len(epoch) > 1 || seq[0] == '0' && len(seq) > 1 {
-		return backend.Revision{}, badRecord()
-	}
-	r := backend.Revision{Epoch: e, Seq: q}
-	if r.IsZero() {
-		return r, badRecord()
-	}
-	return r, nil
 }
 
 // decodeRecord reads a stored resource.

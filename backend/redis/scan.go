@@ -186,7 +186,7 @@ func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.
 func (sc *scanner) begin(ctx context.Context) error {
 	sc.split()
 	s := sc.store
-	x := s.exchange(sc.session, len(sc.ranges) == 1 && len(sc.runs[0]) == len(sc.shards(&sc.ranges[0])) && !sc.ranges[0].Count)
+	x := s.exchange(sc.session)
 	clock := s.askTime(ctx, x.on(0))
 	largest := map[int]*goredis.StringCmd{}
 	readings := make([][]asked, len(sc.runs))
@@ -268,7 +268,7 @@ func (n *run) pass(member string) {
 // first readings of all other runs in the shard, and starts again if one of them
 // has changed. So the answers of one call are from one state.
 func (sc *scanner) further(ctx context.Context, n *run) error {
-	x := sc.store.exchange(sc.session, len(sc.ranges) == 1 && len(sc.runs[0]) == 1)
+	x := sc.store.exchange(sc.session)
 	sc.deep[n.of] = true
 	pipe := x.on(n.shard.index)
 	next := pipe.ZRangeArgs(ctx, n.args(n.lo, n.hi, sc.chunk))
