@@ -5,6 +5,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,9 +91,7 @@ func (c Config) Validate() error {
 }
 
 func (c *Config) setDefaults() {
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
@@ -102,18 +101,10 @@ func (c *Config) setDefaults() {
 	if c.NewID == nil {
 		c.NewID = uuid.NewString
 	}
-	if c.WriteTimeout == 0 {
-		c.WriteTimeout = 5 * time.Second
-	}
-	if c.SettleTimeout == 0 {
-		c.SettleTimeout = 30 * time.Second
-	}
-	if c.BookmarkInterval == 0 {
-		c.BookmarkInterval = 30 * time.Second
-	}
-	if c.RetryTimeout == 0 {
-		c.RetryTimeout = 30 * time.Second
-	}
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 5*time.Second)
+	c.SettleTimeout = cmp.Or(c.SettleTimeout, 30*time.Second)
+	c.BookmarkInterval = cmp.Or(c.BookmarkInterval, 30*time.Second)
+	c.RetryTimeout = cmp.Or(c.RetryTimeout, 30*time.Second)
 	if c.Revealing == nil {
 		c.Revealing = func(context.Context, backend.Key) error { return nil }
 	}
