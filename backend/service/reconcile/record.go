@@ -47,13 +47,12 @@ type scan struct {
 	Until  time.Time `json:"until"`
 }
 
-// forget removes what the record says of kinds that are judged otherwise now, or that are
-// not known, and reports whether there were any. Changes are handled without them from now
-// on, so a gateway with an earlier catalogue has to scan them when that is the newest again.
-func (rec *record) forget(judged map[string]string) bool {
+// forget removes the fingerprints of kinds that are stale, and reports whether there were any: these
+// kinds are scanned again.
+func (rec *record) forget(stale func(kind, fingerprint string) bool) bool {
 	n, scan := len(rec.Judged), rec.Scan
-	maps.DeleteFunc(rec.Judged, func(kind, by string) bool { return judged[kind] != by })
-	if scan != nil && judged[scan.Kind] != scan.By {
+	maps.DeleteFunc(rec.Judged, stale)
+	if scan != nil && stale(scan.Kind, scan.By) {
 		rec.Scan = nil
 	}
 	return len(rec.Judged) < n || rec.Scan != scan
