@@ -1,5 +1,5 @@
-// Package failure is what a caller is told when something cannot be done: one
-// error with a code, and the table of what the errors of stores become.
+// Package failure has the error that callers see, with its code, and the table that maps the errors of
+// stores to it.
 package failure
 
 import (
@@ -48,7 +48,7 @@ const OutcomeUnknown = "UNKNOWN"
 // OutcomeApplied is the outcome of a write that was applied and whose answer failed.
 const OutcomeApplied = "APPLIED"
 
-// Error is what a caller is told. Message is safe to show; the cause is not.
+// Error is an error for a caller. Message is safe to show; the cause is not.
 type Error struct {
 	Code    Code
 	Message string
@@ -64,7 +64,7 @@ type Error struct {
 	// Setting is the name of the gateway's setting that has the limit; empty for none.
 	Setting                           string
 	ExpectedRevision, CurrentRevision string
-	// Retryable says that the same request may succeed later, and that nothing was applied.
+	// Retryable reports whether the same request may succeed later, and that nothing was applied.
 	Retryable bool
 	// RetryAfter is in how many seconds it probably does; 0 if nobody can say.
 	RetryAfter int
@@ -139,8 +139,8 @@ type translation struct {
 	text      string
 }
 
-// translations maps what stores and contexts return to what a caller is told.
-// The first match counts. What is not in it is INTERNAL.
+// translations maps the errors of stores and contexts to codes and texts. The first match counts; an error
+// without a match is INTERNAL.
 func translations() []translation {
 	return []translation{
 		{is: backend.ErrUnknown, code: CodeUnavailable, outcome: OutcomeUnknown, text: "the store's answer to the change was lost; it may or may not have been made: read before you send it again"},
@@ -163,8 +163,8 @@ func translations() []translation {
 	}
 }
 
-// Of turns an error of a store into what a caller is told. An error that has a method
-// Detail() string adds that to the text.
+// Of turns an error of a store into one for a caller. An error that has a method Detail() string adds that
+// to the text.
 func Of(err error, key backend.Key) *Error {
 	var known *Error
 	if errors.As(err, &known) {

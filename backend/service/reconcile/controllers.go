@@ -39,7 +39,9 @@ type controllersRecord struct {
 type controllers struct {
 	kinds atomic.Pointer[map[string]bool] // nil until they were read
 
-	mu sync.Mutex // held while the record is read or written, so that an older one is not taken after a newer one
+	mu sync.Mutex // held while they change
+	// changes counts them: what was read before the last one is not believed after it.
+	changes uint64
 }
 
 // control reports whether a controller owns a kind.
@@ -48,49 +50,54 @@ func (c *controllers) control(kind string) bool {
 	return kinds != nil && (*kinds)[kind]
 }
 
-// set replaces the kinds. The caller holds mu.
+// set replaces the kinds, if they differ. The caller holds mu.
 func (c *controllers) set(kinds []string) {
+	if before := c.kinds.Load(); before != nil && len(*before) == len(kinds) && !slices.ContainsFunc(kinds, func(kind string) bool { return !(*before)[kind] }) {
+		return
+	}
 	set := make(map[string]bool, len(kinds))
 	for _, kind := range kinds {
 		set[kind] = true
 	}
+	c.changes++
 	c.kinds.Store(&set)
 }
 
-// readControllers reads the record and takes its kinds. It returns the condition for replacing the record. The caller
-// holds mu.
+// readControllers reads the record and takes its kinds, unless they have changed since the reading
+// began. It returns the condition for replacing the record.
 func (r *Reconciler) readControllers(ctx context.Context) (record controllersRecord, current backend.Condition, err error) {
+	c := &r.controllers
+	c.mu.Lock()
+	since := c.changes
+	c.mu.Unlock()
 	record.Format = controllersFormat
 	current, err = r.getRecord(ctx, controllersKey(), &record)
 	if err == nil && record.Format != controllersFormat {
 		err = fmt.Errorf("record of controllers in format %d, %d wanted: %w", record.Format, controllersFormat, backend.ErrUnreadable)
 	}
-	if err == nil {
-		r.controllers.set(record.Kinds)
+	if err != nil {
+		return record, current, err
 	}
-	return record, current, err
-}
-
-// refreshControllers reads the record.
-func (r *Reconciler) refreshControllers(ctx context.Context) error {
-	r.controllers.mu.Lock()
-	defer r.controllers.mu.Unlock()
-	_, _, err := r.readControllers(ctx)
-	return err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changes == since {
+		c.set(record.Kinds)
+	}
+	return record, current, nil
 }
 
 // knowControllers reads the record, unless it was read before.
-func (r *Reconciler) knowControllers(ctx context.Context) error {
-	if r.controllers.kinds.Load() != nil {
-		return nil
+func (r *Reconciler) knowControllers(ctx context.Context) (err error) {
+	if r.controllers.kinds.Load() == nil {
+		_, _, err = r.readControllers(ctx)
 	}
-	return r.refreshControllers(ctx)
+	return err
 }
 
 // followControllers reads the record again and again until ctx ends.
 func (r *Reconciler) followControllers(ctx context.Context) {
 	for {
-		err := r.refreshControllers(ctx)
+		_, _, err := r.readControllers(ctx)
 		if ctx.Err() != nil || errors.Is(err, backend.ErrClosed) {
 			return
 		}
@@ -114,8 +121,7 @@ func (r *Reconciler) Controlled(ctx context.Context, k *kind.Kind) (bool, error)
 // SetControlled gives the resources of a kind to a controller, or takes them back.
 // Other gateways of the store follow within seconds.
 func (r *Reconciler) SetControlled(ctx context.Context, k *kind.Kind, controlled bool) error {
-	r.controllers.mu.Lock()
-	defer r.controllers.mu.Unlock()
+	c := &r.controllers
 	for range maxControllerWrites {
 		record, current, err := r.readControllers(ctx)
 		if err != nil {
@@ -134,7 +140,10 @@ func (r *Reconciler) SetControlled(ctx context.Context, k *kind.Kind, controlled
 		var failed *backend.ConditionError
 		switch {
 		case err == nil:
-			r.controllers.set(record.Kinds)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.changes++ // even if they are what was known: a reading may have begun before
+			c.set(record.Kinds)
 			return nil
 		case !errors.As(err, &failed):
 			return err
