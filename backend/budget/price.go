@@ -17,7 +17,7 @@ const (
 	SchemaValue = 60
 	// TreeNode is a resource that is met on a walk of dependencyTree: resolvers.
 	TreeNode = 200
-	// Rights are what a caller may do with a resource: graph/engine.
+	// Rights are a caller's rights on a resource: graph/engine.
 	Rights = 40
 	// Binding is an AccessBinding that accessGrants looks at: backend/service/query.
 	Binding = 30

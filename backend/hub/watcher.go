@@ -39,7 +39,7 @@ type Watcher struct {
 	caughtUp bool
 	// source is the watch of the store; nil if the watch is live or has to open it.
 	source backend.Watcher
-	// openedTo is what replayTo was when source was opened.
+	// openedTo is the value of replayTo when source was opened.
 	openedTo backend.Position
 
 	mu sync.Mutex // guards all below

@@ -13,10 +13,10 @@ import (
 // fillStep is how many resources are put into the trees at a time, while no change is.
 const fillStep = 250
 
-// fill reads a kind from the store: all of it, or of a kind that is stale what differs. Its
-// changes wait while a page is read and are made after it: a page that shows a change which
-// the hub has not delivered is not undone by an older one, since revisions are compared. In
-// the end the kind waits until the hub has delivered all that the pages can have shown.
+// fill reads a kind from the store: all of it, or the differences if the kind is stale. Its changes wait
+// while a page is read and are applied after it: a page that shows a change which the hub has not delivered
+// is not undone by an older one, since revisions are compared. In the end the kind waits until the hub has
+// delivered all that the pages can have shown.
 //
 // It returns false if the store does not answer now.
 func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
@@ -155,7 +155,7 @@ func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.
 	return nil
 }
 
-// reread puts what the store has under keys in the place of what the trees have.
+// reread replaces the resources of the trees under keys by the store's.
 func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 	for len(keys) > 0 {
 		got, err := f.cfg.Store.Get(ctx, keys[:min(len(keys), fillStep)]...)
@@ -183,7 +183,7 @@ func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 	return nil
 }
 
-// stored is the change to what the store has under a key, nil for nothing.
+// stored returns the change to the resource that the store has under a key, nil for none.
 func (f *filler) stored(key backend.Key, r *backend.Resource) change {
 	if r == nil {
 		return change{key: key, instead: true}
@@ -238,8 +238,8 @@ func (f *filler) putAll(made []change) bool {
 	return true
 }
 
-// note makes the changes that have waited for a page, and notes how far the kind is. It says
-// whether the kind is still being filled.
+// note applies the changes that have waited for a page, and notes the progress. It reports whether the kind
+// is still being filled.
 func (f *filler) note(progress func(*reading)) bool {
 	return f.locked(func() {
 		progress(&f.kind.read)
@@ -258,8 +258,7 @@ func (f *filler) locked(do func()) bool {
 	return f.kind.fillings == f.number
 }
 
-// put makes a part of what was read, or if there is none the changes that have waited. The
-// caller holds mu.
+// put applies a part of a page, or if that is empty the changes that have waited. The caller holds mu.
 func (f *filler) put(part []change) {
 	f.version++
 	f.change(f.kind, func() {

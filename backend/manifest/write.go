@@ -128,13 +128,13 @@ func textNode(s string) *yaml.Node {
 var (
 	// plainText is text that needs no quotes, unless it is read as something else.
 	plainText = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./-]*( [A-Za-z0-9_./(][A-Za-z0-9_./(),-]*)*$`)
-	// notText is what YAML 1.1 or 1.2 reads as a number, a time, a Boolean or null.
+	// notText matches text that YAML 1.1 or 1.2 reads as a number, a time, a Boolean or null.
 	notText = regexp.MustCompile(`(?i)^([0-9][0-9_]*(\.[0-9_]*)?([e][0-9+-]*)?|0[xob][0-9a-f_]*|[0-9]+-[0-9-]*|y|n|yes|no|on|off|true|false|null)$`)
 )
 
 func isPlain(s string) bool { return plainText.MatchString(s) && !notText.MatchString(s) }
 
-// isBlock says whether text is easier to read as a block of lines.
+// isBlock reports whether text is easier to read as a block of lines.
 func isBlock(s string) bool {
 	if !strings.Contains(strings.TrimRight(s, "\n"), "\n") {
 		return false

@@ -67,7 +67,7 @@ type logPage struct {
 	more []bool
 }
 
-// logRead selects what is read of the logs.
+// logRead selects a part of the logs.
 type logRead struct {
 	// after are the revisions to begin after, by shard; nil reads the states alone.
 	after []backend.Revision

@@ -22,10 +22,9 @@ import (
 //
 // The spec revision is empty where it is the revision. Times are milliseconds since 1970;
 // expires has 15 digits, as in the index, and is empty for never. deleting is "y" or empty.
-// The sizes are what the references count in [backend.Resource.Size], and what the bound
-// ones count in [backend.Event.Size]. Each reference in the list is the tuple of its key and
-// whether it is bound, behind their length in two bytes. ext is empty; a newer release may
-// use it, and every write keeps it.
+// The sizes are the part of the references in [backend.Resource.Size], and of the bound ones in
+// [backend.Event.Size]. Each reference in the list is the tuple of its key and whether it is bound, behind
+// their length in two bytes. ext is empty; a newer release may use it, and every write keeps it.
 const deletingFlag = "y"
 
 // packed appends an element of a list, behind its length.
@@ -67,7 +66,7 @@ type envelope struct {
 	deleting         bool
 }
 
-// header is what stands before the body.
+// header is the part of a record before the body.
 type header struct {
 	envelope
 	spec          backend.Revision
@@ -214,8 +213,8 @@ func bareRecord(k backend.Key, value string) (*backend.Resource, error) {
 	return h.resource(k, []byte(h.body)), nil
 }
 
-// resource is what the header says of one, without its references. Its UID is a copy: a
-// part of the value would keep the whole value in memory, beside the body.
+// resource returns the resource of a header, without its references. Its UID is a copy: a part of the value
+// would keep the whole value in memory, beside the body.
 func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 	return &backend.Resource{
 		Key: k, Body: body,

@@ -25,8 +25,8 @@ const (
 type scanner struct {
 	loader
 	ranges []backend.Range
-	// deep are the ranges of which a try read more members than were wanted, because many
-	// lead to what is expired. The next try reads as many in its first step.
+	// deep are the ranges of which a try read more members than were wanted, because many lead to expired
+	// resources. The next try reads as many in its first step.
 	deep map[*backend.Range]bool
 	// runs are the parts of each range, one for each of its shards.
 	runs [][]*run
@@ -34,7 +34,7 @@ type scanner struct {
 	// sizes. A record that does not exist is empty.
 	records map[backend.Key]string
 	held    int
-	// used is what the resources in the pages count so far.
+	// used is the size of the resources in the pages so far.
 	used int
 	// moved reports that something changed between two steps and everything has to be
 	// read again.
@@ -60,11 +60,11 @@ type run struct {
 	prefix  int
 	members []found
 	more    bool // the index may have members after these
-	// first is what the first step of the scan read.
+	// first is the result of the first step of the scan.
 	first reading
 }
 
-// reading is what the first step reads of a run.
+// reading is the part of a run that the first step reads.
 type reading struct {
 	from, to string
 	want     int
@@ -104,7 +104,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 		return nil, err
 	}
 	pages := make([]backend.Page, len(sc.ranges))
-	// The scanner leaves out what is expired: shards have different clocks.
+	// The scanner leaves out expired resources itself, because shards have different clocks.
 	sc.built = storekit.NewPageBuilder(time.Time{})
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
@@ -123,7 +123,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	return pages, nil
 }
 
-// counted reports whether the server can count the range, less what is expired.
+// counted reports whether the server can count the range, without the expired resources.
 func counted(r *backend.Range) bool { return r.Count && r.Kind != "" }
 
 // shards of a range.
@@ -216,7 +216,7 @@ func (sc *scanner) begin(ctx context.Context) error {
 	return nil
 }
 
-// ask asks for what the first step reads of a run.
+// ask adds the question for a reading to a pipeline.
 func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a asked) {
 	if !counted(n.of) {
 		a.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))
@@ -228,7 +228,7 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a a
 	return a
 }
 
-// tell decodes the answers.
+// tell decodes the answers into a reading.
 func (a asked) tell(s *reading) {
 	if a.page != nil {
 		s.members = a.page.Val()

@@ -10,7 +10,7 @@ type judgedError struct{}
 
 func (judgedError) Error() string { return "the caller's rights have changed since the cursor" }
 
-// Is says that the cursor has expired.
+// Is makes the error one of an expired cursor.
 func (judgedError) Is(target error) bool { return target == backend.ErrPositionExpired }
 
 // Detail is told to the caller.

@@ -10,7 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// judge is what a stream knows of its caller's rights. The zero value is of a feed without access control.
+// judge holds the caller's rights as a stream last asked for them. The zero value is for a feed without
+// access control.
 type judge struct {
 	caller access.Caller
 	// rights by the policy of version judged, which was the newest or is newer.

@@ -16,15 +16,14 @@ const (
 	snapshotStep = 200
 	// snapshotRows is how many resources a snapshot reads for the price of one.
 	snapshotRows = 10
-	// maxResets is how often a snapshot begins anew because the log did not
-	// reach back over one of its steps, or a shard lost its place.
+	// maxResets limits how often a snapshot restarts because the log did not reach back over one of its
+	// steps, or a shard lost its place.
 	maxResets = 3
 )
 
-// snapshot sends the state that a scope covers, page by page at the pace of
-// who calls next. After each page the log is consumed: a change of what was
-// sent already is passed on if it is newer, and others are skipped, since their page
-// is still to come. So the log need reach back over one page only.
+// snapshot sends the state that a scope covers, one page for each call of next. After each page the log is
+// consumed: a change of what was sent already is passed on if it is newer, and others are skipped, since
+// their page is still to come. So the log need reach back over one page only.
 type snapshot struct {
 	feed  *Feed
 	scope scope
@@ -34,9 +33,9 @@ type snapshot struct {
 	kind   int
 	after  []byte
 	resets int
-	// told is what was told of a page by a stream that was left within it; nil for nothing.
+	// told is the part of a page that another stream had sent before this one took over; nil for none.
 	told *sentPage
-	// late says that somebody came who wants to hear of all that has happened until now.
+	// late is set when a listener has joined, who must be told of everything up to now.
 	late bool
 }
 
@@ -80,7 +79,7 @@ func (n *snapshot) page() sentPage {
 	return page
 }
 
-// restart begins anew, a bounded number of times.
+// restart begins the snapshot again, a bounded number of times.
 func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	if n.resets == maxResets {
 		return nil, backend.ErrPositionExpired
@@ -179,7 +178,7 @@ func behind(edges []query.Edge) []byte {
 type sentPage struct {
 	kind  int
 	after []byte
-	// revisions are those last sent, without what was deleted since.
+	// revisions has the revision of each resource that was sent and not deleted since.
 	revisions map[backend.Key]backend.Revision
 }
 

@@ -9,11 +9,10 @@ import (
 )
 
 // A gateway may share its store with a newer one, whose kinds have fields that
-// this one cannot name. What is judged here is what this gateway can name; the
-// rest is kept.
+// this one cannot name. Writes judge the fields that this gateway can name, and keep the others.
 
-// Known is the tree without what the shape cannot name: the tree itself if it has
-// nothing else, so that it must not be changed.
+// Known returns the tree without the names that the shape does not have. It may be the tree itself, so it
+// must not be changed.
 func (s *Shape) Known(tree map[string]any) map[string]any {
 	if s.canName(tree) {
 		return tree
@@ -21,7 +20,7 @@ func (s *Shape) Known(tree map[string]any) map[string]any {
 	return s.Project(tree)
 }
 
-// canName says whether the shape can name all of a tree.
+// canName reports whether the shape can name all of a tree.
 func (s *Shape) canName(tree map[string]any) bool {
 	for name, value := range tree {
 		if f := s.fields[name]; f == nil || f.shape != nil && !f.canName(value) {
@@ -31,7 +30,7 @@ func (s *Shape) canName(tree map[string]any) bool {
 	return true
 }
 
-// canName says whether the shape of the field can name all of a value.
+// canName reports whether the shape of the field can name all of a value.
 func (f *Field) canName(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -42,7 +41,7 @@ func (f *Field) canName(value any) bool {
 	return true
 }
 
-// Project returns a copy of the tree with what the shape can name.
+// Project returns a copy of the tree with the names that the shape has.
 func (s *Shape) Project(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for name, value := range tree {
@@ -70,8 +69,8 @@ func (f *Field) project(value any) any {
 	return value
 }
 
-// KeepUnknown copies into next what old has and the shape cannot name: what a
-// newer gateway stored survives the writes of an older one.
+// KeepUnknown copies into next the names that old has and the shape does not: the fields of a newer
+// gateway survive the writes of an older one.
 func (s *Shape) KeepUnknown(next, old map[string]any) {
 	for name, was := range old {
 		f := s.fields[name]
@@ -121,7 +120,7 @@ func (f *Field) keepUnknownElements(next, old []any) {
 	}
 }
 
-// sameElement says whether two objects of a list are the same element.
+// sameElement reports whether two objects of a list are the same element.
 func (f *Field) sameElement(a, b map[string]any) bool {
 	if f.ListType == descriptor.ListMap {
 		return !slices.ContainsFunc(f.Keys, func(k string) bool { return !jsontree.Equal(a[k], b[k]) })
@@ -133,11 +132,11 @@ func (f *Field) sameElement(a, b map[string]any) bool {
 type comparison int
 
 const (
-	// stored compares what is there of the shape's fields; a SET has no order.
+	// stored compares the shape's fields as they are; a SET has no order.
 	stored comparison = iota
-	// effective is stored with the effective default for what is absent.
+	// effective also takes the effective default for an absent field.
 	effective
-	// identical is effective with the order of a SET and with the names that the shape does not have.
+	// identical also compares the order of a SET, and the names that the shape does not have.
 	identical
 )
 

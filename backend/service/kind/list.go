@@ -87,7 +87,7 @@ func (f *Field) elements(stored []any) map[string]*elements {
 	return out
 }
 
-// distinct says that the elements of the list must differ.
+// distinct reports whether the elements of the list must differ.
 func (f *Field) distinct() bool {
 	return f.ListType == descriptor.ListMap || f.ListType == descriptor.ListSet || f.Constraint.Unique
 }

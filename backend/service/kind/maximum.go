@@ -29,8 +29,7 @@ func (v *Violations) Maxima(s *Shape, path string, status map[string]any, stored
 	m.object(s, &location{name: path}, status)
 }
 
-// excesses are the sizes of what is larger in a tree than it may be, the largest of each
-// measure.
+// excesses returns the largest size by measure of the values in a tree that are larger than they may be.
 func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	out := map[measure]int{}
 	m := meter{func(x excess) bool {
@@ -41,7 +40,7 @@ func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	return out
 }
 
-// measure is what the values of a field are measured by.
+// measure is a maximum of a field.
 type measure struct {
 	field *Field
 	rule  string

@@ -8,20 +8,20 @@ import (
 // Ref is a resource that another refers to.
 type Ref struct {
 	Key backend.Key
-	// Guarded says that one of the references to it is guarded.
+	// Guarded reports whether one of the references to it is guarded.
 	Guarded bool
 	// Path of the first of the references: see [descriptor.Reference.Path].
 	Path string
 }
 
-// reference is a declared reference. global says that it leads to a GLOBAL kind.
+// reference is a declared reference. global reports whether it leads to a GLOBAL kind.
 type reference struct {
 	descriptor.Reference
 	global bool
 }
 
-// Refs are what a resource of a namespace refers to, each once, by its spec, where alone
-// references stand.
+// Refs returns the resources that a spec in a namespace refers to, each once. References stand in specs
+// only.
 func (d *Rows) Refs(namespace string, spec map[string]any) []Ref {
 	if len(d.references) == 0 {
 		return nil

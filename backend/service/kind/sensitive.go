@@ -8,12 +8,11 @@ import (
 )
 
 // The write-only fields of a sensitive kind lie in a record of their own, see
-// [backend.Key.Sensitive]. Whoever reads the resource does not read it; a write
-// does, since it keeps what it leaves out.
+// [backend.Key.Sensitive]. Reads of the resource do not read it. A write does, to keep the values that it
+// leaves out.
 
-// Unseal adds to the spec what the record with the sensitive values has of it; nil
-// is no record. A value that the resource has itself is newer: a catalogue in which
-// the field was not write-only has stored it there.
+// Unseal adds the values of the record with the sensitive values to the spec; nil is no record. A value in
+// the resource itself is newer: a catalogue in which the field was not write-only has stored it there.
 func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 	if r == nil {
 		return nil

@@ -16,15 +16,15 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// State is a resource in the form that writes work on: what the envelope and
-// the body hold of it, spec and status as trees without nulls.
+// State is a resource in the form that writes work on: the contents of envelope and body, with spec and
+// status as trees without nulls.
 type State struct {
 	SubKind   string
 	Meta      body.Metadata
 	Spec      map[string]any
 	ExpiresAt time.Time
-	// Sealed is what the record with the sensitive values holds, with what this
-	// gateway cannot name; nil if there is none. See [State.Unseal].
+	// Sealed is the record with the sensitive values, with names that this gateway does not know; nil if
+	// there is none. See [State.Unseal].
 	Sealed map[string]any
 	// stored are the parts of the body that the state was read from, empty for one
 	// whose tree is another since.
@@ -33,8 +33,8 @@ type State struct {
 	status map[string]any
 }
 
-// StateOf reads what is stored, with all that this gateway does not know. The state shares
-// the memory of the body.
+// StateOf reads a stored resource, with all fields that this gateway does not know. The state shares the
+// memory of the body.
 func StateOf(r *backend.Resource) (*State, error) {
 	raw, err := backend.DecodeBody(r.Body)
 	if err != nil {
@@ -92,13 +92,12 @@ func (st *State) Status() map[string]any {
 	return st.status
 }
 
-// SameBesides says whether two states are equal in all but the spec that writes can
-// change.
+// SameBesides reports whether two states are equal in everything that writes can change except the spec.
 func (st *State) SameBesides(o *State) bool {
 	return st.SubKind == o.SubKind && st.ExpiresAt.Equal(o.ExpiresAt) && sameMetadata(st.Meta, o.Meta) && st.SameStatus(o)
 }
 
-// SameStatus says whether two states have equal statuses, or both none.
+// SameStatus reports whether two states have equal statuses, or both none.
 func (st *State) SameStatus(o *State) bool {
 	if a := st.stored.status; a != "" && a == o.stored.status {
 		return true

@@ -250,7 +250,7 @@ func (f *follower) sweep(ctx context.Context) error {
 	return f.finishAll(ctx)
 }
 
-// deletingRange is the range of the resources of a kind that are being deleted.
+// deletingRange returns the range of the resources of a kind that are being deleted.
 func (f *follower) deletingRange(k *kind.Kind) backend.Range {
 	return backend.Range{Kind: k.Name, Deleting: true, Shard: f.shard + 1, Limit: pageSize}
 }
