@@ -179,9 +179,6 @@ func (s *scan) visit(key, form []byte) bool {
 	case s.r.Count:
 		s.count++
 		return true
-	case s.page.Full():
-		s.page.Further()
-		return false
 	}
 	r, err := s.decode(key, form)
 	if err != nil {
