@@ -3,6 +3,8 @@ package index
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -35,7 +37,7 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	case lost == nil:
 		err = f.compare(ctx)
 	default:
-		err = f.reread(ctx, keysOf(lost))
+		err = f.reread(ctx, slices.Collect(maps.Keys(lost)))
 	}
 	var head backend.Head
 	if err == nil {

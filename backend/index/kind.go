@@ -244,9 +244,6 @@ func (k *kindIndex) begin(lost map[backend.Key]bool, known bool, version uint64)
 	k.fillings++
 }
 
-// keysOf lists the keys of a set.
-func keysOf(set map[backend.Key]bool) []backend.Key { return slices.Collect(maps.Keys(set)) }
-
 // What an entry takes besides its piece, with its place among the names, and what its rows take: one of
 // a common value, which leaves of trees store once, and any other.
 const (

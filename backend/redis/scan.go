@@ -82,13 +82,10 @@ type asked struct {
 
 func newScanner(s *Store, ses *session, ranges []backend.Range, deep map[*backend.Range]bool, try int) *scanner {
 	return &scanner{
-		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, heads: !slices.ContainsFunc(ranges, whole), ranges: ranges, deep: deep,
+		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, heads: !slices.ContainsFunc(ranges, func(r backend.Range) bool { return !r.KeysOnly }), ranges: ranges, deep: deep,
 		records: map[backend.Key]string{}, chunk: scanChunk << (4 * (try - 1)), last: try == scanTries,
 	}
 }
-
-// whole reports whether a range needs whole records.
-func whole(r backend.Range) bool { return !r.KeysOnly }
 
 // scan answers all ranges: the members of the first page of each, and the
 // counts, from one state of each shard.
