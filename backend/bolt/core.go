@@ -120,9 +120,9 @@ func (c *core) closeFile() error {
 }
 
 // view runs read in a read transaction. read must not keep the transaction's memory.
-// A commit can be seen before it is on disk and its callers are told. Such a state is
-// shown once they are: nothing that was read can be lost, and who asks for the head
-// after a read learns of all that it has shown.
+// A commit can be seen before it is on disk and its callers are answered. Such a state is shown only after
+// that: nothing that was read can be lost, and who asks for the head after a read learns of all that it has
+// shown.
 func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	for {
 		var db *bbolt.DB

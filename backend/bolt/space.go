@@ -113,8 +113,8 @@ func (c Config) probeSpace(bytes int) (err error) {
 	return f.Sync()
 }
 
-// Ready says why the store cannot serve now: the file is not open, or there is
-// no space for changes.
+// Ready returns an error if the store cannot serve now: the file is not open, or there is no space for
+// changes.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err

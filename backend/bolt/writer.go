@@ -97,8 +97,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	return r, nil
 }
 
-// Bound is part of [storekit.ShardState]. A referrer that does not decode counts as
-// bound: nobody can tell that it is not.
+// Bound is part of [storekit.ShardState]. A referrer that does not decode counts as bound.
 func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 	own := k.Append(nil)
 	r := backend.Range{Referenced: &k, BoundOnly: true}

@@ -64,7 +64,7 @@ type Gate struct {
 	Store backend.Store
 	// Clock is the gateway's; a store's own clock takes precedence. Default: time.Now.
 	Clock func() time.Time
-	// Logger is told of resources whose kinds are not known. Default: none.
+	// Logger receives the numbers of resources whose kinds are not known. Default: none.
 	Logger *zap.Logger
 }
 

@@ -224,7 +224,7 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 }
 
 // isNewBelow reports whether a field stands in an object that the other side does
-// not have either: the object is told, not each field of it.
+// not have either: the object is reported, not each field of it.
 func isNewBelow(path string, other map[string]Field) bool {
 	return strings.Contains(path, ".") && !hasParent(path, other)
 }

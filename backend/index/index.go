@@ -33,7 +33,7 @@ type Config struct {
 	Store backend.Store
 	// Hub over the store. Required.
 	Hub *hub.Hub
-	// Kinds that the index holds, as far as there is room.
+	// Kinds that the index holds if there is room.
 	Kinds []Definition
 	// Bytes is how much memory all kinds may take together, roughly. Default 256 MiB.
 	Bytes int64
@@ -111,7 +111,7 @@ type Index struct {
 	repinned chan struct{}
 }
 
-// snapshot is one state of the store, as far as the index has it.
+// snapshot is one state of the kinds that the index serves.
 type snapshot struct {
 	position backend.Position
 	kinds    []*Kind

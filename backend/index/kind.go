@@ -74,7 +74,7 @@ type Entry struct {
 	// slot is the resource's, from the first change to the last.
 	slot *slot
 	rows packed
-	// Err says why the body cannot be read.
+	// Err is the error of a body that cannot be read.
 	Err   error
 	bytes uint32
 	// expires reports whether Resource has an ExpiresAt.

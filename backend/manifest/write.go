@@ -92,8 +92,8 @@ func YAML(raw []byte) ([]byte, error) {
 	return b.Bytes(), enc.Close()
 }
 
-// node is the form in which the library writes a JSON value. It is told the
-// style of every text, since its own choice is not always read back as that text.
+// node returns a JSON value for the library to write, with the style of every text: the library's choice is
+// not always read back as that text.
 func node(v any) *yaml.Node {
 	switch v := v.(type) {
 	case map[string]any:

@@ -66,7 +66,7 @@ type Config struct {
 	// Connections is the maximum number of connections to one server that calls
 	// share; 0 means 64. Questions about the heads have one of their own besides.
 	Connections int
-	// Logger receives what no caller is told; nil logs nothing.
+	// Logger receives events that no caller sees; nil logs nothing.
 	Logger *zap.Logger
 
 	// skew is how far ahead tests set the clock of a cluster's node.

@@ -30,8 +30,8 @@ func (sc *scanner) upcoming(runs []*run, most int) []backend.Key {
 	return keys
 }
 
-// prefetch reads the resources of all pages at once, as far as there is room. It
-// includes those that only tell whether a page has more after it.
+// prefetch reads the resources of all pages at once, as many as there is room for. It includes those that
+// only tell whether a page has more after it.
 func (sc *scanner) prefetch(ctx context.Context) error {
 	var keys []backend.Key
 	seen := map[backend.Key]bool{}

@@ -16,8 +16,8 @@ import (
 const (
 	// scanPrefetch is the maximum number of resources that are read ahead.
 	scanPrefetch = 4096
-	// scanChunk is how many members are read at a time if nobody can know how many
-	// are needed. That is at the first try; each further try reads more.
+	// scanChunk is how many members are read at a time if it is not known how many are needed. That is at the
+	// first try; each further try reads more.
 	scanChunk = 512
 )
 

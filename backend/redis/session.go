@@ -100,7 +100,7 @@ func (s *session) close() error {
 
 // refusal is why a server is not used. No call was sent to it.
 type refusal struct {
-	text  string // for a person, instead of that of err
+	text  string // for a person, instead of the text of err
 	err   error
 	final bool // trying again cannot help
 }

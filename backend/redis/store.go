@@ -42,7 +42,7 @@ type core struct {
 	scripts scripts
 	shards  []shard
 	bounds  [4]any // of logs, see logBounds
-	// epochs are the current epochs, by shard, as far as this gateway knows.
+	// epochs are the last known epochs, by shard.
 	epochs []atomic.Uint64
 	// largest are the sizes of the largest log entries when the logs were read last, by shard.
 	largest []atomic.Int64

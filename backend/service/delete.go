@@ -73,7 +73,7 @@ func (s *Service) loadForDelete(ctx context.Context, k *kind.Kind, key backend.K
 	return current, nil
 }
 
-// wouldDelete says what a delete would remove, or would wait for.
+// wouldDelete returns the answer that a delete would give.
 func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*Written, error) {
 	current, err := s.loadForDelete(ctx, k, key, expected)
 	if err != nil {

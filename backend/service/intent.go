@@ -35,7 +35,7 @@ type intent struct {
 	rights *access.Rights
 	// subKind of a resource that is created; an existing one must have it, if it is given.
 	subKind string
-	// sent says what the spec does to write-only fields.
+	// sent is the effect of the spec on write-only fields.
 	sent kind.Sent
 	// patch reports whether the spec was made from the stored one.
 	patch bool

@@ -35,7 +35,7 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	return s.finishWrite(ctx, in, w, st)
 }
 
-// finishWrite stores a state, or only says what would be stored in a dry run.
+// finishWrite stores a state, or in a dry run returns the resource that would be stored.
 func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st *kind.State) (*Written, error) {
 	out := &Written{Outcome: Updated, DryRun: in.dryRun, Warnings: append(slices.Clip(in.warnings), waitWarnings(w.related)...)}
 	if w.Stored == nil {

@@ -11,7 +11,7 @@ import (
 type CreateRequest struct {
 	kind.Identity
 	Metadata
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
 	// SubKind is one of those the kind names; empty for none.
 	SubKind string
@@ -22,7 +22,7 @@ type CreateRequest struct {
 type UpdateRequest struct {
 	kind.Identity
 	Metadata
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
 	Spec             any
@@ -33,7 +33,7 @@ type UpdateRequest struct {
 type PatchRequest struct {
 	kind.Identity
 	MetadataPatch
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
 	// Patch is anything whose JSON is the patch; nil leaves the spec as it is.
@@ -49,7 +49,7 @@ func (r *PatchRequest) finalizersAlone() bool {
 type UpsertRequest struct {
 	kind.Identity
 	Metadata
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
 	// SubKind of a resource that is created; an existing one keeps its own and must have this one, if it is given.
 	SubKind string
@@ -60,7 +60,7 @@ type UpsertRequest struct {
 // must be the current one.
 type StatusRequest struct {
 	kind.Identity
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
 	// Status is anything whose JSON is the status. Its maxima are checked, and nothing else, unless
@@ -74,7 +74,7 @@ type StatusRequest struct {
 // conditions: a condition of the patch replaces the stored one of its type, and the others stay.
 type StatusPatchRequest struct {
 	kind.Identity
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
 	// ExpectedRevision nil changes the status at any revision.
 	ExpectedRevision *string
@@ -85,7 +85,7 @@ type StatusPatchRequest struct {
 // DeleteRequest removes a resource; a nil revision removes it at any revision.
 type DeleteRequest struct {
 	kind.Identity
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision *string
 }
@@ -107,7 +107,7 @@ type ApplyRequest struct {
 	FieldManager *string
 	// CreateOnly answers ALREADY_EXISTS for a resource that is there.
 	CreateOnly bool
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
 }
 

@@ -118,7 +118,7 @@ func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]
 	for i, condition := range conditions {
 		typ := typeOf(condition)
 		switch of, repeats := first[typ]; {
-		case typ == "": // that it has no type is told elsewhere
+		case typ == "": // a missing type is another violation
 		case repeats:
 			found.Add(failure.Element("status."+kind.ConditionIndex, i), "unique", nil, "repeats the type of element %d", of)
 		default:

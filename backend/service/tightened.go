@@ -68,8 +68,8 @@ func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.D
 	return out, nil
 }
 
-// newlyBroken says what a resource breaks that it did not break before; empty for nothing,
-// and for what cannot be read.
+// newlyBroken returns the first violation of a resource that it did not have before; empty for none, and for
+// what cannot be read.
 func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
 	st, err := kind.StateOf(r)
 	if err != nil {

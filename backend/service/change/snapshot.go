@@ -172,9 +172,8 @@ func behind(edges []query.Edge) []byte {
 	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }
 
-// sentPage says what was sent of the page that begins at a place. The page is read
-// after the position from which the log is consumed, so it may show changes that the
-// log still has.
+// sentPage is the sent part of the page that begins at a place. The page is read after the position from
+// which the log is consumed, so it may show changes that are still to come from the log.
 type sentPage struct {
 	kind  int
 	after []byte

@@ -18,8 +18,9 @@ import (
 //	BOOKMARK                              the first cursor with the stamp of the new rights
 //	events after the view                 by the new scope
 //
-// What was lost is told by its key alone. If the rights change again meanwhile, another transition takes over. What the
-// listener has then is by the old scopes beyond the place that was reached, and by the newer one before it:
+// For a lost resource only its key is sent. If the rights change again meanwhile, another transition takes
+// over. What the listener has then is by the old scopes beyond the place that was reached, and by the newer
+// one before it:
 //
 //	a ......... place ............. z
 //	  newer scope  |  older scope
@@ -103,7 +104,7 @@ func (t *transition) pass(events []Change) (out []Change) {
 			e.Cursor = query.ChangeCursor(text, unfinished)
 		}
 		switch {
-		case e.Key == backend.Key{}, e.Stored == nil: // a mark, or what is lost already
+		case e.Key == backend.Key{}, e.Stored == nil: // a mark, or the loss of a resource
 		case !t.has(e.Key):
 			continue
 		case t.to.permits(e.Key):

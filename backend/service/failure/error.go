@@ -42,7 +42,7 @@ const (
 	CodePersistedQueryNotFound Code = "PERSISTED_QUERY_NOT_FOUND"
 )
 
-// OutcomeUnknown is [Error.Outcome] of a write of which nobody can say whether it was applied.
+// OutcomeUnknown is [Error.Outcome] of a write that may or may not have been applied.
 const OutcomeUnknown = "UNKNOWN"
 
 // OutcomeApplied is the outcome of a write that was applied and whose answer failed.
@@ -66,7 +66,7 @@ type Error struct {
 	ExpectedRevision, CurrentRevision string
 	// Retryable reports whether the same request may succeed later, and that nothing was applied.
 	Retryable bool
-	// RetryAfter is in how many seconds it probably does; 0 if nobody can say.
+	// RetryAfter is the number of seconds after which it probably does; 0 if unknown.
 	RetryAfter int
 	// Outcome is UNKNOWN where a write may have been applied; else empty.
 	Outcome string
@@ -86,10 +86,11 @@ type Violation struct {
 	Message string
 }
 
-// Error is the text that a caller is told.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unauthenticated returns the error of a caller who has not shown who it is. The text of the cause is told.
+// Unauthenticated returns the error of a caller without a valid credential. The message is the text of the
+// cause.
 func Unauthenticated(cause error) *Error {
 	return &Error{Code: CodeUnauthenticated, Message: cause.Error(), cause: cause}
 }

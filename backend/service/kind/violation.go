@@ -13,7 +13,7 @@ import (
 type Violations struct {
 	found   []failure.Violation
 	dropped int
-	// stopped says why a rule was not evaluated to its end; nil if all were.
+	// stopped is why a rule was not evaluated to its end; nil if all were.
 	stopped error
 	// spent is the budget of the operation, which pays for patterns and rules.
 	spent *budget.Budget

@@ -73,9 +73,8 @@ func (s *Shape) ClearEmpty(patch map[string]any) {
 	}
 }
 
-// Sent says what a spec sends of write-only fields besides their values, by their
-// paths: which of them it clears, and which maps have entries that stay (see
-// [Violations.TakeMerged]).
+// Sent is the effect of a spec on write-only fields besides their values, by their paths: which of them it
+// clears, and which maps have entries that stay (see [Violations.TakeMerged]).
 type Sent struct{ Cleared, Added map[string]bool }
 
 // KeepWriteOnly copies into next the write-only fields that old has, that next

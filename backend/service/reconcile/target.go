@@ -22,7 +22,7 @@ const (
 	Deleting TargetState = "DELETING"
 	// Bound: the referrer found it ready and has relied on it since.
 	Bound TargetState = "BOUND"
-	// Unreadable: nobody can tell, for the referrer cannot be read.
+	// Unreadable: unknown, because the referrer cannot be read.
 	Unreadable TargetState = "UNREADABLE"
 )
 
