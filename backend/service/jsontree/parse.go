@@ -63,7 +63,7 @@ func valueOf(v gjson.Result, depth int) (value any, err error) {
 		})
 		return out, err
 	case v.IsArray():
-		out := []any{}
+		out := make([]any, 0, 4)
 		v.ForEach(func(_, element gjson.Result) bool {
 			var one any
 			one, err = valueOf(element, depth-1)

@@ -82,13 +82,14 @@ type meter struct {
 }
 
 func (m meter) object(s *Shape, at *location, tree map[string]any) {
+	here := &location{in: at} // one after the other
+	element := &location{in: here}
 	for _, f := range s.bounded {
 		value, ok := tree[f.Name]
 		if !ok {
 			continue
 		}
-		here := at.with(f.Name)
-		if !f.List {
+		if here.name = f.Name; !f.List {
 			m.value(f, value, here)
 			continue
 		}
@@ -97,7 +98,8 @@ func (m meter) object(s *Shape, at *location, tree map[string]any) {
 			continue
 		}
 		for i, e := range list {
-			m.value(f, e, &location{in: here, element: i + 1})
+			element.element = i + 1
+			m.value(f, e, element)
 		}
 	}
 }
@@ -135,8 +137,9 @@ func (m meter) mapping(f *Field, entries map[string]any, at *location) {
 	if most := c.MaxItems; most != nil && len(entries) > *most && !m.found(excess{measure{f, maxProperties}, at, *most, len(entries)}) {
 		return
 	}
+	entry := &location{in: at}
 	for _, key := range jsontree.Keys(entries) {
-		entry := at.with(key)
+		entry.name = key
 		m.text(measure{f, keyMaxLength}, c.KeyMaxLength, key, entry)
 		if text, ok := entries[key].(string); ok {
 			m.text(measure{f, maxLength}, c.MaxLength, text, entry)

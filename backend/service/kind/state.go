@@ -106,6 +106,16 @@ func (st *State) SameStatus(o *State) bool {
 	return (a == nil) == (b == nil) && jsontree.Equal(a, b)
 }
 
+// StoredStatus returns the stored form of the status, empty if there is none or it has changed.
+func (st *State) StoredStatus() string { return st.stored.status }
+
+// WithStoredStatus returns the state with another status, in stored form.
+func (st *State) WithStoredStatus(status string) *State {
+	next := *st
+	next.status, next.stored.status = nil, status
+	return &next
+}
+
 // WithStatus is the state with another status.
 func (st *State) WithStatus(status map[string]any) *State {
 	next := *st

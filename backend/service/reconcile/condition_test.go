@@ -40,32 +40,47 @@ func text(t *testing.T, v map[string]any) string {
 	return string(raw)
 }
 
+func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, before := range []string{`{}`, `{"id":"x","resource":{"name":"a"}}`, `{"a":1,"conditions":[],"z":1}`, `{"conditions":[{"type":"Available","x":1}]}`} {
+		status := reconcile.In(tree(t, before), condition(), reconcile.Done(9), now)
+		stored := text(t, status)
+		got, ok := reconcile.Renumbered(stored, 9, 10, true)
+		want := reconcile.In(tree(t, stored), condition(), reconcile.Done(10), now.Add(time.Hour))
+		if !ok || got != text(t, want) {
+			t.Errorf("got  %v %s\nwant %s", ok, got, text(t, want))
+		}
+	}
+	done := reconcile.In(nil, condition(), reconcile.Done(9), now)
+	stored := text(t, done)
+	for what, status := range map[string]string{
+		"none":                ``,
+		"another generation":  strings.Replace(stored, `"observedGeneration":9`, `"observedGeneration":8`, 1),
+		"a longer generation": strings.Replace(stored, `"observedGeneration":9`, `"observedGeneration":99`, 1),
+		"another message":     strings.Replace(stored, "up to date", "current", 1),
+		"another status":      strings.Replace(stored, `"status":"True"`, `"status":"Unknown"`, 1),
+		"a third condition":   strings.Replace(stored, `}]}`, `},{"type":"Ready"}]}`, 1),
+		"one condition":       stored[:strings.Index(stored, `,{`)] + `]}`,
+		"a text that is cut":  stored[:40],
+		"one of them twice":   strings.Replace(stored, `"type":"Progressing"`, `"type":"Available"`, 1),
+	} {
+		if got, ok := reconcile.Renumbered(status, 9, 10, true); ok {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+}
+
 func TestTheConditionsOfWhatWaitsAreRenumberedAsTheyAre(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	waits := []reconcile.Wait{{Key: backend.Key{Kind: "Room", Name: "a\"\\"}, For: reconcile.Missing}, {Key: backend.Key{Kind: "Room", Name: "b"}, For: reconcile.NotReady}}
-	for _, before := range []string{`{}`, `{"id":"x","resource":{"name":"a"}}`, `{"conditions":[{"type":"Ready","observedGeneration":9}],"z":1}`} {
-		status := reconcile.In(tree(t, before), condition(), reconcile.Waiting(waits, 9), now)
-		stored := text(t, status)
-		want := reconcile.In(status, condition(), reconcile.Waiting(waits, 10), now.Add(time.Hour))
-		got, ok := reconcile.Renumbered(status, 9, 10)
-		if !ok || text(t, got) != text(t, want) {
-			t.Errorf("got  %v %s\nwant %s", ok, text(t, got), text(t, want))
-		}
-		if text(t, status) != stored {
-			t.Errorf("the status was changed: %s", text(t, status))
-		}
+	status := reconcile.In(tree(t, `{"id":"x"}`), condition(), reconcile.Waiting(waits, 9), now)
+	want := reconcile.In(status, condition(), reconcile.Waiting(waits, 10), now)
+	got, ok := reconcile.Renumbered(text(t, status), 9, 10, false)
+	if !ok || got != text(t, want) {
+		t.Errorf("got  %v %s\nwant %s", ok, got, text(t, want))
 	}
-	stored := text(t, reconcile.In(nil, condition(), reconcile.Waiting(waits, 9), now))
-	for what, status := range map[string]string{
-		"none":                `{}`,
-		"another generation":  strings.Replace(stored, `"observedGeneration":9`, `"observedGeneration":8`, 1),
-		"a longer generation": strings.Replace(stored, `"observedGeneration":9`, `"observedGeneration":99`, 1),
-		"no generation":       strings.Replace(stored, `"observedGeneration":9,`, ``, 1),
-		"one condition":       `{"conditions":[{"observedGeneration":9,"type":"Available"}]}`,
-	} {
-		if got, ok := reconcile.Renumbered(tree(t, status), 9, 10); ok {
-			t.Errorf("%s: %s", what, text(t, got))
-		}
+	if got, ok := reconcile.Renumbered(text(t, status), 9, 10, true); ok {
+		t.Errorf("it is not done: %s", got)
 	}
 }
 

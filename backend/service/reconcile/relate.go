@@ -63,8 +63,8 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 		// The targets that the resource waited for need not be read: a change of one re-evaluates the
 		// resource.
 		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && !foreign && rel.WaitsFor(w.Was.Meta.Waits) {
-			if status, ok := Renumbered(next.Status(), w.Was.Meta.Generation, next.Meta.Generation); ok {
-				return next.WithStatus(status), Judgement{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
+			if status, ok := Renumbered(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false); ok {
+				return next.WithStoredStatus(status), Judgement{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
 			}
 		}
 		targets, err := r.targets(ctx, rel.Open(), w.Read, r.apartFrom(w.Key))
@@ -102,8 +102,8 @@ func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.S
 	if len(others) == 0 {
 		return r.conclude(w.Kind, w.Was, next, j.Waits), j, nil
 	}
-	if status, ok := Renumbered(next.Status(), w.Was.Meta.Generation, next.Meta.Generation); ok {
-		next = next.WithStatus(status)
+	if status, ok := Renumbered(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false); ok {
+		next = next.WithStoredStatus(status)
 	}
 	return next, j, nil
 }
@@ -124,6 +124,11 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []Wait)
 		aspects = Released(generation)
 	case controlled:
 		return next
+	}
+	if len(waits) == 0 && !waited {
+		if status, ok := Renumbered(next.StoredStatus(), was.Meta.Generation, generation, true); ok {
+			return next.WithStoredStatus(status)
+		}
 	}
 	return next.WithStatus(In(next.Status(), k.Conditions, aspects, r.cfg.Clock()))
 }

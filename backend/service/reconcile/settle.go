@@ -366,7 +366,7 @@ func (f *follower) concludeCreated(ctx context.Context, created []*backend.Resou
 			continue
 		}
 		generation := st.Meta.Generation
-		if !says(st.Status(), Done(generation)) {
+		if _, done := Renumbered(st.StoredStatus(), generation, generation, true); !done {
 			continue
 		}
 		put, err := Rewrite(k, stored, st.WithStatus(In(st.Status(), k.Conditions, Released(generation), f.r.cfg.Clock())))
