@@ -39,7 +39,17 @@ func (p Position) With(i int, r Revision) Position {
 	return Position{shards: shards}
 }
 
-// Equal says whether p and o are the same place.
+// Covers reports whether p has seen on every shard what o has seen.
+func (p Position) Covers(o Position) bool {
+	for i, r := range o.shards {
+		if p.Shard(i).Compare(r) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Equal reports whether p and o are the same place.
 func (p Position) Equal(o Position) bool { return slices.Equal(p.shards, o.shards) }
 
 const (

@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"iter"
 )
 
 // Range asks for resources of one kind, or for those that refer to a key. Start
@@ -54,6 +55,32 @@ type Page struct {
 	// two pages tell of the same. A key is zero where that does not decode either. There are
 	// none with Range.Count.
 	Unreadable []Key
+}
+
+// After returns the rest of a range behind a page of it; more is false if there is none. The range is
+// not reversed.
+func (r Range) After(page Page) (rest Range, more bool) {
+	if !page.More || len(page.Resources) == 0 {
+		return r, false
+	}
+	last := page.Resources[len(page.Resources)-1]
+	if r.Start = Successor(OrderTuple(last.Namespace, last.Name)); r.Referenced != nil {
+		r.Start = Successor(last.Key.Append(nil))
+	}
+	return r, true
+}
+
+// Pages returns the pages of a range, each read from the store when it is asked for. After an error there is none.
+func Pages(ctx context.Context, s Store, r Range) iter.Seq2[Page, error] {
+	return func(yield func(Page, error) bool) {
+		for more := true; more; {
+			page, err := s.Range(ctx, r)
+			if !yield(page, err) || err != nil {
+				return
+			}
+			r, more = r.After(page)
+		}
+	}
 }
 
 // Validate says what is wrong with the range itself, for a store of so many shards: ErrInvalid.

@@ -39,11 +39,11 @@ func (r Revision) String() string {
 // ParseRevision reads what [Revision.String] wrote, and nothing else: one
 // revision has one form. What does not parse matches no resource.
 func ParseRevision(s string) (Revision, error) {
-	e, q, ok := strings.Cut(s, "-")
+	e, q, _ := strings.Cut(s, "-")
 	epoch, err1 := strconv.ParseUint(e, 10, 64)
 	seq, err2 := strconv.ParseUint(q, 10, 64)
 	r := Revision{Epoch: epoch, Seq: seq}
-	if !ok || err1 != nil || err2 != nil || r.String() != s {
+	if err1 != nil || err2 != nil || r.IsZero() || e[0] == '0' && len(e) > 1 || q[0] == '0' && len(q) > 1 {
 		return Revision{}, fmt.Errorf("revision %.40q: %w", s, ErrInvalid)
 	}
 	return r, nil

@@ -24,7 +24,7 @@ import (
 const (
 	// Opened begins a file: the changes after its position follow.
 	Opened = "OPENED"
-	// Gap says that changes before its position are not known: the log did not have them any more.
+	// Gap: changes before its position are missing, because the log did not have them any more.
 	Gap = "GAP"
 	// Refused is a request that was refused since its caller is not known or may not do it.
 	Refused = "REFUSED"

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Span is where a value is, or that there is none, its zero value.
+// Span is the place of a value. The zero value means that there is none.
 type Span struct {
 	// begin and end delimit a scalar, a list of scalars or a map in the body; end is
 	// negative if the value is not in the API's form. Of an object, begin is the
@@ -16,10 +16,10 @@ type Span struct {
 	begin, end int32
 }
 
-// IsZero says whether there is no value: the field is absent or null.
+// IsZero reports whether there is no value: the field is absent or null.
 func (s Span) IsZero() bool { return s.end == 0 }
 
-// Ready says whether the bytes of a scalar or a list of scalars can stand in an
+// Ready reports whether the bytes of a scalar or a list of scalars can stand in an
 // answer as they are stored: no escapes, no white space, nothing to translate.
 func (s Span) Ready() bool { return s.end > 0 }
 

@@ -2,33 +2,34 @@ package body
 
 import "time"
 
-// Metadata is the part of the metadata that lives in the body.
+// Metadata is the part of the metadata that lives in the body, in the order in which it is stored.
 type Metadata struct {
 	// Generation counts changes of the spec, from 1.
-	Generation  int64
-	Labels      map[string]string
-	Annotations map[string]string
-	Description string
+	Generation  int64             `json:"generation"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Description string            `json:"description,omitempty"`
 	// UpdatedBy is who made the last change of what callers set; empty for an anonymous caller.
-	UpdatedBy string
-	// DeletionRequestedAt is when the deletion was requested that waits; zero for none.
-	DeletionRequestedAt time.Time
+	UpdatedBy string `json:"updatedBy,omitempty"`
+	// DeletionRequestedAt is when the deletion was requested that waits, in UTC; zero for none.
+	DeletionRequestedAt time.Time `json:"deletionRequestedAt,omitzero"`
+	// Finalizing reports whether the deletion waits for finalizers alone, and the conditions
+	// have said so.
+	Finalizing bool `json:"finalizing,omitempty"`
 	// Finalizers hold the resource while its deletion waits, no two equal.
-	Finalizers []string
-	// Finalizing says that the deletion waits for finalizers alone, and that the
-	// conditions have said so.
-	Finalizing bool
+	Finalizers []string `json:"finalizers,omitempty"`
 	// Waits are the resources that this one waits for before it relies on them, as
 	// "Kind/name", in their order. It relies on all others that it refers to.
-	Waits []string
+	Waits []string `json:"waits,omitempty"`
 	// Managers are the field managers that own labels or annotations, in the order of
 	// their names.
-	Managers []Manager
+	Managers []Manager `json:"managers,omitempty"`
 }
 
 // Manager is a field manager with the keys that its last manifest had.
 type Manager struct {
-	Name string
+	Name string `json:"name"`
 	// Labels and Annotations are keys, in order.
-	Labels, Annotations []string
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
 }

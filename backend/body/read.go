@@ -18,8 +18,8 @@ const maxDepth = 100
 // requires, is [backend.ErrUnreadable].
 func (s *Shape) Read(stored *backend.Resource) (*Body, error) { return new(Arena).Read(s, stored) }
 
-// Arena is where the bodies of one answer are read to: they share chunks of
-// memory. The zero value is ready; it is not safe for concurrent use.
+// Arena is the memory of the bodies of one answer: they share chunks of it. The zero value is ready; it is
+// not safe for concurrent use.
 type Arena struct {
 	bodies slab.Slab[Body]
 	tapes  slab.Slab[byte]
@@ -78,7 +78,7 @@ func (a *Arena) scan(s *Shape, stored *backend.Resource) (tape []Span, err error
 type reader struct {
 	raw  []byte
 	tape []Span
-	// invalid says that some text is not UTF-8.
+	// invalid is set if some text is not UTF-8.
 	invalid bool
 	depth   int
 }
@@ -296,7 +296,7 @@ func (r *reader) mapping(i int) (int, error) {
 	return i + 1, nil
 }
 
-// scalar reads a scalar of a type; ready says that its bytes can stand in an answer.
+// scalar reads a scalar of a type; ready reports whether its bytes can stand in an answer.
 func (r *reader) scalar(i int, t descriptor.FieldType) (end int, ready bool, err error) {
 	switch t {
 	case descriptor.TypeString:
@@ -305,7 +305,7 @@ func (r *reader) scalar(i int, t descriptor.FieldType) (end int, ready bool, err
 	case descriptor.TypeEnum:
 		end, _, err = r.text(i)
 		return end, false, err
-	case descriptor.TypeTime: // what is none is passed over here and null where it is shown
+	case descriptor.TypeTime: // a malformed time is accepted here, and null where it is shown
 		end, err = r.skip(i)
 		return end, false, err
 	case descriptor.TypeBoolean:

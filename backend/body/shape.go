@@ -57,7 +57,7 @@ type Field struct {
 	Default []byte
 	// EnumNames are the names of an enum's values by their stored forms.
 	EnumNames map[string]string
-	// object says that a value of null is refused: the parts of a body are objects, or absent.
+	// object is set if null is refused: the parts of a body are objects, or absent.
 	object bool
 }
 

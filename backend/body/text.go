@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// text passes over a string. escaped says that its bytes are not the text: it
-// has escapes, or is not UTF-8.
+// text passes over a string. escaped reports whether its bytes are not the text: it has escapes, or is not
+// UTF-8.
 func (r *reader) text(i int) (end int, escaped bool, err error) {
 	if !r.is(i, '"') {
 		return i, false, r.bad(i, "a string")
@@ -44,8 +44,8 @@ func (r *reader) text(i int) (end int, escaped bool, err error) {
 // escapes are the characters that a backslash and another one stand for.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// Unquote appends the text of a JSON string that was scanned. What is not
-// Unicode is U+FFFD, as in encoding/json.
+// Unquote appends the text of a JSON string that was scanned. Invalid text becomes U+FFFD, as in
+// encoding/json.
 func Unquote(dst, raw []byte) []byte {
 	for i := 1; i < len(raw)-1; {
 		c := raw[i]

@@ -1,31 +1,24 @@
 package bolt
 
 import (
-	"strings"
-
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// arena is where the resources of one read are decoded to. They share chunks of
-// memory, and a string that comes again is kept once. The zero value is ready.
+// arena is the memory that the resources of one read are decoded to. They share chunks of it, and a
+// kind or namespace that comes again is kept once. The zero value is ready.
 type arena struct {
 	bodies    slab.Slab[byte]
 	resources slab.Slab[backend.Resource]
 	refs      slab.Slab[backend.Ref]
-	text      strings.Builder
-	room      int // of the last chunk of text
 	// bare leaves out references, and keysOnly all that [backend.Range.KeysOnly] does.
 	bare, keysOnly bool
 	// last was decoded before: the next one is likely to have strings of it.
 	last *backend.Resource
 }
 
-const (
-	// chunkBytes is the most memory of a chunk of bodies, and textBytes of one of strings.
-	chunkBytes = 32 << 10
-	textBytes  = 4 << 10
-)
+// chunkBytes is the most memory of a chunk of bodies.
+const chunkBytes = 32 << 10
 
 // resource reads what appendResource wrote. The result does not share the memory of form.
 func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) {
@@ -57,7 +50,7 @@ func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) 
 	copy(r.Body, body)
 	r.Deleting, r.SpecRevision = flags&flagDeleting != 0, d.revision()
 	r.CreatedAt, r.UpdatedAt = d.time(), d.time()
-	r.UID, r.Declared, r.Passes = a.string(d.bytes()), a.again(d.bytes(), like.Declared), d.passes()
+	r.UID, r.Declared, r.Passes = string(d.bytes()), again(d.bytes(), like.Declared), d.passes()
 	if a.bare {
 		d.rest = nil
 	} else {
@@ -84,7 +77,7 @@ func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []b
 		if i < len(like) {
 			kind = like[i].Key.Kind
 		}
-		refs[i].Key = backend.Key{Kind: a.again(d.bytes(), kind), Namespace: a.again(d.bytes(), namespace), Name: a.string(d.bytes())}
+		refs[i].Key = backend.Key{Kind: again(d.bytes(), kind), Namespace: again(d.bytes(), namespace), Name: string(d.bytes())}
 		bound := d.byte()
 		refs[i].Bound = bound == 1
 		d.bad = d.bad || bound > 1
@@ -92,27 +85,12 @@ func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []b
 	return refs
 }
 
-// again is the string of some bytes: like itself, if they are the same.
-func (a *arena) again(b []byte, like string) string {
+// again returns bytes as a string: like itself, if it is the same.
+func again(b []byte, like string) string {
 	if string(b) == like {
 		return like
 	}
-	return a.string(b)
-}
-
-// string is a copy of the bytes, behind those before it.
-func (a *arena) string(b []byte) string {
-	if len(b) > a.text.Cap()-a.text.Len() {
-		if len(b) > textBytes/2 {
-			return string(b)
-		}
-		a.room = min(max(2*a.room, len(b)), textBytes)
-		a.text.Reset()
-		a.text.Grow(a.room)
-	}
-	at := a.text.Len()
-	_, _ = a.text.Write(b)
-	return a.text.String()[at:]
+	return string(b)
 }
 
 // key reads the rest of a key, its namespace and its name, for a resource of the kind.
@@ -132,5 +110,5 @@ func (a *arena) key(kind string, rest []byte) (backend.Key, error) {
 	if a.last != nil {
 		like = a.last.Namespace
 	}
-	return backend.Key{Kind: kind, Namespace: a.again(namespace, like), Name: a.string(name)}, nil
+	return backend.Key{Kind: kind, Namespace: again(namespace, like), Name: string(name)}, nil
 }

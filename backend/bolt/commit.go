@@ -93,11 +93,6 @@ func (c *core) admit(ctx context.Context) error {
 	select {
 	case c.slots <- struct{}{}:
 		return nil
-	default:
-	}
-	select {
-	case c.slots <- struct{}{}:
-		return nil
 	case <-c.closing:
 		return backend.ErrClosed
 	case <-ctx.Done():

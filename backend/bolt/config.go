@@ -27,7 +27,7 @@ type Config struct {
 	PurgeInterval time.Duration
 	// LockTimeout is how long Open waits for a file that another process holds; 0 means 500 ms.
 	LockTimeout time.Duration
-	// Logger receives what no caller is told; nil logs nothing.
+	// Logger receives events that no caller sees; nil logs nothing.
 	Logger *zap.Logger
 
 	// commit wraps the commit of every transaction; tests inject faults with it.

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// core is what the handles on one open file share.
+// core is shared by the handles on one open file.
 type core struct {
 	cfg Config
 	// closing is closed with the last handle, under mu.
@@ -58,7 +58,7 @@ type core struct {
 	state storekit.LogState
 	tail  tail
 	space space
-	// queue holds the waiting calls; committing says that a goroutine is working on it.
+	// queue holds the waiting calls; committing reports whether a goroutine works on it.
 	queue      []*call
 	committing bool
 	// awaited is how many calls the next group waits for, 0 if it does not wait; then
@@ -120,9 +120,9 @@ func (c *core) closeFile() error {
 }
 
 // view runs read in a read transaction. read must not keep the transaction's memory.
-// A commit can be seen before it is on disk and its callers are told. Such a state is
-// shown once they are: nothing that was read can be lost, and who asks for the head
-// after a read learns of all that it has shown.
+// A commit can be seen before it is on disk and its callers are answered. Such a state is shown only after
+// that: nothing that was read can be lost, and who asks for the head after a read learns of all that it has
+// shown.
 func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	for {
 		var db *bbolt.DB

@@ -13,7 +13,7 @@ import (
 // decoder reads one part of a form. After the first error it returns zero values.
 type decoder struct {
 	text string // the part, for strings that share its memory
-	rest []byte // what is left of it
+	rest []byte // not read yet
 	bad  bool
 }
 

@@ -68,15 +68,9 @@ const TailEntries = tailEntries
 // Append adds changes.
 func (t *Tail) Append(events []backend.Event) { t.append(events) }
 
-// State is what the tail has, the revision before that, how much room it takes, and how
-// many changes it keeps there besides.
-func (t *Tail) State() (events []backend.Event, base backend.Revision, room, kept int) {
-	for _, e := range t.room[:cap(t.room)] {
-		if e.Resource != nil {
-			kept++
-		}
-	}
-	return t.events, t.base, cap(t.room), kept - len(t.events)
+// State returns what the tail has, the revision before that, and for how many changes it has room.
+func (t *Tail) State() (events []backend.Event, base backend.Revision, room int) {
+	return t.events, t.base, cap(t.events)
 }
 
 // Queued is the number of calls that wait for a transaction.

@@ -24,10 +24,9 @@ const readBytes = 8 << 20
 // read the file.
 type tail struct {
 	// base is the revision before the first of events.
-	base backend.Revision
-	// events are in room, behind those that were dropped.
-	events, room []backend.Event
-	bytes        int
+	base   backend.Revision
+	events []backend.Event
+	bytes  int
 }
 
 // reset empties the tail after the file was reopened.
@@ -41,7 +40,6 @@ func (t *tail) reset(old, now *storekit.LogState) {
 
 // append adds changes and drops the oldest ones beyond the bounds.
 func (t *tail) append(events []backend.Event) {
-	t.makeRoom(len(events))
 	t.events = append(t.events, events...)
 	for i := range events {
 		t.bytes += events[i].Size()
@@ -56,22 +54,6 @@ func (t *tail) append(events []backend.Event) {
 		clear(t.events[:n])
 		t.events = t.events[n:]
 	}
-}
-
-// makeRoom makes room for n more changes: where those were that have been dropped, if that is
-// a quarter of the room, or else twice as much as is needed.
-func (t *tail) makeRoom(n int) {
-	have := len(t.events)
-	if have+n <= cap(t.events) {
-		return
-	}
-	if 4*(have+n) > 3*cap(t.room) {
-		t.room = append(make([]backend.Event, 0, 2*(have+n)), t.events...)
-	} else {
-		copy(t.room[:have], t.events)
-		clear(t.room[have:cap(t.room)])
-	}
-	t.events = t.room[:have]
 }
 
 // covers reports whether all changes after r are in the tail.

@@ -115,7 +115,8 @@ func entryTarget(key, value []byte) ([]byte, error) {
 	return key[at:], nil
 }
 
-// prepare creates the buckets in an empty file, or says why the file is refused.
+// prepare creates the buckets in an empty file, and returns an error for a file that is no store of this
+// format.
 func prepare(tx *bbolt.Tx) error {
 	meta := tx.Bucket([]byte(metaBucket))
 	if meta == nil {

@@ -22,11 +22,11 @@ func (c *core) get(ctx context.Context, keys []backend.Key, bare bool) ([]*backe
 	out := make([]*backend.Resource, 0, len(keys))
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
 		now, size := c.cfg.Clock(), 0
-		resources := lookup{cursor: tx.Bucket([]byte(resourceBucket)).Cursor()}
+		resources := tx.Bucket([]byte(resourceBucket)).Cursor()
 		var space [128]byte
 		memory := arena{bare: bare}
 		for i, k := range keys {
-			v := resources.get(k.Append(space[:0]))
+			v := valueOf(resources, k.Append(space[:0]))
 			if v == nil {
 				out = append(out, nil)
 				continue
@@ -55,27 +55,10 @@ func (c *core) get(ctx context.Context, keys []backend.Key, bare bool) ([]*backe
 	return out, nil
 }
 
-// lookup gets many values of one bucket. Its cursor is used again, which
-// [bbolt.Bucket.Get] makes anew each time, and resources that are asked for
-// together often stand side by side.
-type lookup struct {
-	cursor *bbolt.Cursor
-	apart  int // how many in a row did not stand behind the one before
-}
-
-// maxApart is after how many of them the place behind the last one is not tried any more.
-const maxApart = 4
-
-// get returns the value of a key, nil if there is none.
-func (l *lookup) get(key []byte) []byte {
-	if 0 < l.apart && l.apart <= maxApart { // the first one has nothing before it
-		if k, v := l.cursor.Next(); bytes.Equal(k, key) {
-			l.apart = 1
-			return v
-		}
-	}
-	l.apart++
-	if k, v := l.cursor.Seek(key); bytes.Equal(k, key) {
+// valueOf returns the value of a key, nil if there is none. A cursor that is used again needs no memory
+// for each key, which [bbolt.Bucket.Get] does.
+func valueOf(c *bbolt.Cursor, key []byte) []byte {
+	if k, v := c.Seek(key); bytes.Equal(k, key) {
 		return v
 	}
 	return nil
@@ -88,8 +71,8 @@ type scan struct {
 	now    time.Time
 	page   *storekit.PageBuilder
 	memory arena
-	// resources are looked up by the keys that the other buckets lead to.
-	resources lookup
+	// resources looks up the keys that the other buckets lead to.
+	resources *bbolt.Cursor
 	// cursors of the buckets that were read so far.
 	cursors map[string]*bbolt.Cursor
 
@@ -104,7 +87,7 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 	err := c.view(ctx, func(tx *bbolt.Tx) error {
 		now := c.cfg.Clock()
 		s := &scan{core: c, tx: tx, now: now, page: storekit.NewPageBuilder(now), cursors: map[string]*bbolt.Cursor{}}
-		s.resources.cursor = tx.Bucket([]byte(resourceBucket)).Cursor()
+		s.resources = tx.Bucket([]byte(resourceBucket)).Cursor()
 		for i, r := range rs {
 			s.page.Next(r)
 			s.r, s.count, s.kind, s.memory.bare, s.memory.keysOnly = r, 0, s.kind[:0], r.Bare, r.KeysOnly
@@ -145,7 +128,7 @@ func (s *scan) run(ctx context.Context) error {
 	switch {
 	case s.r.Deleting:
 		return walk(ctx, s.cursor(deletingBucket), in, s.r.Reverse, func(k, _ []byte) bool {
-			return s.visit(k, s.resources.get(k))
+			return s.visit(k, valueOf(s.resources, k))
 		})
 	case s.r.Referenced == nil:
 		return walk(ctx, s.cursor(resourceBucket), in, s.r.Reverse, s.visit)
@@ -161,7 +144,7 @@ func (s *scan) run(ctx context.Context) error {
 		if s.elsewhere(target) {
 			return true
 		}
-		return s.visit(target, s.resources.get(target))
+		return s.visit(target, valueOf(s.resources, target))
 	})
 }
 
@@ -196,9 +179,6 @@ func (s *scan) visit(key, form []byte) bool {
 	case s.r.Count:
 		s.count++
 		return true
-	case s.page.Full():
-		s.page.Further()
-		return false
 	}
 	r, err := s.decode(key, form)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	maxSpacePause = 10 * time.Second
 )
 
-// space is what is known of a disk that is full. The zero value is one that is not.
+// space is the state of a full disk. The zero value is a disk that is not full.
 type space struct {
 	full  bool
 	bytes int // how large the largest group was that did not fit
@@ -70,8 +70,8 @@ func (s *space) wait() {
 	s.look = time.Now().Add(s.pause)
 }
 
-// room is an error while the disk is full. Now and then it tries whether what
-// did not fit would fit now.
+// room returns an error while the disk is full. Now and then it probes whether the changes that did not fit
+// would fit now.
 func (c *core) room() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,8 +94,8 @@ func (c *core) room() error {
 	return nil
 }
 
-// probeSlack is what is tried to be written besides twice the changes that did
-// not fit, in bytes: a change rewrites the pages that lead to it.
+// probeSlack is how many bytes a probe writes besides twice the changes that did not fit: a change rewrites
+// the pages that lead to it.
 const probeSlack = 1 << 20
 
 // probeSpace writes a file beside the store file and removes it.
@@ -113,8 +113,8 @@ func (c Config) probeSpace(bytes int) (err error) {
 	return f.Sync()
 }
 
-// Ready says why the store cannot serve now: the file is not open, or there is
-// no space for changes.
+// Ready returns an error if the store cannot serve now: the file is not open, or there is no space for
+// changes.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err

@@ -24,7 +24,7 @@ type writer struct {
 	err error
 	// trims reports that the log is to be trimmed when the group is done.
 	trims bool
-	// stored looks resources up. A cursor that is kept needs no memory for each look-up.
+	// stored looks resources up.
 	stored *bbolt.Cursor
 	// key is memory in which keys are made. bbolt keeps none of those that it is given.
 	key []byte
@@ -86,8 +86,8 @@ var _ storekit.ShardState = (*writer)(nil)
 // Stored is part of [storekit.ShardState].
 func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	w.key = k.Append(w.key[:0])
-	found, v := w.stored.Seek(w.key)
-	if v == nil || !bytes.Equal(found, w.key) {
+	v := valueOf(w.stored, w.key)
+	if v == nil {
 		return nil, nil
 	}
 	r, err := new(arena).resource(k, v)
@@ -97,8 +97,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	return r, nil
 }
 
-// Bound is part of [storekit.ShardState]. A referrer that does not decode counts as
-// bound: nobody can tell that it is not.
+// Bound is part of [storekit.ShardState]. A referrer that does not decode counts as bound.
 func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 	own := k.Append(nil)
 	r := backend.Range{Referenced: &k, BoundOnly: true}

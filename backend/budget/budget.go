@@ -262,8 +262,8 @@ func (b *Budget) Since() time.Duration {
 	return 0
 }
 
-// Halt notes that the operation was ended before its answer was complete: the client is told only
-// its last error.
+// Halt notes that the operation was ended before its answer was complete: the client gets only its last
+// error.
 func (b *Budget) Halt() {
 	if b != nil {
 		b.halted.Store(true)

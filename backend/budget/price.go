@@ -17,7 +17,7 @@ const (
 	SchemaValue = 60
 	// TreeNode is a resource that is met on a walk of dependencyTree: resolvers.
 	TreeNode = 200
-	// Rights are what a caller may do with a resource: graph/engine.
+	// Rights are a caller's rights on a resource: graph/engine.
 	Rights = 40
 	// Binding is an AccessBinding that accessGrants looks at: backend/service/query.
 	Binding = 30
@@ -30,10 +30,8 @@ const (
 	ManifestValue = 40
 	// YAMLByte is a byte of a resource that is written as YAML: graph/engine.
 	YAMLByte = 2
-	// PlainRule is a rule that only compares, and each part of it one step more, CELUnit a unit of CEL's own cost of any other:
-	// backend/service/kind.
-	PlainRule = 10
-	CELUnit   = 2
+	// CELUnit is a unit of CEL's own cost of a rule: backend/service/kind.
+	CELUnit = 2
 )
 
 // How much one step pays for, where that is more than one unit.

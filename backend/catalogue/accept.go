@@ -28,12 +28,11 @@ type Candidate struct {
 	DryRun bool
 }
 
-// RefusedError says why a store does not accept a catalogue.
+// RefusedError is the error of a catalogue that a store does not accept.
 type RefusedError struct {
-	// Reasons are a line each: what would break, where that is said, and what would
-	// be lost by it.
+	// Reasons are lines: what would break, where the catalogue says so, and what would be lost.
 	Reasons []string
-	// Final says that the flag does not help.
+	// Final is set if the flag does not help.
 	Final bool
 	// Shards is how many shards the store has, if the reasons are guarded references that no
 	// store of several shards can hold; else 0.
@@ -59,13 +58,13 @@ func (e *RefusedError) Lines() []string {
 
 func (e *RefusedError) Error() string { return strings.Join(e.Lines(), "\n") }
 
-// Gate holds catalogues against what a store has.
+// Gate compares catalogues with the contents of a store.
 type Gate struct {
 	// Store of the resources. Required.
 	Store backend.Store
 	// Clock is the gateway's; a store's own clock takes precedence. Default: time.Now.
 	Clock func() time.Time
-	// Logger is told of resources whose kinds are not known. Default: none.
+	// Logger receives the numbers of resources whose kinds are not known. Default: none.
 	Logger *zap.Logger
 }
 
@@ -177,7 +176,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 	return g.record(ctx, list, stored, hash, outline)
 }
 
-// reasons say of breaking changes how many resources they may concern.
+// reasons returns lines about breaking changes, with the number of resources that they may concern.
 func (g Gate) reasons(ctx context.Context, changes []Change) ([]string, error) {
 	var out []string
 	stored := map[string]int{}
@@ -218,8 +217,8 @@ func (g Gate) count(ctx context.Context, kind string) (int, error) {
 }
 
 // misplaced finds kinds that have resources of another scope, whose keys would mean
-// others, or resources whose secrets lie elsewhere. What is stored counts, not the
-// record: a catalogue of the other scope may have been accepted before.
+// others, or resources whose secrets lie elsewhere. The stored resources count, not the record: a catalogue
+// of the other scope may have been accepted before.
 func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err error) {
 	for i := range c.Kinds {
 		why, err := "", errMeanwhile
@@ -236,10 +235,10 @@ func (g Gate) misplaced(ctx context.Context, c Candidate) (reasons []string, err
 	return reasons, nil
 }
 
-// errMeanwhile says that a resource was changed while its parts were read.
+// errMeanwhile means that a resource was changed while its parts were read.
 var errMeanwhile = errors.New("changed meanwhile")
 
-// misplacedKind says what of a kind lies elsewhere, or errMeanwhile.
+// misplacedKind returns the reason why resources of a kind are misplaced, empty if none is, or errMeanwhile.
 func (g Gate) misplacedKind(ctx context.Context, k *descriptor.Kind) (why string, err error) {
 	// Those without a namespace come first.
 	page, err := g.Store.Range(ctx, backend.Range{Kind: k.Name, Limit: 1, Reverse: k.Scope == descriptor.Global})
@@ -277,7 +276,7 @@ func (g Gate) misplacedKind(ctx context.Context, k *descriptor.Kind) (why string
 	return fmt.Sprintf("kind %s has what is @writeOnly %s while they are stored (resources of the kind: %d)", k.Name, how, n), nil
 }
 
-// storedApart says whether the secrets of a resource lie in a record of their own.
+// storedApart reports whether the secrets of a resource lie in a separate record.
 func (g Gate) storedApart(ctx context.Context, key backend.Key) (bool, error) {
 	got, err := g.Store.Get(ctx, key.Sensitive())
 	if errors.Is(err, backend.ErrUnreadable) {
@@ -289,15 +288,13 @@ func (g Gate) storedApart(ctx context.Context, key backend.Key) (bool, error) {
 // maxReasons bounds how many unreadable resources are named.
 const maxReasons = 10
 
-// unreadable reads all that is stored of the kinds, where no record says what is.
+// unreadable reads all stored resources of the kinds, for a store without a record.
 func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, err error) {
 	var bodies body.Compiler
 	for i := range c.Kinds {
 		kind := &c.Kinds[i]
 		shape := bodies.Kind(kind)
-		r := backend.Range{Kind: kind.Name, Limit: 500}
-		for {
-			page, err := g.Store.Range(ctx, r)
+		for page, err := range backend.Pages(ctx, g.Store, backend.Range{Kind: kind.Name, Limit: 500}) {
 			if err != nil {
 				return nil, err
 			}
@@ -308,11 +305,6 @@ func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, er
 					}
 				}
 			}
-			if !page.More || len(page.Resources) == 0 {
-				break
-			}
-			last := page.Resources[len(page.Resources)-1]
-			r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 		}
 	}
 	return reasons, nil

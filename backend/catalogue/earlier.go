@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// comeback are breaking changes against the catalogues of the record before the
-// newest: a kind or field that the newest does not have can have been there before,
-// and what was stored of it then is stored still.
+// comeback returns breaking changes against the catalogues of the record before the newest: a kind or field
+// that the newest does not have may have existed before, and its values are still stored.
 func (g Gate) comeback(ctx context.Context, hashes []string, newest, to Outline) ([]Change, error) {
 	var out []Change
 	for _, hash := range hashes[:max(len(hashes)-1, 0)] {
@@ -30,7 +29,7 @@ func (g Gate) comeback(ctx context.Context, hashes []string, newest, to Outline)
 	return out, nil
 }
 
-// has says whether there is a kind, or a field of it.
+// has reports whether there is a kind, or a field of it.
 func (o Outline) has(kind, path string) bool {
 	k, ok := o.Kinds[kind]
 	if ok && path != "" {

@@ -14,9 +14,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Outline is what of a catalogue decides whether stored resources can be read:
-// its kinds with the fields of their bodies. Two catalogues with one outline are
-// the same to a store.
+// Outline is the part of a catalogue that decides whether stored resources can be read: its kinds with the
+// fields of their bodies. Two catalogues with one outline are the same to a store.
 type Outline struct {
 	// Kinds by name.
 	Kinds map[string]Kind `json:"kinds"`
@@ -25,7 +24,7 @@ type Outline struct {
 // Kind is the outline of a kind.
 type Kind struct {
 	Scope descriptor.Scope `json:"scope"`
-	// Sensitive: what is write-only is stored apart.
+	// Sensitive: write-only values are stored apart.
 	Sensitive bool `json:"sensitive,omitempty"`
 	// Fields by their paths from the body's root, joined by dots.
 	Fields map[string]Field `json:"fields"`
@@ -36,13 +35,13 @@ type Field struct {
 	Type     descriptor.FieldType `json:"type"`
 	List     bool                 `json:"list,omitempty"`
 	Required bool                 `json:"required,omitempty"`
-	// WriteOnly: what is stored is not shown.
+	// WriteOnly: stored values are not shown.
 	WriteOnly bool `json:"writeOnly,omitempty"`
 	// Values are the stored forms of an enum.
 	Values []string `json:"values,omitempty"`
 	// Refers is the kind that a reference names; empty if the field is none.
 	Refers string `json:"refers,omitempty"`
-	// Guarded: what is referred to must stay while it is relied on.
+	// Guarded: the target must stay while it is relied on.
 	Guarded bool `json:"guarded,omitempty"`
 }
 
@@ -102,17 +101,17 @@ type Change struct {
 	// Kind, and the path of the field in it, empty for the kind itself.
 	Kind string `json:"kind"`
 	Path string `json:"path,omitempty"`
-	// What is different, in words.
+	// What describes the difference.
 	What string `json:"message"`
-	// Moves says that resources of the kind are stored elsewhere than before.
+	// Moves reports whether resources of the kind are stored elsewhere than before.
 	Moves bool `json:"-"`
-	// Place is "file:line" of what is said now, or of the type that something is gone
-	// from; for a kind that is gone the folder. Empty if it is not known.
+	// Place is "file:line" of the new declaration, or of the type that has lost something; for a kind that is
+	// gone the folder. Empty if it is not known.
 	Place string `json:"place,omitempty"`
 
-	// inType says that the place is the definition of the field's type.
+	// inType reports whether the place is the definition of the field's type.
 	inType bool
-	// shown says that a field is not @writeOnly any more.
+	// shown reports whether a field stopped being @writeOnly.
 	shown bool
 }
 
@@ -131,7 +130,7 @@ func (c Change) String() string {
 	return at + " " + c.What
 }
 
-// Diff are the differences from one catalogue to another, by kind and path.
+// Diff returns the differences from one catalogue to another, by kind and path.
 func Diff(from, to Outline) []Change {
 	var out []Change
 	for _, name := range bothKeys(from.Kinds, to.Kinds) {
@@ -156,7 +155,7 @@ func Diff(from, to Outline) []Change {
 	return out
 }
 
-// Breaking returns the changes that break what is stored.
+// Breaking returns the changes that break stored resources.
 func Breaking(changes []Change) []Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Severity != BreaksStored })
 }
@@ -224,8 +223,8 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 	return out
 }
 
-// isNewBelow says whether a field stands in an object that the other side does
-// not have either: the object is told, not each field of it.
+// isNewBelow reports whether a field stands in an object that the other side does
+// not have either: the object is reported, not each field of it.
 func isNewBelow(path string, other map[string]Field) bool {
 	return strings.Contains(path, ".") && !hasParent(path, other)
 }
@@ -239,7 +238,7 @@ func hasParent(path string, fields map[string]Field) bool {
 	return ok
 }
 
-// String is the type as SDL writes it.
+// String returns the type for a message.
 func (f Field) String() string {
 	if f.List {
 		return "a list of " + string(f.Type)

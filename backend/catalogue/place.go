@@ -2,7 +2,7 @@ package catalogue
 
 import "strings"
 
-// Places say where the files of a catalogue say what, as "file:line".
+// Places has the places of declarations in the files of a catalogue, as "file:line".
 type Places struct {
 	// Folder of the files.
 	Folder string

@@ -32,9 +32,8 @@ const (
 type accepted struct {
 	Format int      `json:"format"`
 	Hashes []string `json:"hashes"`
-	// Secrets are the paths of fields that were @writeOnly in some catalogue and were
-	// not shown since, by kinds: what is stored of them may be secret. Null in records
-	// of older releases.
+	// Secrets are the paths of fields that were @writeOnly in some catalogue and were not shown since, by
+	// kinds: their stored values may be secret. Null in records of older releases.
 	Secrets map[string][]string `json:"secrets"`
 }
 

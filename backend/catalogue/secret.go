@@ -8,9 +8,9 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// uncovered are the secrets that a catalogue shows, but for those that are told
-// already. The newest catalogue need not have them: a field that was @writeOnly can
-// be gone for a while, and a catalogue of the record can be older than @writeOnly.
+// uncovered returns the secrets that a catalogue shows, without the ones that are reported already. The
+// newest catalogue need not have them: a field that was @writeOnly can be gone for a while, and a catalogue
+// of the record can be older than @writeOnly.
 func uncovered(secrets map[string][]string, to Outline, told []Change) []Change {
 	var out []Change
 	for _, kind := range slices.Sorted(maps.Keys(secrets)) {
@@ -24,7 +24,7 @@ func uncovered(secrets map[string][]string, to Outline, told []Change) []Change 
 	return out
 }
 
-// remember is which secrets there may be once a catalogue was accepted.
+// remember returns the secrets that there may be once a catalogue was accepted.
 func remember(secrets map[string][]string, accepted Outline) map[string][]string {
 	out := map[string][]string{}
 	for kind, paths := range secrets {
@@ -47,7 +47,7 @@ func remember(secrets map[string][]string, accepted Outline) map[string][]string
 	return out
 }
 
-// Hides says whether the catalogue hides what another one shows.
+// Hides reports whether the catalogue hides a field that another one shows.
 func (o Outline) Hides(shown Outline) bool {
 	for name, k := range o.Kinds {
 		for path, f := range k.Fields {
@@ -59,7 +59,7 @@ func (o Outline) Hides(shown Outline) bool {
 	return false
 }
 
-// shows says whether what is stored at a path can be read.
+// shows reports whether the stored value at a path can be read.
 func (k Kind) shows(path string) bool {
 	for i := range len(path) + 1 {
 		if i < len(path) && path[i] != '.' {

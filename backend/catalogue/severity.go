@@ -16,7 +16,7 @@ const (
 	Dangerous
 	// BreaksClients: requests that were accepted are refused, or their answers are missing something.
 	BreaksClients
-	// BreaksStored: what is stored cannot be read, is not shown, or is not protected any more.
+	// BreaksStored: stored resources cannot be read, are not shown, or are not protected any more.
 	BreaksStored
 )
 

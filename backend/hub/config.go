@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 
@@ -39,20 +40,11 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) setDefaults() {
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
-	if c.Rand == nil {
-		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	}
-	if c.Events == 0 {
-		c.Events = 1024
-	}
-	if c.Bytes == 0 {
-		c.Bytes = 4 << 20
-	}
-	if c.MaxSubscribers == 0 {
-		c.MaxSubscribers = 100_000
-	}
+func (c Config) withDefaults() Config {
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
+	c.Rand = cmp.Or(c.Rand, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+	c.Events = cmp.Or(c.Events, 1024)
+	c.Bytes = cmp.Or(c.Bytes, 4<<20)
+	c.MaxSubscribers = cmp.Or(c.MaxSubscribers, 100_000)
+	return c
 }

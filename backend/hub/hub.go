@@ -83,7 +83,7 @@ func New(cfg Config) (*Hub, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("hub: %w", err)
 	}
-	cfg.setDefaults()
+	cfg = cfg.withDefaults()
 	sharder, _ := cfg.Store.(backend.Sharder)
 	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), alone: map[*Watcher]struct{}{}, tables: map[Attribute]*table{}}, nil
 }

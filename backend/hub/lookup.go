@@ -101,7 +101,7 @@ func without(list []*Watcher, w *Watcher) []*Watcher {
 	return list[:last]
 }
 
-// found is what an Attribute returned for a change.
+// found is the result of an Attribute for a change.
 type found struct {
 	values  [][]byte
 	unknown bool

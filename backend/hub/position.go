@@ -2,12 +2,6 @@ package hub
 
 import "github.com/sluicegw/sluice/backend"
 
-// covers reports whether p is at or after q on every shard.
-func covers(p, q backend.Position) bool {
-	all := allShards()
-	return coversOn(p, q, &all)
-}
-
 // coversOn reports whether p is at or after q on the shards of a set.
 func coversOn(p, q backend.Position, on *shards) bool {
 	for i := range q.Shards() {
@@ -20,7 +14,7 @@ func coversOn(p, q backend.Position, on *shards) bool {
 
 // later returns the later revision of p and q on each shard.
 func later(p, q backend.Position) backend.Position {
-	if covers(p, q) {
+	if p.Covers(q) {
 		return p
 	}
 	out := make([]backend.Revision, max(p.Shards(), q.Shards()))

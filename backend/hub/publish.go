@@ -16,10 +16,8 @@ type entry struct {
 func (h *Hub) publish(d backend.Delivery) {
 	h.relay.Lock()
 	defer h.relay.Unlock()
-	if h.watched() { // encode each position once for all watches, before the events are shared
-		for i := range d.Events {
-			d.Events[i].Position = d.Events[i].Position.Written()
-		}
+	for i := range d.Events { // encode each position once for all watches, before the events are shared
+		d.Events[i].Position = d.Events[i].Position.Written()
 	}
 	for _, f := range h.followers {
 		f.Deliver(d)
@@ -39,13 +37,6 @@ func (h *Hub) publish(d backend.Delivery) {
 	}
 	at := d.Position // a copy: a pointer into d would retain its events
 	h.position.Store(&at)
-}
-
-// watched reports whether a watch is attached.
-func (h *Hub) watched() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.tables) > 0
 }
 
 // reset moves the hub to at on the lost shards. A live watch that covers one of them ends; a

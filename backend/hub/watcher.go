@@ -39,7 +39,7 @@ type Watcher struct {
 	caughtUp bool
 	// source is the watch of the store; nil if the watch is live or has to open it.
 	source backend.Watcher
-	// openedTo is what replayTo was when source was opened.
+	// openedTo is the value of replayTo when source was opened.
 	openedTo backend.Position
 
 	mu sync.Mutex // guards all below
@@ -200,7 +200,7 @@ func (w *Watcher) Cover(covers func(backend.Key) bool, f func()) (queued backend
 // atHub reports whether the queue ends at the hub's position: the watch is live and has not read
 // the log beyond it. The caller holds the hub's mu and w.mu.
 func (w *Watcher) atHub() bool {
-	return w.err == nil && w.state == live && w.slot >= 0 && covers(w.hub.Position(), w.ahead)
+	return w.err == nil && w.state == live && w.slot >= 0 && w.hub.Position().Covers(w.ahead)
 }
 
 // TryNext returns what a live watch has queued, without waiting. ok is false if there is nothing.
@@ -237,7 +237,7 @@ func (w *Watcher) translate(p backend.Position) backend.Position {
 	if w.ahead.IsZero() {
 		return p
 	}
-	if covers(p, w.ahead) {
+	if p.Covers(w.ahead) {
 		w.ahead = backend.Position{}
 		return p
 	}

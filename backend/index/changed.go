@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// maxChanged is of how many changes the keys are remembered at most.
+	// maxChanged is the most changes whose keys are remembered.
 	maxChanged = 1 << 16
 	// changedShare is the part of the index's memory that they take at most, one in so many.
 	changedShare = 16
 )
 
-// changedKeys are the keys of the latest changes, so that what a store has lost of them in
-// a fail-over is read again, and nothing else.
+// changedKeys are the keys of the latest changes: after a fail-over only the keys whose changes the store has
+// lost are read again.
 type changedKeys struct {
 	// ring is full once it takes limit bytes, or has maxChanged elements; next is then the oldest.
 	ring  []changedKey
@@ -23,7 +23,7 @@ type changedKeys struct {
 	full  bool
 	bytes int64
 	limit int64
-	// complete is from where on each shard's changes are all in the ring.
+	// complete has the revision of each shard after which all changes are in the ring.
 	complete []backend.Revision
 }
 

@@ -29,7 +29,7 @@ func Packed(indexes []int, values []string) (gotIndexes []int, gotValues []strin
 	for i, index := range indexes {
 		rows = append(rows, row{index, values[i]})
 	}
-	for r := range packed(pack(rows, nil)).all() {
+	for r := range packed(pack(rows)).all() {
 		gotIndexes, gotValues = append(gotIndexes, r.index), append(gotValues, r.value)
 	}
 	return gotIndexes, gotValues

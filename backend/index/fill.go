@@ -3,6 +3,8 @@ package index
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,10 +15,10 @@ import (
 // fillStep is how many resources are put into the trees at a time, while no change is.
 const fillStep = 250
 
-// fill reads a kind from the store: all of it, or of a kind that is stale what differs. Its
-// changes wait while a page is read and are made after it: a page that shows a change which
-// the hub has not delivered is not undone by an older one, since revisions are compared. In
-// the end the kind waits until the hub has delivered all that the pages can have shown.
+// fill reads a kind from the store: all of it, or the differences if the kind is stale. Its changes wait
+// while a page is read and are applied after it: a page that shows a change which the hub has not delivered
+// is not undone by an older one, since revisions are compared. In the end the kind waits until the hub has
+// delivered all that the pages can have shown.
 //
 // It returns false if the store does not answer now.
 func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
@@ -35,7 +37,7 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	case lost == nil:
 		err = f.compare(ctx)
 	default:
-		err = f.reread(ctx, keysOf(lost))
+		err = f.reread(ctx, slices.Collect(maps.Keys(lost)))
 	}
 	var head backend.Head
 	if err == nil {
@@ -96,6 +98,8 @@ func (f *filler) compare(ctx context.Context) error {
 		f.mu.Lock()
 		names := tree[*Entry]{root: f.kind.names.publish(new(edit)), key: noKey}
 		f.mu.Unlock()
+		rest, more := backend.Range{}.After(*page)
+		end := string(rest.Start)
 		stored, place := page.Resources, ""
 		// next takes the next resource of the page.
 		next := func() *backend.Resource {
@@ -105,13 +109,11 @@ func (f *filler) compare(ctx context.Context) error {
 			}
 			return one
 		}
-		end := ""
 		if len(stored) > 0 {
 			place = string(backend.OrderTuple(stored[0].Namespace, stored[0].Name))
-			end = string(after(page))
 		}
 		names.from(Run{Start: []byte(from)}, false, func(n item[*Entry]) bool {
-			if page.More && n.value >= end {
+			if more && n.value >= end {
 				return false
 			}
 			for len(stored) > 0 && place < n.value {
@@ -130,17 +132,10 @@ func (f *filler) compare(ctx context.Context) error {
 	})
 }
 
-// after is the place behind the last resource of a page.
-func after(page *backend.Page) []byte {
-	last := page.Resources[len(page.Resources)-1]
-	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
-}
-
 // pages passes the pages of a range to take. It then reads the keys that take returns, and
 // the keys of resources that did not decode, once more.
 func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.Page) []backend.Key) error {
-	for more := true; more; {
-		page, err := f.cfg.Store.Range(ctx, r)
+	for page, err := range backend.Pages(ctx, f.cfg.Store, r) {
 		if err != nil {
 			return err
 		}
@@ -158,14 +153,11 @@ func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.
 		if !f.note(func(r *reading) { r.done, r.took = r.done+len(page.Resources), time.Since(r.begin) }) {
 			return nil
 		}
-		if more = page.More && len(page.Resources) > 0; more {
-			r.Start = after(&page)
-		}
 	}
 	return nil
 }
 
-// reread puts what the store has under keys in the place of what the trees have.
+// reread replaces the resources of the trees under keys by the store's.
 func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 	for len(keys) > 0 {
 		got, err := f.cfg.Store.Get(ctx, keys[:min(len(keys), fillStep)]...)
@@ -193,7 +185,7 @@ func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 	return nil
 }
 
-// stored is the change to what the store has under a key, nil for nothing.
+// stored returns the change to the resource that the store has under a key, nil for none.
 func (f *filler) stored(key backend.Key, r *backend.Resource) change {
 	if r == nil {
 		return change{key: key, instead: true}
@@ -248,8 +240,8 @@ func (f *filler) putAll(made []change) bool {
 	return true
 }
 
-// note makes the changes that have waited for a page, and notes how far the kind is. It says
-// whether the kind is still being filled.
+// note applies the changes that have waited for a page, and notes the progress. It reports whether the kind
+// is still being filled.
 func (f *filler) note(progress func(*reading)) bool {
 	return f.locked(func() {
 		progress(&f.kind.read)
@@ -268,8 +260,7 @@ func (f *filler) locked(do func()) bool {
 	return f.kind.fillings == f.number
 }
 
-// put makes a part of what was read, or if there is none the changes that have waited. The
-// caller holds mu.
+// put applies a part of a page, or if that is empty the changes that have waited. The caller holds mu.
 func (f *filler) put(part []change) {
 	f.version++
 	f.change(f.kind, func() {

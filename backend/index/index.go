@@ -10,6 +10,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type Config struct {
 	Store backend.Store
 	// Hub over the store. Required.
 	Hub *hub.Hub
-	// Kinds that the index holds, as far as there is room.
+	// Kinds that the index holds if there is room.
 	Kinds []Definition
 	// Bytes is how much memory all kinds may take together, roughly. Default 256 MiB.
 	Bytes int64
@@ -65,32 +66,25 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) setDefaults() {
-	if c.Bytes == 0 {
-		c.Bytes = 256 << 20
-	}
-	if c.Wait == 0 {
-		c.Wait = 100 * time.Millisecond
-	}
-	if c.Retry == 0 {
-		c.Retry = 30 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+func (c Config) withDefaults() Config {
+	c.Bytes = cmp.Or(c.Bytes, 256<<20)
+	c.Wait = cmp.Or(c.Wait, 100*time.Millisecond)
+	c.Retry = cmp.Or(c.Retry, 30*time.Second)
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
+	return c
 }
 
 // Index holds the resources of kinds in memory. All methods are safe for concurrent use.
 type Index struct {
 	cfg Config
-	// current is what readers see; its kinds are nil where they are not served.
+	// current is the state for readers; a kind that is not served is nil.
 	current atomic.Pointer[snapshot]
-	// head is what was heard of the store's last.
+	// head is the last known head of the store.
 	head                    atomic.Pointer[backend.Position]
 	reads, fallbacks, waits atomic.Uint64
 	// work wakes Run.
 	work chan struct{}
-	// runs says that Run does.
+	// runs reports whether Run is active.
 	runs atomic.Bool
 
 	mu sync.Mutex // guards all below
@@ -105,10 +99,11 @@ type Index struct {
 	version uint64
 	// changed are the keys of the latest changes.
 	changed changedKeys
-	// replaced are what the latest changes replaced that do not tell it themselves.
+	// replaced are the resources that the latest changes replaced, of changes whose log entries do not have
+	// them.
 	replaced      []replaced
 	replacedBytes int64
-	// logged is when the log said last how far the kinds are.
+	// logged is when the progress was logged last.
 	logged time.Time
 	// advanced is closed when current is replaced; nil if nobody waits for it.
 	advanced chan struct{}
@@ -116,13 +111,13 @@ type Index struct {
 	repinned chan struct{}
 }
 
-// snapshot is one state of the store, as far as the index has it.
+// snapshot is one state of the kinds that the index serves.
 type snapshot struct {
 	position backend.Position
 	kinds    []*Kind
 	// served is how many kinds are not nil.
 	served int
-	// stuck says that a read has waited in vain for the next snapshot: nobody waits for it any more.
+	// stuck is set when a read has waited in vain for the next snapshot: no other read waits then.
 	stuck atomic.Bool
 }
 
@@ -133,7 +128,7 @@ func New(cfg Config) (*Index, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("index: %w", err)
 	}
-	cfg.setDefaults()
+	cfg = cfg.withDefaults()
 	x := &Index{cfg: cfg, work: make(chan struct{}, 1), byName: map[string]*kindIndex{}}
 	x.changed.limit = cfg.Bytes / changedShare
 	for i := range cfg.Kinds {
@@ -182,7 +177,7 @@ func (x *Index) stop() {
 	x.Begin(backend.Position{})
 }
 
-// next is the next kind that is to be filled.
+// next returns the next kind to fill.
 func (x *Index) next() *kindIndex {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -204,7 +199,7 @@ func (x *Index) putOff(last *kindIndex) {
 	x.order = append(slices.DeleteFunc(x.order, func(k *kindIndex) bool { return k == last }), last)
 }
 
-// shard is the shard of a namespace.
+// shard returns the shard of a namespace.
 func (x *Index) shard(namespace string) int {
 	if sharder, ok := x.cfg.Store.(backend.Sharder); ok {
 		return sharder.Shard(namespace)
@@ -212,8 +207,8 @@ func (x *Index) shard(namespace string) int {
 	return 0
 }
 
-// retry lets the kinds be filled again that were given up, as far as there is room for
-// what the store has of them now.
+// retry lets kinds that were given up be filled again, if there is room for the resources that the store has
+// now.
 func (x *Index) retry(ctx context.Context) {
 	for _, k := range x.kinds {
 		x.mu.Lock()
@@ -237,8 +232,8 @@ func (x *Index) retry(ctx context.Context) {
 	}
 }
 
-// Begin is [hub.Follower.Begin]: what the store has lost is read again, or if that is not known
-// what differs.
+// Begin is [hub.Follower.Begin]: changes that the store has lost are read again, or if they are not known
+// everything that differs.
 func (x *Index) Begin(at backend.Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -263,7 +258,7 @@ func (x *Index) Begin(at backend.Position) {
 	x.wakeRun()
 }
 
-// change does something to a kind. The caller holds mu.
+// change runs do, which changes a kind, and keeps the sum of the bytes. The caller holds mu.
 func (x *Index) change(k *kindIndex, do func()) {
 	x.bytes -= k.bytes
 	do()
@@ -308,11 +303,11 @@ func (x *Index) prepare(events []backend.Event) []*Entry {
 	return out
 }
 
-// used is how many bytes the index takes, but for changes that wait. The caller holds mu.
+// used returns how many bytes the index takes, without the changes that wait. The caller holds mu.
 func (x *Index) used() int64 { return x.bytes + x.changed.bytes + x.replacedBytes }
 
-// fit gives up kinds, the largest first, until the others fit the memory, with the
-// changes that wait. It says whether it gave up any. The caller holds mu.
+// fit gives up kinds, the largest first, until the others fit the memory with the changes that wait. It
+// reports whether it gave up any. The caller holds mu.
 func (x *Index) fit() (gaveUp bool) {
 	for {
 		whole := x.used()
@@ -353,7 +348,7 @@ func (x *Index) publish() {
 	was := x.current.Load()
 	next := &snapshot{position: x.position, kinds: make([]*Kind, len(x.kinds))}
 	for i, k := range x.kinds {
-		if k.state == filled && reached(x.position, k.since) {
+		if k.state == filled && x.position.Covers(k.since) {
 			k.state, k.failed = serving, 0
 			x.cfg.Logger.Debug("a kind is read from the index", zap.String("kind", k.Name), zap.Int("resources", k.names.root.len()), zap.Int64("bytes", k.bytes))
 		}
@@ -383,17 +378,4 @@ func (x *Index) wakeRun() {
 	case x.work <- struct{}{}:
 	default:
 	}
-}
-
-// reached says whether p has seen everything that q has.
-func reached(p, q backend.Position) bool {
-	if p.Shards() < q.Shards() {
-		return false
-	}
-	for i := range q.Shards() {
-		if p.Shard(i).Compare(q.Shard(i)) < 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unique"
 	"unsafe"
@@ -22,11 +21,10 @@ type Definition struct {
 	Pinned bool
 	// Indexes are the rows that are kept; others of a resource are not.
 	Indexes []string
-	// Sortable are those of the Indexes of which the resources without a row are
-	// found too, see [NullIndex].
+	// Sortable are the Indexes that also find the resources without a row, see [NullIndex].
 	Sortable []string
-	// ByCreation are those of the Indexes of which the resources with one value are found
-	// in the order of their creation too, see [CreationIndex].
+	// ByCreation are the Indexes that also find the resources with one value in the order of their creation,
+	// see [CreationIndex].
 	ByCreation []string
 	// Rows returns the index rows of a resource. They may share memory with its body.
 	Rows func(*body.Body) []Row
@@ -47,13 +45,12 @@ const (
 	MaxRowBytes = 2048
 )
 
-// The indexes that every kind has besides those of its definition.
+// The indexes that every kind has besides the ones of its definition.
 const (
 	// CreatedIndex and UpdatedIndex have every resource, by a time as kind.EncodeTime writes it.
 	CreatedIndex = "createdAt"
 	UpdatedIndex = "updatedAt"
-	// NameIndex has every resource by its name, whatever its namespace, if the
-	// definition asks for it.
+	// NameIndex has every resource by its name, of all namespaces, if the definition asks for it.
 	NameIndex = "name"
 	// expiryIndex has the resources that expire.
 	expiryIndex = "expiresAt"
@@ -62,9 +59,9 @@ const (
 // NullIndex has the resources without a row in a sortable index, by their names alone.
 func NullIndex(index string) string { return index + "\x00" }
 
-// CreationIndex has the rows of an index in another order: those of one value by the time
-// at which the resource was created, before its name. That time, as [CreatedIndex] has it,
-// stands for the value where a run is read, and behind the value in the bounds of a run.
+// CreationIndex has the rows of an index in another order: rows of one value are ordered by the creation of
+// the resource, then by its name. That time, as [CreatedIndex] has it, stands for the value where a run is
+// read, and behind the value in the bounds of a run.
 func CreationIndex(index string) string { return index + "\x00" + CreatedIndex }
 
 // Entry is a resource in the index. It is never changed once it is in a tree.
@@ -72,15 +69,15 @@ func CreationIndex(index string) string { return index + "\x00" + CreatedIndex }
 // What a scan looks at in each resource it passes comes first, within 64 bytes: most of
 // its time it waits for entries to come from memory.
 type Entry struct {
-	// version counts the changes of the index: a view shows what is not newer than itself.
+	// version counts the changes of the index: a view shows the entries that are not newer than itself.
 	version uint64
 	// slot is the resource's, from the first change to the last.
 	slot *slot
 	rows packed
-	// Err says why the body cannot be read.
+	// Err is the error of a body that cannot be read.
 	Err   error
 	bytes uint32
-	// expires says whether Resource has an ExpiresAt.
+	// expires reports whether Resource has an ExpiresAt.
 	expires bool
 	// Body of the resource, unless there is an Err.
 	Body body.Body
@@ -88,7 +85,7 @@ type Entry struct {
 	Resource backend.Resource
 }
 
-// ExpiredAt says whether the resource is expired at the given instant.
+// ExpiredAt reports whether the resource is expired at the given instant.
 func (e *Entry) ExpiredAt(now time.Time) bool { return e.expires && e.Resource.ExpiredAt(now) }
 
 // row is a row of an entry.
@@ -121,7 +118,7 @@ type state int
 const (
 	// waiting to be filled.
 	waiting state = iota
-	// filling: what is read is put into the trees, changes wait in between.
+	// filling: pages of the store are put into the trees; changes wait for the page that is being read.
 	filling
 	// filled: all is read, but some shows changes that the hub has not delivered.
 	filled
@@ -143,10 +140,8 @@ type kindIndex struct {
 	nulls  map[int]int
 	// byCreation is the tree of the same rows by creation, by the number of a tree; 0 if there is none.
 	byCreation []int
-	// created says which trees, by their numbers, are such trees.
+	// created reports which trees, by their numbers, are ordered by creation.
 	created []bool
-	// room is memory in which entries are made: a *rowRoom.
-	room sync.Pool
 
 	state state
 	// fillings counts how often the kind was cleared or became stale.
@@ -159,25 +154,25 @@ type kindIndex struct {
 	// waiting are the changes since a page was begun to be read.
 	waiting      []change
 	waitingBytes int64
-	// stale says that the trees have what the store may have lost: of the keys in lost, or of
-	// any if that is nil.
+	// stale reports whether the trees may have changes that the store has lost: of the keys in lost, or of
+	// any key if that is nil.
 	stale bool
 	lost  map[backend.Key]bool
-	// read is how far the kind is read while it is filled.
+	// read is the progress while the kind is filled.
 	read reading
 	// since is the position from which on the trees show one state of the store.
 	since backend.Position
 	bytes int64
 	mean  int64 // of a resource, when the kind was given up
-	// tooLarge says that it was given up for want of room.
+	// tooLarge reports whether it was given up for want of room.
 	tooLarge bool
 	// failed is how often the kind was given up since it served, and rest in how many
 	// rounds it is tried again.
 	failed, rest int
 }
 
-// change is what became of a key at a revision; no entry means that it was deleted. instead
-// says that it holds whatever the trees have.
+// change is the state of a key at a revision; no entry means that it was deleted. instead makes it replace a
+// newer state in the trees.
 type change struct {
 	key      backend.Key
 	revision backend.Revision
@@ -206,7 +201,6 @@ func newKindIndex(d *Definition, number int) *kindIndex {
 			k.trees[CreationIndex(name)], k.byCreation[of], k.created[at] = at, at, true
 		}
 	}
-	k.room.New = func() any { return new(rowRoom) }
 	k.clear()
 	return k
 }
@@ -250,9 +244,6 @@ func (k *kindIndex) begin(lost map[backend.Key]bool, known bool, version uint64)
 	k.fillings++
 }
 
-// keysOf lists the keys of a set.
-func keysOf(set map[backend.Key]bool) []backend.Key { return slices.Collect(maps.Keys(set)) }
-
 // What an entry takes besides its piece, with its place among the names, and what its rows take: one of
 // a common value, which leaves of trees store once, and any other.
 const (
@@ -265,18 +256,13 @@ const (
 func (k *kindIndex) entry(r *backend.Resource) *Entry {
 	e := &Entry{Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope, Body: r.Body}, expires: !r.ExpiresAt.IsZero()}
 	e.Resource.Kind, e.Resource.Namespace = k.Name, unique.Make(r.Namespace).Value()
-	room := k.room.Get().(*rowRoom)
-	room.created = backend.AppendInt(room.created[:0], r.CreatedAt.UnixNano())
-	room.created = backend.AppendString(backend.AppendString(room.created, r.Namespace), r.Name) // as [backend.OrderTuple] has it
-	e.slot = &slot{created: string(room.created)}
+	created := backend.AppendInt(make([]byte, 0, 128), r.CreatedAt.UnixNano())
+	created = backend.AppendString(backend.AppendString(created, r.Namespace), r.Name) // as [backend.OrderTuple] has it
+	e.slot = &slot{created: string(created)}
 	var made string
 	var size int
-	e.Body, made, size, e.Err = k.Keep(&e.Resource, func(b *body.Body) []byte {
-		room.packed = pack(k.rowsOf(r, k.Rows(b), room), room.packed[:0])
-		return room.packed
-	})
+	e.Body, made, size, e.Err = k.Keep(&e.Resource, func(b *body.Body) []byte { return pack(k.rowsOf(r, k.Rows(b))) })
 	e.rows = packed(made)
-	k.room.Put(room)
 	e.bytes = uint32(size + len(e.slot.created) + entryBytes)
 	return e
 }
@@ -288,26 +274,18 @@ func (k *kindIndex) damaged(key backend.Key, revision backend.Revision) *Entry {
 	return e
 }
 
-// rowRoom is memory in which the rows of an entry are made.
-type rowRoom struct {
-	rows    []row
-	values  []byte
-	packed  []byte
-	created []byte
-}
-
-// rowsOf are the rows of an entry, in order. They are in the room until it is used again.
-func (k *kindIndex) rowsOf(r *backend.Resource, found []Row, room *rowRoom) []row {
+// rowsOf returns the rows of an entry, in order.
+func (k *kindIndex) rowsOf(r *backend.Resource, found []Row) []row {
 	n := 4*timeBytes + len(r.Name) + 2
 	for _, f := range found {
 		n += len(f.Value)
 	}
-	out, piece := room.rows[:0], slices.Grow(room.values[:0], n)
+	out, piece := make([]row, 0, len(found)+4+len(k.nulls)), make([]byte, 0, n)
 	add := func(index string, appendTo func([]byte) []byte) {
 		if at, known := k.trees[index]; known {
 			from := len(piece)
 			piece = appendTo(piece)
-			out = append(out, row{at, text(piece[from:])}) // what is there is not changed any more
+			out = append(out, row{at, text(piece[from:])}) // the piece is only appended to
 		}
 	}
 	for _, f := range found {
@@ -327,7 +305,6 @@ func (k *kindIndex) rowsOf(r *backend.Resource, found []Row, room *rowRoom) []ro
 		}
 	}
 	slices.SortFunc(out, compareRows)
-	room.rows, room.values = out, piece
 	return slices.Compact(out)
 }
 
@@ -337,7 +314,7 @@ const timeBytes = 9
 // maxWaiting is how many bytes of changes may wait while a page is read.
 const maxWaiting = 64 << 20
 
-// take makes a change, or lets it wait while the kind is filled.
+// take applies a change, or lets it wait while the kind is filled.
 func (k *kindIndex) take(c change, version uint64) {
 	switch k.state {
 	case serving, filled:
@@ -359,7 +336,7 @@ func (k *kindIndex) take(c change, version uint64) {
 	}
 }
 
-// takeWaiting makes the changes that have waited.
+// takeWaiting applies the changes that have waited.
 func (k *kindIndex) takeWaiting(version uint64) {
 	for _, c := range k.waiting {
 		k.apply(c, version)
@@ -367,7 +344,7 @@ func (k *kindIndex) takeWaiting(version uint64) {
 	k.waiting, k.waitingBytes = nil, 0
 }
 
-// apply makes a change, unless the trees have it already.
+// apply puts a change into the trees, unless they have it already.
 func (k *kindIndex) apply(c change, version uint64) {
 	var place string
 	if c.entry != nil {
@@ -444,7 +421,7 @@ func (k *kindIndex) replace(was, now *Entry) {
 	}
 }
 
-// copy is the kind as readers see it, with what has not changed of the copy before.
+// copy returns the kind for readers: the copy before if nothing has changed.
 func (k *kindIndex) copy(was *Kind, version uint64) *Kind {
 	if was != nil && !k.changed {
 		return was

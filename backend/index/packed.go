@@ -12,8 +12,9 @@ import (
 // varint, and the value. They are ordered by index and value.
 type packed string
 
-// pack appends rows.
-func pack(rows []row, dst []byte) []byte {
+// pack returns rows in one piece.
+func pack(rows []row) []byte {
+	dst := make([]byte, 0, usualRow*len(rows))
 	for _, r := range rows {
 		dst = binary.AppendUvarint(dst, uint64(r.index))
 		dst = binary.AppendUvarint(dst, uint64(len(r.value)))
@@ -21,6 +22,9 @@ func pack(rows []row, dst []byte) []byte {
 	}
 	return dst
 }
+
+// usualRow is enough room for most rows.
+const usualRow = 32
 
 // first takes the first row off, whose value shares the piece; of none it is a row behind
 // all others.
@@ -41,7 +45,7 @@ func (p packed) varint() (n int, rest packed) {
 	return int(v), p[size:]
 }
 
-// all are the rows in order.
+// all returns the rows in order.
 func (p packed) all() iter.Seq[row] {
 	return func(yield func(row) bool) {
 		for len(p) > 0 {

@@ -7,14 +7,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// reading is how far a kind is read.
+// reading is the progress of a kind that is being filled.
 type reading struct {
 	begin       time.Time
 	done, total int           // resources
 	took        time.Duration // for those that are done
 }
 
-// left is how long the rest takes at the rate so far; false if nobody can say yet.
+// left estimates the time for the rest at the rate so far; false if nothing is read yet.
 func (r *reading) left(now time.Time) (time.Duration, bool) {
 	if r.done == 0 {
 		return 0, false
@@ -23,7 +23,7 @@ func (r *reading) left(now time.Time) (time.Duration, bool) {
 	return r.begin.Add(whole).Sub(now), true
 }
 
-// FillingError is why a kind that belongs in memory cannot be listed now: it is being read, or
+// FillingError is the error of a kind that belongs in memory and cannot be listed now: it is being read, or
 // its changes are late.
 type FillingError struct {
 	Kind string
@@ -40,7 +40,8 @@ const (
 	maxRetry = time.Minute
 )
 
-// filling says when to ask again for a kind: when what is being read now will have been.
+// filling returns the error for a kind that is not served: it is to be asked for again when the kind that is
+// being filled is expected to be done.
 func (x *Index) filling(k *kindIndex) *FillingError {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -53,7 +54,7 @@ func (x *Index) filling(k *kindIndex) *FillingError {
 	return &FillingError{k.Name, min(max(after.Round(time.Second), minRetry), maxRetry)}
 }
 
-// Progress says in a line each how far the kinds are that belong in memory and are not there.
+// Progress returns a line about each kind that belongs in memory and is not served.
 func (x *Index) Progress() (lines []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// What is kept of resources that were replaced by changes whose log entries do not tell the
-// state before.
+// Bounds of the resources that are kept because the log entries of the changes that replaced them do not have
+// the state before.
 const (
 	maxReplaced      = 256
 	maxReplacedBytes = 4 << 20 // and no more than the keys of changes
@@ -24,7 +24,7 @@ func untold(e *backend.Event) bool {
 	return e.Type == backend.Modified && (e.Change == nil || e.Before == nil)
 }
 
-// keepReplaced keeps what the trees have before a change. The caller holds mu.
+// keepReplaced keeps the resource that the trees have before a change. The caller holds mu.
 func (x *Index) keepReplaced(k *kindIndex, e *backend.Event) {
 	found, known := k.names.get(string(backend.OrderTuple(e.Resource.Namespace, e.Resource.Name)))
 	if k.state != serving || !known || found.Err != nil || found.Resource.Revision.Compare(e.Revision) >= 0 {

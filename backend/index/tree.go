@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// slot stands for a resource in all trees but that of the names, as long as it is
-// there: a change replaces the newest resource and leaves the rows that stay as they are.
+// slot stands for a resource in all trees except the tree of names, as long as the resource exists: a change
+// replaces the newest resource and leaves the rows that stay as they are.
 type slot struct {
 	// created is when the resource was created, as the rows of [CreatedIndex] have it,
 	// and behind it its place.
@@ -116,7 +116,7 @@ func (t *tree[P]) get(value string) (of P, ok bool) {
 	return of, false
 }
 
-// own makes a node one that may be changed.
+// own makes sure that a node may be changed: it copies one that is published.
 func (t *tree[P]) own(at **node[P]) *node[P] {
 	if n := *at; n.edit != t.edit {
 		c := &node[P]{edit: t.edit, value: n.value}
@@ -380,8 +380,8 @@ func (t *tree[P]) descend(n *node[P], to []byte, next func(item[P]) bool) bool {
 	return true
 }
 
-// beyond returns what reports whether an item lies behind a run, as do all that follow it;
-// nil if none does.
+// beyond returns a function that reports whether an item, and so each that follows, lies behind a run; nil if
+// none does.
 func (t *tree[P]) beyond(r Run, reverse bool) func(item[P]) bool {
 	bound := r.End
 	if reverse {
@@ -393,7 +393,7 @@ func (t *tree[P]) beyond(r Run, reverse bool) func(item[P]) bool {
 	return func(i item[P]) bool { return compare(i.value, t.key(i.of), text(bound), "") < 0 == reverse }
 }
 
-// length is how many items a run has.
+// length returns how many items a run has.
 func (t *tree[P]) length(r Run) int {
 	end := t.root.len()
 	if r.End != nil {
@@ -405,7 +405,7 @@ func (t *tree[P]) length(r Run) int {
 	return max(end-t.rank(r.Start), 0)
 }
 
-// rank is how many items lie before a bound.
+// rank returns how many items lie before a bound.
 func (t *tree[P]) rank(bound []byte) (rank int) {
 	n := t.root
 	for n.branches != nil {
@@ -458,8 +458,8 @@ const maxCommon = 1024
 
 func newRows(created bool) rows { return rows{tree: newTree(keyOf(created))} }
 
-// keyOf returns what orders the rows of one value: the time of creation and the place, or
-// the place alone.
+// keyOf returns the key that orders the rows of one value: the time of creation and the place, or the place
+// alone.
 func keyOf(created bool) func(*slot) string {
 	if created {
 		return func(s *slot) string { return s.created }
@@ -467,7 +467,7 @@ func keyOf(created bool) func(*slot) string {
 	return (*slot).place
 }
 
-// cost is how many bytes a row that the tree has takes, roughly.
+// cost estimates the bytes of a row of the tree.
 func (r *rows) cost(value string) int64 {
 	if _, ok := r.common[value]; ok {
 		return commonRowBytes

@@ -76,10 +76,10 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 	return &r
 }
 
-// Await is the first state that serves a kind and shows all that the store had acknowledged.
-// It waits for no longer than [Patience]; then it fails with a [FillingError]. False: the kind has
-// no room in memory, or is none of the index. before is the view that does not serve the kind: if the store
-// did not answer then, it is not asked again.
+// Await returns the first state that serves a kind and shows everything that the store had acknowledged. It
+// waits for no longer than [Patience]; then it fails with a [FillingError]. False: the kind has no room in
+// memory, or is none of the index. before is the view that does not serve the kind: if the store did not answer
+// then, it is not asked again.
 func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok bool, err error) {
 	k := x.byName[kind]
 	if k == nil || x.without(k) {
@@ -141,7 +141,7 @@ func (x *Index) Needs(kind string, resources int) int64 {
 	return x.bytes - s.bytes + s.mean*int64(resources)
 }
 
-// await is the first snapshot that shows a head, nil if there is none in time.
+// await returns the first snapshot that shows a head, nil if there is none in time.
 func (x *Index) await(ctx context.Context, head backend.Position) *snapshot {
 	var late <-chan time.Time
 	for {
@@ -169,7 +169,7 @@ func (x *Index) await(ctx context.Context, head backend.Position) *snapshot {
 	}
 }
 
-// after is closed when another snapshot follows.
+// after returns a channel that is closed when another snapshot follows.
 func (x *Index) after(s *snapshot) <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -184,7 +184,7 @@ func (x *Index) after(s *snapshot) <-chan struct{} {
 	return x.advanced
 }
 
-// shows says whether the snapshot has everything up to a head, in the same history.
+// shows reports whether the snapshot has everything up to a head, in the same history.
 func (s *snapshot) shows(head backend.Position) bool {
 	if s.position.Shards() != head.Shards() {
 		return false
@@ -198,7 +198,7 @@ func (s *snapshot) shows(head backend.Position) bool {
 	return true
 }
 
-// Kind is a kind as the view shows it, false if it is to be read from the store.
+// Kind returns a kind of the view, false if it is to be read from the store.
 func (v *View) Kind(name string) (*Kind, bool) {
 	if v.index == nil {
 		return nil, false
@@ -210,7 +210,7 @@ func (v *View) Kind(name string) (*Kind, bool) {
 	return v.kinds[s.number], true
 }
 
-// Position is where a stream of changes begins that misses nothing the view does not show.
+// Position returns the position from which a stream has all changes after the view.
 func (v *View) Position() backend.Position {
 	if v.snapshot == nil {
 		return backend.Position{}
@@ -241,13 +241,13 @@ type Run struct {
 	Start, End []byte
 }
 
-// Has says whether the kind has the index.
+// Has reports whether the kind has the index.
 func (k *Kind) Has(index string) bool {
 	_, known := k.of.trees[index]
 	return known || index == ""
 }
 
-// Get is the resource of a name, nil if there is none. It may have expired.
+// Get returns the resource of a name, nil if there is none. It may have expired.
 func (k *Kind) Get(namespace, name string) *Entry {
 	const around = 4 // bytes of tuple beside the two names, unless they hold zeros
 	place := make([]byte, 0, len(namespace)+len(name)+around)
@@ -260,8 +260,8 @@ func (k *Kind) At(place []byte) *Entry {
 	return e
 }
 
-// Len is how many rows a run has, or how many resources it has of the names: those that
-// have expired too, and of the names the unreadable ones.
+// Len returns how many rows a run has, or how many resources a run of the names has. Expired ones count, and
+// among the names unreadable ones.
 func (k *Kind) Len(r Run) int {
 	if r.Index == "" {
 		return k.byName().length(r)
@@ -283,8 +283,8 @@ func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 }
 
 // Scan calls yield with the resources of a run, in order or in the reverse, once for
-// each row, until it returns false. Value is that of the row, without the name, or in a
-// [CreationIndex] the time.
+// each row, until it returns false. value is the row's value, without the name, or in a [CreationIndex] the
+// time.
 func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool) {
 	if r.Index == "" {
 		k.byName().scan(r, reverse, func(i item[*Entry]) bool { return yield("", i.of) })
@@ -346,8 +346,8 @@ func (b *batch) show() bool {
 	return !ends
 }
 
-// entry is what the view shows of a slot that it has: the newest resource, or if that
-// is newer than the view the one that its tree of names has.
+// entry returns the resource of a slot: the newest one, or if that is newer than the view the one in the
+// view's tree of names.
 func (k *Kind) entry(s *slot) *Entry {
 	if e := s.newest.Load(); e != nil && e.version <= k.version {
 		return e
@@ -355,7 +355,7 @@ func (k *Kind) entry(s *slot) *Entry {
 	return k.named(s)
 }
 
-// named is the resource of a slot that the view's tree of names has.
+// named returns the resource of a slot in the view's tree of names.
 func (k *Kind) named(s *slot) *Entry {
 	e, _ := k.byName().get(s.place())
 	return e
@@ -385,7 +385,7 @@ func (k *Kind) byName() *tree[*Entry] { return &tree[*Entry]{root: k.names, key:
 // text is a bound as a string, without a copy: nothing keeps it.
 func text(bound []byte) string { return unsafe.String(unsafe.SliceData(bound), len(bound)) }
 
-// Number is that of an index of the kind, for [Entry.Any]; -1 if it has none of that name.
+// Number returns the number of an index of the kind, for [Entry.Any]; -1 if it has none of that name.
 func (k *Kind) Number(index string) int {
 	if at, known := k.of.trees[index]; known {
 		return at
@@ -393,7 +393,7 @@ func (k *Kind) Number(index string) int {
 	return -1
 }
 
-// Any says whether the resource has a value in an index, by its number, that is
+// Any reports whether the resource has a value in an index, by its number, that is
 // accepted. The values come in order; they are shared and must not be changed.
 func (e *Entry) Any(number int, accepts func([]byte) bool) bool {
 	for row := range e.rows.all() {
@@ -408,8 +408,8 @@ func (e *Entry) Any(number int, accepts func([]byte) bool) bool {
 	return false
 }
 
-// First is the first row by which a resource is in a run, by its value; false if it is not
-// in it. The run is not of a [CreationIndex].
+// First returns the value of the first row by which a resource is in a run; false if it is not in it. The run
+// is not of a [CreationIndex].
 func (k *Kind) First(e *Entry, r Run) (value string, ok bool) {
 	in := func(value string) bool {
 		return (r.Start == nil || compare(value, e.slot.place(), text(r.Start), "") >= 0) && (r.End == nil || compare(value, e.slot.place(), text(r.End), "") < 0)

@@ -28,8 +28,8 @@ type Document struct {
 	Metadata Metadata
 	// Spec as written; nil if absent.
 	Spec json.RawMessage
-	// Placed are further keys at the top, as written: fields of the spec that the
-	// kind places there, see [descriptor.Field.ManifestAt], or what is unknown.
+	// Placed are further keys at the top, as written: fields of the spec that the kind places there, see
+	// [descriptor.Field.ManifestAt], or unknown keys.
 	Placed map[string]json.RawMessage
 }
 
@@ -42,7 +42,7 @@ type Metadata struct {
 	Description *string
 	ExpiresAt   *time.Time
 	Revision    *string
-	// Cleared are those of labels, annotations, description and expiresAt that are null.
+	// Cleared are the names of labels, annotations, description and expiresAt that are null.
 	Cleared []string
 }
 
@@ -71,7 +71,7 @@ func Unknown(key string, placed []string) error {
 type TypeError struct {
 	// Path of the field, like "metadata.labels".
 	Path string
-	// Want says what is accepted.
+	// Want describes the accepted values.
 	Want string
 }
 
@@ -90,6 +90,6 @@ const (
 		"creationTimestamp deletionTimestamp resourceVersion managedFields selfLink" // Kubernetes' own
 )
 
-// Owned says whether a key of the metadata is the server's own, so that it is dropped
+// Owned reports whether a key of the metadata is the server's own, so that it is dropped
 // from a manifest.
 func Owned(key string) bool { return slices.Contains(strings.Fields(metadataOwned), key) }

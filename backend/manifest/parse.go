@@ -17,8 +17,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Parse reads one document. Keys that stand twice are refused, so are unknown
-// ones of the metadata; what is unknown at the top is for the kind to judge.
+// Parse reads one document. Repeated keys are refused, and so are unknown keys of the metadata. Unknown keys
+// at the top are for the kind to judge.
 func Parse(text string) (*Document, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the document has %d bytes, at most %d are accepted", len(text), MaxBytes)
@@ -92,7 +92,7 @@ func Size(text string) (n int) {
 	return n
 }
 
-// sift drops what the server owns of the metadata and refuses what is unknown.
+// sift drops the server's own keys of the metadata and refuses unknown ones.
 func sift(meta map[string]json.RawMessage) error {
 	const path = "metadata."
 	for key := range meta {
@@ -142,8 +142,8 @@ func (r *reader) time(m map[string]json.RawMessage, path, key string, dst **time
 }
 
 // ToJSON reads a text of one value as JSON if it is that, else as YAML: YAML accepts
-// most JSON, but not all characters that JSON does. What stands twice, or is not the
-// same in both, is refused. No error quotes a value.
+// most JSON, but not all characters that JSON does. Repeated keys, and values that are not the same in both,
+// are refused. No error quotes a value.
 func ToJSON(text string) ([]byte, error) {
 	if raw := []byte(text); json.Valid(raw) {
 		if err := checkJSON(raw); err != nil {
@@ -165,8 +165,7 @@ func ToJSON(text string) ([]byte, error) {
 	return raw, nil
 }
 
-// checkJSON refuses what encoding/json reads without a word: keys that stand
-// twice, and text that is no Unicode.
+// checkJSON refuses repeated keys and text that is not Unicode, which encoding/json accepts.
 func checkJSON(raw []byte) error {
 	if !utf8.Valid(raw) {
 		return errors.New("the text is not UTF-8")

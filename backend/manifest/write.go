@@ -92,8 +92,8 @@ func YAML(raw []byte) ([]byte, error) {
 	return b.Bytes(), enc.Close()
 }
 
-// node is the form in which the library writes a JSON value. It is told the
-// style of every text, since its own choice is not always read back as that text.
+// node returns a JSON value for the library to write, with the style of every text: the library's choice is
+// not always read back as that text.
 func node(v any) *yaml.Node {
 	switch v := v.(type) {
 	case map[string]any:
@@ -128,13 +128,13 @@ func textNode(s string) *yaml.Node {
 var (
 	// plainText is text that needs no quotes, unless it is read as something else.
 	plainText = regexp.MustCompile(`^[A-Za-z0-9/][A-Za-z0-9_./-]*( [A-Za-z0-9_./(][A-Za-z0-9_./(),-]*)*$`)
-	// notText is what YAML 1.1 or 1.2 reads as a number, a time, a Boolean or null.
+	// notText matches text that YAML 1.1 or 1.2 reads as a number, a time, a Boolean or null.
 	notText = regexp.MustCompile(`(?i)^([0-9][0-9_]*(\.[0-9_]*)?([e][0-9+-]*)?|0[xob][0-9a-f_]*|[0-9]+-[0-9-]*|y|n|yes|no|on|off|true|false|null)$`)
 )
 
 func isPlain(s string) bool { return plainText.MatchString(s) && !notText.MatchString(s) }
 
-// isBlock says whether text is easier to read as a block of lines.
+// isBlock reports whether text is easier to read as a block of lines.
 func isBlock(s string) bool {
 	if !strings.Contains(strings.TrimRight(s, "\n"), "\n") {
 		return false

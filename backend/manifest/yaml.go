@@ -54,9 +54,8 @@ func (e expansion) of(n *yaml.Node) int {
 	return size
 }
 
-// appendJSON appends the JSON form of a node. A key is its text, whatever YAML reads it as.
-// It refuses tags that JSON has no type for, keys that stand twice and aliases of what they
-// are in.
+// appendJSON appends the JSON form of a node. A key is its text, also where YAML reads it as another type. It
+// refuses tags that JSON has no type for, keys that stand twice and aliases of what they are in.
 func (c *converter) appendJSON(out []byte, n *yaml.Node) ([]byte, error) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -215,7 +214,7 @@ func wrongTag(n *yaml.Node) error {
 // that begins with * and has no quotes.
 var noAnchor = regexp.MustCompile(`(?s)unknown anchor '.*' referenced`)
 
-// twice says that a key stands twice. It names those that every manifest has.
+// twice returns the message about a repeated key. It names only keys that every manifest has.
 func twice(key string) string {
 	if slices.Contains(strings.Fields(topKeys+" "+metadataKeys), key) {
 		return "key \"" + key + "\" is given twice"

@@ -18,8 +18,7 @@ type Address struct {
 	Cluster, TLS       bool
 	DB                 int
 	Username, Password string
-	// SentinelUsername and SentinelPassword are those of the Sentinels, if they
-	// differ from the servers'.
+	// SentinelUsername and SentinelPassword are for the Sentinels, if they differ from the servers'.
 	SentinelUsername, SentinelPassword string
 }
 

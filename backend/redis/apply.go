@@ -68,7 +68,7 @@ func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 		ses.locate(err)
 		ses.inflight.Done()
 		if text(reply, 0) == "epoch" {
-			// The epoch is not that of these connections.
+			// These connections belong to another epoch.
 			s.core.renew(ses)
 			reply, err = nil, fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
 		} else if reply != nil {
@@ -162,11 +162,10 @@ func (s *session) locate(failed error) {
 	}
 }
 
-// takeDamaged prepares a batch to be sent again after the script found a resource
-// that does not decode. Deletes whose condition is of presence alone may remove
-// such resources. The script has to be told which members lead to them, so the
-// whole index of the shard is read, once for all these deletes. Any other action
-// on such a resource is [backend.ErrUnreadable].
+// takeDamaged prepares a batch to be sent again after the script found a resource that does not decode. A
+// delete may remove it if its condition is about presence only. The script has to be told which members lead
+// to them, so the whole index of the shard is read, once for all these deletes. Any other action on such a
+// resource is [backend.ErrUnreadable].
 func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error {
 	i := p.action(text(reply, 1))
 	asked := make(map[string]*action)

@@ -17,8 +17,8 @@ import (
 )
 
 // maxSkew is how far the clock of a node may differ from the store's. Expiry is
-// judged by the clock of the node that has the resource, and whoever compares
-// times from several nodes relies on their clocks being about the same.
+// judged by the clock of the node that has the resource, and comparing the times of several nodes relies on
+// their clocks being about the same.
 const maxSkew = 2 * time.Second
 
 // offset relates a server's clock to the gateway's monotonic one, by the last
@@ -41,11 +41,11 @@ func (o *offset) note(server, asked, answered time.Time) {
 	}
 }
 
-// when is the server's time at a local instant.
+// when returns the server's time at a local instant.
 func (o *offset) when(local time.Time) time.Time { return o.at.Add(local.Sub(o.local)).UTC() }
 
-// clocks are the clocks of all nodes of a cluster, by address, or that of the one
-// server, whose name is empty.
+// clocks are the clocks of all nodes of a cluster, by address, or the clock of the only server, under the
+// empty name.
 type clocks struct {
 	mu    sync.Mutex // guards all below
 	nodes map[string]*offset
@@ -70,7 +70,7 @@ func (c *clocks) known(node string) bool {
 	return c.nodes[node] != nil
 }
 
-// at is the time of a node, as this gateway estimates it.
+// at estimates the time of a node.
 func (c *clocks) at(node string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,8 +80,8 @@ func (c *clocks) at(node string) time.Time {
 	return c.middle(time.Now())
 }
 
-// middle is the median of the nodes' times at a local instant, or that instant if
-// no node is known. The caller holds mu.
+// middle returns the median of the nodes' times at a local instant, or that instant if no node is known. The
+// caller holds mu.
 func (c *clocks) middle(local time.Time) time.Time {
 	all := make([]time.Time, 0, len(c.nodes))
 	for _, o := range c.nodes {
@@ -94,7 +94,7 @@ func (c *clocks) middle(local time.Time) time.Time {
 	return all[(len(all)-1)/2]
 }
 
-// ahead is how far a node's clock is ahead of the store's.
+// ahead returns how far a node's clock is ahead of the store's.
 func (c *clocks) ahead(node string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,7 +214,7 @@ func (c *core) node(on *goredis.Client) string {
 	return on.Options().Addr
 }
 
-// nodeTime is the time of the node that has a shard.
+// nodeTime returns the time of the node that has a shard.
 func (s *Store) nodeTime(ctx context.Context, ses *session, sh *shard) time.Time {
 	if s.core.cfg.Clock != nil {
 		return s.core.now()
@@ -238,7 +238,7 @@ func (c *core) now() time.Time {
 	return c.clocks.middle(time.Now())
 }
 
-// skew is how far a test sets the clock of a node ahead.
+// skew returns how far a test sets the clock of a node ahead.
 func (c *core) skew(node string) time.Duration {
 	if c.cfg.skew == nil {
 		return 0
@@ -260,8 +260,7 @@ func (c *core) clockArgument(node string) string {
 
 func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
-// deadlineArgument translates the deadline of a batch from the store's clock to
-// that of the node.
+// deadlineArgument translates the deadline of a batch from the store's clock to the node's.
 func (c *core) deadlineArgument(deadline time.Time, node string) string {
 	if deadline.IsZero() {
 		return ""

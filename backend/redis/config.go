@@ -29,11 +29,10 @@ const (
 type Config struct {
 	// URL of the server, of Sentinels or of a cluster, see [ParseURL]; empty is redis://127.0.0.1:6379/0.
 	URL string
-	// Username and Password take precedence over those of the URL.
+	// Username and Password take precedence over the URL's.
 	Username, Password string
-	// SentinelUsername and SentinelPassword are those of the Sentinels, and take
-	// precedence over those of the URL; without them, Sentinels that ask for a
-	// password are given that of the servers.
+	// SentinelUsername and SentinelPassword are for the Sentinels, and take precedence over the URL's.
+	// Without them, Sentinels that ask for a password are given the servers'.
 	SentinelUsername, SentinelPassword string
 	// TLS takes precedence over what a rediss URL implies.
 	TLS *tls.Config
@@ -65,7 +64,7 @@ type Config struct {
 	// Connections is the maximum number of connections to one server that calls
 	// share; 0 means 64. Questions about the heads have one of their own besides.
 	Connections int
-	// Logger receives what no caller is told; nil logs nothing.
+	// Logger receives events that no caller sees; nil logs nothing.
 	Logger *zap.Logger
 
 	// skew is how far ahead tests set the clock of a cluster's node.

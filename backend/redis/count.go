@@ -64,7 +64,7 @@ func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *run) (gone
 	lo, hi := dueBounds(r.Kind, sc.shardTime(ctx, n.shard))
 	from := lo
 	for {
-		x := sc.store.exchange(sc.session, false)
+		x := sc.store.exchange(sc.session)
 		pipe := x.on(n.shard.index)
 		page := pipe.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: n.shard.members, ByLex: true, Start: from, Stop: hi, Count: scanChunk})
 		again := sc.ask(ctx, pipe, n)

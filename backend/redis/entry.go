@@ -58,7 +58,7 @@ func decodeChange(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	word := f.next()
 	f.next() // the size: entrySize reads it
 	e.Time, e.RequestID, e.Actor = f.time(), f.text(), f.text()
-	if e.Revision, err = parseRevision(m.ID); err != nil || f.bad || word == typeStart {
+	if e.Revision, err = backend.ParseRevision(m.ID); err != nil || f.bad || word == typeStart {
 		return e, false, errors.Join(err, f.err())
 	}
 	var refs string // before the change, if it replaced them

@@ -88,7 +88,7 @@ func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error
 	return fmt.Errorf("epoch: the server does not begin one: %w", backend.ErrUnavailable)
 }
 
-// question is what the script epoch.lua is asked about a shard.
+// question is a question to the script epoch.lua about a shard.
 type question struct {
 	shard   *shard
 	history history
@@ -97,8 +97,8 @@ type question struct {
 	random string
 }
 
-// ask returns the epoch of a shard, or 0 if a new one is needed; fresh says that
-// the shard does not exist yet. The error may be why the store is refused.
+// ask returns the epoch of a shard, or 0 if a new one is needed; fresh reports whether the shard does not
+// exist yet. The error may be the reason to refuse the store.
 func (c *core) ask(ctx context.Context, on server, q question) (epoch uint64, fresh bool, err error) {
 	script := &c.scripts.epoch
 	if q.random == "" {
@@ -130,12 +130,12 @@ func (c *core) ask(ctx context.Context, on server, q question) (epoch uint64, fr
 	}
 }
 
-// otherShards says why a store with another number of shards is refused.
+// otherShards returns the error of a store with another number of shards.
 func (c *core) otherShards(stored string) error {
 	return refuse("the store was made with %.20s shards and this gateway is set to %d", stored, len(c.shards))
 }
 
-// otherFormat says why a store of another format is refused.
+// otherFormat returns the reason to refuse a store of another format.
 func otherFormat(stored string) string {
 	if n, err := strconv.Atoi(stored); err == nil && n < Format {
 		return fmt.Sprintf("the store has format %d, written before the first release; this one reads %d: empty the store or choose another prefix", n, Format)
@@ -143,7 +143,7 @@ func otherFormat(stored string) string {
 	return fmt.Sprintf("the store has format %.20s, written by a newer release; this one reads %d", stored, Format)
 }
 
-// inspect returns why the store is refused, if it is. It writes nothing.
+// inspect returns an error if the store must be refused. It writes nothing.
 func (s *Store) inspect(ctx context.Context, ses *session) error {
 	if err := s.inspectShards(ctx, ses); err != nil {
 		return err

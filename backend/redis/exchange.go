@@ -15,13 +15,11 @@ import (
 type exchange struct {
 	client  goredis.UniversalClient
 	cluster bool
-	// loose reports that no transaction is needed, because each shard is asked one thing.
-	loose bool
-	pipes map[int]goredis.Pipeliner
+	pipes   map[int]goredis.Pipeliner
 }
 
-func (s *Store) exchange(ses *session, loose bool) *exchange {
-	return &exchange{client: ses.client, cluster: s.core.at.Cluster, loose: loose, pipes: map[int]goredis.Pipeliner{}}
+func (s *Store) exchange(ses *session) *exchange {
+	return &exchange{client: ses.client, cluster: s.core.at.Cluster, pipes: map[int]goredis.Pipeliner{}}
 }
 
 // on is the pipeline that takes the commands for a shard.
@@ -29,9 +27,7 @@ func (x *exchange) on(shard int) goredis.Pipeliner {
 	if !x.cluster {
 		shard = 0
 	}
-	if x.pipes[shard] == nil && x.loose {
-		x.pipes[shard] = x.client.Pipeline()
-	} else if x.pipes[shard] == nil {
+	if x.pipes[shard] == nil {
 		x.pipes[shard] = x.client.TxPipeline()
 	}
 	return x.pipes[shard]

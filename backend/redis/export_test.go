@@ -75,7 +75,7 @@ func DueOrder(m string) string { return dueOrder(m) }
 
 func MembersOf(r *backend.Resource) [][]byte { return membersOf(r) }
 
-func ParseRevision(s string) (backend.Revision, error) { return parseRevision(s) }
+func ParseRevision(s string) (backend.Revision, error) { return backend.ParseRevision(s) }
 
 func ParseState(head backend.Revision, trimmed, epochs string) (storekit.LogState, error) {
 	return parseState(head, trimmed, epochs)
@@ -146,4 +146,22 @@ func (s *Store) writersOf(ctx context.Context, namespace string, look func(*writ
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	look(w)
+}
+
+// Handle returns another store on the same data, with separate connections. A handle of a closed store is
+// closed.
+func (s *Store) Handle() *Store {
+	c := newCore(s.core)
+	for i := range c.epochs {
+		c.epochs[i].Store(s.core.epochs[i].Load())
+		c.heads[i].Store(s.core.heads[i].Load())
+	}
+	h := &Store{core: c, closed: make(chan struct{})}
+	if s.isClosed() {
+		c.closing = true
+		h.once.Do(func() { close(h.closed) })
+		return h
+	}
+	c.session = newSession(c)
+	return h
 }

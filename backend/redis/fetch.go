@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// upcoming are the keys whose records will be wanted next: those of the next
-// members of a range, in its order over all shards, that were not read yet.
+// upcoming returns the keys whose records are needed next and were not read yet: they are of the next members
+// of a range, in its order over all shards.
 func (sc *scanner) upcoming(runs []*run, most int) []backend.Key {
 	rest := make(map[*run][]found, len(runs))
 	for _, n := range runs {
@@ -30,8 +30,8 @@ func (sc *scanner) upcoming(runs []*run, most int) []backend.Key {
 	return keys
 }
 
-// prefetch reads the resources of all pages at once, as far as there is room. It
-// includes those that only tell whether a page has more after it.
+// prefetch reads the resources of all pages at once, as many as there is room for. It includes those that
+// only tell whether a page has more after it.
 func (sc *scanner) prefetch(ctx context.Context) error {
 	var keys []backend.Key
 	seen := map[backend.Key]bool{}
@@ -75,8 +75,8 @@ func (sc *scanner) skip(k backend.Key, err error) {
 	sc.built.Skip(k)
 }
 
-// resource reads the resource that a member leads to, nil if that is not live.
-// most is how many resources of the range are still wanted.
+// resource returns the resource that a member leads to, nil if it is not live. most is how many resources of
+// the range are still wanted.
 func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs []*run, most int) (*backend.Resource, error) {
 	k := f.key
 	if f.err != nil {
@@ -164,7 +164,7 @@ func (sc *scanner) freeze(ctx context.Context) error {
 	return nil
 }
 
-// texts is a list of strings in a script's answer.
+// texts returns a list of strings in a script's answer.
 func texts(v any) []string {
 	list, _ := v.([]any)
 	out := make([]string, len(list))

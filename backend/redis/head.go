@@ -11,11 +11,11 @@ import (
 
 var _ backend.Heads = (*Store)(nil)
 
-// headTimeout bounds a question about the heads, for all who wait for its answer.
+// headTimeout is the time limit of a question about the heads, for all callers that share it.
 const headTimeout = 5 * time.Second
 
-// headQuestions lets all who want to know the heads at about the same time ask together:
-// whoever comes while a question is under way joins the next one. The zero value is ready.
+// headQuestions lets callers that ask for the heads at about the same time share a question: one that comes
+// while a question is under way joins the next one. The zero value is ready.
 type headQuestions struct {
 	mu     sync.Mutex // guards all below
 	asking bool
@@ -29,7 +29,8 @@ type headQuestion struct {
 	err      error
 }
 
-// Head is [backend.Heads.Head]: one question for all who wait, that began after each of them came.
+// Head is [backend.Heads.Head]. All callers that wait share one question, which begins after each of them has
+// come.
 func (s *Store) Head(ctx context.Context) (backend.Head, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Head{}, err
@@ -43,7 +44,7 @@ func (s *Store) Head(ctx context.Context) (backend.Head, error) {
 	}
 }
 
-// join is the next question, and lets somebody ask it.
+// join returns the next question, and makes sure that it is asked.
 func (qs *headQuestions) join(s *Store) *headQuestion {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -63,7 +64,7 @@ func (qs *headQuestions) join(s *Store) *headQuestion {
 	return q
 }
 
-// ask asks until nobody wants to know.
+// ask asks questions until no caller waits for one.
 func (qs *headQuestions) ask(s *Store) {
 	for {
 		qs.mu.Lock()

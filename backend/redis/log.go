@@ -25,7 +25,7 @@ func askHead(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.Sl
 func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogState, error) {
 	epoch, seq := text(values, 0), text(values, 1)
 	known := s.core.epochs[shard].Load()
-	head, err := parseRevision(epoch + "-" + seq)
+	head, err := backend.ParseRevision(epoch + "-" + seq)
 	if err != nil || head.Epoch != known {
 		s.core.renew(ses)
 	}
@@ -44,7 +44,7 @@ func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogSt
 // with its last sequence and followed by a space.
 func parseState(head backend.Revision, trimmed, epochs string) (state storekit.LogState, err error) {
 	for _, e := range strings.Fields(epochs) {
-		r, err := parseRevision(e)
+		r, err := backend.ParseRevision(e)
 		if err != nil {
 			return storekit.LogState{}, fmt.Errorf("epochs: %w", backend.ErrFormat)
 		}
@@ -52,7 +52,7 @@ func parseState(head backend.Revision, trimmed, epochs string) (state storekit.L
 	}
 	state.Epochs = append(state.Epochs, head)
 	if trimmed != "" {
-		if state.Trimmed, err = parseRevision(trimmed); err != nil {
+		if state.Trimmed, err = backend.ParseRevision(trimmed); err != nil {
 			return storekit.LogState{}, fmt.Errorf("trim mark: %w", backend.ErrFormat)
 		}
 	}
@@ -67,7 +67,7 @@ type logPage struct {
 	more []bool
 }
 
-// logRead selects what is read of the logs.
+// logRead selects a part of the logs.
 type logRead struct {
 	// after are the revisions to begin after, by shard; nil reads the states alone.
 	after []backend.Revision
@@ -88,7 +88,7 @@ func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	n := len(s.core.shards)
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {
 		p = logPage{states: make([]storekit.LogState, n), entries: make([][]goredis.XMessage, n), more: make([]bool, n)}
-		x := s.exchange(ses, false)
+		x := s.exchange(ses)
 		states, entries, limits := make([]*goredis.SliceCmd, n), make([]*goredis.XMessageSliceCmd, n), make([]int, n)
 		for i := range n {
 			sh := &s.core.shards[i]

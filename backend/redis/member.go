@@ -99,7 +99,7 @@ func dueBounds(kind string, now time.Time) (lo, hi string) {
 // dueEnd is the first expiry that is in the future.
 func dueEnd(now time.Time) string { return expiry(now.Add(time.Millisecond)) }
 
-// targetOf is the key that a member of the index leads to, whatever its type.
+// targetOf returns the key that a member of the index leads to, of any type.
 func targetOf(m string) (k backend.Key, err error) {
 	if m == "" {
 		return k, fmt.Errorf("member: %w", backend.ErrUnreadable)

@@ -24,9 +24,9 @@ type action struct {
 	// kind and name are the tuples that make the key.
 	kind, name []byte
 	// presence, uid, revision, passes, deletion, referrers and unfinalized are the
-	// condition; referrers is what the members of bound references to the key begin with.
+	// condition; referrers is the prefix of the members of bound references to the key.
 	presence, uid, revision, passes, deletion, referrers, unfinalized string
-	// newUID is that of a resource that a put creates.
+	// newUID is the uid of a resource that a put creates.
 	newUID string
 	// caller is "c" if the caller made the put.
 	caller string
@@ -34,12 +34,12 @@ type action struct {
 	finalizers string
 	// expires and deleting are fields of the record.
 	expires, deleting string
-	// declared is empty for a put that leaves the references as they are; refs, refsSize
-	// and boundSize are what the record has of them.
+	// declared is empty for a put that leaves the references as they are; refs, refsSize and boundSize go
+	// into the record.
 	declared            string
 	refs                []byte
 	refsSize, boundSize int
-	// size is what the resource counts without references and body.
+	// size is the size of the resource without references and body.
 	size int
 	body []byte
 	// more is the change of a put. For other operations it lists index members to remove
@@ -65,7 +65,7 @@ const (
 	opRebind = "b"
 	// opDeleteDamaged also deletes a resource that does not decode.
 	opDeleteDamaged = "x"
-	// opExpire deletes what is expired.
+	// opExpire deletes an expired resource.
 	opExpire = "e"
 )
 
@@ -130,8 +130,7 @@ func (a *action) stores(p *backend.Put) {
 }
 
 // commonArguments and batchArguments are the numbers of arguments of all batches of a
-// script and of one, HEAD and BATCH in batch.lua, and shardKeys is how many of its keys are
-// those of the shard.
+// script and of one, HEAD and BATCH in batch.lua, and shardKeys is how many of its keys belong to the shard.
 const (
 	commonArguments = 7
 	batchArguments  = 4
@@ -209,7 +208,7 @@ func (p *proposal) conditionError(reply []any) error {
 	return ce
 }
 
-// result reads what an applied batch left behind.
+// result reads the result of an applied batch.
 func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 	n := len(p.batch.Actions)
 	res := backend.Result{Resources: make([]*backend.Resource, n), Revisions: make([]backend.Revision, n)}
@@ -237,7 +236,7 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 			return backend.Result{}, err
 		}
 	}
-	head, err := parseRevision(text(reply, 1))
+	head, err := backend.ParseRevision(text(reply, 1))
 	if err != nil {
 		return backend.Result{}, err
 	}

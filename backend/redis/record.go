@@ -22,10 +22,9 @@ import (
 //
 // The spec revision is empty where it is the revision. Times are milliseconds since 1970;
 // expires has 15 digits, as in the index, and is empty for never. deleting is "y" or empty.
-// The sizes are what the references count in [backend.Resource.Size], and what the bound
-// ones count in [backend.Event.Size]. Each reference in the list is the tuple of its key and
-// whether it is bound, behind their length in two bytes. ext is empty; a newer release may
-// use it, and every write keeps it.
+// The sizes are the part of the references in [backend.Resource.Size], and of the bound ones in
+// [backend.Event.Size]. Each reference in the list is the tuple of its key and whether it is bound, behind
+// their length in two bytes. ext is empty; a newer release may use it, and every write keeps it.
 const deletingFlag = "y"
 
 // packed appends an element of a list, behind its length.
@@ -67,7 +66,7 @@ type envelope struct {
 	deleting         bool
 }
 
-// header is what stands before the body.
+// header is the part of a record before the body.
 type header struct {
 	envelope
 	spec          backend.Revision
@@ -131,7 +130,7 @@ func (f *fields) text() string {
 }
 
 func (f *fields) revision() backend.Revision {
-	r, err := parseRevision(f.next())
+	r, err := backend.ParseRevision(f.next())
 	f.bad = f.bad || err != nil
 	return r
 }
@@ -189,21 +188,6 @@ func recordHead(k backend.Key, value string) (*backend.Resource, error) {
 	return &backend.Resource{Key: k, Envelope: backend.Envelope{Revision: e.revision, ExpiresAt: e.expires}}, f.err()
 }
 
-// parseRevision is [backend.ParseRevision] without an allocation: every record has two.
-func parseRevision(s string) (backend.Revision, error) {
-	epoch, seq, _ := strings.Cut(s, "-")
-	e, err1 := strconv.ParseUint(epoch, 10, 64)
-	q, err2 := strconv.ParseUint(seq, 10, 64)
-	if err1 != nil || err2 != nil || epoch[0] == '0' && len(epoch) > 1 || seq[0] == '0' && len(seq) > 1 {
-		return backend.Revision{}, badRecord()
-	}
-	r := backend.Revision{Epoch: e, Seq: q}
-	if r.IsZero() {
-		return r, badRecord()
-	}
-	return r, nil
-}
-
 // decodeRecord reads a stored resource.
 func decodeRecord(k backend.Key, value string) (*backend.Resource, error) {
 	return decodeParts(k, value, "")
@@ -229,8 +213,8 @@ func bareRecord(k backend.Key, value string) (*backend.Resource, error) {
 	return h.resource(k, []byte(h.body)), nil
 }
 
-// resource is what the header says of one, without its references. Its UID is a copy: a
-// part of the value would keep the whole value in memory, beside the body.
+// resource returns the resource of a header, without its references. Its UID is a copy: a part of the value
+// would keep the whole value in memory, beside the body.
 func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 	return &backend.Resource{
 		Key: k, Body: body,

@@ -16,8 +16,8 @@ import (
 const (
 	// scanPrefetch is the maximum number of resources that are read ahead.
 	scanPrefetch = 4096
-	// scanChunk is how many members are read at a time if nobody can know how many
-	// are needed. That is at the first try; each further try reads more.
+	// scanChunk is how many members are read at a time if it is not known how many are needed. That is at the
+	// first try; each further try reads more.
 	scanChunk = 512
 )
 
@@ -25,8 +25,8 @@ const (
 type scanner struct {
 	loader
 	ranges []backend.Range
-	// deep are the ranges of which a try read more members than were wanted, because many
-	// lead to what is expired. The next try reads as many in its first step.
+	// deep are the ranges of which a try read more members than were wanted, because many lead to expired
+	// resources. The next try reads as many in its first step.
 	deep map[*backend.Range]bool
 	// runs are the parts of each range, one for each of its shards.
 	runs [][]*run
@@ -34,7 +34,7 @@ type scanner struct {
 	// sizes. A record that does not exist is empty.
 	records map[backend.Key]string
 	held    int
-	// used is what the resources in the pages count so far.
+	// used is the size of the resources in the pages so far.
 	used int
 	// moved reports that something changed between two steps and everything has to be
 	// read again.
@@ -60,11 +60,11 @@ type run struct {
 	prefix  int
 	members []found
 	more    bool // the index may have members after these
-	// first is what the first step of the scan read.
+	// first is the result of the first step of the scan.
 	first reading
 }
 
-// reading is what the first step reads of a run.
+// reading is the part of a run that the first step reads.
 type reading struct {
 	from, to string
 	want     int
@@ -82,13 +82,10 @@ type asked struct {
 
 func newScanner(s *Store, ses *session, ranges []backend.Range, deep map[*backend.Range]bool, try int) *scanner {
 	return &scanner{
-		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, heads: !slices.ContainsFunc(ranges, whole), ranges: ranges, deep: deep,
+		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, heads: !slices.ContainsFunc(ranges, func(r backend.Range) bool { return !r.KeysOnly }), ranges: ranges, deep: deep,
 		records: map[backend.Key]string{}, chunk: scanChunk << (4 * (try - 1)), last: try == scanTries,
 	}
 }
-
-// whole reports whether a range needs whole records.
-func whole(r backend.Range) bool { return !r.KeysOnly }
 
 // scan answers all ranges: the members of the first page of each, and the
 // counts, from one state of each shard.
@@ -104,7 +101,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 		return nil, err
 	}
 	pages := make([]backend.Page, len(sc.ranges))
-	// The scanner leaves out what is expired: shards have different clocks.
+	// The scanner leaves out expired resources itself, because shards have different clocks.
 	sc.built = storekit.NewPageBuilder(time.Time{})
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
@@ -123,7 +120,7 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	return pages, nil
 }
 
-// counted reports whether the server can count the range, less what is expired.
+// counted reports whether the server can count the range, without the expired resources.
 func counted(r *backend.Range) bool { return r.Count && r.Kind != "" }
 
 // shards of a range.
@@ -186,7 +183,7 @@ func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.
 func (sc *scanner) begin(ctx context.Context) error {
 	sc.split()
 	s := sc.store
-	x := s.exchange(sc.session, len(sc.ranges) == 1 && len(sc.runs[0]) == len(sc.shards(&sc.ranges[0])) && !sc.ranges[0].Count)
+	x := s.exchange(sc.session)
 	clock := s.askTime(ctx, x.on(0))
 	largest := map[int]*goredis.StringCmd{}
 	readings := make([][]asked, len(sc.runs))
@@ -216,7 +213,7 @@ func (sc *scanner) begin(ctx context.Context) error {
 	return nil
 }
 
-// ask asks for what the first step reads of a run.
+// ask adds the question for a reading to a pipeline.
 func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a asked) {
 	if !counted(n.of) {
 		a.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))
@@ -228,7 +225,7 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a a
 	return a
 }
 
-// tell decodes the answers.
+// tell decodes the answers into a reading.
 func (a asked) tell(s *reading) {
 	if a.page != nil {
 		s.members = a.page.Val()
@@ -268,7 +265,7 @@ func (n *run) pass(member string) {
 // first readings of all other runs in the shard, and starts again if one of them
 // has changed. So the answers of one call are from one state.
 func (sc *scanner) further(ctx context.Context, n *run) error {
-	x := sc.store.exchange(sc.session, len(sc.ranges) == 1 && len(sc.runs[0]) == 1)
+	x := sc.store.exchange(sc.session)
 	sc.deep[n.of] = true
 	pipe := x.on(n.shard.index)
 	next := pipe.ZRangeArgs(ctx, n.args(n.lo, n.hi, sc.chunk))

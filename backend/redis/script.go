@@ -31,7 +31,7 @@ var dueSource string
 //go:embed epoch.lua
 var epochSource string
 
-// scripts are those of a store.
+// scripts are the scripts of a store.
 type scripts struct {
 	apply, scan, due script
 	// epoch begins an epoch. asked is the same script when it only asks whether one

@@ -58,8 +58,7 @@ func newSession(c *core) *session {
 	s := &session{core: c, verified: map[verification]bool{}, writing: map[*goredis.Client]*writers{}}
 	// One more is for questions about the heads.
 	s.client = s.connect(c.cfg.Timeout, c.cfg.Connections+1, 0)
-	// Usually one watcher waits, that of the gateway's hub. Connections of others
-	// are not kept when they are idle.
+	// Usually only the watcher of the gateway's hub waits. Idle connections of others are not kept.
 	s.blocking = s.connect(blockTime+c.cfg.Timeout/2, 1024, max(2, len(c.shards)))
 	return s
 }
@@ -101,7 +100,7 @@ func (s *session) close() error {
 
 // refusal is why a server is not used. No call was sent to it.
 type refusal struct {
-	text  string // for a person, instead of that of err
+	text  string // for a person, instead of the text of err
 	err   error
 	final bool // trying again cannot help
 }
@@ -144,8 +143,8 @@ func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, e
 	return info, nil
 }
 
-// authenticate gives a Sentinel that asks for a password that of the servers. A
-// password of the Sentinels' own, and that of the servers, were sent before.
+// authenticate gives the servers' password to a Sentinel that asks for one. A separate password of the
+// Sentinels was sent before.
 func (s *session) authenticate(ctx context.Context, cn *goredis.Conn) error {
 	password := cmp.Or(s.core.cfg.Password, s.core.at.Password)
 	if password == "" {
@@ -222,9 +221,9 @@ func newClusterClient(o *goredis.ClusterOptions, limit time.Duration) *goredis.C
 	return client
 }
 
-// slotsLimit is how long a node has to say which node has which slots, its connection
-// included. After one that took longer the next has twice the time, up to the most: it may be
-// the network that is slow. Both are in nanoseconds.
+// slotsLimit is the time limit of a question about which node has which slots, with the time to connect.
+// After one that took longer the next has twice the time, up to the most: it may be the network that is slow.
+// Both are in nanoseconds.
 type slotsLimit struct {
 	limit atomic.Int64
 	most  int64

@@ -35,14 +35,14 @@ var (
 	_ backend.Syncer     = (*Store)(nil)
 )
 
-// core is what a store knows of its servers.
+// core is the part of a store that knows its servers.
 type core struct {
 	cfg     Config
 	at      *Address
 	scripts scripts
 	shards  []shard
 	bounds  [4]any // of logs, see logBounds
-	// epochs are the current epochs, by shard, as far as this gateway knows.
+	// epochs are the last known epochs, by shard.
 	epochs []atomic.Uint64
 	// largest are the sizes of the largest log entries when the logs were read last, by shard.
 	largest []atomic.Int64
@@ -53,8 +53,8 @@ type core struct {
 	clocks *clocks // of this store and its handles
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
-	// questions are those about the heads, asked is the last answer to one, and hurry
-	// ends the pause of a watcher: somebody waits for what it has not read.
+	// questions are the questions about the heads, and asked is the last answer. hurry ends the pause of a
+	// watcher when a reader of the heads waits for changes that the watcher has not read.
 	questions headQuestions
 	asked     atomic.Pointer[backend.Position]
 	hurry     chan struct{}
@@ -123,24 +123,6 @@ func newCore(of *core) *core {
 		cfg: of.cfg, at: of.at, scripts: of.scripts, shards: of.shards, bounds: of.bounds, clocks: of.clocks, hurry: make(chan struct{}, 1),
 		epochs: make([]atomic.Uint64, n), largest: make([]atomic.Int64, n), heads: make([]atomic.Pointer[backend.Revision], n),
 	}
-}
-
-// Handle returns another store on the same data, with connections of its own.
-// A handle of a closed store is closed.
-func (s *Store) Handle() *Store {
-	c := newCore(s.core)
-	for i := range c.epochs {
-		c.epochs[i].Store(s.core.epochs[i].Load())
-		c.heads[i].Store(s.core.heads[i].Load())
-	}
-	h := &Store{core: c, closed: make(chan struct{})}
-	if s.isClosed() {
-		c.closing = true
-		h.once.Do(func() { close(h.closed) })
-		return h
-	}
-	c.session = newSession(c)
-	return h
 }
 
 // Close ends the store's watchers and closes its connections. Calls that are under
@@ -237,7 +219,7 @@ func (c *core) random() string {
 	return strconv.FormatUint(c.cfg.Rand.Uint64N(1<<20), 10)
 }
 
-// seen is the newest revision of a shard that this gateway saw, zero for none.
+// seen returns the newest revision of a shard that this gateway saw, zero for none.
 func (c *core) seen(shard int) backend.Revision {
 	if r := c.heads[shard].Load(); r != nil {
 		return *r

@@ -55,7 +55,7 @@ func (c *scriptCall) finish(reply []any, err error) {
 	close(c.done)
 }
 
-// writers are those of a server.
+// writers returns the writers of a server.
 func (s *session) writers(on *goredis.Client) *writers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,11 +109,6 @@ func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 func (w *writers) admit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
-	}
-	select {
-	case w.slots <- struct{}{}:
-		return nil
-	default:
 	}
 	select {
 	case w.slots <- struct{}{}:
@@ -181,9 +176,9 @@ func (w *writers) send(calls []*scriptCall) {
 	}
 }
 
-// exchange sends runs and answers their calls. It returns those of which the server
-// has executed nothing because it does not know the script. With DurabilityReplica the
-// pipeline ends with WAIT, which is about everything before it on the connection.
+// exchange sends runs and answers their calls. It returns the runs that the server has not executed because
+// it does not know the script. With DurabilityReplica the pipeline ends with WAIT, which is about everything
+// before it on the connection.
 func (w *writers) exchange(ctx context.Context, runs []*scriptRun) (again []*scriptRun) {
 	core := w.session.core
 	pipe, script := w.on.Pipeline(), core.scripts.apply
@@ -242,8 +237,7 @@ type scriptRun struct {
 // scriptRuns returns the scripts that execute calls. What the script has to find out
 // once costs as much as a put, so batches of one action that come together share it.
 func scriptRuns(calls []*scriptCall) []*scriptRun {
-	// common is what the calls of a run have in common: the meta of their shard, the epoch
-	// and the clock.
+	// common identifies the calls that can share a run: by the meta of their shard, the epoch and the clock.
 	type common struct{ meta, epoch, clock any }
 	var out []*scriptRun
 	groups := map[common]*scriptRun{}

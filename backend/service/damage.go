@@ -34,8 +34,8 @@ import (
 // Without their key they are encrypted, not damaged ([backend.ErrEncrypted]): the key may
 // come back, so they are kept by all writes that do not replace all of them.
 
-// replaceable reports whether a write may do without what is stored: that is damaged, and
-// the caller expects no revision of it.
+// replaceable reports whether a write may replace a damaged resource: the caller expects no revision of
+// it.
 func replaceable(err error, expected *string) bool {
 	return expected == nil && errors.Is(err, backend.ErrUnreadable)
 }
@@ -65,7 +65,7 @@ func (s *Service) deleteDamaged(ctx context.Context, k *kind.Kind, key backend.K
 }
 
 // discard deletes a resource whose record does not decode, so that the intent can create it:
-// it returns errRaced, or what is wrong with the intent or the store.
+// it returns errRaced, or the error of the intent or the store.
 func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
 	if err := in.judge(ctx, nil).Err(in.key); err != nil {
 		return nil, err

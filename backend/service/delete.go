@@ -56,8 +56,8 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 	})
 }
 
-// loadForDelete loads what is to be deleted, at the revision that is expected, if one is;
-// nil for what does not decode.
+// loadForDelete loads the resource that is to be deleted, at the expected revision if there is one; nil
+// for a record that does not decode.
 func (s *Service) loadForDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*stored, error) {
 	current, err := s.load(ctx, k, key)
 	switch {
@@ -73,7 +73,7 @@ func (s *Service) loadForDelete(ctx context.Context, k *kind.Kind, key backend.K
 	return current, nil
 }
 
-// wouldDelete says what a delete would remove, or would wait for.
+// wouldDelete returns the answer that a delete would give.
 func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*Written, error) {
 	current, err := s.loadForDelete(ctx, k, key, expected)
 	if err != nil {
@@ -89,8 +89,8 @@ func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key
 	return &Written{DryRun: true, Deletion: deletion, Resource: s.present(k, current.Resource)}, nil
 }
 
-// deletionOf returns what a delete of a resource comes to: Pending while others rely on it,
-// Finalizing while only finalizers hold it.
+// deletionOf returns how far a deletion would come now: Pending while others rely on it, Finalizing while
+// only finalizers hold it.
 func (s *Service) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
 	page, err := s.cfg.Store.Range(ctx, backend.Range{Referenced: &r.Key, BoundOnly: true, Limit: 2, Bare: true})
 	switch {

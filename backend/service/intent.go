@@ -18,8 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
-// intent is one wanted state of one resource, checked as far as it can be
-// without knowing what is stored.
+// intent is the wanted state of a resource, checked as far as that is possible without the stored one.
 type intent struct {
 	kind *kind.Kind
 	key  backend.Key
@@ -28,7 +27,7 @@ type intent struct {
 	// found are the violations outside the spec.
 	found    kind.Violations
 	expected *string
-	// expectedOfManifest says that the expected revision is the manifest's own.
+	// expectedOfManifest reports whether the expected revision is the manifest's own.
 	expectedOfManifest bool
 	// verb that the caller asked for; see applyVerb.
 	verb descriptor.Verb
@@ -36,11 +35,11 @@ type intent struct {
 	rights *access.Rights
 	// subKind of a resource that is created; an existing one must have it, if it is given.
 	subKind string
-	// sent says what the spec does to write-only fields.
+	// sent is the effect of the spec on write-only fields.
 	sent kind.Sent
-	// patch says that the spec was made of what is stored.
+	// patch reports whether the spec was made from the stored one.
 	patch bool
-	// unspecified says that the patch leaves the spec as it is.
+	// unspecified reports whether the patch leaves the spec as it is.
 	unspecified bool
 	// read says how the next attempt reads targets. Copies of the intent share it.
 	read     *reconcile.Reading
@@ -87,11 +86,11 @@ func (s *Service) intend(ctx context.Context, c access.Caller, w wanted) (*inten
 	return in, nil
 }
 
-// lastYear is the last one that RFC 3339 can write.
+// lastYear is the last year that RFC 3339 can write.
 const lastYear = 9999
 
-// ExpiresAt is the expiry at a time, for [Metadata]. There the zero time stands
-// for none; here it is as long past as any other of its century.
+// ExpiresAt returns the expiry at a time, for [Metadata], where the zero time means none: here it is a
+// time in the past.
 func ExpiresAt(t time.Time) Optional[time.Time] {
 	if t.IsZero() {
 		t = t.Add(1)
@@ -99,7 +98,7 @@ func ExpiresAt(t time.Time) Optional[time.Time] {
 	return Optional[time.Time]{Set: true, Value: t}
 }
 
-// intendSpec also reads a whole spec.
+// intendSpec is intend with a whole spec.
 func (s *Service) intendSpec(ctx context.Context, c access.Caller, w wanted, spec any) (*intent, error) {
 	in, err := s.intend(ctx, c, w)
 	if err != nil {
@@ -167,8 +166,7 @@ func (in *intent) setSubKind(subKind string) {
 	in.found.Add("subKind", "in", accepted, "must be one of %s", accepted)
 }
 
-// judge returns all violations of the intent, a change of what is stored or,
-// where old is nil, a new resource.
+// judge returns all violations of the intent: as a change of old, or as a new resource if old is nil.
 func (in *intent) judge(ctx context.Context, old *kind.State) *kind.Violations {
 	found := in.found.Clone()
 	if old == nil {
@@ -182,7 +180,7 @@ func (in *intent) judge(ctx context.Context, old *kind.State) *kind.Violations {
 	return &found
 }
 
-// open says whether the caller may write on what is stored: its revision, then whether it is frozen.
+// open returns an error if the stored resource has another revision than expected, or is frozen.
 func (in *intent) open(current *backend.Resource) error {
 	if in.expected != nil {
 		if err := expect(*in.expected, current); err != nil {
@@ -195,10 +193,9 @@ func (in *intent) open(current *backend.Resource) error {
 	return nil
 }
 
-// expect holds a caller's revision against what is stored: it must be the
-// current one, that of the last change of the spec, or one between them in the
-// current epoch. So a change of the spec since the caller read is a conflict
-// and a change of the status is not.
+// expect checks a caller's revision: it must be the current one, the one of the last change of the spec,
+// or lie between them in the current epoch. So a change of the spec since the caller read is a conflict and a
+// change of the status is not.
 func expect(expected string, current *backend.Resource) error {
 	r, err := backend.ParseRevision(expected)
 	if err == nil && (r == current.Revision || r == current.SpecRevision ||
@@ -216,8 +213,8 @@ func conflict(expected string, current *backend.Resource) error {
 	return e.At(current.Key)
 }
 
-// gone says that there is nothing at the revision that an apply expects, and how to
-// apply without one.
+// gone returns the error of an apply that expects a revision of an absent resource; it says how to apply
+// without one.
 func (in *intent) gone() error {
 	e := failure.Of(backend.ErrNotFound, in.key)
 	e.ExpectedRevision = failure.Shorten(*in.expected)
@@ -229,8 +226,8 @@ func (in *intent) gone() error {
 	return e
 }
 
-// keeping is the intent with the write-only fields that it leaves as they are. A
-// patch has them already.
+// keeping returns the intent with the stored write-only fields that it leaves alone. A patch has them
+// already.
 func (in *intent) keeping(was *kind.State) *intent {
 	if in.patch || !in.kind.Spec.Hides {
 		return in
@@ -241,9 +238,9 @@ func (in *intent) keeping(was *kind.State) *intent {
 	return &out
 }
 
-// base is the state that the intent changes. Sensitive values that cannot be decrypted
-// need not be, if the intent leaves them as they are stored, or keeps none of them; a
-// patch of metadata alone does not need what is damaged either.
+// base returns the state that the intent changes. Sensitive values that cannot be decrypted need not be,
+// if the intent leaves them as they are stored, or keeps none of them; a patch of metadata alone does not
+// need what is damaged either.
 func (in *intent) base(current *stored) (*kind.State, error) {
 	was, err := current.state(in.kind)
 	if err == nil || !in.unspecified && !errors.Is(err, backend.ErrEncrypted) {
@@ -265,7 +262,7 @@ func (in *intent) sendsWriteOnly() bool {
 	return in.kind.Spec.Hides && (len(in.sent.Cleared)+len(in.sent.Added) > 0 || !jsontree.Equal(in.kind.Spec.Shown(in.spec), in.spec))
 }
 
-// keepsConcealed says whether the intent leaves all write-only fields as they are, and
+// keepsConcealed reports whether the intent leaves all write-only fields as they are, and
 // the rest of the spec as it is shown.
 func (in *intent) keepsConcealed(shown *kind.State) bool {
 	switch {
@@ -279,7 +276,7 @@ func (in *intent) keepsConcealed(shown *kind.State) bool {
 	return in.kind.Spec.Identical(in.kind.Spec.Shown(in.spec), in.kind.Spec.Shown(shown.Spec))
 }
 
-// replacesConcealed says whether the intent gives all write-only fields, so that none of
+// replacesConcealed reports whether the intent gives all write-only fields, so that none of
 // them is kept.
 func (in *intent) replacesConcealed() bool {
 	return !in.patch && in.verb != descriptor.VerbPatch && in.kind.Spec.GivesWriteOnly("spec", in.spec, in.sent)

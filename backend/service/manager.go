@@ -56,8 +56,8 @@ func (c *metadataChange) ownedAlone(managers []body.Manager, keys func(body.Mana
 	return out
 }
 
-// managers returns who owns what after the change. What is removed has no owners any more,
-// and neither has what anything but an apply has set to another value.
+// managers returns the owners after the change. A removed key has no owners any more, and neither has a key
+// that anything but an apply has set to another value.
 func (c *metadataChange) managers(old, next body.Metadata) (out []body.Manager) {
 	stays := func(was, now map[string]string) func(key string) bool {
 		return func(key string) bool {

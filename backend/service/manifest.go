@@ -20,7 +20,7 @@ import (
 // Apply makes one resource what a manifest says: created, replaced or left as it is.
 // metadata.revision, or the request's expectedRevision before it, is a precondition; on an
 // absent resource it is NOT_FOUND. The manifest's is ignored with IgnoreRevision and with
-// CreateOnly. What the server owns in a manifest is always ignored.
+// CreateOnly. The server's own fields in a manifest are always ignored.
 func (s *Service) Apply(ctx context.Context, c access.Caller, req ApplyRequest) (*Written, error) {
 	in, err := s.intendManifest(ctx, c, req)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Service) Apply(ctx context.Context, c access.Caller, req ApplyRequest) 
 	return inManifest(in.kind, out, err)
 }
 
-// headPath is the path of a key at the top of a manifest, or of its metadata.
+// headPath returns the path of a key at the top of a manifest, or of its metadata.
 func headPath(path string) string {
 	if key, ok := strings.CutPrefix(path, "metadata."); ok {
 		return failure.Join("metadata", key)
@@ -65,7 +65,7 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 		}
 		return nil, e
 	}
-	known, _ := s.kinds.Find(doc.Kind) // why it is not known is said behind what is unknown at the top
+	known, _ := s.kinds.Find(doc.Kind) // the error of an unknown kind comes after the error of an unknown key
 	if err := unknownKey(known, doc); err != nil {
 		return nil, err
 	}
@@ -109,9 +109,9 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	return in, nil
 }
 
-// applyVerb is what an apply is to the kind: UPSERT where the kind offers it and the caller may use it.
-// Otherwise an apply can still create what is absent or update what is
-// there; the other half is refused when it is known which of them it is.
+// applyVerb returns the verb of an apply: UPSERT where the kind offers it and the caller may use it.
+// Otherwise an apply can still create an absent resource or update an existing one; the other is refused when
+// it is known which of the two it is.
 func (s *Service) applyVerb(ctx context.Context, c access.Caller, k *kind.Kind, id kind.Identity, req ApplyRequest) (descriptor.Verb, error) {
 	if req.CreateOnly {
 		return descriptor.VerbCreate, nil
@@ -138,7 +138,7 @@ func (s *Service) applyVerb(ctx context.Context, c access.Caller, k *kind.Kind, 
 	return first, nil
 }
 
-// manifestKind finds the kind a manifest names, and holds it against its apiVersion.
+// manifestKind finds the kind that a manifest names, and checks its apiVersion.
 func (s *Service) manifestKind(doc *manifest.Document) (*kind.Kind, error) {
 	k, err := s.kinds.Find(doc.Kind)
 	if err != nil {
@@ -158,8 +158,7 @@ func (s *Service) manifestKind(doc *manifest.Document) (*kind.Kind, error) {
 	return k, nil
 }
 
-// metadataOf is what a manifest sets; what it leaves out stays as it is and what
-// is null is cleared.
+// metadataOf returns the metadata that a manifest sets. Absent fields stay as they are, and null clears.
 func metadataOf(m manifest.Metadata) Metadata {
 	out := Metadata{mapped: true}
 	if m.Labels != nil {
@@ -197,8 +196,8 @@ func metadataOf(m manifest.Metadata) Metadata {
 
 // Manifest writes a stored resource as the manifest that would apply it
 // UNCHANGED through this gateway: with all that its kind can name and that is
-// shown. Write-only fields and what a newer gateway stored besides are not
-// printed, and kept when the manifest is applied.
+// shown. Write-only fields and fields of a newer gateway are not printed, and are kept when the manifest is
+// applied.
 func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, error) {
 	k, err := s.kinds.Find(r.Kind)
 	if err != nil {

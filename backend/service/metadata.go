@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Limits of metadata; those of labels and annotations are Kubernetes'.
+// Limits of metadata. The limits of labels and annotations are Kubernetes'.
 const (
 	MaxDescription     = 1024
 	maxLabels          = 128
@@ -38,7 +38,7 @@ type Optional[T any] struct {
 	Value T
 }
 
-// Metadata is what a caller may set besides the spec. What is left out stays as it is.
+// Metadata is the metadata that a caller sets. Fields that are left out stay as they are.
 type Metadata struct {
 	Labels      Optional[[]Label]
 	Annotations Optional[[]Annotation]
@@ -46,14 +46,14 @@ type Metadata struct {
 	// ExpiresAt is for kinds that expire.
 	ExpiresAt Optional[time.Time]
 
-	// mapped says that labels and annotations were mappings, as in a manifest.
+	// mapped is set if labels and annotations were mappings, as in a manifest.
 	mapped bool
-	// manager owns the labels and annotations of a manifest: those of its own that the
-	// manifest does not have are removed, and others stay. Empty: the given ones replace all.
+	// manager owns the labels and annotations of a manifest: keys that it owns and the manifest does not have
+	// are removed, and others stay. Empty: the given ones replace all.
 	manager string
 }
 
-// MetadataPatch is what a patch changes besides the spec.
+// MetadataPatch is the part of a patch that changes metadata.
 type MetadataPatch struct {
 	// Labels and Annotations are merged by key; Set with a nil Value removes all.
 	Labels, Annotations Optional[[]PairPatch]
@@ -65,7 +65,7 @@ type MetadataPatch struct {
 	AddFinalizers, RemoveFinalizers []string
 }
 
-// metadataChange is what a write changes of the metadata.
+// metadataChange is a change of the metadata by a write.
 type metadataChange struct {
 	labels, annotations             pairsChange
 	description                     Optional[string]
@@ -76,7 +76,7 @@ type metadataChange struct {
 
 // pairsChange changes labels or annotations.
 type pairsChange struct {
-	// all says that what is not set is removed.
+	// all reports whether keys that are not set are removed.
 	all    bool
 	set    map[string]string
 	remove map[string]bool
@@ -137,7 +137,7 @@ func (m MetadataPatch) change(v *kind.Violations) metadataChange {
 	return out
 }
 
-// places are the paths of a key and of its value in a list of pairs, or in a mapping.
+// places returns the paths of a key and of its value in a list of pairs, or in a mapping.
 func (m Metadata) places(path string, i int, key string) (ofKey, ofValue string) {
 	if m.mapped {
 		at := failure.Join(path, key)
@@ -243,8 +243,8 @@ func (c *metadataChange) releases() bool {
 
 func (c *pairsChange) given() bool { return c.all || len(c.set)+len(c.remove) > 0 }
 
-// judge checks what the metadata become: their totals if they have changed, and that what
-// goes at its time has no finalizers.
+// judge checks the metadata after the change: the totals if they have changed, and that a resource with an
+// expiry has no finalizers.
 func (c *metadataChange) judge(was, next *kind.State) *kind.Violations {
 	var found kind.Violations
 	labels, annotations := next.Meta.Labels, next.Meta.Annotations

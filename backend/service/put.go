@@ -19,13 +19,13 @@ type stateWrite struct {
 	reconcile.Write
 	// caller marks a change of what callers set.
 	caller bool
-	// kept: what the record with the sensitive values has stays, as the spec does.
+	// kept reports whether the record with the sensitive values stays, as the spec does.
 	kept bool
-	// related is what follows from its references.
+	// related is the judgement of its references.
 	related reconcile.Judgement
 }
 
-// storeState puts a state with what follows from it, or returns what would be stored.
+// storeState stores a state with its consequences, or returns the resource that would be stored.
 func (s *Service) storeState(ctx context.Context, w stateWrite, st *kind.State, dryRun bool) (*backend.Resource, error) {
 	if w.caller {
 		meta := st.Meta
@@ -103,8 +103,8 @@ func (s *Service) actions(w *stateWrite, st *kind.State) ([]backend.Action, erro
 		})
 	}
 	// The gateway's own writes have the room up to backend.MaxStoredBytes: a resource as
-	// large as callers can make it still gets its conditions, and can be deleted. So
-	// callers may make smaller what is larger than they could make it.
+	// large as callers can make it still gets its conditions, and can be deleted. So callers may shrink a
+	// resource that is larger than they could make it.
 	smaller := old != nil && !seals && len(put.Body) < len(old.Body)
 	if size := (backend.Batch{Actions: actions}).Size(); !smaller && size > backend.MaxResourceBytes {
 		return nil, fmt.Errorf("%s: %d bytes, at most %d: %w", w.Key, size, backend.MaxResourceBytes, backend.ErrTooLarge)
@@ -112,19 +112,19 @@ func (s *Service) actions(w *stateWrite, st *kind.State) ([]backend.Action, erro
 	return append(actions, w.related.Checks...), nil
 }
 
-// stored is what the store has of a resource.
+// stored is a resource as the store has it.
 type stored struct {
 	*backend.Resource
 	// sensitive is the record with the sensitive values, decrypted, nil if there is
 	// none, and unread why it could not be read.
 	sensitive *backend.Resource
 	unread    error
-	// read is what state has read, once it was asked for.
+	// read is the result of state, once it was called.
 	read *kind.State
-	// concealed says that what was read has none of the sensitive values, and kept that the
-	// write leaves these as they are stored.
+	// concealed reports whether the state has none of the sensitive values, and kept whether the write leaves
+	// these as they are stored.
 	concealed, kept bool
-	// used says that a write was sent that is conditional on the resource.
+	// used reports whether a write that is conditional on the resource was sent.
 	used bool
 }
 
@@ -173,13 +173,12 @@ func (r *stored) payToWrite(ctx context.Context) error {
 // one resource: between the two, one can be deleted and another created under its name.
 const maxLoads = 16
 
-// mixed says whether the sensitive values are those of another resource.
+// mixed reports whether the sensitive values belong to another resource.
 func (c *stored) mixed() bool { return c.sensitive != nil && c.sensitive.UID != c.UID }
 
-// recent is what the index has of a resource, nil if it has nothing, and for one whose
-// references were taken by other declarations: the index does not have them. It may be
-// older than what is stored: what is judged by it is true only if a write that is
-// conditional on its revision was applied.
+// recent returns a resource from the index, nil if it is not there, or if its references were taken by other
+// declarations, which the index does not have. It may be older than the stored one: a judgement by it holds
+// only if a write that is conditional on its revision was applied.
 func (s *Service) recent(k *kind.Kind, key backend.Key) *stored {
 	if s.index == nil || k.Sensitive {
 		return nil
@@ -224,7 +223,7 @@ func (s *Service) open(to *stored) {
 	to.sensitive = &plain
 }
 
-// state reads what is stored. It is read once, and must not be changed.
+// state returns the stored state. It is read once, and must not be changed.
 func (c *stored) state(k *kind.Kind) (*kind.State, error) {
 	if c.read != nil {
 		return c.read, nil

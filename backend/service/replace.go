@@ -34,7 +34,7 @@ func (s *Service) create(ctx context.Context, in *intent) (*Written, error) {
 	return s.finishWrite(ctx, in, w, st)
 }
 
-// finishWrite stores a state, or only says what would be stored in a dry run.
+// finishWrite stores a state, or in a dry run returns the resource that would be stored.
 func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st *kind.State) (*Written, error) {
 	out := &Written{Outcome: Updated, DryRun: in.dryRun, Warnings: append(slices.Clip(in.warnings), waitWarnings(w.related)...)}
 	if w.Stored == nil {
@@ -57,8 +57,8 @@ func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st 
 	return out, nil
 }
 
-// staleRead reports whether a write failed because what was read for it was not current. The
-// next attempt reads more thoroughly then.
+// staleRead reports whether a write failed because it relied on an outdated read. The next attempt reads more
+// thoroughly then.
 func (in *intent) staleRead(err error) bool {
 	if !reconcile.Raced(err, in.key) && (*in.read == reconcile.OneByOne || !errors.Is(err, backend.ErrUnreadable)) {
 		return false
@@ -79,9 +79,9 @@ func (in *intent) newWrite() stateWrite {
 	return stateWrite{Write: reconcile.Write{Kind: in.kind, Key: in.key, SpecChanged: true, Read: *in.read}, caller: true}
 }
 
-// replace judges an intent against what is stored, in this order:
-// revision, frozen, validation, identical. It answers errRaced if the stored
-// resource changed meanwhile, and reconcile.ErrLost if the attempt was lost.
+// replace judges an intent against the stored resource, in this order: revision, frozen, validation,
+// identical. It answers errRaced if the stored resource changed meanwhile, and reconcile.ErrLost if the attempt
+// was lost.
 func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Written, error) {
 	if err := in.open(current.Resource); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	next := was.WithMetadata(in.meta.applyTo(was.Meta))
 	if !in.unspecified {
 		spec := in.spec
-		if !in.patch { // that of a patch is made anew for each attempt
+		if !in.patch { // a patch makes its spec for each attempt
 			spec = jsontree.Clone(spec).(map[string]any)
 		}
 		in.kind.Spec.KeepUnknown(spec, was.Spec)
@@ -142,7 +142,7 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 	return s.save(ctx, in, current, was, was.WithStatus(status))
 }
 
-// save writes the next state if it differs from what was, nil for what could not be read.
+// save writes the next state if it differs from was, which is nil for a resource that could not be read.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
 	respecified := was == nil || current.concealed && !current.kept || !in.kind.Spec.Identical(next.Spec, was.Spec)
 	if !respecified && next.SameBesides(was) {
@@ -185,7 +185,8 @@ func (s *Service) unchangedBy(in *intent, current *stored) *Written {
 	return &Written{Outcome: Unchanged, Warnings: in.warnings, DryRun: in.dryRun, Resource: s.present(in.kind, current.Resource)}
 }
 
-// waitWarnings says what a resource waits for, and what was not taken over since it waits.
+// waitWarnings returns warnings about the resources that are waited for, and about conditions that were not
+// taken over meanwhile.
 func waitWarnings(j reconcile.Judgement) []failure.Warning {
 	var out []failure.Warning
 	if j.Overruled {

@@ -11,7 +11,7 @@ import (
 type CreateRequest struct {
 	kind.Identity
 	Metadata
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
 	// SubKind is one of those the kind names; empty for none.
 	SubKind string
@@ -22,7 +22,7 @@ type CreateRequest struct {
 type UpdateRequest struct {
 	kind.Identity
 	Metadata
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
 	Spec             any
@@ -33,7 +33,7 @@ type UpdateRequest struct {
 type PatchRequest struct {
 	kind.Identity
 	MetadataPatch
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
 	// Patch is anything whose JSON is the patch; nil leaves the spec as it is.
@@ -45,11 +45,11 @@ func (r *PatchRequest) finalizersAlone() bool {
 	return r.Patch == nil && !r.Labels.Set && !r.Annotations.Set && !r.Description.Set && !r.ExpiresAt.Set
 }
 
-// UpsertRequest creates a resource or replaces its spec, whatever it is.
+// UpsertRequest creates a resource or replaces its spec without regard to its revision.
 type UpsertRequest struct {
 	kind.Identity
 	Metadata
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
 	// SubKind of a resource that is created; an existing one keeps its own and must have this one, if it is given.
 	SubKind string
@@ -60,32 +60,32 @@ type UpsertRequest struct {
 // must be the current one.
 type StatusRequest struct {
 	kind.Identity
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision string
 	// Status is anything whose JSON is the status. Its maxima are checked, and nothing else, unless
 	// it is Untyped.
 	Status any
-	// Untyped says that the types of the status were not checked yet.
+	// Untyped is set if the types of the status were not checked yet.
 	Untyped bool
 }
 
 // StatusPatchRequest changes parts of a status by a JSON merge patch (RFC 7386), but for the
-// conditions: those of the patch replace the stored ones of their types, and the others stay.
+// conditions: a condition of the patch replaces the stored one of its type, and the others stay.
 type StatusPatchRequest struct {
 	kind.Identity
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
-	// ExpectedRevision nil changes the status whatever the revision is.
+	// ExpectedRevision nil changes the status at any revision.
 	ExpectedRevision *string
 	// Patch is anything whose JSON is the patch.
 	Patch any
 }
 
-// DeleteRequest removes a resource; a nil revision removes it whatever it is.
+// DeleteRequest removes a resource; a nil revision removes it at any revision.
 type DeleteRequest struct {
 	kind.Identity
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun           bool
 	ExpectedRevision *string
 }
@@ -107,7 +107,7 @@ type ApplyRequest struct {
 	FieldManager *string
 	// CreateOnly answers ALREADY_EXISTS for a resource that is there.
 	CreateOnly bool
-	// DryRun checks everything, writes nothing and says what would be stored.
+	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
 	DryRun bool
 }
 
@@ -124,15 +124,15 @@ const (
 
 // Written is the answer to a write.
 type Written struct {
-	// Resource as stored; for a delete its last state. Of a dry run it is what would be
-	// stored: a new one has neither uid nor revision.
+	// Resource as stored; for a delete its last state. For a dry run it is the resource that would be stored:
+	// a new one has neither uid nor revision.
 	Resource *query.Resource
 	// Outcome of the write; empty for a delete.
 	Outcome Outcome
 	// Deletion is how far a deletion has come; empty for other writes.
 	Deletion Deletion
 	Warnings []failure.Warning
-	// DryRun says that nothing was written.
+	// DryRun reports whether nothing was written.
 	DryRun bool
 }
 

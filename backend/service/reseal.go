@@ -66,7 +66,8 @@ func (s *Service) reseal(ctx context.Context) {
 	}
 	var done, left int
 	for _, kind := range kinds {
-		for r := (backend.Range{Kind: backend.SensitiveKind(kind), Limit: resealPage}); ; {
+		r, more := backend.Range{Kind: backend.SensitiveKind(kind), Limit: resealPage}, true
+		for more {
 			page, err := s.cfg.Store.Range(ctx, r)
 			if err == nil {
 				var n, m int
@@ -81,11 +82,7 @@ func (s *Service) reseal(ctx context.Context) {
 				}
 				continue
 			}
-			if !page.More || len(page.Resources) == 0 {
-				break
-			}
-			last := page.Resources[len(page.Resources)-1]
-			r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+			r, more = r.After(page)
 		}
 	}
 	if keys.ID() == "" {

@@ -23,9 +23,9 @@ type Revealed struct {
 	Values   []kind.Value
 }
 
-// Reveal is the one verb that shows write-only values: those of a resource of a
-// sensitive kind, nil if there is no such resource. They are read from the store each
-// time, so they are never older than what it has acknowledged.
+// Reveal is the one verb that shows write-only values. It returns the values of a resource of a sensitive
+// kind, nil if there is no such resource. They are read from the store each time, so they are never older
+// than what it has acknowledged.
 func (s *Service) Reveal(ctx context.Context, c access.Caller, id kind.Identity) (*Revealed, error) {
 	if err := s.sensitive(id.Kind); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (s *Service) Reveal(ctx context.Context, c access.Caller, id kind.Identity)
 	if err != nil {
 		return nil, err
 	}
-	rights, err := s.Rights(ctx, c) // as fresh as those of any read
+	rights, err := s.Rights(ctx, c) // as fresh as for any read
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func holdRevealed(ctx context.Context, current *stored) error {
 	return err
 }
 
-// sensitive refuses kinds that have no values to reveal, and says which have.
+// sensitive returns an error for kinds that have no values to reveal, which names the ones that have.
 func (s *Service) sensitive(name string) error {
 	k, err := s.kinds.Find(name)
 	if err == nil && k.Sensitive {

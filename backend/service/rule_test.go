@@ -317,7 +317,7 @@ func TestARuleSeesWhatItNames(t *testing.T) {
 				t.Fatalf("%s: %v", c.rule, err)
 			}
 			judge := func(text string) []failure.Violation {
-				tree, err := jsontree.Parse([]byte(text))
+				tree, err := jsontree.Parse(text)
 				if err != nil {
 					t.Fatal(err)
 				}

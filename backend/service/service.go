@@ -1,10 +1,11 @@
 // Package service is the resource service: it gives every kind its verbs. It
 // works on the raw JSON tree of a resource, driven by descriptors, over any
-// [backend.Store]. Here are the verbs that write; those that read are in query and
-// change, what is compiled of a kind and validates is in kind.
+// [backend.Store]. Here are the verbs that write. The reading ones are in query and change, and kinds are
+// compiled and validate in kind.
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,7 @@ type Config struct {
 	Kinds []descriptor.Kind
 	// Store holds the resources of every kind. Required.
 	Store backend.Store
-	// Hub over the Store, run by who made it. Default: one of the service's own,
-	// which Run runs.
+	// Hub over the Store, which the caller runs. Default: a new one, which Run runs.
 	Hub *hub.Hub
 	// Keys encrypt the values that sensitive kinds keep apart. Default: they are stored
 	// as they are.
@@ -43,7 +43,7 @@ type Config struct {
 	// IndexMemory is how many bytes the kinds may take that reads find in memory.
 	// Negative: nothing is kept in memory. Default 256 MiB.
 	IndexMemory int64
-	// Access says whether callers are judged. Default: everybody may do everything.
+	// Access configures access control. Default: everybody may do everything.
 	Access access.Config
 	// Logger receives what a client is not told. Default: none.
 	Logger *zap.Logger
@@ -59,11 +59,11 @@ type Config struct {
 	// BookmarkInterval is after how long of silence a stream of changes tells its
 	// cursor. Default 30 s.
 	BookmarkInterval time.Duration
-	// RetryTimeout is how long a write that loses races is tried again where the
-	// request has no deadline of its own. Default 30 s.
+	// RetryTimeout is how long a write that loses races is tried again if the request has no deadline.
+	// Default 30 s.
 	RetryTimeout time.Duration
-	// Revealing is told before sensitive values of a resource are shown to the caller of ctx; after an error they are
-	// not. Default: it is not told.
+	// Revealing is called before sensitive values of a resource are shown to the caller of ctx. If it fails
+	// they are not shown. Default: no call.
 	Revealing func(ctx context.Context, key backend.Key) error
 	// Unreadable counts the stored resources whose bodies do not decode. Default: a
 	// counter that nobody reads.
@@ -89,9 +89,7 @@ func (c Config) Validate() error {
 }
 
 func (c *Config) setDefaults() {
-	if c.Logger == nil {
-		c.Logger = zap.NewNop()
-	}
+	c.Logger = cmp.Or(c.Logger, zap.NewNop())
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
@@ -101,18 +99,10 @@ func (c *Config) setDefaults() {
 	if c.NewID == nil {
 		c.NewID = uuid.NewString
 	}
-	if c.WriteTimeout == 0 {
-		c.WriteTimeout = 5 * time.Second
-	}
-	if c.SettleTimeout == 0 {
-		c.SettleTimeout = 30 * time.Second
-	}
-	if c.BookmarkInterval == 0 {
-		c.BookmarkInterval = 30 * time.Second
-	}
-	if c.RetryTimeout == 0 {
-		c.RetryTimeout = 30 * time.Second
-	}
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 5*time.Second)
+	c.SettleTimeout = cmp.Or(c.SettleTimeout, 30*time.Second)
+	c.BookmarkInterval = cmp.Or(c.BookmarkInterval, 30*time.Second)
+	c.RetryTimeout = cmp.Or(c.RetryTimeout, 30*time.Second)
 	if c.Revealing == nil {
 		c.Revealing = func(context.Context, backend.Key) error { return nil }
 	}
@@ -124,8 +114,8 @@ func (c *Config) setDefaults() {
 // maxTag is how many characters of an id begin the request ids of a service.
 const maxTag = 16
 
-// Service gives every kind of the catalogue its verbs. Those that read are of its
-// Reader, the streams of changes of its Feed.
+// Service gives every kind of the catalogue its verbs. Its Reader has the reading ones, its Feed the streams
+// of changes.
 type Service struct {
 	*query.Reader
 	*change.Feed
@@ -200,7 +190,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Index is what the service keeps in memory, nil if that is nothing.
+// Index returns the index in memory, nil if there is none.
 func (s *Service) Index() *index.Index { return s.index }
 
 // Body is the shape of the stored bodies of a kind, nil if the kind is not known.

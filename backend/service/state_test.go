@@ -3,13 +3,12 @@ package service_test
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
@@ -39,38 +38,28 @@ func checkState(t *testing.T, raw string) {
 		}
 		return
 	}
-	tree, err := jsontree.Parse([]byte(raw))
+	tree, err := jsontree.Parse(raw)
 	if err != nil {
 		t.Fatalf("%q is no body: %v", raw, err)
 	}
-	metadata, _ := tree["metadata"].(map[string]any)
-	wanted := func(name string) map[string]string {
-		entries, _ := metadata[name].(map[string]any)
-		out := map[string]string{}
-		for key, value := range entries {
-			out[key], _ = value.(string)
-		}
-		return out
+	var parts struct{ Metadata json.RawMessage }
+	if err := json.Unmarshal([]byte(raw), &parts); err != nil {
+		t.Fatalf("%q is no body: %v", raw, err)
 	}
-	generation, _ := metadata["generation"].(json.Number)
-	wantGeneration, _ := generation.Int64()
-	description, _ := metadata["description"].(string)
-	requested, _ := metadata["deletionRequestedAt"].(string)
-	wantRequested, _ := time.Parse(time.RFC3339Nano, requested)
-	if m := st.Meta; !maps.Equal(m.Labels, wanted("labels")) || !maps.Equal(m.Annotations, wanted("annotations")) || m.Generation != wantGeneration ||
-		m.Description != description || wantRequested.IsZero() != m.DeletionRequestedAt.IsZero() {
-		t.Errorf("%q: metadata %+v, want %v", raw, m, metadata)
+	var want body.Metadata
+	if err := json.Unmarshal(parts.Metadata, &want); parts.Metadata != nil && err != nil || !reflect.DeepEqual(st.Meta, want) {
+		t.Errorf("%q: metadata %+v, want %+v: %v", raw, st.Meta, want, err)
 	}
 	if !reflect.DeepEqual(any(st.Spec), tree["spec"]) || st.Status() != nil && !reflect.DeepEqual(any(st.Status()), tree["status"]) {
 		t.Errorf("%q: spec %v, status %v", raw, st.Spec, st.Status())
 	}
-	body, err := st.Encode(&kind.Kind{Kind: new(widget())})
+	stored, err := st.Encode(&kind.Kind{Kind: new(widget())})
 	if err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}
-	again, err := kind.StateOf(&backend.Resource{Body: body})
+	again, err := kind.StateOf(&backend.Resource{Body: stored})
 	if err != nil || !jsontree.Equal(again.Spec, st.Spec) || !again.SameBesides(st) || !slices.Equal(again.Meta.Waits, st.Meta.Waits) || again.Meta.Finalizing != st.Meta.Finalizing {
-		t.Errorf("%q is written as %s and read as %+v: %v", raw, body, again, err)
+		t.Errorf("%q is written as %s and read as %+v: %v", raw, stored, again, err)
 	}
 }
 

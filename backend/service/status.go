@@ -13,8 +13,8 @@ import (
 )
 
 // UpdateStatus replaces the status and leaves everything else, at exactly the
-// current revision. It moves no spec revision: whoever is about to change the
-// spec is not disturbed.
+// current revision. It moves no spec revision, so that it does not disturb a client that is about to change
+// the spec.
 func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusRequest) (*Written, error) {
 	in, err := s.intend(ctx, c, wanted{verb: descriptor.VerbStatus, id: req.Identity})
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) PatchStatus(ctx context.Context, c access.Caller, req StatusPa
 		if err != nil {
 			return nil, failure.Of(err, in.key)
 		}
-		var found kind.Violations // of the patch first: then places are those of its elements
+		var found kind.Violations // of the patch first: the places of elements are its own
 		found.ListTypes(ctx, in.kind.Status, "status", patch)
 		found.Maxima(in.kind.Status, "status", patch, was.Status)
 		repeatedConditions(in.kind, &found, patch)
@@ -118,7 +118,7 @@ func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]
 	for i, condition := range conditions {
 		typ := typeOf(condition)
 		switch of, repeats := first[typ]; {
-		case typ == "": // that it has no type is told elsewhere
+		case typ == "": // a missing type is another violation
 		case repeats:
 			found.Add(failure.Element("status."+kind.ConditionIndex, i), "unique", nil, "repeats the type of element %d", of)
 		default:

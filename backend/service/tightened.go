@@ -68,8 +68,8 @@ func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.D
 	return out, nil
 }
 
-// newlyBroken says what a resource breaks that it did not break before; empty for nothing,
-// and for what cannot be read.
+// newlyBroken returns the first violation of a resource that it did not have before; empty for none, and for
+// what cannot be read.
 func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
 	st, err := kind.StateOf(r)
 	if err != nil {
@@ -124,8 +124,7 @@ func (s *Service) eachStored(ctx context.Context, of string, visit func(*backend
 			}
 		}
 	}
-	for r := (backend.Range{Kind: of, Limit: readAtOnce, Bare: true}); ; {
-		page, err := s.cfg.Store.Range(ctx, r)
+	for page, err := range backend.Pages(ctx, s.cfg.Store, backend.Range{Kind: of, Limit: readAtOnce, Bare: true}) {
 		if err != nil {
 			return err
 		}
@@ -134,12 +133,8 @@ func (s *Service) eachStored(ctx context.Context, of string, visit func(*backend
 				return err
 			}
 		}
-		if !page.More || len(page.Resources) == 0 {
-			return nil
-		}
-		last := page.Resources[len(page.Resources)-1]
-		r.Start = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 	}
+	return nil
 }
 
 // readAtOnce is how many resources are read from the store at once.

@@ -16,8 +16,8 @@ type turns struct {
 	at map[backend.Key]*turn
 }
 
-// turn is what the writers of one resource take. Those that wait are served in the order of
-// their arrival, as senders to a channel are.
+// turn is the turn of one resource. Those that wait are served in the order of their arrival, as senders to a
+// channel are.
 type turn struct {
 	taken   chan struct{} // has an element while a writer has the turn
 	writers int           // that have the turn or wait for it

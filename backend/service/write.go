@@ -80,8 +80,8 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 	})
 }
 
-// overLimit says whether a write is too large, or has too many values: which is judged
-// with the status that was taken over, before the write is sent.
+// overLimit reports whether a write is too large, or has too many values. That depends on the stored status,
+// and is judged before the write is sent.
 func overLimit(err error) bool {
 	known, ok := errors.AsType[*failure.Error](err)
 	return ok && known.Code == failure.CodeLimitExceeded
@@ -94,9 +94,8 @@ const (
 )
 
 // repeat writes until neither another writer comes in between nor the attempt
-// is lost, or until the request's time is over. The writers of this gateway take
-// turns at the key; those of others are given way by random pauses. Each attempt
-// is settled before the next.
+// is lost, or until the request's time is over. The writers of this gateway take turns at the key; random
+// pauses give way to writers of other gateways. Each attempt is settled before the next.
 func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Written, error)) (*Written, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
@@ -135,7 +134,7 @@ func timedOut(err error) bool {
 	return ok && known.Code == failure.CodeTimeout
 }
 
-// errRaced says that another writer came in between, so that the write may be judged again.
+// errRaced means that another writer came in between, so that the write may be judged again.
 var errRaced = errors.New("raced")
 
 // answerTo returns what the error of a batch about a resource means for its write: errRaced,
@@ -190,7 +189,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 	})
 }
 
-// Upsert creates a resource, or replaces its spec whatever it is.
+// Upsert creates a resource, or replaces its spec at any revision.
 func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest) (*Written, error) {
 	in, err := s.intendSpec(ctx, c, wanted{verb: descriptor.VerbUpsert, id: req.Identity, meta: req.Metadata}, req.Spec)
 	if err != nil {
@@ -201,8 +200,7 @@ func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest
 	return s.upsert(ctx, in)
 }
 
-// upsert creates what is absent, unless a revision is expected, and replaces the
-// rest.
+// upsert creates an absent resource, unless a revision is expected, and replaces an existing one.
 func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 	return s.repeat(ctx, in.key, func() (*Written, error) {
 		current, err := s.loadToWrite(ctx, in.kind, in.key)
@@ -239,8 +237,8 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 	})
 }
 
-// unchanged answers an apply that may not update: the error is that of the missing verb,
-// unless the intent would change nothing. Write-only values are not compared: a caller could guess them.
+// unchanged answers an apply that may not update: the error names the missing verb, unless the intent would
+// change nothing. Write-only values are not compared: a caller could guess them.
 func (s *Service) unchanged(ctx context.Context, in *intent, current *stored, refused error) (*Written, error) {
 	if in.sendsWriteOnly() {
 		return nil, refused

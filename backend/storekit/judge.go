@@ -10,18 +10,17 @@ import (
 // ShardState is the state of a shard that a batch is judged against, under a lock
 // that the driver holds until the writes are made.
 type ShardState interface {
-	// Stored returns what is stored under a key, expired or not, nil if nothing
-	// is. What does not decode is ErrUnreadable.
+	// Stored returns the resource under a key, expired or not, nil if there is none. A record that does not
+	// decode is ErrUnreadable.
 	Stored(k backend.Key) (*backend.Resource, error)
-	// Bound reports whether a resource other than that of the key, live at that
-	// time, holds a bound reference to the key.
+	// Bound reports whether another resource that is live at that time holds a bound reference to the key.
 	Bound(k backend.Key, now time.Time) (bool, error)
 }
 
 // Judge judges a batch against the state of its shard and works out its
-// writes, for drivers that can hold a lock over both. log is that of the shard;
-// the writes get the revisions that follow in it. Nothing is written, and log
-// stays as it is: see [LogState.Follow]. now must be in UTC.
+// writes, for drivers that can hold a lock over both. log is the log of the shard; the writes get the
+// revisions that follow in it. Nothing is written, and log stays as it is: see [LogState.Follow]. now must be
+// in UTC.
 func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
 	if now.After(b.Deadline) {
 		return backend.Result{}, nil, backend.ErrDeadline
@@ -67,8 +66,8 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 	return res, p.writes, nil
 }
 
-// find looks up the action's key. What does not decode can be deleted by
-// whoever asks nothing else of it.
+// find looks up the action's key. A record that does not decode can be deleted if the condition asks nothing
+// else of it.
 func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged bool, err error) {
 	r, err = state.Stored(a.Key)
 	if errors.Is(err, backend.ErrUnreadable) && a.Op == backend.OpDelete && a.If == (backend.Condition{Presence: a.If.Presence}) {
@@ -77,8 +76,7 @@ func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged boo
 	return r, false, err
 }
 
-// holds reports whether the action's condition holds: nil, a *ConditionError, or
-// what went wrong with the view.
+// holds reports whether the action's condition holds: nil, a *ConditionError, or an error of the view.
 func holds(a *backend.Action, stored *backend.Resource, now time.Time, state ShardState) error {
 	live := stored
 	if live != nil && live.ExpiredAt(now) {
@@ -180,7 +178,7 @@ func deletion(old *backend.Resource, rev backend.Revision, now time.Time) Write 
 	return newWrite(old, nil, backend.Event{Type: backend.Deleted, Revision: rev, Resource: old, Time: now})
 }
 
-// newWrite is one with a revision. The log has no entries of internal records.
+// newWrite returns a write with a revision. The log has no entries of internal records.
 func newWrite(before, after *backend.Resource, e backend.Event) Write {
 	w := Write{Before: before, After: after, Revision: e.Revision}
 	if !e.Resource.Internal() {

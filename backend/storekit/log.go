@@ -6,10 +6,11 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// LogState is what the log of one shard knows of itself. Drivers store it in
-// the transaction of the entries and read it inside one.
+// LogState is the state of the log of one shard. Drivers store it in the transaction of the entries and read
+// it inside one.
 type LogState struct {
-	// Epochs are those still in the log, ascending, each with its last sequence; the last one is current.
+	// Epochs are the epochs still in the log, ascending, each with its last sequence; the last one is
+	// current.
 	Epochs []backend.Revision
 	// Trimmed is the revision of the newest entry that was removed; zero if none was.
 	Trimmed backend.Revision
@@ -21,7 +22,7 @@ type LogState struct {
 // maxEpochs bounds the table: the oldest are given up first, and their positions expire.
 const maxEpochs = 1024
 
-// Head is the revision of the last change, or of the current epoch's beginning.
+// Head returns the revision of the last change, or of the current epoch's beginning.
 func (s *LogState) Head() backend.Revision {
 	if len(s.Epochs) == 0 {
 		return backend.Revision{}
@@ -29,8 +30,8 @@ func (s *LogState) Head() backend.Revision {
 	return s.Epochs[len(s.Epochs)-1]
 }
 
-// Next is the revision of the next change of a key. Internal records are
-// counted apart, so that the sequence of the entries has no holes.
+// Next returns the revision of the next change of a key. Internal records are counted apart, so that the
+// sequence of the entries has no holes.
 func (s *LogState) Next(k backend.Key) backend.Revision {
 	c := s.counts()
 	return c.next(k)
@@ -46,7 +47,7 @@ func (s *LogState) Follow(w *Write) {
 	}
 }
 
-// counts are what the revisions of the next writes follow from.
+// counts are the numbers that the revisions of the next writes continue.
 type counts struct {
 	head     backend.Revision
 	internal uint64

@@ -33,15 +33,6 @@ func First(pages []backend.Page, err error) (backend.Page, error) {
 // The page before it must have been taken.
 func (b *PageBuilder) Next(r backend.Range) { b.r, b.page, b.skipped = r, backend.Page{}, nil }
 
-// Full reports whether the page has as many resources as are wanted. The driver then
-// notes by [PageBuilder.Further] if the range has another one, and reads none.
-func (b *PageBuilder) Full() bool {
-	return !b.r.Count && len(b.page.Resources) == b.r.Limit
-}
-
-// Further notes that the range has more than the page.
-func (b *PageBuilder) Further() { b.page.More = true }
-
 // Add takes the next resource of the scan, expired or not, and reports whether to go on.
 func (b *PageBuilder) Add(r *backend.Resource) bool {
 	if r.ExpiredAt(b.now) || b.r.Namespace != "" && r.Namespace != b.r.Namespace {

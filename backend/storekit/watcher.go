@@ -44,7 +44,7 @@ type LogWatcher struct {
 
 var _ backend.Watcher = (*LogWatcher)(nil)
 
-// NewLogWatcher begins a watch, or says that its position has expired.
+// NewLogWatcher begins a watch, or fails with ErrPositionExpired.
 func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (*LogWatcher, error) {
 	l := &LogWatcher{reader: reader, pos: w.From.Shard(0), maxLag: w.MaxLag, closed: make(chan struct{})}
 	if l.maxLag <= 0 {

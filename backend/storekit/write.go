@@ -8,20 +8,20 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Write is what a driver does to one key: it stores After in the place of
-// Before, with all that makes it findable, and appends Event to the log.
+// Write is a change of one key: the driver stores After in the place of Before, with all index entries, and
+// appends Event to the log.
 type Write struct {
-	// Before is what is stored under the key, nil if nothing is.
+	// Before is the stored resource, nil if there is none.
 	Before *backend.Resource
-	// After is what is stored then, nil if nothing is.
+	// After is the resource that is stored then, nil if there is none.
 	After *backend.Resource
 	// Revision of the write, zero for a rebind.
 	Revision backend.Revision
 	// Event is the log entry. Its Type is zero where there is none: for a rebind and
 	// a write of an internal record.
 	Event backend.Event
-	// Damaged reports that what is stored does not decode: Before has no more than
-	// the key, and the driver looks for what makes it findable.
+	// Damaged reports whether the stored record does not decode: Before has only the key, and the driver
+	// looks for the index entries.
 	Damaged bool
 }
 

@@ -10,8 +10,8 @@ type judgedError struct{}
 
 func (judgedError) Error() string { return "the caller's rights have changed since the cursor" }
 
-// Is says that the cursor has expired.
+// Is makes the error one of an expired cursor.
 func (judgedError) Is(target error) bool { return target == backend.ErrPositionExpired }
 
-// Detail is told to the caller.
+// Detail returns the text that is added to the caller's error.
 func (judgedError) Detail() string { return "what you may see has changed since" }

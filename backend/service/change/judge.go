@@ -10,7 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// judge is what a stream knows of its caller's rights. The zero value is of a feed without access control.
+// judge holds the caller's rights as a stream last asked for them. The zero value is for a feed without
+// access control.
 type judge struct {
 	caller access.Caller
 	// rights by the policy of version judged, which was the newest or is newer.
@@ -65,7 +66,8 @@ func newEras() *atomic.Pointer[era] {
 	return out
 }
 
-// Rights returns the rights by which events are told, and read with all that they lead to; nil without access control.
+// Rights returns the rights by which events, and everything that they lead to, are read; nil without access
+// control.
 func (c *Stream) Rights() *access.Rights {
 	if c.judge.era == nil {
 		return nil
@@ -82,8 +84,8 @@ func (c *Stream) Stale() bool {
 	return version == 0 || version != c.judge.judged
 }
 
-// Judge looks for a change of the caller's rights, before events that were returned are told. It returns those that
-// may be told. A stream that leads others is not judged: see [Stream.Rejudge].
+// Judge checks for a change of the caller's rights before returned events are sent. It returns the events
+// that may be sent. A stream that leads others is not judged: see [Stream.Rejudge].
 func (c *Stream) Judge(ctx context.Context, events []Change) ([]Change, error) {
 	if era := c.judge.era; era != nil && era.Err() != nil {
 		c.judge.era = c.feed.era.Load()
@@ -127,7 +129,7 @@ func (c *Stream) Rejudge() (keeps func(*Stream) bool) {
 	}
 }
 
-// Position is where the stream is that leads others: all before it was polled.
+// Position returns the cursor up to which a stream that leads others was polled.
 func (c *Stream) Position() string {
 	if c.watcher == nil {
 		return ""
@@ -143,8 +145,8 @@ func (c *Stream) cursor(at backend.Position) string {
 	return query.ChangeCursor(at, c.judge.rights.Stamp())
 }
 
-// Depart makes a stream whose rights have changed go on by itself, after it has told the events of others up to a
-// cursor; empty within the state, which it tells again.
+// Depart makes a stream whose rights have changed go on by itself, after the shared events up to a cursor.
+// The cursor is empty within the state, which is sent again.
 func (c *Stream) Depart(cursor string) {
 	at, _, err := query.ParseChangeCursor(cursor)
 	if err != nil {

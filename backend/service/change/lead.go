@@ -7,11 +7,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// Moment says what a stream does next, for who would go on with an equal one.
+// Moment is the point at which a stream is, where it may join an equal one.
 type Moment int
 
-// The moments. Two streams of the same scope that are at rest tell the same from then
-// on, and so do two that are about to read the state.
+// The moments. Two streams of the same scope that are at rest have the same events from then on, and so have
+// two that are about to read the state.
 const (
 	Busy Moment = iota
 	AtState
@@ -19,8 +19,7 @@ const (
 	AtRest
 )
 
-// Moment is at which the stream is. One is at rest when it is in sync and all that has
-// happened was told.
+// Moment returns the moment of the stream. It is at rest when it is in sync and has sent all events.
 func (c *Stream) Moment() Moment {
 	switch {
 	case c.Stale(), c.transition != nil, c.tells, !c.from.IsZero():
@@ -35,8 +34,8 @@ func (c *Stream) Moment() Moment {
 	return Busy
 }
 
-// HandOver returns a stream that goes on in the place of this one, for all that are at the
-// same moment; it is asked by Poll. This one goes on when it is told to [Stream.Resume].
+// HandOver returns a stream that leads all streams at the same moment, by Poll. This one goes on by itself
+// after [Stream.Resume].
 func (c *Stream) HandOver() *Stream {
 	out := &Stream{feed: c.feed, scope: c.scope, judge: c.judge, inSync: c.inSync, state: c.state, leave: func() {}, silent: time.Now()}
 	number := c.number
@@ -77,24 +76,24 @@ func (c *Stream) Level(leader *Stream) (seen uint64, ok bool) {
 	return c.watcher.Level(into)
 }
 
-// TellsState reports whether the stream tells the state.
+// TellsState reports whether the stream is sending the state.
 func (c *Stream) TellsState() bool { return c.state != nil }
 
 // Resume makes the stream go on by itself, from a place in the state or with the error
-// that ended what it shared. What waits too long to be told is a [backend.LaggedError].
+// that ended what it shared. An event that waits too long is a [backend.LaggedError].
 func (c *Stream) Resume(from *Place, err error) {
 	if from != nil {
 		state := from.at
 		c.state = &state
 		return
 	}
-	c.inSync = true // what is shared has no place when it is live
+	c.inSync = true // shared streams that are live have no place
 	if !c.beginAgain(err) {
 		c.ended = err
 	}
 }
 
-// Lagged is the error of a stream that tells too slowly what it shares with others.
+// Lagged returns the error of a stream that is too slow for the events that it shares with others.
 func (c *Stream) Lagged(cursor string) error {
 	c.feed.cfg.Hub.NoteLagged()
 	at, _, err := query.ParseChangeCursor(cursor)
@@ -108,7 +107,7 @@ func (c *Stream) Lagged(cursor string) error {
 type Leader interface {
 	// Wake is called when something has happened. It is quick.
 	Wake()
-	// Late reports whether a stream has joined since the last call. It is called before the end of
-	// the state is told, which tells of what had happened when the last one joined.
+	// Late reports whether a stream has joined since the last call. It is called before the end of the state
+	// is sent, which must come after everything that had happened when the last one joined.
 	Late() bool
 }

@@ -18,8 +18,8 @@ type attribute struct {
 
 var _ hub.Attribute = attribute{}
 
-// Values are those of the rows before and after. They are not known if one of the two
-// states is not: whoever is offered the change judges it.
+// Values returns the values of the rows before and after the change. They are unknown if one of the two
+// states is: then the change is offered to all.
 func (a attribute) Values(e *backend.Event) (values [][]byte, all bool) {
 	if e.Resource.Kind != a.kind.Name {
 		return nil, false

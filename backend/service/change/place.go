@@ -2,16 +2,16 @@ package change
 
 import "github.com/sluicegw/sluice/backend"
 
-// Place is where in the state a stream is: before a page, or within it. A page is what one
-// call of [Stream.Poll] returns: resources, and then changes of what was told.
+// Place is a place in the state: before a page, or within it. A page is the result of one call of
+// [Stream.Poll]: resources, and then changes of resources that were sent.
 //
 //	at                                          end
 //	 |  SNAPSHOT a  SNAPSHOT b  MODIFIED a  ...  |  the next page
 //
-// Who goes on within a page reads it again, from behind the last resource that was told, and
-// the log from where the page had it. What the page showed may be newer than that, so the place
-// has what was told at which revision: nothing is told twice, and nothing that was told and is
-// deleted meanwhile stays.
+// A stream that goes on within a page reads it again from behind the last resource that was sent, and the log
+// from the position of the page. The page may have shown newer resources than that, so the place has the
+// revisions that were sent: no change is sent twice, and the deletion of a resource that was sent is not
+// lost.
 type Place struct {
 	at, end snapshot
 	told    []toldChange

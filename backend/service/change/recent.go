@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// What is kept of the changes that came last.
+// Bounds of the recent changes.
 const (
 	recentChanges = 512     // two deliveries of the store
 	recentBytes   = 4 << 20 // of all bodies together, each with the one before it
@@ -91,7 +91,7 @@ func stateOf(k *kind.Kind, r *backend.Resource, read func() (*body.Body, error))
 	return rowState{resource: r, rows: k.Rows.Of(b)}
 }
 
-// change returns what is kept of a change.
+// change returns the entry of a change, which it makes if there is none.
 func (r *recent) change(k *kind.Kind, key recentKey) *readChange {
 	r.mu.Lock()
 	defer r.mu.Unlock()

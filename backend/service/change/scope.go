@@ -11,11 +11,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// scope is what a stream covers.
+// scope selects the resources that a stream covers.
 type scope struct {
 	kinds           []*kind.Kind
 	namespace, name *string
-	// filter is that of each kind, by name; nil keeps everything.
+	// filter has the filter of each kind, by name; nil keeps everything.
 	filter map[string]filter.Filter
 	// allowed are the resources of each kind that the caller may watch and see, by name; nil is everything.
 	allowed map[string]*access.Scope
@@ -23,7 +23,7 @@ type scope struct {
 	recent *recent
 }
 
-// scopeOf is what a request asks for, if the caller may watch it.
+// scopeOf returns the scope of a request, if the caller may watch it.
 func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 	scope := scope{namespace: req.Namespace, name: req.Name, recent: &f.recent}
 	names := req.Kinds
@@ -127,7 +127,7 @@ func (s *scope) permits(key backend.Key) bool {
 	return of == nil || of.Has(key.Namespace, key.Name)
 }
 
-// same reports whether both scopes, which differ in what is allowed alone, cover the same.
+// same reports whether two scopes, which may differ only in allowed, cover the same.
 func (s *scope) same(o *scope) bool {
 	return !slices.ContainsFunc(s.kinds, func(k *kind.Kind) bool { return s.permitted(k.Name).Key() != o.permitted(k.Name).Key() })
 }
@@ -141,7 +141,7 @@ func (s *scope) kind(name string) *kind.Kind {
 	return nil
 }
 
-// namespaces are those in which the scope lies, nil for all.
+// namespaces returns the namespaces of the scope, nil for all.
 func (s *scope) namespaces() []string {
 	if s.namespace != nil {
 		return []string{*s.namespace}
@@ -154,7 +154,7 @@ func (s *scope) namespaces() []string {
 	return []string{""}
 }
 
-// covers says whether the scope has a key, whatever the filter says.
+// covers reports whether the scope has a key, without regard to its filter.
 func (s *scope) covers(key backend.Key) bool {
 	return s.permits(key) && s.asks(key)
 }
@@ -162,13 +162,13 @@ func (s *scope) covers(key backend.Key) bool {
 // coverage returns the method covers of a copy of the scope: the hub calls it while the scope of the stream may change.
 func (s scope) coverage() func(backend.Key) bool { return s.covers }
 
-// asks says whether the request is about a key, whatever the caller may see and the filter says.
+// asks reports whether the request is about a key, without regard to the caller's rights and the filter.
 func (s *scope) asks(key backend.Key) bool {
 	return s.kind(key.Kind) != nil && (s.namespace == nil || *s.namespace == key.Namespace) && (s.name == nil || *s.name == key.Name)
 }
 
-// change is what a log entry that the scope covers means to the stream: entering the filter is
-// ADDED, leaving it DELETED.
+// change translates a log entry that the scope covers: a resource that enters the filter is ADDED, one
+// that leaves it is DELETED.
 func (s *scope) change(e *backend.Event) (Change, bool) {
 	out := Change{Type: Type(e.Type.String()), Revision: e.Revision.String(), Key: e.Resource.Key, Stored: e.Resource}
 	if s.filter == nil {

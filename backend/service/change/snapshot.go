@@ -16,15 +16,14 @@ const (
 	snapshotStep = 200
 	// snapshotRows is how many resources a snapshot reads for the price of one.
 	snapshotRows = 10
-	// maxResets is how often a snapshot begins anew because the log did not
-	// reach back over one of its steps, or a shard lost its place.
+	// maxResets limits how often a snapshot restarts because the log did not reach back over one of its
+	// steps, or a shard lost its place.
 	maxResets = 3
 )
 
-// snapshot sends the state that a scope covers, page by page at the pace of
-// who calls next. After each page the log is consumed: a change of what was
-// sent already is passed on if it is newer, and others are skipped, since their page
-// is still to come. So the log need reach back over one page only.
+// snapshot sends the state that a scope covers, one page for each call of next. After each page the log is
+// consumed: a change of what was sent already is passed on if it is newer, and others are skipped, since
+// their page is still to come. So the log need reach back over one page only.
 type snapshot struct {
 	feed  *Feed
 	scope scope
@@ -34,9 +33,9 @@ type snapshot struct {
 	kind   int
 	after  []byte
 	resets int
-	// told is what was told of a page by a stream that was left within it; nil for nothing.
+	// told is the part of a page that another stream had sent before this one took over; nil for none.
 	told *sentPage
-	// late says that somebody came who wants to hear of all that has happened until now.
+	// late is set when a listener has joined, who must be told of everything up to now.
 	late bool
 }
 
@@ -80,7 +79,7 @@ func (n *snapshot) page() sentPage {
 	return page
 }
 
-// restart begins anew, a bounded number of times.
+// restart begins the snapshot again, a bounded number of times.
 func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	if n.resets == maxResets {
 		return nil, backend.ErrPositionExpired
@@ -132,21 +131,16 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 		}
 		out = append(out, Change{Type: Snapshot, Revision: stored.Revision.String(), Key: stored.Key, Stored: stored, feed: n.feed, body: b})
 	}
-	var last *backend.Resource
-	if page.More && len(page.Resources) > 0 {
-		last = page.Resources[len(page.Resources)-1]
-	}
-	n.pass(last)
+	rest, more := r.After(page)
+	n.pass(rest.Start, more)
 	return out, nil
 }
 
-// pass goes on behind the last resource of a page, or if there is none with the next kind.
-func (n *snapshot) pass(last *backend.Resource) {
-	if last == nil {
+// pass goes on behind a page: after a place, or if the kind has nothing there with the next kind.
+func (n *snapshot) pass(after []byte, more bool) {
+	if n.after = after; !more {
 		n.kind, n.after = n.kind+1, nil
-		return
 	}
-	n.after = backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }
 
 // readIndexed is readPage from the index in memory, false if that does not serve the kind.
@@ -165,21 +159,25 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 			out = append(out, Change{Type: Snapshot, Revision: r.Stored.Revision.String(), Key: r.Stored.Key, Stored: r.Stored, feed: n.feed, body: r.Body})
 		}
 	}
-	var last *backend.Resource
-	if more && len(edges) > 0 {
-		last = edges[len(edges)-1].Resource.Stored
-	}
-	n.pass(last)
+	n.pass(behind(edges), more && len(edges) > 0)
 	return out, true, nil
 }
 
-// sentPage says what was sent of the page that begins at a place. The page is read
-// after the position from which the log is consumed, so it may show changes that the
-// log still has.
+// behind returns the place behind the last of some resources, nil if there are none.
+func behind(edges []query.Edge) []byte {
+	if len(edges) == 0 {
+		return nil
+	}
+	last := edges[len(edges)-1].Resource.Stored
+	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
+}
+
+// sentPage is the sent part of the page that begins at a place. The page is read after the position from
+// which the log is consumed, so it may show changes that are still to come from the log.
 type sentPage struct {
 	kind  int
 	after []byte
-	// revisions are those last sent, without what was deleted since.
+	// revisions has the revision of each resource that was sent and not deleted since.
 	revisions map[backend.Key]backend.Revision
 }
 

@@ -24,11 +24,11 @@ type Stream struct {
 	judge judge
 	// transition is the way from one scope to another after the rights have changed; nil for none.
 	transition *transition
-	// tells says that the cursor is told next, because it has another stamp.
+	// tells is set when the cursor has another stamp, and is sent next for that.
 	tells bool
 	// from is where the stream goes on by itself; zero if it does.
 	from backend.Position
-	// again says that the state is sent anew where the stream cannot go on.
+	// again reports whether the state is sent again when the stream cannot go on.
 	again bool
 	// watcher follows the changes; nil while the state is sent, and while the stream goes
 	// on together with others. It is set under mu.
@@ -41,7 +41,7 @@ type Stream struct {
 	leave func()
 	// mark comes before all else; nil if there is none.
 	mark *Change
-	// inSync says that IN_SYNC was sent.
+	// inSync reports whether IN_SYNC was sent.
 	inSync bool
 	// number counts the events of the watcher.
 	number uint64
@@ -192,7 +192,7 @@ func (c *Stream) events(ctx context.Context) ([]Change, error) {
 	return out.Changes, err
 }
 
-// failed is the error of a stream as its caller is told.
+// failed returns the error of a stream for its caller.
 func (c *Stream) failed(err error) error {
 	var over *budget.ExceededError
 	if errors.As(err, &over) {
@@ -207,7 +207,7 @@ func (c *Stream) failed(err error) error {
 	return out
 }
 
-// Polled is what a stream tells next.
+// Polled is the result of [Stream.Poll].
 type Polled struct {
 	Changes []Change
 	// Place is where in the state they were read; nil behind the state.
@@ -270,7 +270,7 @@ func (c *Stream) goOn(ctx context.Context) error {
 	return nil
 }
 
-// poll is what has happened; ok is false if that is nothing. Without a leader it waits until the next
+// poll returns the next delivery; ok is false if there is none. Without a leader it waits until the next
 // bookmark or the end of the era, and so does a stream whose watch still reads the log.
 func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
 	err = c.ended
@@ -315,7 +315,8 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 	return d, err == nil, err
 }
 
-// beginAgain reports whether a stream that cannot go on sends the state anew, and has it do so.
+// beginAgain makes a stream that cannot go on send the state again, if it may, and reports whether it
+// does.
 func (c *Stream) beginAgain(err error) bool {
 	if !c.again || !errors.Is(err, backend.ErrPositionExpired) {
 		return false
@@ -327,7 +328,7 @@ func (c *Stream) beginAgain(err error) bool {
 	return true
 }
 
-// changes is what a delivery means to the stream.
+// changes returns the events of a delivery for the stream.
 func (c *Stream) changes(d *backend.Delivery) (out []Change) {
 	for i := range d.Events {
 		c.number++

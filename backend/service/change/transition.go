@@ -18,8 +18,9 @@ import (
 //	BOOKMARK                              the first cursor with the stamp of the new rights
 //	events after the view                 by the new scope
 //
-// What was lost is told by its key alone. If the rights change again meanwhile, another transition takes over. What the
-// listener has then is by the old scopes beyond the place that was reached, and by the newer one before it:
+// For a lost resource only its key is sent. If the rights change again meanwhile, another transition takes
+// over. What the listener has then is by the old scopes beyond the place that was reached, and by the newer
+// one before it:
 //
 //	a ......... place ............. z
 //	  newer scope  |  older scope
@@ -34,7 +35,7 @@ type transition struct {
 	// kind and after are the place in the view, as of a snapshot.
 	kind  int
 	after []byte
-	// regained are those of the gone that were returned last, to be told.
+	// regained are the resources in gone that were returned last, to be told.
 	regained []backend.Key
 }
 
@@ -57,7 +58,7 @@ func (c *Stream) turn(to scope) {
 	c.scope, c.transition = to, next
 }
 
-// told forgets that resources are gone which were told again, but for those of events that wait.
+// told removes the regained resources from gone, except those whose events are still waiting to be sent.
 func (t *transition) told(waiting []Change) {
 	for _, key := range t.regained {
 		if !slices.ContainsFunc(waiting, func(e Change) bool { return e.Key == key }) {
@@ -89,12 +90,13 @@ func (t *transition) has(key backend.Key) bool {
 	return false
 }
 
-// covers is what a watch covers meanwhile: all that any of the scopes has.
+// covers reports whether any of the scopes has a key: the watch covers all of them during the transition.
 func (t *transition) covers(key backend.Key) bool {
 	return t.to.asks(key) && (t.to.permits(key) || slices.ContainsFunc(t.held, func(s stretch) bool { return s.scope.permits(key) }))
 }
 
-// pass returns what is told of events before the view, and of those that waited to be told when the rights changed again.
+// pass translates events before the view, and events that were still waiting when the rights changed
+// again.
 func (t *transition) pass(events []Change) (out []Change) {
 	for i := range events {
 		e := &events[i]
@@ -102,7 +104,7 @@ func (t *transition) pass(events []Change) (out []Change) {
 			e.Cursor = query.ChangeCursor(text, unfinished)
 		}
 		switch {
-		case e.Key == backend.Key{}, e.Stored == nil: // a mark, or what is lost already
+		case e.Key == backend.Key{}, e.Stored == nil: // a mark, or the loss of a resource
 		case !t.has(e.Key):
 			continue
 		case t.to.permits(e.Key):
@@ -145,7 +147,7 @@ func (c *Stream) transit(ctx context.Context) (out []Change, err error) {
 	return c.arrive(), nil
 }
 
-// cut takes the view, and returns what is told of the events before it.
+// cut takes the view, and returns the events before it.
 func (c *Stream) cut(ctx context.Context) ([]Change, error) {
 	t := c.transition
 	for range maxResets {
@@ -200,8 +202,7 @@ func (c *Stream) page(ctx context.Context) (out []Change, err error) {
 	}
 	switch {
 	case more && len(edges) > 0:
-		end := edges[len(edges)-1].Resource.Stored.Key
-		t.after = backend.Successor(backend.OrderTuple(end.Namespace, end.Name))
+		t.after = behind(edges)
 	case last:
 		t.after = held.end
 	default:
@@ -223,7 +224,7 @@ func (c *Stream) read(ctx context.Context, s query.Step) (edges []query.Edge, mo
 	return edges, more, err
 }
 
-// gained is what is told of a resource that the caller may see from now on.
+// gained returns the event of a resource that the caller may see from now on.
 func (c *Stream) gained(r *query.Resource) Change {
 	return Change{
 		Type: Added, Revision: r.Stored.Revision.String(), Key: r.Stored.Key, Stored: r.Stored, Cursor: c.cursor(c.transition.view.Position()),
@@ -231,7 +232,7 @@ func (c *Stream) gained(r *query.Resource) Change {
 	}
 }
 
-// regain returns what is told of resources that were gone and that the new scope has.
+// regain returns the events of resources that were gone and are in the new scope.
 func (c *Stream) regain(ctx context.Context) (out []Change, err error) {
 	t := c.transition
 	t.regained = []backend.Key{}

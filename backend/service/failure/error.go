@@ -1,5 +1,5 @@
-// Package failure is what a caller is told when something cannot be done: one
-// error with a code, and the table of what the errors of stores become.
+// Package failure has the error that callers see, with its code, and the table that maps the errors of
+// stores to it.
 package failure
 
 import (
@@ -42,13 +42,13 @@ const (
 	CodePersistedQueryNotFound Code = "PERSISTED_QUERY_NOT_FOUND"
 )
 
-// OutcomeUnknown is [Error.Outcome] of a write of which nobody can say whether it was applied.
+// OutcomeUnknown is [Error.Outcome] of a write that may or may not have been applied.
 const OutcomeUnknown = "UNKNOWN"
 
 // OutcomeApplied is the outcome of a write that was applied and whose answer failed.
 const OutcomeApplied = "APPLIED"
 
-// Error is what a caller is told. Message is safe to show; the cause is not.
+// Error is an error for a caller. Message is safe to show; the cause is not.
 type Error struct {
 	Code    Code
 	Message string
@@ -64,9 +64,9 @@ type Error struct {
 	// Setting is the name of the gateway's setting that has the limit; empty for none.
 	Setting                           string
 	ExpectedRevision, CurrentRevision string
-	// Retryable says that the same request may succeed later, and that nothing was applied.
+	// Retryable reports whether the same request may succeed later, and that nothing was applied.
 	Retryable bool
-	// RetryAfter is in how many seconds it probably does; 0 if nobody can say.
+	// RetryAfter is the number of seconds after which it probably does; 0 if unknown.
 	RetryAfter int
 	// Outcome is UNKNOWN where a write may have been applied; else empty.
 	Outcome string
@@ -86,10 +86,11 @@ type Violation struct {
 	Message string
 }
 
-// Error is the text that a caller is told.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unauthenticated returns the error of a caller who has not shown who it is. The text of the cause is told.
+// Unauthenticated returns the error of a caller without a valid credential. The message is the text of the
+// cause.
 func Unauthenticated(cause error) *Error {
 	return &Error{Code: CodeUnauthenticated, Message: cause.Error(), cause: cause}
 }
@@ -139,8 +140,8 @@ type translation struct {
 	text      string
 }
 
-// translations maps what stores and contexts return to what a caller is told.
-// The first match counts. What is not in it is INTERNAL.
+// translations maps the errors of stores and contexts to codes and texts. The first match counts; an error
+// without a match is INTERNAL.
 func translations() []translation {
 	return []translation{
 		{is: backend.ErrUnknown, code: CodeUnavailable, outcome: OutcomeUnknown, text: "the store's answer to the change was lost; it may or may not have been made: read before you send it again"},
@@ -163,8 +164,8 @@ func translations() []translation {
 	}
 }
 
-// Of turns an error of a store into what a caller is told. An error that has a method
-// Detail() string adds that to the text.
+// Of turns an error of a store into one for a caller. An error that has a method Detail() string adds that
+// to the text.
 func Of(err error, key backend.Key) *Error {
 	var known *Error
 	if errors.As(err, &known) {

@@ -35,7 +35,7 @@ func quote(name string) string {
 // Element is the path of an element of the list at a path.
 func Element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// plain says whether a name is written as it is: letters, digits, '_' and '-'.
+// plain reports whether a name is written as it is: letters, digits, '_' and '-'.
 func plain(name string) bool {
 	for _, c := range []byte(name) {
 		if c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {

@@ -11,7 +11,7 @@ const (
 	WarningWaiting WarningCode = "WAITING"
 )
 
-// Warning is what a caller should know though the change was made.
+// Warning accompanies a change that succeeded.
 type Warning struct {
 	Code    WarningCode
 	Message string

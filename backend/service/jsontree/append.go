@@ -6,39 +6,20 @@ import (
 	"slices"
 )
 
-// Append appends the JSON of a tree: the bytes that [json.Marshal] makes of it.
+// Append appends the JSON of a tree: the bytes that [json.Marshal] makes of it, in a third of the time. See
+// BenchmarkPatch of backend/service.
 func Append(dst []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case map[string]any:
-		return appendObject(dst, v)
+		if v != nil {
+			return appendObject(dst, v)
+		}
 	case []any:
-		if v == nil {
-			return append(dst, "null"...), nil
+		if v != nil {
+			return appendList(dst, v)
 		}
-		dst = append(dst, '[')
-		for i, e := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			var err error
-			if dst, err = Append(dst, e); err != nil {
-				return nil, err
-			}
-		}
-		return append(dst, ']'), nil
 	case string:
 		return AppendText(dst, v), nil
-	case bool:
-		if v {
-			return append(dst, "true"...), nil
-		}
-		return append(dst, "false"...), nil
-	case nil:
-		return append(dst, "null"...), nil
-	case json.Number:
-		if p := (parser{text: string(v)}); isNumber(&p) {
-			return append(dst, v...), nil
-		}
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -47,16 +28,7 @@ func Append(dst []byte, v any) ([]byte, error) {
 	return append(dst, raw...), nil
 }
 
-// isNumber says whether the whole text is one number.
-func isNumber(p *parser) bool {
-	_, err := p.number()
-	return err == nil && p.at == len(p.text)
-}
-
-func appendObject(dst []byte, tree map[string]any) ([]byte, error) {
-	if tree == nil {
-		return append(dst, "null"...), nil
-	}
+func appendObject(dst []byte, tree map[string]any) (_ []byte, err error) {
 	var space [16]string
 	names := space[:0]
 	for name := range tree {
@@ -68,7 +40,6 @@ func appendObject(dst []byte, tree map[string]any) ([]byte, error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		var err error
 		if dst, err = Append(append(AppendText(dst, name), ':'), tree[name]); err != nil {
 			return nil, err
 		}
@@ -76,22 +47,17 @@ func appendObject(dst []byte, tree map[string]any) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// AppendTexts appends the JSON of a map of texts, its keys in their order.
-func AppendTexts(dst []byte, texts map[string]string) []byte {
-	var space [16]string
-	keys := space[:0]
-	for key := range texts {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	dst = append(dst, '{')
-	for i, key := range keys {
+func appendList(dst []byte, list []any) (_ []byte, err error) {
+	dst = append(dst, '[')
+	for i, e := range list {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendText(append(AppendText(dst, key), ':'), texts[key])
+		if dst, err = Append(dst, e); err != nil {
+			return nil, err
+		}
 	}
-	return append(dst, '}')
+	return append(dst, ']'), nil
 }
 
 // AppendText appends a JSON string.

@@ -5,6 +5,7 @@ package jsontree
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -17,50 +18,42 @@ import (
 const MaxDepth = 64
 
 // Given is a tree of JSON, of strings, truth values, [json.Number], maps and lists of any,
-// that its maker gives away: whoever gets it may change it.
+// that its maker does not use any more: the receiver may change it.
 type Given map[string]any
 
-// Object is the object that a caller gave: a tree of JSON, which is copied unless it is
+// Object returns the object that a caller gave: a tree of JSON, which is copied unless it is
 // [Given], or any value whose JSON is one. nil is none.
 func Object(value any) (map[string]any, error) {
+	var tree any
+	var err error
 	switch v := value.(type) {
 	case nil:
 		return nil, nil
 	case Given:
-		if !within(map[string]any(v), MaxDepth) {
-			return nil, errTooDeep
-		}
-		return v, nil
-	case map[string]any:
-		out, err := copyOf(v, MaxDepth)
-		if err != nil {
-			return nil, err
-		}
-		return out.(map[string]any), nil
+		tree = map[string]any(v)
+	default:
+		tree, err = copyOf(v, MaxDepth)
 	}
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("json: %w", err)
-	}
-	decoded, err := decodeJSON(raw)
-	if err != nil || decoded == nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	m, ok := decoded.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("json: an object wanted")
-	}
-	if !within(m, MaxDepth) {
+	case tree == nil:
+		return nil, nil
+	case !within(tree, MaxDepth):
 		return nil, errTooDeep
 	}
-	return m, nil
+	object, ok := tree.(map[string]any)
+	if !ok {
+		return nil, errors.New("json: an object wanted")
+	}
+	return object, nil
 }
 
 // errTooDeep is the error of a tree that is nested deeper than MaxDepth.
 var errTooDeep = fmt.Errorf("json: nested deeper than %d", MaxDepth)
 
-// copyOf copies a tree of JSON that is nested no deeper than depth. What is no
-// JSON yet becomes it: numbers are [json.Number].
+// copyOf copies a tree, of maps and lists that are nested no deeper than depth. Any other value than one of
+// JSON becomes the tree of its JSON: numbers are [json.Number].
 func copyOf(v any, depth int) (any, error) {
 	if depth == 0 {
 		return nil, errTooDeep
@@ -90,14 +83,10 @@ func copyOf(v any, depth int) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("json: %w", err)
 	}
-	out, err := decodeJSON(raw)
-	if err == nil && !within(out, depth) {
-		err = errTooDeep
-	}
-	return out, err
+	return decodeJSON(raw)
 }
 
-// within says whether a tree is nested no deeper than depth.
+// within reports whether a tree is nested no deeper than depth.
 func within(v any, depth int) bool {
 	if depth == 0 {
 		return false
@@ -133,7 +122,7 @@ func decodeJSON(raw []byte) (any, error) {
 	return v, nil
 }
 
-// DropNulls removes the null members of all objects in a tree, and says whether it
+// DropNulls removes the null members of all objects in a tree, and reports whether it
 // is nested no deeper than depth.
 func DropNulls(v any, depth int) bool {
 	if depth == 0 {
@@ -209,7 +198,7 @@ func Equal(a, b any) bool {
 	return a == b
 }
 
-// isInteger says whether a number is written as an integer, in the one way that there is.
+// isInteger reports whether a number is written as an integer, in the one way that there is.
 func isInteger(n json.Number) bool {
 	digits := strings.TrimPrefix(string(n), "-")
 	return digits != "" && (digits[0] != '0' || n == "0") && strings.Trim(digits, "0123456789") == ""

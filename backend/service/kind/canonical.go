@@ -10,7 +10,7 @@ import (
 
 // Canonical writes the times and the whole numbers of a tree as they are stored, so that equal
 // values are equal texts: times in UTC, whole numbers without fraction and exponent (3.0 and 3e0
-// are 3). What is of another type is left for validation to refuse.
+// are 3). Values of other types are left for validation to refuse.
 func (s *Shape) Canonical(tree map[string]any) {
 	if !s.respelled {
 		return

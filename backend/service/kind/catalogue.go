@@ -1,6 +1,5 @@
-// Package kind has the kinds of a catalogue compiled for what writes ask of them:
-// patterns and rules, validation, comparison, and what of a stored tree a gateway
-// can name.
+// Package kind compiles the kinds of a catalogue for writes: patterns and rules, validation, comparison,
+// and the part of a stored tree that a gateway can name.
 package kind
 
 import (
@@ -22,13 +21,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Kind is a descriptor with what is compiled from it.
+// Kind is a compiled [descriptor.Kind].
 type Kind struct {
 	*descriptor.Kind
 	Spec, Status *Shape
 	// Body is the shape of stored bodies.
 	Body *body.Shape
-	// Rows says which index rows and references its resources have.
+	// Rows extracts the index rows and references of its resources.
 	Rows *Rows
 	// Placed are the names of the fields of the spec that stand at the top of a
 	// manifest, by their keys there.
@@ -38,7 +37,7 @@ type Kind struct {
 	// Declared is the fingerprint of the kind's reference declarations; empty for a kind
 	// without references. [backend.Envelope.Declared] is compared with it.
 	Declared string
-	// Referred says that resources of some kind refer to those of this one.
+	// Referred reports whether some kind has references to this one.
 	Referred bool
 }
 
@@ -50,15 +49,15 @@ type Shape struct {
 	// bounded are the fields that have a maximum, or a field below that has one.
 	bounded []*Field
 	rules   []rule
-	// Hides says that a field is write-only, or one of an object below.
+	// Hides reports whether a field is write-only, or one of an object below.
 	Hides bool
-	// merges says that a field goes into another one, or one of an object below.
+	// merges reports whether a field goes into another one, or one of an object below.
 	merges bool
-	// respelled says that equal values of a field, or of one of an object below, can be written in several ways; see [Shape.Canonical].
+	// respelled reports whether equal values of a field, or of one of an object below, can be written in several ways; see [Shape.Canonical].
 	respelled bool
-	// keeps says that a field has kept values, or one of an object below.
+	// keeps reports whether a field has kept values, or one of an object below.
 	keeps bool
-	// deprecates says that a field is deprecated, or one of an object below.
+	// deprecates reports whether a field is deprecated, or one of an object below.
 	deprecates bool
 }
 
@@ -86,7 +85,7 @@ type Field struct {
 
 type rule struct {
 	descriptor.Rule
-	program program
+	program cel.Program
 	// transition: the rule mentions oldSelf.
 	transition bool
 	// inputs are the fields that it mentions; none: the whole object.
@@ -265,7 +264,7 @@ func (c Catalogue) Find(name string) (*Kind, error) {
 	return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "kind", Kind: failure.Shorten(name), Message: fmt.Sprintf("kind %q is not known; known kinds: %s", failure.Shorten(name), strings.Join(known, ", "))}
 }
 
-// Body is the shape of the stored bodies of a kind, nil if the kind is not known.
+// Body returns the shape of the stored bodies of a kind, nil if the kind is not known.
 func (c Catalogue) Body(kind string) *body.Shape {
 	if k := c.byName[strings.ToLower(kind)]; k != nil {
 		return k.Body
@@ -273,7 +272,7 @@ func (c Catalogue) Body(kind string) *body.Shape {
 	return nil
 }
 
-// placedOf are the names of such fields by their keys at the top.
+// placedOf returns the names of the fields that stand at the top of a manifest, by their keys there.
 func placedOf(spec *descriptor.Shape) map[string]string {
 	if spec == nil {
 		return nil
@@ -290,10 +289,10 @@ func placedOf(spec *descriptor.Shape) map[string]string {
 	return out
 }
 
-// All are the kinds, in the order of the catalogue.
+// All returns the kinds, in the order of the catalogue.
 func (c Catalogue) All() []*Kind { return c.ordered }
 
-// Descriptors are those of all kinds, in the order of the catalogue.
+// Descriptors returns the descriptors of all kinds, in the order of the catalogue.
 func (c Catalogue) Descriptors() []*descriptor.Kind {
 	out := make([]*descriptor.Kind, len(c.ordered))
 	for i, k := range c.ordered {

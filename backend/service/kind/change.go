@@ -67,7 +67,7 @@ func (k *Kind) ChangeOf(was, next []byte) []byte {
 // shownSpec returns a stored spec without its write-only fields: a catalogue in which they
 // were not write-only has stored them there.
 func (k *Kind) shownSpec(raw string) (string, error) {
-	spec, err := jsontree.Parse([]byte(raw))
+	spec, err := jsontree.Parse(raw)
 	if err != nil {
 		return "", err
 	}
@@ -76,8 +76,7 @@ func (k *Kind) shownSpec(raw string) (string, error) {
 	return string(shown), err
 }
 
-// partShape is the shape of a part of the body; nil for one whose members are not followed
-// further.
+// partShape returns the shape of a part of the body; nil for a part that is compared as a whole.
 func (k *Kind) partShape(name string) *Shape {
 	switch name {
 	case "spec":
@@ -212,7 +211,7 @@ func membersIn(raw string) (out []member, err error) {
 // difference is a member that two objects do not have alike; "" is absent.
 type difference struct{ name, was, now string }
 
-// differing returns the members that differ, those of before first.
+// differing returns the members that differ, first those that before has.
 func differing(before, after []member) (out []difference) {
 	find := func(in []member, name string) string {
 		for i := range in {

@@ -1,10 +1,8 @@
 package kind
 
 import (
-	"bytes"
 	"encoding/json"
 	"iter"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend/body"
@@ -12,52 +10,41 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// Of returns the index rows of a resource, no two equal. Null is the same as absent; a text
-// that is longer than an index takes has no row.
+// Of returns the index rows of a resource. Null is the same as absent; a text that is longer than
+// an index takes has no row. An index with several equal values has a row of each.
 func (d *Rows) Of(b *body.Body) []index.Row {
-	out := rowSet{body: b, all: make([]index.Row, 0, len(d.indexes)+fewRows/2), values: make([]byte, 0, fewRowsBytes)}
+	out := rowList{body: b, all: make([]index.Row, 0, len(d.indexes)+usualLabels), values: make([]byte, 0, usualBytes)}
 	if metadata := b.At(body.Root, body.SlotMetadata); !metadata.IsZero() {
 		for key, value := range b.Entries(b.At(b.Object(metadata), body.SlotLabels)) {
 			out.add(LabelIndex, appendPair(out.values, key, value))
 		}
 	}
 	for i := range d.indexes {
-		out.begin()
 		out.walk(&d.indexes[i], d.shape, body.Root, 0)
 	}
-	out.begin()
 	out.addConditions(d)
-	out.begin()
 	out.addReasons(d)
 	return out.all
 }
 
-// rowSet collects index rows of which no two are equal.
-type rowSet struct {
+// rowList collects index rows.
+type rowList struct {
 	body *body.Body
 	all  []index.Row
-	// from is where those of the present index begin.
-	from int
-	// seen are the values of the present index, once they are many.
-	seen map[string]bool
-	// values is where values are encoded, one behind the other.
+	// values has the encoded values, one behind the other.
 	values []byte
 	text   []byte
 }
 
-// fewRows is up to how many rows of an index each is compared with all, and fewRowsBytes is
-// enough for the values of most resources.
+// The room that a list of rows begins with: for labels and conditions, and for the bytes of all values.
 const (
-	fewRows      = 16
-	fewRowsBytes = 512
+	usualLabels = 8
+	usualBytes  = 512
 )
-
-// begin begins another index.
-func (r *rowSet) begin() { r.from, r.seen = len(r.all), nil }
 
 // walk adds the values of a field below the object at a table, from a step of its path on,
 // and the effective default of a field that is absent from an object that is there.
-func (r *rowSet) walk(f *indexed, s *body.Shape, at body.Table, step int) {
+func (r *rowList) walk(f *indexed, s *body.Shape, at body.Table, step int) {
 	slot := f.slots[step]
 	span, last := r.body.At(at, slot), step == len(f.slots)-1
 	switch of := &s.Fields[slot]; {
@@ -80,7 +67,7 @@ func (r *rowSet) walk(f *indexed, s *body.Shape, at body.Table, step int) {
 }
 
 // addDefault adds the rows of an effective default, a scalar or a list of them.
-func (r *rowSet) addDefault(f *indexed, v any) {
+func (r *rowList) addDefault(f *indexed, v any) {
 	if list, ok := v.([]any); ok {
 		for _, e := range list {
 			r.addDefault(f, e)
@@ -93,7 +80,7 @@ func (r *rowSet) addDefault(f *indexed, v any) {
 }
 
 // addRaw adds the row of a scalar as it is stored, if it has one.
-func (r *rowSet) addRaw(f *indexed, raw []byte) {
+func (r *rowList) addRaw(f *indexed, raw []byte) {
 	var v any
 	switch raw[0] {
 	case 'n':
@@ -112,7 +99,7 @@ func (r *rowSet) addRaw(f *indexed, raw []byte) {
 }
 
 // addConditions adds the rows of the conditions of the status: type and status.
-func (r *rowSet) addConditions(d *Rows) {
+func (r *rowList) addConditions(d *Rows) {
 	for typ, value := range d.Conditions(r.body) {
 		if len(typ)+len(value) <= maxIndexBytes {
 			r.add(ConditionIndex, appendPair(r.values, typ, value))
@@ -121,7 +108,7 @@ func (r *rowSet) addConditions(d *Rows) {
 }
 
 // addReasons adds the rows of the conditions of the status: type and reason.
-func (r *rowSet) addReasons(d *Rows) {
+func (r *rowList) addReasons(d *Rows) {
 	if d.reason < 0 {
 		return
 	}
@@ -162,30 +149,11 @@ func (d *Rows) texts(b *body.Body, slot int) iter.Seq2[string, string] {
 	}
 }
 
-// add adds a row unless there is one like it. Its value is what was appended to r.values.
-func (r *rowSet) add(name string, appended []byte) {
+// add adds a row. Its value was appended to r.values.
+func (r *rowList) add(name string, appended []byte) {
 	value := appended[len(r.values):len(appended):len(appended)]
-	if len(name)+len(value) > index.MaxRowBytes {
-		return
+	if len(name)+len(value) <= index.MaxRowBytes {
+		r.values = appended
+		r.all = append(r.all, index.Row{Index: name, Value: value})
 	}
-	of := r.all[r.from:]
-	switch {
-	case len(of) < fewRows:
-		if slices.ContainsFunc(of, func(o index.Row) bool { return bytes.Equal(o.Value, value) }) {
-			return
-		}
-	case r.seen == nil:
-		r.seen = make(map[string]bool, 2*fewRows)
-		for _, o := range of {
-			r.seen[string(o.Value)] = true
-		}
-		fallthrough
-	default:
-		if r.seen[string(value)] {
-			return
-		}
-		r.seen[string(value)] = true
-	}
-	r.values = appended
-	r.all = append(r.all, index.Row{Index: name, Value: value})
 }

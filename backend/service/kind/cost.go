@@ -16,17 +16,16 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// costs are what calls of functions cost in CEL's units, where CEL itself takes them for
-// cheap: it does not know the types of a rule's values, and nothing of the size of a
-// pattern's program, which is here by its text.
+// costs are the costs of calls in CEL's units, where CEL itself estimates too little: it knows neither the
+// types of a rule's values nor the sizes of patterns. They are here by the texts of the patterns.
 type costs map[string]int
 
 const (
-	// bytesPerUnit are those of texts that are compared or made for a unit.
+	// bytesPerUnit is how many bytes of texts are compared or made for a unit.
 	bytesPerUnit = 64
-	// bytesPerSlowUnit are those that are parsed, or changed one by one.
+	// bytesPerSlowUnit is how many bytes are parsed, or changed one by one, for a unit.
 	bytesPerSlowUnit = 8
-	// elementBytes is what an element of a list counts for.
+	// elementBytes is how many bytes an element of a list counts as.
 	elementBytes = 16
 )
 
@@ -55,7 +54,7 @@ func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Va
 	return &cost
 }
 
-// extent is about how many bytes a value has.
+// extent estimates the bytes of a value.
 func extent(v ref.Val) int {
 	switch v := v.(type) {
 	case types.String:
@@ -72,7 +71,7 @@ func extent(v ref.Val) int {
 	return 0
 }
 
-// sampled is about how many bytes an element of a list has: the mean of the first ones.
+// sampled estimates the bytes of an element of a list by the mean of the first ones.
 func sampled(l traits.Lister, n int) int {
 	n = min(n, samples)
 	sum := 0

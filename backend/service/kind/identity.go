@@ -19,30 +19,33 @@ const (
 	maxLabelValue = 63
 )
 
-const (
-	dnsLabel     = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
-	dnsSubdomain = dnsLabel + `(\.` + dnsLabel + `)*`
-)
-
-// The compiled forms of names, and of label keys (Kubernetes' rules).
-var (
-	nameSyntax      = regexp.MustCompile(`^` + dnsSubdomain + `$`)
-	namespaceSyntax = regexp.MustCompile(`^` + dnsLabel + `$`)
-	labelSyntax     = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
-)
+// labelSyntax matches the name in the key of a label, and its value (Kubernetes' rules).
+var labelSyntax = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 // Name checks the name of a resource.
 func (v *Violations) Name(path, name string) {
 	switch {
 	case name == "":
 		v.Add(path, "required", nil, "must not be empty")
-	case len(name) > MaxName || !isLabel(name) && !nameSyntax.MatchString(name):
+	case !isName(name):
 		v.Add(path, "format", "name", "must be a DNS-1123 subdomain of at most %d characters: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit", MaxName)
 	}
 }
 
-// isLabel says whether a text is a DNS label, which names and namespaces mostly are. It
-// spares them the patterns, which need a hundred times as long.
+// isName reports whether a text is a DNS subdomain of at most [MaxName] characters: labels joined by dots.
+func isName(text string) bool {
+	if len(text) > MaxName {
+		return false
+	}
+	for label := range strings.SplitSeq(text, ".") {
+		if !isLabel(label) {
+			return false
+		}
+	}
+	return true
+}
+
+// isLabel reports whether a text is a DNS label of any length.
 func isLabel(text string) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -51,7 +54,7 @@ func isLabel(text string) bool {
 			return false
 		}
 	}
-	return 0 < len(text) && len(text) <= MaxNamespace
+	return text != ""
 }
 
 // Namespace checks the name of a namespace.
@@ -59,7 +62,7 @@ func (v *Violations) Namespace(path, ns string) {
 	switch {
 	case ns == "":
 		v.Add(path, "required", nil, "must not be empty")
-	case len(ns) > MaxNamespace || !isLabel(ns) && !namespaceSyntax.MatchString(ns):
+	case !isLabel(ns) || len(ns) > MaxNamespace:
 		v.Add(path, "format", "namespace", "must be a DNS label of at most %d characters: lower case letters, digits and '-', beginning and ending with a letter or digit", MaxNamespace)
 	}
 }
@@ -70,7 +73,7 @@ func (v *Violations) LabelKey(path, key string) {
 	if !qualified {
 		prefix, name = "", key
 	}
-	if len(name) > maxLabelName || !labelSyntax.MatchString(name) || qualified && (len(prefix) > MaxName || !nameSyntax.MatchString(prefix)) {
+	if len(name) > maxLabelName || !labelSyntax.MatchString(name) || qualified && !isName(prefix) {
 		v.Add(path, "format", "label key", "must be a name of at most %d letters, digits, '-', '_' and '.', optionally after a DNS subdomain and '/'", maxLabelName)
 	}
 }

@@ -9,11 +9,10 @@ import (
 )
 
 // A gateway may share its store with a newer one, whose kinds have fields that
-// this one cannot name. What is judged here is what this gateway can name; the
-// rest is kept.
+// this one cannot name. Writes judge the fields that this gateway can name, and keep the others.
 
-// Known is the tree without what the shape cannot name: the tree itself if it has
-// nothing else, so that it must not be changed.
+// Known returns the tree without the names that the shape does not have. It may be the tree itself, so it
+// must not be changed.
 func (s *Shape) Known(tree map[string]any) map[string]any {
 	if s.canName(tree) {
 		return tree
@@ -21,7 +20,7 @@ func (s *Shape) Known(tree map[string]any) map[string]any {
 	return s.Project(tree)
 }
 
-// canName says whether the shape can name all of a tree.
+// canName reports whether the shape can name all of a tree.
 func (s *Shape) canName(tree map[string]any) bool {
 	for name, value := range tree {
 		if f := s.fields[name]; f == nil || f.shape != nil && !f.canName(value) {
@@ -31,7 +30,7 @@ func (s *Shape) canName(tree map[string]any) bool {
 	return true
 }
 
-// canName says whether the shape of the field can name all of a value.
+// canName reports whether the shape of the field can name all of a value.
 func (f *Field) canName(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -42,7 +41,7 @@ func (f *Field) canName(value any) bool {
 	return true
 }
 
-// Project returns a copy of the tree with what the shape can name.
+// Project returns a copy of the tree with the names that the shape has.
 func (s *Shape) Project(tree map[string]any) map[string]any {
 	out := make(map[string]any, len(tree))
 	for name, value := range tree {
@@ -70,8 +69,8 @@ func (f *Field) project(value any) any {
 	return value
 }
 
-// KeepUnknown copies into next what old has and the shape cannot name: what a
-// newer gateway stored survives the writes of an older one.
+// KeepUnknown copies into next the names that old has and the shape does not: the fields of a newer
+// gateway survive the writes of an older one.
 func (s *Shape) KeepUnknown(next, old map[string]any) {
 	for name, was := range old {
 		f := s.fields[name]
@@ -121,7 +120,7 @@ func (f *Field) keepUnknownElements(next, old []any) {
 	}
 }
 
-// sameElement says whether two objects of a list are the same element.
+// sameElement reports whether two objects of a list are the same element.
 func (f *Field) sameElement(a, b map[string]any) bool {
 	if f.ListType == descriptor.ListMap {
 		return !slices.ContainsFunc(f.Keys, func(k string) bool { return !jsontree.Equal(a[k], b[k]) })
@@ -129,53 +128,36 @@ func (f *Field) sameElement(a, b map[string]any) bool {
 	return f.shape.same(a, b, stored)
 }
 
-// comparison says what of two objects is compared.
-type comparison bool
+// comparison selects what counts when two objects are compared.
+type comparison int
 
 const (
-	// stored compares what is there.
-	stored comparison = false
-	// effective takes the effective default for what is absent.
-	effective comparison = true
+	// stored compares the shape's fields as they are; a SET has no order.
+	stored comparison = iota
+	// effective also takes the effective default for an absent field.
+	effective
+	// identical also compares the order of a SET, and the names that the shape does not have.
+	identical
 )
-
-// same compares two objects in all that the shape can name.
-func (s *Shape) same(a, b map[string]any, c comparison) bool {
-	for _, f := range s.ordered {
-		x, ok1 := a[f.Name]
-		y, ok2 := b[f.Name]
-		if c == effective {
-			x, ok1 = f.valueIn(a)
-			y, ok2 = f.valueIn(b)
-		}
-		if ok1 != ok2 || ok1 && !f.same(x, y, c) {
-			return false
-		}
-	}
-	return true
-}
-
-// same compares two values of a field, a SET without order.
-func (f *Field) same(a, b any, c comparison) bool {
-	switch a := a.(type) {
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		inOrder := slices.EqualFunc(a, b, func(x, y any) bool { return f.same(x, y, c) })
-		return inOrder || f.List && f.ListType == descriptor.ListSet && f.sameSet(a, b, c)
-	case map[string]any:
-		if b, ok := b.(map[string]any); ok && f.shape != nil {
-			return f.shape.same(a, b, c)
-		}
-	}
-	return jsontree.Equal(a, b)
-}
 
 // Identical reports whether two objects are equal in everything, named by the shape or not,
 // if a field that is absent counts as its default. Lists are compared in their order.
-func (s *Shape) Identical(a, b map[string]any) bool {
+func (s *Shape) Identical(a, b map[string]any) bool { return s.same(a, b, identical) }
+
+// same compares two objects.
+func (s *Shape) same(a, b map[string]any, c comparison) bool {
+	if c == identical && !s.sameUnknown(a, b) {
+		return false
+	}
+	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
+		x, ok1 := f.compared(a, c)
+		y, ok2 := f.compared(b, c)
+		return ok1 != ok2 || ok1 && !f.same(x, y, c)
+	})
+}
+
+// sameUnknown compares what two objects have under names that the shape does not have.
+func (s *Shape) sameUnknown(a, b map[string]any) bool {
 	for name, x := range a {
 		if y, ok := b[name]; s.fields[name] == nil && !(ok && jsontree.Equal(x, y)) {
 			return false
@@ -186,21 +168,31 @@ func (s *Shape) Identical(a, b map[string]any) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
-		x, ok1 := f.valueIn(a)
-		y, ok2 := f.valueIn(b)
-		return ok1 != ok2 || ok1 && !f.identical(x, y)
-	})
+	return true
 }
 
-func (f *Field) identical(a, b any) bool {
+// compared returns the value of the field that counts in a comparison.
+func (f *Field) compared(tree map[string]any, c comparison) (any, bool) {
+	if c == stored {
+		value, ok := tree[f.Name]
+		return value, ok
+	}
+	return f.valueIn(tree)
+}
+
+// same compares two values of the field.
+func (f *Field) same(a, b any, c comparison) bool {
 	switch a := a.(type) {
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, f.identical)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		inOrder := slices.EqualFunc(a, b, func(x, y any) bool { return f.same(x, y, c) })
+		return inOrder || c != identical && f.List && f.ListType == descriptor.ListSet && f.sameSet(a, b, c)
 	case map[string]any:
 		if b, ok := b.(map[string]any); ok && f.shape != nil {
-			return f.shape.Identical(a, b)
+			return f.shape.same(a, b, c)
 		}
 	}
 	return jsontree.Equal(a, b)

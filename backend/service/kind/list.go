@@ -87,7 +87,7 @@ func (f *Field) elements(stored []any) map[string]*elements {
 	return out
 }
 
-// distinct says that the elements of the list must differ.
+// distinct reports whether the elements of the list must differ.
 func (f *Field) distinct() bool {
 	return f.ListType == descriptor.ListMap || f.ListType == descriptor.ListSet || f.Constraint.Unique
 }
@@ -144,11 +144,7 @@ func (f *Field) appendIdentity(dst []byte, v any, c comparison) []byte {
 			return append(dst, '}')
 		}
 		for i, inner := range f.shape.ordered {
-			value, ok := v[inner.Name]
-			if c == effective {
-				value, ok = inner.valueIn(v)
-			}
-			if ok {
+			if value, ok := inner.compared(v, c); ok {
 				dst = inner.appendIdentity(append(strconv.AppendInt(dst, int64(i), 10), '='), value, c)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
@@ -17,32 +16,31 @@ func (v *Violations) Maxima(s *Shape, path string, status map[string]any, stored
 		return
 	}
 	var largest map[measure]int
-	m := meter{tell: func(x excess) bool {
+	m := meter{func(x excess) bool {
 		if largest == nil {
 			largest = s.excesses(stored())
 		}
 		if x.size <= largest[x.measure] {
 			return true
 		}
-		v.Add(x.at.String(), x.rule, x.most, x.says(), x.most, x.size)
+		v.Add(x.at.String(), x.rule, x.most, x.message(), x.most, x.size)
 		return false
 	}}
-	m.object(s, path, status)
+	m.object(s, &location{name: path}, status)
 }
 
-// excesses are the sizes of what is larger in a tree than it may be, the largest of each
-// measure.
+// excesses returns the largest size by measure of the values in a tree that are larger than they may be.
 func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	out := map[measure]int{}
-	m := meter{tell: func(x excess) bool {
+	m := meter{func(x excess) bool {
 		out[x.measure] = max(out[x.measure], x.size)
 		return true
 	}}
-	m.object(s, "", tree)
+	m.object(s, &location{}, tree)
 	return out
 }
 
-// measure is what the values of a field are measured by.
+// measure is a maximum of a field.
 type measure struct {
 	field *Field
 	rule  string
@@ -56,8 +54,8 @@ const (
 	keyMaxLength  = "keyMaxLength"
 )
 
-// says is what is said of an excess, with its maximum and its size.
-func (m measure) says() string {
+// message returns the message about an excess, with verbs for its maximum and its size.
+func (m measure) message() string {
 	switch m.rule {
 	case maxItems:
 		return "must have at most %d elements, has %d"
@@ -72,55 +70,42 @@ func (m measure) says() string {
 // excess is a value that is larger than it may be.
 type excess struct {
 	measure
-	at         place
+	at         *location
 	most, size int
 }
 
-// place is where a value stands: what has a name in the object at a path, or an element
-// of it; -1 is none.
-type place struct {
-	path, name string
-	element    int
-}
-
-// String is the path of the place.
-func (p place) String() string {
-	path := failure.Join(p.path, p.name)
-	if p.element < 0 {
-		return path
-	}
-	return failure.Element(path, p.element)
-}
-
-// meter looks for values that are larger than they may be. What is not of the type of its
+// meter looks for values that are larger than they may be. A value that is not of the type of its
 // field has no size.
 type meter struct {
-	// tell is told of each, and says whether to look into it.
-	tell func(excess) bool
+	// found is called for each, and reports whether to look into it.
+	found func(excess) bool
 }
 
-func (m meter) object(s *Shape, path string, tree map[string]any) {
+func (m meter) object(s *Shape, at *location, tree map[string]any) {
+	here := &location{in: at} // one after the other
+	element := &location{in: here}
 	for _, f := range s.bounded {
 		value, ok := tree[f.Name]
 		if !ok {
 			continue
 		}
-		if !f.List {
-			m.value(f, value, place{path, f.Name, -1})
+		if here.name = f.Name; !f.List {
+			m.value(f, value, here)
 			continue
 		}
 		list, _ := value.([]any)
-		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m.tell(excess{measure{f, maxItems}, place{path, f.Name, -1}, *most, len(list)}) {
+		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m.found(excess{measure{f, maxItems}, here, *most, len(list)}) {
 			continue
 		}
 		for i, e := range list {
-			m.value(f, e, place{path, f.Name, i})
+			element.element = i + 1
+			m.value(f, e, element)
 		}
 	}
 }
 
-// value measures what a field has, or an element of its list.
-func (m meter) value(f *Field, value any, at place) {
+// value measures the value of a field, or an element of its list.
+func (m meter) value(f *Field, value any, at *location) {
 	switch value := value.(type) {
 	case string:
 		if f.Type == descriptor.TypeString {
@@ -131,35 +116,33 @@ func (m meter) value(f *Field, value any, at place) {
 		case f.Type == descriptor.TypeMap:
 			m.mapping(f, value, at)
 		case f.shape != nil && len(f.shape.bounded) > 0:
-			m.object(f.shape, at.String(), value)
+			m.object(f.shape, at, value)
 		}
 	}
 }
 
 // text measures a text in characters, of which each has a byte or more.
-func (m meter) text(of measure, most *int, text string, at place) {
+func (m meter) text(of measure, most *int, text string, at *location) {
 	if most == nil || len(text) <= *most {
 		return
 	}
 	if n := utf8.RuneCountInString(text); n > *most {
-		m.tell(excess{of, at, *most, n})
+		m.found(excess{of, at, *most, n})
 	}
 }
 
 // mapping measures a map of strings.
-func (m meter) mapping(f *Field, entries map[string]any, at place) {
+func (m meter) mapping(f *Field, entries map[string]any, at *location) {
 	c := f.Constraint
-	if most := c.MaxItems; most != nil && len(entries) > *most && !m.tell(excess{measure{f, maxProperties}, at, *most, len(entries)}) {
+	if most := c.MaxItems; most != nil && len(entries) > *most && !m.found(excess{measure{f, maxProperties}, at, *most, len(entries)}) {
 		return
 	}
-	if c.KeyMaxLength == nil && c.MaxLength == nil {
-		return
-	}
-	path := at.String()
+	entry := &location{in: at}
 	for _, key := range jsontree.Keys(entries) {
-		m.text(measure{f, keyMaxLength}, c.KeyMaxLength, key, place{path, key, -1})
+		entry.name = key
+		m.text(measure{f, keyMaxLength}, c.KeyMaxLength, key, entry)
 		if text, ok := entries[key].(string); ok {
-			m.text(measure{f, maxLength}, c.MaxLength, text, place{path, key, -1})
+			m.text(measure{f, maxLength}, c.MaxLength, text, entry)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 // TakeMerged moves the entries of such maps of a spec to where they belong, and notes
 // what is wrong with them. It returns the paths of the maps that were not sent
 // themselves: they keep their other entries, see [Shape.KeepWriteOnly]. cleared are
-// the paths of fields that are cleared. What is no map stays, to be refused.
+// the paths of fields that are cleared. A value that is no map stays, to be refused.
 func (v *Violations) TakeMerged(ctx context.Context, s *Shape, path string, tree map[string]any, cleared map[string]bool) map[string]bool {
 	var added map[string]bool
 	s.eachMerged(path, tree, func(from, into *Field, at string, tree map[string]any) {
@@ -102,8 +102,8 @@ func (s *Shape) eachMerged(path string, tree map[string]any, visit func(from, in
 	}
 }
 
-// encoded are the entries of one map as the other holds them. What is no text is
-// refused elsewhere.
+// encoded returns the entries of one map as the other stores them. Values other than texts are refused
+// elsewhere.
 func encoded(from, into *Field, entries map[string]any) map[string]any {
 	if into.Constraint.Format != descriptor.FormatBase64 || from.Constraint.Format == descriptor.FormatBase64 {
 		return entries

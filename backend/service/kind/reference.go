@@ -1,8 +1,6 @@
 package kind
 
 import (
-	"slices"
-
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
@@ -10,26 +8,26 @@ import (
 // Ref is a resource that another refers to.
 type Ref struct {
 	Key backend.Key
-	// Guarded says that one of the references to it is guarded.
+	// Guarded reports whether one of the references to it is guarded.
 	Guarded bool
 	// Path of the first of the references: see [descriptor.Reference.Path].
 	Path string
 }
 
-// reference is a declared reference. global says that it leads to a GLOBAL kind.
+// reference is a declared reference. global reports whether it leads to a GLOBAL kind.
 type reference struct {
 	descriptor.Reference
 	global bool
 }
 
-// Refs are what a resource of a namespace refers to, each once, by its spec, where alone
-// references stand.
+// Refs returns the resources that a spec in a namespace refers to, each once. References stand in specs
+// only.
 func (d *Rows) Refs(namespace string, spec map[string]any) []Ref {
 	if len(d.references) == 0 {
 		return nil
 	}
 	var out []Ref
-	var seen map[backend.Key]int // once they are many
+	seen := map[backend.Key]int{} // places in out
 	for _, r := range d.references {
 		d.Index(r.Path).walk(spec, 1, func(v any) {
 			name, _ := v.(string)
@@ -37,26 +35,13 @@ func (d *Rows) Refs(namespace string, spec map[string]any) []Ref {
 			if r.global {
 				key.Namespace = ""
 			}
-			at, ok := seen[key]
-			if seen == nil {
-				at = slices.IndexFunc(out, func(o Ref) bool { return o.Key == key })
-				ok = at >= 0
-			}
+			at, known := seen[key]
 			switch {
-			case ok:
+			case known:
 				out[at].Guarded = out[at].Guarded || r.Guarded
-				return
-			case name == "" || len(name) > maxIndexBytes/2 || len(out) == backend.MaxRefs:
-				return
-			}
-			out = append(out, Ref{Key: key, Guarded: r.Guarded, Path: r.Path})
-			if seen != nil {
-				seen[key] = len(out) - 1
-			} else if len(out) == fewRows {
-				seen = make(map[backend.Key]int, 2*fewRows)
-				for i, o := range out {
-					seen[o.Key] = i
-				}
+			case name != "" && len(name) <= maxIndexBytes/2 && len(out) < backend.MaxRefs:
+				seen[key] = len(out)
+				out = append(out, Ref{Key: key, Guarded: r.Guarded, Path: r.Path})
 			}
 		})
 	}

@@ -18,11 +18,11 @@ type Value struct {
 	Key *string
 	// Value is a text as it is stored, a number or truth value as JSON writes it.
 	Value string
-	// Base64 says that the text is base64 by the format of its field.
+	// Base64 reports whether the text is base64 by the format of its field.
 	Base64 bool
 }
 
-// Text is the value in plain text; false if it is none: base64 of what is no UTF-8.
+// Text returns the value in plain text; false if it is base64 of bytes that are not UTF-8.
 func (v Value) Text() (string, bool) {
 	if !v.Base64 {
 		return v.Value, true
@@ -31,8 +31,8 @@ func (v Value) Text() (string, bool) {
 	return string(raw), err == nil && utf8.Valid(raw)
 }
 
-// Revealed are the write-only values of a spec, in the order of the fields, those of a
-// map in the order of their keys.
+// Revealed returns the write-only values of a spec, in the order of the fields, and in a map in the order
+// of the keys.
 func (s *Shape) Revealed(path string, spec map[string]any) []Value {
 	return s.revealed(nil, path, spec, false)
 }

@@ -1,6 +1,8 @@
 package kind
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -32,7 +34,7 @@ const MaxIndexChars = 256
 // maxIndexBytes is the most bytes that such a string, or a type and status of a condition, has.
 const maxIndexBytes = 1024
 
-// Rows says which index rows and references the resources of a kind have.
+// Rows extracts the index rows and references of the resources of a kind.
 type Rows struct {
 	shape      *body.Shape
 	indexes    []indexed
@@ -48,17 +50,17 @@ type Rows struct {
 type indexed struct {
 	path  string
 	steps []string
-	// slots are those of the steps in stored bodies.
+	// slots are the slots of the steps in stored bodies.
 	slots []int
 	Field *descriptor.Field
-	// Sortable says that orders may name it.
+	// Sortable reports whether orders may name it.
 	Sortable bool
-	// Many says that a resource may have several values.
+	// Many reports whether a resource may have several values.
 	Many bool
 }
 
-// compileRows finds the fields that the indexes and references of a kind name. The shape is
-// that of its stored bodies.
+// compileRows finds the fields that the indexes and references of a kind name, in the shape of its stored
+// bodies.
 func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
 	d := &Rows{shape: shape}
 	add := func(path string, sortable bool) error {
@@ -110,8 +112,7 @@ func (d *Rows) findConditions(k *descriptor.Kind) error {
 	return nil
 }
 
-// Indexes are the names of all indexes, with those that every kind has, and of those
-// that orders may name.
+// Indexes returns the names of all indexes, and of the indexes that orders may name.
 func (d *Rows) Indexes() (all, sortable []string) {
 	all = []string{LabelIndex, ConditionIndex, ReasonIndex}
 	for i := range d.indexes {
@@ -141,14 +142,14 @@ func (k *Kind) checkRows(key backend.Key, next []byte, old *backend.Resource) er
 	if err != nil {
 		return nil // the index has no rows of it
 	}
-	rows := k.Rows.Of(b)
+	rows := distinct(k.Rows.Of(b))
 	if len(rows) <= index.MaxRows {
 		return nil
 	}
 	count := countRows(rows)
 	if old != nil {
 		if b, err := k.Body.Read(old); err == nil {
-			was := k.Rows.Of(b)
+			was := distinct(k.Rows.Of(b))
 			if len(was) > index.MaxRows && !moreRows(count, countRows(was)) {
 				return nil
 			}
@@ -172,6 +173,15 @@ func (k *Kind) checkRows(key backend.Key, next []byte, old *backend.Resource) er
 		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], index.MaxRows),
 	}
 	return e.At(key)
+}
+
+// distinct orders rows and removes those that another one equals.
+func distinct(rows []index.Row) []index.Row {
+	compare := func(a, b index.Row) int {
+		return cmp.Or(cmp.Compare(a.Index, b.Index), bytes.Compare(a.Value, b.Value))
+	}
+	slices.SortFunc(rows, compare)
+	return slices.CompactFunc(rows, func(a, b index.Row) bool { return compare(a, b) == 0 })
 }
 
 // countRows counts the rows of each index.
@@ -212,7 +222,7 @@ func EncodeValue(f *descriptor.Field, v any) []byte {
 	return out
 }
 
-// appendValue appends what [EncodeValue] returns; false says that the value has no place.
+// appendValue appends the result of [EncodeValue]; false means that the value has no place.
 func appendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	switch v := v.(type) {
 	case bool:
@@ -289,7 +299,7 @@ func appendNumber(dst []byte, f *descriptor.Field, n json.Number) ([]byte, bool)
 	if f.Type != descriptor.TypeFloat {
 		return backend.AppendInt(dst, int64(x)), true
 	}
-	// The bits of a float order as a signed integer does, once those of the negative ones are flipped.
+	// The bits of a float order as a signed integer does, once the bits of negative numbers are flipped.
 	bits := int64(math.Float64bits(x + 0))
 	if bits < 0 {
 		bits ^= math.MaxInt64

@@ -103,7 +103,7 @@ func (v *Violations) rule(ctx context.Context, r rule, at *location, vars map[st
 	if v.spent.Over() != nil {
 		return
 	}
-	out, err := r.program.evaluate(ctx, v, vars)
+	out, err := v.evaluate(ctx, r.program, vars)
 	var costly interpreter.EvalCancelledError
 	switch {
 	case err != nil && ctx.Err() != nil:

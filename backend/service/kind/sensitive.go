@@ -8,12 +8,11 @@ import (
 )
 
 // The write-only fields of a sensitive kind lie in a record of their own, see
-// [backend.Key.Sensitive]. Whoever reads the resource does not read it; a write
-// does, since it keeps what it leaves out.
+// [backend.Key.Sensitive]. Reads of the resource do not read it. A write does, to keep the values that it
+// leaves out.
 
-// Unseal adds to the spec what the record with the sensitive values has of it; nil
-// is no record. A value that the resource has itself is newer: a catalogue in which
-// the field was not write-only has stored it there.
+// Unseal adds the values of the record with the sensitive values to the spec; nil is no record. A value in
+// the resource itself is newer: a catalogue in which the field was not write-only has stored it there.
 func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 	if r == nil {
 		return nil
@@ -22,13 +21,13 @@ func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 	if err != nil {
 		return err
 	}
-	if st.Sealed, err = jsontree.Parse(raw); err != nil {
+	if st.Sealed, err = jsontree.Parse(string(raw)); err != nil {
 		return fmt.Errorf("stored sensitive values: %w: %w", backend.ErrUnreadable, err)
 	}
 	known := jsontree.Clone(st.Sealed).(map[string]any)
 	whole := k.Spec.takeHidden(known)
 	jsontree.Merge(whole, st.Spec)
-	st.Spec, st.stored.spec = whole, nil
+	st.Spec, st.stored.spec = whole, ""
 	return nil
 }
 

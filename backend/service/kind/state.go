@@ -1,47 +1,55 @@
 package kind
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// State is a resource in the form that writes work on: what the envelope and
-// the body hold of it, spec and status as trees without nulls.
+// State is a resource in the form that writes work on: the contents of envelope and body, with spec and
+// status as trees without nulls.
 type State struct {
 	SubKind   string
 	Meta      body.Metadata
 	Spec      map[string]any
 	ExpiresAt time.Time
-	// Sealed is what the record with the sensitive values holds, with what this
-	// gateway cannot name; nil if there is none. See [State.Unseal].
+	// Sealed is the record with the sensitive values, with names that this gateway does not know; nil if
+	// there is none. See [State.Unseal].
 	Sealed map[string]any
-	// stored are the parts of the body that the state was read from, nil for one
+	// stored are the parts of the body that the state was read from, empty for one
 	// whose tree is another since.
-	stored struct{ spec, status []byte }
+	stored struct{ spec, status string }
 	// status is nil until it is asked for; see [State.Status].
 	status map[string]any
 }
 
-// StateOf reads what is stored, with all that this gateway does not know. The state shares
-// the memory of the body.
+// StateOf reads a stored resource, with all fields that this gateway does not know. The state shares the
+// memory of the body.
 func StateOf(r *backend.Resource) (*State, error) {
 	raw, err := backend.DecodeBody(r.Body)
 	if err != nil {
 		return nil, err
 	}
 	st := &State{ExpiresAt: r.ExpiresAt}
-	err = jsontree.Members(raw, st.read)
+	body, err := jsontree.Valid(unsafe.String(unsafe.SliceData(raw), len(raw))) // it never changes
+	if err == nil {
+		body.ForEach(func(name, part gjson.Result) bool {
+			err = st.read(name.Str, part)
+			return err == nil
+		})
+	}
 	if err == nil && st.Spec == nil {
-		err = fmt.Errorf("no spec")
+		err = errors.New("no spec")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("body: %w: %w", backend.ErrUnreadable, err)
@@ -56,107 +64,53 @@ func Waits(r *backend.Resource) bool {
 }
 
 // read reads a part of a body.
-func (st *State) read(name string, m *jsontree.Member) error {
-	switch name {
-	case "status":
-		raw, err := m.Skip()
-		if err == nil && raw[0] != '{' {
-			err = errPart(name)
-		}
-		st.stored.status = raw
-		return err
-	case "metadata":
+func (st *State) read(name string, part gjson.Result) (err error) {
+	switch ok := true; {
+	case name == "metadata":
 		st.Meta = body.Metadata{}
-		if m.IsNull() {
-			return nil
+		if err = json.Unmarshal([]byte(part.Raw), &st.Meta); err != nil {
+			err = fmt.Errorf("metadata: %w", err)
 		}
-		return m.Members(st.readMetadata)
-	case "subKind", "spec":
-	default:
-		return nil
+	case name == "subKind":
+		st.SubKind, ok = part.Str, part.Type == gjson.String || part.Type == gjson.Null
+	case name == "spec" && part.IsObject():
+		st.stored.spec = part.Raw
+		st.Spec, err = jsontree.Members(part)
+	case name == "status" && part.IsObject():
+		st.stored.status = part.Raw
+	case name == "spec", name == "status", !ok:
+		return fmt.Errorf("%s is not what it should be", name)
 	}
-	value, raw, err := m.Tree()
-	if err != nil {
-		return err
-	}
-	ok := true
-	if name == "subKind" {
-		st.SubKind, ok = textOf(value)
-	} else {
-		st.Spec, ok = value.(map[string]any)
-		st.stored.spec = raw
-	}
-	if !ok {
-		return errPart(name)
-	}
-	return nil
+	return err
 }
-
-func errPart(name string) error { return fmt.Errorf("%s is not what it should be", name) }
 
 // Status is the tree of the status, nil if there is none.
 func (st *State) Status() map[string]any {
-	if st.status == nil && st.stored.status != nil {
-		st.status, _ = jsontree.Parse(st.stored.status) // it was read before
+	if st.status == nil && st.stored.status != "" {
+		st.status, _ = jsontree.Parse(st.stored.status) // a part of a valid body
 	}
 	return st.status
 }
 
-// textOf is a text; null is the empty one.
-func textOf(v any) (string, bool) {
-	text, ok := v.(string)
-	return text, ok || v == nil
-}
-
-// wholeOf is a whole number; null is 0.
-func wholeOf(v any) (int64, bool) {
-	if v == nil {
-		return 0, true
-	}
-	number, _ := v.(json.Number)
-	n, err := number.Int64()
-	return n, err == nil
-}
-
-// timeOf is a time; null is none.
-func timeOf(v any) (time.Time, bool) {
-	if v == nil {
-		return time.Time{}, true
-	}
-	text, _ := v.(string)
-	t, err := descriptor.ParseTime(text)
-	return t, err == nil
-}
-
-// Root is the tree that paths of indexes and references begin in.
-func (st *State) Root() map[string]any {
-	root := map[string]any{"spec": st.Spec}
-	if status := st.Status(); status != nil {
-		root["status"] = status
-	}
-	return root
-}
-
-// SameBesides says whether two states are equal in all but the spec that writes can
-// change.
+// SameBesides reports whether two states are equal in everything that writes can change except the spec.
 func (st *State) SameBesides(o *State) bool {
 	return st.SubKind == o.SubKind && st.ExpiresAt.Equal(o.ExpiresAt) && sameMetadata(st.Meta, o.Meta) && st.SameStatus(o)
 }
 
-// SameStatus says whether two states have equal statuses, or both none.
+// SameStatus reports whether two states have equal statuses, or both none.
 func (st *State) SameStatus(o *State) bool {
-	if a, b := st.stored.status, o.stored.status; a != nil && b != nil && bytes.Equal(a, b) {
+	if a := st.stored.status; a != "" && a == o.stored.status {
 		return true
 	}
 	a, b := st.Status(), o.Status()
 	return (a == nil) == (b == nil) && jsontree.Equal(a, b)
 }
 
-// StoredStatus is the stored form of the status, nil if there is none or it has changed.
-func (st *State) StoredStatus() []byte { return st.stored.status }
+// StoredStatus returns the stored form of the status, empty if there is none or it has changed.
+func (st *State) StoredStatus() string { return st.stored.status }
 
-// WithStoredStatus is the state with another status, in stored form.
-func (st *State) WithStoredStatus(status []byte) *State {
+// WithStoredStatus returns the state with another status, in stored form.
+func (st *State) WithStoredStatus(status string) *State {
 	next := *st
 	next.status, next.stored.status = nil, status
 	return &next
@@ -165,14 +119,14 @@ func (st *State) WithStoredStatus(status []byte) *State {
 // WithStatus is the state with another status.
 func (st *State) WithStatus(status map[string]any) *State {
 	next := *st
-	next.status, next.stored.status = status, nil
+	next.status, next.stored.status = status, ""
 	return &next
 }
 
 // WithSpec is the state with another spec.
 func (st *State) WithSpec(spec map[string]any) *State {
 	next := *st
-	next.Spec, next.stored.spec = spec, nil
+	next.Spec, next.stored.spec = spec, ""
 	return &next
 }
 
@@ -198,12 +152,15 @@ func (st *State) Encode(k *Kind) ([]byte, error) {
 		b = append(jsontree.AppendText(append(b, `"subKind":`...), st.SubKind), ',')
 	}
 	b = jsontree.AppendText(append(b, `"version":`...), k.Version)
-	b = appendMetadata(append(b, `,"metadata":`...), st.Meta)
-	b, err := appendPart(append(b, `,"spec":`...), st.Spec, st.stored.spec)
+	metadata, err := json.Marshal(&st.Meta)
 	if err != nil {
+		return nil, fmt.Errorf("metadata: %w", err)
+	}
+	b = append(append(b, `,"metadata":`...), metadata...)
+	if b, err = appendPart(append(b, `,"spec":`...), st.Spec, st.stored.spec); err != nil {
 		return nil, fmt.Errorf("spec: %w", err)
 	}
-	if st.status != nil || st.stored.status != nil {
+	if st.status != nil || st.stored.status != "" {
 		if b, err = appendPart(append(b, `,"status":`...), st.status, st.stored.status); err != nil {
 			return nil, fmt.Errorf("status: %w", err)
 		}
@@ -212,9 +169,17 @@ func (st *State) Encode(k *Kind) ([]byte, error) {
 }
 
 // appendPart appends a part of a body: as it is stored, if it is.
-func appendPart(b []byte, tree map[string]any, stored []byte) ([]byte, error) {
-	if stored != nil {
+func appendPart(b []byte, tree map[string]any, stored string) ([]byte, error) {
+	if stored != "" {
 		return append(b, stored...), nil
 	}
 	return jsontree.Append(b, tree)
+}
+
+// sameMetadata compares what a caller may set; empty is the same as absent.
+func sameMetadata(a, b body.Metadata) bool {
+	return a.Description == b.Description && slices.Equal(a.Finalizers, b.Finalizers) && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
+		slices.EqualFunc(a.Managers, b.Managers, func(x, y body.Manager) bool {
+			return x.Name == y.Name && slices.Equal(x.Labels, y.Labels) && slices.Equal(x.Annotations, y.Annotations)
+		})
 }

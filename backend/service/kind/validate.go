@@ -30,9 +30,9 @@ func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map
 	v.object(ctx, s, &location{name: path}, tree, nil)
 }
 
-// Change checks the object that takes the place of another at a path. What is the same in
-// both, by the effective values, may break constraints and rules: they may have been
-// tightened since it was stored. Each is checked again only if its inputs have changed:
+// Change checks the object that takes the place of another at a path. Values that are the same in both, by
+// the effective values, may break constraints and rules, which may have been tightened since. Each is checked
+// again only if its inputs have changed:
 //
 //	constraint                        inputs
 //	of a value                        the value; in a SET or MAP, the element
@@ -43,7 +43,7 @@ func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map
 //	a rule                            the fields that it mentions; in has(), which are set
 //	a rule that mentions oldSelf      the object
 //
-// Types, required fields and unknown fields are always judged: what is stored must be readable.
+// Types, required fields and unknown fields are always checked: a stored resource must be readable.
 func (v *Violations) Change(ctx context.Context, s *Shape, path string, next, old map[string]any) {
 	v.begin(ctx)
 	v.kept = nil
@@ -86,17 +86,14 @@ func (v *Violations) begin(ctx context.Context) {
 	}
 }
 
-// object checks an object. What is stored in its place is nil if there is nothing.
+// object checks an object. old is the stored one in its place, nil for none.
 func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree, old map[string]any) {
 	before := len(v.found)
 	for _, name := range s.unknown(tree) {
-		switch {
-		case v.full():
-			v.dropped++
-		case v.hidden:
+		if v.hidden {
 			v.Add(at.String(), "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names(true))
-		default:
-			v.Add(at.with(name).String(), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
+		} else {
+			v.addUnknown(s, at, name)
 		}
 	}
 	inner := location{in: at} // of one field after the other, so that it is not on the heap
@@ -131,7 +128,7 @@ func (s *Shape) sameNames(a, b map[string]any) bool {
 	})
 }
 
-// prior is what is stored in the place of a value, if anything is.
+// prior is the stored value in the place of another, if there is one.
 type prior struct {
 	value any
 	ok    bool
@@ -383,8 +380,7 @@ func (v *Violations) text(f *Field, at *location, s string) {
 	}
 }
 
-// matches says whether a text matches a pattern; where the budget does not pay for that,
-// nothing is said of it.
+// matches reports whether a text matches a pattern, or the budget does not pay for finding out.
 func (v *Violations) matches(p pattern, text string) bool {
 	return p.Regexp == nil || !v.charge(1+len(text)*p.size/budget.PatternTries) || p.MatchString(text)
 }
@@ -407,7 +403,7 @@ func accepts(f descriptor.Format, s string) bool {
 		_, err := base64.StdEncoding.DecodeString(s)
 		return err == nil
 	case descriptor.FormatName:
-		return len(s) <= MaxName && nameSyntax.MatchString(s)
+		return isName(s)
 	}
 	return false
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Violations collects what is wrong with an input, up to a bound.
+// Violations collects the violations of an input, up to a bound.
 type Violations struct {
 	found   []failure.Violation
 	dropped int
-	// stopped says why a rule was not evaluated to its end; nil if all were.
+	// stopped is why a rule was not evaluated to its end; nil if all were.
 	stopped error
 	// spent is the budget of the operation, which pays for patterns and rules.
 	spent *budget.Budget
-	// unchanged says that the value which is checked is stored in the same place: it may break
+	// unchanged reports whether the value which is checked is stored in the same place: it may break
 	// constraints and rules.
 	unchanged bool
 	// kept are values that are acceptable since they are stored.
 	kept keptValues
-	// hidden says that the value which is checked is write-only: what is said of it
-	// has no part of it, not even its length or the keys of a map.
+	// hidden reports whether the value that is checked is write-only: messages then show no part of it,
+	// not even its length or the keys of a map.
 	hidden bool
-	// Manifest says that the input is a manifest, in which values of enums have their
+	// Manifest reports whether the input is a manifest, in which values of enums have their
 	// stored form.
 	Manifest bool
 }
@@ -33,11 +33,11 @@ type Violations struct {
 // maxViolations bounds an answer.
 const maxViolations = 100
 
-// full says that no more are listed, but counted.
+// full reports whether further violations are only counted.
 func (v *Violations) full() bool { return len(v.found) >= maxViolations }
 
-// Add notes that the value at a path breaks a rule. The limit is that of the rule: a
-// number, a text, or nil if it has none.
+// Add notes that the value at a path breaks a rule. limit is the rule's limit: a number, a text, or nil if it
+// has none.
 func (v *Violations) Add(path, rule string, limit any, format string, args ...any) {
 	if v.full() {
 		v.dropped++

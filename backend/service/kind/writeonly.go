@@ -5,12 +5,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// A write-only field is taken and never shown, so whoever replaces a spec cannot
-// send it back: a write that leaves it out keeps it. Null, an empty text, list,
-// map or object clear it. It stands in no list.
+// A write-only field is accepted and never shown, so a client that replaces a spec cannot send it back: a
+// write that leaves it out keeps it. Null, an empty text, list, map or object clear it. It stands in no list.
 
-// TakeCleared removes from a spec what clears write-only fields, and returns
-// their paths.
+// TakeCleared removes from a spec the values that clear write-only fields, and returns the paths of these
+// fields.
 func (s *Shape) TakeCleared(out map[string]bool, path string, tree map[string]any) map[string]bool {
 	if !s.Hides {
 		return out
@@ -33,7 +32,7 @@ func (s *Shape) TakeCleared(out map[string]bool, path string, tree map[string]an
 	return out
 }
 
-// empty says whether a value clears the field that it is given for. Nulls in it
+// empty reports whether a value clears the field that it is given for. Nulls in it
 // are as if left out.
 func empty(value any) bool {
 	switch v := value.(type) {
@@ -54,8 +53,8 @@ func empty(value any) bool {
 	return false
 }
 
-// ClearEmpty makes null of what is empty in a patch, where that clears: an empty
-// object changes nothing.
+// ClearEmpty replaces empty values of write-only fields in a patch by null, because an empty object in a
+// patch changes nothing.
 func (s *Shape) ClearEmpty(patch map[string]any) {
 	if !s.Hides {
 		return
@@ -74,14 +73,12 @@ func (s *Shape) ClearEmpty(patch map[string]any) {
 	}
 }
 
-// Sent says what a spec sends of write-only fields besides their values, by their
-// paths: which of them it clears, and which maps have entries that stay (see
-// [Violations.TakeMerged]).
+// Sent is the effect of a spec on write-only fields besides their values, by their paths: which of them it
+// clears, and which maps have entries that stay (see [Violations.TakeMerged]).
 type Sent struct{ Cleared, Added map[string]bool }
 
 // KeepWriteOnly copies into next the write-only fields that old has, that next
-// leaves out and that are not cleared. An object that is left out takes with it
-// what is in it.
+// leaves out and that are not cleared. If an object is left out, so are its fields.
 func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) {
 	if !s.Hides {
 		return
@@ -109,7 +106,7 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) 
 	}
 }
 
-// GivesWriteOnly says whether a spec gives every write-only field, so that it keeps none of
+// GivesWriteOnly reports whether a spec gives every write-only field, so that it keeps none of
 // those that are stored. One that it clears is not given: nobody knows what was there. A map that goes into another one is not stored.
 func (s *Shape) GivesWriteOnly(path string, tree map[string]any, sent Sent) bool {
 	if !s.Hides {
@@ -130,7 +127,7 @@ func (s *Shape) GivesWriteOnly(path string, tree map[string]any, sent Sent) bool
 	return true
 }
 
-// Shown returns a copy of the tree with what of it is shown.
+// Shown returns a copy of the tree without write-only fields and names that the shape does not have.
 func (s *Shape) Shown(tree map[string]any) map[string]any {
 	out := s.Project(tree)
 	s.hide(out)

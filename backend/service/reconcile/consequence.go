@@ -13,7 +13,7 @@ import (
 // maxWoken limits follower.woken.
 const maxWoken = 4096
 
-// handle does what follows from changes.
+// handle handles the consequences of changes.
 func (f *follower) handle(ctx context.Context, c consequences) error {
 	if err := f.finish(ctx, c); err != nil {
 		return err
@@ -31,19 +31,19 @@ func (f *follower) handle(ctx context.Context, c consequences) error {
 type consequences struct {
 	// woken are the resources whose dependents may wait for them no more, or for something else.
 	woken []backend.Key
-	// deleting are those whose deletion may be finished, and released those on which
-	// another relies no more: if they are being deleted they may be finished.
+	// deleting are resources whose deletion may be finished. released are resources on which another one
+	// relies no more: if they are being deleted, that may be finished.
 	deleting []backend.Key
 	released map[backend.Key]bool
-	// created are those that were created and have conditions.
+	// created are resources that were created and have conditions.
 	created []*backend.Resource
-	// changed are those that may wait for what nobody has judged.
+	// changed are resources whose waits may not have been judged.
 	changed []*backend.Resource
 	// unread are the keys of created and changed resources that are to be read first.
 	unread map[backend.Key]bool
 }
 
-// len is how many resources they are about.
+// len returns how many resources they are about.
 func (c *consequences) len() int {
 	return len(c.woken) + len(c.deleting) + len(c.released) + len(c.created) + len(c.changed) + len(c.unread)
 }
@@ -98,14 +98,14 @@ func (c *consequences) release(key backend.Key) {
 	c.released[key] = true
 }
 
-// add adds what follows from a change; with ahead the dependents were judged before.
+// add adds the consequences of a change; with ahead the dependents were judged before.
 func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	r := e.Resource
 	foreign := r.Declared != k.Declared
 	if !ahead && k.Referred && wakes(k, e) && !slices.Contains(c.woken, r.Key) {
 		c.woken = append(c.woken, r.Key)
 	}
-	if e.Type == backend.Deleted || foreign { // references taken by other declarations may hold what those of this gateway do not
+	if e.Type == backend.Deleted || foreign { // references taken by other declarations may hold other resources than this gateway's would
 		for _, ref := range r.Refs {
 			if ref.Bound {
 				c.release(ref.Key)
@@ -151,7 +151,7 @@ func unbound(before, after []backend.Key) (out []backend.Key) {
 	return out
 }
 
-// wakes says whether a change may be of consequence for those that wait for a resource.
+// wakes reports whether a change may matter to the resources that wait for a resource.
 func wakes(k *kind.Kind, e *backend.Event) bool {
 	if e.Type != backend.Modified || e.Resource.Deleting {
 		return true
@@ -215,8 +215,8 @@ func (f *follower) takeWoken(e *backend.Event) bool {
 }
 
 // settleDependents re-evaluates the dependents of resources, and returns those that became ready.
-// known are resources that were just stored. What is left to a gateway with the newest
-// catalogue is done by that: it follows the same changes.
+// known are resources that were just stored. Resources that are left to a gateway with the newest catalogue
+// are found by it: it follows the same changes.
 func (f *follower) settleDependents(ctx context.Context, keys []backend.Key, known []*backend.Resource) (ready []*backend.Resource, err error) {
 	for some := range slices.Chunk(keys, backend.MaxRanges) {
 		ranges := make([]backend.Range, len(some))
@@ -232,9 +232,8 @@ func (f *follower) settleDependents(ctx context.Context, keys []backend.Key, kno
 			var more []backend.Range
 			for i, page := range pages {
 				found = append(found, page.Resources...)
-				if start := nextStart(ranges[i], page); start != nil {
-					ranges[i].Start = start
-					more = append(more, ranges[i])
+				if rest, further := ranges[i].After(page); further {
+					more = append(more, rest)
 				}
 			}
 			out, err := f.settle(ctx, found, known)

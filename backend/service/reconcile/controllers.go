@@ -35,7 +35,7 @@ type controllersRecord struct {
 }
 
 // controllers are the kinds whose resources a controller declares ready. The setting is
-// in the store, for all gateways; this is what the gateway last read of it.
+// in the store, for all gateways; this is the gateway's copy.
 type controllers struct {
 	kinds atomic.Pointer[map[string]bool] // nil until they were read
 

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Rewrite returns the action that replaces a stored resource by a state with the same spec,
-// if it is still what is stored.
+// Rewrite returns the action that replaces a stored resource by a state with the same spec, on the condition
+// that it has not changed.
 func Rewrite(k *kind.Kind, stored *backend.Resource, next *kind.State) (backend.Action, error) {
 	put, err := next.Put(k, stored.Key, stored)
 	return backend.Action{Key: stored.Key, Op: backend.OpPut, If: backend.Condition{Presence: backend.Present, Revision: stored.Revision}, Put: put}, err
@@ -87,8 +87,8 @@ func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backen
 	return true, err
 }
 
-// unstorable reports whether an error is about what is to be stored of one resource, so that
-// it does not help to try again.
+// unstorable reports whether an error is about the new state of one resource, so that it does not help to try
+// again.
 func unstorable(err error) bool {
 	var known *failure.Error
 	return errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) || errors.As(err, &known) && !known.Retryable

@@ -121,8 +121,11 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		r.followControllers(ctx)
 		return nil
 	})
-	at, ok := r.position(ctx)
-	if !ok {
+	var at backend.Position
+	if r.retry(ctx, 0, "reading the position of the store", func() (err error) {
+		at, err = r.cfg.Store.Position(ctx)
+		return err
+	}) != nil {
 		return g.Wait()
 	}
 	r.followers = make([]*follower, at.Shards())
@@ -140,19 +143,6 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		})
 	}
 	return g.Wait()
-}
-
-// position returns the position of the store, asking until it answers.
-func (r *Reconciler) position(ctx context.Context) (backend.Position, bool) {
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		at, err := r.cfg.Store.Position(ctx)
-		if err == nil {
-			return at, true
-		}
-		if errors.Is(err, backend.ErrClosed) || !wait.For(ctx, pause) {
-			return backend.Position{}, false
-		}
-	}
 }
 
 // retry repeats do until it succeeds, ctx ends or the store is closed. what names the work in

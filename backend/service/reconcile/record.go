@@ -20,14 +20,14 @@ const (
 	maxRecordWrites = 8
 )
 
-// record is what the gateways of a store note of a shard.
+// record is the stored record of a shard, which the gateways share.
 type record struct {
 	Format int `json:"format"`
 	// Position up to which all changes were handled; empty for none.
 	Position string `json:"position,omitempty"`
 	// Saved is when the position was noted, by the store's clock.
 	Saved time.Time `json:"saved,omitzero"`
-	// Judged is what the kinds were judged by as a whole, by their names.
+	// Judged has the fingerprints by which the kinds were scanned, by the names of the kinds.
 	Judged map[string]string `json:"judged,omitempty"`
 	// Scan is the scan of a kind that is under way, nil for none.
 	Scan *scan `json:"scan,omitempty"`
@@ -38,7 +38,7 @@ type record struct {
 // scan is a scan of a kind.
 type scan struct {
 	Kind string `json:"kind"`
-	// By is what the kind is judged by.
+	// By is the fingerprint of the kind.
 	By string `json:"by"`
 	// Start is the place behind the last resource that was judged; empty for the first.
 	Start []byte `json:"start,omitempty"`
@@ -47,13 +47,12 @@ type scan struct {
 	Until  time.Time `json:"until"`
 }
 
-// forget removes what the record says of kinds that are judged otherwise now, or that are
-// not known, and reports whether there were any. Changes are handled without them from now
-// on, so a gateway with an earlier catalogue has to scan them when that is the newest again.
-func (rec *record) forget(judged map[string]string) bool {
+// forget removes the fingerprints of kinds that are stale, and reports whether there were any: these
+// kinds are scanned again.
+func (rec *record) forget(stale func(kind, fingerprint string) bool) bool {
 	n, scan := len(rec.Judged), rec.Scan
-	maps.DeleteFunc(rec.Judged, func(kind, by string) bool { return judged[kind] != by })
-	if scan != nil && judged[scan.Kind] != scan.By {
+	maps.DeleteFunc(rec.Judged, stale)
+	if scan != nil && stale(scan.Kind, scan.By) {
 		rec.Scan = nil
 	}
 	return len(rec.Judged) < n || rec.Scan != scan
@@ -76,7 +75,7 @@ func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current b
 	return rec, current, err
 }
 
-// update changes the record of a shard, unless change says that there is nothing to change.
+// update changes the record of a shard, unless change returns false.
 func (r *Reconciler) update(ctx context.Context, shard int, change func(*record) bool) error {
 	for range maxRecordWrites {
 		rec, current, err := r.read(ctx, shard)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Ready says whether a resource can be relied on: its condition Available is True, or
+// Ready reports whether a resource can be relied on: its condition Available is True, or
 // its kind has no conditions. nil is not ready.
 func Ready(k *kind.Kind, r *backend.Resource) bool {
 	if r == nil {
@@ -49,19 +49,19 @@ func isAvailable(status string) bool {
 	})
 }
 
-// References is what a resource refers to.
+// References are the references of a resource.
 type References struct {
-	// Refs are those of its spec.
+	// Refs are the references of its spec.
 	Refs []kind.Ref
-	// open are those that the resource does not rely on yet.
+	// open are the targets that the resource does not rely on yet.
 	open map[backend.Key]bool
 }
 
-// Before is what a resource referred to until now.
+// Before are the references of a resource until now.
 type Before struct {
-	// Refs of which it relied on all but those that it waited for.
+	// Refs are its references. It relied on all of them, except the ones in Waits.
 	Refs []kind.Ref
-	// Waits are what it waited for, as "Kind/name".
+	// Waits are the targets that it waited for, as "Kind/name".
 	Waits []string
 }
 
@@ -69,8 +69,8 @@ type Before struct {
 // one catalogue. The declarations of no kind have it.
 const Mixed = "-"
 
-// Known is what a stored resource referred to: by its spec if its references were taken by
-// the declarations of k, else by the references that are stored.
+// Known returns the references of a stored resource: of its spec if they were taken by the declarations of k,
+// else as they are stored.
 func Known(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	if stored.Declared == k.Declared {
 		return Before{Refs: k.Rows.Refs(stored.Namespace, st.Spec), Waits: st.Meta.Waits}
@@ -82,8 +82,8 @@ func Known(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	return before
 }
 
-// Of is the relation of a resource with these references. What it relied on it relies on
-// still, but for a reference that is guarded and was not.
+// Of returns the references of a resource. It still relies on the targets that it relied on before, except
+// where a reference has become guarded.
 func Of(key backend.Key, refs []kind.Ref, before Before) References {
 	rel := References{Refs: refs, open: map[backend.Key]bool{}}
 	for _, ref := range refs {
@@ -101,13 +101,12 @@ func Of(key backend.Key, refs []kind.Ref, before Before) References {
 // Name is how a wait for a resource is stored.
 func Name(key backend.Key) string { return key.Kind + "/" + key.Name }
 
-// Kept is the judgement of a resource about which nothing is judged anew.
+// Kept returns the judgement that keeps the bindings of a resource as they are.
 func (r References) Kept() Judgement {
 	return r.judge(func(backend.Key) TargetState { return Missing })
 }
 
-// WaitsFor says whether the resources that are not relied on yet are just these, as
-// "Kind/name".
+// WaitsFor reports whether exactly these resources, as "Kind/name", are not relied on yet.
 func (r References) WaitsFor(waits []string) bool {
 	if len(r.open) != len(waits) {
 		return false
@@ -120,7 +119,7 @@ func (r References) WaitsFor(waits []string) bool {
 	return true
 }
 
-// Open are the resources that are not relied on yet, in the order of the references.
+// Open returns the resources that are not relied on yet, in the order of the references.
 func (r References) Open() (out []backend.Key) {
 	for _, ref := range r.Refs {
 		if r.open[ref.Key] {
@@ -130,24 +129,23 @@ func (r References) Open() (out []backend.Key) {
 	return out
 }
 
-// Judgement is what follows from a relation.
+// Judgement is the result of judging references.
 type Judgement struct {
 	// Refs of the resource as they are stored, and Declared the fingerprint of the
-	// declarations that they were taken by. Both are empty if those stay that are stored.
+	// declarations that they were taken by. Both are empty if the stored ones stay.
 	Refs     []backend.Ref
 	Declared string
-	// Waits are what it waits for, ordered by kind and name.
+	// Waits are the targets that it waits for, ordered by kind and name.
 	Waits []Wait
-	// Checks are what must hold for the judgement to be true.
+	// Checks are the conditions of the judgement.
 	Checks []backend.Action
-	// Overruled says that conditions of a status that was reported were not taken over.
+	// Overruled reports whether conditions of a reported status were not taken over.
 	Overruled bool
 }
 
-// Judge judges a relation by the targets that are open. No more than
-// [backend.MaxChecks] of them can be checked at once: the others are waited for. What lies in
-// another shard than the resource is not checked, as no guarded reference leads there: apart
-// reports which does, nil for nothing.
+// Judge judges references by the targets that are open. No more than [backend.MaxChecks] of them can be
+// checked at once: the others are waited for. What lies in another shard than the resource is not checked, as
+// no guarded reference leads there: apart reports which does, nil for nothing.
 func (r References) Judge(targets map[backend.Key]Target, apart func(backend.Key) bool) Judgement {
 	var checks []backend.Action
 	j := r.judge(func(key backend.Key) TargetState {
@@ -167,7 +165,7 @@ func (r References) Judge(targets map[backend.Key]Target, apart func(backend.Key
 	return j
 }
 
-// judge judges a relation by the states of the targets that are open.
+// judge judges references by the states of the targets that are open.
 func (r References) judge(stateOf func(backend.Key) TargetState) Judgement {
 	var j Judgement
 	for _, ref := range r.Refs {
@@ -184,9 +182,9 @@ func (r References) judge(stateOf func(backend.Key) TargetState) Judgement {
 	return j
 }
 
-// Keeping are the references of a judgement by a gateway whose catalogue is not the newest:
-// of the stored ones it keeps those that are bound, and those that named, which it knew
-// before, does not have.
+// Keeping returns the references of a judgement by a gateway whose catalogue is not the newest: it keeps
+// stored references that are bound, and stored ones that are not in named, the references that this gateway
+// knew before.
 func (j Judgement) Keeping(stored []backend.Ref, named []kind.Ref) []backend.Ref {
 	out := slices.Clone(j.Refs)
 	for _, old := range stored {
@@ -201,7 +199,7 @@ func (j Judgement) Keeping(stored []backend.Ref, named []kind.Ref) []backend.Ref
 	return out
 }
 
-// Stored are the waits as they are stored.
+// Stored returns the waits in their stored form.
 func (j Judgement) Stored() []string {
 	var out []string
 	for _, w := range j.Waits {

@@ -16,7 +16,7 @@ type Write struct {
 	Key  backend.Key
 	// Stored is the resource that the state replaces, nil for none.
 	Stored *backend.Resource
-	// Was is what could be read of Stored, nil for nothing.
+	// Was is the state of Stored, nil if it could not be read.
 	Was *kind.State
 	// SpecChanged reports whether the spec is new or differs from the stored one.
 	SpecChanged bool
@@ -26,7 +26,7 @@ type Write struct {
 	Read Reading
 }
 
-// before is what the resource referred to until now.
+// before returns the references of the resource until now.
 func (w Write) before() Before {
 	if w.Was == nil {
 		return Before{}
@@ -34,8 +34,8 @@ func (w Write) before() Before {
 	return Known(w.Kind, w.Stored, w.Was)
 }
 
-// Relate judges what a state refers to and what it waits for, and returns it with the
-// conditions that follow. A spec that stays leaves the stored references as they are.
+// Relate judges the references of a state, and returns it with its waits and conditions. A spec that stays
+// leaves the stored references as they are.
 func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*kind.State, Judgement, error) {
 	var j Judgement
 	if w.Kind.Conditions != nil {
@@ -60,7 +60,8 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 	before := w.before()
 	if refs := w.Kind.Rows.Refs(w.Key.Namespace, next.Spec); len(refs) > 0 || len(before.Waits) > 0 {
 		rel := Of(w.Key, refs, before)
-		// What the resource waited for need not be read: a change of it re-evaluates the resource.
+		// The targets that the resource waited for need not be read: a change of one re-evaluates the
+		// resource.
 		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && !foreign && rel.WaitsFor(w.Was.Meta.Waits) {
 			if status, ok := Renumbered(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false); ok {
 				return next.WithStoredStatus(status), Judgement{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
@@ -78,9 +79,9 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 }
 
 // relateSuperseded judges a spec whose references a gateway with a newer catalogue has
-// taken. What the resource is bound to stays bound, and what it waits for that this
-// gateway cannot name it waits for still: then its conditions stay as they are. The
-// newer gateway finds the change by the fingerprint of the references, and judges it.
+// taken. Bound references stay bound, and waits for kinds that this gateway does not know stay: then its
+// conditions stay as they are. The newer gateway finds the change by the fingerprint of the references, and
+// judges it.
 func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.State) (*kind.State, Judgement, error) {
 	var was []kind.Ref
 	var waits []string

@@ -93,7 +93,9 @@ func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 	}
 	err = f.r.update(ctx, f.shard, func(rec *record) bool {
 		now := f.r.cfg.Clock().UTC().Truncate(time.Millisecond)
-		forgot := rec.forget(fingerprints)
+		// Changes are handled without these fingerprints from now on, so a gateway with an earlier
+		// catalogue has to scan their kinds when that is the newest again.
+		forgot := rec.forget(func(kind, by string) bool { return fingerprints[kind] != by })
 		if scanAll {
 			rec.Judged, rec.Scan = nil, nil
 		}
@@ -134,9 +136,14 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 				break
 			}
 			scanned = true
-			more, err := f.scanPage(ctx, backend.Range{Kind: k.Name, Start: start, Shard: f.shard + 1, Limit: pageSize}, f.settleAll)
+			r := backend.Range{Kind: k.Name, Start: start, Shard: f.shard + 1, Limit: pageSize}
+			page, err := f.r.cfg.Store.Range(ctx, r)
 			if err == nil {
-				err = f.scanned(ctx, k, by, more)
+				err = f.settleAll(ctx, page.Resources)
+			}
+			if err == nil {
+				rest, more := r.After(page)
+				err = f.scanned(ctx, k, by, rest.Start, !more)
 			}
 			if err != nil {
 				return err
@@ -191,15 +198,15 @@ func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []
 	return start, mine, err
 }
 
-// scanned notes how far a scan has come; a more of nil says that it is done.
-func (f *follower) scanned(ctx context.Context, k *kind.Kind, by string, more []byte) error {
+// scanned notes where a scan goes on, or that it is done.
+func (f *follower) scanned(ctx context.Context, k *kind.Kind, by string, next []byte, done bool) error {
 	return f.r.update(ctx, f.shard, func(rec *record) bool {
 		s := rec.Scan
 		if s == nil || s.Kind != k.Name || s.By != by || s.Holder != f.r.holder {
 			return false // another gateway has gone on
 		}
-		if more != nil {
-			s.Start = more
+		if !done {
+			s.Start = next
 			return true
 		}
 		rec.Scan = nil
@@ -243,7 +250,7 @@ func (f *follower) sweep(ctx context.Context) error {
 	return f.finishAll(ctx)
 }
 
-// deletingRange is the range of the resources of a kind that are being deleted.
+// deletingRange returns the range of the resources of a kind that are being deleted.
 func (f *follower) deletingRange(k *kind.Kind) backend.Range {
 	return backend.Range{Kind: k.Name, Deleting: true, Shard: f.shard + 1, Limit: pageSize}
 }
@@ -251,32 +258,18 @@ func (f *follower) deletingRange(k *kind.Kind) backend.Range {
 // finishAll finishes the deletions that nothing holds.
 func (f *follower) finishAll(ctx context.Context) error {
 	for _, k := range f.r.cfg.Kinds.All() {
-		r := f.deletingRange(k)
-		for {
-			more, err := f.scanPage(ctx, r, f.finishEach)
+		for page, err := range backend.Pages(ctx, f.r.cfg.Store, f.deletingRange(k)) {
 			if err != nil {
 				return err
 			}
-			if more == nil {
-				break
+			for _, r := range page.Resources {
+				if err := f.r.Finish(ctx, r.Key); err != nil {
+					return err
+				}
 			}
-			r.Start = more
 		}
 	}
 	return nil
-}
-
-// scanPage does something with a page of resources that lie in the shard, and returns
-// where the next one begins, nil if there is none.
-func (f *follower) scanPage(ctx context.Context, r backend.Range, do func(context.Context, []*backend.Resource) error) (more []byte, err error) {
-	page, err := f.r.cfg.Store.Range(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if err := do(ctx, page.Resources); err != nil {
-		return nil, err
-	}
-	return nextStart(r, page), nil
 }
 
 // settleAll re-evaluates resources. Their changes wake the resources that wait for them.
@@ -286,26 +279,4 @@ func (f *follower) settleAll(ctx context.Context, resources []*backend.Resource)
 		err = errNotNewest
 	}
 	return err
-}
-
-// finishEach finishes the deletions of resources that nothing holds.
-func (f *follower) finishEach(ctx context.Context, resources []*backend.Resource) error {
-	for _, r := range resources {
-		if err := f.r.Finish(ctx, r.Key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// nextStart returns where the page of a range after this one begins, nil if there is none.
-func nextStart(r backend.Range, page backend.Page) []byte {
-	if !page.More || len(page.Resources) == 0 {
-		return nil
-	}
-	last := page.Resources[len(page.Resources)-1]
-	if r.Referenced != nil {
-		return backend.Successor(last.Key.Append(nil))
-	}
-	return backend.Successor(backend.OrderTuple(last.Namespace, last.Name))
 }

@@ -28,7 +28,7 @@ type candidate struct {
 // differ from this gateway's.
 func (c *candidate) foreign() bool { return c.stored.Declared != c.kind.Declared }
 
-// outcome is the result of settling resources.
+// outcome is the result of settle.
 type outcome struct {
 	// ready are the resources that became ready, as they are stored now.
 	ready []*backend.Resource
@@ -41,9 +41,8 @@ func (o *outcome) add(more outcome) {
 	o.ready, o.skipped = append(o.ready, more.ready...), o.skipped || more.skipped
 }
 
-// settle re-evaluates what stored resources wait for, and stores what has changed: what
-// they rely on and their conditions. known are resources that were just stored. Any number
-// of gateways may do so at the same time.
+// settle re-evaluates the waits of stored resources, and stores changes of their bindings and conditions.
+// known are resources that were just stored. Any number of gateways may do so at the same time.
 func (f *follower) settle(ctx context.Context, resources, known []*backend.Resource) (outcome, error) {
 	out, refused, err := f.settleTogether(ctx, resources, known, FromStore)
 	if err != nil {
@@ -170,7 +169,7 @@ func (f *follower) candidates(ctx context.Context, resources []*backend.Resource
 	return out, deadline, len(out) < n, nil
 }
 
-// candidate returns what has to be re-evaluated of a resource, nil for nothing.
+// candidate returns a resource as a candidate, nil if it need not be re-evaluated.
 func (r *Reconciler) candidate(stored *backend.Resource) *candidate {
 	k, err := r.cfg.Kinds.Find(stored.Kind)
 	if err != nil || stored.Deleting && stored.Declared == k.Declared {
@@ -229,8 +228,8 @@ func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*
 	return targets, nil
 }
 
-// judge judges a resource by what it refers to. One that is being deleted relies on nothing
-// new, and waits for nothing.
+// judge judges the references of a resource. A resource that is being deleted relies on nothing new, and
+// waits for nothing.
 func (c *candidate) judge(targets map[backend.Key]Target, apart func(backend.Key) bool) Judgement {
 	if c.stored.Deleting {
 		return Judgement{Refs: c.refs.Kept().Refs}
@@ -300,7 +299,7 @@ func has(actions []backend.Action, key backend.Key) bool {
 	return slices.ContainsFunc(actions, func(a backend.Action) bool { return a.Key == key })
 }
 
-// add adds the write of a resource, and what must hold for it.
+// add adds the write of a resource, and its checks.
 func (b *settleBatch) add(one *candidate, put backend.Action, checks []backend.Action) {
 	b.of, b.puts = append(b.of, one), append(b.puts, put)
 	b.size += (backend.Batch{Actions: []backend.Action{put}}).Size()
@@ -319,8 +318,8 @@ func (b *settleBatch) add(one *candidate, put backend.Action, checks []backend.A
 	}
 }
 
-// store stores a batch, finishes the deletions that waited for what it releases, and
-// returns the resources that became ready.
+// store stores a batch, finishes the deletions that waited for released references, and returns the resources
+// that became ready.
 func (f *follower) store(ctx context.Context, b settleBatch) (ready []*backend.Resource, err error) {
 	if len(b.of) == 0 {
 		return nil, nil

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -79,12 +78,7 @@ func (f *follower) rescanElsewhere(ctx context.Context) error {
 			continue
 		}
 		err := f.r.update(ctx, other.shard, func(rec *record) bool {
-			n, scan := len(rec.Judged), rec.Scan
-			maps.DeleteFunc(rec.Judged, func(kind, _ string) bool { return crossing[kind] })
-			if scan != nil && crossing[scan.Kind] {
-				rec.Scan = nil
-			}
-			return len(rec.Judged) < n || rec.Scan != scan
+			return rec.forget(func(kind, _ string) bool { return crossing[kind] })
 		})
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ const (
 	Deleting TargetState = "DELETING"
 	// Bound: the referrer found it ready and has relied on it since.
 	Bound TargetState = "BOUND"
-	// Unreadable: nobody can tell, for the referrer cannot be read.
+	// Unreadable: unknown, because the referrer cannot be read.
 	Unreadable TargetState = "UNREADABLE"
 )
 
@@ -42,13 +42,13 @@ const (
 	OneByOne
 )
 
-// Target is a resource that is referred to: what is stored of it, nil for nothing.
+// Target is a resource that is referred to; Stored is nil if it does not exist.
 type Target struct {
 	Kind   *kind.Kind
 	Stored *backend.Resource
-	// Damaged says that what is stored cannot be read.
+	// Damaged reports whether the stored record cannot be read.
 	Damaged bool
-	// Unpinned says that Stored was not read from the store just now, so that a check has to
+	// Unpinned reports whether Stored was not read from the store just now, so that a check has to
 	// name its revision.
 	Unpinned bool
 }
@@ -87,8 +87,8 @@ func (t Target) check(key backend.Key) backend.Action {
 	return a
 }
 
-// StateOf returns the state of a target by what is stored of it, nil for nothing. waited reports
-// whether the resource that refers to it waits for it.
+// StateOf returns the state of a target by the stored resource, nil for none. waited reports whether the
+// resource that refers to it waits for it.
 func StateOf(waited bool, target *backend.Resource) TargetState {
 	switch {
 	case target == nil:
@@ -110,7 +110,7 @@ type Wait struct {
 	Path string
 }
 
-// String is what is said of it: "Waiting for Network/net-a to be created".
+// String returns the line about the wait: "Waiting for Network/net-a to be created".
 func (w Wait) String() string {
 	what := "ready"
 	switch w.For {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// explanation says what a code means and what a client does about it.
+// explanation is a row of docs/errors.md: what a code means, and what a client does about it.
 type explanation struct {
 	code  Code
 	means string
@@ -36,15 +36,6 @@ func explanations() []explanation {
 		{CodeDocumentInvalid, "the document or its variables are not those of this API, or not of the types that it has", "correct the document or the variables; a schema that was loaded long ago may be an older one"},
 		{CodePersistedQueryNotFound, "the document was named by its hash, which the gateway does not know", "send the hash and the document"},
 	}
-}
-
-// Codes are all that there are.
-func Codes() []Code {
-	var out []Code
-	for _, e := range explanations() {
-		out = append(out, e.code)
-	}
-	return out
 }
 
 // Document is docs/errors.md: the codes and what they come from.
