@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
-
-	"fmt"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
@@ -32,11 +31,11 @@ func describeCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			kind, name, err := parseOne(kinds, args)
+			s, err := r.subject(kinds, args)
 			if err != nil {
 				return err
 			}
-			d := describe{std: std, client: c, kind: kind, namespace: r.scope(kind, false), name: name}
+			d := describe{std: std, client: c, subject: s}
 			was, err := d.run(cmd.Context())
 			if err != nil || !watch {
 				return err
@@ -51,18 +50,14 @@ func describeCommand(std streams) *cobra.Command {
 
 // describe is one run of the command.
 type describe struct {
-	std             streams
-	client          *client.Client
-	kind            client.Kind
-	namespace, name string
+	std    streams
+	client *client.Client
+	subject
 }
 
 // run shows the resource, and returns it.
 func (d *describe) run(ctx context.Context) (*client.Resource, error) {
-	res, err := d.client.Get(ctx, d.kind, d.namespace, d.name, "")
-	if err == nil && res == nil {
-		err = absentError(d.kind, d.namespace, d.name)
-	}
+	res, err := existing(ctx, d.client, d.subject, "")
 	if err != nil {
 		return nil, err
 	}

@@ -17,12 +17,9 @@ import (
 
 // manifest is the draft of a whole resource.
 func (e *edit) manifest(ctx context.Context) (*draft, error) {
-	res, err := e.client.Get(ctx, e.subject.kind, e.subject.namespace, e.subject.name, client.YAML)
+	res, err := existing(ctx, e.client, e.subject, client.YAML)
 	if err != nil {
 		return nil, err
-	}
-	if res == nil {
-		return nil, absentError(e.subject.kind, e.subject.namespace, e.subject.name)
 	}
 	return &draft{text: res.Manifest, write: func(ctx context.Context, edited string) (string, error) {
 		if err := sameResource(res.Manifest, edited); err != nil {
@@ -81,12 +78,9 @@ type statusMetadata struct {
 // status is the draft of the status of a resource.
 func (e *edit) status(ctx context.Context) (*draft, error) {
 	k := e.subject.kind
-	st, err := e.client.Get(ctx, k, e.subject.namespace, e.subject.name, "")
+	st, err := existing(ctx, e.client, e.subject, "")
 	if err != nil {
 		return nil, err
-	}
-	if st == nil {
-		return nil, absentError(e.subject.kind, e.subject.namespace, e.subject.name)
 	}
 	id := keyOf(st)
 	was := statusText{Kind: k.Name, Metadata: statusMetadata{Name: id.name, Namespace: id.namespace}}

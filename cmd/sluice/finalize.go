@@ -67,12 +67,9 @@ type finalizers struct {
 // one changes the finalizers of a resource, anew if somebody else is faster.
 func (f *finalizers) one(ctx context.Context, s subject) error {
 	for try := 1; ; try++ {
-		res, err := f.client.Get(ctx, s.kind, s.namespace, s.name, "")
+		res, err := existing(ctx, f.client, s, "")
 		if err != nil {
 			return readError(ctx, err)
-		}
-		if res == nil {
-			return absentError(s.kind, s.namespace, s.name)
 		}
 		has := res.Metadata.Finalizers
 		next := slices.DeleteFunc(slices.Clone(has), func(name string) bool { return slices.Contains(f.remove, name) })

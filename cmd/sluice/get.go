@@ -220,8 +220,3 @@ func in(namespace string) string {
 	}
 	return fmt.Sprintf(" in namespace %q", namespace)
 }
-
-// absentError is a resource that is not there.
-func absentError(k client.Kind, namespace, name string) error {
-	return notFoundError{fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", k.Name, name, in(namespace))}
-}

@@ -96,9 +96,8 @@ var errReached = errors.New("reached")
 
 // sight is what is seen of one resource that is waited for.
 type sight struct {
-	goal            goal
-	kind            client.Kind
-	namespace, name string
+	goal goal
+	subject
 	// uid of the one that is to be gone; empty if there was none.
 	uid string
 	// is says how it is, to a person.
@@ -135,7 +134,7 @@ func (s *sight) gone() error {
 	if s.goal.deleted {
 		return errReached
 	}
-	return absentError(s.kind, s.namespace, s.name)
+	return s.absent()
 }
 
 func (s *sight) judge(r *client.Resource) error {

@@ -87,11 +87,7 @@ func (g *get) sort(ctx context.Context, lists []listing, found *tally) error {
 func fetch(ctx context.Context, c *client.Client, t target, namespace string, f client.Format) iter.Seq2[*client.Resource, error] {
 	return func(yield func(*client.Resource, error) bool) {
 		for _, name := range t.names {
-			r, err := c.Get(ctx, t.kind, namespace, name, f)
-			if err == nil && r == nil {
-				err = absentError(t.kind, namespace, name)
-			}
-			if !yield(r, err) {
+			if !yield(existing(ctx, c, subject{t.kind, namespace, name}, f)) {
 				return
 			}
 		}

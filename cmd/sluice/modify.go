@@ -63,12 +63,9 @@ func (m *modification) all(ctx context.Context, list []subject) error {
 
 func (m *modification) one(ctx context.Context, s subject) error {
 	for try := 1; ; try++ {
-		res, err := m.client.Get(ctx, s.kind, s.namespace, s.name, m.format)
+		res, err := existing(ctx, m.client, s, m.format)
 		if err != nil {
 			return readError(ctx, err)
-		}
-		if res == nil {
-			return absentError(s.kind, s.namespace, s.name)
 		}
 		if m.uid != "" && res.Metadata.UID != m.uid {
 			return fmt.Errorf("it has the uid %q, and %q is expected; nothing was changed", res.Metadata.UID, m.uid)

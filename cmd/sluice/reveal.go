@@ -30,16 +30,16 @@ func revealCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			kind, name, err := parseOne(kinds, args)
+			s, err := r.remote.subject(kinds, args)
 			if err != nil {
 				return err
 			}
-			data, err := c.Reveal(cmd.Context(), kind, r.remote.scope(kind, false), name)
+			data, err := c.Reveal(cmd.Context(), s.kind, s.namespace, s.name)
 			if err != nil {
 				return err
 			}
 			if data == nil {
-				return absentError(kind, r.remote.scope(kind, false), name)
+				return s.absent()
 			}
 			return r.print(data)
 		},

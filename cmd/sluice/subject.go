@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,20 @@ type subject struct {
 	kind client.Kind
 	// namespace of the name; empty means the default one.
 	namespace, name string
+}
+
+// existing returns a resource; it is an error if there is none.
+func existing(ctx context.Context, c *client.Client, s subject, format client.Format) (*client.Resource, error) {
+	r, err := c.Get(ctx, s.kind, s.namespace, s.name, format)
+	if err == nil && r == nil {
+		err = s.absent()
+	}
+	return r, err
+}
+
+// absent returns the error that the resource does not exist.
+func (s subject) absent() error {
+	return notFoundError{fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", s.kind.Name, s.name, in(s.namespace))}
 }
 
 // subjects are the resources that KIND NAME... or KIND/NAME... names.

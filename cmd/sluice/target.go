@@ -88,14 +88,14 @@ func once(all []target) []target {
 	return out
 }
 
-// parseOne is parseTargets for a command that takes one resource.
-func parseOne(kinds []client.Kind, args []string) (client.Kind, string, error) {
+// subject reads the one resource that a command takes.
+func (r *remote) subject(kinds []client.Kind, args []string) (subject, error) {
 	all, err := parseTargets(kinds, args)
 	if err != nil {
-		return client.Kind{}, "", err
+		return subject{}, err
 	}
 	if len(all) != 1 || len(all[0].names) != 1 {
-		return client.Kind{}, "", usageError{errors.New("one resource is wanted: KIND NAME or KIND/NAME")}
+		return subject{}, usageError{errors.New("one resource is wanted: KIND NAME or KIND/NAME")}
 	}
-	return all[0].kind, all[0].names[0], nil
+	return subject{all[0].kind, r.scope(all[0].kind, false), all[0].names[0]}, nil
 }

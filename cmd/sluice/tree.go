@@ -47,7 +47,7 @@ func treeCommand(std streams) *cobra.Command {
 			if t.kinds, err = t.client.Kinds(cmd.Context()); err != nil {
 				return err
 			}
-			if t.kind, t.name, err = parseOne(t.kinds, args); err != nil {
+			if t.subject, err = t.remote.subject(t.kinds, args); err != nil {
 				return err
 			}
 			return t.run(cmd.Context())
@@ -75,12 +75,11 @@ const (
 
 // tree is one run of the command.
 type tree struct {
-	std               streams
-	remote            remote
-	client            *client.Client
-	kinds             []client.Kind
-	kind              client.Kind
-	name              string
+	std    streams
+	remote remote
+	client *client.Client
+	kinds  []client.Kind
+	subject
 	direction, format string
 	depth             int
 	watching          bool
@@ -89,11 +88,7 @@ type tree struct {
 }
 
 func (t *tree) run(ctx context.Context) error {
-	namespace := t.remote.scope(t.kind, false)
-	res, err := t.client.Get(ctx, t.kind, namespace, t.name, "")
-	if err == nil && res == nil {
-		err = absentError(t.kind, namespace, t.name)
-	}
+	res, err := existing(ctx, t.client, t.subject, "")
 	switch {
 	case err != nil:
 		return err
@@ -102,7 +97,7 @@ func (t *tree) run(ctx context.Context) error {
 	}
 	found, err := t.read(ctx, res.ID)
 	if err == nil && found == nil {
-		err = absentError(t.kind, namespace, t.name) // it has gone since
+		err = t.absent() // it has gone since
 	}
 	if err != nil {
 		return err
@@ -217,7 +212,7 @@ func (t *tree) follow(ctx context.Context, id string) error {
 // begin says which changes can change the tree: those in the namespace, to which
 // references are bound, or all where there are kinds without a namespace.
 func (t *tree) begin(ctx context.Context) (client.EventsRequest, error) {
-	req := client.EventsRequest{Namespace: t.remote.scope(t.kind, false), Lost: lost(t.std)}
+	req := client.EventsRequest{Namespace: t.namespace, Lost: lost(t.std)}
 	if slices.ContainsFunc(t.kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
 		req.Namespace = ""
 	}
