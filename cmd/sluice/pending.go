@@ -127,7 +127,7 @@ func (d *deletion) end(ctx context.Context, err error) error {
 				one.uid = res.Metadata.UID
 			}
 		}
-		s := sight{goal: goal{text: "delete", deleted: true}, kind: one.req.Kind, namespace: one.namespace(), name: one.req.Name, uid: one.uid}
+		s := sight{goal: goal{text: "delete", deleted: true}, subject: subject{one.req.Kind, one.namespace(), one.req.Name}, uid: one.uid}
 		err := w.one(timed, late, s)
 		switch {
 		case err == nil:
