@@ -50,10 +50,8 @@ func (q *accessQuestion) command(use, short, long string, answer func(context.Co
 }
 
 func (q *accessQuestion) open(cmd *cobra.Command) (err error) {
-	if q.client, err = q.remote.client(cmd); err != nil {
-		return err
-	}
-	return q.form.check()
+	q.client, err = q.remote.client(cmd)
+	return err
 }
 
 // read reads VERB [KIND [NAME]].

@@ -36,9 +36,6 @@ func whoamiCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := format.check(); err != nil {
-				return err
-			}
 			viewer, err := c.Viewer(cmd.Context())
 			if err != nil {
 				return err

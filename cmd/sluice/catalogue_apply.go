@@ -110,10 +110,7 @@ func (r *running) send(cmd *cobra.Command) (reload.Answer, error) {
 
 // print prints what a gateway answers.
 func (r *running) print(std streams, answer reload.Answer) {
-	_ = writeChanges(std.out, answer.Changes, "text")
-	for _, line := range answer.Tightened {
-		_, _ = fmt.Fprintln(std.out, printable(line))
-	}
+	printChanges(std, answer)
 	what := map[reload.Result]string{reload.Replaced: "is served now", reload.Unchanged: "is served already"}[answer.Result]
 	if r.req.DryRun {
 		what = "is served; nothing was changed"

@@ -2,9 +2,9 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -12,23 +12,12 @@ import (
 type dataForm string
 
 func (f *dataForm) register(cmd *cobra.Command) {
-	cmd.Flags().StringVarP((*string)(f), "output", "o", "table", "table, json or yaml")
-	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// check reports whether the form is accepted.
-func (f dataForm) check() error {
-	if f != "table" && f != "json" && f != "yaml" {
-		return usageError{fmt.Errorf("output: %q; accepted are table, json, yaml", string(f))}
-	}
-	return nil
+	*f = "table"
+	addChoice(cmd, (*string)(f), pflag.Flag{Name: "output", Shorthand: "o", Usage: "table, json or yaml"}, "table", "json", "yaml")
 }
 
 // print writes data in the form; table writes the table.
 func (f dataForm) print(std streams, data any, table func() error) error {
-	if err := f.check(); err != nil {
-		return err
-	}
 	switch f {
 	case "json":
 		enc := json.NewEncoder(std.out)

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
 func kindsCommand(std streams) *cobra.Command {
 	var r remote
-	var format string
+	format := "table"
 	var noHeaders bool
 	cmd := &cobra.Command{
 		Use:               "api-resources",
@@ -24,9 +25,6 @@ func kindsCommand(std streams) *cobra.Command {
 			c, err := r.client(cmd)
 			if err != nil {
 				return err
-			}
-			if format != "table" && format != "name" {
-				return usageError{fmt.Errorf("output: %q; accepted are table, name", format)}
 			}
 			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {
@@ -52,8 +50,7 @@ func kindsCommand(std streams) *cobra.Command {
 		},
 	}
 	r.register(cmd)
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or name")
+	addChoice(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or name"}, "table", "name")
 	cmd.Flags().BoolVar(&noHeaders, "no-headers", false, "leave out the titles of the columns")
-	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "name"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

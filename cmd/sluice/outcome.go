@@ -2,11 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // outcomeForm is how a command that writes prints what became of each resource: the value of -o.
@@ -21,24 +21,11 @@ const (
 
 func (f *outcomeForm) register(cmd *cobra.Command) {
 	*f = outcomeText
-	cmd.Flags().VarP(f, "output", "o", "what is printed of each resource: text, name (network/net-a), or json: a line with outcome, kind, namespace, name, uid, revision and dryRun")
-	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"text", "name", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	addChoice(cmd, (*string)(f), pflag.Flag{
+		Name: "output", Shorthand: "o",
+		Usage: "what is printed of each resource: text, name (network/net-a), or json: a line with outcome, kind, namespace, name, uid, revision and dryRun",
+	}, "text", "name", "json")
 }
-
-// Set is part of [pflag.Value].
-func (f *outcomeForm) Set(text string) error {
-	switch form := outcomeForm(text); form {
-	case outcomeText, outcomeName, outcomeJSON:
-		*f = form
-		return nil
-	}
-	return errors.New("accepted are text, name, json")
-}
-
-func (f *outcomeForm) String() string { return string(*f) }
-
-// Type names the values in the help.
-func (f *outcomeForm) Type() string { return "string" }
 
 // outcome is what became of a resource.
 type outcome struct {

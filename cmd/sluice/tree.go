@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
@@ -23,7 +24,7 @@ const (
 )
 
 func treeCommand(std streams) *cobra.Command {
-	t := tree{std: std}
+	t := tree{std: std, direction: "both", format: "table"}
 	cmd := &cobra.Command{
 		Use:   "tree KIND NAME | KIND/NAME",
 		Short: "Show what a resource refers to and what refers to it, level by level",
@@ -36,13 +37,8 @@ func treeCommand(std streams) *cobra.Command {
 			if t.client, err = t.remote.client(cmd); err != nil {
 				return err
 			}
-			switch {
-			case !slices.Contains(directions(), t.direction):
-				return usageError{fmt.Errorf("direction: %q; accepted are %s", t.direction, strings.Join(directions(), ", "))}
-			case t.depth < 1 || t.depth > maxDepth:
+			if t.depth < 1 || t.depth > maxDepth {
 				return usageError{fmt.Errorf("depth: %d; 1 to %d is accepted", t.depth, maxDepth)}
-			case !slices.Contains(treeFormats(), t.format):
-				return usageError{fmt.Errorf("output: %q; accepted are %s", t.format, strings.Join(treeFormats(), ", "))}
 			}
 			if t.kinds, err = t.client.Kinds(cmd.Context()); err != nil {
 				return err
@@ -55,17 +51,12 @@ func treeCommand(std streams) *cobra.Command {
 	}
 	t.remote.register(cmd)
 	f := cmd.Flags()
-	f.StringVar(&t.direction, "direction", "both", "dependencies, to what the resource refers to; dependents, to what refers to it; or both")
+	addChoice(cmd, &t.direction, pflag.Flag{Name: "direction", Usage: "dependencies, to what the resource refers to; dependents, to what refers to it; or both"}, "dependencies", "dependents", "both")
 	f.IntVar(&t.depth, "depth", defaultDepth, fmt.Sprintf("how many levels are followed, 1 to %d", maxDepth))
-	f.StringVarP(&t.format, "output", "o", "table", "table, json or yaml")
+	addChoice(cmd, &t.format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table, json or yaml"}, "table", "json", "yaml")
 	f.BoolVarP(&t.watching, "watch", "w", false, "then draw the tree again when it has changed")
-	completeFlag(cmd, "direction", cobra.FixedCompletions(directions(), cobra.ShellCompDirectiveNoFileComp))
-	completeFlag(cmd, "output", cobra.FixedCompletions(treeFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
-
-func directions() []string  { return []string{"dependencies", "dependents", "both"} }
-func treeFormats() []string { return []string{"table", "json", "yaml"} }
 
 // Pauses before a tree that could not be read is read again: the first, and the longest.
 const (

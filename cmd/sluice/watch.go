@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
@@ -14,7 +15,7 @@ import (
 
 func watchCommand(std streams) *cobra.Command {
 	var r remote
-	var format, after string
+	format, after := "table", ""
 	var everywhere bool
 	cmd := &cobra.Command{
 		Use:   "watch KIND [NAME]",
@@ -27,9 +28,6 @@ func watchCommand(std streams) *cobra.Command {
 			c, err := r.client(cmd)
 			if err != nil {
 				return err
-			}
-			if format != "table" && format != "json" {
-				return usageError{fmt.Errorf("output: %q; accepted are table, json", format)}
 			}
 			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {
@@ -57,10 +55,9 @@ func watchCommand(std streams) *cobra.Command {
 		},
 	}
 	r.register(cmd)
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or json (one event a line)")
+	addChoice(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or json (one event a line)"}, "table", "json")
 	cmd.Flags().StringVar(&after, "after", "", "cursor of the last event seen; without one, the state comes first")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces")
-	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
