@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,7 @@ func controlCommand(std streams) *cobra.Command {
 				}
 				var left []client.Kind
 				for _, k := range kinds {
-					if k.Offers("CONTROL") && !anyNames(k, args) {
+					if k.Offers("CONTROL") && !slices.ContainsFunc(args, k.Is) {
 						left = append(left, k)
 					}
 				}
@@ -55,16 +56,6 @@ func controlCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-// anyNames says whether one of the words names the kind.
-func anyNames(k client.Kind, words []string) bool {
-	for _, w := range words {
-		if k.Is(w) {
-			return true
-		}
-	}
-	return false
-}
-
 // control gives kinds to a controller, or takes them back. All are known before the
 // first is changed.
 func control(ctx context.Context, std streams, c *client.Client, words []string, controlled bool) error {
@@ -86,16 +77,13 @@ func control(ctx context.Context, std streams, c *client.Client, words []string,
 		}
 	}
 	var failed tally
-	for i, k := range kinds {
+	each(ctx, std, &failed, kinds, func(k client.Kind) error {
 		err := writeError(ctx, setControlled(ctx, std, c, k, controlled), false)
 		if err != nil {
-			failed.count(err)
 			explain(std, k.Name, err)
 		}
-		if failed.halted(ctx, std, err, len(kinds)-i-1) {
-			break
-		}
-	}
+		return err
+	})
 	return failed.err()
 }
 

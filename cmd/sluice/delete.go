@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,13 +81,10 @@ is checked again. Manifests only name the resources; everything else in them is 
 			if revision != "" && len(list) > 1 {
 				return usageError{errors.New("revision: one resource at a time has a revision")}
 			}
-			for i, s := range list {
-				err := d.one(ctx, s.kind.Name+" "+s.name, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision})
-				if d.failed.halted(ctx, std, err, len(list)-i-1) {
-					break
-				}
-			}
-			return d.end(ctx, d.result())
+			each(ctx, std, &d.failed, list, func(s subject) error {
+				return d.one(ctx, s.kind.Name+" "+s.name, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision})
+			})
+			return d.end(ctx, d.failed.err())
 		},
 	}
 	r.register(cmd)
@@ -120,7 +118,6 @@ type deletion struct {
 func (d *deletion) one(ctx context.Context, what string, req client.DeleteRequest) error {
 	err := d.try(ctx, what, req)
 	if err != nil {
-		d.failed.count(err)
 		explainOf(d.std, req.Kind.Name, req.Name, err)
 	}
 	return err
@@ -145,15 +142,13 @@ func (d *deletion) try(ctx context.Context, what string, req client.DeleteReques
 	return writeError(ctx, err, d.dry)
 }
 
-func (d *deletion) result() error { return d.failed.err() }
-
 // documents deletes the resources that documents are of.
 func (d *deletion) documents(ctx context.Context, docs []manifests.Document, namespace string) error {
 	kinds, err := d.client.Kinds(ctx)
 	if err != nil {
 		return err
 	}
-	for i, doc := range docs {
+	each(ctx, d.std, &d.failed, docs, func(doc manifests.Document) error {
 		kind, err := client.FindKind(kinds, doc.Kind)
 		switch {
 		case doc.Kind == "" || doc.Name == "":
@@ -163,19 +158,12 @@ func (d *deletion) documents(ctx context.Context, docs []manifests.Document, nam
 			err = fmt.Errorf("the manifest says namespace %q and -n says %q; leave one of them out", doc.Namespace, namespace)
 		}
 		if err != nil {
-			d.failed.count(err)
 			explain(d.std, doc.Where(), err)
-			continue
+			return err
 		}
-		req := client.DeleteRequest{Kind: kind, Namespace: namespace, Name: doc.Name}
-		if doc.Namespace != "" {
-			req.Namespace = doc.Namespace
-		}
-		if d.failed.halted(ctx, d.std, d.one(ctx, doc.String(), req), len(docs)-i-1) {
-			break
-		}
-	}
-	return d.result()
+		return d.one(ctx, doc.String(), client.DeleteRequest{Kind: kind, Namespace: cmp.Or(doc.Namespace, namespace), Name: doc.Name})
+	})
+	return d.failed.err()
 }
 
 // maxRounds is how often what is selected is looked at again.
@@ -197,11 +185,11 @@ func (d *deletion) selected(ctx context.Context, s *selection, list []found) err
 				explainOf(d.std, f.key.kind, f.name, err)
 			}
 			if d.failed.halted(ctx, d.std, err, len(list)-i-1+len(again)) {
-				return d.result()
+				return d.failed.err()
 			}
 		}
 		if len(again) == 0 {
-			return d.result()
+			return d.failed.err()
 		}
 		all, err := s.find(ctx)
 		if err != nil {

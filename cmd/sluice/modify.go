@@ -33,12 +33,27 @@ type modification struct {
 	// format of the manifest that is read; without one, the whole resource is.
 	format client.Format
 	// write changes a resource that was read, at a revision.
-	write func(ctx context.Context, s subject, was *client.Resource, revision string) (*client.Applied, error)
+	write func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error)
+}
+
+// change is what a modification did to one resource.
+type change struct {
+	// done is UPDATED or UNCHANGED.
+	done string
+	// revision that the resource has now; empty after a dry run.
+	revision string
+	// note follows in the form for people.
+	note     string
+	warnings []client.Warning
 }
 
 func (m *modification) register(cmd *cobra.Command) {
 	m.dry.register(cmd)
 	m.form.register(cmd)
+}
+
+// registerRevision adds the flag for changes of one revision.
+func (m *modification) registerRevision(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is repeated if another one comes first")
 }
 
@@ -48,16 +63,13 @@ func outrun(err error) bool { return code(err) == "CONFLICT" || code(err) == "AB
 // all changes resources one by one; one that fails does not stop the others.
 func (m *modification) all(ctx context.Context, list []subject) error {
 	var failed tally
-	for i, s := range list {
+	each(ctx, m.std, &failed, list, func(s subject) error {
 		err := m.one(ctx, s)
 		if err != nil {
-			failed.count(err)
 			explainOf(m.std, s.kind.Name, s.name, err)
 		}
-		if failed.halted(ctx, m.std, err, len(list)-i-1) {
-			break
-		}
-	}
+		return err
+	})
 	return failed.err()
 }
 
@@ -77,14 +89,10 @@ func (m *modification) one(ctx context.Context, s subject) error {
 		if err != nil {
 			return writeError(ctx, err, m.dry)
 		}
-		for _, w := range out.Warnings {
+		for _, w := range out.warnings {
 			_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w.Message))
 		}
-		o := outcome{key: keyOf(res), done: out.Outcome, uid: res.Metadata.UID, dry: m.dry}
-		if out.Resource != nil {
-			o.revision = out.Resource.Metadata.Revision
-		}
-		m.form.print(m.std, o)
+		m.form.print(m.std, outcome{key: keyOf(res), done: out.done, uid: res.Metadata.UID, revision: out.revision, dry: m.dry, note: out.note})
 		return nil
 	}
 }

@@ -63,21 +63,30 @@ resource is to have before; otherwise it is left alone.`,
 				return err
 			}
 			m.uid = before.UID
-			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (*client.Applied, error) {
+			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
 				next, err := manifests.MergePatch(was.Manifest, text)
 				if err == nil {
 					err = sameResource(was.Manifest, next)
 				}
 				if err != nil {
-					return nil, err
+					return change{}, err
 				}
-				return m.apply(ctx, s, next, revision)
+				out, err := m.apply(ctx, s, next, revision)
+				if err != nil {
+					return change{}, err
+				}
+				done := change{done: out.Outcome, warnings: out.Warnings}
+				if out.Resource != nil {
+					done.revision = out.Resource.Metadata.Revision
+				}
+				return done, nil
 			}
 			return m.all(cmd.Context(), list)
 		},
 	}
 	r.register(cmd)
 	m.register(cmd)
+	m.registerRevision(cmd)
 	cmd.Flags().StringVarP(&text, "patch", "p", "", "the patch")
 	cmd.Flags().StringVar(&file, "patch-file", "", "file with the patch, - for standard input")
 	cmd.Flags().StringVar(&form, "type", "merge", "kind of patch; merge is the only one")

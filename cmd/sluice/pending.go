@@ -143,7 +143,7 @@ func (d *deletion) end(ctx context.Context, err error) error {
 			explain(d.std, "sluice", err)
 		}
 	}
-	return d.result()
+	return d.failed.err()
 }
 
 // namespace is that of the resource, empty for GLOBAL kinds.

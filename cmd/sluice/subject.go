@@ -107,16 +107,6 @@ func (c *chosen) selection(ctx context.Context, to *client.Client, kinds, namesp
 	return s, nil
 }
 
-// count remembers what went wrong with one of several resources; the user has been told.
-func (t *tally) count(err error) {
-	var absent notFoundError
-	if code(err) == "NOT_FOUND" || errors.As(err, &absent) {
-		t.absent = true
-		return
-	}
-	t.failed = true
-}
-
 // explainOf prints the errors about one resource, whose name most of them have already.
 func explainOf(std streams, kind, name string, err error) {
 	where := kind + " " + name

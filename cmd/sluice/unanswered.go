@@ -49,19 +49,3 @@ func readError(ctx context.Context, err error) error {
 
 // unknown reports whether the gateway does not know who asks.
 func unknown(err error) bool { return code(err) == "UNAUTHENTICATED" }
-
-// halted says whether the others of several requests are not sent, and says so to the
-// user: after a ^C, if nobody is there to answer them, and if the gateway does not know who asks.
-func (t *tally) halted(ctx context.Context, std streams, err error, left int) bool {
-	if ctx.Err() == nil && !unknown(err) && !errors.As(err, new(*client.UnansweredError)) {
-		return false
-	}
-	t.failed = t.failed || left > 0
-	switch {
-	case left > 0 && err == nil:
-		_, _ = fmt.Fprintf(std.err, "sluice: interrupted; %d not sent\n", left)
-	case left > 0:
-		_, _ = fmt.Fprintf(std.err, "sluice: %d not sent\n", left)
-	}
-	return true
-}
