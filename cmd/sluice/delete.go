@@ -61,16 +61,9 @@ is checked again. Manifests only name the resources; everything else in them is 
 			case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || revision != ""):
 				return usageError{errors.New("delete: -l goes with one KIND (or several, joined by commas), and with no names and no --revision")}
 			case byLabels:
-				s, err := by.selection(ctx, c, args[0], r.namespace)
+				s, list, err := by.find(ctx, std, c, args[0], r.namespace)
 				if err != nil {
 					return err
-				}
-				list, err := s.find(ctx)
-				if err != nil {
-					return err
-				}
-				if len(list) == 0 {
-					_, _ = fmt.Fprintln(std.err, "no resource has these labels")
 				}
 				return d.end(ctx, d.selected(ctx, s, list))
 			}

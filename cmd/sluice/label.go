@@ -59,16 +59,9 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 		case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || m.revision != ""):
 			return usageError{fmt.Errorf("%s: -l goes with one KIND, and with no names and no --revision", cmd.Name())}
 		case byLabels:
-			s, err := by.selection(cmd.Context(), m.client, args[0], r.namespace)
+			_, list, err := by.find(cmd.Context(), std, m.client, args[0], r.namespace)
 			if err != nil {
 				return err
-			}
-			list, err := s.find(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if len(list) == 0 {
-				_, _ = fmt.Fprintln(std.err, "no resource has these labels")
 			}
 			var chosen []subject
 			for _, f := range list {

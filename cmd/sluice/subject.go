@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (c *chosen) register(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 
-// given says whether resources are chosen by labels.
+// given reports whether labels choose the resources.
 func (c *chosen) given(cmd *cobra.Command) (bool, error) {
 	byLabels := cmd.Flags().Changed("selector")
 	if c.everywhere && !byLabels {
@@ -80,31 +81,33 @@ func (c *chosen) given(cmd *cobra.Command) (bool, error) {
 	return byLabels, nil
 }
 
-// selection are the resources of KIND, or of KIND,KIND, that the labels choose.
-func (c *chosen) selection(ctx context.Context, to *client.Client, kinds, namespace string) (*selection, error) {
+// find returns the resources that the labels choose from those of KIND, or of KIND,KIND, and the selection to look
+// for them again. The user is told if there are none.
+func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds, namespace string) (*selection, []found, error) {
 	tests, err := selector.ParseLabels(c.selectors)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, nil, usageError{err}
 	}
 	all, err := to.Kinds(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	targets, err := parseTargets(all, []string{kinds})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if namespace == "" {
-		namespace = client.DefaultNamespace
-	}
+	s := &selection{client: to, namespaces: []string{cmp.Or(namespace, client.DefaultNamespace)}, tests: tests}
 	if c.everywhere {
-		namespace = ""
+		s.namespaces = []string{""}
 	}
-	s := &selection{client: to, namespaces: []string{namespace}, tests: tests}
 	for _, t := range targets {
 		s.kinds = append(s.kinds, t.kind)
 	}
-	return s, nil
+	list, err := s.find(ctx)
+	if err == nil && len(list) == 0 {
+		_, _ = fmt.Fprintln(std.err, "no resource has these labels")
+	}
+	return s, list, err
 }
 
 // explainOf prints the errors about one resource, whose name most of them have already.
