@@ -27,8 +27,6 @@ func (p *prune) register(cmd *cobra.Command) {
 	f.BoolVar(&p.yes, "yes", false, "prune without asking")
 }
 
-func (p *prune) wanted() bool { return p != nil && p.want }
-
 // check judges the flags before anything is applied.
 func (p *prune) check(std streams, files []string, dry bool) (err error) {
 	switch {
