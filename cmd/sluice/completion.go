@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -19,7 +18,7 @@ import (
 )
 
 func completionCommand(std streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print what makes a shell complete this command line",
 		Long: "Print what makes a shell complete this command line: commands, flags, kinds, names, namespaces, labels and formats.\n" +
@@ -40,7 +39,6 @@ func completionCommand(std streams) *cobra.Command {
 			return cmd.Root().GenFishCompletion(std.out, true)
 		},
 	}
-	return cmd
 }
 
 // Bounds of what a shell waits for, and of what it is told.
@@ -54,6 +52,7 @@ const (
 type completer struct {
 	client *client.Client
 	remote remote
+	kinds  []client.Kind
 }
 
 // complete calls f with a gateway at hand.
@@ -74,7 +73,11 @@ func complete(cmd *cobra.Command, f func(context.Context, completer) []string) (
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
-	return f(ctx, completer{c, r}), nothing
+	kinds, err := c.Kinds(ctx)
+	if err != nil {
+		return nil, nothing
+	}
+	return f(ctx, completer{c, r, kinds}), nothing
 }
 
 // flagsOf are the flags of a command, whatever variable holds them.
@@ -144,21 +147,17 @@ func completeReading(cmd *cobra.Command) {
 func completeTargets(several bool) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return complete(cmd, func(ctx context.Context, c completer) []string {
-			kinds, err := c.client.Kinds(ctx)
-			if err != nil {
-				return nil
-			}
 			word, _, pair := strings.Cut(typed, "/")
 			switch {
 			case pair:
-				return prefixed(word+"/", c.names(ctx, kinds, word))
+				return prefixed(word+"/", c.names(ctx, word))
 			case len(args) == 0:
 				before, _ := lastOf(typed, several)
-				return prefixed(before, kindNames(kinds, several))
+				return prefixed(before, kindNames(c.kinds, several))
 			case strings.Contains(args[0], "/"):
-				return prefixed("", kindNames(kinds, false))
+				return prefixed("", kindNames(c.kinds, false))
 			}
-			return slices.DeleteFunc(c.names(ctx, kinds, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+			return slices.DeleteFunc(c.names(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
 		})
 	}
 }
@@ -190,15 +189,15 @@ func kindNames(kinds []client.Kind, all bool) []string {
 }
 
 // names are those of the resources of a kind.
-func (c completer) names(ctx context.Context, kinds []client.Kind, kind string) []string {
+func (c completer) names(ctx context.Context, kind string) []string {
 	var out []string
-	c.each(ctx, kinds, kind, func(r *client.Resource) { out = append(out, r.Metadata.Name) })
+	c.each(ctx, kind, func(r *client.Resource) { out = append(out, r.Metadata.Name) })
 	return out
 }
 
 // each visits resources of a kind, their names and labels alone.
-func (c completer) each(ctx context.Context, kinds []client.Kind, kind string, visit func(*client.Resource)) {
-	k, err := client.FindKind(kinds, kind)
+func (c completer) each(ctx context.Context, kind string, visit func(*client.Resource)) {
+	k, err := client.FindKind(c.kinds, kind)
 	if err != nil {
 		return
 	}
@@ -214,12 +213,8 @@ func (c completer) each(ctx context.Context, kinds []client.Kind, kind string, v
 // completeNamespaces completes the namespaces that have resources.
 func completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return complete(cmd, func(ctx context.Context, c completer) []string {
-		kinds, err := c.client.Kinds(ctx)
-		if err != nil {
-			return nil
-		}
 		found := map[string]bool{client.DefaultNamespace: true}
-		for _, k := range kinds {
+		for _, k := range c.kinds {
 			n := 0
 			for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, NamesOnly: true}) {
 				if n++; err != nil || n > maxCompletions || r.Metadata.Namespace == nil {
@@ -245,14 +240,13 @@ func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 // the values of a key.
 func completeLabels(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
-		kinds, err := c.client.Kinds(ctx)
-		if err != nil || len(args) == 0 {
+		if len(args) == 0 {
 			return nil
 		}
 		before, last := lastOf(typed, true)
 		key, _, valued := strings.Cut(last, "=")
 		found := map[string]bool{}
-		c.each(ctx, kinds, args[0], func(r *client.Resource) {
+		c.each(ctx, args[0], func(r *client.Resource) {
 			for _, l := range r.Metadata.Labels {
 				if !valued {
 					found[l.Key] = true
@@ -269,11 +263,10 @@ func completeLabels(cmd *cobra.Command, args []string, typed string) ([]string, 
 // completeFilters completes the paths that filters of the kind can name.
 func completeFilters(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
-		kinds, err := c.client.Kinds(ctx)
-		if err != nil || len(args) == 0 {
+		if len(args) == 0 {
 			return nil
 		}
-		k, err := client.FindKind(kinds, args[0])
+		k, err := client.FindKind(c.kinds, args[0])
 		if err != nil {
 			return nil
 		}
@@ -286,19 +279,18 @@ func completeFilters(cmd *cobra.Command, args []string, typed string) ([]string,
 // completeFields completes KIND.FIELD.PATH.
 func completeFields(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
-		kinds, err := c.client.Kinds(ctx)
-		if err != nil || len(args) > 0 {
+		if len(args) > 0 {
 			return nil
 		}
 		word, path, dotted := strings.Cut(typed, ".")
 		if !dotted {
-			return kindNames(kinds, false)
+			return kindNames(c.kinds, false)
 		}
-		k, err := client.FindKind(kinds, word)
+		k, err := client.FindKind(c.kinds, word)
 		if err != nil {
 			return nil
 		}
-		out := []string{fmt.Sprintf("%s.spec", word), fmt.Sprintf("%s.status", word)}
+		out := []string{word + ".spec", word + ".status"}
 		for _, f := range k.Fields {
 			if strings.Count(f.Path, ".") <= strings.Count(path, ".") {
 				out = append(out, word+"."+f.Path)

@@ -24,13 +24,9 @@ func controlCommand(std streams) *cobra.Command {
 		Example: "  sluice control network\n  sluice control networks,subnets\n  sluice control network --off",
 		Args:    usage(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return complete(cmd, func(ctx context.Context, c completer) []string {
-				kinds, err := c.client.Kinds(ctx)
-				if err != nil {
-					return nil
-				}
+			return complete(cmd, func(_ context.Context, c completer) []string {
 				var left []client.Kind
-				for _, k := range kinds {
+				for _, k := range c.kinds {
 					if k.Offers("CONTROL") && !slices.ContainsFunc(args, k.Is) {
 						left = append(left, k)
 					}
