@@ -8,6 +8,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -70,17 +71,7 @@ func (c *comparer) compare(ctx context.Context, d manifests.Document) (*comparis
 
 // unified is the difference as a terminal may show it, empty if there is none.
 func (c *comparison) unified(stored, would string) string {
-	return shownLines(udiff.Unified(stored, would, c.stored, c.would))
-}
-
-// shownLines is a text in which what a terminal would act on is escaped, but for the
-// ends of lines.
-func shownLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = printable(line)
-	}
-	return strings.Join(lines, "\n")
+	return output.PrintableLines(udiff.Unified(stored, would, c.stored, c.would))
 }
 
 // maxSides is the most lines of both sides that a conflict shows.

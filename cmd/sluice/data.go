@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
 // dataForm is the flag -o of commands that print data of ours: a table, json or yaml.
@@ -16,8 +18,24 @@ func (f *dataForm) register(cmd *cobra.Command) {
 	addChoice(cmd, (*string)(f), pflag.Flag{Name: "output", Shorthand: "o", Usage: "table, json or yaml"}, "table", "json", "yaml")
 }
 
-// print writes data in the form; table writes the table.
-func (f dataForm) print(std streams, data any, table func() error) error {
+// table is what people are shown of data: texts that a terminal may show.
+type table struct {
+	titles []string
+	rows   [][]string
+}
+
+func (t table) print(std streams) error {
+	out := output.NewTable(std.out, t.titles)
+	for _, row := range t.rows {
+		if err := out.Row(texts(row)...); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// print writes data in the form.
+func (f dataForm) print(std streams, data any, t table) error {
 	switch f {
 	case "json":
 		enc := json.NewEncoder(std.out)
@@ -26,5 +44,13 @@ func (f dataForm) print(std streams, data any, table func() error) error {
 	case "yaml":
 		return yaml.NewEncoder(std.out).Encode(data)
 	}
-	return table()
+	return t.print(std)
+}
+
+func texts(row []string) []output.Text {
+	out := make([]output.Text, len(row))
+	for i, text := range row {
+		out[i].Text = text
+	}
+	return out
 }

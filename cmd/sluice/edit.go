@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -150,9 +151,9 @@ func (e *edit) send(ctx context.Context, was *draft, text string, read func(cont
 	explainOf(e.std, e.subject.kind.Name, e.subject.name, err)
 	if code(err) == "CONFLICT" {
 		if now, err := read(ctx); err == nil {
-			_, _ = fmt.Fprint(e.std.err, shownLines(udiff.Unified("as you read it", "as it is now", was.text, now.text)))
+			_, _ = fmt.Fprint(e.std.err, output.PrintableLines(udiff.Unified("as you read it", "as it is now", was.text, now.text)))
 			if !slices.ContainsFunc(e.subject.kind.Fields, func(f client.Field) bool { return f.WriteOnly }) { // the text may hold a secret
-				_, _ = fmt.Fprint(e.std.err, shownLines(udiff.Unified("as you read it", "as you want it", was.text, text)))
+				_, _ = fmt.Fprint(e.std.err, output.PrintableLines(udiff.Unified("as you read it", "as you want it", was.text, text)))
 			}
 		}
 	}

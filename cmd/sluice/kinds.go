@@ -37,12 +37,11 @@ func kindsCommand(std streams) *cobra.Command {
 					_, _ = fmt.Fprintln(std.out, printable(k.Plural))
 					continue
 				}
-				verbs := printable(strings.ToLower(strings.Join(k.Verbs, ",")))
-				row := []output.Text{}
-				for _, text := range []string{k.Plural, strings.Join(k.ShortNames, ","), k.APIVersion, fmt.Sprint(k.Scope != "GLOBAL"), k.Name, fmt.Sprint(k.Controlled)} {
-					row = append(row, output.Text{Text: cell(text)})
+				row := []string{
+					cell(k.Plural), cell(strings.Join(k.ShortNames, ",")), cell(k.APIVersion), fmt.Sprint(k.Scope != "GLOBAL"), cell(k.Name), fmt.Sprint(k.Controlled),
+					printable(strings.ToLower(strings.Join(k.Verbs, ","))),
 				}
-				if err := t.Row(append(row, output.Text{Text: verbs})...); err != nil {
+				if err := t.Row(texts(row)...); err != nil {
 					return err
 				}
 			}

@@ -113,6 +113,20 @@ func newRoot(std streams) *cobra.Command {
 	return root
 }
 
+// withCommands completes a command that does nothing without one of its subcommands.
+func withCommands(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Name())
+	}
+	last := len(names) - 1
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return usageError{fmt.Errorf("%s or %s is wanted; see %s --help", strings.Join(names[:last], ", "), names[last], cmd.CommandPath())}
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
 // exitCode is what the program ends with after an error.
 func exitCode(err error) int {
 	var wrong usageError
