@@ -90,71 +90,13 @@ func (s Setting) check() error {
 		negative = *v < 0
 	}
 	if negative {
-		return fmt.Errorf("%s is negative", s.text())
+		return fmt.Errorf("%s is negative", s.Text())
 	}
 	return nil
 }
 
-// Markdown is the table of the settings for the documentation. It shows the
-// defaults, so the settings must be fresh.
-func Markdown(settings []Setting) string {
-	var b strings.Builder
-	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")
-	for _, s := range settings {
-		value := s.Auto
-		if value == "" {
-			value = s.text()
-		}
-		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Name, value, strings.ReplaceAll(s.Help, "|", `\|`))
-	}
-	return b.String()
-}
-
-// Limits is docs/limits.md: the limits with the reasons for their defaults, and those that
-// are fixed. The settings must be fresh.
-func Limits(settings, fixed []Setting) string {
-	var b strings.Builder
-	b.WriteString(`# Limits
-
-Generated from cmd/sluice/config: go test ./cmd/sluice/config -run Documented -update
-
-At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEEDED, and extensions.setting names the limit. The others:
-` + "`limit-time` answers TIMEOUT, `limit-memory` UNAVAILABLE, `limit-connections` and `limit-sockets` the status 503, `limit-message` closes the" + `
-` + "WebSocket with 1009, `limit-sockets-waiting` closes the oldest that waits, `limit-queue` and `limit-queue-bytes` bound what waits for a slow listener," + `
-` + "and `limit-cached-tokens` is the size of a cache and refuses nothing." + ` [clients.md](clients.md) says when each is checked, and what happens to queries, mutations and streams.
-What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
-sluice_operation_* of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
-
-All that is in flight shares ` + "`limit-memory`" + `. Four sixteenths are for requests, but for 4 KiB of each, three for answers that are
-being sent, three for operations to begin with, 64 KiB each, three for those that need more: up to 256 KiB, 1 MiB, 4 MiB; one for operations that wait for that, one for events
-that wait for their clients, one for what subscriptions keep of their requests. If there is no room for an answer, the client that has read its own for longest, for 5 s at least, is cut off. One operation at a time may hold more than that, beyond ` + "`limit-memory`" + `, as its own limits allow. Operations wait in
-the order in which they came, and none that runs is ended to make room for another. One that waits in vain for 3 s before it has more than it began with is answered
-UNAVAILABLE, with the time after which to try again; so is at once a request for which there is no room. An event has a tenth of
-` + "`limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held` and all of `limit-answer`" + `.
-
-`)
-	limitTable(&b, "setting | default", settings)
-	b.WriteString("\nThese cannot be set:\n\n")
-	limitTable(&b, "limit | value", fixed)
-	return b.String()
-}
-
-func limitTable(b *strings.Builder, head string, limits []Setting) {
-	_, _ = fmt.Fprintf(b, "| %s | meaning | why |\n|---|---|---|---|\n", head)
-	for _, s := range limits {
-		if s.Why == "" {
-			continue
-		}
-		value := s.Auto
-		if value == "" {
-			value = s.text()
-		}
-		_, _ = fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", s.Name, value, s.Help, s.Why)
-	}
-}
-
-// text is the value as people write it.
-func (s Setting) text() string {
+// Text is the value as people write it.
+func (s Setting) Text() string {
 	switch v := s.Value.(type) {
 	case *string:
 		if *v == "" {
