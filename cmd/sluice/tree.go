@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -128,15 +129,16 @@ func (t *tree) text(found *client.Tree) ([]byte, error) {
 	switch {
 	case t.format == "yaml" && found == nil:
 		return []byte("null\n"), nil
-	case t.format == "yaml":
-		return output.TreeYAML(found)
-	case t.format == "json":
+	case t.format != "table":
 		raw, err := output.TreeJSON(found)
-		if err != nil || !t.watching {
+		switch {
+		case err != nil || t.format == "json" && t.watching:
 			return raw, err
+		case t.format == "yaml":
+			return manifest.YAML(raw)
 		}
-		err = json.Compact(&b, raw)
-		return append(b.Bytes(), '\n'), err
+		err = json.Indent(&b, raw, "", "  ")
+		return b.Bytes(), err
 	case found == nil:
 		_, err := fmt.Fprintf(&b, "%s/%s does not exist\n", printable(strings.ToLower(t.kind.Name)), printable(t.name))
 		return b.Bytes(), err

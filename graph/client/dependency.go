@@ -104,18 +104,19 @@ type TreeNode struct {
 	State string `json:"state,omitempty"`
 	// Cycle: it was met before on the way from the root, and is not followed again.
 	Cycle bool `json:"cycle"`
-	// Resource is nil if it is missing. It has nothing but whether its deletion was requested.
-	Resource *struct {
-		Metadata struct {
-			DeletionRequestedAt *time.Time `json:"deletionRequestedAt,omitempty"`
-		} `json:"metadata"`
-	} `json:"resource,omitempty"`
+	// Resource is nil if it is missing. JSON has it only if its deletion was requested.
+	Resource *TreeResource `json:"resource,omitzero"`
 }
 
-// Deleting says whether the deletion of the resource was requested.
-func (n TreeNode) Deleting() bool {
-	return n.Resource != nil && n.Resource.Metadata.DeletionRequestedAt != nil
+// TreeResource tells whether the deletion of a resource of a tree was requested, and nothing else.
+type TreeResource struct {
+	Metadata struct {
+		DeletionRequestedAt *time.Time `json:"deletionRequestedAt"`
+	} `json:"metadata"`
 }
+
+// IsZero reports whether there is no resource, or one whose deletion was not requested.
+func (r *TreeResource) IsZero() bool { return r == nil || r.Metadata.DeletionRequestedAt == nil }
 
 // Tree returns the resources around one, nil if it is not there.
 func (c *Client) Tree(ctx context.Context, req TreeRequest) (*Tree, error) {

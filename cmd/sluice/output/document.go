@@ -71,18 +71,25 @@ func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 	if out.Spec = spec; string(r.Status) != "null" {
 		out.Status = r.Status
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
+	raw, err := encode(out)
+	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.Kind, m.Name, err)
 	}
-	text := bytes.TrimSuffix(bytes.TrimSpace(b.Bytes()), []byte("}"))
+	text := bytes.TrimSuffix(raw, []byte("}\n"))
 	for _, key := range slices.Sorted(maps.Keys(placed)) {
 		text = fmt.Appendf(text, ",%q:%s", key, placed[key])
 	}
-	b.Reset()
+	var b bytes.Buffer
 	err = json.Indent(&b, append(text, '}'), "", "  ")
+	return b.Bytes(), err
+}
+
+// encode returns a value as JSON in one line, without escapes for HTML.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
 	return b.Bytes(), err
 }
 

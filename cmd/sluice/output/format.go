@@ -25,8 +25,8 @@ const (
 // Format is a form, with what it needs.
 type Format struct {
 	Form
-	template Template
-	columns  []CustomColumn
+	template Path
+	columns  []column
 }
 
 // Formats are what [ParseFormat] accepts, for people.
@@ -46,19 +46,19 @@ func ParseFormat(text string) (Format, error) {
 		}
 	case FormPath:
 		if rest != "" {
-			f.template, err = ParseTemplate(rest)
+			f.template, err = ParsePath(rest)
 			return f, err
 		}
 	case FormColumns:
 		if rest != "" {
-			f.columns, err = ParseCustomColumns(rest)
+			f.columns, err = parseColumns(rest)
 			return f, err
 		}
 	}
 	return f, fmt.Errorf("output: %q; accepted are %s", text, strings.Join(Formats(), ", "))
 }
 
-// Watchable says whether changes can be written in the form, each with its event.
+// Watchable reports whether changes can be written in the form, each with its event.
 func (f Format) Watchable() bool {
 	return f.Form != FormYAML && f.Form != FormManifest && f.Form != FormPath
 }
@@ -73,9 +73,4 @@ func (f Format) Needs() (manifests client.Format, namesOnly bool) {
 		return "", true
 	}
 	return "", false
-}
-
-// IsTable says whether the form has columns.
-func (f Format) IsTable() bool {
-	return f.Form == FormTable || f.Form == FormWide || f.Form == FormColumns
 }

@@ -38,7 +38,7 @@ type Printer struct {
 	count   int
 	kind    client.Kind
 	table   *Table
-	columns []Column
+	columns []column
 	// items are what a template is executed on, when all are there.
 	items []any
 }
@@ -185,9 +185,9 @@ func (p *Printer) row(k client.Kind, r *client.Resource, event string) error {
 		}
 	}
 	cells := make([]Text, 0, len(p.columns))
-	row := NewRow(r, event, p.options.Now())
+	shown := &row{Resource: r, kind: k, event: event, now: p.options.Now()}
 	for _, c := range p.columns {
-		t, err := c.Cell(row)
+		t, err := c.cell(shown)
 		if err != nil {
 			return err
 		}
@@ -209,15 +209,18 @@ func (p *Printer) begin(k client.Kind) error {
 		}
 		_, _ = io.WriteString(p.w, "\n")
 	}
-	p.kind, p.columns = k, nil
-	if custom {
-		p.columns = p.custom()
-	} else {
-		p.columns = Columns(k, TableOptions{Wide: p.format.Form == FormWide, Namespaces: p.options.Namespaces, Kinds: p.options.Kinds, Events: p.options.Changes})
+	p.kind = k
+	switch {
+	case !custom:
+		p.columns = columns(k, p.format.Form == FormWide, p.options)
+	case p.options.Changes:
+		p.columns = append([]column{eventColumn()}, p.format.columns...)
+	default:
+		p.columns = p.format.columns
 	}
 	titles := make([]string, len(p.columns))
 	for i, c := range p.columns {
-		titles[i] = c.Title
+		titles[i] = c.title
 	}
 	p.table = NewTable(p.w, titles)
 	if p.options.Changes {
@@ -225,25 +228,6 @@ func (p *Printer) begin(k client.Kind) error {
 	}
 	p.table.NoHeaders, p.table.Colours = p.options.NoHeaders, p.options.Colours
 	return nil
-}
-
-// custom are the columns that the user has named.
-func (p *Printer) custom() []Column {
-	var out []Column
-	if p.options.Changes {
-		out = append(out, eventColumn())
-	}
-	for _, c := range p.format.columns {
-		out = append(out, Column{c.Title, func(r *Row) (Text, error) {
-			tree, err := Tree(p.kind, r.Resource)
-			if err != nil {
-				return Text{}, err
-			}
-			text, err := c.Path.Text(tree)
-			return Text{Text: Cell(text)}, err
-		}})
-	}
-	return out
 }
 
 // event writes a change as one line of JSON.
@@ -276,14 +260,12 @@ func (p *Printer) Flush() error {
 // End writes what is left.
 func (p *Printer) End() error {
 	switch {
-	case p.format.IsTable():
-		return p.Flush()
 	case p.options.Changes:
-		return nil
+		return p.Flush()
 	case p.format.Form == FormPath && !p.options.Single:
 		return p.execute(map[string]any{"items": append([]any{}, p.items...)})
 	case p.format.Form != FormJSON:
-		return nil
+		return p.Flush()
 	}
 	end := listTail
 	switch {

@@ -1,13 +1,10 @@
 package output
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -127,7 +124,7 @@ func (d *drawing) row(text string) error {
 // name names a node, with its namespace where that is not the root's.
 func (d *drawing) name(n client.TreeNode) string {
 	name := Named(n.Kind, n.Namespace, n.Name, d.namespace)
-	if n.Deleting() {
+	if !n.Resource.IsZero() {
 		name += " (deletion requested)"
 	}
 	return name
@@ -155,44 +152,8 @@ func stateColour(state string) Colour {
 	return Plain
 }
 
-// TreeJSON is a tree as the API has it. Of resources it has nothing but when the deletion of one was requested.
+// TreeJSON is a tree as the API has it, in one line. Of resources it has nothing but when the deletion of one was requested.
 func TreeJSON(tree *client.Tree) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(withoutResources(tree))
-	return []byte(PrintableJSON(b.String())), err
-}
-
-// TreeYAML is TreeJSON as YAML.
-func TreeYAML(tree *client.Tree) ([]byte, error) {
-	raw, err := json.Marshal(withoutResources(tree))
-	if err != nil {
-		return nil, err
-	}
-	return manifest.YAML(raw)
-}
-
-// withoutResources is a tree whose nodes have only the resources that are being deleted. nil stays nil.
-func withoutResources(tree *client.Tree) *client.Tree {
-	if tree == nil {
-		return nil
-	}
-	out := *tree
-	node := func(n client.TreeNode) client.TreeNode {
-		if !n.Deleting() {
-			n.Resource = nil
-		}
-		return n
-	}
-	nodes := func(all []client.TreeNode) []client.TreeNode {
-		out := make([]client.TreeNode, len(all))
-		for i, n := range all {
-			out[i] = node(n)
-		}
-		return out
-	}
-	out.Root, out.Dependencies, out.Dependents = node(tree.Root), nodes(tree.Dependencies), nodes(tree.Dependents)
-	return &out
+	raw, err := encode(tree)
+	return []byte(PrintableJSON(string(raw))), err
 }
