@@ -114,9 +114,7 @@ func section(w io.Writer, title string, raw json.RawMessage) error {
 		return err
 	}
 	_, _ = fmt.Fprintf(w, "%s:\n", title)
-	for line := range strings.Lines(string(text)) {
-		_, _ = fmt.Fprintf(w, "  %s\n", Printable(strings.TrimSuffix(line, "\n")))
-	}
+	writeLines(w, "  ", string(text))
 	return nil
 }
 

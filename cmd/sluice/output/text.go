@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -57,6 +58,13 @@ func PrintableLines(s string) string {
 		lines[i] = Printable(line)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// writeLines writes each line of a text behind an indent, as a terminal may show it.
+func writeLines(w io.Writer, indent, text string) {
+	for line := range strings.Lines(text) {
+		_, _ = fmt.Fprintf(w, "%s%s\n", indent, Printable(strings.TrimSuffix(line, "\n")))
+	}
 }
 
 // PrintableJSON is a JSON text that means the same, in which what a terminal
