@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,7 +76,8 @@ is checked again. Manifests only name the resources; everything else in them is 
 				return usageError{errors.New("revision: one resource at a time has a revision")}
 			}
 			each(ctx, std, &d.failed, list, func(s subject) error {
-				return d.one(ctx, s.kind.Name+" "+s.name, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision})
+				s.revision = revision
+				return d.one(ctx, s.kind.Name+" "+s.name, s)
 			})
 			return d.end(ctx, d.failed.err())
 		},
@@ -108,31 +110,34 @@ type deletion struct {
 }
 
 // one deletes a resource, and says so or what is wrong.
-func (d *deletion) one(ctx context.Context, what string, req client.DeleteRequest) error {
-	err := d.try(ctx, what, req)
+func (d *deletion) one(ctx context.Context, what string, s subject) error {
+	err := d.try(ctx, what, s)
 	if err != nil {
-		explainOf(d.std, req.Kind.Name, req.Name, err)
+		explainOf(d.std, s.kind.Name, s.name, err)
 	}
 	return err
 }
 
-func (d *deletion) try(ctx context.Context, what string, req client.DeleteRequest) error {
-	req.DryRun = bool(d.dry)
-	deletion, err := d.client.Delete(ctx, req)
+// try deletes a resource and says so. what names it to a person.
+func (d *deletion) try(ctx context.Context, what string, s subject) error {
+	deletion, err := d.client.Delete(ctx, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: s.revision, DryRun: bool(d.dry)})
+	s.namespace = s.key().namespace // what follows must not look into all namespaces
+	p := pendingDelete{what: what, subject: s, uid: deletion.UID}
 	switch {
 	case err == nil:
-		d.done++
-		d.report(what, req, deletion)
-		d.note(what, req, deletion)
+		d.report(p, deletion)
 	case code(err) == "NOT_FOUND" && d.ignoreAbsent:
 		return nil
 	case applied(err) != nil:
-		d.done++
-		d.reportUnseen(what, req, applied(err))
-		d.note(what, req, deletion)
-		return nil
+		d.reportUnseen(p, applied(err))
+	default:
+		return writeError(ctx, err, d.dry)
 	}
-	return writeError(ctx, err, d.dry)
+	d.done++
+	if d.wait && deletion.State != "DELETED" {
+		d.waiting = append(d.waiting, p)
+	}
+	return nil
 }
 
 // documents deletes the resources that documents are of.
@@ -154,7 +159,7 @@ func (d *deletion) documents(ctx context.Context, docs []manifests.Document, nam
 			explain(d.std, doc.Where(), err)
 			return err
 		}
-		return d.one(ctx, doc.String(), client.DeleteRequest{Kind: kind, Namespace: cmp.Or(doc.Namespace, namespace), Name: doc.Name})
+		return d.one(ctx, doc.String(), subject{kind: kind, namespace: cmp.Or(doc.Namespace, namespace), name: doc.Name})
 	})
 	return d.failed.err()
 }
@@ -164,18 +169,18 @@ const maxRounds = 5
 
 // selected deletes what a selection has found, each at the revision at which it had the
 // labels. What was changed meanwhile is looked for again; what is gone is gone.
-func (d *deletion) selected(ctx context.Context, s *selection, list []found) error {
+func (d *deletion) selected(ctx context.Context, s *selection, list []subject) error {
 	for round := 1; ; round++ {
 		var again []key
-		for i, f := range list {
-			err := d.try(ctx, f.String(), client.DeleteRequest{Kind: f.kind, Namespace: f.namespace, Name: f.name, ExpectedRevision: f.revision})
+		for i, one := range list {
+			err := d.try(ctx, one.key().String(), one)
 			switch {
 			case err == nil, code(err) == "NOT_FOUND":
 			case outrun(err) && round < maxRounds:
-				again = append(again, f.key)
+				again = append(again, one.key())
 			default:
 				d.failed.count(err)
-				explainOf(d.std, f.key.kind, f.name, err)
+				explainOf(d.std, one.kind.Name, one.name, err)
 			}
 			if d.failed.halted(ctx, d.std, err, len(list)-i-1+len(again)) {
 				return d.failed.err()
@@ -188,6 +193,6 @@ func (d *deletion) selected(ctx context.Context, s *selection, list []found) err
 		if err != nil {
 			return err
 		}
-		list = among(all, again)
+		list = slices.DeleteFunc(all, func(s subject) bool { return !slices.Contains(again, s.key()) })
 	}
 }

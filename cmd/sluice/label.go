@@ -63,11 +63,7 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 			if err != nil {
 				return err
 			}
-			var chosen []subject
-			for _, f := range list {
-				chosen = append(chosen, subject{kind: f.kind, namespace: f.namespace, name: f.name})
-			}
-			return m.all(cmd.Context(), chosen)
+			return m.all(cmd.Context(), list)
 		}
 		list, err := subjects(cmd.Context(), m.client, r.namespace, args)
 		if err != nil {

@@ -87,7 +87,7 @@ func (g *get) sort(ctx context.Context, lists []listing, found *tally) error {
 func fetch(ctx context.Context, c *client.Client, t target, namespace string, f client.Format) iter.Seq2[*client.Resource, error] {
 	return func(yield func(*client.Resource, error) bool) {
 		for _, name := range t.names {
-			if !yield(existing(ctx, c, subject{t.kind, namespace, name}, f)) {
+			if !yield(existing(ctx, c, subject{kind: t.kind, namespace: namespace, name: name}, f)) {
 				return
 			}
 		}

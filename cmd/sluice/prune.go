@@ -73,7 +73,7 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 	}
 	if !p.yes && !bool(a.dry) {
 		for _, f := range found {
-			_, _ = fmt.Fprintf(a.std.err, "  %s\n", printable(f.key.String()))
+			_, _ = fmt.Fprintf(a.std.err, "  %s\n", printable(f.key().String()))
 		}
 		yes, err := confirm(ctx, a.std, fmt.Sprintf("These have the labels and are in no document. Delete %s?", resources(len(found))))
 		if err == nil && !yes {

@@ -14,11 +14,21 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// subject is one resource that a command line names.
+// subject is one resource that a command line names, or that its labels choose.
 type subject struct {
 	kind client.Kind
 	// namespace of the name; empty means the default one.
 	namespace, name string
+	// revision at which the resource has the labels; empty if it is named.
+	revision string
+}
+
+// key returns the key of the resource.
+func (s subject) key() key {
+	if s.kind.Scope == "GLOBAL" {
+		return key{kind: s.kind.Name, name: s.name}
+	}
+	return key{s.kind.Name, cmp.Or(s.namespace, client.DefaultNamespace), s.name}
 }
 
 // existing returns a resource; it is an error if there is none.
@@ -83,7 +93,7 @@ func (c *chosen) given(cmd *cobra.Command) (bool, error) {
 
 // find returns the resources that the labels choose from those of KIND, or of KIND,KIND, and the selection to look
 // for them again. The user is told if there are none.
-func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds, namespace string) (*selection, []found, error) {
+func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds, namespace string) (*selection, []subject, error) {
 	tests, err := selector.ParseLabels(c.selectors)
 	if err != nil {
 		return nil, nil, usageError{err}

@@ -97,5 +97,5 @@ func (r *remote) subject(kinds []client.Kind, args []string) (subject, error) {
 	if len(all) != 1 || len(all[0].names) != 1 {
 		return subject{}, usageError{errors.New("one resource is wanted: KIND NAME or KIND/NAME")}
 	}
-	return subject{all[0].kind, r.scope(all[0].kind, false), all[0].names[0]}, nil
+	return subject{kind: all[0].kind, namespace: r.scope(all[0].kind, false), name: all[0].names[0]}, nil
 }

@@ -98,7 +98,7 @@ func (w *waiting) find(ctx context.Context, targets []target) (list []sight, err
 		}
 		namespace := w.remote.scope(t.kind, false)
 		for _, name := range t.names {
-			s := sight{goal: w.goal, subject: subject{t.kind, namespace, name}}
+			s := sight{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: name}}
 			if w.goal.deleted {
 				r, err := w.client.Get(ctx, t.kind, namespace, name, "")
 				if err != nil {
@@ -121,7 +121,7 @@ func (w *waiting) find(ctx context.Context, targets []target) (list []sight, err
 			if count++; count > maxWaiting {
 				return nil, fmt.Errorf("selector: more than %d resources of kind %s have the labels", maxWaiting, t.kind.Name)
 			}
-			list = append(list, sight{goal: w.goal, subject: subject{t.kind, namespace, r.Metadata.Name}, uid: r.Metadata.UID})
+			list = append(list, sight{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: r.Metadata.Name}, uid: r.Metadata.UID})
 		}
 		if count == 0 && !w.goal.deleted {
 			return nil, notFoundError{fmt.Errorf("no %s have the labels%s (NOT_FOUND)", t.kind.Plural, in(namespace))}
