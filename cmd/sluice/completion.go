@@ -55,29 +55,39 @@ type completer struct {
 	kinds  []client.Kind
 }
 
-// complete calls f with a gateway at hand.
-func complete(cmd *cobra.Command, f func(context.Context, completer) []string) ([]string, cobra.ShellCompDirective) {
-	const nothing = cobra.ShellCompDirectiveNoFileComp
-	if cmd.Context() == nil {
-		cmd.SetContext(context.Background())
+// completeBy completes what f, which is called with a gateway at hand, returns.
+func completeBy(f func(ctx context.Context, c completer, args []string, typed string) []string) completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		const nothing = cobra.ShellCompDirectiveNoFileComp
+		if cmd.Context() == nil {
+			cmd.SetContext(context.Background())
+		}
+		cmd.SetErr(io.Discard)
+		if loadSettings(cmd) != nil {
+			return nil, nothing
+		}
+		r := flagsOf(cmd.Flags())
+		r.timeout = completionTime
+		c, err := r.connect(cmd)
+		if err != nil {
+			return nil, nothing
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		defer cancel()
+		kinds, err := c.Kinds(ctx)
+		if err != nil {
+			return nil, nothing
+		}
+		return f(ctx, completer{c, r, kinds}, args, typed), nothing
 	}
-	cmd.SetErr(io.Discard)
-	if loadSettings(cmd) != nil {
-		return nil, nothing
+}
+
+// goesOn lets the user type on behind what f completes.
+func goesOn(f completion) completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		out, directive := f(cmd, args, typed)
+		return out, directive | cobra.ShellCompDirectiveNoSpace
 	}
-	r := flagsOf(cmd.Flags())
-	r.timeout = completionTime
-	c, err := r.connect(cmd)
-	if err != nil {
-		return nil, nothing
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-	defer cancel()
-	kinds, err := c.Kinds(ctx)
-	if err != nil {
-		return nil, nothing
-	}
-	return f(ctx, completer{c, r, kinds}), nothing
 }
 
 // flagsOf are the flags of a command, whatever variable holds them.
@@ -112,7 +122,9 @@ func completeAll(root *cobra.Command) {
 		if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "KIND") {
 			cmd.ValidArgsFunction = completeTargets(false)
 		}
-		for flag, f := range map[string]completion{"namespace": completeNamespaces, "selector": completeLabels, "context": completeContexts} {
+		for flag, f := range map[string]completion{
+			"namespace": completeBy(completer.namespaces), "selector": goesOn(completeBy(completer.labels)), "context": completeContexts,
+		} {
 			if _, own := cmd.GetFlagCompletionFunc(flag); !own && cmd.Flags().Lookup(flag) != nil {
 				completeFlag(cmd, flag, f)
 			}
@@ -122,7 +134,7 @@ func completeAll(root *cobra.Command) {
 
 // completeReading completes the flags of get.
 func completeReading(cmd *cobra.Command) {
-	completeFlag(cmd, "filter", completeFilters)
+	completeFlag(cmd, "filter", goesOn(completeBy(completer.filters)))
 	completeFlag(cmd, "output", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		var out []string
 		more := true // all that fit go on
@@ -145,21 +157,19 @@ func completeReading(cmd *cobra.Command) {
 // completeTargets completes kinds, then names of the kind, or KIND/NAME. With
 // several, kinds are joined by commas.
 func completeTargets(several bool) completion {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return complete(cmd, func(ctx context.Context, c completer) []string {
-			word, _, pair := strings.Cut(typed, "/")
-			switch {
-			case pair:
-				return prefixed(word+"/", c.names(ctx, word))
-			case len(args) == 0:
-				before, _ := lastOf(typed, several)
-				return prefixed(before, kindNames(c.kinds, several))
-			case strings.Contains(args[0], "/"):
-				return prefixed("", kindNames(c.kinds, false))
-			}
-			return slices.DeleteFunc(c.names(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
-		})
-	}
+	return completeBy(func(ctx context.Context, c completer, args []string, typed string) []string {
+		word, _, pair := strings.Cut(typed, "/")
+		switch {
+		case pair:
+			return prefixed(word+"/", c.names(ctx, word))
+		case len(args) == 0:
+			before, _ := lastOf(typed, several)
+			return prefixed(before, kindNames(c.kinds, several))
+		case strings.Contains(args[0], "/"):
+			return kindNames(c.kinds, false)
+		}
+		return slices.DeleteFunc(c.names(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+	})
 }
 
 // lastOf cuts what is typed before the last comma.
@@ -210,23 +220,6 @@ func (c completer) each(ctx context.Context, kind string, visit func(*client.Res
 	}
 }
 
-// completeNamespaces completes the namespaces that have resources.
-func completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return complete(cmd, func(ctx context.Context, c completer) []string {
-		found := map[string]bool{client.DefaultNamespace: true}
-		for _, k := range c.kinds {
-			n := 0
-			for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, NamesOnly: true}) {
-				if n++; err != nil || n > maxCompletions || r.Metadata.Namespace == nil {
-					break
-				}
-				found[*r.Metadata.Namespace] = true
-			}
-		}
-		return slices.Sorted(maps.Keys(found))
-	})
-}
-
 // completeContexts completes the names of contexts.
 func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	file, err := contexts.Read(contextsPath())
@@ -236,67 +229,72 @@ func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 	return file.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeLabels completes the keys of labels that resources of the kind have, and
-// the values of a key.
-func completeLabels(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
-		if len(args) == 0 {
-			return nil
-		}
-		before, last := lastOf(typed, true)
-		key, _, valued := strings.Cut(last, "=")
-		found := map[string]bool{}
-		c.each(ctx, args[0], func(r *client.Resource) {
-			for _, l := range r.Metadata.Labels {
-				if !valued {
-					found[l.Key] = true
-				} else if l.Key == key {
-					found[key+"="+l.Value] = true
-				}
+// namespaces are those that have resources.
+func (c completer) namespaces(ctx context.Context, _ []string, _ string) []string {
+	found := map[string]bool{client.DefaultNamespace: true}
+	for _, k := range c.kinds {
+		n := 0
+		for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, NamesOnly: true}) {
+			if n++; err != nil || n > maxCompletions || r.Metadata.Namespace == nil {
+				break
 			}
-		})
-		return prefixed(before, slices.Sorted(maps.Keys(found)))
-	})
-	return out, directive | cobra.ShellCompDirectiveNoSpace
+			found[*r.Metadata.Namespace] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
-// completeFilters completes the paths that filters of the kind can name.
-func completeFilters(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
-		if len(args) == 0 {
-			return nil
-		}
-		k, err := client.FindKind(c.kinds, args[0])
-		if err != nil {
-			return nil
-		}
-		before, _ := lastOf(typed, true)
-		return prefixed(before, selector.Paths(k))
-	})
-	return out, directive | cobra.ShellCompDirectiveNoSpace
-}
-
-// completeFields completes KIND.FIELD.PATH.
-func completeFields(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
-		if len(args) > 0 {
-			return nil
-		}
-		word, path, dotted := strings.Cut(typed, ".")
-		if !dotted {
-			return kindNames(c.kinds, false)
-		}
-		k, err := client.FindKind(c.kinds, word)
-		if err != nil {
-			return nil
-		}
-		out := []string{word + ".spec", word + ".status"}
-		for _, f := range k.Fields {
-			if strings.Count(f.Path, ".") <= strings.Count(path, ".") {
-				out = append(out, word+"."+f.Path)
+// labels are the keys of labels that resources of the kind have, and the values of a key.
+func (c completer) labels(ctx context.Context, args []string, typed string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	before, last := lastOf(typed, true)
+	key, _, valued := strings.Cut(last, "=")
+	found := map[string]bool{}
+	c.each(ctx, args[0], func(r *client.Resource) {
+		for _, l := range r.Metadata.Labels {
+			if !valued {
+				found[l.Key] = true
+			} else if l.Key == key {
+				found[key+"="+l.Value] = true
 			}
 		}
-		return out
 	})
-	return out, directive | cobra.ShellCompDirectiveNoSpace
+	return prefixed(before, slices.Sorted(maps.Keys(found)))
+}
+
+// filters are the paths that filters of the kind can name.
+func (c completer) filters(_ context.Context, args []string, typed string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	k, err := client.FindKind(c.kinds, args[0])
+	if err != nil {
+		return nil
+	}
+	before, _ := lastOf(typed, true)
+	return prefixed(before, selector.Paths(k))
+}
+
+// fields are those of KIND.FIELD.PATH.
+func (c completer) fields(_ context.Context, args []string, typed string) []string {
+	if len(args) > 0 {
+		return nil
+	}
+	word, path, dotted := strings.Cut(typed, ".")
+	if !dotted {
+		return kindNames(c.kinds, false)
+	}
+	k, err := client.FindKind(c.kinds, word)
+	if err != nil {
+		return nil
+	}
+	out := []string{word + ".spec", word + ".status"}
+	for _, f := range k.Fields {
+		if strings.Count(f.Path, ".") <= strings.Count(path, ".") {
+			out = append(out, word+"."+f.Path)
+		}
+	}
+	return out
 }

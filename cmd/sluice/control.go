@@ -23,17 +23,9 @@ func controlCommand(std streams) *cobra.Command {
 			"which kinds a controller has.",
 		Example: "  sluice control network\n  sluice control networks,subnets\n  sluice control network --off",
 		Args:    usage(cobra.MinimumNArgs(1)),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return complete(cmd, func(_ context.Context, c completer) []string {
-				var left []client.Kind
-				for _, k := range c.kinds {
-					if k.Offers("CONTROL") && !slices.ContainsFunc(args, k.Is) {
-						left = append(left, k)
-					}
-				}
-				return kindNames(left, false)
-			})
-		},
+		ValidArgsFunction: completeBy(func(_ context.Context, c completer, args []string, _ string) []string {
+			return kindNames(slices.DeleteFunc(c.kinds, func(k client.Kind) bool { return !k.Offers("CONTROL") || slices.ContainsFunc(args, k.Is) }), false)
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.writer(cmd)
 			switch {
