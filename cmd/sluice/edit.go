@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -100,7 +98,7 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 		if err := openEditor(e.std, path); err != nil {
 			return err
 		}
-		text, err := readText(path)
+		text, err := readEdited(path)
 		if err != nil {
 			return err
 		}
@@ -197,21 +195,12 @@ func refusal(err error) string {
 	return b.String()
 }
 
-// readText reads an edited file without the comment at its top.
-func readText(path string) (string, error) {
-	file, err := os.Open(path)
+// readEdited reads an edited file without the comment at its top.
+func readEdited(path string) (string, error) {
+	text, err := readText(path, nil)
 	if err != nil {
 		return "", fmt.Errorf("edit: %w", err)
 	}
-	defer func() { _ = file.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(file, manifest.MaxBytes+1))
-	if err == nil && len(raw) > manifest.MaxBytes {
-		err = fmt.Errorf("it has more than %d bytes", manifest.MaxBytes)
-	}
-	if err != nil {
-		return "", fmt.Errorf("edit: %s: %w", path, err)
-	}
-	text := string(raw)
 	for strings.HasPrefix(text, "#") {
 		_, text, _ = strings.Cut(text, "\n")
 	}

@@ -39,7 +39,14 @@ resource is to have before; otherwise it is left alone.`,
 			case cmd.Flags().Changed("patch") == (file != ""):
 				return usageError{errors.New("patch: give the patch with -p PATCH or with --patch-file FILE")}
 			case file != "":
-				if text, err = stoppable(cmd.Context(), func() (string, error) { return readPatch(file, std.in) }); err != nil {
+				text, err = stoppable(cmd.Context(), func() (string, error) {
+					text, err := readText(file, std.in)
+					if err != nil {
+						err = fmt.Errorf("patch: %w", err)
+					}
+					return text, err
+				})
+				if err != nil {
 					return err
 				}
 			}
@@ -119,23 +126,20 @@ func mergesUnseen(s subject, patch string) error {
 // parent is the path of the object that a field is in, with the dot behind it.
 func parent(path string) string { return path[:strings.LastIndex(path, ".")+1] }
 
-// readPatch reads a patch, which has at most as many bytes as a manifest.
-func readPatch(path string, stdin io.Reader) (string, error) {
+// readText reads a file that has at most as many bytes as a manifest, or standard input for the name "-".
+func readText(path string, stdin io.Reader) (string, error) {
 	in := stdin
 	if path != manifests.Standard {
 		f, err := os.Open(path)
 		if err != nil {
-			return "", fmt.Errorf("patch: %w", err)
+			return "", err
 		}
 		defer func() { _ = f.Close() }()
 		in = f
 	}
 	raw, err := io.ReadAll(io.LimitReader(in, manifest.MaxBytes+1))
 	if err == nil && len(raw) > manifest.MaxBytes {
-		err = fmt.Errorf("it has more than %d bytes", manifest.MaxBytes)
+		err = fmt.Errorf("%s has more than %d bytes", path, manifest.MaxBytes)
 	}
-	if err != nil {
-		return "", fmt.Errorf("patch: %w", err)
-	}
-	return string(raw), nil
+	return string(raw), err
 }
