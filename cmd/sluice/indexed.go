@@ -62,9 +62,7 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 		if err := store.Ready(ctx); err != nil || done.Load() {
 			return err
 		}
-		c.mu.Lock()
-		x := c.service.Index()
-		c.mu.Unlock()
+		x := c.current().Index()
 		if x == nil || time.Since(begin) >= timeout {
 			done.Store(true)
 			return nil
@@ -79,9 +77,7 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 
 // filling says in a line each which kinds are not in memory yet.
 func (c *catalogues) filling() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if x := c.service.Index(); x != nil {
+	if x := c.current().Index(); x != nil {
 		return x.Progress()
 	}
 	return nil
@@ -91,10 +87,7 @@ func (c *catalogues) filling() []string {
 func (c *catalogues) indexMetrics() []prometheus.Collector {
 	of := func(value func(index.Stats) float64) func() float64 {
 		return func() float64 {
-			c.mu.Lock()
-			svc := c.service
-			c.mu.Unlock()
-			if x := svc.Index(); x != nil {
+			if x := c.current().Index(); x != nil {
 				return value(x.Stats())
 			}
 			return 0

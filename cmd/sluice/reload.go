@@ -93,6 +93,13 @@ func (c *catalogues) hangups(ctx context.Context, signals <-chan os.Signal) erro
 	}
 }
 
+// current returns the service of the catalogue that is served.
+func (c *catalogues) current() *service.Service {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.service
+}
+
 // reloadTime is how long a reload may take, with the wait for another one.
 const reloadTime = 5 * time.Minute
 
@@ -206,10 +213,7 @@ const tightenedTime = 10 * time.Second
 
 // tightened says what is stored that breaks what the kinds of the next service tighten.
 func (c *catalogues) tightened(ctx context.Context, next *service.Service) (lines []string) {
-	c.mu.Lock()
-	served := c.service
-	c.mu.Unlock()
-	found, err := next.Tightened(ctx, served, tightenedTime)
+	found, err := next.Tightened(ctx, c.current(), tightenedTime)
 	if err != nil {
 		c.log.Warn("the stored resources were not held against what the catalogue tightens", zap.Error(err))
 	}
