@@ -84,11 +84,8 @@ func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Cha
 			yield(nil, err)
 			return
 		}
-		vars := parts(req.Format, req.NamesOnly)
+		vars := req.Kind.within(req.Namespace, parts(req.Format, req.NamesOnly))
 		vars["snapshot"], vars["filter"] = req.Snapshot, filterOf(req.Selector, req.Filter)
-		if req.Namespace != "" && req.Kind.Scope != "GLOBAL" {
-			vars["namespace"] = req.Namespace
-		}
 		if req.Name != "" {
 			vars["name"] = req.Name
 		}
@@ -122,10 +119,7 @@ type EventsRequest struct {
 // with POSITION_EXPIRED where it cannot go on without a gap.
 func (c *Client) Events(ctx context.Context, req EventsRequest) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
-		vars := map[string]any{}
-		if req.Namespace != "" {
-			vars["namespace"] = req.Namespace
-		}
+		vars := Kind{}.within(req.Namespace, map[string]any{})
 		f := follower{client: c, document: eventsDocument, variables: vars, after: req.After, yield: yield}
 		f.follow(ctx, req.Lost)
 	}
@@ -134,10 +128,7 @@ func (c *Client) Events(ctx context.Context, req EventsRequest) iter.Seq2[*Chang
 // Position is the cursor of the present moment, for streams that begin there. It is
 // asked of a kind that can be listed, in a namespace; empty is all.
 func (c *Client) Position(ctx context.Context, k Kind, namespace string) (string, error) {
-	vars := map[string]any{"kind": k.Name}
-	if namespace != "" && k.Scope != "GLOBAL" {
-		vars["namespace"] = namespace
-	}
+	vars := k.within(namespace, map[string]any{"kind": k.Name})
 	var out struct{ Resources struct{ ChangeCursor string } }
 	err := c.Do(ctx, positionDocument, vars, &out)
 	return out.Resources.ChangeCursor, err

@@ -81,11 +81,8 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 			yield(nil, err)
 			return
 		}
-		vars := parts(req.Format, req.NamesOnly)
+		vars := k.within(req.Namespace, parts(req.Format, req.NamesOnly))
 		vars["first"], vars["filter"] = pageSize, filterOf(req.Selector, req.Filter)
-		if req.Namespace != "" && k.Scope != "GLOBAL" {
-			vars["namespace"] = req.Namespace
-		}
 		for {
 			var out struct {
 				List struct {

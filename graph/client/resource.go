@@ -144,11 +144,8 @@ func parts(format Format, names bool) map[string]any {
 // all of it. An empty namespace means the default one.
 func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format Format) (*Resource, error) {
 	var out struct{ Resource *Resource }
-	vars := parts(format, false)
+	vars := k.within(namespace, parts(format, false))
 	vars["kind"], vars["name"] = k.Name, name
-	if namespace != "" && k.Scope != "GLOBAL" {
-		vars["namespace"] = namespace
-	}
 	err := c.Do(ctx, getDocument, vars, &out)
 	return out.Resource, err
 }

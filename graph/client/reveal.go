@@ -43,10 +43,6 @@ func (e RevealedValue) Bytes() ([]byte, error) {
 // namespace is the default one. Nothing else that the client reads has them.
 func (c *Client) Reveal(ctx context.Context, k Kind, namespace, name string) (*RevealedValues, error) {
 	var out struct{ Reveal *RevealedValues }
-	vars := map[string]any{"kind": k.Name, "name": name}
-	if namespace != "" && k.Scope != "GLOBAL" {
-		vars["namespace"] = namespace
-	}
-	err := c.Do(ctx, revealDocument, vars, &out)
+	err := c.Do(ctx, revealDocument, k.within(namespace, map[string]any{"kind": k.Name, "name": name}), &out)
 	return out.Reveal, err
 }

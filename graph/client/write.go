@@ -114,9 +114,13 @@ func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision
 	return c.written(ctx, k.document(metadataTemplate), in)
 }
 
-// named is the part of an input that names a resource.
+// named returns the part of an input that names a resource.
 func (k Kind) named(namespace, name string) map[string]any {
-	in := map[string]any{"name": name}
+	return k.within(namespace, map[string]any{"name": name})
+}
+
+// within adds a namespace to variables or an input, unless it is empty or the kind is GLOBAL.
+func (k Kind) within(namespace string, in map[string]any) map[string]any {
 	if namespace != "" && k.Scope != "GLOBAL" {
 		in["namespace"] = namespace
 	}
