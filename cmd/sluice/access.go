@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// accessQuestion is what the commands about rights ask: VERB [KIND [NAME]].
+// accessQuestion is the question of the commands about rights: VERB [KIND [NAME]].
 type accessQuestion struct {
 	std    streams
 	remote remote
@@ -24,7 +24,7 @@ type accessQuestion struct {
 	target client.AccessTarget
 }
 
-// command is a command that asks the question. answer is called when it is read.
+// command returns a command that reads the question and then calls answer.
 func (q *accessQuestion) command(use, short, long string, answer func(context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               use + " VERB [KIND [NAME] | KIND/NAME]",
@@ -94,7 +94,7 @@ func (q *accessQuestion) aim(ctx context.Context, args []string) error {
 	return nil
 }
 
-// what names what is asked about: PATCH on network/net-a -n web.
+// what returns the question in words: PATCH on network/net-a -n web.
 func (q *accessQuestion) what() string {
 	t := q.target
 	text := q.verb
@@ -174,7 +174,7 @@ func canICommand(std streams) *cobra.Command {
 	return cmd
 }
 
-// list prints what the caller may do.
+// list prints the verbs that the caller may use.
 func (q *accessQuestion) list(ctx context.Context, args []string) error {
 	all, err := q.allowed(ctx, args)
 	if err != nil {
@@ -192,7 +192,7 @@ func (q *accessQuestion) list(ctx context.Context, args []string) error {
 	return q.form.print(q.std, all, shown)
 }
 
-// allowed returns what the caller may do with what is named, or with each kind.
+// allowed returns the verbs that the caller may use on the resources that args name, or on each kind.
 func (q *accessQuestion) allowed(ctx context.Context, args []string) (all []client.AllowedVerbs, err error) {
 	if len(args) > 0 {
 		if err := q.aim(ctx, args); err != nil {

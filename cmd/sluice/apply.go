@@ -114,7 +114,7 @@ func keyOf(r *client.Resource) key {
 	return k
 }
 
-// keyOfApplied names the resource that a manifest is of; false if the answer does not.
+// keyOfApplied returns the key of an applied resource; false if the answer does not name it.
 func keyOfApplied(a *client.Applied) (key, bool) {
 	switch {
 	case a.Resource != nil:

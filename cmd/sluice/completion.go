@@ -41,22 +41,22 @@ func completionCommand(std streams) *cobra.Command {
 	}
 }
 
-// Bounds of what a shell waits for, and of what it is told.
+// Bounds of the time that a shell waits, and of the words that it gets.
 const (
 	completionTime = 2 * time.Second
 	maxCompletions = 500
 )
 
-// completer answers a shell. Whatever fails, it says nothing: a message would stand
-// in the line that is being typed.
+// completer answers a shell. It hides all errors: a message would appear in the line
+// that is being typed.
 type completer struct {
 	client *client.Client
 	remote remote
 	kinds  []client.Kind
 }
 
-// completeBy completes what f, which is called with a gateway at hand, returns.
-func completeBy(f func(ctx context.Context, c completer, args []string, typed string) []string) completion {
+// completeBy returns a completion with the words of f, which may ask the gateway.
+func completeBy(f func(c completer, ctx context.Context, args []string, typed string) []string) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		const nothing = cobra.ShellCompDirectiveNoFileComp
 		if cmd.Context() == nil {
@@ -78,11 +78,11 @@ func completeBy(f func(ctx context.Context, c completer, args []string, typed st
 		if err != nil {
 			return nil, nothing
 		}
-		return f(ctx, completer{c, r, kinds}, args, typed), nothing
+		return f(completer{c, r, kinds}, ctx, args, typed), nothing
 	}
 }
 
-// goesOn lets the user type on behind what f completes.
+// goesOn returns f without the space behind its words, so that the user can type on.
 func goesOn(f completion) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		out, directive := f(cmd, args, typed)
@@ -90,7 +90,7 @@ func goesOn(f completion) completion {
 	}
 }
 
-// flagsOf are the flags of a command, whatever variable holds them.
+// flagsOf reads the flags of any command that speaks to a gateway.
 func flagsOf(f *pflag.FlagSet) (r remote) {
 	for flag, value := range map[string]*string{
 		"server": &r.server, "namespace": &r.namespace, "context": &r.context, "token-file": &r.access.TokenFile,
@@ -111,8 +111,8 @@ func completeFlag(cmd *cobra.Command, flag string, f completion) {
 	}
 }
 
-// completeAll completes what commands have in common: resources that are named,
-// namespaces and labels.
+// completeAll adds the completions that commands have in common: resources,
+// namespaces, labels and contexts.
 func completeAll(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		completeAll(cmd)
@@ -157,7 +157,7 @@ func completeReading(cmd *cobra.Command) {
 // completeTargets completes kinds, then names of the kind, or KIND/NAME. With
 // several, kinds are joined by commas.
 func completeTargets(several bool) completion {
-	return completeBy(func(ctx context.Context, c completer, args []string, typed string) []string {
+	return completeBy(func(c completer, ctx context.Context, args []string, typed string) []string {
 		word, _, pair := strings.Cut(typed, "/")
 		switch {
 		case pair:
@@ -172,7 +172,7 @@ func completeTargets(several bool) completion {
 	})
 }
 
-// lastOf cuts what is typed before the last comma.
+// lastOf cuts the typed text behind its last comma.
 func lastOf(typed string, several bool) (before, last string) {
 	if i := strings.LastIndexByte(typed, ','); several && i >= 0 {
 		return typed[:i+1], typed[i+1:]
@@ -198,7 +198,7 @@ func kindNames(kinds []client.Kind, all bool) []string {
 	return out
 }
 
-// names are those of the resources of a kind.
+// names returns the names of the resources of a kind.
 func (c completer) names(ctx context.Context, kind string) []string {
 	var out []string
 	c.each(ctx, kind, func(r *client.Resource) { out = append(out, r.Metadata.Name) })
@@ -229,7 +229,7 @@ func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 	return file.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// namespaces are those that have resources.
+// namespaces completes the namespaces that have resources.
 func (c completer) namespaces(ctx context.Context, _ []string, _ string) []string {
 	found := map[string]bool{client.DefaultNamespace: true}
 	for _, k := range c.kinds {
@@ -244,7 +244,7 @@ func (c completer) namespaces(ctx context.Context, _ []string, _ string) []strin
 	return slices.Sorted(maps.Keys(found))
 }
 
-// labels are the keys of labels that resources of the kind have, and the values of a key.
+// labels completes the keys of labels that resources of the kind have, and the values of a key.
 func (c completer) labels(ctx context.Context, args []string, typed string) []string {
 	if len(args) == 0 {
 		return nil
@@ -264,7 +264,7 @@ func (c completer) labels(ctx context.Context, args []string, typed string) []st
 	return prefixed(before, slices.Sorted(maps.Keys(found)))
 }
 
-// filters are the paths that filters of the kind can name.
+// filters completes the paths that filters of the kind can name.
 func (c completer) filters(_ context.Context, args []string, typed string) []string {
 	if len(args) == 0 {
 		return nil
@@ -277,7 +277,7 @@ func (c completer) filters(_ context.Context, args []string, typed string) []str
 	return prefixed(before, selector.Paths(k))
 }
 
-// fields are those of KIND.FIELD.PATH.
+// fields completes KIND.FIELD.PATH.
 func (c completer) fields(_ context.Context, args []string, typed string) []string {
 	if len(args) > 0 {
 		return nil

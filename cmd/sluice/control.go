@@ -23,7 +23,7 @@ func controlCommand(std streams) *cobra.Command {
 			"which kinds a controller has.",
 		Example: "  sluice control network\n  sluice control networks,subnets\n  sluice control network --off",
 		Args:    usage(cobra.MinimumNArgs(1)),
-		ValidArgsFunction: completeBy(func(_ context.Context, c completer, args []string, _ string) []string {
+		ValidArgsFunction: completeBy(func(c completer, _ context.Context, args []string, _ string) []string {
 			return kindNames(slices.DeleteFunc(c.kinds, func(k client.Kind) bool { return !k.Offers("CONTROL") || slices.ContainsFunc(args, k.Is) }), false)
 		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,7 +38,7 @@ func controlCommand(std streams) *cobra.Command {
 		},
 	}
 	r.register(cmd)
-	dry.register(cmd) // who has asked for it, perhaps by the environment, hears that there is none
+	dry.register(cmd) // so that a dry run, perhaps asked for by the environment, is refused and not ignored
 	_ = cmd.Flags().MarkHidden("dry-run")
 	cmd.Flags().BoolVar(&off, "off", false, "take the kinds from the controller")
 	return cmd

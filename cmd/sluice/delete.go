@@ -94,7 +94,7 @@ is checked again. Manifests only name the resources; everything else in them is 
 	return cmd
 }
 
-// deletion deletes resources and remembers how that went.
+// deletion is one run of a command that deletes.
 type deletion struct {
 	std          streams
 	client       *client.Client
@@ -109,7 +109,7 @@ type deletion struct {
 	failed  tally
 }
 
-// one deletes a resource, and says so or what is wrong.
+// one deletes a resource, and tells the user of the result or the error.
 func (d *deletion) one(ctx context.Context, what string, s subject) error {
 	err := d.try(ctx, what, s)
 	if err != nil {
@@ -118,7 +118,7 @@ func (d *deletion) one(ctx context.Context, what string, s subject) error {
 	return err
 }
 
-// try deletes a resource and says so. what names it to a person.
+// try deletes a resource and reports that. what is its name for people.
 func (d *deletion) try(ctx context.Context, what string, s subject) error {
 	deletion, err := d.client.Delete(ctx, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: s.revision, DryRun: bool(d.dry)})
 	s.namespace = s.key().namespace // what follows must not look into all namespaces
@@ -140,7 +140,7 @@ func (d *deletion) try(ctx context.Context, what string, s subject) error {
 	return nil
 }
 
-// documents deletes the resources that documents are of.
+// documents deletes the resources that documents name.
 func (d *deletion) documents(ctx context.Context, docs []manifests.Document, namespace string) error {
 	kinds, err := d.client.Kinds(ctx)
 	if err != nil {
@@ -164,11 +164,11 @@ func (d *deletion) documents(ctx context.Context, docs []manifests.Document, nam
 	return d.failed.err()
 }
 
-// maxRounds is how often what is selected is looked at again.
+// maxRounds bounds how often the labels are checked again.
 const maxRounds = 5
 
-// selected deletes what a selection has found, each at the revision at which it had the
-// labels. What was changed meanwhile is looked for again; what is gone is gone.
+// selected deletes the resources of a selection, each at the revision at which it had the
+// labels. A resource that was changed meanwhile is deleted if the selection finds it again.
 func (d *deletion) selected(ctx context.Context, s *selection, list []subject) error {
 	for round := 1; ; round++ {
 		var again []key

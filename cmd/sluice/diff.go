@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// diffError says that two things could not be compared. Its exit code is that of a
-// mistake on the command line: 1 says that they differ.
+// diffError means that documents could not be compared. It ends the program with exitUsage, since 1 means that they
+// differ.
 type diffError struct{ error }
 
 func (e diffError) Unwrap() error { return e.error }
@@ -70,7 +70,7 @@ if that cannot be said.`,
 	return cmd
 }
 
-// show prints a comparison and says whether the two differ.
+// show prints a comparison and reports whether the two differ.
 func show(std streams, c *comparison, where string) bool {
 	text := c.unified(c.key.String()+" (stored)", c.key.String()+" ("+where+")")
 	if text == "" && c.outcome != "UNCHANGED" {

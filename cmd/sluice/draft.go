@@ -131,8 +131,8 @@ func readStatus(was statusText, edited string) (map[string]any, error) {
 	return now.Status, nil
 }
 
-// checkFields refuses what the kind does not have, in words that the answer of the API
-// to a variable does not have.
+// checkFields refuses fields that the kind does not have, and names the fields that it has; the API's own error does
+// not.
 func checkFields(k client.Kind, path string, value any) error {
 	switch v := value.(type) {
 	case []any:
@@ -163,8 +163,7 @@ func checkFields(k client.Kind, path string, value any) error {
 	return nil
 }
 
-// decodeObject reads an object of JSON with its numbers as they are written; null is
-// the empty one.
+// decodeObject reads a JSON object and keeps its numbers as they are written. Null is an empty object.
 func decodeObject(raw []byte) (map[string]any, error) {
 	tree := map[string]any{}
 	if len(raw) == 0 || string(raw) == "null" {

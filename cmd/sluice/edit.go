@@ -69,21 +69,21 @@ type edit struct {
 	dry     dryRun
 }
 
-// draft is a text to be edited, of what is stored now, and how it is written back.
+// draft is the text of a stored resource for the editor, with the function that writes it back.
 type draft struct {
 	text  string
 	write func(ctx context.Context, edited string) (outcome string, err error)
 }
 
-// textError is what is wrong with an edited text, found before it is sent.
+// textError is an error in an edited text, found before it is sent.
 type textError struct{ error }
 
 func (e textError) Unwrap() error { return e.error }
 
-// maxEdits is how often a text that is refused is opened again.
+// maxEdits bounds how often a refused text is opened again.
 const maxEdits = 20
 
-// run lets the user edit what read returns until it is stored, unchanged or given up.
+// run lets the user edit the draft until it is stored, unchanged or given up.
 func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, error)) error {
 	was, err := read(ctx)
 	if err != nil {
@@ -123,7 +123,7 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 	}
 }
 
-// create writes the text to a file of its own.
+// create writes the text to a new file.
 func (e *edit) create(text string) (path string, err error) {
 	file, err := os.CreateTemp("", "sluice-"+e.subject.name+"-*.yaml")
 	if err != nil {
@@ -136,8 +136,8 @@ func (e *edit) create(text string) (path string, err error) {
 	return file.Name(), nil
 }
 
-// send writes an edited text, and says what came of it. A ^C meant for the editor has
-// ended ctx as well.
+// send writes an edited text, and tells the user of the result. It does not use ctx, which a ^C for the editor may have
+// ended.
 func (e *edit) send(ctx context.Context, was *draft, text string, read func(context.Context) (*draft, error)) error {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -163,7 +163,7 @@ func (e *edit) keep(path string) error {
 	return errReported
 }
 
-// exitOf keeps that a resource is not there, which has an exit code of its own.
+// exitOf returns the error for the exit code of a resource that does not exist; nil for other errors.
 func exitOf(err error) error {
 	if code(err) == "NOT_FOUND" {
 		return notFoundError{errReported}
@@ -171,7 +171,7 @@ func exitOf(err error) error {
 	return nil
 }
 
-// mendable says whether a text that was refused may be stored once it is changed.
+// mendable reports whether the user can correct a text that was refused.
 func mendable(err error) bool {
 	return errors.As(err, new(textError)) || slices.Contains([]string{"BAD_USER_INPUT", "VALIDATION_FAILED", "GRAPHQL_VALIDATION_FAILED", "LIMIT_EXCEEDED"}, code(err))
 }

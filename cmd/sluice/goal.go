@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// goal is what is waited for.
+// goal is the state that sluice wait waits for.
 type goal struct {
 	text string
 	// deleted: the resource is gone.
@@ -55,7 +55,7 @@ func parseGoal(text string) (goal, error) {
 	return g, fmt.Errorf("for: %q; %s", text, goalForms)
 }
 
-// reached says whether a resource is as wanted, and if not how it is.
+// reached reports whether a resource has the wanted state, and describes its present one.
 func (g goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
 	switch {
 	case g.deleted && r.Metadata.DeletionRequestedAt != nil:
@@ -91,21 +91,21 @@ func (g goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
 	return g.value == nil || text == *g.value, "the value is " + text, err
 }
 
-// errReached ends the stream of a resource that is as wanted.
+// errReached ends the stream of a resource that has reached its goal.
 var errReached = errors.New("reached")
 
-// sight is what is seen of one resource that is waited for.
+// sight is the progress of one resource towards a goal.
 type sight struct {
 	goal goal
 	subject
-	// uid of the one that is to be gone; empty if there was none.
+	// uid of the resource whose deletion is waited for; empty if there was none.
 	uid string
-	// is says how it is, to a person.
+	// is describes its present state to people.
 	is      string
 	present bool
 }
 
-// look judges a change; it returns errReached if the resource is as wanted.
+// look judges a change; it returns errReached if the goal is reached.
 func (s *sight) look(c *client.Change) error {
 	switch {
 	case c.Type == "RESET":
@@ -119,7 +119,7 @@ func (s *sight) look(c *client.Change) error {
 	return s.judge(c.Resource)
 }
 
-// last looks once more when the time is over. Where nobody answers, what is known stays.
+// last reads the resource once more when the time is over. It returns nil if it is not as wanted, or cannot be read.
 func (s *sight) last(ctx context.Context, from *client.Client) error {
 	switch r, err := from.Get(ctx, s.kind, s.namespace, s.name, ""); {
 	case err == nil && r == nil:

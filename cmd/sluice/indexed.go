@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// leastIndex is the least memory that an index is worth.
+	// leastIndex is the smallest index, in bytes.
 	leastIndex = 1 << 20
-	// indexShare is the part of the memory of the process that the index may take, one in so many.
+	// indexShare divides the memory of the process: the index may take one part.
 	indexShare = 4
 )
 
-// indexMemory is how many bytes the index may take: as many as the setting says, or a
-// share of what the process may take; negative for none.
+// indexMemory returns how many bytes the index may take: the setting, or a share of the
+// memory of the process; negative for no index.
 func indexMemory(setting int64) int64 {
 	switch {
 	case setting >= leastIndex:
@@ -53,8 +53,8 @@ func (s serving) readyTimeout() time.Duration {
 	return time.Minute
 }
 
-// ready says whether the gateway can serve: once all kinds that fit are in memory, or the
-// time is over, only the store decides.
+// ready returns a function that returns an error while the gateway cannot serve: while the store cannot, and until all
+// kinds that fit are in memory or the timeout has passed.
 func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(context.Context) error {
 	begin := time.Now()
 	var done atomic.Bool
@@ -75,7 +75,7 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 	}
 }
 
-// filling says in a line each which kinds are not in memory yet.
+// filling returns a line for each kind that is not in memory yet.
 func (c *catalogues) filling() []string {
 	if x := c.current().Index(); x != nil {
 		return x.Progress()
@@ -83,7 +83,7 @@ func (c *catalogues) filling() []string {
 	return nil
 }
 
-// indexMetrics tell what the service that is served keeps in memory.
+// indexMetrics are the metrics of the index of the current service.
 func (c *catalogues) indexMetrics() []prometheus.Collector {
 	of := func(value func(index.Stats) float64) func() float64 {
 		return func() float64 {

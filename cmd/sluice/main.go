@@ -44,12 +44,12 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// notFoundError is of a resource that is named and not there.
+// notFoundError is about a resource that was named and does not exist.
 type notFoundError struct{ error }
 
 func (e notFoundError) Unwrap() error { return e.error }
 
-// errReported says that the command has told the user already.
+// errReported means that the user was told already.
 var errReported = errors.New("reported")
 
 // run executes one command line and returns its exit code.
@@ -127,7 +127,7 @@ func withCommands(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command
 	return cmd
 }
 
-// exitCode is what the program ends with after an error.
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	var wrong usageError
 	var absent notFoundError
@@ -141,7 +141,7 @@ func exitCode(err error) int {
 	return exitFail
 }
 
-// usage is cobra's check of the number of arguments, as a usage error.
+// usage turns the error of a check of the arguments into a usage error.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

@@ -13,22 +13,22 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// maxTries is how often a change is made because somebody else was faster, and
-// maxPause the longest random pause before the next time.
+// maxTries bounds how often a change is tried while others change the same resource, and
+// maxPause is the longest random pause before the next try.
 const (
 	maxTries = 20
 	maxPause = 100 * time.Millisecond
 )
 
-// modification reads a resource and changes it at the revision that was read, so that
-// nobody else's change is lost.
+// modification reads resources and changes each at the revision that was read, so that
+// no change of others is lost.
 type modification struct {
 	std      streams
 	client   *client.Client
 	dry      dryRun
 	form     outcomeForm
 	revision string
-	// uid that the resource is to have; empty for any.
+	// uid is a precondition; empty for none.
 	uid string
 	// format of the manifest that is read; without one, the whole resource is.
 	format client.Format
@@ -97,8 +97,8 @@ func (m *modification) one(ctx context.Context, s subject) error {
 	}
 }
 
-// apply writes a changed manifest. It has all labels and annotations that the resource is to
-// have, those of others too, so it replaces all and takes none over.
+// apply writes a changed manifest. It has all labels and annotations of the resource, whoever manages them, so they
+// are replaced as a whole and keep their managers.
 func (m *modification) apply(ctx context.Context, s subject, manifest, revision string) (*client.Applied, error) {
 	nobody := ""
 	return m.client.Apply(ctx, client.ApplyRequest{Manifest: manifest, FieldManager: &nobody, Namespace: s.namespace, ExpectedRevision: revision, DryRun: bool(m.dry)})

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// outcomeForm is how a command that writes prints what became of each resource: the value of -o.
+// outcomeForm is the form in which a command prints outcomes: the value of -o.
 type outcomeForm string
 
 // The forms.
@@ -27,12 +27,12 @@ func (f *outcomeForm) register(cmd *cobra.Command) {
 	}, "text", "name", "json")
 }
 
-// outcome is what became of a resource.
+// outcome is the result of a write to one resource.
 type outcome struct {
 	key
-	// what names the resource to a person; empty: by the key.
+	// what is the name of the resource for people; empty: its key.
 	what string
-	// done is what was done: CREATED, UPDATED, UNCHANGED, or the state of a deletion.
+	// done is CREATED, UPDATED, UNCHANGED, or the state of a deletion.
 	done          string
 	uid, revision string
 	dry           dryRun
@@ -40,7 +40,7 @@ type outcome struct {
 	note string
 }
 
-// print writes what became of a resource.
+// print writes an outcome.
 func (f outcomeForm) print(std streams, o outcome) {
 	switch f {
 	case outcomeName:

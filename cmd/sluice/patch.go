@@ -100,8 +100,8 @@ resource is to have before; otherwise it is left alone.`,
 	return cmd
 }
 
-// mergesUnseen refuses a patch that merges an object into a write-only field: nobody shows
-// what is there, so that all else in it would be lost.
+// mergesUnseen refuses a patch that merges an object into a write-only field: its other entries cannot be read, and
+// would be lost.
 func mergesUnseen(s subject, patch string) error {
 	for _, f := range s.kind.Fields {
 		path := strings.Split(f.Path, ".")
@@ -123,7 +123,7 @@ func mergesUnseen(s subject, patch string) error {
 	return nil
 }
 
-// parent is the path of the object that a field is in, with the dot behind it.
+// parent returns the path of the object around a field, with a dot at the end.
 func parent(path string) string { return path[:strings.LastIndex(path, ".")+1] }
 
 // readText reads a file that has at most as many bytes as a manifest, or standard input for the name "-".

@@ -14,10 +14,10 @@ import (
 
 // pendingDelete is a resource whose deletion waits.
 type pendingDelete struct {
-	// what names it to a person.
+	// what is its name for people.
 	what string
 	subject
-	// uid tells it from another one of its name that comes later.
+	// uid distinguishes it from a later resource of the same name.
 	uid string
 }
 
@@ -26,8 +26,7 @@ func (p pendingDelete) outcome(state string, dry dryRun) outcome {
 	return outcome{key: p.key(), what: p.what, done: state, uid: p.uid, dry: dry}
 }
 
-// report prints how far a deletion has come, and what holds the resource. A dry run names
-// all that hold it, else the first ones are named.
+// report prints the state of a deletion, and what holds the resource: the first holders, or in a dry run all of them.
 func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
 	o := p.outcome(deletion.State, d.dry)
 	held := holders(deletion)
@@ -52,7 +51,7 @@ func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
 	}
 }
 
-// reportUnseen prints that a deletion was requested whose answer could not be given.
+// reportUnseen prints that a deletion was requested, but its state could not be read.
 func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 	if d.form != outcomeText {
 		d.form.print(d.std, p.outcome("REQUESTED", d.dry))
@@ -65,8 +64,8 @@ func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 	_, _ = fmt.Fprintf(d.std.out, "%s: the deletion was requested; %s: %s (%s)\n", printable(p.what), missing, printable(cause.Message), printable(cause.Extensions.Code))
 }
 
-// holders says what a deletion waits for: "subnet/a, subnet/b, subnet/c and 97 more hold it", with the number of those
-// that the caller may not see.
+// holders returns what a deletion waits for, like "subnet/a, subnet/b, subnet/c and 97 more hold it". It counts the
+// holders that the caller may not see.
 func holders(d client.Deletion) string {
 	names, total, hidden := blockers(d), d.BlockedBy.TotalCount, d.BlockedBy.HiddenCount
 	what := ""
@@ -88,7 +87,7 @@ func holders(d client.Deletion) string {
 	return what + output.Holders(names, total, hidden) + " hold it"
 }
 
-// blockers names the resources of the page that rely on the one that is to go, each once.
+// blockers names the resources that rely on the deleted one, each once, as far as the answer has them.
 func blockers(d client.Deletion) []string {
 	var names []string
 	for _, r := range d.BlockedBy.Nodes {
@@ -103,7 +102,7 @@ func blockers(d client.Deletion) []string {
 	return names
 }
 
-// end waits until all are gone, and returns what the command ends with.
+// end waits until all are gone, and returns the error that the command ends with.
 func (d *deletion) end(ctx context.Context, err error) error {
 	if err != nil && !errors.Is(err, errReported) || len(d.waiting) == 0 {
 		return err
@@ -138,7 +137,7 @@ func (d *deletion) end(ctx context.Context, err error) error {
 	return d.failed.err()
 }
 
-// overdue says of a resource that did not go in time what holds it now, if that can be asked.
+// overdue returns the error for a resource that did not go in time, with what holds it now if that can be read.
 func (d *deletion) overdue(ctx context.Context, one pendingDelete, err error) error {
 	now, cause := d.client.Delete(ctx, client.DeleteRequest{Kind: one.kind, Namespace: one.namespace, Name: one.name, DryRun: true})
 	if cause != nil {

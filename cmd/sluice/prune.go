@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// prune deletes resources that were applied once and are in no document now.
+// prune deletes resources that were applied once and are no longer in the documents.
 type prune struct {
 	want, yes bool
 	selectors []string
@@ -48,7 +48,7 @@ func (p *prune) check(std streams, files []string, dry bool) (err error) {
 	return nil
 }
 
-// run finds what is to be pruned, asks, deletes it, and says of how many resources.
+// run finds the resources to prune, asks the user, deletes them, and returns how many.
 func (p *prune) run(ctx context.Context, a *application) (int, error) {
 	s := selection{client: a.client, tests: p.tests, keep: a.stored}
 	kinds, err := a.client.Kinds(ctx)
@@ -88,7 +88,7 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 	return d.done, err
 }
 
-// resources is a number of them, in words.
+// resources returns a number of resources in words.
 func resources(n int) string {
 	if n == 1 {
 		return "1 resource"

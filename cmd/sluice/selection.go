@@ -21,7 +21,7 @@ type selection struct {
 	keep []key
 }
 
-// find lists what is selected now.
+// find lists the resources that are selected now.
 func (s *selection) find(ctx context.Context) ([]subject, error) {
 	keep := make(map[key]bool, len(s.keep))
 	for _, k := range s.keep {

@@ -124,8 +124,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 		defer func() { err = errors.Join(err, socket.Close()) }()
 		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, s.Server.Reload) })
 	}
-	// Who connects is served: nobody waits for a store that is still opened, and
-	// none hears of a gateway that does not start.
+	// Listen only when requests can be served, and the gateway is sure to start.
 	listener, err := net.Listen("tcp", s.Listen)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
@@ -139,8 +138,8 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	return group(ctx, edges, returnMemory, s.auditing.Run, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run)
 }
 
-// listenAdmin makes the admin socket; nil for none. That of the embedded store is
-// not worth a start that fails: its folder may have a path that no socket can have.
+// listenAdmin makes the admin socket; nil for none. The default socket of the embedded store
+// may fail without stopping the gateway: the path of its folder may be too long for a socket.
 func (s *serving) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	path := s.Catalogue.AdminSocket
 	if path == "" && s.Store.URL == "" {
@@ -160,7 +159,7 @@ func (s *serving) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	return socket, nil
 }
 
-// opened is what all generations of a gateway stand on.
+// opened is what all generations of a gateway share.
 type opened struct {
 	store   gatewayStore
 	changes *hub.Hub
@@ -213,7 +212,7 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)
 	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics, s.Server.Refused = c.serving(svc), log, reg, s.auditing.refuse
-	// The page is for everybody who reaches the gateway; where the data lies is not.
+	// Everybody may see the page, so it does not tell where the data is.
 	s.Server.Version, s.Server.Store = versionText(), "the embedded store"
 	if s.Store.URL != "" {
 		s.Server.Store = "Redis"
@@ -224,8 +223,8 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.
 	return out, err
 }
 
-// group runs the edges and what they stand on until ctx ends or one of them fails.
-// The edges are stopped first: running requests need the others.
+// group runs the edges, which take requests, and the services below them until ctx ends or one of them fails.
+// The edges are stopped first: running requests need the services.
 func group(ctx context.Context, edges []func(context.Context) error, below ...func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

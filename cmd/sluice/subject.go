@@ -91,8 +91,8 @@ func (c *chosen) given(cmd *cobra.Command) (bool, error) {
 	return byLabels, nil
 }
 
-// find returns the resources that the labels choose from those of KIND, or of KIND,KIND, and the selection to look
-// for them again. The user is told if there are none.
+// find returns the resources of KIND, or of KIND,KIND, that have the labels, and the selection that finds them again.
+// The user is told if there are none.
 func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds, namespace string) (*selection, []subject, error) {
 	tests, err := selector.ParseLabels(c.selectors)
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds
 	return s, list, err
 }
 
-// explainOf prints the errors about one resource, whose name most of them have already.
+// explainOf prints the errors about one resource, with its name unless they have it.
 func explainOf(std streams, kind, name string, err error) {
 	where := kind + " " + name
 	if strings.Contains(err.Error(), strconv.Quote(name)) {

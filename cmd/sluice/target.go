@@ -11,14 +11,13 @@ import (
 // allKinds stands for every kind that can be listed.
 const allKinds = "all"
 
-// target is a kind with the names of those of its resources that are meant; none
-// stands for all.
+// target is a kind with names of its resources; without names, all are meant.
 type target struct {
 	kind  client.Kind
 	names []string
 }
 
-// parseTargets reads what is meant: KIND NAME..., KIND,KIND,..., all, or KIND/NAME...
+// parseTargets reads KIND NAME..., KIND,KIND,..., all, or KIND/NAME...
 func parseTargets(kinds []client.Kind, args []string) ([]target, error) {
 	if strings.Contains(args[0], "/") {
 		return parsePairs(kinds, args)

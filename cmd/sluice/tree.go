@@ -114,7 +114,7 @@ func (t *tree) show(found *client.Tree) error {
 		before = "---\n"
 	case t.format == "yaml":
 	case isTerminal(t.std.out):
-		before = "\x1b[H\x1b[2J" // the screen is drawn anew
+		before = "\x1b[H\x1b[2J" // clear the screen
 	case t.shown != nil:
 		before = "\n" + time.Now().Format(time.TimeOnly) + "\n"
 	}
@@ -123,7 +123,7 @@ func (t *tree) show(found *client.Tree) error {
 	return err
 }
 
-// text is a tree in the format that is wanted; nil stands for a resource that is gone.
+// text returns a tree in the wanted format; a nil tree means that the resource is gone.
 func (t *tree) text(found *client.Tree) ([]byte, error) {
 	var b bytes.Buffer
 	switch {
@@ -147,7 +147,7 @@ func (t *tree) text(found *client.Tree) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// watch shows the tree, and anew after changes, until the user stops it.
+// watch shows the tree, and shows it again after changes, until the user stops it.
 func (t *tree) watch(ctx context.Context, id string) error {
 	for {
 		err := t.follow(ctx, id)
@@ -155,14 +155,14 @@ func (t *tree) watch(ctx context.Context, id string) error {
 		case ctx.Err() != nil:
 			return nil
 		case code(err) == "POSITION_EXPIRED":
-			continue // what happened meanwhile is not known one by one any more: it is read anew
+			continue // changes were missed, so the tree is read again
 		}
 		return err
 	}
 }
 
-// follow shows the tree and then what each change makes of it, as long as the changes
-// come without a gap. Changes that come while the tree is read are one.
+// follow shows the tree, and shows it again after changes, as long as the changes
+// come without a gap. It reads the tree once for all changes that come during a read.
 func (t *tree) follow(ctx context.Context, id string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -190,7 +190,7 @@ func (t *tree) follow(ctx context.Context, id string) error {
 			return err
 		}
 		again, next := changed, (<-chan time.Time)(nil)
-		if pause > 0 { // whatever changes: it is read anew then
+		if pause > 0 { // it is read again then, whether something changes or not
 			again, next = nil, time.After(pause)
 		}
 		select {
@@ -202,8 +202,8 @@ func (t *tree) follow(ctx context.Context, id string) error {
 	}
 }
 
-// begin says which changes can change the tree: those in the namespace, to which
-// references are bound, or all where there are kinds without a namespace.
+// begin returns the request for all changes that can change the tree: in its namespace, since references do not leave
+// it, or everywhere if there are GLOBAL kinds.
 func (t *tree) begin(ctx context.Context) (client.EventsRequest, error) {
 	req := client.EventsRequest{Namespace: t.namespace, Lost: lost(t.std)}
 	if slices.ContainsFunc(t.kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
@@ -218,7 +218,7 @@ func (t *tree) begin(ctx context.Context) (client.EventsRequest, error) {
 	return req, err
 }
 
-// listen tells of changes until the stream ends. It never waits for who reads the tree.
+// listen signals changes until the stream ends. It never waits for the reader of the tree.
 func (t *tree) listen(ctx context.Context, req client.EventsRequest, changed chan<- struct{}) error {
 	for _, err := range t.client.Events(ctx, req) {
 		if err != nil {
@@ -232,7 +232,7 @@ func (t *tree) listen(ctx context.Context, req client.EventsRequest, changed cha
 	return nil
 }
 
-// passing says whether what went wrong with a read may be over soon.
+// passing reports whether a read that failed may succeed soon.
 func passing(err error) bool {
 	var e *client.Error
 	return errors.As(err, new(*client.UnansweredError)) || errors.As(err, &e) && e.Extensions.Retryable

@@ -8,8 +8,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// writeError is an error of a request that writes. Where there is no answer it says
-// whether the change may have been made, and a ^C is not told as the gateway's fault.
+// writeError returns the error of a request that writes in words for the user: whether the change may have been made
+// although there is no answer, and that a ^C was the user's.
 func writeError(ctx context.Context, err error, dry dryRun) error {
 	var lost *client.UnansweredError
 	unsure := errors.As(err, &lost) && lost.Sent && !bool(dry)
@@ -25,8 +25,8 @@ func writeError(ctx context.Context, err error, dry dryRun) error {
 	return err
 }
 
-// applied is the error that says of a change that it was made, though not all of its
-// answer could be given; nil for none.
+// applied returns the error of a change that was made although its answer could not be given in full; nil if there is
+// none.
 func applied(err error) *client.Error {
 	all := client.Errors{}
 	if errors.As(err, &all) {
@@ -39,7 +39,7 @@ func applied(err error) *client.Error {
 	return nil
 }
 
-// readError is an error of a request that a command makes before it writes.
+// readError returns the error of a request that a command makes before it writes in words for the user.
 func readError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.As(err, new(*client.UnansweredError)) {
 		return errors.New("interrupted; nothing was changed")
@@ -47,5 +47,5 @@ func readError(ctx context.Context, err error) error {
 	return err
 }
 
-// unknown reports whether the gateway does not know who asks.
+// unknown reports whether the gateway does not know the caller.
 func unknown(err error) bool { return code(err) == "UNAUTHENTICATED" }
