@@ -15,8 +15,8 @@ import (
 // finalizer holds each resource for which something may be in the cloud.
 const finalizer = "example.org/cloud"
 
-// maxConflicts bounds how often a resource is read again at once, since somebody else
-// changed it meanwhile.
+// maxConflicts bounds how often a resource is read again without a pause because somebody else
+// changed it.
 const maxConflicts = 5
 
 // controller keeps the objects of a cloud in step with the resources of a gateway.
@@ -32,9 +32,8 @@ type controller struct {
 	log  *slog.Logger
 }
 
-// reconcile makes the cloud what a resource says, and the status what the cloud shows. It
-// begins with what is there, whatever happened before, so that it can be interrupted
-// anywhere and begun again.
+// reconcile brings the cloud in step with a resource, and the status in step with the cloud. It
+// looks at the present state only, so that it can be interrupted anywhere and begun again.
 func (c *controller) reconcile(ctx context.Context, k key) (after time.Duration, err error) {
 	for range maxConflicts {
 		var r *resource
@@ -51,13 +50,13 @@ func (c *controller) reconcile(ctx context.Context, k key) (after time.Duration,
 	return after, err
 }
 
-// conflict says whether somebody else has changed a resource since it was read.
+// conflict reports whether somebody else has changed a resource since it was read.
 func conflict(err error) bool {
 	var e *client.Error
 	return errors.As(err, &e) && (e.Extensions.Code == "CONFLICT" || e.Extensions.Code == "ABORTED")
 }
 
-// step does what there is to do for a resource.
+// step does the work for a resource.
 func (c *controller) step(ctx context.Context, r *resource) (time.Duration, error) {
 	if r.meta.DeletionRequestedAt != nil {
 		return c.finalize(ctx, r)
@@ -85,7 +84,7 @@ func (c *controller) step(ctx context.Context, r *resource) (time.Duration, erro
 	return c.conclude(ctx, r, o)
 }
 
-// settled says whether nothing is to be done, and until when: 0 for until something changes.
+// settled reports whether there is nothing to do, and for how long: 0 until something changes.
 func (c *controller) settled(r *resource) (time.Duration, bool) {
 	p := r.condition(progressing)
 	switch {
@@ -107,7 +106,7 @@ func (c *controller) settled(r *resource) (time.Duration, bool) {
 	return left + rand.N(period/5+1), true // later by up to a fifth, so that not all come at once
 }
 
-// conclude reports an outcome and says when the resource is to be looked at again.
+// conclude reports an outcome and returns when to look at the resource again.
 func (c *controller) conclude(ctx context.Context, r *resource, o outcome) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, ctx.Err() // the controller stops: that is no state of the resource
@@ -142,7 +141,7 @@ func (c *controller) patch(ctx context.Context, r *resource, p client.MetadataPa
 	return err
 }
 
-// ensure has the object of a managed resource be there, and be what the spec says.
+// ensure creates or changes the object of a managed resource as the spec says.
 func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 	o, err := c.find(ctx, r)
 	want := r.wanted()
@@ -155,7 +154,7 @@ func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 		return outcome{err: err}
 	}
 	switch {
-	case o.State == stateDeleting: // by somebody else; then it is made anew
+	case o.State == stateDeleting: // by somebody else; then it is created again
 		return outcome{object: o, waiting: sayDeleted}
 	case o.State != stateActive:
 		return outcome{object: o, waiting: sayReady}
@@ -170,7 +169,7 @@ func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 }
 
 // find returns the object of a managed resource: by its id, or by its owner if the
-// controller made it and did not live to note the id.
+// controller crashed before it noted the id.
 func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
 	if r.status.ID != "" {
 		if o, err := r.cloud.get(ctx, r.key.Kind, r.status.ID); !errors.Is(err, errNotThere) {
@@ -180,8 +179,8 @@ func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
 	return r.cloud.owned(ctx, r.key.Kind, r.meta.UID)
 }
 
-// adopt looks for the object of a resource that is not managed: one that was found by
-// this import before by its id, others as the import says.
+// adopt looks for the object of a resource that is not managed: by its id if this import has found it before, else as
+// the import says.
 func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 	id, absent := r.status.ID, &terminalError{reasonUnrecoverable, sayGone}
 	if r.anew || id == "" {

@@ -20,7 +20,7 @@ const protocol = "graphql-transport-ws"
 // maxMessage bounds one message of a subscription, in bytes.
 const maxMessage = 16 << 20
 
-// errEnded says that the connection is gone and may be made again.
+// errEnded means that the connection is gone and may be made again.
 var errEnded = errors.New("connection ended")
 
 type message struct {
@@ -29,7 +29,7 @@ type message struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// subscription is what one connection is made for.
+// subscription is the operation of one connection.
 type subscription struct {
 	query     string
 	variables map[string]any
@@ -100,7 +100,7 @@ func deliver(payload json.RawMessage, each func(json.RawMessage) error) error {
 	return each(answer.Data)
 }
 
-// undialed is the error of a handshake that did not succeed; res is its answer, or nil.
+// undialed returns the error of a handshake that failed; res is its answer, or nil.
 func (c *Client) undialed(ctx context.Context, res *http.Response, err error) error {
 	if res == nil || res.StatusCode != http.StatusUnauthorized {
 		return ended(ctx, err)
@@ -112,7 +112,7 @@ func (c *Client) undialed(ctx context.Context, res *http.Response, err error) er
 	return answer.Errors
 }
 
-// ended marks an error of the connection, unless the caller gave up.
+// ended wraps an error of the connection as errEnded, unless the caller gave up.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -128,7 +128,7 @@ type socket struct {
 	silence time.Duration
 }
 
-// heard gives the gateway its time again to say something.
+// heard extends the time in which the gateway must send something.
 func (s *socket) heard() error { return s.conn.SetReadDeadline(time.Now().Add(s.silence)) }
 
 // begin shakes hands and starts the operation.

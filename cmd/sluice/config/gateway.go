@@ -58,7 +58,7 @@ type Store struct {
 	LogAge                                time.Duration
 }
 
-// Identities holds the settings of who may ask.
+// Identities holds the settings of the sources of identities.
 type Identities struct {
 	// Certificates secure connections, and name callers if ClientCA is given.
 	Certificates identity.Certificates

@@ -1,6 +1,5 @@
-// Package config is the settings of a gateway: one table, from which come the
-// flags, the environment variables, the keys of the configuration file, their
-// checks and the table in the documentation.
+// Package config holds the settings of a gateway in one table. The flags, the environment variables, the keys of the
+// configuration file, their checks and the documentation are made from it.
 package config
 
 import (
@@ -13,23 +12,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Setting is one of a gateway.
+// Setting is one setting of a gateway.
 type Setting struct {
-	// Name is that of the flag and of the key of the configuration file.
+	// Name of the flag and of the key in the configuration file.
 	Name string
 	// Value points to the value: a string, bool, int, duration or list of strings, or an int64,
 	// which is a number of bytes. Its initial value is the default.
 	Value any
-	// Auto says what the default stands for, where it follows from something else.
+	// Auto describes a default that follows from something else.
 	Auto string
-	// Help says what the setting does, in one line.
+	// Help describes the setting in one line.
 	Help string
-	// Why says why the default of a limit is what it is.
+	// Why is the reason for the default of a limit.
 	Why string
 	// Needs is a setting without which this one has no effect.
 	Needs string
-	// Check says what is wrong with the value, beyond its type. Default: numbers
-	// and durations are not negative.
+	// Check returns an error for a value that its type allows. Default: numbers
+	// and durations must not be negative.
 	Check func() error
 }
 
@@ -62,7 +61,7 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 	}
 }
 
-// Check returns every problem of the values, joined. f tells which were given.
+// Check returns every problem of the values, joined. f tells which settings were given.
 func Check(f *pflag.FlagSet, settings []Setting) error {
 	var errs []error
 	for _, s := range settings {
@@ -95,7 +94,7 @@ func (s Setting) check() error {
 	return nil
 }
 
-// Text is the value as people write it.
+// Text returns the value as people write it.
 func (s Setting) Text() string {
 	switch v := s.Value.(type) {
 	case *string:

@@ -27,8 +27,8 @@ type column struct {
 	cell  func(*row) (Text, error)
 }
 
-// columns are those of a table of a kind: what every resource has, and what the
-// kind declares, of which only wide tables have all.
+// columns returns the columns of a table of a kind: the common ones, and the ones that the
+// kind declares. Only wide tables have all.
 func columns(k client.Kind, wide bool, o Options) []column {
 	var out []column
 	add := func(title string, value func(*row) string) {
@@ -64,7 +64,7 @@ func columns(k client.Kind, wide bool, o Options) []column {
 	return out
 }
 
-// eventColumn is the first one of a table whose rows are changes.
+// eventColumn returns the first column of a table whose rows are changes.
 func eventColumn() column {
 	return column{"EVENT", func(r *row) (Text, error) { return Text{Cell(r.event), eventColour(r.event)}, nil }}
 }
@@ -96,8 +96,7 @@ func condition(of string, coloured bool) func(*row) (Text, error) {
 	}
 }
 
-// StatusColour is the colour of a condition's status, for conditions whose being
-// True is good.
+// StatusColour returns the colour of a condition's status, for conditions that are good if True.
 func StatusColour(status string) Colour {
 	switch status {
 	case "True":
@@ -117,10 +116,10 @@ func eventColour(event string) Colour {
 	return Plain
 }
 
-// upToDate is the reason of a condition Progressing that has nothing to tell.
+// upToDate is the reason of a condition Progressing whose message is of no interest.
 const upToDate = "Success"
 
-// message says what the resource waits for or why it is not available.
+// message returns what the resource waits for, or why it is not available.
 func message(r *row) string {
 	progressing, available := r.Condition("Progressing"), r.Condition("Available").Message
 	if available == "" || progressing.Reason != upToDate && progressing.Message != "" {
@@ -146,7 +145,7 @@ func declared(c client.Column) func(*row) (Text, error) {
 	}
 }
 
-// Value is a value as a table shows it: a text as it is, anything else as JSON.
+// Value returns a value as a table shows it: a text as it is, anything else as JSON.
 func Value(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -163,7 +162,7 @@ func Value(v any) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// Age is how old something is, in its largest unit.
+// Age returns a duration in its largest unit.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:

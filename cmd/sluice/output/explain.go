@@ -11,9 +11,9 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Explain writes what the catalogue says of a kind, or of the field of it at a
+// Explain writes what the catalogue says about a kind, or about its field at a
 // path: type, description, limits, default, values and the fields of an object.
-// With recursive the fields are shown down to the last, without their descriptions.
+// With recursive it shows the fields of all levels, without their descriptions.
 func Explain(to io.Writer, k client.Kind, path string, recursive bool) error {
 	w := bufio.NewWriter(to)
 	e := explanation{w: w, kind: k}
@@ -50,7 +50,7 @@ func (e explanation) ofKind() {
 	e.text("DESCRIPTION", k.Description)
 }
 
-// parts are the fields of a kind that the catalogue has no entry of.
+// parts returns the fields of a manifest that the catalogue does not describe.
 func parts(k client.Kind) []client.Field {
 	out := []client.Field{
 		{Path: "metadata", Type: "Metadata", Required: true, Description: "What every resource has."},
@@ -64,7 +64,7 @@ func parts(k client.Kind) []client.Field {
 	return out
 }
 
-// metadataFields are those of every resource in a manifest.
+// metadataFields returns the metadata fields of manifests.
 func metadataFields(k client.Kind) []client.Field {
 	const owned = " The gateway sets it."
 	out := []client.Field{
@@ -92,7 +92,7 @@ func metadataFields(k client.Kind) []client.Field {
 	return out
 }
 
-// below are the fields of the object at a path.
+// below returns the fields of the object at a path.
 func (e explanation) below(path string) []client.Field {
 	if path == "" {
 		return parts(e.kind)
@@ -144,7 +144,7 @@ func (e explanation) ofField(path string) error {
 	return nil
 }
 
-// unknown says how far the path leads and what there is.
+// unknown returns the error about an unknown field: it names the fields of the last object on the path.
 func (e explanation) unknown(path string) error {
 	at := path
 	for at != "" {
@@ -189,7 +189,7 @@ func (e explanation) text(title, text string) {
 	}
 }
 
-// signature is the type of a field, and what holds for all its values.
+// signature returns the type of a field and its marks.
 func signature(f client.Field) string {
 	of := f.Type
 	if of == "MapEntry" {
@@ -209,7 +209,7 @@ func signature(f client.Field) string {
 	return out
 }
 
-// limits are the bounds of a field, one a line.
+// limits returns the bounds of a field, one a line.
 func limits(f client.Field) []string {
 	l := f.Limits
 	var out []string

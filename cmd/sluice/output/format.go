@@ -29,7 +29,7 @@ type Format struct {
 	columns  []column
 }
 
-// Formats are what [ParseFormat] accepts, for people.
+// Formats returns what [ParseFormat] accepts, for people.
 func Formats() []string {
 	return []string{"table", "wide", "yaml", "json", "manifest", "name", "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."}
 }
@@ -63,7 +63,7 @@ func (f Format) Watchable() bool {
 	return f.Form != FormYAML && f.Form != FormManifest && f.Form != FormPath
 }
 
-// Needs is what a request asks for: the format of manifests, if any, and whether
+// Needs returns what the form requires of a request: the format of manifests, if any, and whether
 // names are enough.
 func (f Format) Needs() (manifests client.Format, namesOnly bool) {
 	switch f.Form {

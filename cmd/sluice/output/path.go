@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Path is an expression that picks values out of a resource, as kubectl has it:
-// .spec.resource.mtu, {.spec.resource.mtu} or spec.resource.mtu. What is absent
-// gives nothing.
+// Path is an expression that selects values of a resource, as in kubectl:
+// .spec.resource.mtu, {.spec.resource.mtu} or spec.resource.mtu. Absent fields
+// have no values.
 type Path struct {
 	text string
 	path *jsonpath.JSONPath
@@ -29,7 +29,7 @@ func ParsePath(text string) (Path, error) {
 		expression = "{." + strings.TrimPrefix(text, ".") + "}"
 	}
 	p := jsonpath.New("output").AllowMissingKeys(true)
-	if err := p.Parse(expression); err != nil { // it says what the library did not understand
+	if err := p.Parse(expression); err != nil {
 		return Path{}, fmt.Errorf("jsonpath %q: %w", expression, err)
 	}
 	return Path{text, p}, nil
@@ -75,8 +75,8 @@ func (p Path) Execute(tree any) (string, error) {
 	return b.String(), nil
 }
 
-// Compare orders values as tables are sorted: what is absent first, numbers by
-// their size, everything else by its text.
+// Compare orders values as tables are sorted: absent ones first, numbers by
+// their size, all others by their texts.
 func Compare(a, b []any) int {
 	return slices.CompareFunc(a, b, func(x, y any) int {
 		m, first := number(x)
@@ -98,8 +98,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// printableTree is a decoded document whose texts no terminal acts on. Lines stay
-// lines.
+// printableTree returns a decoded document whose texts are safe for a terminal. Line breaks stay.
 func printableTree(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

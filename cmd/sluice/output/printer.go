@@ -18,11 +18,11 @@ type Options struct {
 	Namespaces bool
 	// Kinds: there are resources of several kinds.
 	Kinds bool
-	// Changes: what is printed are the changes of a stream, each at once.
+	// Changes: the changes of a stream are printed, each at once.
 	Changes bool
 	// NoHeaders leaves the titles of tables out.
 	NoHeaders bool
-	// Terminal: what is written goes to one, which acts on control characters.
+	// Terminal: the output is a terminal, which acts on control characters.
 	Terminal bool
 	// Colours are shown in tables.
 	Colours bool
@@ -39,7 +39,7 @@ type Printer struct {
 	kind    client.Kind
 	table   *Table
 	columns []column
-	// items are what a template is executed on, when all are there.
+	// items are the resources on which a template is executed at the end.
 	items []any
 }
 
@@ -162,13 +162,13 @@ func (p *Printer) execute(tree any) error {
 		return err
 	}
 	if !strings.HasSuffix(text, "\n") && (p.options.Terminal || p.options.Changes) {
-		text += "\n" // what comes next stands on a line of its own
+		text += "\n" // the next output begins a line
 	}
 	_, err = io.WriteString(p.w, text)
 	return err
 }
 
-// tree is the decoded document of a resource, for a terminal without what it acts on.
+// tree returns the decoded document of a resource, safe for a terminal if it goes to one.
 func (p *Printer) tree(k client.Kind, r *client.Resource) (any, error) {
 	tree, err := Tree(k, r)
 	if err != nil || !p.options.Terminal {
@@ -204,7 +204,7 @@ func (p *Printer) begin(k client.Kind) error {
 			return err
 		}
 		if custom {
-			p.kind = k // the columns are the same whatever the kind is
+			p.kind = k // the columns are the same for all kinds
 			return nil
 		}
 		_, _ = io.WriteString(p.w, "\n")
@@ -249,7 +249,7 @@ func (p *Printer) event(k client.Kind, c *client.Change) error {
 	return json.NewEncoder(p.w).Encode(line)
 }
 
-// Flush writes what is held of a table.
+// Flush writes the rows that are held.
 func (p *Printer) Flush() error {
 	if p.table == nil {
 		return nil
@@ -257,7 +257,7 @@ func (p *Printer) Flush() error {
 	return p.table.Flush()
 }
 
-// End writes what is left.
+// End writes the end of the output.
 func (p *Printer) End() error {
 	switch {
 	case p.options.Changes:

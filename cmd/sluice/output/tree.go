@@ -16,9 +16,9 @@ type TreeOptions struct {
 	Colours bool
 }
 
-// DrawTree draws the resources around one, for people. A resource that several
-// references lead to is followed where it stands first, level by level; elsewhere it has
-// the mark (*). One that closes a cycle is marked as such.
+// DrawTree draws the resources around one, for people. If several
+// references lead to a resource, its own references are drawn only where it is met first, level by level; elsewhere it
+// has the mark (*). A resource that closes a cycle is marked as such.
 func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 	t := NewTable(to, []string{"RESOURCE", "STATE", "GUARDED", "BY"})
 	t.Colours = o.Colours
@@ -55,7 +55,7 @@ func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 // drawing is one run of [DrawTree].
 type drawing struct {
 	table *Table
-	// namespace is that of the root.
+	// namespace of the root.
 	namespace *string
 	// children are the nodes that each resource leads to, by its id.
 	children map[string][]client.TreeNode
@@ -65,10 +65,10 @@ type drawing struct {
 	repeated bool
 }
 
-// origin tells the nodes of one resource apart.
+// origin distinguishes the nodes of one resource.
 func origin(n client.TreeNode) string { return n.From + "\x00" + n.Path }
 
-// part draws what is on one side of the root.
+// part draws the resources on one side of the root.
 func (d *drawing) part(title, root string, nodes []client.TreeNode) error {
 	none := ""
 	if len(nodes) == 0 {
@@ -87,7 +87,7 @@ func (d *drawing) part(title, root string, nodes []client.TreeNode) error {
 	return d.below(root, "")
 }
 
-// below draws what a node leads to.
+// below draws the nodes below one.
 func (d *drawing) below(id, indent string) error {
 	for i, n := range d.children[id] {
 		branch, next := "├── ", "│   "
@@ -130,8 +130,8 @@ func (d *drawing) name(n client.TreeNode) string {
 	return name
 }
 
-// Named names a resource as commands take it, with its namespace where that is
-// neither missing nor the same as another one.
+// Named returns the name of a resource as commands take it, with its namespace if
+// it has one that differs from other.
 func Named(kind string, namespace *string, name string, other *string) string {
 	text := strings.ToLower(kind) + "/" + name
 	if namespace != nil && (other == nil || *namespace != *other) {
