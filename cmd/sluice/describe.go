@@ -23,11 +23,7 @@ func describeCommand(std streams) *cobra.Command {
 		Example: "  sluice describe network net-a\n  sluice describe net/net-a --watch",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
-			}
-			kinds, err := c.Kinds(cmd.Context())
+			c, kinds, err := r.open(cmd)
 			if err != nil {
 				return err
 			}

@@ -94,19 +94,19 @@ func (g goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
 // errReached ends the stream of a resource that has reached its goal.
 var errReached = errors.New("reached")
 
-// sight is the progress of one resource towards a goal.
-type sight struct {
+// pendingGoal is a goal that one resource has not reached yet.
+type pendingGoal struct {
 	goal goal
 	subject
 	// uid of the resource whose deletion is waited for; empty if there was none.
 	uid string
-	// is describes its present state to people.
-	is      string
+	// state describes the resource to people.
+	state   string
 	present bool
 }
 
-// look judges a change; it returns errReached if the goal is reached.
-func (s *sight) look(c *client.Change) error {
+// observe judges a change; it returns errReached if the goal is reached.
+func (s *pendingGoal) observe(c *client.Change) error {
 	switch {
 	case c.Type == "RESET":
 		s.present = false
@@ -119,8 +119,8 @@ func (s *sight) look(c *client.Change) error {
 	return s.judge(c.Resource)
 }
 
-// last reads the resource once more when the time is over. It returns nil if it is not as wanted, or cannot be read.
-func (s *sight) last(ctx context.Context, from *client.Client) error {
+// lastLook reads the resource once more when the time is over. It returns nil if it is not as wanted, or cannot be read.
+func (s *pendingGoal) lastLook(ctx context.Context, from *client.Client) error {
 	switch r, err := from.Get(ctx, s.kind, s.namespace, s.name, ""); {
 	case err == nil && r == nil:
 		return s.gone()
@@ -130,20 +130,20 @@ func (s *sight) last(ctx context.Context, from *client.Client) error {
 	return nil
 }
 
-func (s *sight) gone() error {
+func (s *pendingGoal) gone() error {
 	if s.goal.deleted {
 		return errReached
 	}
 	return s.absent()
 }
 
-func (s *sight) judge(r *client.Resource) error {
+func (s *pendingGoal) judge(r *client.Resource) error {
 	if s.goal.deleted && s.uid != r.Metadata.UID {
 		return errReached // it is another one of that name
 	}
 	s.present = true
 	done, now, err := s.goal.reached(s.kind, r)
-	if s.is = now; done {
+	if s.state = now; done {
 		return errReached
 	}
 	return err

@@ -22,11 +22,7 @@ func kindsCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
-			}
-			kinds, err := c.Kinds(cmd.Context())
+			_, kinds, err := r.open(cmd)
 			if err != nil {
 				return err
 			}

@@ -39,7 +39,8 @@ const (
 	exitNotFound = 3
 )
 
-// usageError is a mistake in the command line, the environment or the configuration file.
+// usageError is a mistake in the command line, the environment or a file. It is also any failure of sluice diff, where
+// exitFail means that something differs.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -131,9 +132,8 @@ func withCommands(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command
 func exitCode(err error) int {
 	var wrong usageError
 	var absent notFoundError
-	var undecided diffError
 	switch {
-	case errors.As(err, &wrong), errors.As(err, &undecided):
+	case errors.As(err, &wrong):
 		return exitUsage
 	case errors.As(err, &absent):
 		return exitNotFound

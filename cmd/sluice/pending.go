@@ -109,7 +109,7 @@ func (d *deletion) end(ctx context.Context, err error) error {
 	}
 	timed, cancel := context.WithTimeout(ctx, d.remote.timeout)
 	defer cancel()
-	late, stop := context.WithTimeout(ctx, d.remote.timeout+lastLook)
+	late, stop := context.WithTimeout(ctx, d.remote.timeout+lastLookTime)
 	defer stop()
 	w := waiting{std: d.std, client: d.client, remote: d.remote}
 	for i, one := range d.waiting {
@@ -118,7 +118,7 @@ func (d *deletion) end(ctx context.Context, err error) error {
 				one.uid = res.Metadata.UID
 			}
 		}
-		s := sight{goal: goal{text: "delete", deleted: true}, subject: one.subject, uid: one.uid}
+		s := pendingGoal{goal: goal{text: "delete", deleted: true}, subject: one.subject, uid: one.uid}
 		err := w.one(timed, late, s)
 		switch {
 		case err == nil:

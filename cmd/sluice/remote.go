@@ -80,6 +80,16 @@ func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	return r.connect(cmd)
 }
 
+// open makes the client of a command that reads, and returns the kinds of the gateway.
+func (r *remote) open(cmd *cobra.Command) (*client.Client, []client.Kind, error) {
+	c, err := r.client(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	kinds, err := c.Kinds(cmd.Context())
+	return c, kinds, err
+}
+
 // explain prints an error, and each error of the API on its own line.
 func explain(std streams, where string, err error) {
 	all := client.Errors{}

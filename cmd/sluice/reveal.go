@@ -22,11 +22,7 @@ func revealCommand(std streams) *cobra.Command {
 		Example: "  sluice reveal secret db\n  sluice reveal secret/db --key password\n  sluice reveal secret db --base64",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.remote.client(cmd)
-			if err != nil {
-				return err
-			}
-			kinds, err := c.Kinds(cmd.Context())
+			c, kinds, err := r.remote.open(cmd)
 			if err != nil {
 				return err
 			}

@@ -199,15 +199,9 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.
 			Name: "sluice_build_info", Help: "Always 1; the version of sluice and of Go.",
 			ConstLabels: prometheus.Labels{"version": versionText(), "goversion": runtime.Version()},
 		}, func() float64 { return 1 }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_change_streams", Help: "Open change streams, over all transports."}, func() float64 {
-			return float64(changes.Subscribers())
-		}),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_change_streams_lagged_total", Help: "Change streams that were ended because their clients were too slow."}, func() float64 {
-			return float64(changes.Lagged())
-		}),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_store_unreadable_total", Help: "Stored data whose envelope could not be read and was passed over."}, func() float64 {
-			return float64(store.Unreadable())
-		}),
+		gauge("sluice_change_streams", "Open change streams, over all transports.", func() float64 { return float64(changes.Subscribers()) }),
+		counter("sluice_change_streams_lagged_total", "Change streams that were ended because their clients were too slow.", func() float64 { return float64(changes.Lagged()) }),
+		counter("sluice_store_unreadable_total", "Stored data whose envelope could not be read and was passed over.", func() float64 { return float64(store.Unreadable()) }),
 	)
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)

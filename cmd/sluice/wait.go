@@ -56,7 +56,7 @@ func waitCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			late, stop := context.WithTimeout(cmd.Context(), r.timeout+lastLook)
+			late, stop := context.WithTimeout(cmd.Context(), r.timeout+lastLookTime)
 			defer stop()
 			return w.all(ctx, late, list)
 		},
@@ -78,15 +78,15 @@ type waiting struct {
 	labels []client.LabelTest
 }
 
-// lastLook is how long the last look at all resources may take, when the time is over.
-const lastLook = 2 * time.Second
+// lastLookTime is how long the last look at all resources may take, when the time is over.
+const lastLookTime = 2 * time.Second
 
 // maxWaiting bounds how many resources of a kind are waited for by their labels.
 const maxWaiting = 1000
 
 // find returns the resources to wait for: those that are named, or that have the labels now. For a deletion it notes
 // their uids, since a later resource of the same name is another one.
-func (w *waiting) find(ctx context.Context, targets []target) (list []sight, err error) {
+func (w *waiting) find(ctx context.Context, targets []target) (list []pendingGoal, err error) {
 	for _, t := range targets {
 		switch {
 		case len(t.names) == 0 && len(w.labels) == 0:
@@ -98,7 +98,7 @@ func (w *waiting) find(ctx context.Context, targets []target) (list []sight, err
 		}
 		namespace := w.remote.scope(t.kind, false)
 		for _, name := range t.names {
-			s := sight{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: name}}
+			s := pendingGoal{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: name}}
 			if w.goal.deleted {
 				r, err := w.client.Get(ctx, t.kind, namespace, name, "")
 				if err != nil {
@@ -121,7 +121,7 @@ func (w *waiting) find(ctx context.Context, targets []target) (list []sight, err
 			if count++; count > maxWaiting {
 				return nil, fmt.Errorf("selector: more than %d resources of kind %s have the labels", maxWaiting, t.kind.Name)
 			}
-			list = append(list, sight{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: r.Metadata.Name}, uid: r.Metadata.UID})
+			list = append(list, pendingGoal{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: r.Metadata.Name}, uid: r.Metadata.UID})
 		}
 		if count == 0 && !w.goal.deleted {
 			return nil, notFoundError{fmt.Errorf("no %s have the labels%s (NOT_FOUND)", t.kind.Plural, in(namespace))}
@@ -132,7 +132,7 @@ func (w *waiting) find(ctx context.Context, targets []target) (list []sight, err
 
 // all waits for one resource after the other. What happens to a later one meanwhile is seen when its turn comes, even
 // if ctx has ended by then: late leaves time for a last look.
-func (w *waiting) all(ctx, late context.Context, list []sight) error {
+func (w *waiting) all(ctx, late context.Context, list []pendingGoal) error {
 	said := "condition met"
 	if w.goal.deleted {
 		said = "deleted"
@@ -149,18 +149,18 @@ func (w *waiting) all(ctx, late context.Context, list []sight) error {
 }
 
 // one waits for one resource.
-func (w *waiting) one(ctx, late context.Context, s sight) error {
-	s.is = "nothing is known of it"
+func (w *waiting) one(ctx, late context.Context, s pendingGoal) error {
+	s.state = "nothing is known of it"
 	req := client.ChangesRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, Snapshot: true, Lost: lost(w.std)}
 	for change, err := range w.client.Changes(ctx, req) {
 		if errors.Is(err, context.DeadlineExceeded) {
-			if err = s.last(late, w.client); err == nil {
-				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.kind.Name, s.name, w.remote.timeout.Round(time.Millisecond), s.goal.text, s.is)
+			if err = s.lastLook(late, w.client); err == nil {
+				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.kind.Name, s.name, w.remote.timeout.Round(time.Millisecond), s.goal.text, s.state)
 			}
 		} else if errors.Is(err, context.Canceled) {
 			err = errors.New("interrupted")
 		} else if err == nil {
-			err = s.look(change)
+			err = s.observe(change)
 		}
 		switch {
 		case errors.Is(err, errReached):

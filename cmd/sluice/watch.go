@@ -25,11 +25,7 @@ func watchCommand(std streams) *cobra.Command {
 		Example: "  sluice watch networks\n  sluice watch network net-a -o json\n  sluice watch networks -A --after CURSOR",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
-			}
-			kinds, err := c.Kinds(cmd.Context())
+			c, kinds, err := r.open(cmd)
 			if err != nil {
 				return err
 			}
