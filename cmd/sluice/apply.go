@@ -157,7 +157,7 @@ func (a *application) run(ctx context.Context, docs []manifests.Document) error 
 			if code(err) == "CONFLICT" {
 				a.showSides(ctx, d)
 			}
-			if !errors.As(err, new(client.Errors)) || unknown(err) {
+			if !errors.As(err, new(client.Errors)) || unauthenticated(err) {
 				unable = err // nobody is there to answer the others, or the gateway would refuse them alike
 			}
 			continue

@@ -66,9 +66,9 @@ func (c catalogue) changes(from catalogue) []gate.Change {
 	return c.places.Locate(gate.Compare(from.kinds, c.kinds))
 }
 
-// stays refuses a catalogue that stores a kind elsewhere than the served one does:
+// refuseMoves refuses a catalogue that stores a kind elsewhere than the served one does:
 // running operations would write to the old place, which is no longer read.
-func stays(changes []gate.Change) error {
+func refuseMoves(changes []gate.Change) error {
 	var lines []string
 	for _, c := range changes {
 		if c.Moves {

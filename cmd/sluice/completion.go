@@ -82,8 +82,8 @@ func completeBy(f func(c completer, ctx context.Context, args []string, typed st
 	}
 }
 
-// goesOn returns f without the space behind its words, so that the user can type on.
-func goesOn(f completion) completion {
+// withoutSpace returns f without the space behind its words, so that the user can type on.
+func withoutSpace(f completion) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		out, directive := f(cmd, args, typed)
 		return out, directive | cobra.ShellCompDirectiveNoSpace
@@ -123,7 +123,7 @@ func completeAll(root *cobra.Command) {
 			cmd.ValidArgsFunction = completeTargets(false)
 		}
 		for flag, f := range map[string]completion{
-			"namespace": completeBy(completer.namespaces), "selector": goesOn(completeBy(completer.labels)), "context": completeContexts,
+			"namespace": completeBy(completer.namespaces), "selector": withoutSpace(completeBy(completer.labels)), "context": completeContexts,
 		} {
 			if _, own := cmd.GetFlagCompletionFunc(flag); !own && cmd.Flags().Lookup(flag) != nil {
 				completeFlag(cmd, flag, f)
@@ -134,7 +134,7 @@ func completeAll(root *cobra.Command) {
 
 // completeReading completes the flags of get.
 func completeReading(cmd *cobra.Command) {
-	completeFlag(cmd, "filter", goesOn(completeBy(completer.filters)))
+	completeFlag(cmd, "filter", withoutSpace(completeBy(completer.filters)))
 	completeFlag(cmd, "output", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		var out []string
 		more := true // all that fit go on

@@ -56,7 +56,7 @@ func contextListCommand(std streams) *cobra.Command {
 				} else if found && kind == contexts.NoCredential {
 					kind = "login"
 				}
-				row := contextRow{name, name == file.Current, shownServer(c.Server), c.Namespace, kind}
+				row := contextRow{name, name == file.Current, redacted(c.Server), c.Namespace, kind}
 				mark := ""
 				if row.Current {
 					mark = "*"
@@ -71,8 +71,8 @@ func contextListCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-// shownServer is a URL without its password.
-func shownServer(server string) string {
+// redacted is a URL without its password.
+func redacted(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
 		return "?"

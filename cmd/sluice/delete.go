@@ -128,8 +128,8 @@ func (d *deletion) try(ctx context.Context, what string, s subject) error {
 		d.report(p, deletion)
 	case code(err) == "NOT_FOUND" && d.ignoreAbsent:
 		return nil
-	case applied(err) != nil:
-		d.reportUnseen(p, applied(err))
+	case appliedError(err) != nil:
+		d.reportUnseen(p, appliedError(err))
 	default:
 		return writeError(ctx, err, d.dry)
 	}
@@ -176,7 +176,7 @@ func (d *deletion) selected(ctx context.Context, s *selection, list []subject) e
 			err := d.try(ctx, one.key().String(), one)
 			switch {
 			case err == nil, code(err) == "NOT_FOUND":
-			case outrun(err) && round < maxRounds:
+			case conflicting(err) && round < maxRounds:
 				again = append(again, one.key())
 			default:
 				d.failed.count(err)

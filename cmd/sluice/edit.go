@@ -113,8 +113,8 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 		if err == nil {
 			return os.Remove(path)
 		}
-		if round == maxEdits || !mendable(err) {
-			return errors.Join(e.keep(path), exitOf(err))
+		if round == maxEdits || !correctable(err) {
+			return errors.Join(e.keep(path), exitError(err))
 		}
 		shown = text
 		if err := os.WriteFile(path, []byte(refusal(err)+text), 0o600); err != nil {
@@ -163,16 +163,16 @@ func (e *edit) keep(path string) error {
 	return errReported
 }
 
-// exitOf returns the error for the exit code of a resource that does not exist; nil for other errors.
-func exitOf(err error) error {
+// exitError returns the error for the exit code of a resource that does not exist; nil for other errors.
+func exitError(err error) error {
 	if code(err) == "NOT_FOUND" {
 		return notFoundError{errReported}
 	}
 	return nil
 }
 
-// mendable reports whether the user can correct a text that was refused.
-func mendable(err error) bool {
+// correctable reports whether the user can correct a text that was refused.
+func correctable(err error) bool {
 	return errors.As(err, new(textError)) || slices.Contains([]string{"BAD_USER_INPUT", "VALIDATION_FAILED", "GRAPHQL_VALIDATION_FAILED", "LIMIT_EXCEEDED"}, code(err))
 }
 

@@ -57,8 +57,8 @@ func (m *modification) registerRevision(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is repeated if another one comes first")
 }
 
-// outrun reports whether somebody else changed the resource first.
-func outrun(err error) bool { return code(err) == "CONFLICT" || code(err) == "ABORTED" }
+// conflicting reports whether somebody else changed the resource first.
+func conflicting(err error) bool { return code(err) == "CONFLICT" || code(err) == "ABORTED" }
 
 // all changes resources one by one; one that fails does not stop the others.
 func (m *modification) all(ctx context.Context, list []subject) error {
@@ -83,7 +83,7 @@ func (m *modification) one(ctx context.Context, s subject) error {
 			return fmt.Errorf("it has the uid %q, and %q is expected; nothing was changed", res.Metadata.UID, m.uid)
 		}
 		out, err := m.write(ctx, s, res, cmp.Or(m.revision, res.Metadata.Revision))
-		if outrun(err) && m.revision == "" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
+		if conflicting(err) && m.revision == "" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
 			continue
 		}
 		if err != nil {

@@ -171,7 +171,7 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 		return out, err
 	}
 	differences := next.changes(c.served)
-	if err := stays(differences); err != nil {
+	if err := refuseMoves(differences); err != nil {
 		out.Result = reload.Refused
 		return out, err
 	}

@@ -77,7 +77,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	store, name, err := storing{s.Store}.open(ctx, log)
+	store, name, err := storeSettings{s.Store}.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	kinds, err := s.gateway(ctx, c, opened{store, changes, keys}, log)
+	kinds, err := s.gateway(ctx, c, shared{store, changes, keys}, log)
 	if err != nil {
 		return err
 	}
@@ -159,15 +159,15 @@ func (s *serving) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	return socket, nil
 }
 
-// opened is what all generations of a gateway share.
-type opened struct {
+// shared is what all generations of a gateway share.
+type shared struct {
 	store   gatewayStore
 	changes *hub.Hub
 	keys    *keyring.Keyring
 }
 
 // gateway wires server and services to an open store.
-func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.Logger) (*catalogues, error) {
+func (s *serving) gateway(ctx context.Context, c catalogue, on shared, log *zap.Logger) (*catalogues, error) {
 	store, changes := on.store, on.changes
 	reg := prometheus.NewRegistry()
 	damaged := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})

@@ -55,7 +55,7 @@ func each[T any](ctx context.Context, std streams, t *tally, list []T, do func(T
 // halted reports whether nothing more is to be sent, and tells the user how much is left: after a ^C, if nobody
 // answers, and if the gateway does not know the caller.
 func (t *tally) halted(ctx context.Context, std streams, err error, left int) bool {
-	if ctx.Err() == nil && !unknown(err) && !errors.As(err, new(*client.UnansweredError)) {
+	if ctx.Err() == nil && !unauthenticated(err) && !errors.As(err, new(*client.UnansweredError)) {
 		return false
 	}
 	t.failed = t.failed || left > 0

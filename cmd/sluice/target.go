@@ -50,7 +50,7 @@ func parseTargets(kinds []client.Kind, args []string) ([]target, error) {
 	if len(args) > 1 {
 		out[0].names = args[1:]
 	}
-	return once(out), nil
+	return distinct(out), nil
 }
 
 // parsePairs reads KIND/NAME..., in their order.
@@ -74,8 +74,8 @@ func parsePairs(kinds []client.Kind, args []string) ([]target, error) {
 	return out, nil
 }
 
-// once drops kinds that are named twice.
-func once(all []target) []target {
+// distinct drops kinds that are named twice.
+func distinct(all []target) []target {
 	var out []target
 	seen := map[string]bool{}
 	for _, t := range all {

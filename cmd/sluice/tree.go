@@ -178,7 +178,7 @@ func (t *tree) follow(ctx context.Context, id string) error {
 		switch {
 		case err == nil:
 			pause, err = 0, t.show(found)
-		case ctx.Err() == nil && passing(err):
+		case ctx.Err() == nil && temporary(err):
 			if pause == 0 {
 				_, _ = fmt.Fprintf(t.std.err, "sluice: the tree cannot be read at present: %s\n", printable(err.Error()))
 			}
@@ -205,7 +205,7 @@ func (t *tree) follow(ctx context.Context, id string) error {
 // begin returns the request for all changes that can change the tree: in its namespace, since references do not leave
 // it, or everywhere if there are GLOBAL kinds.
 func (t *tree) begin(ctx context.Context) (client.EventsRequest, error) {
-	req := client.EventsRequest{Namespace: t.namespace, Lost: lost(t.std)}
+	req := client.EventsRequest{Namespace: t.namespace, Lost: reportLost(t.std)}
 	if slices.ContainsFunc(t.kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
 		req.Namespace = ""
 	}
@@ -232,8 +232,8 @@ func (t *tree) listen(ctx context.Context, req client.EventsRequest, changed cha
 	return nil
 }
 
-// passing reports whether a read that failed may succeed soon.
-func passing(err error) bool {
+// temporary reports whether a read that failed may succeed soon.
+func temporary(err error) bool {
 	var e *client.Error
 	return errors.As(err, new(*client.UnansweredError)) || errors.As(err, &e) && e.Extensions.Retryable
 }

@@ -25,9 +25,9 @@ func writeError(ctx context.Context, err error, dry dryRun) error {
 	return err
 }
 
-// applied returns the error of a change that was made although its answer could not be given in full; nil if there is
+// appliedError returns the error of a change that was made although its answer could not be given in full; nil if there is
 // none.
-func applied(err error) *client.Error {
+func appliedError(err error) *client.Error {
 	all := client.Errors{}
 	if errors.As(err, &all) {
 		for _, e := range all {
@@ -47,5 +47,5 @@ func readError(ctx context.Context, err error) error {
 	return err
 }
 
-// unknown reports whether the gateway does not know the caller.
-func unknown(err error) bool { return code(err) == "UNAUTHENTICATED" }
+// unauthenticated reports whether the gateway does not know the caller.
+func unauthenticated(err error) bool { return code(err) == "UNAUTHENTICATED" }

@@ -151,7 +151,7 @@ func (w *waiting) all(ctx, late context.Context, list []pendingGoal) error {
 // one waits for one resource.
 func (w *waiting) one(ctx, late context.Context, s pendingGoal) error {
 	s.state = "nothing is known of it"
-	req := client.ChangesRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, Snapshot: true, Lost: lost(w.std)}
+	req := client.ChangesRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, Snapshot: true, Lost: reportLost(w.std)}
 	for change, err := range w.client.Changes(ctx, req) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			if err = s.lastLook(late, w.client); err == nil {

@@ -57,8 +57,8 @@ func watchCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-// lost tells the user that a connection was lost.
-func lost(std streams) func(cause error) {
+// reportLost tells the user that a connection was lost.
+func reportLost(std streams) func(cause error) {
 	return func(cause error) {
 		_, _ = fmt.Fprintf(std.err, "sluice: the connection was lost (%s); connecting again\n", printable(cause.Error()))
 	}
@@ -67,7 +67,7 @@ func lost(std streams) func(cause error) {
 // follow hands events on until the user stops it.
 func follow(ctx context.Context, std streams, c *client.Client, req client.ChangesRequest, each func(*client.Change) error) error {
 	resets := 0
-	req.Lost = lost(std)
+	req.Lost = reportLost(std)
 	for change, err := range c.Changes(ctx, req) {
 		if errors.Is(err, context.Canceled) {
 			return nil

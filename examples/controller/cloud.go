@@ -30,8 +30,8 @@ type object struct {
 	Properties map[string]any `json:"properties"`
 }
 
-// wish is the body of a request to the cloud.
-type wish struct {
+// request is the body of a request to the cloud.
+type request struct {
 	Owner      string         `json:"owner,omitempty"`
 	Uses       []string       `json:"uses,omitempty"`
 	Properties map[string]any `json:"properties,omitempty"`
@@ -71,14 +71,14 @@ func (c *cloud) get(ctx context.Context, kind, id string) (*object, error) {
 }
 
 // search returns the objects that match a filter, or that have an owner.
-func (c *cloud) search(ctx context.Context, kind string, w wish) ([]*object, error) {
+func (c *cloud) search(ctx context.Context, kind string, w request) ([]*object, error) {
 	var out []*object
 	return out, c.do(ctx, http.MethodPost, []string{kind, "search"}, &w, &out)
 }
 
 // owned returns the object that was made for a resource, or errNotThere.
 func (c *cloud) owned(ctx context.Context, kind, uid string) (*object, error) {
-	found, err := c.search(ctx, kind, wish{Owner: uid})
+	found, err := c.search(ctx, kind, request{Owner: uid})
 	if err == nil && len(found) == 0 {
 		err = errNotThere
 	}
@@ -89,13 +89,13 @@ func (c *cloud) owned(ctx context.Context, kind, uid string) (*object, error) {
 }
 
 // create makes an object.
-func (c *cloud) create(ctx context.Context, kind string, w wish) (*object, error) {
+func (c *cloud) create(ctx context.Context, kind string, w request) (*object, error) {
 	var out object
 	return &out, c.do(ctx, http.MethodPost, []string{kind}, &w, &out)
 }
 
 // replace changes an object.
-func (c *cloud) replace(ctx context.Context, kind, id string, w wish) (*object, error) {
+func (c *cloud) replace(ctx context.Context, kind, id string, w request) (*object, error) {
 	var out object
 	return &out, c.do(ctx, http.MethodPut, []string{kind, id}, &w, &out)
 }
@@ -105,7 +105,7 @@ func (c *cloud) remove(ctx context.Context, kind, id string) error {
 	return c.do(ctx, http.MethodDelete, []string{kind, id}, nil, &object{})
 }
 
-func (c *cloud) do(ctx context.Context, method string, path []string, in *wish, out any) error {
+func (c *cloud) do(ctx context.Context, method string, path []string, in *request, out any) error {
 	var body io.Reader
 	if in != nil {
 		raw, err := json.Marshal(in)

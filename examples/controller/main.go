@@ -71,14 +71,14 @@ func (c *controller) run(ctx context.Context, workers int) error {
 // claim finds the kinds and takes control of them: from then on the controller decides when
 // a resource is ready.
 func (c *controller) claim(ctx context.Context) (kinds []client.Kind, err error) {
-	err = c.patiently(ctx, func() error {
+	err = c.retry(ctx, func() error {
 		all, err := c.gateway.DescribedKinds(ctx)
 		if err != nil {
 			return err
 		}
 		kinds, c.kinds = nil, map[string]client.Kind{}
 		for _, k := range all {
-			if !profile(k) {
+			if !supported(k) {
 				continue
 			}
 			if _, err := c.gateway.ControlKind(ctx, k.Name, true); err != nil {
@@ -94,8 +94,8 @@ func (c *controller) claim(ctx context.Context) (kinds []client.Kind, err error)
 	return kinds, err
 }
 
-// patiently repeats do while it fails because the gateway does not answer.
-func (c *controller) patiently(ctx context.Context, do func() error) error {
+// retry repeats do while it fails because the gateway does not answer.
+func (c *controller) retry(ctx context.Context, do func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := do()
 		var told *client.Error

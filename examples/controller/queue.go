@@ -29,24 +29,24 @@ type queue struct {
 	ready chan key // bounded: add waits while it is full
 
 	mu   sync.Mutex // guards all below
-	keys map[key]*turn
+	keys map[key]*keyState
 }
 
-// turn is the state of a key that waits, is worked on, or will be worked on again at some time.
-type turn struct {
+// keyState is the state of a key that waits, is worked on, or will be worked on again at some time.
+type keyState struct {
 	queued, running, again bool
 	failures               int
 	timer                  *time.Timer
 }
 
-func newQueue(size int) *queue { return &queue{ready: make(chan key, size), keys: map[key]*turn{}} }
+func newQueue(size int) *queue { return &queue{ready: make(chan key, size), keys: map[key]*keyState{}} }
 
 // add has a key worked on soon. It waits while the queue is full.
 func (q *queue) add(ctx context.Context, k key) {
 	q.mu.Lock()
 	t := q.keys[k]
 	if t == nil {
-		t = &turn{}
+		t = &keyState{}
 		q.keys[k] = t
 	}
 	if t.timer != nil {

@@ -67,21 +67,21 @@ func (c *controller) step(ctx context.Context, r *resource) (time.Duration, erro
 	if wait, settled := c.settled(r); settled {
 		return wait, nil
 	}
-	r.anew = r.looksAnew()
+	r.search = r.mustSearch()
 	var err error
 	if r.cloud, err = c.connect(ctx, r); err != nil {
-		return c.conclude(ctx, r, outcome{err: err})
+		return c.finish(ctx, r, outcome{err: err})
 	}
 	var o outcome
 	if r.spec.ManagementPolicy == unmanaged {
 		o = c.adopt(ctx, r)
 	} else {
-		if err := c.hold(ctx, r); err != nil {
+		if err := c.addFinalizer(ctx, r); err != nil {
 			return 0, err
 		}
 		o = c.ensure(ctx, r)
 	}
-	return c.conclude(ctx, r, o)
+	return c.finish(ctx, r, o)
 }
 
 // settled reports whether there is nothing to do, and for how long: 0 until something changes.
@@ -106,8 +106,8 @@ func (c *controller) settled(r *resource) (time.Duration, bool) {
 	return left + rand.N(period/5+1), true // later by up to a fifth, so that not all come at once
 }
 
-// conclude reports an outcome and returns when to look at the resource again.
-func (c *controller) conclude(ctx context.Context, r *resource, o outcome) (time.Duration, error) {
+// finish reports an outcome and returns when to look at the resource again.
+func (c *controller) finish(ctx context.Context, r *resource, o outcome) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, ctx.Err() // the controller stops: that is no state of the resource
 	}
@@ -126,8 +126,8 @@ func (c *controller) conclude(ctx context.Context, r *resource, o outcome) (time
 	return 0, nil // the change of the status comes back, and with it the time of the next look
 }
 
-// hold sets the finalizer before anything is made in the cloud.
-func (c *controller) hold(ctx context.Context, r *resource) error {
+// addFinalizer sets the finalizer before anything is made in the cloud.
+func (c *controller) addFinalizer(ctx context.Context, r *resource) error {
 	if slices.Contains(r.meta.Finalizers, finalizer) {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
 // the import says.
 func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 	id, absent := r.status.ID, &terminalError{reasonUnrecoverable, sayGone}
-	if r.anew || id == "" {
+	if r.search || id == "" {
 		id, absent = r.spec.Import.ID, &terminalError{reasonUnrecoverable, sayMissing}
 	}
 	var o *object
@@ -194,14 +194,14 @@ func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 		}
 	} else {
 		var found []*object
-		found, err = r.cloud.search(ctx, r.key.Kind, wish{Filter: r.resolved("spec.import.filter", r.spec.Import.Filter)})
+		found, err = r.cloud.search(ctx, r.key.Kind, request{Filter: r.resolved("spec.import.filter", r.spec.Import.Filter)})
 		switch {
 		case err != nil:
 		case len(found) > 1:
 			return outcome{err: &terminalError{reasonConfiguration, saySeveral}}
 		case len(found) == 1:
 			o = found[0]
-		case r.anew || r.status.LastSyncTime.IsZero():
+		case r.search || r.status.LastSyncTime.IsZero():
 			return outcome{waiting: sayExternally}
 		default: // of a kind whose objects have no ids
 			return outcome{gone: true, err: &terminalError{reasonUnrecoverable, sayGone}}
@@ -225,17 +225,17 @@ func (c *controller) finalize(ctx context.Context, r *resource) (time.Duration, 
 	if r.spec.ManagedOptions.OnDelete != detach {
 		var err error
 		if r.cloud, err = c.connect(ctx, r); err != nil {
-			return c.conclude(ctx, r, outcome{err: err})
+			return c.finish(ctx, r, outcome{err: err})
 		}
 		o, err := c.find(ctx, r)
 		if err == nil {
 			if o.State != stateDeleting {
 				err = r.cloud.remove(ctx, r.key.Kind, o.ID)
 			}
-			return c.conclude(ctx, r, outcome{object: o, waiting: sayDeleted, err: err})
+			return c.finish(ctx, r, outcome{object: o, waiting: sayDeleted, err: err})
 		}
 		if !errors.Is(err, errNotThere) {
-			return c.conclude(ctx, r, outcome{err: err})
+			return c.finish(ctx, r, outcome{err: err})
 		}
 	}
 	return 0, c.patch(ctx, r, client.MetadataPatch{RemoveFinalizers: []string{finalizer}})

@@ -11,9 +11,9 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// profile reports whether the controller is for resources of a kind: its
+// supported reports whether the controller is for resources of a kind: its
 // specs have a management policy, its statuses have conditions, and the controller can write both.
-func profile(k client.Kind) bool {
+func supported(k client.Kind) bool {
 	return k.Field("spec.managementPolicy") != nil && k.HasConditions() && k.Offers("WATCH") && k.Offers("FINALIZE") && k.Offers("STATUS")
 }
 
@@ -55,9 +55,9 @@ type resource struct {
 	stored map[string]any
 	// needs are the references of the resource.
 	needs []need
-	// anew: its import may have changed since the object was found, so that the status may show
+	// search: its import may have changed since the object was found, so that the status may show
 	// another object.
-	anew bool
+	search bool
 	// blocked: others rely on it.
 	blocked bool
 	// cloud with the credentials of the spec; nil until it is needed.
@@ -127,9 +127,9 @@ func (r *resource) condition(of string) client.Condition {
 	return client.Condition{}
 }
 
-// looksAnew reports whether to find the object of a resource that is not managed by
+// mustSearch reports whether to find the object of a resource that is not managed by
 // its import, and not by its status. The gateway sets the reason Progressing as well, without a look at the object.
-func (r *resource) looksAnew() bool {
+func (r *resource) mustSearch() bool {
 	p := r.condition(progressing)
 	looked := p.ObservedGeneration == r.meta.Generation && p.Reason != reasonProgressing
 	return r.spec.ManagementPolicy == unmanaged && !looked && (r.spec.Import.ID == "" || r.spec.Import.ID != r.status.ID)
@@ -145,8 +145,8 @@ func (r *resource) period(otherwise time.Duration) time.Duration {
 
 // wanted returns the object of a managed resource as it should be: its spec with ids in the
 // place of names.
-func (r *resource) wanted() wish {
-	w := wish{Owner: r.meta.UID, Uses: []string{}, Properties: r.resolved("spec.resource", r.spec.Resource)}
+func (r *resource) wanted() request {
+	w := request{Owner: r.meta.UID, Uses: []string{}, Properties: r.resolved("spec.resource", r.spec.Resource)}
 	if r.kind.Field("spec.resource.name") != nil && w.Properties["name"] == nil {
 		w.Properties["name"] = r.meta.Name
 	}
@@ -202,15 +202,15 @@ func shown(k client.Kind, o *object) map[string]any {
 		out["status"] = o.State
 	}
 	for name, value := range o.Properties {
-		if v := fitting(k, "status.resource."+name, value); v != nil {
+		if v := fit(k, "status.resource."+name, value); v != nil {
 			out[name] = v
 		}
 	}
 	return out
 }
 
-// fitting returns a value as the field of the status can hold it; nil if it cannot.
-func fitting(k client.Kind, path string, value any) any {
+// fit returns a value as the field of the status can hold it; nil if it cannot.
+func fit(k client.Kind, path string, value any) any {
 	f := k.Field(path)
 	list, isList := value.([]any)
 	switch {
@@ -245,7 +245,7 @@ func element(k client.Kind, f *client.Field, value any) any {
 	case map[string]any:
 		out := map[string]any{}
 		for name, e := range v {
-			if fit := fitting(k, f.Path+"."+name, e); fit != nil {
+			if fit := fit(k, f.Path+"."+name, e); fit != nil {
 				out[name] = fit
 			}
 		}

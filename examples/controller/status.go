@@ -102,7 +102,7 @@ func (r *resource) next(o outcome, now time.Time) map[string]any {
 	for name, value := range r.stored {
 		set(name, value)
 	}
-	if o.gone || r.anew && o.object == nil {
+	if o.gone || r.search && o.object == nil {
 		delete(next, "id")
 		delete(next, "resource")
 		delete(next, "lastSyncTime")
@@ -114,7 +114,7 @@ func (r *resource) next(o outcome, now time.Time) map[string]any {
 	var list []any
 	for _, condition := range o.conditions() {
 		before := r.condition(condition.Type)
-		if condition.Type == available && condition.Reason == reasonTransient && o.object == nil && r.status.ID != "" && !r.anew {
+		if condition.Type == available && condition.Reason == reasonTransient && o.object == nil && r.status.ID != "" && !r.search {
 			condition.Status = isUnknown // it was there, and now the cloud does not say
 		}
 		since := before.LastTransitionTime

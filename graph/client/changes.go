@@ -133,8 +133,8 @@ func (c *Client) Position(ctx context.Context, k Kind, namespace string) (string
 	return out.Resources.ChangeCursor, err
 }
 
-// again reports whether a stream that ended with err may be resumed.
-func again(err error) bool {
+// resumable reports whether a stream that ended with err may be resumed.
+func resumable(err error) bool {
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Extensions.Retryable
@@ -173,7 +173,7 @@ func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 			return
 		case unauthenticated(err) && f.token != "" && f.refused == "" && !f.renewed:
 			f.refused, f.refusal = f.token, err
-		case !again(err):
+		case !resumable(err):
 			f.yield(nil, err)
 			return
 		}

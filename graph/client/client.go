@@ -116,7 +116,7 @@ func New(cfg Config) (*Client, error) {
 		c.http = &own
 	}
 	if c.http.CheckRedirect == nil {
-		c.http.CheckRedirect = stay
+		c.http.CheckRedirect = sameServerOnly
 	}
 	if c.timeout <= 0 {
 		c.timeout = 30 * time.Second
@@ -227,8 +227,8 @@ func (c *Client) exchange(ctx context.Context, to address, in, out any) error {
 	return nil
 }
 
-// unreached returns the reason why a server did not answer, for people.
-func unreached(err error) error {
+// unreachedError returns the reason why a server did not answer, for people.
+func unreachedError(err error) error {
 	var (
 		wrapped *url.Error
 		plain   tls.RecordHeaderError
@@ -258,7 +258,7 @@ func (c *Client) ask(ctx context.Context, to address, body []byte) (json.RawMess
 	defer cancel()
 	for {
 		raw, err := c.authenticated(ctx, to, body)
-		pause := tooFast(err)
+		pause := retryDelay(err)
 		if pause == 0 {
 			return raw, err
 		}
@@ -270,9 +270,9 @@ func (c *Client) ask(ctx context.Context, to address, body []byte) (json.RawMess
 	}
 }
 
-// tooFast returns when to send a request again that was refused, and not executed, because of a limit of the caller; 0
+// retryDelay returns when to send a request again that was refused, and not executed, because of a limit of the caller; 0
 // for other errors.
-func tooFast(err error) time.Duration {
+func retryDelay(err error) time.Duration {
 	var told *Error
 	if !errors.As(err, &told) || !told.Extensions.Retryable || !strings.HasPrefix(told.Extensions.Setting, "limit-caller-") {
 		return 0
@@ -315,13 +315,13 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, &UnansweredError{Sent: sent.Load() && !errors.Is(err, errRedirects), err: fmt.Errorf("no answer from %s: %w", to.shown, unreached(err))}
+		return nil, &UnansweredError{Sent: sent.Load() && !errors.Is(err, errRedirects), err: fmt.Errorf("no answer from %s: %w", to.shown, unreachedError(err))}
 	}
 	defer func() { _ = res.Body.Close() }()
 	in := &io.LimitedReader{R: res.Body, N: maxResponse}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" && kind != "application/graphql-response+json" {
 		if res.StatusCode == http.StatusUnauthorized {
-			return nil, to.proxied()
+			return nil, to.proxyError()
 		}
 		ask := "is a gateway there?"
 		if res.StatusCode == http.StatusBadRequest && strings.HasPrefix(to.shown, "http://") {
@@ -344,7 +344,7 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 	case len(answer.Errors) > 0:
 		return nil, answer.Errors
 	case res.StatusCode == http.StatusUnauthorized:
-		return nil, to.proxied()
+		return nil, to.proxyError()
 	}
 	if c.explain != nil {
 		for _, read := range answer.Extensions.Explain {

@@ -81,8 +81,8 @@ func transport(cfg *tls.Config) http.RoundTripper {
 	return own
 }
 
-// stay follows redirects on the same server only: another one must not get the request, nor its token.
-func stay(req *http.Request, via []*http.Request) error {
+// sameServerOnly follows redirects on the same server only: another one must not get the request, nor its token.
+func sameServerOnly(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
 		return fmt.Errorf("%w to %s://%s; if that is the gateway, use it as the server, else a proxy in front of the gateway wants a separate login", errRedirects, req.URL.Scheme, req.URL.Host)
@@ -127,7 +127,7 @@ func refusal(reason string) error {
 	return Errors{e}
 }
 
-// proxied returns the error of an answer 401 that is not a gateway's.
-func (a address) proxied() error {
+// proxyError returns the error of an answer 401 that is not a gateway's.
+func (a address) proxyError() error {
 	return &UnansweredError{err: fmt.Errorf("%s answered 401 Unauthorized, and not as a gateway does: %w", a.shown, errProxy)}
 }

@@ -33,8 +33,8 @@ type asset struct {
 	zipped    []byte
 }
 
-// named returns an asset with the path for its content.
-func named(source string, zipped []byte) asset {
+// newAsset returns an asset with the path for its content.
+func newAsset(source string, zipped []byte) asset {
 	sum := sha256.Sum256(zipped)
 	ext := path.Ext(source)
 	return asset{
@@ -80,7 +80,7 @@ func ownAssets() ([]asset, error) {
 		if err := z.Close(); err != nil {
 			return nil, err
 		}
-		a := named(e.Name(), zipped.Bytes())
+		a := newAsset(e.Name(), zipped.Bytes())
 		if e.Name() == "LICENSES.txt" {
 			a.path = "/console/LICENSES.txt" // people link to it
 		}
@@ -100,7 +100,7 @@ func builtAssets(dist fs.FS) ([]asset, error) {
 		if _, err := gzip.NewReader(bytes.NewReader(zipped)); err != nil {
 			return nil, fmt.Errorf("%s.gz: %w", name, err)
 		}
-		out = append(out, named(name, zipped))
+		out = append(out, newAsset(name, zipped))
 	}
 	return out, nil
 }

@@ -174,7 +174,7 @@ func (d Description) neighbours(w io.Writer) error {
 		t.Colours = d.Colours
 		for _, n := range part.all {
 			state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
-			if err := t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yes(n.Guarded)}); err != nil {
+			if err := t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yesNo(n.Guarded)}); err != nil {
 				return err
 			}
 		}
@@ -215,7 +215,7 @@ func Holders(names []string, total, hidden int) string {
 	return fmt.Sprintf("%s and %d that you may not see", Some(names, total), hidden)
 }
 
-func yes(b bool) string {
+func yesNo(b bool) string {
 	if b {
 		return "yes"
 	}

@@ -104,7 +104,7 @@ func (d *drawing) below(id, indent string) error {
 			d.repeated = true
 		}
 		state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
-		if err := d.table.Row(Text{Text: indent + branch + name}, state, Text{Text: yes(n.Guarded)}, Text{Text: Printable(n.Path)}); err != nil {
+		if err := d.table.Row(Text{Text: indent + branch + name}, state, Text{Text: yesNo(n.Guarded)}, Text{Text: Printable(n.Path)}); err != nil {
 			return err
 		}
 		if follow {

@@ -82,7 +82,7 @@ func NewHandler(c Catalogues) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), workTime)
 		defer cancel()
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(workTime + readTime))
-		if !take(ctx, held) {
+		if !acquire(ctx, held) {
 			refuse(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "too many requests are under way")
 			return
 		}
@@ -92,7 +92,7 @@ func NewHandler(c Catalogues) http.Handler {
 			refuse(w, http.StatusBadRequest, failure.CodeBadUserInput, "the request cannot be read: "+err.Error())
 			return
 		}
-		if !take(ctx, turn) {
+		if !acquire(ctx, turn) {
 			refuse(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "another request is under way")
 			return
 		}
@@ -111,8 +111,8 @@ func respond(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// take waits for a place. It returns false if ctx ends first.
-func take(ctx context.Context, places chan<- struct{}) bool {
+// acquire waits for a place. It returns false if ctx ends first.
+func acquire(ctx context.Context, places chan<- struct{}) bool {
 	select {
 	case places <- struct{}{}:
 		return true
@@ -132,7 +132,7 @@ func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Requ
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&req); err != nil {
-		return req, fmt.Errorf("%s; wanted is one JSON object with allowBreaking, dryRun, files and folder", unread(err))
+		return req, fmt.Errorf("%s; wanted is one JSON object with allowBreaking, dryRun, files and folder", decodeProblem(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return req, errors.New("more follows the JSON object")
@@ -140,8 +140,8 @@ func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Requ
 	return req, control.SetReadDeadline(time.Time{})
 }
 
-// unread returns the reason why a request was not read, for people.
-func unread(err error) string {
+// decodeProblem returns the reason why a request was not read, for people.
+func decodeProblem(err error) string {
 	var large *http.MaxBytesError
 	var mistyped *json.UnmarshalTypeError
 	name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
