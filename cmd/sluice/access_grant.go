@@ -51,17 +51,14 @@ func whoCanCommand(std streams) *cobra.Command {
 
 // grantCells are a binding, a role and the number of a rule.
 func grantCells(g client.AccessGrant) []string {
-	binding, role, rule := "(admin-group)", "", ""
+	binding, rule := "(admin-group)", ""
 	if g.Binding != nil {
 		binding = *g.Binding
-	}
-	if g.Role != nil {
-		role = *g.Role
 	}
 	if g.Rule != nil {
 		rule = strconv.Itoa(*g.Rule)
 	}
-	return []string{cell(binding), cell(role), cell(rule)}
+	return []string{cell(binding), cell(orEmpty(g.Role)), cell(rule)}
 }
 
 // accessReason is one way in which the caller has a verb.

@@ -107,11 +107,7 @@ func (k key) String() string {
 }
 
 func keyOf(r *client.Resource) key {
-	k := key{kind: r.Kind, name: r.Metadata.Name}
-	if r.Metadata.Namespace != nil {
-		k.namespace = *r.Metadata.Namespace
-	}
-	return k
+	return key{r.Kind, orEmpty(r.Metadata.Namespace), r.Metadata.Name}
 }
 
 // keyOfApplied returns the key of an applied resource; false if the answer does not name it.
@@ -120,11 +116,7 @@ func keyOfApplied(a *client.Applied) (key, bool) {
 	case a.Resource != nil:
 		return keyOf(a.Resource), true
 	case a.Preview != nil:
-		k := key{kind: a.Preview.Kind, name: a.Preview.Name}
-		if a.Preview.Namespace != nil {
-			k.namespace = *a.Preview.Namespace
-		}
-		return k, true
+		return key{a.Preview.Kind, orEmpty(a.Preview.Namespace), a.Preview.Name}, true
 	}
 	return key{}, false
 }
@@ -203,11 +195,7 @@ func (a *application) summary(documents int) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(name)))
 		}
 	}
-	noun := "documents"
-	if documents == 1 {
-		noun = "document"
-	}
-	return fmt.Sprintf("%d %s: %s%s", documents, noun, strings.Join(parts, ", "), a.dry.mark())
+	return fmt.Sprintf("%s: %s%s", plural(documents, "document"), strings.Join(parts, ", "), a.dry.mark())
 }
 
 // report prints what became of a document.

@@ -49,12 +49,8 @@ func catalogueCheckCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			noun := "kinds"
 			own := len(slices.DeleteFunc(slices.Clone(c.kinds), func(k descriptor.Kind) bool { return k.Name == access.RoleKind || k.Name == access.BindingKind }))
-			if own == 1 {
-				noun = "kind"
-			}
-			_, _ = fmt.Fprintf(std.out, "%d %s, %d types, catalogue %s, files %s\n", own, noun, len(c.api.Types), c.outline.Hash(), c.files)
+			_, _ = fmt.Fprintf(std.out, "%s, %d types, catalogue %s, files %s\n", plural(own, "kind"), len(c.api.Types), c.outline.Hash(), c.files)
 			return nil
 		},
 	}

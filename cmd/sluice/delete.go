@@ -113,7 +113,7 @@ type deletion struct {
 func (d *deletion) one(ctx context.Context, what string, s subject) error {
 	err := d.try(ctx, what, s)
 	if err != nil {
-		explainOf(d.std, s.kind.Name, s.name, err)
+		explainOf(d.std, s, err)
 	}
 	return err
 }
@@ -180,7 +180,7 @@ func (d *deletion) selected(ctx context.Context, s *selection, list []subject) e
 				again = append(again, one.key())
 			default:
 				d.failed.count(err)
-				explainOf(d.std, one.kind.Name, one.name, err)
+				explainOf(d.std, one, err)
 			}
 			if d.failed.halted(ctx, d.std, err, len(list)-i-1+len(again)) {
 				return d.failed.err()

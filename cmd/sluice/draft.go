@@ -51,13 +51,7 @@ func sameResource(was, text string) error {
 	if err != nil {
 		return err
 	}
-	ns := func(d *manifest.Document) string {
-		if d.Metadata.Namespace == nil {
-			return ""
-		}
-		return *d.Metadata.Namespace
-	}
-	if old.Kind != now.Kind || old.Metadata.Name != now.Metadata.Name || ns(old) != ns(now) {
+	if old.Kind != now.Kind || old.Metadata.Name != now.Metadata.Name || orEmpty(old.Metadata.Namespace) != orEmpty(now.Metadata.Namespace) {
 		return errors.New("kind, name and namespace cannot be changed; apply the text to create another resource")
 	}
 	return nil

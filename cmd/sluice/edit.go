@@ -38,20 +38,18 @@ changes are shown and your text is kept in a file.`,
 			if err != nil {
 				return err
 			}
-			list, err := subjects(cmd.Context(), c, r.namespace, args)
+			s, err := oneSubject(cmd, c, r.namespace, args)
 			if err != nil {
 				return err
 			}
-			e := edit{client: c, subject: list[0], std: std, dry: dry}
-			switch {
-			case len(list) > 1:
-				return usageError{errors.New("edit: one resource at a time")}
-			case part == "status":
+			e := edit{client: c, subject: s, std: std, dry: dry}
+			switch part {
+			case "status":
 				return e.run(cmd.Context(), e.status)
-			case part != "":
-				return usageError{fmt.Errorf("subresource: %q; status is accepted", part)}
+			case "":
+				return e.run(cmd.Context(), e.manifest)
 			}
-			return e.run(cmd.Context(), e.manifest)
+			return usageError{fmt.Errorf("subresource: %q; status is accepted", part)}
 		},
 	}
 	r.register(cmd)
@@ -146,7 +144,7 @@ func (e *edit) send(ctx context.Context, was *draft, text string, read func(cont
 		_, _ = fmt.Fprintln(e.std.out, printable(what))
 		return nil
 	}
-	explainOf(e.std, e.subject.kind.Name, e.subject.name, err)
+	explainOf(e.std, e.subject, err)
 	if code(err) == "CONFLICT" {
 		if now, err := read(ctx); err == nil {
 			_, _ = fmt.Fprint(e.std.err, output.PrintableLines(udiff.Unified("as you read it", "as it is now", was.text, now.text)))

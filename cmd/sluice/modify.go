@@ -66,7 +66,7 @@ func (m *modification) all(ctx context.Context, list []subject) error {
 	each(ctx, m.std, &failed, list, func(s subject) error {
 		err := m.one(ctx, s)
 		if err != nil {
-			explainOf(m.std, s.kind.Name, s.name, err)
+			explainOf(m.std, s, err)
 		}
 		return err
 	})

@@ -59,14 +59,11 @@ resource is to have before; otherwise it is left alone.`,
 			case before.Revision != "":
 				m.revision = before.Revision
 			}
-			list, err := subjects(cmd.Context(), m.client, r.namespace, args)
+			s, err := oneSubject(cmd, m.client, r.namespace, args)
 			if err != nil {
 				return err
 			}
-			if len(list) != 1 {
-				return usageError{errors.New("patch: one resource at a time")}
-			}
-			if err := mergesUnseen(list[0], text); err != nil {
+			if err := mergesUnseen(s, text); err != nil {
 				return err
 			}
 			m.uid = before.UID
@@ -88,7 +85,7 @@ resource is to have before; otherwise it is left alone.`,
 				}
 				return done, nil
 			}
-			return m.all(cmd.Context(), list)
+			return m.all(cmd.Context(), []subject{s})
 		},
 	}
 	r.register(cmd)

@@ -75,7 +75,7 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 		for _, f := range found {
 			_, _ = fmt.Fprintf(a.std.err, "  %s\n", printable(f.key().String()))
 		}
-		yes, err := confirm(ctx, a.std, fmt.Sprintf("These have the labels and are in no document. Delete %s?", resources(len(found))))
+		yes, err := confirm(ctx, a.std, fmt.Sprintf("These have the labels and are in no document. Delete %s?", plural(len(found), "resource")))
 		if err == nil && !yes {
 			err = errors.New("nothing was pruned")
 		}
@@ -86,12 +86,4 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 	d := deletion{std: a.std, client: a.client, dry: a.dry, form: a.form}
 	err = d.selected(ctx, &s, found)
 	return d.done, err
-}
-
-// resources returns a number of resources in words.
-func resources(n int) string {
-	if n == 1 {
-		return "1 resource"
-	}
-	return fmt.Sprintf("%d resources", n)
 }

@@ -71,6 +71,18 @@ func subjects(ctx context.Context, c *client.Client, namespace string, args []st
 	return out, nil
 }
 
+// oneSubject is subjects for a command that changes one resource.
+func oneSubject(cmd *cobra.Command, c *client.Client, namespace string, args []string) (subject, error) {
+	list, err := subjects(cmd.Context(), c, namespace, args)
+	switch {
+	case err != nil:
+		return subject{}, err
+	case len(list) > 1:
+		return subject{}, usageError{fmt.Errorf("%s: one resource at a time", cmd.Name())}
+	}
+	return list[0], nil
+}
+
 // chosen are the flags of commands that change what labels choose.
 type chosen struct {
 	selectors  []string
@@ -121,9 +133,9 @@ func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds
 }
 
 // explainOf prints the errors about one resource, with its name unless they have it.
-func explainOf(std streams, kind, name string, err error) {
-	where := kind + " " + name
-	if strings.Contains(err.Error(), strconv.Quote(name)) {
+func explainOf(std streams, s subject, err error) {
+	where := s.kind.Name + " " + s.name
+	if strings.Contains(err.Error(), strconv.Quote(s.name)) {
 		where = "sluice"
 	}
 	explain(std, where, err)

@@ -93,10 +93,6 @@ func printChange(std streams, c *client.Change) error {
 	if c.Resource == nil {
 		return nil
 	}
-	ns := ""
-	if c.Resource.Metadata.Namespace != nil {
-		ns = *c.Resource.Metadata.Namespace
-	}
-	_, err := fmt.Fprintf(std.out, "%s  %-9s  %-20s  %-30s  %s\n", time.Now().Format(time.TimeOnly), cell(c.Type), cell(ns), cell(c.Resource.Metadata.Name), cell(c.Revision))
+	_, err := fmt.Fprintf(std.out, "%s  %-9s  %-20s  %-30s  %s\n", time.Now().Format(time.TimeOnly), cell(c.Type), cell(orEmpty(c.Resource.Metadata.Namespace)), cell(c.Resource.Metadata.Name), cell(c.Revision))
 	return err
 }

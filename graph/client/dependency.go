@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -120,12 +121,6 @@ func (r *TreeResource) IsZero() bool { return r == nil || r.Metadata.DeletionReq
 
 // Tree returns the resources around one, nil if it does not exist.
 func (c *Client) Tree(ctx context.Context, req TreeRequest) (*Tree, error) {
-	if req.Direction == "" {
-		req.Direction = "BOTH"
-	}
-	if req.Depth == 0 {
-		req.Depth = 3
-	}
 	var out struct {
 		DependencyTree *struct {
 			Tree
@@ -134,7 +129,7 @@ func (c *Client) Tree(ctx context.Context, req TreeRequest) (*Tree, error) {
 			}
 		}
 	}
-	err := c.Do(ctx, treeDocument, map[string]any{"id": req.ID, "direction": req.Direction, "depth": req.Depth}, &out)
+	err := c.Do(ctx, treeDocument, map[string]any{"id": req.ID, "direction": cmp.Or(req.Direction, "BOTH"), "depth": cmp.Or(req.Depth, 3)}, &out)
 	if out.DependencyTree == nil {
 		return nil, err
 	}
