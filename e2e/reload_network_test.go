@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,8 @@ func TestACatalogueIsAppliedOverTheNetworkByWhoMay(t *testing.T) {
 		credential[name] = filepath.Join(dir, name)
 		put(t, credential[name], tokens.add(name, group, time.Time{}))
 	}
-	s := openShop(t, racks, "--tokens", tokens.path, "--admin-group", "token:admins")
+	audit := filepath.Join(dir, "audit.log")
+	s := openShop(t, racks, "--tokens", tokens.path, "--admin-group", "token:admins", "--audit", audit)
 	over := func(name string, args ...string) (out, errOut string, code int) {
 		t.Helper()
 		return s.cli("", append(args, "--token-file", credential[name])...)
@@ -89,6 +91,19 @@ spec: {roles: [viewer], groups: ["token:viewers"], namespaces: ["*"]}
 	}
 	if out, errOut, code := s.catalogue("reload"); code != 0 || !strings.HasSuffix(out, " is served already\n") {
 		t.Errorf("over the socket: %d %s%s", code, out, errOut)
+	}
+	lines, err := auditLines(audit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var replaced []string
+	for _, line := range lines {
+		if line.Catalogue != "" {
+			replaced = append(replaced, line.Event+" by "+line.By)
+		}
+	}
+	if want := []string{"CATALOGUE_REPLACED by token:admin", "CATALOGUE_REPLACED by token:ci", "CATALOGUE_REPLACED by token:ci"}; !slices.Equal(replaced, want) {
+		t.Errorf("the audit log has %v, want %v", replaced, want)
 	}
 }
 

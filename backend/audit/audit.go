@@ -30,6 +30,8 @@ const (
 	Refused = "REFUSED"
 	// Revealed is a reveal of sensitive values.
 	Revealed = "REVEALED"
+	// Replaced is a catalogue that took the place of the one that was served.
+	Replaced = "CATALOGUE_REPLACED"
 )
 
 // Line is a line of the audit log.
@@ -51,6 +53,8 @@ type Line struct {
 	RequestID string `json:"requestId,omitempty"`
 	// Paths that a change of a resource changed, in the names of the store; none of a sensitive kind.
 	Paths []string `json:"paths,omitempty"`
+	// Catalogue is the hash of a catalogue that is served from now on.
+	Catalogue string `json:"catalogue,omitempty"`
 	// Position in the log: all changes up to it stand before the next line.
 	Position string `json:"position"`
 }
@@ -227,6 +231,15 @@ func (l *Log) Reveal(ctx context.Context, key backend.Key) error {
 	line := l.request(ctx, Revealed)
 	line.Kind, line.Namespace, line.Name = key.Kind, key.Namespace, key.Name
 	return l.note(line)
+}
+
+// Replace writes that another catalogue is served.
+func (l *Log) Replace(ctx context.Context, hash string) {
+	line := l.request(ctx, Replaced)
+	line.Catalogue = hash
+	if err := l.note(line); err != nil {
+		l.cfg.Logger.Error("a replaced catalogue is missing in the audit log", zap.Error(err))
+	}
 }
 
 // request returns a line about the request of a context.

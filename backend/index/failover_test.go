@@ -143,7 +143,7 @@ func loseOnRedis(t *testing.T, d deployment) {
 		var v index.View
 		redistest.Await(t, "the index", func() error {
 			var ok bool
-			if v, ok, err = f.Await(t.Context(), "Thing"); err == nil && !ok {
+			if v, ok, err = f.Await(t.Context(), index.View{}, "Thing"); err == nil && !ok {
 				err = errors.New("it is not in memory")
 			}
 			return err

@@ -175,7 +175,7 @@ func TestWhoWaitsTooLongIsToldWhenToComeAgain(t *testing.T) {
 		synctest.Wait()
 		begin := time.Now()
 		for _, kind := range []string{"Thing", "Other"} {
-			_, _, err := f.Await(ctx, kind)
+			_, _, err := f.Await(ctx, index.View{}, kind)
 			var filling *index.FillingError
 			if !errors.As(err, &filling) || filling.Kind != kind {
 				t.Fatal(err)

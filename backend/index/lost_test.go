@@ -155,7 +155,7 @@ func loseSome(t *testing.T, seed uint64, known bool) {
 	for range rnd.IntN(10) {
 		change(replica)
 	}
-	v, ok, err := f.Await(t.Context(), "Thing")
+	v, ok, err := f.Await(t.Context(), index.View{}, "Thing")
 	if err != nil || !ok {
 		t.Fatalf("%v %v", ok, err)
 	}

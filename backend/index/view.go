@@ -15,6 +15,8 @@ type View struct {
 	index *Index
 	*snapshot
 	now time.Time
+	// Err is why [Index.View] returned no state, if the store did not tell how far its log goes.
+	Err error
 }
 
 // View returns the index's state once it shows all that the store has acknowledged
@@ -33,11 +35,11 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 		}
 		if s = x.await(ctx, head.Position); s != nil && s.served > 0 {
 			x.reads.Add(1)
-			return View{x, s, head.Now}, true
+			return View{index: x, snapshot: s, now: head.Now}, true
 		}
 	}
 	x.fallbacks.Add(1)
-	return View{}, false
+	return View{Err: err}, false
 }
 
 // Current returns the index's state as it is. It asks nobody: the store may have acknowledged more. Its clock is the
@@ -76,11 +78,15 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 
 // Await is the first state that serves a kind and shows all that the store had acknowledged.
 // It waits for no longer than [Patience]; then it fails with a [FillingError]. False: the kind has
-// no room in memory, or is none of the index.
-func (x *Index) Await(ctx context.Context, kind string) (v View, ok bool, err error) {
+// no room in memory, or is none of the index. before is the view that does not serve the kind: if the store
+// did not answer then, it is not asked again.
+func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok bool, err error) {
 	k := x.byName[kind]
 	if k == nil || x.without(k) {
 		return View{}, false, nil
+	}
+	if before.Err != nil {
+		return View{}, false, before.Err
 	}
 	head, err := backend.HeadOf(ctx, x.cfg.Store)
 	if err != nil {
@@ -92,7 +98,7 @@ func (x *Index) Await(ctx context.Context, kind string) (v View, ok bool, err er
 		s := x.current.Load()
 		if s.kinds[k.number] != nil && s.shows(head.Position) {
 			x.reads.Add(1)
-			return View{x, s, head.Now}, true, nil
+			return View{index: x, snapshot: s, now: head.Now}, true, nil
 		}
 		if x.without(k) {
 			return View{}, false, nil

@@ -55,7 +55,8 @@ func BenchmarkAccess(b *testing.B) {
 	for i := range 20_000 {
 		namespace := fmt.Sprintf("ns-%02d", i%20)
 		id := kind.Identity{Kind: "Widget", Namespace: &namespace, Name: fmt.Sprintf("w%05d", i)}
-		if _, err := off.Create(ctx, anon, service.CreateRequest{Identity: id, Spec: map[string]any{"title": fmt.Sprint("t", i%10), "weight": 100 + i%100}}); err != nil {
+		labels := service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "team", Value: fmt.Sprint("team-", i%10)}}}}
+		if _, err := off.Create(ctx, anon, service.CreateRequest{Identity: id, Metadata: labels, Spec: map[string]any{"title": fmt.Sprint("t", i%10), "weight": 100 + i%100}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -69,7 +70,7 @@ func BenchmarkAccess(b *testing.B) {
 	for name := range namespaces {
 		callers[name] = as("token:" + name)
 	}
-	title := map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "t5"}}}
+	label := map[string]any{"labels": []any{map[string]any{"key": "team", "eq": "team-5"}}}
 	for what, read := range map[string]func(svc *service.Service, c access.Caller) error{
 		"get": func(svc *service.Service, c access.Caller) error {
 			_, err := svc.Get(ctx, c, kind.Identity{Kind: "Widget", Namespace: pointer("ns-05"), Name: "w00005"})
@@ -79,8 +80,8 @@ func BenchmarkAccess(b *testing.B) {
 			_, err := svc.List(ctx, c, query.ListRequest{Kind: "Widget", First: pointer(100), Ahead: true})
 			return err
 		},
-		"newest of a filter": func(svc *service.Service, c access.Caller) error {
-			_, err := svc.List(ctx, c, query.ListRequest{Kind: "Widget", First: pointer(50), Filter: title, OrderBy: []query.Order{{Field: "createdAt", Descending: true}}})
+		"newest of a label": func(svc *service.Service, c access.Caller) error {
+			_, err := svc.List(ctx, c, query.ListRequest{Kind: "Widget", First: pointer(50), Filter: label, OrderBy: []query.Order{{Field: "createdAt", Descending: true}}})
 			return err
 		},
 		"count": func(svc *service.Service, c access.Caller) error {

@@ -73,6 +73,12 @@ func (a *auditing) reveal(ctx context.Context, key backend.Key) error {
 	return a.log.Reveal(ctx, key)
 }
 
+func (a *auditing) replace(ctx context.Context, hash string) {
+	if a.log != nil {
+		a.log.Replace(ctx, hash)
+	}
+}
+
 // sensitive reports whether the paths of a kind are not for logs: it is sensitive, or the catalogue that is served does
 // not have it.
 func (c *catalogues) sensitive(kind string) bool {

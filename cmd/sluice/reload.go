@@ -29,6 +29,8 @@ type catalogues struct {
 	log     *zap.Logger
 	compile func(catalogue) (*service.Service, error)
 	results *prometheus.CounterVec
+	// replaced is told the hash of a catalogue that is served in place of another; the context has who asked for it.
+	replaced func(ctx context.Context, hash string)
 	// turn holds a token while a catalogue is replaced.
 	turn chan struct{}
 
@@ -128,6 +130,9 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 		return out
 	}
 	c.results.WithLabelValues(string(out.Result)).Inc()
+	if out.Result == reload.Replaced {
+		c.replaced(ctx, out.Hash)
+	}
 	fields := []zap.Field{zap.String("result", string(out.Result)), zap.String("catalogue", out.Hash), zap.String("files", out.Files)}
 	if who := access.CallerFrom(ctx); who.Identity != nil {
 		fields = append(fields, zap.Stringer("caller", who.Identity), zap.Stringer("address", who.Address), zap.String("requestId", who.Request))

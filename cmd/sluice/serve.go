@@ -212,7 +212,7 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on shared, log *zap.
 		s.Server.Store = "Redis"
 	}
 	s.Server.Ready, s.Server.Filling = out.ready(store, s.readyTimeout()), out.filling
-	s.Server.Reload = reload.NewHandler(out)
+	s.Server.Reload, out.replaced = reload.NewHandler(out), s.auditing.replace
 	out.server, err = wait.Until(ctx, func() (*server.Server, error) { return server.New(s.Server) }) // it reads trusted documents
 	return out, err
 }

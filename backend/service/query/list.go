@@ -196,7 +196,7 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	if ok {
 		return served, nil
 	}
-	later, ok, err := t.reader.await(t.ctx, k)
+	later, ok, err := t.reader.await(t.ctx, *t.view, k)
 	if ok {
 		t.view, t.rights, t.last = &later, nil, nil
 		served, _ = t.view.Kind(k.Name)

@@ -78,14 +78,14 @@ func (r *Reader) view(ctx context.Context) (v index.View) {
 	return m.view
 }
 
-// await is the state from which a kind is listed that the view does not have: the first that
+// await is the state from which a kind is listed that the view before does not have: the first that
 // has it and all that the store had acknowledged, if the kind is in memory or will be. Later
 // reads of the operation see that state, too, by the rights of then. False: the kind is not in memory.
-func (r *Reader) await(ctx context.Context, k *kind.Kind) (v index.View, ok bool, err error) {
+func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v index.View, ok bool, err error) {
 	if r.index == nil {
 		return index.View{}, false, nil
 	}
-	v, ok, err = r.index.Await(ctx, k.Name)
+	v, ok, err = r.index.Await(ctx, before, k.Name)
 	var filling *index.FillingError
 	switch {
 	case errors.As(err, &filling):

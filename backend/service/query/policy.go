@@ -64,7 +64,7 @@ func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
 		if err != nil {
 			return nil, err
 		}
-		if view, _, err = r.await(ctx, k); err != nil {
+		if view, _, err = r.await(ctx, view, k); err != nil {
 			return nil, err
 		}
 	}

@@ -157,7 +157,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "log-level", Value: &g.LogLevel, Help: "debug, info, warn or error", Check: oneOf(&g.LogLevel, "debug", "info", "warn", "error")},
 		{Name: "slow-log", Value: &sv.SlowLog, Auto: "none", Help: "log queries, mutations and events of subscriptions that took longer, by operation name, hash of the document and what they spent"},
 		{Name: "access-log", Value: &sv.AccessLog, Help: "log each query and mutation when it is answered, each subscription when it begins, and each refused request: its name, type and kind, the hash of its document, the client's name and address, the caller, the code and the time"},
-		{Name: "audit", Value: &g.Audit, Help: "file of the audit log, or stdout: a line of JSON for each change of the store, with who made it, and one for each refused request and each reveal"},
+		{Name: "audit", Value: &g.Audit, Help: "file of the audit log, or stdout: a line of JSON for each change of the store, with who made it, and one for each refused request, each reveal and each replaced catalogue"},
 		{Name: "log-format", Value: &g.LogFormat, Help: "console, json, or auto: console on a terminal", Check: oneOf(&g.LogFormat, "auto", "console", "json")},
 
 		{Name: "limit-body", Value: &l.Body, Help: "most bytes of the body of a request, and of a WebSocket message", Why: "a bulk of manifests fits; a request is held in memory while it runs"},

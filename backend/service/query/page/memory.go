@@ -65,7 +65,7 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 	if *m.room = (plan.Plan{}); !r.idle() {
 		m.room.Make(r.Query, k, &r.Want)
 		m.values.Compared = budget.Run * r.plan.Measured
-		if m.room.Exact && m.room.Sorting == plan.Sorted {
+		if m.room.Sorting == plan.Sorted {
 			r.Edges = make([]Edge, 0, min(r.Limit(), maxReady))
 		}
 		switch {
@@ -126,7 +126,7 @@ func (m *Memory) offer(e *index.Entry) (past bool) {
 		return m.err != nil
 	}
 	m.values.Read(m.kind, e)
-	if e.ExpiredAt(m.now) || !m.plan.Exact && !(m.Query.Within(e.Place()) && m.Query.Match(&m.values)) {
+	if e.ExpiredAt(m.now) || !m.plan.Exact && !(m.Query.Within(e.Place()) && m.plan.Match(&m.values)) {
 		return m.err != nil
 	}
 	return m.take(Resource{Stored: &e.Resource, Body: &e.Body}, &m.values) || m.err != nil

@@ -329,7 +329,7 @@ func (sc *scan) offer(r Resource, compared *int) (full bool) {
 		return sc.take(r, nil)
 	}
 	v := filter.Of(sc.Query.Kind, r.Body)
-	kept := sc.plan.Exact || sc.Query.Match(v)
+	kept := sc.plan.Exact || sc.plan.Match(v)
 	*compared += v.Compared
 	return kept && sc.take(r, v) && sc.plan.Sorting == plan.Sorted
 }

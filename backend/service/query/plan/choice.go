@@ -17,6 +17,8 @@ type choice struct {
 	measured bool
 	// exact means that the runs hold nothing but matches.
 	exact bool
+	// meets is the condition, counted from 1, that everything in the runs meets; 0 if there is none.
+	meets int
 	// once means that no resource is in the runs twice.
 	once bool
 	// oneValue means that the rows of each run have one value, so they are in name order.
@@ -45,6 +47,21 @@ func (p *planner) rows(c *choice) int {
 	return c.rows
 }
 
+// shorter reports whether a choice has fewer rows than limit. It stops measuring at limit.
+func (p *planner) shorter(c *choice, limit int) bool {
+	if c.measured || p.trees == nil {
+		return p.rows(c) < limit
+	}
+	n := 0
+	for _, r := range c.runs {
+		if n += p.length(r); n >= limit {
+			return false
+		}
+	}
+	c.rows, c.measured = n, true
+	return n < limit
+}
+
 // length measures a run.
 func (p *planner) length(r index.Run) int {
 	p.measured++
@@ -64,10 +81,13 @@ func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 		best.exact = true // an empty All matches everything
 		return best, true
 	}
-	for _, e := range conditions {
+	for i, e := range conditions {
 		one, covers, found := p.condition(e, conditions)
+		if one.meets = 0; one.exact && covers == 1 {
+			one.meets = i + 1
+		}
 		one.exact = one.exact && covers == len(conditions)
-		if found && (!ok || p.rows(&one) < p.rows(&best)) {
+		if found && (!ok || p.shorter(&one, p.rows(&best))) {
 			best, ok = one, true
 		}
 	}

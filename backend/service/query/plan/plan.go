@@ -111,6 +111,8 @@ type Plan struct {
 	Sorting Sorting
 	// Exact means that everything read matches.
 	Exact bool
+	// rest are the conditions that what is read may not meet.
+	rest filter.All
 	// Once means that no resource is in the runs twice.
 	Once bool
 	// Measured is how many runs the choice has looked at; each costs budget.Run.
@@ -174,7 +176,7 @@ func (r *Run) Beyond(value string) Run {
 func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 	switch {
 	case q.Names != nil:
-		*p = Plan{ByName: true, Exact: !q.Filtered(), how: "names"}
+		*p = Plan{ByName: true, Exact: !q.Filtered(), rest: q.conditions(), how: "names"}
 		if len(q.Order) == 0 && !w.Count && !w.Total {
 			p.Sorting = Sorted
 		}
@@ -211,6 +213,9 @@ func (q *Query) conditions() filter.All {
 	}
 	return out
 }
+
+// Match reports whether a resource matches that was read by the plan and is in the query's places.
+func (p *Plan) Match(v *filter.Values) bool { return p.rest.Match(v) }
 
 // planner plans one query.
 type planner struct {
@@ -259,6 +264,17 @@ func (p *planner) plan() Plan {
 	return p.gather(out, best)
 }
 
+// without returns the conditions but for one, counted from 1; all of them if it is 0.
+func (p *planner) without(one int) filter.All {
+	switch {
+	case one == 0:
+		return p.conditions
+	case len(p.conditions) == 1:
+		return nil
+	}
+	return slices.Concat(p.conditions[:one-1], p.conditions[one:])
+}
+
 // estimateWalk estimates how many of rows are read, in the order of the page, until it is full, if
 // matches of them match. matches is not 0.
 func (p *planner) estimateWalk(rows, matches int) int {
@@ -268,7 +284,7 @@ func (p *planner) estimateWalk(rows, matches int) int {
 // alongNames returns the plan that follows a choice, of one run or inOrder, in name order. A total is the
 // length of the runs if nothing in them needs testing.
 func (p *planner) alongNames(c choice) Plan {
-	out := Plan{Sorting: Sorted, Exact: c.exact, Once: true, Length: p.want.Total, how: "order of names"}
+	out := Plan{Sorting: Sorted, Exact: c.exact, Once: true, Length: p.want.Total, rest: p.without(c.meets), how: "order of names"}
 	if p.want.Total && !c.exact {
 		return p.gather(Plan{Once: true}, c)
 	}
@@ -306,7 +322,7 @@ func (p *planner) clip(r index.Run) index.Run {
 
 // gather completes the plan that reads all of a choice, for a count or for a page.
 func (p *planner) gather(out Plan, c choice) Plan {
-	out.Exact, out.Once, out.choice = c.exact, c.once, c
+	out.Exact, out.Once, out.rest, out.choice = c.exact, c.once, p.without(c.meets), c
 	if c.oneValue && len(p.q.Order) == 0 && !p.want.Count && !p.want.Total {
 		out.Sorting = RunsSorted
 	}

@@ -25,6 +25,8 @@ type walk struct {
 	// of is the attribute that has value, if index is its creation index.
 	of    string
 	value []byte // nil for all resources
+	// meets is the condition, counted from 1, that wants value; 0 for all resources.
+	meets int
 }
 
 // run returns the run of a range of the order.
@@ -37,8 +39,9 @@ func (w *walk) run(b filter.Range) index.Run {
 // rows in all namespaces.
 func (p *planner) along(by string) (w walk, rows int) {
 	w, rows = walk{by: by, index: by}, p.length(index.Run{})
-	for _, e := range p.conditions {
+	for i, e := range p.conditions {
 		if one, ok := p.byCreation(by, e); ok {
+			one.meets = i + 1
 			if n := p.length(index.Run{Index: one.of, Start: one.value, End: backend.PrefixEnd(one.value)}); n < rows {
 				w, rows = one, n
 			}
@@ -84,7 +87,7 @@ func (p *planner) nulls(by string) index.Run {
 //
 // A page that begins at a value skips what comes before it.
 func (p *planner) walkPlan(w walk) Plan {
-	out := Plan{Sorting: Sorted, Once: true, how: "order of " + w.by}
+	out := Plan{Sorting: Sorted, Once: true, rest: p.without(w.meets), how: "order of " + w.by}
 	if w.value != nil {
 		out.how += ", of one value of " + w.of
 	}

@@ -1,0 +1,56 @@
+package service_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// headless is a store that does not tell its head while it is down.
+type headless struct {
+	backend.Store
+	down  atomic.Bool
+	asked atomic.Int32
+}
+
+func (h *headless) Head(ctx context.Context) (backend.Head, error) {
+	if h.down.Load() {
+		h.asked.Add(1)
+		return backend.Head{}, backend.ErrUnavailable
+	}
+	return backend.HeadOf(ctx, h.Store)
+}
+
+// TestAStoreThatDoesNotAnswerIsAskedOnceInAnOperation keeps an operation from waiting for each of its lists.
+func TestAStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
+	for name, access := range map[string]bool{"without access control": false, "with access control": true} {
+		t.Run(name, func(t *testing.T) {
+			store := &headless{Store: openMemory(t)}
+			f := &fixture{t: t}
+			if access {
+				f = guarded(t, store, 0, widget())
+			} else {
+				svc, err := service.New(service.Config{Kinds: append(policyKinds(t), widget()), Store: store})
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.Service = svc
+				f.serveIndexed()
+			}
+			store.down.Store(true)
+			ctx, _ := query.WithMoment(t.Context())
+			for range 2 {
+				_, err := f.List(ctx, admin(), query.ListRequest{Kind: "Widget", First: pointer(1)})
+				wantCode(t, err, failure.CodeUnavailable)
+			}
+			if asked := store.asked.Load(); asked != 1 {
+				t.Errorf("the store was asked %d times, want 1", asked)
+			}
+		})
+	}
+}
