@@ -171,10 +171,10 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on shared, log *zap.
 	store, changes := on.store, on.changes
 	reg := prometheus.NewRegistry()
 	damaged := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
-	counter := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
+	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
 	compile := func(c catalogue) (*service.Service, error) {
 		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: counter, Revealing: s.auditing.reveal,
+			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: unreadable, Revealing: s.auditing.reveal,
 			Access: access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
 		})
 	}
