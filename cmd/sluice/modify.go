@@ -97,8 +97,8 @@ func (m *modification) one(ctx context.Context, s subject) error {
 	}
 }
 
-// apply writes a changed manifest. It has all labels and annotations of the resource, whoever manages them, so they
-// are replaced as a whole and keep their managers.
+// apply writes a changed manifest. The manifest has all labels and annotations of the resource, also those of other
+// field managers, so it replaces all of them and takes over none.
 func (m *modification) apply(ctx context.Context, s subject, manifest, revision string) (*client.Applied, error) {
 	nobody := ""
 	return m.client.Apply(ctx, client.ApplyRequest{Manifest: manifest, FieldManager: &nobody, Namespace: s.namespace, ExpectedRevision: revision, DryRun: bool(m.dry)})
