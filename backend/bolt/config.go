@@ -2,12 +2,11 @@ package bolt
 
 import (
 	"cmp"
+	"errors"
 	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config of a store. The zero value keeps sluice.db in the working directory.
@@ -39,13 +38,10 @@ type Config struct {
 
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
-	return setting.NotNegative(map[string]int64{
-		"LogEntries":    int64(c.LogEntries),
-		"LogAge":        int64(c.LogAge),
-		"LogBytes":      int64(c.LogBytes),
-		"PurgeInterval": int64(c.PurgeInterval),
-		"LockTimeout":   int64(c.LockTimeout),
-	})
+	if min(int64(c.LogEntries), int64(c.LogBytes), int64(c.LogAge), int64(c.PurgeInterval), int64(c.LockTimeout)) < 0 {
+		return errors.New("config: LogEntries, LogAge, LogBytes, PurgeInterval and LockTimeout cannot be negative")
+	}
+	return nil
 }
 
 func (c Config) withDefaults() Config {

@@ -7,7 +7,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config configures a hub. All fields but Store may be zero.
@@ -34,7 +33,9 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("config: Store is missing"))
 	}
-	errs = append(errs, setting.NotNegative(map[string]int64{"Events": int64(c.Events), "Bytes": int64(c.Bytes), "MaxSubscribers": int64(c.MaxSubscribers)}))
+	if min(int64(c.Events), int64(c.Bytes), int64(c.MaxSubscribers)) < 0 {
+		errs = append(errs, errors.New("config: Events, Bytes and MaxSubscribers cannot be negative"))
+	}
 	return errors.Join(errs...)
 }
 

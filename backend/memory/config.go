@@ -2,10 +2,9 @@ package memory
 
 import (
 	"cmp"
+	"errors"
 	"math/rand/v2"
 	"time"
-
-	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config of a store. The zero value is an empty store of its own.
@@ -29,12 +28,10 @@ type Config struct {
 
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
-	return setting.NotNegative(map[string]int64{
-		"LogEntries":    int64(c.LogEntries),
-		"LogAge":        int64(c.LogAge),
-		"LogBytes":      int64(c.LogBytes),
-		"PurgeInterval": int64(c.PurgeInterval),
-	})
+	if min(int64(c.LogEntries), int64(c.LogBytes), int64(c.LogAge), int64(c.PurgeInterval)) < 0 {
+		return errors.New("config: LogEntries, LogAge, LogBytes and PurgeInterval cannot be negative")
+	}
+	return nil
 }
 
 func (c Config) withDefaults() Config {

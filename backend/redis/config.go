@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Durability says when a batch is acknowledged.
@@ -76,14 +74,10 @@ type Config struct {
 
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
-	errs := []error{setting.NotNegative(map[string]int64{
-		"LogEntries":    int64(c.LogEntries),
-		"LogAge":        int64(c.LogAge),
-		"LogBytes":      int64(c.LogBytes),
-		"PurgeInterval": int64(c.PurgeInterval),
-		"Timeout":       int64(c.Timeout),
-		"Connections":   int64(c.Connections),
-	})}
+	var errs []error
+	if min(int64(c.LogEntries), int64(c.LogBytes), int64(c.LogAge), int64(c.PurgeInterval), int64(c.Timeout), int64(c.Connections)) < 0 {
+		errs = append(errs, errors.New("config: LogEntries, LogAge, LogBytes, PurgeInterval, Timeout and Connections cannot be negative"))
+	}
 	if strings.ContainsAny(c.Prefix, "{}") {
 		errs = append(errs, errors.New("config: Prefix: braces are not accepted; the store's own say which keys lie together"))
 	}

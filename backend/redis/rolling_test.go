@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/backend/body/bodytest"
+	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
@@ -182,11 +182,13 @@ func (r *rolling) check(th *rollingThing) {
 		r.Errorf("%s: %v", th.name, err)
 		return
 	}
-	body, err := bodytest.Decode(stored[0])
+	raw, err := backend.DecodeBody(stored[0].Body)
 	if err != nil {
 		r.Error(err)
 		return
 	}
+	var body struct{ Spec json.RawMessage }
+	_ = json.Unmarshal(raw, &body)
 	var got, want any
 	_ = json.Unmarshal(body.Spec, &got)
 	_ = json.Unmarshal(fmt.Appendf(nil, `{"title":%[1]q,"novel":%[2]q,"box":{"label":%[1]q,"novel":%[2]q},"origin":{"place":"fixed","novel":"kept"},

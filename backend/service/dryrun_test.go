@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/body/bodytest"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
@@ -20,7 +19,7 @@ func would(t *testing.T, out *service.Written, err error) (revision string, gene
 	if !out.DryRun || out.Resource == nil || out.Resource.Body == nil {
 		t.Fatalf("%+v", out)
 	}
-	p, err := bodytest.Decode(out.Resource.Stored)
+	p, err := decodeBody(out.Resource.Stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +63,7 @@ func TestADryRunOfEachVerbSaysWhatWouldBeStored(t *testing.T) {
 	if _, generation, _ := would(t, out, err); generation != 1 {
 		t.Errorf("status: generation %d", generation)
 	}
-	if p, _ := bodytest.Decode(out.Resource.Stored); string(p.Status) != `{"id":"x"}` {
+	if p, _ := decodeBody(out.Resource.Stored); string(p.Status) != `{"id":"x"}` {
 		t.Errorf("status: %s", p.Status)
 	}
 	out, err = f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a"), DryRun: true})

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/sluicegw/sluice/backend/body/bodytest"
 	"github.com/sluicegw/sluice/backend/service"
 )
 
@@ -40,14 +39,14 @@ func TestADefaultThatIsWrittenBackIsNoChange(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if p, err := bodytest.Decode(f.stored("a")); err != nil || string(p.Spec) != c.stored && len(p.Spec) != len(c.stored) || p.Metadata.Generation != 1 || p.Metadata.Description != "d" {
+			if p, err := decodeBody(f.stored("a")); err != nil || string(p.Spec) != c.stored && len(p.Spec) != len(c.stored) || p.Metadata.Generation != 1 || p.Metadata.Description != "d" {
 				t.Errorf("with another description: %s, generation %d %v", p.Spec, p.Metadata.Generation, err)
 			}
 			other := `{"colour":"blue","title":"B"}`
 			if _, err := f.update("a", f.stored("a").Revision.String(), other); err != nil {
 				t.Fatal(err)
 			}
-			if p, err := bodytest.Decode(f.stored("a")); err != nil || string(p.Spec) != other || p.Metadata.Generation != 2 {
+			if p, err := decodeBody(f.stored("a")); err != nil || string(p.Spec) != other || p.Metadata.Generation != 2 {
 				t.Errorf("with another title: %s, generation %d %v", p.Spec, p.Metadata.Generation, err)
 			}
 		})

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegw/sluice/backend/body/bodytest"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
@@ -70,7 +69,7 @@ func (f *fixture) doTo(step string) (*service.Written, error) {
 // pairs are the labels of widget a, which the annotations must equal, and who owns them.
 func (f *fixture) pairs() string {
 	f.t.Helper()
-	p, err := bodytest.Decode(f.stored("a"))
+	p, err := decodeBody(f.stored("a"))
 	if err != nil {
 		f.t.Fatal(err)
 	}

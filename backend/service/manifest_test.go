@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/backend/body/bodytest"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/backend/service"
@@ -260,7 +259,7 @@ func TestNullInAManifestClears(t *testing.T) {
 			t.Fatalf("%s: %+v %v, want %s", step.meta, out, err, step.outcome)
 		}
 		r := f.stored("a")
-		body, err := bodytest.Decode(r)
+		body, err := decodeBody(r)
 		if err != nil {
 			t.Fatal(err)
 		}

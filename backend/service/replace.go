@@ -8,7 +8,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -61,7 +60,7 @@ func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st 
 // staleRead reports whether a write failed because what was read for it was not current. The
 // next attempt reads more thoroughly then.
 func (in *intent) staleRead(err error) bool {
-	if !attempt.Raced(err, in.key) && (*in.read == reconcile.OneByOne || !errors.Is(err, backend.ErrUnreadable)) {
+	if !reconcile.Raced(err, in.key) && (*in.read == reconcile.OneByOne || !errors.Is(err, backend.ErrUnreadable)) {
 		return false
 	}
 	*in.read = min(*in.read+1, reconcile.OneByOne)
@@ -82,7 +81,7 @@ func (in *intent) newWrite() stateWrite {
 
 // replace judges an intent against what is stored, in this order:
 // revision, frozen, validation, identical. It answers errRaced if the stored
-// resource changed meanwhile, and attempt.ErrLost if the attempt was lost.
+// resource changed meanwhile, and reconcile.ErrLost if the attempt was lost.
 func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Written, error) {
 	if err := in.open(current.Resource); err != nil {
 		return nil, err

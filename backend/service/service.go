@@ -22,7 +22,6 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -136,7 +135,7 @@ type Service struct {
 	hub        *hub.Hub
 	ownHub     bool // Run runs the hub
 	unreadable *kind.Unreadable
-	sender     *attempt.Sender
+	sender     *reconcile.Sender
 	reconciler *reconcile.Reconciler
 	index      *index.Index // nil if nothing is kept in memory
 	turns      turns
@@ -170,7 +169,7 @@ func New(cfg Config) (*Service, error) {
 	}
 	s.Reader = query.New(query.Config{Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Index: s.index, Access: cfg.Access})
 	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, Index: s.index, BookmarkInterval: cfg.BookmarkInterval})
-	s.sender = &attempt.Sender{
+	s.sender = &reconcile.Sender{
 		Store: cfg.Store, Hub: s.hub, Clock: cfg.Clock, Tag: tag[:min(len(tag), maxTag)] + "-",
 		WriteTimeout: cfg.WriteTimeout, SettleTimeout: cfg.SettleTimeout,
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/body/bodytest"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -25,7 +24,7 @@ func (f *fixture) patch(name, revision, patch string) (*service.Written, error) 
 
 func specText(t *testing.T, r *backend.Resource) string {
 	t.Helper()
-	b, err := bodytest.Decode(r)
+	b, err := decodeBody(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +112,7 @@ func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 	if _, err = f.update("a", created.Revision.String(), `{"title":"B"}`); err != nil {
 		t.Errorf("a status write is no conflict for the spec: %v", err)
 	}
-	if body, _ := bodytest.Decode(f.stored("a")); string(body.Status) != `{"id":"one"}` {
+	if body, _ := decodeBody(f.stored("a")); string(body.Status) != `{"id":"one"}` {
 		t.Errorf("status %s", body.Status)
 	}
 	_, err = status("", `{}`)
@@ -131,7 +130,7 @@ func TestAStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := bodytest.Decode(out.Resource.Stored)
+	body, err := decodeBody(out.Resource.Stored)
 	if err != nil || string(body.Spec) != `{"future":1,"title":"A"}` || string(body.Status) != `{"future":2,"id":"two"}` {
 		t.Errorf("spec %s, status %s, %v", body.Spec, body.Status, err)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -113,7 +113,7 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 		switch {
 		case errors.Is(err, errRaced):
 			contended, err = true, backend.ErrConflict
-		case errors.Is(err, attempt.ErrLost):
+		case errors.Is(err, reconcile.ErrLost):
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		case contended && timedOut(err): // while others wrote
 			return nil, failure.Of(backend.ErrConflict, key)
@@ -139,12 +139,12 @@ func timedOut(err error) bool {
 var errRaced = errors.New("raced")
 
 // answerTo returns what the error of a batch about a resource means for its write: errRaced,
-// [attempt.ErrLost], or the error for the caller.
+// [reconcile.ErrLost], or the error for the caller.
 func answerTo(err error, key backend.Key) error {
 	switch {
-	case attempt.Raced(err, key):
+	case reconcile.Raced(err, key):
 		return errRaced
-	case errors.Is(err, attempt.ErrLost):
+	case errors.Is(err, reconcile.ErrLost):
 		return err
 	}
 	return failure.Of(err, key)

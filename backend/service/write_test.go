@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/body/bodytest"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -25,7 +24,7 @@ func TestCreateStoresWhatWasSentAndNothingElse(t *testing.T) {
 	if out.Outcome != service.Created || out.Resource.Stored.Revision.Seq != 1 {
 		t.Fatalf("outcome %s, revision %v", out.Outcome, out.Resource.Stored.Revision)
 	}
-	body, err := bodytest.Decode(f.stored("a"))
+	body, err := decodeBody(f.stored("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +78,7 @@ func TestAStatusWriteBetweenReadAndUpdateDoesNotConflict(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a revision of a status write: %v", err)
 	}
-	body, _ := bodytest.Decode(out.Resource.Stored)
+	body, _ := decodeBody(out.Resource.Stored)
 	if string(body.Status) != `{"id":"x2"}` || body.Metadata.Generation != 2 {
 		t.Errorf("status %s, generation %d", body.Status, body.Metadata.Generation)
 	}
@@ -121,7 +120,7 @@ func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, _ := bodytest.Decode(out.Resource.Stored)
+		body, _ := decodeBody(out.Resource.Stored)
 		if got := fmt.Sprintf("%v %s %d", body.Metadata.Labels, body.Metadata.Description, body.Metadata.Generation); got != want {
 			t.Errorf("metadata %s, want %s", got, want)
 		}
@@ -239,7 +238,7 @@ func TestStoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, _ := bodytest.Decode(out.Resource.Stored)
+	body, _ := decodeBody(out.Resource.Stored)
 	if got := string(body.Spec); got != `{"future":"kept","parts":[{"slot":"s2","torque":7},{"slot":"s3"}],"title":"B"}` {
 		t.Errorf("spec %s", got)
 	}

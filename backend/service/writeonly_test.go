@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/body/bodytest"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
@@ -153,7 +152,7 @@ func safes(t *testing.T, sensitive bool) *fixture {
 // parts are the stored spec of a resource, and what lies apart from it.
 func (f *fixture) parts(key backend.Key) (shown, hidden string) {
 	f.t.Helper()
-	b, err := bodytest.Decode(f.get(key))
+	b, err := decodeBody(f.get(key))
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -199,7 +199,7 @@ func (a *application) summary(documents int) string {
 }
 
 // report prints what became of a document.
-func (a *application) report(d manifests.Document, out *client.Applied) {
+func (a *application) report(d input.Document, out *client.Applied) {
 	of, known := keyOfApplied(out)
 	for _, w := range out.Warnings {
 		if w.Code == client.Waiting && known && a.waits.collect {

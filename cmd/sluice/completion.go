@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluicegw/sluice/cmd/sluice/contexts"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -222,7 +222,7 @@ func (c completer) each(ctx context.Context, kind string, visit func(*client.Res
 
 // completeContexts completes the names of contexts.
 func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	file, err := contexts.Read(contextsPath())
+	file, err := credential.ReadContexts(contextsPath())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
-	"github.com/sluicegw/sluice/cmd/sluice/contexts"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -25,7 +25,7 @@ func contextsPath() string {
 	if path := os.Getenv(contextsVariable); path != "" {
 		return path
 	}
-	return contexts.DefaultPath()
+	return credential.ContextsPath()
 }
 
 // connect makes the client that the flags, the environment and the context describe.
@@ -100,13 +100,13 @@ func (r *remote) inherit(c contexts.Context, given func(flag string) bool) {
 }
 
 // readContext returns the context of the name, or the current one with its name; both are empty if there is none.
-func readContext(name string) (string, contexts.Context, error) {
-	file, err := contexts.Read(contextsPath())
+func readContext(name string) (string, credential.Context, error) {
+	file, err := credential.ReadContexts(contextsPath())
 	if err != nil {
-		return "", contexts.Context{}, err
+		return "", credential.Context{}, err
 	}
 	if name = cmp.Or(name, file.Current); name == "" {
-		return "", contexts.Context{}, nil
+		return "", credential.Context{}, nil
 	}
 	c, err := file.Find(name)
 	return name, c, err

@@ -43,7 +43,7 @@ func contextListCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			file, err := contexts.Read(contextsPath())
+			file, err := credential.ReadContexts(contextsPath())
 			if err != nil {
 				return usageError{err}
 			}
@@ -51,9 +51,9 @@ func contextListCommand(std streams) *cobra.Command {
 			for _, name := range file.Names() {
 				c := file.Contexts[name]
 				kind := c.Kind()
-				if _, found, err := login.Find(login.Path(contextsPath()), name); err != nil {
+				if _, found, err := credential.FindLogin(credential.LoginsPath(contextsPath()), name); err != nil {
 					return usageError{err}
-				} else if found && kind == contexts.NoCredential {
+				} else if found && kind == credential.NoCredential {
 					kind = "login"
 				}
 				row := contextRow{name, name == file.Current, redacted(c.Server), c.Namespace, kind}
@@ -88,7 +88,7 @@ func contextUseCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeContexts,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeContexts(cmd, func(f *contexts.File) error {
+			return changeContexts(cmd, func(f *credential.File) error {
 				if _, err := f.Find(args[0]); err != nil {
 					return notFoundError{err}
 				}
@@ -100,9 +100,9 @@ func contextUseCommand(std streams) *cobra.Command {
 }
 
 // changeContexts changes the file, and then says so.
-func changeContexts(cmd *cobra.Command, change func(*contexts.File) error, done func()) error {
+func changeContexts(cmd *cobra.Command, change func(*credential.File) error, done func()) error {
 	var absent notFoundError
-	switch err := contexts.Update(cmd.Context(), contextsPath(), change); {
+	switch err := credential.UpdateContexts(cmd.Context(), contextsPath(), change); {
 	case errors.As(err, &absent) || cmd.Context().Err() != nil:
 		return err
 	case err != nil:
@@ -113,7 +113,7 @@ func changeContexts(cmd *cobra.Command, change func(*contexts.File) error, done 
 }
 
 func contextSetCommand(std streams) *cobra.Command {
-	var given contexts.Context
+	var given credential.Context
 	cmd := &cobra.Command{
 		Use:   "set NAME [flags] [-- COMMAND [ARGUMENT...]]",
 		Short: "Make a context, or change it",
@@ -131,11 +131,11 @@ func contextSetCommand(std streams) *cobra.Command {
 		ValidArgsFunction: completeContexts,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, command := args[0], args[1:]
-			if err := contexts.CheckName(name); err != nil {
+			if err := credential.CheckName(name); err != nil {
 				return usageError{err}
 			}
 			first := false
-			return changeContexts(cmd, func(f *contexts.File) error {
+			return changeContexts(cmd, func(f *credential.File) error {
 				c := f.Contexts[name]
 				if err := setContext(cmd, &c, given, command); err != nil {
 					return err
@@ -162,7 +162,7 @@ func contextSetCommand(std streams) *cobra.Command {
 }
 
 // setContext changes what the flags name. Paths become absolute, as commands run in any folder.
-func setContext(cmd *cobra.Command, c *contexts.Context, given contexts.Context, command []string) error {
+func setContext(cmd *cobra.Command, c *credential.Context, given credential.Context, command []string) error {
 	changed := cmd.Flags().Changed
 	if changed("server") {
 		c.Server = given.Server
@@ -213,11 +213,11 @@ func contextDeleteCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeContexts,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeContexts(cmd, func(f *contexts.File) error {
+			return changeContexts(cmd, func(f *credential.File) error {
 				if _, err := f.Find(args[0]); err != nil {
 					return notFoundError{err}
 				}
-				if err := login.Keep(cmd.Context(), login.Path(contextsPath()), args[0], nil); err != nil {
+				if err := credential.KeepLogin(cmd.Context(), credential.LoginsPath(contextsPath()), args[0], nil); err != nil {
 					return err
 				}
 				delete(f.Contexts, args[0])

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegw/sluice/cmd/sluice/login"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
 )
 
 // command runs a command line and returns what it printed.
@@ -48,7 +48,7 @@ type aGateway struct {
 	authorization []string
 	// accepts is the only token that is accepted; empty accepts everybody, and * everybody with one.
 	accepts string
-	issuers []login.Issuer
+	issuers []credential.Issuer
 }
 
 func (g *aGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

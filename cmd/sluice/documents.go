@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 	"github.com/sluicegw/sluice/internal/wait"
 )
@@ -32,7 +32,7 @@ func (d *documents) read(ctx context.Context, std streams, namespace string) ([]
 	if len(d.files) == 0 {
 		return nil, usageError{errors.New("name the manifests with -f FILE, -f FOLDER or -f -")}
 	}
-	source := manifests.Source{Files: d.files, Recursive: d.recursive, Stdin: std.in}
+	source := input.Source{Files: d.files, Recursive: d.recursive, Stdin: std.in}
 	docs, err := stoppable(ctx, source.Read)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (d *documents) read(ctx context.Context, std streams, namespace string) ([]
 	if len(docs) == 0 {
 		_, _ = fmt.Fprintf(std.err, "nothing to do: the list in %s is empty\n", printable(source.Names()))
 	}
-	if err := manifests.RefuseTwins(docs, namespace); err != nil {
+	if err := input.RefuseTwins(docs, namespace); err != nil {
 		return nil, usageError{err}
 	}
 	return docs, nil

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -50,7 +50,7 @@ func getCommand(std streams) *cobra.Command {
 				}
 				g.sortBy = &path
 			}
-			if g.labels, err = selector.ParseLabels(g.selectors); err != nil {
+			if g.labels, err = input.ParseLabels(g.selectors); err != nil {
 				return usageError{err}
 			}
 			kinds, err := g.client.Kinds(cmd.Context())
@@ -173,7 +173,7 @@ func (g *get) printAll(ctx context.Context, p *output.Printer, k client.Kind, al
 
 // follow prints what there is and then what happens.
 func (g *get) follow(ctx context.Context, p *output.Printer, t target) error {
-	filter, err := selector.ParseFilter(t.kind, g.filters)
+	filter, err := input.ParseFilter(t.kind, g.filters)
 	if err != nil {
 		return usageError{err}
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -36,7 +36,7 @@ func (g *get) read(ctx context.Context, t target) (listing, error) {
 	if len(t.names) > 0 {
 		return fetch(ctx, g.client, t, namespace, manifests), nil
 	}
-	filter, err := selector.ParseFilter(t.kind, g.filters)
+	filter, err := input.ParseFilter(t.kind, g.filters)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -13,8 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/contexts"
-	"github.com/sluicegw/sluice/cmd/sluice/login"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -49,7 +48,7 @@ func (r *remote) named(cmd *cobra.Command) (name string, err error) {
 	if err := loadSettings(cmd); err != nil {
 		return "", err
 	}
-	r.server, r.timeout = client.DefaultServer, login.Timeout
+	r.server, r.timeout = client.DefaultServer, credential.IssuerTimeout
 	if err := r.resolve(cmd); err != nil {
 		return "", usageError{err}
 	}
@@ -67,7 +66,7 @@ func (r *remote) logIn(cmd *cobra.Command, std streams, name, issuer string, dev
 		return usageError{errors.New(tokenVariable + " is set, and would be used instead of a login")}
 	}
 	// A server to which no token may be sent needs no login.
-	if _, err := client.New(client.Config{Server: r.server, Token: (&login.Source{}).Token, PlaintextToken: r.access.PlaintextToken}); err != nil {
+	if _, err := client.New(client.Config{Server: r.server, Token: (&credential.Source{}).Token, PlaintextToken: r.access.PlaintextToken}); err != nil {
 		return usageError{err}
 	}
 	ctx := cmd.Context()
@@ -79,7 +78,7 @@ func (r *remote) logIn(cmd *cobra.Command, std streams, name, issuer string, dev
 	if err != nil {
 		return err
 	}
-	chosen, err := login.Choose(issuers, issuer)
+	chosen, err := credential.Choose(issuers, issuer)
 	if err != nil {
 		return usageError{err}
 	}
@@ -87,7 +86,7 @@ func (r *remote) logIn(cmd *cobra.Command, std streams, name, issuer string, dev
 	if err != nil {
 		return usageError{err}
 	}
-	flow := login.Flow{HTTP: there, Issuer: chosen, Show: func(page, code string) { showPage(std, chosen, page, code) }}
+	flow := credential.Flow{HTTP: there, Issuer: chosen, Show: func(page, code string) { showPage(std, chosen, page, code) }}
 	run := flow.Browser
 	if device {
 		run = flow.Device
@@ -97,7 +96,7 @@ func (r *remote) logIn(cmd *cobra.Command, std streams, name, issuer string, dev
 		return err
 	}
 	got.Server = r.server
-	if err := login.Keep(ctx, login.Path(contextsPath()), name, got); err != nil {
+	if err := credential.KeepLogin(ctx, credential.LoginsPath(contextsPath()), name, got); err != nil {
 		return err
 	}
 	c, err := r.connect(cmd)
@@ -113,7 +112,7 @@ func (r *remote) logIn(cmd *cobra.Command, std streams, name, issuer string, dev
 }
 
 // showPage tells a person where to log in, and opens the page if there is a browser.
-func showPage(std streams, issuer login.Issuer, page, code string) {
+func showPage(std streams, issuer credential.Issuer, page, code string) {
 	if code != "" {
 		_, _ = fmt.Fprintf(std.err, "To log in at %s, open %s on any device and type the code %s\n", printable(issuer.Name), printable(page), printable(code))
 		return
@@ -136,7 +135,7 @@ func showPage(std streams, issuer login.Issuer, page, code string) {
 }
 
 // issuerClient speaks to issuers. They may have certificates of the system's authorities or of the context's.
-func issuerClient(ctx context.Context, a contexts.Access) (*http.Client, error) {
+func issuerClient(ctx context.Context, a credential.Access) (*http.Client, error) {
 	known, err := a.Authorities(ctx)
 	return plainClient(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: known}), err
 }
@@ -150,8 +149,8 @@ func plainClient(security *tls.Config) *http.Client {
 
 // loginSource returns the tokens of the context's login; nil if there is none for the server.
 func (r *remote) loginSource(ctx context.Context) (client.TokenSource, error) {
-	path := login.Path(contextsPath())
-	l, found, err := login.Find(path, r.login)
+	path := credential.LoginsPath(contextsPath())
+	l, found, err := credential.FindLogin(path, r.login)
 	if err != nil || !found || !sameServer(l.Server, r.server) {
 		return nil, err
 	}
@@ -159,7 +158,7 @@ func (r *remote) loginSource(ctx context.Context) (client.TokenSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&login.Source{Path: path, Context: r.login, HTTP: there}).Token, nil
+	return (&credential.Source{Path: path, Context: r.login, HTTP: there}).Token, nil
 }
 
 func logoutCommand(std streams) *cobra.Command {
@@ -183,8 +182,8 @@ func logoutCommand(std streams) *cobra.Command {
 }
 
 func (r *remote) logOut(ctx context.Context, std streams, name string) error {
-	path := login.Path(contextsPath())
-	l, found, err := login.Find(path, name)
+	path := credential.LoginsPath(contextsPath())
+	l, found, err := credential.FindLogin(path, name)
 	switch {
 	case err != nil:
 		return usageError{err}
@@ -192,12 +191,12 @@ func (r *remote) logOut(ctx context.Context, std streams, name string) error {
 		_, err := fmt.Fprintf(std.out, "%s has no login\n", printable(name))
 		return err
 	}
-	if err := login.Keep(ctx, path, name, nil); err != nil {
+	if err := credential.KeepLogin(ctx, path, name, nil); err != nil {
 		return err
 	}
 	there, err := issuerClient(ctx, r.access)
 	if err == nil {
-		err = login.Revoke(ctx, there, l)
+		err = credential.Revoke(ctx, there, l)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(std.err, "sluice: warning: the issuer has not revoked the login, so a copy of it stays valid: %s\n", printable(err.Error()))

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/cmd/sluice/login"
-	"github.com/sluicegw/sluice/cmd/sluice/login/logintest"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
+	"github.com/sluicegw/sluice/cmd/sluice/credential/credentialtest"
 )
 
 // person reads what a command prints, and opens the page that it names.
@@ -45,9 +45,9 @@ func logIn(t *testing.T, args ...string) (out, errOut string, code int) {
 
 func TestALoginIsKeptUsedRefreshedAndForgotten(t *testing.T) {
 	folder := fresh(t)
-	issuer := logintest.Start(t)
+	issuer := credentialtest.Start(t)
 	g, other := startGateway(t), startGateway(t)
-	g.accepts, g.issuers = "*", []login.Issuer{issuer.Issuer()}
+	g.accepts, g.issuers = "*", []credential.Issuer{issuer.Issuer()}
 	must(t, "context", "set", "prod", "--server", g.URL)
 	if _, errOut, code := command(t, "auth", "whoami"); code != 1 || !strings.Contains(errOut, "UNAUTHENTICATED; sluice login") {
 		t.Errorf("before: exit %d %s", code, errOut)
@@ -76,12 +76,12 @@ func TestALoginIsKeptUsedRefreshedAndForgotten(t *testing.T) {
 		t.Errorf("the login went to a server that it is not for: %s", got)
 	}
 
-	l, _, err := login.Find(path, "prod")
+	l, _, err := credential.FindLogin(path, "prod")
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Expires = time.Now().Add(-time.Second)
-	if err := login.Keep(t.Context(), path, "prod", &l); err != nil {
+	if err := credential.KeepLogin(t.Context(), path, "prod", &l); err != nil {
 		t.Fatal(err)
 	}
 	if got := g.asked(t); got == "" || strings.Contains(got, l.IDToken) || issuer.Issued() != 2 {
@@ -100,7 +100,7 @@ func TestALoginIsKeptUsedRefreshedAndForgotten(t *testing.T) {
 
 func TestALoginThatCannotBeSaysWhy(t *testing.T) {
 	folder := fresh(t)
-	issuer := logintest.Start(t)
+	issuer := credentialtest.Start(t)
 	g := startGateway(t)
 	if _, errOut, code := logIn(t); code != 2 || !strings.Contains(errOut, "there is no current context; sluice context set") {
 		t.Errorf("no context: exit %d %s", code, errOut)
@@ -109,7 +109,7 @@ func TestALoginThatCannotBeSaysWhy(t *testing.T) {
 	if _, errOut, code := logIn(t); code != 2 || !strings.Contains(errOut, "no issuer to log in at") {
 		t.Errorf("no issuer: exit %d %s", code, errOut)
 	}
-	g.issuers = []login.Issuer{issuer.Issuer(), {Name: "lab"}}
+	g.issuers = []credential.Issuer{issuer.Issuer(), {Name: "lab"}}
 	if _, errOut, code := logIn(t); code != 2 || !strings.Contains(errOut, "choose one with --issuer: corp, lab") {
 		t.Errorf("two issuers: exit %d %s", code, errOut)
 	}
@@ -138,11 +138,11 @@ func TestAContextThatIsDeletedLosesItsLogin(t *testing.T) {
 	folder := fresh(t)
 	must(t, "context", "set", "a", "--server", "http://127.0.0.1:1")
 	path := filepath.Join(folder, "contexts.logins.yaml")
-	if err := login.Keep(t.Context(), path, "a", &login.Login{IDToken: "x"}); err != nil {
+	if err := credential.KeepLogin(t.Context(), path, "a", &credential.Login{IDToken: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	must(t, "context", "delete", "a")
-	if _, found, err := login.Find(path, "a"); found || err != nil {
+	if _, found, err := credential.FindLogin(path, "a"); found || err != nil {
 		t.Errorf("%v %v", found, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/backend/manifest"
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -50,7 +50,7 @@ resource is to have before; otherwise it is left alone.`,
 					return err
 				}
 			}
-			text, before, err := manifests.CutPrecondition(text)
+			text, before, err := input.CutPrecondition(text)
 			switch {
 			case err != nil:
 				return usageError{err}
@@ -105,7 +105,7 @@ func mergesUnseen(s subject, patch string) error {
 		if f.ManifestAt != "" {
 			path = []string{f.ManifestAt}
 		}
-		if !f.WriteOnly || f.MergeInto != "" || !manifests.Merges(patch, path...) {
+		if !f.WriteOnly || f.MergeInto != "" || !input.Merges(patch, path...) {
 			continue
 		}
 		at := strings.Join(path, ".")
@@ -126,7 +126,7 @@ func parent(path string) string { return path[:strings.LastIndex(path, ".")+1] }
 // readText reads a file that has at most as many bytes as a manifest, or standard input for the name "-".
 func readText(path string, stdin io.Reader) (string, error) {
 	in := stdin
-	if path != manifests.Standard {
+	if path != input.Standard {
 		f, err := os.Open(path)
 		if err != nil {
 			return "", err

@@ -8,8 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -23,7 +22,7 @@ type prune struct {
 func (p *prune) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&p.want, "prune", false, "when every document is applied, delete resources that have the labels of -l, are of a kind and in a namespace of the documents, and are in none of them")
-	f.StringArrayVarP(&p.selectors, "selector", "l", nil, "labels of what --prune may delete: "+selector.LabelForms)
+	f.StringArrayVarP(&p.selectors, "selector", "l", nil, "labels of what --prune may delete: "+input.LabelForms)
 	f.BoolVar(&p.yes, "yes", false, "prune without asking")
 }
 
@@ -39,10 +38,10 @@ func (p *prune) check(std streams, files []string, dry bool) (err error) {
 	case len(p.selectors) == 0:
 		return usageError{errors.New("prune: name the labels of what may be deleted with -l SELECTOR")}
 	}
-	if p.tests, err = selector.ParseLabels(p.selectors); err != nil {
+	if p.tests, err = input.ParseLabels(p.selectors); err != nil {
 		return usageError{err}
 	}
-	if !dry && !p.yes && (!isTerminal(std.in) || !isTerminal(std.err) || slices.Contains(files, manifests.Standard)) {
+	if !dry && !p.yes && (!isTerminal(std.in) || !isTerminal(std.err) || slices.Contains(files, input.Standard)) {
 		return usageError{errors.New("prune: there is no terminal to ask at; --yes prunes without asking, --dry-run shows what it would delete")}
 	}
 	return nil

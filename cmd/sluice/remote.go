@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
-	"github.com/sluicegw/sluice/cmd/sluice/contexts"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -20,7 +20,7 @@ type remote struct {
 	timeout           time.Duration
 	// context names the context; empty for the current one.
 	context string
-	access  contexts.Access
+	access  credential.Access
 	// login names the login whose token is sent if there is no other; see [remote.resolve].
 	login string
 	// explain is told how the gateway did each read; nil asks for nothing.
@@ -35,10 +35,10 @@ func (r *remote) register(cmd *cobra.Command) {
 	registerAccess(cmd, &r.access)
 }
 
-// accessFlags are the flags of [contexts.Access].
+// accessFlags are the flags of [credential.Access].
 var accessFlags = []string{"token-file", "ca", "client-cert", "client-key", "plaintext-token"}
 
-func registerAccess(cmd *cobra.Command, a *contexts.Access) {
+func registerAccess(cmd *cobra.Command, a *credential.Access) {
 	f := cmd.Flags()
 	f.StringVar(&a.TokenFile, "token-file", "", "file with the bearer token to send; it is read for each request")
 	f.StringVar(&a.CA, "ca", "", "file with the certificates (PEM) of the authorities to trust (default: the system's)")

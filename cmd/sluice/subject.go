@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -90,7 +90,7 @@ type chosen struct {
 }
 
 func (c *chosen) register(cmd *cobra.Command, what string) {
-	cmd.Flags().StringArrayVarP(&c.selectors, "selector", "l", nil, "labels of the resources to "+what+": "+selector.LabelForms)
+	cmd.Flags().StringArrayVarP(&c.selectors, "selector", "l", nil, "labels of the resources to "+what+": "+input.LabelForms)
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 

@@ -50,7 +50,7 @@ func (f *tokensFile) load(cmd *cobra.Command) error {
 
 // change changes the file, and tells which lines of it are damaged. They stay as they are.
 func (f tokensFile) change(cmd *cobra.Command, std streams, change func(data []byte) ([]byte, error)) error {
-	err := privatefile.Update(cmd.Context(), string(f), func(data []byte) ([]byte, error) {
+	err := credential.UpdatePrivate(cmd.Context(), string(f), func(data []byte) ([]byte, error) {
 		f.warn(std, data)
 		return change(data)
 	})
@@ -214,7 +214,7 @@ func (f tokensFile) read() ([]byte, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("tokens: %w", err)}
 	}
-	data, err := privatefile.Read(string(f))
+	data, err := credential.ReadPrivate(string(f))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("tokens: %w", err)}
 	}

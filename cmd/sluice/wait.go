@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/cmd/sluice/selector"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -34,7 +34,7 @@ func waitCommand(std streams) *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			labels, err := selector.ParseLabels(selectors)
+			labels, err := input.ParseLabels(selectors)
 			if err != nil {
 				return usageError{err}
 			}

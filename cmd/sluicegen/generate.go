@@ -88,11 +88,11 @@ func standIn(schema *ast.Schema, name string) (string, error) {
 	case def == nil:
 		return "", fmt.Errorf("schema/core: type %s is not known", name)
 	case name == "SafeInt":
-		return "github.com/sluicegw/sluice/graph/scalar.SafeInt", nil
+		return engineImport + ".SafeInt", nil
 	case name == "JSON":
 		return "github.com/99designs/gqlgen/graphql.Any", nil
 	case name == "Time":
-		return "github.com/sluicegw/sluice/graph/scalar.Time", nil
+		return engineImport + ".Time", nil
 	case def.Kind == ast.InputObject, def.Kind == ast.Enum:
 		return engineImport + ".Input", nil
 	case strings.HasSuffix(name, "Connection"):

@@ -19,7 +19,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/kinds"
-	"github.com/sluicegw/sluice/graph/scalar"
 )
 
 // arguments are the coerced arguments of a field, or what is wrong with one. An
@@ -41,7 +40,7 @@ func (e *Engine) coerceInto(out *arguments, node *ast.Field, vars map[string]any
 		if !ok {
 			continue
 		}
-		if scalar.IsText(def.Type, v) { // most are
+		if isText(def.Type, v) { // most are
 			out.values[def.Name] = v
 			continue
 		}
@@ -126,7 +125,7 @@ func valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[string]any) 
 // become their stored forms, entries of a map an object.
 func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
 	if v == nil && t.NonNull { // of a variable that has a default: validation lets it pass
-		return nil, at.refuse(scalar.Refuse("null is no %s", t))
+		return nil, at.refuse(refuseInput("null is no %s", t))
 	}
 	if v == nil {
 		return nil, nil
@@ -149,7 +148,7 @@ func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
 		out = json.Number(strconv.Itoa(int(n)))
 	case "SafeInt":
 		var n int64
-		n, err = scalar.UnmarshalSafeInt(v)
+		n, err = UnmarshalSafeInt(v)
 		out = json.Number(strconv.FormatInt(n, 10))
 	case "Float":
 		var x float64
@@ -160,7 +159,7 @@ func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
 		}
 	case "Time":
 		var instant time.Time
-		instant, err = scalar.UnmarshalTime(v)
+		instant, err = UnmarshalTime(v)
 		out = descriptor.FormatTime(instant)
 	case "JSON":
 		out, err = jsonOf(v)
@@ -191,7 +190,7 @@ func (e *Engine) coerceList(elem *ast.Type, list []any, at *spot) (any, error) {
 	}
 	switch elem.NamedType {
 	case "MapEntryInput":
-		var m scalar.StringMap
+		var m StringMap
 		if err := m.UnmarshalGQL(list); err != nil {
 			return nil, at.refuse(err)
 		}
@@ -201,7 +200,7 @@ func (e *Engine) coerceList(elem *ast.Type, list []any, at *spot) (any, error) {
 		}
 		return out, nil
 	case "MapEntryPatch":
-		var m scalar.StringMapPatch
+		var m StringMapPatch
 		if err := m.UnmarshalGQL(list); err != nil {
 			return nil, at.refuse(err)
 		}
@@ -235,7 +234,7 @@ func unlikeKeys(elem *ast.Type, list []any, at *spot) error {
 		key, ok := entry["key"].(string)
 		if ok && seen[key] {
 			entry := &spot{in: at, index: i}
-			return (&spot{in: entry, name: "key"}).refuse(scalar.Refuse("entry %q is given twice", failure.Shorten(key)))
+			return (&spot{in: entry, name: "key"}).refuse(refuseInput("entry %q is given twice", failure.Shorten(key)))
 		}
 		seen[key] = true
 	}
@@ -251,13 +250,13 @@ func (e *Engine) coerceNamed(name string, v any, at *spot) (any, error) {
 			return stored, nil
 		}
 		if def.EnumValues.ForName(text) == nil { // gqlparser compares those of variables without case
-			return nil, at.refuse(scalar.Refuse("%.64q is not a value of %s; %s", text, name, accepted(def.EnumValues)))
+			return nil, at.refuse(refuseInput("%.64q is not a value of %s; %s", text, name, accepted(def.EnumValues)))
 		}
 		return text, nil
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, at.refuse(scalar.Refuse("%T is no %s: an object is wanted", v, name))
+		return nil, at.refuse(refuseInput("%T is no %s: an object is wanted", v, name))
 	}
 	out := make(map[string]any, len(m))
 	for _, f := range def.Fields {
@@ -271,7 +270,7 @@ func (e *Engine) coerceNamed(name string, v any, at *spot) (any, error) {
 			key = stored
 		}
 		if out[key], err = e.coerce(f.Type, v, &inner); err != nil && kinds.IsWriteOnly(f) {
-			return nil, inner.refuse(scalar.Refuse(kinds.Concealed))
+			return nil, inner.refuse(refuseInput(kinds.Concealed))
 		} else if err != nil {
 			return nil, err
 		}
@@ -426,4 +425,11 @@ func tooLong(path, rule string, limit int, unit string) error {
 		Code: failure.CodeValidationFailed, Path: path, Rule: rule, Limit: limit,
 		Message: fmt.Sprintf("%s: must have at most %d %s", path, limit, unit),
 	}
+}
+
+// isText reports whether a value is a string of a type that takes each as it is: String or ID.
+// Most values of requests are.
+func isText(t *ast.Type, value any) bool {
+	_, ok := value.(string)
+	return ok && (t.NamedType == "String" || t.NamedType == "ID")
 }

@@ -42,7 +42,7 @@ func serve(b *testing.B, h http.Handler, body []byte) {
 	var last *httptest.ResponseRecorder
 	for b.Loop() {
 		r := httptest.NewRequest(http.MethodPost, "/graphql", bytes.NewReader(body))
-		r.Host = "localhost"
+		r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1" // callers on this machine are not limited
 		r.Header.Set("Content-Type", "application/json")
 		last = httptest.NewRecorder()
 		h.ServeHTTP(last, r)
@@ -72,7 +72,7 @@ func BenchmarkHTTP(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) { serve(b, filled(b, 200), c.body) })
 		b.Run(c.name+"-plain-net-http", func(b *testing.B) {
 			r := httptest.NewRequest(http.MethodPost, "/graphql", bytes.NewReader(c.body))
-			r.Host = "localhost"
+			r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1" // callers on this machine are not limited
 			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			filled(b, 200).ServeHTTP(w, r)
@@ -258,7 +258,7 @@ func benchPatch(b *testing.B) {
 		i := n % many
 		n++
 		r := httptest.NewRequest(http.MethodPost, "/graphql", strings.NewReader(fmt.Sprintf(patch, i, revisions[i], n)))
-		r.Host = "localhost"
+		r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1" // callers on this machine are not limited
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		e.ServeHTTP(w, r)

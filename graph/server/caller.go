@@ -9,7 +9,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
@@ -113,7 +112,7 @@ func (s *Server) admit(ctx context.Context, use transport.Use) (done func(), err
 	if name == "" {
 		return nil, nil
 	}
-	return s.callers.Begin(name, [...]quota.Thing{transport.UseRequest: quota.Requests, transport.UseSubscription: quota.Subscriptions, transport.UseSocket: quota.Sockets}[use])
+	return s.callers.Begin(name, use)
 }
 
 // spend counts the work of a query or a mutation for its caller.

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/graph/identity"
-	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -102,7 +101,7 @@ func TestACallerIsWhoItsCredentialSays(t *testing.T) {
 }
 
 func TestAnonymousCallersAreLimitedByTheirAddress(t *testing.T) {
-	e := newEdge(t, plain, server.Config{Caller: quota.Limits{Rate: 2}})
+	e := newEdge(t, plain, server.Config{Caller: server.CallerLimits{Rate: 2}})
 	ask := func(address string) int {
 		return e.from(address, "POST", "/graphql", nil, `{"query":"{ viewer { name } }"}`).Code
 	}
@@ -128,7 +127,7 @@ func TestAnonymousCallersAreLimitedByTheirAddress(t *testing.T) {
 
 func TestWorkOfACallerCounts(t *testing.T) {
 	text, identities := token(t)
-	e := newEdge(t, plain, server.Config{Identities: identities, Caller: quota.Limits{Steps: 100}})
+	e := newEdge(t, plain, server.Config{Identities: identities, Caller: server.CallerLimits{Steps: 100}})
 	header := http.Header{"Authorization": {"Bearer " + text}}
 	const ask = `{"query":"{ networks { nodes { id } } }"}`
 	if w := e.from("203.0.113.9:1", "POST", "/graphql", header, ask); w.Code != 200 {
@@ -142,7 +141,7 @@ func TestWorkOfACallerCounts(t *testing.T) {
 // TestTheDocumentsOfACallerCount also if nothing of them is executed: to validate one may take as long as a large answer.
 func TestTheDocumentsOfACallerCount(t *testing.T) {
 	text, identities := token(t)
-	e := newEdge(t, plain, server.Config{Identities: identities, Caller: quota.Limits{Steps: 1000}})
+	e := newEdge(t, plain, server.Config{Identities: identities, Caller: server.CallerLimits{Steps: 1000}})
 	header := http.Header{"Authorization": {"Bearer " + text}}
 	ask := `{"query":"{ viewer {` + strings.Repeat(" name @skip(if: nothing)", 19) + strings.Repeat(" nothing", 19) + ` ... { name } } }"}`
 	for n := range 10 {

@@ -6,19 +6,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/identity"
-	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/transport"
-	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config of a server. The names in errors are the user's own configuration keys.
@@ -58,8 +57,8 @@ type Config struct {
 	TLS *identity.TLS
 	// Limits of requests.
 	Limits Limits
-	// Caller is what one caller may take. Default [quota.DefaultLimits].
-	Caller quota.Limits
+	// Caller is what one caller may take. Default [DefaultCallerLimits].
+	Caller CallerLimits
 	// SlowLog is how long a query, a mutation or an event of a subscription may take
 	// before it is logged. Default: none is.
 	SlowLog time.Duration
@@ -67,7 +66,7 @@ type Config struct {
 	// that is refused.
 	AccessLog bool
 	// Documents are those that clients name instead of sending them.
-	Documents document.Config
+	Documents transport.NamedDocumentsConfig
 	// HideIntrospection refuses introspection.
 	HideIntrospection bool
 	// LoaderWait is how long the first read of a batch of references waits for
@@ -176,7 +175,7 @@ const consoleEndpoint = "/v1/graphql"
 
 // ValidateSettings is [Config.Validate] for the settings of an operator.
 func (c Config) ValidateSettings() error {
-	return errors.Join(c.Limits.Validate(), c.Caller.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), setting.NotNegative(map[string]int64{
+	return errors.Join(c.Limits.Validate(), c.Caller.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), notNegative(map[string]int64{
 		"drain-delay":   int64(c.DrainDelay),
 		"drain-timeout": int64(c.DrainTimeout),
 		"init-timeout":  int64(c.InitTimeout),
@@ -189,24 +188,27 @@ func (c Config) ValidateSettings() error {
 
 // Validate returns every limit that is negative, joined.
 func (l Limits) Validate() error {
-	var errs []error
-	for _, one := range []struct {
-		key   string
-		value int64
-	}{
-		{"limit-body", l.Body}, {"limit-memory", l.Memory}, {"limit-connections", int64(l.Connections)}, {"limit-text", int64(l.Text)}, {"limit-tokens", int64(l.Tokens)}, {"limit-depth", int64(l.Depth)}, {"limit-aliases", int64(l.Aliases)},
-		{"limit-fields", int64(l.Fields)}, {"limit-repeats", int64(l.Repeats)}, {"limit-time", int64(l.Time)},
-		{"limit-validation", int64(l.Validation)}, {"limit-cached-tokens", int64(l.CachedTokens)}, {"limit-fragments", int64(l.Fragments)}, {"limit-rows", int64(l.Rows)}, {"limit-steps", int64(l.Steps)}, {"limit-objects", int64(l.Objects)}, {"limit-answer", l.Answer}, {"limit-held", l.Held}, {"limit-events", int64(l.Events)}, {"limit-sockets", int64(l.Sockets)}, {"limit-streams", int64(l.Streams)},
-		{"limit-sockets-waiting", int64(l.SocketsWaiting)}, {"limit-queue", int64(l.Queue)}, {"limit-queue-bytes", int64(l.QueueBytes)},
-		{"limit-operations", int64(l.Operations)}, {"limit-message", l.Message},
-	} {
-		if one.value < 0 {
-			errs = append(errs, fmt.Errorf("%s: must not be negative", one.key))
-		}
-	}
+	errs := []error{notNegative(map[string]int64{
+		"limit-body": l.Body, "limit-memory": l.Memory, "limit-connections": int64(l.Connections), "limit-text": int64(l.Text), "limit-tokens": int64(l.Tokens), "limit-depth": int64(l.Depth), "limit-aliases": int64(l.Aliases),
+		"limit-fields": int64(l.Fields), "limit-repeats": int64(l.Repeats), "limit-time": int64(l.Time),
+		"limit-validation": int64(l.Validation), "limit-cached-tokens": int64(l.CachedTokens), "limit-fragments": int64(l.Fragments), "limit-rows": int64(l.Rows), "limit-steps": int64(l.Steps), "limit-objects": int64(l.Objects), "limit-answer": l.Answer, "limit-held": l.Held, "limit-events": int64(l.Events), "limit-sockets": int64(l.Sockets), "limit-streams": int64(l.Streams),
+		"limit-sockets-waiting": int64(l.SocketsWaiting), "limit-queue": int64(l.Queue), "limit-queue-bytes": int64(l.QueueBytes),
+		"limit-operations": int64(l.Operations), "limit-message": l.Message,
+	})}
 	l.setDefaults()
 	if most := max(l.Body, l.Message); l.Memory < 8*most {
 		errs = append(errs, fmt.Errorf("limit-memory: %d bytes are less than eight requests of %d (limit-body, limit-message)", l.Memory, most))
+	}
+	return errors.Join(errs...)
+}
+
+// notNegative returns an error that names all settings below zero, nil if there are none.
+func notNegative(settings map[string]int64) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if settings[name] < 0 {
+			errs = append(errs, fmt.Errorf("%s: must not be negative", name))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/client"
-	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -174,7 +173,7 @@ func timedOut(ctx context.Context) *gqlerror.Error {
 
 // documentsOf returns the documents that clients may name. With trusted-only they include those of
 // the sluice command line, which must work there too.
-func (s *Server) documentsOf(api API) *document.Store {
+func (s *Server) documentsOf(api API) *transport.NamedDocuments {
 	if !s.cfg.Documents.TrustedOnly {
 		return s.documents
 	}

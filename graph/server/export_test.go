@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator"
@@ -8,6 +10,11 @@ import (
 
 // JoinSurrogates is for its fuzz test.
 var JoinSurrogates = joinSurrogates
+
+// NewCallers returns the counts of callers.
+func NewCallers(limits, defaults CallerLimits, now func() time.Time) *callers {
+	return newCallers(limits, defaults, now)
+}
 
 // Coerce coerces the variables of an operation.
 func Coerce(schema *ast.Schema, op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // asked is a request as a client sends it.
@@ -198,7 +198,7 @@ func TestOnlyTrustedDocumentsAreExecutedIfThatIsSaid(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := newEdge(t, plain, server.Config{Documents: document.Config{Trusted: []string{path}, TrustedOnly: true}})
+	e := newEdge(t, plain, server.Config{Documents: transport.NamedDocumentsConfig{Trusted: []string{path}, TrustedOnly: true}})
 	if w := e.do(posted(`{"documentId":"app-1"}`)); w.Body.String() != `{"data":{"__typename":"Query"}}` {
 		t.Error(w.Body)
 	}
@@ -212,7 +212,7 @@ func TestOnlyTrustedDocumentsAreAskedFor(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"app-1": "{ __typename }"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := newEdge(t, plain, server.Config{Documents: document.Config{Trusted: []string{path}, TrustedOnly: true}})
+	e := newEdge(t, plain, server.Config{Documents: transport.NamedDocumentsConfig{Trusted: []string{path}, TrustedOnly: true}})
 	if w := e.do(posted(`{"documentId":"app-2"}`)); !strings.Contains(w.Body.String(), `"code":"FORBIDDEN"`) {
 		t.Error(w.Body) // PERSISTED_QUERY_NOT_FOUND would ask for the text
 	}

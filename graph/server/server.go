@@ -23,8 +23,6 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/console"
-	"github.com/sluicegw/sluice/graph/document"
-	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
@@ -35,7 +33,7 @@ type Server struct {
 	handler   http.Handler
 	transport *transport.Transport
 	// documents are those that clients name; they are parsed for each generation.
-	documents *document.Store
+	documents *transport.NamedDocuments
 	// generation is the one that is served.
 	generation atomic.Pointer[Generation]
 	replaced   replaced
@@ -49,7 +47,7 @@ type Server struct {
 	// turns are for operations that run for long; they leave one processor for the others.
 	turns *budget.Turns
 	// callers counts what each caller takes.
-	callers *quota.Callers
+	callers *callers
 	// unavailable and unready limit how often it is logged that clients were told that the store is
 	// not available, and that the gateway is not ready.
 	unavailable, unready rate.Sometimes
@@ -68,10 +66,10 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, metrics: m, stopping: make(chan struct{}), turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
 		memory: budget.NewMemory(cfg.Limits.Memory, cfg.Limits.Held+cfg.Limits.Answer), work: budget.NewAllowance(cfg.Limits.Events),
-		callers:     quota.New(cfg.Caller, quota.DefaultLimits(runtime.GOMAXPROCS(0)), time.Now),
+		callers:     newCallers(cfg.Caller, DefaultCallerLimits(runtime.GOMAXPROCS(0)), time.Now),
 		unavailable: rate.Sometimes{Interval: logInterval}, unready: rate.Sometimes{Interval: logInterval},
 	}
-	if s.documents, err = document.Open(cfg.Documents); err != nil {
+	if s.documents, err = transport.OpenNamedDocuments(cfg.Documents); err != nil {
 		return nil, err
 	}
 	first, err := s.Prepare(cfg.Catalogue)

@@ -22,7 +22,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 	"github.com/sluicegw/sluice/graph/server"
-	"github.com/sluicegw/sluice/internal/transcript"
 )
 
 // update writes the transcripts anew: go test ./graph/server -run Transcript -update
@@ -30,7 +29,7 @@ var update = flag.Bool("update", false, "write the transcripts anew")
 
 // teller is a client that speaks to a server over HTTP and writes down what is said.
 type teller struct {
-	*transcript.Story
+	*story
 	t   testing.TB
 	url string
 	// store is what the server keeps its resources in; each request is a minute later by its clock.
@@ -49,9 +48,9 @@ type stage struct {
 }
 
 // newStory begins the transcript of that path below testdata/transcripts.
-func newStory(t testing.TB, path, title string) *transcript.Story {
+func newStory(t testing.TB, path, title string) *story {
 	t.Helper()
-	return transcript.New(t, transcript.Config{
+	return beginStory(t, storyConfig{
 		Path: filepath.Join("testdata", "transcripts", path), Title: title,
 		Command: "go test ./graph/server -run Transcript -update", Update: *update,
 		Volatile: map[string]string{
@@ -66,7 +65,7 @@ func newStory(t testing.TB, path, title string) *transcript.Story {
 // tell begins a transcript of what is said to a server of its own.
 func tell(t testing.TB, path, title string, on stage) *teller {
 	t.Helper()
-	c := &teller{Story: newStory(t, path, title), t: t, now: new(atomic.Int64)}
+	c := &teller{story: newStory(t, path, title), t: t, now: new(atomic.Int64)}
 	on.store.Clock = func() time.Time {
 		return time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC).Add(time.Duration(c.now.Load()))
 	}

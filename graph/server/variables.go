@@ -9,8 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/kinds"
-	"github.com/sluicegw/sluice/graph/scalar"
 )
 
 // variables coerces the variables of operations (specification of October 2021, sections 3.5 and
@@ -168,14 +168,14 @@ func scalarValue(at *location, name string, value any) (_ any, refusal *gqlerror
 	case "ID":
 		ok = isText || whole
 	case "Time":
-		if _, err := scalar.UnmarshalTime(value); err != nil {
+		if _, err := engine.UnmarshalTime(value); err != nil {
 			return nil, gqlerror.ErrorPathf(at.path(), "%s", err)
 		}
 	case "SafeInt":
 		if whole && math.Abs(x) < 1<<53 {
 			break
 		}
-		if _, err := scalar.UnmarshalSafeInt(value); err != nil {
+		if _, err := engine.UnmarshalSafeInt(value); err != nil {
 			return nil, gqlerror.ErrorPathf(at.path(), "%s", err)
 		}
 	}

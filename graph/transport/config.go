@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,7 +14,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Defaults of Config.
@@ -104,25 +104,23 @@ type Config struct {
 
 // Validate returns every problem of the configuration, joined.
 func (c *Config) Validate() error {
-	var missing error
+	var errs []error
 	if c.Executor == nil {
-		missing = errors.New("executor: missing")
+		errs = append(errs, errors.New("executor: missing"))
 	}
-	return errors.Join(missing, setting.NotNegative(map[string]int64{
-		"limit-sockets":         int64(c.Connections),
-		"limit-sockets-waiting": int64(c.Waiting),
-		"limit-streams":         int64(c.Streams),
-		"limit-operations":      int64(c.Operations),
-		"limit-body":            c.Body,
-		"limit-message":         c.Message,
-		"limit-queue":           int64(c.Queue),
-		"limit-queue-bytes":     int64(c.QueueBytes),
-		"init-timeout":          int64(c.InitTimeout),
-		"ping-interval":         int64(c.PingInterval),
-		"write-timeout":         int64(c.WriteTimeout),
-		"body-timeout":          int64(c.MessageTimeout),
-		"limit-time":            int64(c.Time),
-	}))
+	for _, one := range []struct {
+		setting string
+		value   int64
+	}{
+		{"limit-sockets", int64(c.Connections)}, {"limit-sockets-waiting", int64(c.Waiting)}, {"limit-streams", int64(c.Streams)}, {"limit-operations", int64(c.Operations)},
+		{"limit-body", c.Body}, {"limit-message", c.Message}, {"limit-queue", int64(c.Queue)}, {"limit-queue-bytes", int64(c.QueueBytes)},
+		{"init-timeout", int64(c.InitTimeout)}, {"ping-interval", int64(c.PingInterval)}, {"write-timeout", int64(c.WriteTimeout)}, {"body-timeout", int64(c.MessageTimeout)}, {"limit-time", int64(c.Time)},
+	} {
+		if one.value < 0 {
+			errs = append(errs, fmt.Errorf("%s: must not be negative", one.setting))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (c *Config) setDefaults() {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
@@ -32,7 +31,7 @@ type ExecutorConfig struct {
 		Exec(ctx context.Context) graphql.ResponseHandler
 	}
 	// Named holds the documents that clients name instead of sending them.
-	Named *document.Store
+	Named *NamedDocuments
 	// Documents parses the documents.
 	Documents Documents
 	// Around wraps the making of each response.
@@ -82,7 +81,7 @@ type Operation struct {
 // Prepare parses and checks a request within the deadline of ctx. Its errors are answered without data.
 func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerror.List) {
 	begin := time.Now()
-	named, err := e.cfg.Named.Resolve(&document.Reference{Query: r.Query, DocumentID: r.DocumentID, Extensions: r.Extensions})
+	named, err := e.cfg.Named.Resolve(r)
 	if err != nil {
 		return nil, gqlerror.List{err}
 	}

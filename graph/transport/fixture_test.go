@@ -25,7 +25,6 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/stream"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -192,7 +191,7 @@ type gateway struct {
 
 func executorOf(t testing.TB, es graphql.ExecutableSchema, memory *budget.Memory) *transport.Executor {
 	t.Helper()
-	documents, err := document.Open(document.Config{})
+	documents, err := transport.OpenNamedDocuments(transport.NamedDocumentsConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

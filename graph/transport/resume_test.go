@@ -22,7 +22,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/graph/document"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 	"github.com/sluicegw/sluice/graph/transport"
@@ -64,7 +63,7 @@ func openStoreFor(t testing.TB, cfg memory.Config, of func(backend.Store) servic
 	var running sync.WaitGroup
 	running.Go(func() { _ = svc.Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait(); _ = m.Close() })
-	documents, err := document.Open(document.Config{})
+	documents, err := transport.OpenNamedDocuments(transport.NamedDocumentsConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

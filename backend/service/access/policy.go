@@ -15,7 +15,7 @@ import (
 type Config struct {
 	// Enabled judges callers by roles and bindings.
 	Enabled bool
-	// AdminGroup is a group whose users may do everything, whatever is stored; empty for none.
+	// AdminGroup is a group whose users may do everything, without a binding; empty for none.
 	AdminGroup string
 }
 

@@ -64,7 +64,7 @@ func (r *Rights) Key() string {
 	return r.key()
 }
 
-// keyOf states what grants give, whatever gives it.
+// keyOf returns a text that is the same for grants that give the same rights.
 func keyOf(grants []grant) string {
 	return textOf(grants, func(g *grant) string { return fmt.Sprint(g.kinds.text(), " ", g.verbs) })
 }

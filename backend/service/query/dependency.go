@@ -40,18 +40,18 @@ type Dependency struct {
 	// Path of the reference in the kind that has it; empty where this gateway does not know
 	// it.
 	Path string
-	// Guarded says that what is referred to must stay while it is relied on.
+	// Guarded means that the target cannot be deleted while it is bound.
 	Guarded bool
-	// State of what is referred to; empty if it was not asked for.
+	// State of the target; empty if it was not asked for.
 	State reconcile.TargetState
 }
 
-// DependencyRequest asks for a page of what is related to a resource.
+// DependencyRequest asks for a page of the dependencies or dependents of a resource.
 type DependencyRequest struct {
 	Relation Relation
 	// Key of the resource.
 	Key backend.Key
-	// None says that there is nothing, whatever the store has: the resource is gone.
+	// None means that the resource is gone, so the page is empty without a look at the store.
 	None bool
 	// Body of the resource; BlockedBy needs none.
 	Body          *body.Body
@@ -59,7 +59,7 @@ type DependencyRequest struct {
 	After, Before *string
 	// Targets asks for the states and the resources of Dependencies.
 	Targets bool
-	// ChangeCursor and Ahead are those of a [ListRequest].
+	// ChangeCursor and Ahead are as in [ListRequest].
 	ChangeCursor, Ahead bool
 }
 
@@ -93,7 +93,7 @@ type related struct {
 	declared int
 }
 
-// Dependencies returns pages of what is related to resources, parallel to the requests,
+// Dependencies returns pages of dependencies and dependents, parallel to the requests,
 // each with its own error. All are read together: each step of them is one call of the
 // store, and what they refer to is looked up in one.
 func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []DependencyRequest) (pages []*Page, errs []error) {
@@ -181,7 +181,7 @@ func (r *Reader) relation(rights *access.Rights, req *DependencyRequest) *relati
 	return rel
 }
 
-// cursors are those of the connection.
+// cursors encodes and decodes the cursors of the connection.
 func (rel *relation) cursors() plan.Cursors {
 	return plan.Cursors{Kind: rel.key.Kind, Hash: rel.hash, IsKey: rel.isKey}
 }

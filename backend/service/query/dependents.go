@@ -25,7 +25,7 @@ type dependents struct {
 	plan.Want
 	// of is the kind of those that are wanted; empty for all.
 	of string
-	// start and end bound what is still to be read; nil is open.
+	// start and end bound the places not yet read; nil is open.
 	start, end []byte
 	found      []related
 	more, done bool
@@ -188,7 +188,7 @@ func (rel *relation) place(key backend.Key, path string, state reconcile.TargetS
 	}
 }
 
-// dependentsOf are the places of one resource that refers to that of the relation.
+// dependentsOf are the fields by which one resource refers to the relation's resource.
 func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *body.Arena) (out []related) {
 	if !rel.shows(stored.Key) {
 		return nil

@@ -19,7 +19,7 @@ import (
 
 // List returns a page by the algorithm of the Relay cursor specification. A
 // resource whose place in the order does not change meanwhile is in exactly
-// one page, whatever else is written; but see docs/decisions.md, "Reads from memory", for
+// one page, also beside concurrent writes; but see docs/decisions.md, "Reads from memory", for
 // long pages of a store. Unreadable ones are left out, counted
 // and logged.
 func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*Page, error) {

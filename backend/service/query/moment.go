@@ -19,14 +19,14 @@ type Moment struct {
 	mu    sync.Mutex // guards all below
 	taken bool
 	view  index.View
-	// rights are those of the caller, nil until they are asked for.
+	// rights of the caller, nil until they are asked for.
 	rights *access.Rights
 }
 
 type momentKey struct{}
 
 // WithMoment returns a context whose reads see one state of the store, until it is
-// forgotten. Without it each call of the reader takes a state of its own.
+// forgotten. Without it each call of the reader takes a new state.
 func WithMoment(ctx context.Context) (context.Context, *Moment) {
 	m := &Moment{}
 	return context.WithValue(ctx, momentKey{}, m), m

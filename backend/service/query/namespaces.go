@@ -44,7 +44,7 @@ func (p *NamespacePage) Cursor(i int) string {
 	return string(plan.AppendCursor(nil, namespacesHash, []byte(p.Namespaces[i].Name)))
 }
 
-// namespacesHash tells the cursors of namespaces from those of resources.
+// namespacesHash tells cursors of namespaces from cursors of resources.
 const namespacesHash = 0x6e616d65
 
 // TotalCount returns the number of namespaces that have resources.

@@ -53,7 +53,7 @@ func (p *Page) AppendCursor(dst []byte, edge int) []byte {
 	return plan.AppendCursor(dst, uint32(hash), p.Edges[edge].Key())
 }
 
-// cursors are those of the connection.
+// cursors encodes and decodes the cursors of the connection.
 func (p *Page) cursors() plan.Cursors {
 	if p.relation != nil {
 		return p.relation.cursors()
@@ -133,7 +133,7 @@ func (p *Page) any(ctx context.Context, in plan.Interval) (bool, error) {
 	return len(r.Edges) > 0, err
 }
 
-// TotalCount is the number of resources of the connection, whatever the page.
+// TotalCount returns the number of resources of the whole connection.
 // What this gateway found unreadable is left out, as it is from the pages.
 func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	switch {

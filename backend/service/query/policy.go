@@ -25,8 +25,8 @@ type policies struct {
 	version uint64
 }
 
-// of returns the policy of a state of the two kinds, or a newer one: what is read may be older than the policy that
-// allows it, never newer.
+// of returns the policy of a state of the two kinds, or a newer one: resources may be read that are older than the
+// policy, never newer ones.
 func (p *policies) of(roles, bindings *index.Kind) *access.Policy {
 	version := max(roles.Version(), bindings.Version())
 	p.mu.Lock()
@@ -69,7 +69,7 @@ func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
 		}
 	}
 	roles, hasRoles := view.Kind(access.RoleKind)
-	bindings, hasBindings := view.Kind(access.BindingKind) // of the same state: a policy of two would be taken for that of the newer one
+	bindings, hasBindings := view.Kind(access.BindingKind) // of the same state: a policy mixed of two states would be taken for the newer one
 	if !hasRoles || !hasBindings {
 		return nil, &failure.Error{Code: failure.CodeUnavailable, Retryable: true, RetryAfter: 1, Message: "the gateway does not know yet who may do what; try again"}
 	}
@@ -142,7 +142,7 @@ func (r *Reader) stored() (roles, bindings *index.Kind) {
 	return roles, bindings
 }
 
-// RightsNow is Rights by the newest state, whatever the context says.
+// RightsNow is Rights by the newest state, not the state of the operation.
 func (r *Reader) RightsNow(ctx context.Context, c access.Caller) (*access.Rights, error) {
 	p, err := r.Policy(context.WithValue(ctx, momentKey{}, nil))
 	if err != nil {

@@ -44,7 +44,7 @@ type Config struct {
 	Unreadable *kind.Unreadable
 	// Index over the store; nil for none. Access control needs one.
 	Index *index.Index
-	// Access says whether callers are judged.
+	// Access configures access control.
 	Access access.Config
 }
 

@@ -13,7 +13,7 @@ import (
 type Reference struct {
 	// Reference is the declared one.
 	descriptor.Reference
-	// Key of what is named, which may be missing.
+	// Key of the target, which may not exist.
 	Key backend.Key
 }
 

@@ -69,7 +69,7 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 	*c = connection{Query: plan.Query{Common: common}, named: req.Names != nil}
 	if req.Namespace != nil {
 		c.Namespace = *req.Namespace
-		if req.Parent.Key.Namespace == "" && req.Names == nil { // else it is that of a resource
+		if req.Parent.Key.Namespace == "" && req.Names == nil { // otherwise a resource has given it
 			if k.Scope == descriptor.Global {
 				return failure.BadInput("namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name)
 			}
@@ -129,7 +129,7 @@ func (c *connection) hash() uint32 {
 	return h.Sum32()
 }
 
-// cursors are those of the connection.
+// cursors encodes and decodes the cursors of the connection.
 func (c *connection) cursors() plan.Cursors {
 	return plan.Cursors{Kind: c.Kind.Name, Hash: c.hash, IsKey: c.Order.IsKey}
 }

@@ -29,7 +29,7 @@ type SummaryRequest struct {
 	// By are paths of filterable fields that are no lists, in the names of the API, labels
 	// ("labels.team") or "namespace".
 	By []string
-	// Conditions are types of conditions, whose status is a key like those of By. Together there are
+	// Conditions are types of conditions, whose status is a key as those in By are. Together there are
 	// at most [MaxKeys].
 	Conditions []string
 }
@@ -39,7 +39,7 @@ const MaxKeys = 5
 
 // Summary is how many resources have which values.
 type Summary struct {
-	// Paths of the keys: those of By, and "conditions.TYPE".
+	// Paths of the keys: By, and then "conditions.TYPE".
 	Paths []string
 	// Groups in the order of their values, nulls first. None has no resources.
 	Groups []Group

@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
@@ -58,7 +57,7 @@ func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 			}
 		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrNotDeleting):
 			return nil
-		case errors.Is(err, attempt.ErrLost), attempt.Raced(err, key):
+		case errors.Is(err, ErrLost), Raced(err, key):
 		default:
 			return err
 		}
@@ -80,7 +79,7 @@ func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backen
 	put.If.Unreferenced = true
 	_, err = r.cfg.Apply(ctx, put)
 	switch {
-	case errors.Is(err, attempt.ErrLost), attempt.Raced(err, current.Key):
+	case errors.Is(err, ErrLost), Raced(err, current.Key):
 		return false, nil
 	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
 		return true, nil

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
@@ -37,7 +36,7 @@ func TestAStoreOfManyShardsThatIsAwayIsLoggedOnceInAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.DebugLevel)
 		r := reconcile.New(reconcile.Config{
-			Sender: &attempt.Sender{Store: &away{}, Clock: time.Now, WriteTimeout: time.Second},
+			Sender: &reconcile.Sender{Store: &away{}, Clock: time.Now, WriteTimeout: time.Second},
 			Kinds:  kind.Catalogue{}, Logger: zap.New(core), NewID: func() string { return "id" },
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -1,6 +1,6 @@
 // Package reconcile re-evaluates resources whose references wait for a target, and finishes
-// deletions that nothing holds any more. It also judges the references of a write, for the
-// verbs.
+// deletions that nothing holds any more. For the verbs it also judges the references of a
+// write, and sends the batch (Sender).
 //
 // The life of a resource, as far as its references go:
 //
@@ -66,7 +66,6 @@ import (
 	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
-	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/internal/wait"
 )
@@ -78,7 +77,7 @@ var errNotNewest = errors.New("references are left to a gateway with the newest 
 // Config of a [Reconciler]. All but Index are required.
 type Config struct {
 	// Sender makes the writes. Changes whose request ids begin with its tag are this gateway's.
-	*attempt.Sender
+	*Sender
 	Kinds kind.Catalogue
 	// Descriptors describe Kinds.
 	Descriptors []descriptor.Kind

@@ -16,7 +16,6 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
-	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
@@ -43,7 +42,7 @@ func gateway(t *testing.T, store backend.Store, kinds []descriptor.Kind) *reconc
 	}
 	var ids atomic.Int64
 	return reconcile.New(reconcile.Config{
-		Sender: &attempt.Sender{Store: store, Hub: changes, Clock: time.Now, Tag: "mine-", WriteTimeout: time.Second, SettleTimeout: time.Second},
+		Sender: &reconcile.Sender{Store: store, Hub: changes, Clock: time.Now, Tag: "mine-", WriteTimeout: time.Second, SettleTimeout: time.Second},
 		Kinds:  compiled, Descriptors: kinds, Logger: zap.NewNop(), NewID: func() string { return fmt.Sprint("id-", ids.Add(1)) },
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service/attempt"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
@@ -103,7 +102,7 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 					refused = append(refused, one.stored.Key)
 				}
 			}
-		case errors.As(err, &failed), errors.Is(err, attempt.ErrLost), read != OneByOne && (errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
+		case errors.As(err, &failed), errors.Is(err, ErrLost), read != OneByOne && (errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
 			for _, one := range b.of {
 				refused = append(refused, one.stored.Key)
 			}

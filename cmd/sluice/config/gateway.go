@@ -13,7 +13,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/identity"
-	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -112,7 +111,7 @@ func NewGateway() *Gateway {
 		},
 	}
 	g.Server.Limits = server.DefaultLimits()
-	g.Server.Caller = quota.DefaultLimits(0)
+	g.Server.Caller = server.DefaultCallerLimits(0)
 	g.Server.Caller.Steps = 0 // it follows from the processors
 	return g
 }

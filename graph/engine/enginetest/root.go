@@ -18,8 +18,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/kinds"
-	"github.com/sluicegw/sluice/graph/scalar"
 )
 
 // root resolves a root field.
@@ -275,11 +275,11 @@ func (x *execution) input(t *ast.Type, v any) (any, error) {
 	case "Int":
 		return graphql.UnmarshalInt32(v)
 	case "SafeInt":
-		return scalar.UnmarshalSafeInt(v)
+		return engine.UnmarshalSafeInt(v)
 	case "Float":
 		return graphql.UnmarshalFloat(v)
 	case "Time":
-		at, err := scalar.UnmarshalTime(v)
+		at, err := engine.UnmarshalTime(v)
 		return at.UTC(), err
 	}
 	return v, nil

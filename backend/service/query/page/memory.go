@@ -25,7 +25,7 @@ type Memory struct {
 	// cheaper is how many resources on a page are charged as one row.
 	cheaper int
 
-	// room is the plan of what is being read.
+	// room is the plan of the current page or count.
 	room   *plan.Plan
 	kind   *index.Kind
 	values filter.Values

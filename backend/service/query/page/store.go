@@ -33,15 +33,15 @@ func NewStore(r *Reader, tracker *kind.Unreadable, idx *index.Index) *Store {
 type scan struct {
 	*Read
 	arena *body.Arena
-	// left is what is still to be read of the run that is being read, rest are the runs after it, and
-	// counts what is to be counted with the next step.
+	// left is the unread part of the current run, rest are the runs after it, and counts are counted
+	// with the next step.
 	left   backend.Range
 	rest   []plan.Run
 	counts []backend.Range
 	done   bool
-	// ended says that the range was read to its end.
+	// ended means that the range was read to its end.
 	ended bool
-	// refused is why nothing was read.
+	// refused is the reason why nothing was read.
 	refused error
 }
 
@@ -53,7 +53,7 @@ const (
 	// MaxStepRanges is how many ranges one step asks for.
 	MaxStepRanges = backend.MaxRanges / 3
 	// MaxFirsts is how many bytes the first resources of the ranges of one step have, as far
-	// as sizes are known: each page has its first resource, whatever the others have.
+	// as sizes are known: each page has its first resource, however large the others are.
 	MaxFirsts = 8 * backend.MaxPageBytes
 )
 
@@ -89,7 +89,7 @@ func (s *Store) Do(ctx context.Context, reads []*Read) []error {
 	return errs
 }
 
-// begin prepares scans, and says which of them look at all that a kind has in a range of names.
+// begin prepares scans, and returns those that look at every resource of a range of names.
 func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 	arena := &body.Arena{}
 	for _, r := range reads {
@@ -125,7 +125,7 @@ func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 	return scans, whole
 }
 
-// rangeOf is what is read of a run of names.
+// rangeOf returns the range of the store that has a run of names.
 func (sc *scan) rangeOf(run plan.Run) backend.Range {
 	return backend.Range{Kind: sc.Query.Kind.Name, Namespace: sc.Query.Namespace, Start: run.Start, End: run.End, Reverse: run.Reverse, Bare: true}
 }
@@ -172,7 +172,7 @@ func (s *Store) refuse(ctx context.Context, scans []*scan) error {
 	return nil
 }
 
-// ranges is what is read of runs.
+// ranges returns the ranges of the store that have the runs.
 func (sc *scan) ranges(runs []plan.Run) (out []backend.Range) {
 	for _, run := range runs {
 		out = append(out, sc.rangeOf(run))
@@ -284,7 +284,7 @@ func (s *Store) count(ctx context.Context, sc *scan, namespace string, n int) er
 	return err
 }
 
-// take takes what a step brought, and lets go of what is not on the page.
+// take takes the result of a step, and releases resources that are not on the page.
 func (s *Store) take(ctx context.Context, sc *scan, page backend.Page) error {
 	before, compared := sc.size(), 0
 	sc.ended = !page.More
@@ -334,7 +334,7 @@ func (sc *scan) offer(r Resource, compared *int) (full bool) {
 	return kept && sc.take(r, v) && sc.plan.Sorting == plan.Sorted
 }
 
-// readNames reads the scans that name their resources: those of all are one call.
+// readNames reads the scans that name their resources, all in one call.
 func (s *Store) readNames(ctx context.Context, scans []*scan) error {
 	var keys []backend.Key
 	var kinds []*kind.Kind
@@ -370,7 +370,7 @@ func (s *Store) readNames(ctx context.Context, scans []*scan) error {
 	return spent.Spend(budget.Steps, compared)
 }
 
-// keys are those of the query's names, in the direction of the page and as far as it can have
+// keys returns the keys of the query's names, in the direction of the page and as far as it can have
 // them.
 func (sc *scan) keys() (keys []backend.Key) {
 	if sc.done || !sc.plan.ByName {

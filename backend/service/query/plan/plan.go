@@ -111,7 +111,7 @@ type Plan struct {
 	Sorting Sorting
 	// Exact means that everything read matches.
 	Exact bool
-	// rest are the conditions that what is read may not meet.
+	// rest are the conditions that rows of the runs may not meet.
 	rest filter.All
 	// Once means that no resource is in the runs twice.
 	Once bool

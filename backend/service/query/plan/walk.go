@@ -17,7 +17,7 @@ func (p *planner) orderedBy() (by string, ok bool) {
 	return by, by != filter.Namespace && p.trees != nil && p.trees.Has(by)
 }
 
-// walk is what is read in the order of a page: an index, or the part of a creation index that has
+// walk is the rows that are read in the order of a page: an index, or the part of a creation index that has
 // one value. A creation index orders the rows of each value by the time of creation.
 type walk struct {
 	by    string // the index of the order
@@ -138,7 +138,7 @@ func (p *planner) begin() []byte {
 func (p *planner) valueRun(w walk, value, place []byte, upward bool) Run {
 	var b filter.Range
 	single := len(p.q.Order) == 1
-	// Ties are in name order whatever the direction of the values. So names are read upward on a
+	// Ties are in name order in both directions of the values. So names are read upward on a
 	// forward page: if values are read the other way, each group of ties has to be turned.
 	turned := single && upward == p.want.Backward
 	if !p.many(w.by) {

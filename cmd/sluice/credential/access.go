@@ -1,0 +1,187 @@
+package credential
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Access is how a gateway and its caller know each other. The zero value is anonymous.
+type Access struct {
+	// CA is a file with the certificates (PEM) of the authorities to trust. Default: the system's.
+	CA string `yaml:"ca,omitempty"`
+	// ClientCert and ClientKey are the files (PEM) of the caller's own certificate. They are read for each connection.
+	ClientCert string `yaml:"client-cert,omitempty"`
+	ClientKey  string `yaml:"client-key,omitempty"`
+	// TokenFile has the token. It is read for each request.
+	TokenFile string `yaml:"token-file,omitempty"`
+	// TokenCommand is a program with its arguments that prints the token.
+	TokenCommand []string `yaml:"token-command,omitempty,flow"`
+	// PlaintextToken lets the token be sent by http to other hosts.
+	PlaintextToken bool `yaml:"plaintext-token,omitempty"`
+	// Token is the token itself. It is in no file of contexts.
+	Token string `yaml:"-"`
+}
+
+// commandTime is how long a command that prints a token may take.
+const commandTime = time.Minute
+
+// maxToken is the longest token that is read, in bytes; gateways accept 16 KiB.
+const maxToken = 64 << 10
+
+// TLS is the client's side of https; nil for the system's authorities and no certificate.
+func (a *Access) TLS(ctx context.Context) (*tls.Config, error) {
+	if a.CA == "" && a.ClientCert == "" {
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if a.CA != "" {
+		cfg.RootCAs = x509.NewCertPool()
+		if err := a.addCA(ctx, cfg.RootCAs); err != nil {
+			return nil, err
+		}
+	}
+	if a.ClientCert != "" {
+		if _, err := a.certificate(ctx); err != nil {
+			return nil, err
+		}
+		cfg.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) { return a.certificate(info.Context()) }
+	}
+	return cfg, nil
+}
+
+// Authorities returns the authorities in CA together with the system's, for issuers of tokens; nil for the system's alone.
+func (a *Access) Authorities(ctx context.Context) (*x509.CertPool, error) {
+	if a.CA == "" {
+		return nil, nil
+	}
+	known, err := x509.SystemCertPool()
+	if err != nil {
+		known = x509.NewCertPool()
+	}
+	return known, a.addCA(ctx, known)
+}
+
+func (a *Access) addCA(ctx context.Context, to *x509.CertPool) error {
+	pem, err := config.ReadFile(ctx, a.CA)
+	if err != nil {
+		return fmt.Errorf("ca: %w", err)
+	}
+	if !to.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("ca: %s holds no certificate (PEM)", a.CA)
+	}
+	return nil
+}
+
+func (a *Access) certificate(ctx context.Context) (*tls.Certificate, error) {
+	cert, err1 := config.ReadFile(ctx, a.ClientCert)
+	key, err2 := config.ReadFile(ctx, a.ClientKey)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, fmt.Errorf("client-cert, client-key: %w", err)
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("client-cert, client-key: %w", err)
+	}
+	return &pair, nil
+}
+
+// TokenSource returns where tokens come from; nil for nowhere. What a command prints to standard error goes to
+// said.
+func (a *Access) TokenSource(said io.Writer) client.TokenSource {
+	switch {
+	case a.Token != "":
+		return client.FixedToken(a.Token)
+	case a.TokenFile != "":
+		return a.fromFile
+	case len(a.TokenCommand) > 0:
+		return (&command{args: a.TokenCommand, said: said}).token
+	}
+	return nil
+}
+
+// fromFile reads the file each time, as it may have been replaced.
+func (a *Access) fromFile(ctx context.Context, _ string) (string, error) {
+	text, err := config.ReadFile(ctx, a.TokenFile)
+	if err != nil {
+		return "", err
+	}
+	return oneToken(a.TokenFile, text)
+}
+
+// oneToken is the token in a text, without the line's end.
+func oneToken(where string, text []byte) (string, error) {
+	token := strings.TrimSpace(string(text))
+	switch {
+	case token == "":
+		return "", fmt.Errorf("%s has no token", where)
+	case len(token) > maxToken || len(strings.Fields(token)) > 1:
+		return "", fmt.Errorf("%s has more than a token", where)
+	}
+	return token, nil
+}
+
+// command runs a program that prints a token, and keeps the token until the gateway refuses it.
+type command struct {
+	args []string
+	said io.Writer
+
+	mu   sync.Mutex // guards kept, and lets the program run once at a time
+	kept string
+}
+
+func (c *command) token(ctx context.Context, refused string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept != "" && c.kept != refused {
+		return c.kept, nil
+	}
+	limit, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	out := &limited{left: maxToken}
+	// No shell: the arguments are what they are. Errors name the program alone, as an argument may be a secret.
+	cmd := exec.CommandContext(limit, c.args[0], c.args[1:]...)
+	cmd.Stdout, cmd.Stderr = out, c.said
+	cmd.WaitDelay = time.Second
+	where := "token-command: " + c.args[0]
+	switch err := cmd.Run(); {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case limit.Err() != nil:
+		return "", fmt.Errorf("%s has printed no token in %v", where, commandTime)
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", where, err)
+	}
+	token, err := oneToken("what "+c.args[0]+" printed", out.Bytes())
+	if err != nil {
+		return "", fmt.Errorf("token-command: %w", err)
+	}
+	c.kept = token
+	return token, nil
+}
+
+// limited keeps what is written, up to a number of bytes and one more.
+type limited struct {
+	bytes.Buffer
+	left int
+}
+
+// Write is part of [io.Writer].
+func (l *limited) Write(p []byte) (int, error) {
+	if room := l.left + 1 - l.Len(); len(p) > room {
+		_, err := l.Buffer.Write(p[:room])
+		return len(p), err
+	}
+	return l.Buffer.Write(p)
+}

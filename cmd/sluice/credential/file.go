@@ -1,0 +1,91 @@
+package credential
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// ContextsPath is where the file is unless SLUICE_CONTEXTS names another place: sluice/contexts.yaml in
+// XDG_CONFIG_HOME, or in the folder that the operating system has for settings. It is empty if there is none.
+func ContextsPath() string {
+	folder := os.Getenv("XDG_CONFIG_HOME")
+	if folder == "" {
+		folder, _ = os.UserConfigDir()
+	}
+	if folder == "" {
+		return ""
+	}
+	return filepath.Join(folder, "sluice", "contexts.yaml")
+}
+
+// ReadContexts reads the file; one that does not exist has no contexts. Paths in it begin at its folder. A file that
+// others can read or write is refused, as it names programs that commands run.
+func ReadContexts(path string) (*File, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || path == "":
+		return &File{}, nil
+	case err != nil:
+		return nil, err
+	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows":
+		return nil, fmt.Errorf("%s: others can read or write it; chmod 600 %[1]s", path)
+	}
+	data, err := ReadPrivate(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := parseContexts(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for name, c := range f.Contexts {
+		c.under(filepath.Dir(path))
+		f.Contexts[name] = c
+	}
+	return f, nil
+}
+
+// UpdateContexts changes the file, or makes it.
+func UpdateContexts(ctx context.Context, path string, change func(*File) error) error {
+	if path == "" {
+		return errors.New("contexts: there is no folder for settings; SLUICE_CONTEXTS can name a file")
+	}
+	return UpdatePrivate(ctx, path, func(data []byte) ([]byte, error) {
+		f, err := parseContexts(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if err := errors.Join(change(f), f.validate()); err != nil {
+			return nil, err
+		}
+		return yaml.Marshal(f)
+	})
+}
+
+// goType is what the parser of YAML says of a field that is unknown.
+var goType = regexp.MustCompile(` in type \S+`)
+
+func parseContexts(data []byte) (*File, error) {
+	f := &File{}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(f); err != nil && !errors.Is(err, io.EOF) {
+		text := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
+		return nil, errors.New(goType.ReplaceAllString(strings.TrimPrefix(text, "unmarshal errors: "), ""))
+	}
+	if f.Contexts == nil {
+		f.Contexts = map[string]Context{}
+	}
+	return f, f.validate()
+}

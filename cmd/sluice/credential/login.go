@@ -1,0 +1,200 @@
+package credential
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/oauth2"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Login holds the tokens of one login.
+type Login struct {
+	// Server is the gateway that the tokens are for. They are sent to no other.
+	Server string `yaml:"server"`
+	Issuer Issuer `yaml:"issuer"`
+	// IDToken is sent to the gateway. It is valid from Obtained until Expires.
+	IDToken  string    `yaml:"id-token"`
+	Obtained time.Time `yaml:"obtained"`
+	Expires  time.Time `yaml:"expires"`
+	// RefreshToken gets the next one. Empty: the issuer gave none.
+	RefreshToken string `yaml:"refresh-token,omitempty"`
+}
+
+// refreshBefore is how long before the end of a token another one is asked for; a quarter of its life at most.
+const refreshBefore = time.Minute
+
+// ending reports whether the token should be replaced.
+func (l *Login) ending(now time.Time) bool {
+	return now.After(l.Expires.Add(-min(refreshBefore, l.Expires.Sub(l.Obtained)/4)))
+}
+
+// loginOf is the login that an issuer's answer makes.
+func (i Issuer) loginOf(token *oauth2.Token) (*Login, error) {
+	id, _ := token.Extra("id_token").(string)
+	expires, err := expiry(id)
+	if err != nil {
+		return nil, fmt.Errorf("the issuer %s gave %w; are its scopes without openid?", i.Name, err)
+	}
+	return &Login{Issuer: i, IDToken: id, Obtained: time.Now().UTC().Truncate(time.Second), Expires: expires, RefreshToken: token.RefreshToken}, nil
+}
+
+// expiry reads the end of an ID token. The gateway is who verifies it.
+func expiry(token string) (time.Time, error) {
+	parts := strings.Split(token, ".")
+	var claims struct {
+		Expires float64 `json:"exp"`
+	}
+	if len(parts) != 3 {
+		return time.Time{}, errors.New("no ID token")
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(payload, &claims) != nil || claims.Expires <= 0 {
+		return time.Time{}, errors.New("an ID token that cannot be read")
+	}
+	return time.Unix(int64(claims.Expires), 0).UTC(), nil
+}
+
+// LoginsPath is where logins are kept: beside the file of contexts.
+func LoginsPath(contexts string) string {
+	ext := filepath.Ext(contexts)
+	return strings.TrimSuffix(contexts, ext) + ".logins" + ext
+}
+
+// logins are kept by the names of contexts.
+type logins map[string]Login
+
+func parseLogins(data []byte, path string) (logins, error) {
+	all := logins{}
+	if yaml.Unmarshal(data, &all) != nil { // its errors could have tokens
+		return nil, fmt.Errorf("%s is damaged; remove it and log in again", path)
+	}
+	return all, nil
+}
+
+// FindLogin returns the login of a context, and whether there is one.
+func FindLogin(path, name string) (Login, bool, error) {
+	data, err := ReadPrivate(path)
+	if err != nil {
+		return Login{}, false, err
+	}
+	all, err := parseLogins(data, path)
+	l, ok := all[name]
+	return l, ok, err
+}
+
+// KeepLogin keeps the login of a context; nil removes it.
+func KeepLogin(ctx context.Context, path, name string, l *Login) error {
+	return change(ctx, path, func(all logins) error {
+		if delete(all, name); l != nil {
+			all[name] = *l
+		}
+		return nil
+	})
+}
+
+func change(ctx context.Context, path string, f func(logins) error) error {
+	return UpdatePrivate(ctx, path, func(data []byte) ([]byte, error) {
+		all, err := parseLogins(data, path)
+		if err != nil {
+			return nil, err
+		}
+		if err := f(all); err != nil {
+			return nil, err
+		}
+		if len(all) == 0 && len(data) == 0 {
+			return nil, nil // there need be no file
+		}
+		return yaml.Marshal(all)
+	})
+}
+
+// Source has the tokens of a login. Its fields are all needed.
+type Source struct {
+	// Path is the file of logins, Context the name of the login there.
+	Path, Context string
+	// HTTP reaches the issuer.
+	HTTP *http.Client
+
+	mu   sync.Mutex // guards kept
+	kept *Login
+}
+
+// Token is a [client.TokenSource]: the ID token, refreshed when it is near its end or refused. A login that is refreshed
+// by one process is found by the others: an issuer may accept a refresh token once only.
+func (s *Source) Token(ctx context.Context, refused string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept != nil && s.kept.IDToken != refused && !s.kept.ending(time.Now()) {
+		return s.kept.IDToken, nil
+	}
+	found := false
+	err := change(ctx, s.Path, func(all logins) error {
+		l, ok := all[s.Context]
+		if found = ok; !ok {
+			return nil
+		}
+		s.kept = &l
+		if l.IDToken != refused && !l.ending(time.Now()) {
+			return nil
+		}
+		next, err := l.refresh(ctx, s.HTTP)
+		if err != nil {
+			return err
+		}
+		all[s.Context], s.kept = *next, next
+		return nil
+	})
+	switch {
+	case err == nil && !found:
+		return "", nil
+	case err == nil:
+		return s.kept.IDToken, nil
+	case ctx.Err() == nil && s.kept != nil && s.kept.IDToken != refused && time.Now().Before(s.kept.Expires):
+		return s.kept.IDToken, nil // it is good for a while yet
+	}
+	return "", err
+}
+
+// laterError is a [client.ErrNoTokenNow] that says nothing but its cause.
+type laterError struct{ error }
+
+func (e laterError) Unwrap() []error { return []error{e.error, client.ErrNoTokenNow} }
+
+// refresh gets the next token.
+func (l *Login) refresh(ctx context.Context, c *http.Client) (*Login, error) {
+	const again = "log in again with sluice login"
+	if l.RefreshToken == "" {
+		return nil, errors.New("the login has expired, and its issuer gave nothing to refresh it with; " + again)
+	}
+	m, err := discover(ctx, c, l.Issuer.URL)
+	if err != nil {
+		return nil, fmt.Errorf("the login could not be refreshed: %w", laterError{err})
+	}
+	limit, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, c), IssuerTimeout)
+	defer cancel()
+	token, err := l.Issuer.config(m).TokenSource(limit, &oauth2.Token{RefreshToken: l.RefreshToken}).Token()
+	if err != nil {
+		err = l.Issuer.explain(err)
+		if errors.As(err, new(*refusedError)) {
+			return nil, fmt.Errorf("the login has ended (%w); %s", err, again)
+		}
+		return nil, fmt.Errorf("the login could not be refreshed: %w", laterError{err})
+	}
+	next, err := l.Issuer.loginOf(token)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s", err, again)
+	}
+	next.Server = l.Server
+	return next, nil
+}

@@ -1,0 +1,95 @@
+package credential
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// MaxPrivate is the largest file that is read, in bytes.
+const MaxPrivate = 8 << 20
+
+const (
+	// lockTime is how long a process waits for another one that changes the file.
+	lockTime = time.Minute
+	// lockPause is how long it waits before it looks again.
+	lockPause = 10 * time.Millisecond
+)
+
+// ReadPrivate returns what a file has; nothing if there is none.
+func ReadPrivate(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, MaxPrivate+1))
+	if err == nil && len(data) > MaxPrivate {
+		err = fmt.Errorf("%s has more than the %d bytes that are accepted", path, MaxPrivate)
+	}
+	return data, err
+}
+
+// UpdatePrivate replaces a file, or makes it, with the mode 0600. change gets its content and returns the new one; an error
+// leaves the file as it is. Changes of several processes happen one after the other, under a lock on the file with .lock
+// added to its name, and a reader sees the file before or after a change. The file keeps its owner. What a symbolic link leads to is replaced, not the link.
+func UpdatePrivate(ctx context.Context, path string, change func([]byte) ([]byte, error)) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
+	limit, cancel := context.WithTimeout(ctx, lockTime)
+	defer cancel()
+	switch _, err := lock.TryLockContext(limit, lockPause); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limit.Err() != nil:
+		return fmt.Errorf("%s: another process has held %s for %v", path, lock.Path(), lockTime)
+	case err != nil:
+		return err
+	}
+	defer func() { _ = lock.Unlock() }()
+	before, err := ReadPrivate(path)
+	if err != nil {
+		return err
+	}
+	after, err := change(before)
+	if err != nil || bytes.Equal(before, after) {
+		return err
+	}
+	return replace(path, after)
+}
+
+// replace writes a file beside the old one and moves it there.
+func replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // its mode is 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if before, absent := os.Stat(path); absent == nil {
+		err = errors.Join(err, keepOwner(f, before))
+	}
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,26 @@
+package input
+
+// splitCommas splits at the commas that are in no parentheses and no quotes.
+func splitCommas(text string) []string {
+	var out []string
+	depth, begin, quoted, escaped := 0, 0, false, false
+	for i, r := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && r == '\\':
+			escaped = true
+		case r == '"':
+			quoted = !quoted
+		case quoted:
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ',' && depth == 0:
+			out = append(out, text[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(out, text[begin:])
+}

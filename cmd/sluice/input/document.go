@@ -1,0 +1,162 @@
+package input
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Document is one manifest and where it was found.
+type Document struct {
+	// File as it was named, or "standard input".
+	File string
+	// Line of the file on which the document begins, and its number in the file; both from 1.
+	Line, Number int
+	// Text as the gateway takes it.
+	Text string
+	// Kind, Name, Namespace and Revision are what the document says, empty where it
+	// says nothing or cannot be read.
+	Kind, Name, Namespace, Revision string
+
+	parsed *manifest.Document // nil if it cannot be read
+	// node is the root of the document, nil if it is to be read from the text; base is
+	// added to its lines.
+	node *yaml.Node
+	base int
+}
+
+// read fills in what a document says about itself.
+func (d Document) read() Document {
+	m, err := manifest.Parse(d.Text)
+	if err != nil {
+		return d
+	}
+	d.parsed, d.Kind, d.Name = m, m.Kind, m.Metadata.Name
+	if m.Metadata.Namespace != nil {
+		d.Namespace = *m.Metadata.Namespace
+	}
+	if m.Metadata.Revision != nil {
+		d.Revision = *m.Metadata.Revision
+	}
+	return d
+}
+
+// Where is the place of the document: its file and its first line.
+func (d Document) Where() string { return d.at(d.Line) }
+
+// At returns the place of a field, like spec.resource.tags[1]: its file and its line. If the document
+// does not have the field, it is the place of the nearest field around it.
+func (d Document) At(field string) string { return d.at(d.line(field)) }
+
+func (d Document) at(line int) string { return d.File + ":" + strconv.Itoa(line) }
+
+// AtLine is the place of a line of the text, from 1.
+func (d Document) AtLine(line int) string { return d.at(d.Line + line - 1) }
+
+// String names the document to a person: by kind and name, or by its number in the file.
+func (d Document) String() string {
+	switch {
+	case d.Kind == "" || d.Name == "":
+		return "document " + strconv.Itoa(d.Number)
+	case d.Namespace == "":
+		return d.Kind + " " + d.Name
+	}
+	return d.Kind + " " + d.Namespace + "/" + d.Name
+}
+
+func (d Document) line(field string) int {
+	n, base := d.node, d.base
+	if n == nil {
+		var root yaml.Node
+		if err := yaml.Unmarshal([]byte(d.Text), &root); err != nil || len(root.Content) != 1 {
+			return d.Line
+		}
+		n, base = root.Content[0], d.Line-1
+	}
+	line := d.Line
+	for field != "" {
+		next, at, rest := step(n, field)
+		if next == nil {
+			break
+		}
+		n, line, field = next, base+at, rest
+	}
+	return line
+}
+
+// step goes one step along a path. It returns the value, the line of its key and the rest
+// of the path; nil if there is no such value.
+func step(n *yaml.Node, path string) (value *yaml.Node, line int, rest string) {
+	for range 2 { // an alias may lead to an alias
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+	}
+	if index, rest, ok := cutIndex(path); ok && n.Kind == yaml.SequenceNode && index < len(n.Content) {
+		return n.Content[index], n.Content[index].Line, rest
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil, 0, ""
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		rest, ok := strings.CutPrefix(path, n.Content[i].Value)
+		if ok && len(rest) < len(path) && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return n.Content[i+1], n.Content[i].Line, strings.TrimPrefix(rest, ".")
+		}
+	}
+	return nil, 0, ""
+}
+
+// cutIndex cuts [7] off the front of a path.
+func cutIndex(path string) (index int, rest string, ok bool) {
+	text, rest, found := strings.Cut(strings.TrimPrefix(path, "["), "]")
+	index, err := strconv.Atoi(text)
+	return index, strings.TrimPrefix(rest, "."), found && strings.HasPrefix(path, "[") && err == nil && index >= 0
+}
+
+// member is the value of a key of a mapping, nil if there is none.
+func member(n *yaml.Node, key string) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// RefuseTwins refuses documents of one resource that differ. A document without a namespace is in the namespace of the
+// command, or in the default one if the command has none. This holds for GLOBAL kinds as well, since their documents
+// have no namespace.
+func RefuseTwins(docs []Document, namespace string) error {
+	first := map[string]Document{}
+	for _, d := range docs {
+		if d.parsed == nil {
+			continue // the gateway says what is wrong
+		}
+		said := *d.parsed
+		ns := cmp.Or(d.Namespace, namespace, client.DefaultNamespace)
+		said.Metadata.Namespace = &ns
+		d.parsed = &said
+		key := d.Kind + " " + ns + "/" + d.Name
+		twin, ok := first[key]
+		if !ok {
+			first[key] = d
+		} else if !reflect.DeepEqual(twin.parsed, d.parsed) {
+			if twin.Namespace == "" && d.Namespace == "" && namespace == "" {
+				key = d.String() // its kind may be GLOBAL
+			}
+			return fmt.Errorf("%s and %s are of the same resource, %s, but differ; nothing was sent", twin.Where(), d.Where(), key)
+		}
+	}
+	return nil
+}

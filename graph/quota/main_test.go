@@ -1,9 +1,0 @@
-package quota_test
-
-import (
-	"testing"
-
-	"github.com/sluicegw/sluice/internal/leaktest"
-)
-
-func TestMain(m *testing.M) { leaktest.Main(m) }

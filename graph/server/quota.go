@@ -1,0 +1,190 @@
+package server
+
+import (
+	"container/list"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/transport"
+)
+
+// uses is the number of values of [transport.Use].
+const uses = transport.UseSocket + 1
+
+// CallerLimits are what one caller may take, so that a greedy one leaves enough for the others. Zero is the default
+// of each, see [DefaultCallerLimits].
+type CallerLimits struct {
+	// Requests, Subscriptions and Sockets are the most at a time.
+	Requests, Subscriptions, Sockets int
+	// Rate is the most operations that begin in a second; as many may come at once.
+	Rate int
+	// Steps is the most work of queries and mutations in a second, in steps of the budget of an operation. An operation
+	// that has begun is not cut short: the caller waits afterwards.
+	Steps int
+}
+
+// of returns how many of a use there may be at a time, the setting that says so, and what to call them.
+func (l CallerLimits) of(use transport.Use) (most int, setting, what string) {
+	switch use {
+	case transport.UseSubscription:
+		return l.Subscriptions, "limit-caller-subscriptions", "subscriptions"
+	case transport.UseSocket:
+		return l.Sockets, "limit-caller-sockets", "WebSocket connections"
+	default:
+		return l.Requests, "limit-caller-requests", "requests in flight"
+	}
+}
+
+// Validate returns every limit that is negative, joined. The names in errors are the user's own configuration keys.
+func (l CallerLimits) Validate() error {
+	return notNegative(map[string]int64{
+		"limit-caller-requests": int64(l.Requests), "limit-caller-subscriptions": int64(l.Subscriptions), "limit-caller-sockets": int64(l.Sockets),
+		"limit-caller-rate": int64(l.Rate), "limit-caller-steps": int64(l.Steps),
+	})
+}
+
+// DefaultCallerLimits are the defaults for a number of processors, of which one caller may take half.
+func DefaultCallerLimits(processors int) CallerLimits {
+	const stepsOfProcessor = 10_000_000 // in a second
+	return CallerLimits{Requests: 500, Subscriptions: 5_000, Sockets: 1_000, Rate: 5_000, Steps: max(processors, 1) * stepsOfProcessor / 2}
+}
+
+// maxIdle is the most callers that are remembered though they have nothing open.
+const maxIdle = 20_000
+
+// callers counts what each caller takes. It is safe for concurrent use.
+type callers struct {
+	limits CallerLimits
+	now    func() time.Time
+
+	mu    sync.Mutex
+	known map[string]*caller
+	// idle are the callers that have nothing open, the one that has been idle for longest first.
+	idle *list.List
+}
+
+// newCallers returns the counts of callers under limits, zeros of which are as in defaults.
+func newCallers(limits, defaults CallerLimits, now func() time.Time) *callers {
+	for _, one := range []struct{ limit, value *int }{
+		{&limits.Requests, &defaults.Requests}, {&limits.Subscriptions, &defaults.Subscriptions}, {&limits.Sockets, &defaults.Sockets},
+		{&limits.Rate, &defaults.Rate}, {&limits.Steps, &defaults.Steps},
+	} {
+		if *one.limit == 0 {
+			*one.limit = *one.value
+		}
+	}
+	return &callers{limits: limits, now: now, known: map[string]*caller{}, idle: list.New()}
+}
+
+// caller counts what one caller takes. callers.mu guards it.
+type caller struct {
+	of    *callers
+	name  string
+	open  [uses]int
+	begun *rate.Limiter
+	// left are the steps that it had at a moment; fewer than none while it must wait. mean is what its
+	// operations took of late.
+	left, mean float64
+	at         time.Time
+	place      *list.Element // in callers.idle; nil while something is open
+}
+
+// Begin counts one more thing of a caller, which done gives back. The error is LIMIT_EXCEEDED if the caller
+// has as many as it may, or, of requests, if it is too fast or has too much work done.
+func (c *callers) Begin(name string, use transport.Use) (done func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	caller := c.caller(name)
+	if most, setting, what := c.limits.of(use); caller.open[use] >= most {
+		return nil, callerExceeds(setting, most, 1, fmt.Sprintf("the caller has the %d %s that it may have (%s)", most, what, setting))
+	}
+	if use == transport.UseRequest {
+		if err := caller.pace(c.now()); err != nil {
+			return nil, err
+		}
+	}
+	caller.open[use]++
+	if caller.place != nil {
+		c.idle.Remove(caller.place)
+		caller.place = nil
+	}
+	return func() { c.end(caller, use) }, nil
+}
+
+// pace refuses a request of a caller that must wait.
+func (c *caller) pace(now time.Time) error {
+	limits := c.of.limits
+	// What is in flight is paid at its end; without this, all that wait would begin together.
+	if left := c.stepsLeft(now) - float64(c.open[transport.UseRequest])*c.mean; left < 0 {
+		return callerExceeds("limit-caller-steps", limits.Steps, seconds(-left/float64(limits.Steps)), fmt.Sprintf("the caller's operations take more than %d steps a second (limit-caller-steps)", limits.Steps))
+	}
+	if !c.begun.AllowN(now, 1) {
+		return callerExceeds("limit-caller-rate", limits.Rate, 1, fmt.Sprintf("the caller begins more than %d operations a second (limit-caller-rate)", limits.Rate))
+	}
+	return nil
+}
+
+// stepsLeft returns how many steps the caller has: at most those of a second. A [rate.Limiter] takes no more than
+// these at once, and an operation may have many times as many.
+func (c *caller) stepsLeft(now time.Time) float64 {
+	most := float64(c.of.limits.Steps)
+	return min(most, c.left+now.Sub(c.at).Seconds()*most)
+}
+
+// Spend counts the steps that an operation of a caller took.
+func (c *callers) Spend(name string, steps int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	caller, now := c.caller(name), c.now()
+	caller.mean += (float64(steps) - caller.mean) / 8
+	caller.left, caller.at = caller.stepsLeft(now)-float64(steps), now
+}
+
+// Len returns the number of callers that are remembered.
+func (c *callers) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.known)
+}
+
+// caller returns a caller, which is new if it is not remembered. The caller holds mu.
+func (c *callers) caller(name string) *caller {
+	known := c.known[name]
+	if known != nil {
+		return known
+	}
+	if c.idle.Len() >= maxIdle {
+		oldest := c.idle.Remove(c.idle.Front()).(*caller)
+		delete(c.known, oldest.name)
+	}
+	known = &caller{
+		of: c, name: name,
+		begun: rate.NewLimiter(rate.Limit(c.limits.Rate), c.limits.Rate),
+		left:  float64(c.limits.Steps), at: c.now(),
+	}
+	known.place = c.idle.PushBack(known)
+	c.known[name] = known
+	return known
+}
+
+// end gives one back.
+func (c *callers) end(caller *caller, use transport.Use) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	caller.open[use]--
+	if caller.open == [uses]int{} {
+		caller.place = c.idle.PushBack(caller)
+	}
+}
+
+// seconds rounds a time up to whole seconds.
+func seconds(s float64) int { return max(int(math.Ceil(s)), 1) }
+
+func callerExceeds(setting string, limit, retryAfter int, message string) error {
+	return &failure.Error{Code: failure.CodeLimitExceeded, Message: message, Limit: limit, Setting: setting, Retryable: true, RetryAfter: retryAfter}
+}
