@@ -129,7 +129,7 @@ const (
 )
 
 // run applies all documents, then prunes, then sums up.
-func (a *application) run(ctx context.Context, docs []manifests.Document) error {
+func (a *application) run(ctx context.Context, docs []input.Document) error {
 	a.count = map[string]int{}
 	line := progress{out: a.std.err, total: len(docs)}
 	a.waits.collect = len(docs) > 1
@@ -169,7 +169,7 @@ func (a *application) run(ctx context.Context, docs []manifests.Document) error 
 }
 
 // finish prunes if every document was applied.
-func (a *application) finish(ctx context.Context, docs []manifests.Document) error {
+func (a *application) finish(ctx context.Context, docs []input.Document) error {
 	bad := a.count[failed]+a.count[notSent] > 0
 	switch {
 	case bad && a.prune.want:

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/sluicegw/sluice/cmd/sluice/manifests"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -41,7 +41,7 @@ func newComparer(ctx context.Context, c *client.Client, namespace string, manage
 
 // compare asks the gateway what an apply would do. If the document is based on an older revision, it compares all the
 // same and notes that as stale.
-func (c *comparer) compare(ctx context.Context, d manifests.Document) (*comparison, error) {
+func (c *comparer) compare(ctx context.Context, d input.Document) (*comparison, error) {
 	req := client.ApplyRequest{Manifest: d.Text, Namespace: c.namespace, FieldManager: (*string)(&c.manager), DryRun: true}
 	out := &comparison{}
 	would, err := c.client.Apply(ctx, req)
@@ -77,7 +77,7 @@ func (c *comparison) unified(stored, would string) string {
 const maxSides = 60
 
 // showSides shows both sides of a conflict: the stored resource and the document.
-func (a *application) showSides(ctx context.Context, d manifests.Document) {
+func (a *application) showSides(ctx context.Context, d input.Document) {
 	comparing, err := newComparer(ctx, a.client, a.namespace, a.manager)
 	if err != nil {
 		return // the conflict itself has been told

@@ -274,7 +274,7 @@ func (c completer) filters(_ context.Context, args []string, typed string) []str
 		return nil
 	}
 	before, _ := lastOf(typed, true)
-	return prefixed(before, selector.Paths(k))
+	return prefixed(before, input.Paths(k))
 }
 
 // fields completes KIND.FIELD.PATH.

@@ -84,7 +84,7 @@ func (r *remote) resolve(cmd *cobra.Command) error {
 }
 
 // inherit takes the access of the context, unless it is given.
-func (r *remote) inherit(c contexts.Context, given func(flag string) bool) {
+func (r *remote) inherit(c credential.Context, given func(flag string) bool) {
 	if !given("ca") {
 		r.access.CA = c.CA
 	}

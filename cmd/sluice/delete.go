@@ -141,12 +141,12 @@ func (d *deletion) try(ctx context.Context, what string, s subject) error {
 }
 
 // documents deletes the resources that documents name.
-func (d *deletion) documents(ctx context.Context, docs []manifests.Document, namespace string) error {
+func (d *deletion) documents(ctx context.Context, docs []input.Document, namespace string) error {
 	kinds, err := d.client.Kinds(ctx)
 	if err != nil {
 		return err
 	}
-	each(ctx, d.std, &d.failed, docs, func(doc manifests.Document) error {
+	each(ctx, d.std, &d.failed, docs, func(doc input.Document) error {
 		kind, err := client.FindKind(kinds, doc.Kind)
 		switch {
 		case doc.Kind == "" || doc.Name == "":

@@ -28,7 +28,7 @@ func (d *documents) register(cmd *cobra.Command) {
 
 // read reads all files before the first document is sent. It ends with ctx, even while it waits for input from a
 // terminal or a pipe. If it returns neither documents nor an error, the user was told that a list is empty.
-func (d *documents) read(ctx context.Context, std streams, namespace string) ([]manifests.Document, error) {
+func (d *documents) read(ctx context.Context, std streams, namespace string) ([]input.Document, error) {
 	if len(d.files) == 0 {
 		return nil, usageError{errors.New("name the manifests with -f FILE, -f FOLDER or -f -")}
 	}
@@ -62,7 +62,7 @@ func stoppable[T any](ctx context.Context, read func() (T, error)) (T, error) {
 var textLine = regexp.MustCompile(`line (\d+)(, column \d+)?: `)
 
 // explainAt prints the errors of the API about a document, each with its file and line.
-func explainAt(std streams, d manifests.Document, err error) {
+func explainAt(std streams, d input.Document, err error) {
 	all := client.Errors{}
 	if !errors.As(err, &all) {
 		explain(std, d.Where(), err)

@@ -74,7 +74,7 @@ func (r *remote) logIn(cmd *cobra.Command, std streams, name, issuer string, dev
 	if err != nil {
 		return usageError{err}
 	}
-	issuers, err := login.Issuers(ctx, plainClient(security), r.server)
+	issuers, err := credential.Issuers(ctx, plainClient(security), r.server)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func issuerClient(ctx context.Context, a credential.Access) (*http.Client, error
 func plainClient(security *tls.Config) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableKeepAlives, t.TLSClientConfig = true, security
-	return &http.Client{Transport: t, Timeout: login.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: t, Timeout: credential.IssuerTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // loginSource returns the tokens of the context's login; nil if there is none for the server.

@@ -68,7 +68,7 @@ resource is to have before; otherwise it is left alone.`,
 			}
 			m.uid = before.UID
 			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
-				next, err := manifests.MergePatch(was.Manifest, text)
+				next, err := input.MergePatch(was.Manifest, text)
 				if err == nil {
 					err = sameResource(was.Manifest, next)
 				}

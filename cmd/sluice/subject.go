@@ -106,7 +106,7 @@ func (c *chosen) given(cmd *cobra.Command) (bool, error) {
 // find returns the resources of KIND, or of KIND,KIND, that have the labels, and the selection that finds them again.
 // The user is told if there are none.
 func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds, namespace string) (*selection, []subject, error) {
-	tests, err := selector.ParseLabels(c.selectors)
+	tests, err := input.ParseLabels(c.selectors)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
-	"github.com/sluicegw/sluice/cmd/sluice/privatefile"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
 	"github.com/sluicegw/sluice/graph/identity"
 )
 
