@@ -11,11 +11,10 @@ import (
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// accessQuestion is what the commands about rights ask: VERB [KIND [NAME]].
+// accessQuestion is the question of the commands about rights: VERB [KIND [NAME]].
 type accessQuestion struct {
 	std    streams
 	remote remote
@@ -25,7 +24,7 @@ type accessQuestion struct {
 	target client.AccessTarget
 }
 
-// command is a command that asks the question. answer is called when it is read.
+// command returns a command that reads the question and then calls answer.
 func (q *accessQuestion) command(use, short, long string, answer func(context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               use + " VERB [KIND [NAME] | KIND/NAME]",
@@ -35,7 +34,8 @@ func (q *accessQuestion) command(use, short, long string, answer func(context.Co
 		Args:              usage(cobra.RangeArgs(1, 3)),
 		ValidArgsFunction: completeAccess,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := q.open(cmd); err != nil {
+			var err error
+			if q.client, err = q.remote.client(cmd); err != nil {
 				return err
 			}
 			if err := q.read(cmd.Context(), args); err != nil {
@@ -47,13 +47,6 @@ func (q *accessQuestion) command(use, short, long string, answer func(context.Co
 	q.remote.register(cmd)
 	q.form.register(cmd)
 	return cmd
-}
-
-func (q *accessQuestion) open(cmd *cobra.Command) (err error) {
-	if q.client, err = q.remote.client(cmd); err != nil {
-		return err
-	}
-	return q.form.check()
 }
 
 // read reads VERB [KIND [NAME]].
@@ -101,7 +94,7 @@ func (q *accessQuestion) aim(ctx context.Context, args []string) error {
 	return nil
 }
 
-// what names what is asked about: PATCH on network/net-a -n web.
+// what returns the question in words: PATCH on network/net-a -n web.
 func (q *accessQuestion) what() string {
 	t := q.target
 	text := q.verb
@@ -147,14 +140,15 @@ func canICommand(std streams) *cobra.Command {
 			if yes {
 				text = "yes"
 			}
-			err = q.form.print(std, struct {
-				Allowed             bool   `json:"allowed" yaml:"allowed"`
-				Verb                string `json:"verb" yaml:"verb"`
-				client.AccessTarget `yaml:",inline"`
-			}{yes, q.verb, q.target}, func() error {
-				_, err := fmt.Fprintln(std.out, text)
-				return err
-			})
+			if q.form == "table" {
+				_, err = fmt.Fprintln(std.out, text)
+			} else {
+				err = q.form.print(std, struct {
+					Allowed             bool   `json:"allowed" yaml:"allowed"`
+					Verb                string `json:"verb" yaml:"verb"`
+					client.AccessTarget `yaml:",inline"`
+				}{yes, q.verb, q.target}, table{})
+			}
 			if err == nil && !yes {
 				err = errReported
 			}
@@ -165,14 +159,14 @@ func canICommand(std streams) *cobra.Command {
 	cmd.Example += "\n  sluice auth can-i --list -n web"
 	cmd.Args = usage(cobra.MaximumNArgs(3))
 	one := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		switch {
 		case !list && len(args) == 0:
 			return usageError{fmt.Errorf("a VERB is wanted, or --list; see %s --help", cmd.CommandPath())}
 		case !list:
 			return one(cmd, args)
 		}
-		if err := q.open(cmd); err != nil {
+		if q.client, err = q.remote.client(cmd); err != nil {
 			return err
 		}
 		return q.list(cmd.Context(), args)
@@ -180,31 +174,25 @@ func canICommand(std streams) *cobra.Command {
 	return cmd
 }
 
-// list prints what the caller may do.
+// list prints the verbs that the caller may use.
 func (q *accessQuestion) list(ctx context.Context, args []string) error {
 	all, err := q.allowed(ctx, args)
 	if err != nil {
 		return err
 	}
-	return q.form.print(q.std, all, func() error {
-		t, none := output.NewTable(q.std.out, []string{"KIND", "VERBS"}), true
-		for _, one := range all {
-			if len(one.Verbs) == 0 {
-				continue
-			}
-			none = false
-			if err := t.Row(output.Text{Text: cell(one.Kind)}, output.Text{Text: printable(strings.ToLower(strings.Join(one.Verbs, ",")))}); err != nil {
-				return err
-			}
+	shown := table{titles: []string{"KIND", "VERBS"}}
+	for _, one := range all {
+		if len(one.Verbs) > 0 {
+			shown.rows = append(shown.rows, []string{cell(one.Kind), printable(strings.ToLower(strings.Join(one.Verbs, ",")))})
 		}
-		if none {
-			_, _ = fmt.Fprintln(q.std.err, "there is nothing that you may do")
-		}
-		return t.Flush()
-	})
+	}
+	if len(shown.rows) == 0 && q.form == "table" {
+		_, _ = fmt.Fprintln(q.std.err, "there is nothing that you may do")
+	}
+	return q.form.print(q.std, all, shown)
 }
 
-// allowed returns what the caller may do with what is named, or with each kind.
+// allowed returns the verbs that the caller may use on the resources that args name, or on each kind.
 func (q *accessQuestion) allowed(ctx context.Context, args []string) (all []client.AllowedVerbs, err error) {
 	if len(args) > 0 {
 		if err := q.aim(ctx, args); err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/backend/service/access"
-	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -34,44 +33,32 @@ func whoCanCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return q.form.print(std, grants, func() error {
-				if viewer.Source == access.Anonymous {
-					_, err := fmt.Fprintln(std.out, everybody)
-					return err
-				}
-				if len(grants) == 0 {
-					_, _ = fmt.Fprintf(std.err, "there is no binding for %s that you may see\n", q.what())
-					return nil
-				}
-				t := output.NewTable(std.out, []string{"BINDING", "ROLE", "RULE", "USERS", "GROUPS"})
-				for _, g := range grants {
-					row := append(grantCells(g), output.Text{Text: cell(strings.Join(g.Users, ","))}, output.Text{Text: cell(strings.Join(g.Groups, ","))})
-					if err := t.Row(row...); err != nil {
-						return err
-					}
-				}
-				return t.Flush()
-			})
+			shown := table{titles: []string{"BINDING", "ROLE", "RULE", "USERS", "GROUPS"}}
+			for _, g := range grants {
+				shown.rows = append(shown.rows, append(grantCells(g), cell(strings.Join(g.Users, ",")), cell(strings.Join(g.Groups, ","))))
+			}
+			switch {
+			case q.form != "table":
+			case viewer.Source == access.Anonymous:
+				_, err := fmt.Fprintln(std.out, everybody)
+				return err
+			case len(grants) == 0:
+				_, _ = fmt.Fprintf(std.err, "there is no binding for %s that you may see\n", q.what())
+			}
+			return q.form.print(std, grants, shown)
 		})
 }
 
 // grantCells are a binding, a role and the number of a rule.
-func grantCells(g client.AccessGrant) []output.Text {
-	texts := [3]string{"(admin-group)"}
+func grantCells(g client.AccessGrant) []string {
+	binding, rule := "(admin-group)", ""
 	if g.Binding != nil {
-		texts[0] = *g.Binding
-	}
-	if g.Role != nil {
-		texts[1] = *g.Role
+		binding = *g.Binding
 	}
 	if g.Rule != nil {
-		texts[2] = strconv.Itoa(*g.Rule)
+		rule = strconv.Itoa(*g.Rule)
 	}
-	var out []output.Text
-	for _, text := range texts {
-		out = append(out, output.Text{Text: cell(text)})
-	}
-	return out
+	return []string{cell(binding), cell(orEmpty(g.Role)), cell(rule)}
 }
 
 // accessReason is one way in which the caller has a verb.
@@ -102,7 +89,12 @@ func accessExplainCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := q.form.print(std, e, func() error { return q.showExplanation(e) }); err != nil {
+			if q.form == "table" {
+				err = q.showExplanation(e)
+			} else {
+				err = q.form.print(std, e, table{})
+			}
+			if err != nil {
 				return err
 			}
 			if !e.Allowed {
@@ -181,12 +173,9 @@ func (q *accessQuestion) showExplanation(e *accessExplanation) error {
 	if len(e.Reasons) == 0 {
 		return nil
 	}
-	t := output.NewTable(q.std.out, []string{"VERB", "BINDING", "ROLE", "RULE", "FOR"})
+	shown := table{titles: []string{"VERB", "BINDING", "ROLE", "RULE", "FOR"}}
 	for _, r := range e.Reasons {
-		row := append([]output.Text{{Text: cell(r.Verb)}}, grantCells(r.AccessGrant)...)
-		if err := t.Row(append(row, output.Text{Text: cell(r.By)})...); err != nil {
-			return err
-		}
+		shown.rows = append(shown.rows, slices.Concat([]string{cell(r.Verb)}, grantCells(r.AccessGrant), []string{cell(r.By)}))
 	}
-	return t.Flush()
+	return shown.print(q.std)
 }

@@ -13,14 +13,8 @@ import (
 )
 
 func applyCommand(std streams) *cobra.Command {
-	var r remote
-	var files documents
-	var p prune
-	var dry dryRun
-	var ignoreRevision bool
-	var manager fieldManager
-	var form outcomeForm
-	cmd := &cobra.Command{
+	a := application{std: std}
+	cmd := a.command(&cobra.Command{
 		Use:   "apply -f FILE|FOLDER|-",
 		Short: "Create or replace resources from manifests",
 		Long: `Create or replace resources from manifests, in any order.
@@ -34,65 +28,46 @@ removed. Those that others have set stay.`,
   sluice apply -R -f ./manifests --dry-run
   sluice apply -f ./manifests --prune -l team=web
   sluice get network net-a -o yaml | sed s/1500/9000/ | sluice apply -f -`,
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := r.writer(cmd)
-			if err != nil {
-				return err
-			}
-			if err := p.check(std, files.files, bool(dry)); err != nil {
-				return err
-			}
-			docs, err := files.read(cmd.Context(), std, r.namespace)
-			if err != nil || len(docs) == 0 {
-				return err
-			}
-			a := application{std: std, client: c, namespace: r.namespace, ignoreRevision: ignoreRevision, manager: manager, dry: dry, form: form}
-			return a.run(cmd.Context(), docs, &p)
-		},
-	}
-	r.register(cmd)
-	files.register(cmd)
-	dry.register(cmd)
-	form.register(cmd)
-	p.register(cmd)
-	manager.register(cmd)
-	cmd.Flags().BoolVar(&ignoreRevision, "ignore-revision", false, "apply a document although the resource has changed since the revision that it is based on, or is gone")
+	})
+	a.prune.register(cmd)
+	cmd.Flags().BoolVar(&a.ignoreRevision, "ignore-revision", false, "apply a document although the resource has changed since the revision that it is based on, or is gone")
 	return cmd
 }
 
 func createCommand(std streams) *cobra.Command {
-	var r remote
-	var files documents
-	var dry dryRun
-	var manager fieldManager
-	var form outcomeForm
-	cmd := &cobra.Command{
+	a := application{std: std, createOnly: true}
+	return a.command(&cobra.Command{
 		Use:   "create -f FILE|FOLDER|-",
 		Short: "Create resources from manifests; existing ones are left alone",
 		Example: `  sluice create -f network.yaml
   sluice create -f network.yaml --dry-run=server`,
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := r.writer(cmd)
-			if err != nil {
-				return err
-			}
-			docs, err := files.read(cmd.Context(), std, r.namespace)
-			if err != nil || len(docs) == 0 {
-				return err
-			}
-			a := application{std: std, client: c, namespace: r.namespace, createOnly: true, manager: manager, dry: dry, form: form}
-			return a.run(cmd.Context(), docs, nil)
-		},
+	})
+}
+
+// command completes a command that sends documents.
+func (a *application) command(cmd *cobra.Command) *cobra.Command {
+	var r remote
+	var files documents
+	cmd.Args, cmd.ValidArgsFunction = usage(cobra.NoArgs), cobra.NoFileCompletions
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if a.client, err = r.writer(cmd); err != nil {
+			return err
+		}
+		if err := a.prune.check(a.std, files.files, bool(a.dry)); err != nil {
+			return err
+		}
+		docs, err := files.read(cmd.Context(), a.std, r.namespace)
+		if err != nil || len(docs) == 0 {
+			return err
+		}
+		a.namespace = r.namespace
+		return a.run(cmd.Context(), docs)
 	}
 	r.register(cmd)
 	files.register(cmd)
-	dry.register(cmd)
-	form.register(cmd)
-	manager.register(cmd)
+	a.dry.register(cmd)
+	a.form.register(cmd)
+	a.manager.register(cmd)
 	return cmd
 }
 
@@ -110,6 +85,7 @@ type application struct {
 	client                     *client.Client
 	namespace                  string
 	createOnly, ignoreRevision bool
+	prune                      prune
 	manager                    fieldManager
 	dry                        dryRun
 	form                       outcomeForm
@@ -131,24 +107,16 @@ func (k key) String() string {
 }
 
 func keyOf(r *client.Resource) key {
-	k := key{kind: r.Kind, name: r.Metadata.Name}
-	if r.Metadata.Namespace != nil {
-		k.namespace = *r.Metadata.Namespace
-	}
-	return k
+	return key{r.Kind, orEmpty(r.Metadata.Namespace), r.Metadata.Name}
 }
 
-// keyOfApplied names the resource that a manifest is of; false if the answer does not.
+// keyOfApplied returns the key of an applied resource; false if the answer does not name it.
 func keyOfApplied(a *client.Applied) (key, bool) {
 	switch {
 	case a.Resource != nil:
 		return keyOf(a.Resource), true
 	case a.Preview != nil:
-		k := key{kind: a.Preview.Kind, name: a.Preview.Name}
-		if a.Preview.Namespace != nil {
-			k.namespace = *a.Preview.Namespace
-		}
-		return k, true
+		return key{a.Preview.Kind, orEmpty(a.Preview.Namespace), a.Preview.Name}, true
 	}
 	return key{}, false
 }
@@ -161,7 +129,7 @@ const (
 )
 
 // run applies all documents, then prunes, then sums up.
-func (a *application) run(ctx context.Context, docs []input.Document, p *prune) error {
+func (a *application) run(ctx context.Context, docs []input.Document) error {
 	a.count = map[string]int{}
 	line := progress{out: a.std.err, total: len(docs)}
 	a.waits.collect = len(docs) > 1
@@ -181,7 +149,7 @@ func (a *application) run(ctx context.Context, docs []input.Document, p *prune) 
 			if code(err) == "CONFLICT" {
 				a.showSides(ctx, d)
 			}
-			if !errors.As(err, new(client.Errors)) || unknown(err) {
+			if !errors.As(err, new(client.Errors)) || unauthenticated(err) {
 				unable = err // nobody is there to answer the others, or the gateway would refuse them alike
 			}
 			continue
@@ -192,8 +160,8 @@ func (a *application) run(ctx context.Context, docs []input.Document, p *prune) 
 			a.stored = append(a.stored, k)
 		}
 	}
-	err := a.finish(ctx, docs, p)
-	if len(docs) > 1 || p.wanted() {
+	err := a.finish(ctx, docs)
+	if len(docs) > 1 || a.prune.want {
 		_, _ = fmt.Fprintln(a.std.err, a.summary(len(docs)))
 	}
 	a.waits.print(a.std.err, a.stored)
@@ -201,20 +169,20 @@ func (a *application) run(ctx context.Context, docs []input.Document, p *prune) 
 }
 
 // finish prunes if every document was applied.
-func (a *application) finish(ctx context.Context, docs []input.Document, p *prune) error {
+func (a *application) finish(ctx context.Context, docs []input.Document) error {
 	bad := a.count[failed]+a.count[notSent] > 0
 	switch {
-	case bad && p.wanted():
+	case bad && a.prune.want:
 		_, _ = fmt.Fprintln(a.std.err, "sluice: nothing was pruned, since not every document was applied")
 		return errReported
 	case bad:
 		return errReported
-	case !p.wanted():
+	case !a.prune.want:
 		return nil
 	case len(a.stored) < len(docs):
 		return errors.New("prune: the gateway did not say which resources the documents are of; nothing was pruned")
 	}
-	n, err := p.run(ctx, a)
+	n, err := a.prune.run(ctx, a)
 	a.count[pruned] = n
 	return err
 }
@@ -227,11 +195,7 @@ func (a *application) summary(documents int) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ToLower(name)))
 		}
 	}
-	noun := "documents"
-	if documents == 1 {
-		noun = "document"
-	}
-	return fmt.Sprintf("%d %s: %s%s", documents, noun, strings.Join(parts, ", "), a.dry.mark())
+	return fmt.Sprintf("%s: %s%s", plural(documents, "document"), strings.Join(parts, ", "), a.dry.mark())
 }
 
 // report prints what became of a document.

@@ -82,8 +82,6 @@ func (a *auditing) replace(ctx context.Context, hash string) {
 // sensitive reports whether the paths of a kind are not for logs: it is sensitive, or the catalogue that is served does
 // not have it.
 func (c *catalogues) sensitive(kind string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k, err := c.service.Kind(kind)
+	k, err := c.current().Kind(kind)
 	return err != nil || k.Sensitive
 }

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -20,19 +20,14 @@ import (
 )
 
 func catalogueCommand(std streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return withCommands(&cobra.Command{
 		Use:     "catalogue",
 		Short:   "Check, print and compare catalogues of kinds, and give them to a running gateway",
 		Long:    "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --catalogue` takes it. Without a folder, the catalogue of this release is used.",
 		Example: "  sluice catalogue check ./kinds\n  sluice catalogue diff ./kinds --from ./kinds-of-yesterday",
 		// Nothing here is to be tidied up, so a signal ends it at once.
 		PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return usageError{fmt.Errorf("check, print, diff, apply or reload is wanted; see %s --help", cmd.CommandPath())}
-		},
-	}
-	cmd.AddCommand(catalogueCheckCommand(std), cataloguePrintCommand(std), catalogueDiffCommand(std), catalogueApplyCommand(std), catalogueReloadCommand(std))
-	return cmd
+	}, catalogueCheckCommand(std), cataloguePrintCommand(std), catalogueDiffCommand(std), catalogueApplyCommand(std), catalogueReloadCommand(std))
 }
 
 // directory is the argument of a command that takes one or none.
@@ -54,12 +49,8 @@ func catalogueCheckCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			noun := "kinds"
 			own := len(slices.DeleteFunc(slices.Clone(c.kinds), func(k descriptor.Kind) bool { return k.Name == access.RoleKind || k.Name == access.BindingKind }))
-			if own == 1 {
-				noun = "kind"
-			}
-			_, _ = fmt.Fprintf(std.out, "%d %s, %d types, catalogue %s, files %s\n", own, noun, len(c.api.Types), c.outline.Hash(), c.files)
+			_, _ = fmt.Fprintf(std.out, "%s, %d types, catalogue %s, files %s\n", plural(own, "kind"), len(c.api.Types), c.outline.Hash(), c.files)
 			return nil
 		},
 	}
@@ -83,7 +74,7 @@ func cataloguePrintCommand(std streams) *cobra.Command {
 }
 
 func catalogueDiffCommand(std streams) *cobra.Command {
-	var from, format string
+	from, format := "", "text"
 	asked := running{req: reload.Request{DryRun: true, AllowBreaking: true}}
 	cmd := &cobra.Command{
 		Use:   "diff [DIR]",
@@ -111,13 +102,16 @@ func catalogueDiffCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := writeChanges(std.out, found.Changes, format); err != nil {
-				return err
+			if format == "json" {
+				enc := json.NewEncoder(std.out)
+				enc.SetEscapeHTML(false)
+				enc.SetIndent("", "  ")
+				err = enc.Encode(append([]gate.Change{}, found.Changes...))
+			} else {
+				printChanges(std, found)
 			}
-			if format == "text" {
-				for _, line := range found.Tightened {
-					_, _ = fmt.Fprintln(std.out, printable(line))
-				}
+			if err != nil {
+				return err
 			}
 			if len(found.Changes) > 0 && found.Changes[0].Severity >= gate.BreaksClients {
 				return errReported
@@ -125,7 +119,7 @@ func catalogueDiffCommand(std streams) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "text", "text or json: an array of {severity, kind, path, message, place}")
+	addChoice(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "text or json: an array of {severity, kind, path, message, place}"}, "text", "json")
 	cmd.Flags().StringVar(&from, "from", "", "folder of the catalogue to compare with; empty: that of this release")
 	asked.registerNetwork(cmd)
 	return cmd
@@ -144,19 +138,12 @@ func compareFolders(from, to string) ([]gate.Change, error) {
 	return is.changes(was), nil
 }
 
-// writeChanges writes changes as text, one a line, or as JSON.
-func writeChanges(w io.Writer, changes []gate.Change, format string) error {
-	switch format {
-	case "text":
-		for _, c := range changes {
-			_, _ = fmt.Fprintln(w, printable(c.String()))
-		}
-		return nil
-	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(append([]gate.Change{}, changes...))
+// printChanges prints what a gateway, its clients and stored resources would notice, one finding a line.
+func printChanges(std streams, found reload.Answer) {
+	for _, c := range found.Changes {
+		_, _ = fmt.Fprintln(std.out, printable(c.String()))
 	}
-	return usageError{fmt.Errorf("output: %q; accepted are text, json", format)}
+	for _, line := range found.Tightened {
+		_, _ = fmt.Fprintln(std.out, printable(line))
+	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// running are the flags of commands that give a catalogue to a running gateway: over its admin socket, or over the
+// running holds the flags of commands that give a catalogue to a running gateway: over its admin socket, or over the
 // network if the command line names a server or a context.
 type running struct {
 	socket, data string
@@ -56,8 +56,8 @@ func (r *running) overNetwork(cmd *cobra.Command) (bool, error) {
 	return network, nil
 }
 
-// client makes the client of the gateway. The environment says where it is and may ask for a dry run; what is to be
-// accepted is said on the command line.
+// client makes the client of the gateway. The environment may name the gateway and ask for a dry run, but it cannot
+// accept breaking changes: only the command line can.
 func (r *running) client(cmd *cobra.Command) (*client.Client, error) {
 	network, err := r.overNetwork(cmd)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *running) client(cmd *cobra.Command) (*client.Client, error) {
 	return reload.Client(cmp.Or(r.socket, config.DefaultAdminSocket(r.data)))
 }
 
-// apply asks the gateway to replace its catalogue by the one of a folder, if that has no findings.
+// apply asks the gateway to serve the catalogue in a folder, unless the catalogue has findings.
 func (r *running) apply(cmd *cobra.Command, dir string) (reload.Answer, error) {
 	if _, err := readCatalogue(dir); err != nil {
 		return reload.Answer{}, err
@@ -90,7 +90,7 @@ func (r *running) apply(cmd *cobra.Command, dir string) (reload.Answer, error) {
 	return r.send(cmd)
 }
 
-// send asks the gateway. That it refuses, or fails, is an error.
+// send asks the gateway. It returns an error if the gateway refuses or fails.
 func (r *running) send(cmd *cobra.Command) (reload.Answer, error) {
 	c, err := r.client(cmd)
 	if err != nil {
@@ -108,12 +108,9 @@ func (r *running) send(cmd *cobra.Command) (reload.Answer, error) {
 	return answer, nil
 }
 
-// print prints what a gateway answers.
+// print prints the answer of a gateway.
 func (r *running) print(std streams, answer reload.Answer) {
-	_ = writeChanges(std.out, answer.Changes, "text")
-	for _, line := range answer.Tightened {
-		_, _ = fmt.Fprintln(std.out, printable(line))
-	}
+	printChanges(std, answer)
 	what := map[reload.Result]string{reload.Replaced: "is served now", reload.Unchanged: "is served already"}[answer.Result]
 	if r.req.DryRun {
 		what = "is served; nothing was changed"

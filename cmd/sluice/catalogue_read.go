@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// catalogue is one that was read: what a gateway needs to serve it.
+// catalogue is a catalogue that was read, ready to be served.
 type catalogue struct {
 	kinds  []descriptor.Kind
 	api    *ast.Schema
@@ -22,13 +22,12 @@ type catalogue struct {
 	outline gate.Outline
 }
 
-// linesError is a refusal of several lines, which are shown as they are. It is
-// for the user to mend.
+// linesError is a refusal of several lines, which are shown as they are. The user can correct its cause.
 type linesError struct{ lines []string }
 
 func (e linesError) Error() string { return strings.Join(e.lines, "\n") }
 
-// embeddedFolder is what the files of the embedded catalogue are found under.
+// embeddedFolder is the folder of the files of the embedded catalogue.
 const embeddedFolder = "schema/v1"
 
 // readCatalogue reads the catalogue of a folder, or the embedded one, and derives its API.
@@ -67,9 +66,9 @@ func (c catalogue) changes(from catalogue) []gate.Change {
 	return c.places.Locate(gate.Compare(from.kinds, c.kinds))
 }
 
-// stays refuses a catalogue that stores a kind elsewhere than the one that is served:
-// operations that are running would write where nobody looks any more.
-func stays(changes []gate.Change) error {
+// refuseMoves refuses a catalogue that stores a kind elsewhere than the served one does:
+// running operations would write to the old place, which is no longer read.
+func refuseMoves(changes []gate.Change) error {
 	var lines []string
 	for _, c := range changes {
 		if c.Moves {
@@ -87,7 +86,7 @@ func (c catalogue) candidate() gate.Candidate {
 	return gate.Candidate{Kinds: c.kinds, Places: c.places}
 }
 
-// accept holds a catalogue against what the store has.
+// accept asks the store to accept a catalogue.
 func accept(ctx context.Context, g gate.Gate, next gate.Candidate) error {
 	err := g.Accept(ctx, next)
 	var refused *gate.RefusedError

@@ -8,24 +8,24 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/sluicegw/sluice/cmd/sluice/input"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// comparison is what a document says of a resource beside what is stored.
+// comparison is a document beside the stored resource.
 type comparison struct {
 	key key
-	// stored and would are manifests: as it is, empty if there is none, and as an apply
-	// would leave it.
+	// stored is the manifest of the resource, empty if it does not exist; would is the manifest after an apply.
 	stored, would string
-	// revision of what is stored; empty if there is none.
+	// revision of the stored resource; empty if it does not exist.
 	revision string
-	// outcome that an apply would have.
+	// outcome of an apply: CREATED, UPDATED or UNCHANGED.
 	outcome string
 	// stale is why the document would not be applied without --ignore-revision; nil if it would.
 	stale error
 }
 
-// comparer compares documents with what is stored.
+// comparer compares documents with the stored resources.
 type comparer struct {
 	client *client.Client
 	kinds  []client.Kind
@@ -39,8 +39,8 @@ func newComparer(ctx context.Context, c *client.Client, namespace string, manage
 	return &comparer{client: c, kinds: kinds, namespace: namespace, manager: manager}, err
 }
 
-// compare has the gateway say what an apply would do. The revision that the document
-// is based on is not what is compared.
+// compare asks the gateway what an apply would do. If the document is based on an older revision, it compares all the
+// same and notes that as stale.
 func (c *comparer) compare(ctx context.Context, d input.Document) (*comparison, error) {
 	req := client.ApplyRequest{Manifest: d.Text, Namespace: c.namespace, FieldManager: (*string)(&c.manager), DryRun: true}
 	out := &comparison{}
@@ -68,25 +68,15 @@ func (c *comparer) compare(ctx context.Context, d input.Document) (*comparison, 
 	return out, err
 }
 
-// unified is the difference as a terminal may show it, empty if there is none.
+// unified returns the unified diff, safe for a terminal; it is empty if both are equal.
 func (c *comparison) unified(stored, would string) string {
-	return shownLines(udiff.Unified(stored, would, c.stored, c.would))
-}
-
-// shownLines is a text in which what a terminal would act on is escaped, but for the
-// ends of lines.
-func shownLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = printable(line)
-	}
-	return strings.Join(lines, "\n")
+	return output.PrintableLines(udiff.Unified(stored, would, c.stored, c.would))
 }
 
 // maxSides is the most lines of both sides that a conflict shows.
 const maxSides = 60
 
-// showSides shows both sides of a conflict: what is stored and what the document says.
+// showSides shows both sides of a conflict: the stored resource and the document.
 func (a *application) showSides(ctx context.Context, d input.Document) {
 	comparing, err := newComparer(ctx, a.client, a.namespace, a.manager)
 	if err != nil {

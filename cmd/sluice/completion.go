@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -19,7 +18,7 @@ import (
 )
 
 func completionCommand(std streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print what makes a shell complete this command line",
 		Long: "Print what makes a shell complete this command line: commands, flags, kinds, names, namespaces, labels and formats.\n" +
@@ -40,44 +39,58 @@ func completionCommand(std streams) *cobra.Command {
 			return cmd.Root().GenFishCompletion(std.out, true)
 		},
 	}
-	return cmd
 }
 
-// Bounds of what a shell waits for, and of what it is told.
+// Bounds of the time that a shell waits, and of the words that it gets.
 const (
 	completionTime = 2 * time.Second
 	maxCompletions = 500
 )
 
-// completer answers a shell. Whatever fails, it says nothing: a message would stand
-// in the line that is being typed.
+// completer answers a shell. It hides all errors: a message would appear in the line
+// that is being typed.
 type completer struct {
 	client *client.Client
 	remote remote
+	kinds  []client.Kind
 }
 
-// complete calls f with a gateway at hand.
-func complete(cmd *cobra.Command, f func(context.Context, completer) []string) ([]string, cobra.ShellCompDirective) {
-	const nothing = cobra.ShellCompDirectiveNoFileComp
-	if cmd.Context() == nil {
-		cmd.SetContext(context.Background())
+// completeBy returns a completion with the words of f, which may ask the gateway.
+func completeBy(f func(c completer, ctx context.Context, args []string, typed string) []string) completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		const nothing = cobra.ShellCompDirectiveNoFileComp
+		if cmd.Context() == nil {
+			cmd.SetContext(context.Background())
+		}
+		cmd.SetErr(io.Discard)
+		if loadSettings(cmd) != nil {
+			return nil, nothing
+		}
+		r := flagsOf(cmd.Flags())
+		r.timeout = completionTime
+		c, err := r.connect(cmd)
+		if err != nil {
+			return nil, nothing
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		defer cancel()
+		kinds, err := c.Kinds(ctx)
+		if err != nil {
+			return nil, nothing
+		}
+		return f(completer{c, r, kinds}, ctx, args, typed), nothing
 	}
-	cmd.SetErr(io.Discard)
-	if loadSettings(cmd) != nil {
-		return nil, nothing
-	}
-	r := flagsOf(cmd.Flags())
-	r.timeout = completionTime
-	c, err := r.connect(cmd)
-	if err != nil {
-		return nil, nothing
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-	defer cancel()
-	return f(ctx, completer{c, r}), nothing
 }
 
-// flagsOf are the flags of a command, whatever variable holds them.
+// withoutSpace returns f without the space behind its words, so that the user can type on.
+func withoutSpace(f completion) completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		out, directive := f(cmd, args, typed)
+		return out, directive | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// flagsOf reads the flags of any command that speaks to a gateway.
 func flagsOf(f *pflag.FlagSet) (r remote) {
 	for flag, value := range map[string]*string{
 		"server": &r.server, "namespace": &r.namespace, "context": &r.context, "token-file": &r.access.TokenFile,
@@ -98,8 +111,8 @@ func completeFlag(cmd *cobra.Command, flag string, f completion) {
 	}
 }
 
-// completeAll completes what commands have in common: resources that are named,
-// namespaces and labels.
+// completeAll adds the completions that commands have in common: resources,
+// namespaces, labels and contexts.
 func completeAll(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		completeAll(cmd)
@@ -109,7 +122,9 @@ func completeAll(root *cobra.Command) {
 		if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "KIND") {
 			cmd.ValidArgsFunction = completeTargets(false)
 		}
-		for flag, f := range map[string]completion{"namespace": completeNamespaces, "selector": completeLabels, "context": completeContexts} {
+		for flag, f := range map[string]completion{
+			"namespace": completeBy(completer.namespaces), "selector": withoutSpace(completeBy(completer.labels)), "context": completeContexts,
+		} {
 			if _, own := cmd.GetFlagCompletionFunc(flag); !own && cmd.Flags().Lookup(flag) != nil {
 				completeFlag(cmd, flag, f)
 			}
@@ -119,7 +134,7 @@ func completeAll(root *cobra.Command) {
 
 // completeReading completes the flags of get.
 func completeReading(cmd *cobra.Command) {
-	completeFlag(cmd, "filter", completeFilters)
+	completeFlag(cmd, "filter", withoutSpace(completeBy(completer.filters)))
 	completeFlag(cmd, "output", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		var out []string
 		more := true // all that fit go on
@@ -142,28 +157,22 @@ func completeReading(cmd *cobra.Command) {
 // completeTargets completes kinds, then names of the kind, or KIND/NAME. With
 // several, kinds are joined by commas.
 func completeTargets(several bool) completion {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return complete(cmd, func(ctx context.Context, c completer) []string {
-			kinds, err := c.client.Kinds(ctx)
-			if err != nil {
-				return nil
-			}
-			word, _, pair := strings.Cut(typed, "/")
-			switch {
-			case pair:
-				return prefixed(word+"/", c.names(ctx, kinds, word))
-			case len(args) == 0:
-				before, _ := lastOf(typed, several)
-				return prefixed(before, kindNames(kinds, several))
-			case strings.Contains(args[0], "/"):
-				return prefixed("", kindNames(kinds, false))
-			}
-			return slices.DeleteFunc(c.names(ctx, kinds, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
-		})
-	}
+	return completeBy(func(c completer, ctx context.Context, args []string, typed string) []string {
+		word, _, pair := strings.Cut(typed, "/")
+		switch {
+		case pair:
+			return prefixed(word+"/", c.names(ctx, word))
+		case len(args) == 0:
+			before, _ := lastOf(typed, several)
+			return prefixed(before, kindNames(c.kinds, several))
+		case strings.Contains(args[0], "/"):
+			return kindNames(c.kinds, false)
+		}
+		return slices.DeleteFunc(c.names(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+	})
 }
 
-// lastOf cuts what is typed before the last comma.
+// lastOf cuts the typed text behind its last comma.
 func lastOf(typed string, several bool) (before, last string) {
 	if i := strings.LastIndexByte(typed, ','); several && i >= 0 {
 		return typed[:i+1], typed[i+1:]
@@ -189,16 +198,16 @@ func kindNames(kinds []client.Kind, all bool) []string {
 	return out
 }
 
-// names are those of the resources of a kind.
-func (c completer) names(ctx context.Context, kinds []client.Kind, kind string) []string {
+// names returns the names of the resources of a kind.
+func (c completer) names(ctx context.Context, kind string) []string {
 	var out []string
-	c.each(ctx, kinds, kind, func(r *client.Resource) { out = append(out, r.Metadata.Name) })
+	c.each(ctx, kind, func(r *client.Resource) { out = append(out, r.Metadata.Name) })
 	return out
 }
 
 // each visits resources of a kind, their names and labels alone.
-func (c completer) each(ctx context.Context, kinds []client.Kind, kind string, visit func(*client.Resource)) {
-	k, err := client.FindKind(kinds, kind)
+func (c completer) each(ctx context.Context, kind string, visit func(*client.Resource)) {
+	k, err := client.FindKind(c.kinds, kind)
 	if err != nil {
 		return
 	}
@@ -211,27 +220,6 @@ func (c completer) each(ctx context.Context, kinds []client.Kind, kind string, v
 	}
 }
 
-// completeNamespaces completes the namespaces that have resources.
-func completeNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return complete(cmd, func(ctx context.Context, c completer) []string {
-		kinds, err := c.client.Kinds(ctx)
-		if err != nil {
-			return nil
-		}
-		found := map[string]bool{client.DefaultNamespace: true}
-		for _, k := range kinds {
-			n := 0
-			for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, NamesOnly: true}) {
-				if n++; err != nil || n > maxCompletions || r.Metadata.Namespace == nil {
-					break
-				}
-				found[*r.Metadata.Namespace] = true
-			}
-		}
-		return slices.Sorted(maps.Keys(found))
-	})
-}
-
 // completeContexts completes the names of contexts.
 func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	file, err := credential.ReadContexts(contextsPath())
@@ -241,70 +229,72 @@ func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 	return file.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeLabels completes the keys of labels that resources of the kind have, and
-// the values of a key.
-func completeLabels(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
-		kinds, err := c.client.Kinds(ctx)
-		if err != nil || len(args) == 0 {
-			return nil
-		}
-		before, last := lastOf(typed, true)
-		key, _, valued := strings.Cut(last, "=")
-		found := map[string]bool{}
-		c.each(ctx, kinds, args[0], func(r *client.Resource) {
-			for _, l := range r.Metadata.Labels {
-				if !valued {
-					found[l.Key] = true
-				} else if l.Key == key {
-					found[key+"="+l.Value] = true
-				}
+// namespaces completes the namespaces that have resources.
+func (c completer) namespaces(ctx context.Context, _ []string, _ string) []string {
+	found := map[string]bool{client.DefaultNamespace: true}
+	for _, k := range c.kinds {
+		n := 0
+		for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, NamesOnly: true}) {
+			if n++; err != nil || n > maxCompletions || r.Metadata.Namespace == nil {
+				break
 			}
-		})
-		return prefixed(before, slices.Sorted(maps.Keys(found)))
-	})
-	return out, directive | cobra.ShellCompDirectiveNoSpace
+			found[*r.Metadata.Namespace] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }
 
-// completeFilters completes the paths that filters of the kind can name.
-func completeFilters(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
-		kinds, err := c.client.Kinds(ctx)
-		if err != nil || len(args) == 0 {
-			return nil
-		}
-		k, err := client.FindKind(kinds, args[0])
-		if err != nil {
-			return nil
-		}
-		before, _ := lastOf(typed, true)
-		return prefixed(before, input.Paths(k))
-	})
-	return out, directive | cobra.ShellCompDirectiveNoSpace
-}
-
-// completeFields completes KIND.FIELD.PATH.
-func completeFields(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	out, directive := complete(cmd, func(ctx context.Context, c completer) []string {
-		kinds, err := c.client.Kinds(ctx)
-		if err != nil || len(args) > 0 {
-			return nil
-		}
-		word, path, dotted := strings.Cut(typed, ".")
-		if !dotted {
-			return kindNames(kinds, false)
-		}
-		k, err := client.FindKind(kinds, word)
-		if err != nil {
-			return nil
-		}
-		out := []string{fmt.Sprintf("%s.spec", word), fmt.Sprintf("%s.status", word)}
-		for _, f := range k.Fields {
-			if strings.Count(f.Path, ".") <= strings.Count(path, ".") {
-				out = append(out, word+"."+f.Path)
+// labels completes the keys of labels that resources of the kind have, and the values of a key.
+func (c completer) labels(ctx context.Context, args []string, typed string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	before, last := lastOf(typed, true)
+	key, _, valued := strings.Cut(last, "=")
+	found := map[string]bool{}
+	c.each(ctx, args[0], func(r *client.Resource) {
+		for _, l := range r.Metadata.Labels {
+			if !valued {
+				found[l.Key] = true
+			} else if l.Key == key {
+				found[key+"="+l.Value] = true
 			}
 		}
-		return out
 	})
-	return out, directive | cobra.ShellCompDirectiveNoSpace
+	return prefixed(before, slices.Sorted(maps.Keys(found)))
+}
+
+// filters completes the paths that filters of the kind can name.
+func (c completer) filters(_ context.Context, args []string, typed string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	k, err := client.FindKind(c.kinds, args[0])
+	if err != nil {
+		return nil
+	}
+	before, _ := lastOf(typed, true)
+	return prefixed(before, input.Paths(k))
+}
+
+// fields completes KIND.FIELD.PATH.
+func (c completer) fields(_ context.Context, args []string, typed string) []string {
+	if len(args) > 0 {
+		return nil
+	}
+	word, path, dotted := strings.Cut(typed, ".")
+	if !dotted {
+		return kindNames(c.kinds, false)
+	}
+	k, err := client.FindKind(c.kinds, word)
+	if err != nil {
+		return nil
+	}
+	out := []string{word + ".spec", word + ".status"}
+	for _, f := range k.Fields {
+		if strings.Count(f.Path, ".") <= strings.Count(path, ".") {
+			out = append(out, word+"."+f.Path)
+		}
+	}
+	return out
 }

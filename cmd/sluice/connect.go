@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Variables that are no flags: the file of contexts, and a token, which would be in process lists as a flag.
+// Variables that are no flags: the file of contexts, and a token, since flags appear in process lists.
 const (
 	contextsVariable = config.EnvPrefix + "CONTEXTS"
 	tokenVariable    = config.EnvPrefix + "TOKEN"
@@ -56,8 +56,8 @@ func (r *remote) connect(cmd *cobra.Command) (*client.Client, error) {
 	return c, nil
 }
 
-// resolve fills in from the context what neither the command line nor the environment says. What the current
-// context has for its server goes to no other one: that needs the names of both on the command line.
+// resolve takes from the context what neither the command line nor the environment gives. The credentials of the
+// current context go to its own server only, unless the command line names both a context and a server.
 func (r *remote) resolve(cmd *cobra.Command) error {
 	given := func(flag string) bool { return cmd.Flags().Changed(flag) }
 	if !given("token-file") {
@@ -83,7 +83,7 @@ func (r *remote) resolve(cmd *cobra.Command) error {
 	return r.access.Validate()
 }
 
-// inherit takes what the context has for access, unless it is given.
+// inherit takes the access of the context, unless it is given.
 func (r *remote) inherit(c credential.Context, given func(flag string) bool) {
 	if !given("ca") {
 		r.access.CA = c.CA

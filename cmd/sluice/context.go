@@ -9,12 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegw/sluice/cmd/sluice/credential"
-	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
 func contextCommand(std streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return withCommands(&cobra.Command{
 		Use:   "context",
 		Short: "Keep the gateways that you speak to, and how they know you",
 		Long: "Keep the gateways that you speak to, and how they know you.\n\n" +
@@ -22,12 +21,7 @@ func contextCommand(std streams) *cobra.Command {
 			"--context names; flags and variables of the environment take precedence over it. The file is contexts.yaml in the folder\n" +
 			"sluice of your settings, or what SLUICE_CONTEXTS names; it has the mode 0600.",
 		Example: "  sluice context set prod --server https://gateway.example.com\n  sluice context use prod\n  sluice context list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usageError{fmt.Errorf("list, use, set or delete is wanted; see %s --help", cmd.CommandPath())}
-		},
-	}
-	cmd.AddCommand(contextListCommand(std), contextUseCommand(std), contextSetCommand(std), contextDeleteCommand(std))
-	return cmd
+	}, contextListCommand(std), contextUseCommand(std), contextSetCommand(std), contextDeleteCommand(std))
 }
 
 // contextRow is a context as it is listed.
@@ -52,7 +46,7 @@ func contextListCommand(std streams) *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			rows := []contextRow{}
+			list, shown := []contextRow{}, table{titles: []string{"CURRENT", "NAME", "SERVER", "NAMESPACE", "CREDENTIAL"}}
 			for _, name := range file.Names() {
 				c := file.Contexts[name]
 				kind := c.Kind()
@@ -61,36 +55,28 @@ func contextListCommand(std streams) *cobra.Command {
 				} else if found && kind == credential.NoCredential {
 					kind = "login"
 				}
-				rows = append(rows, contextRow{name, name == file.Current, shownServer(c.Server), c.Namespace, kind})
+				row := contextRow{name, name == file.Current, redacted(c.Server), c.Namespace, kind}
+				mark := ""
+				if row.Current {
+					mark = "*"
+				}
+				list = append(list, row)
+				shown.rows = append(shown.rows, []string{mark, cell(name), cell(row.Server), cell(row.Namespace), kind})
 			}
-			return format.print(std, rows, func() error { return printContexts(std, rows) })
+			return format.print(std, list, shown)
 		},
 	}
 	format.register(cmd)
 	return cmd
 }
 
-// shownServer is a URL without its password.
-func shownServer(server string) string {
+// redacted is a URL without its password.
+func redacted(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
 		return "?"
 	}
 	return u.Redacted()
-}
-
-func printContexts(std streams, rows []contextRow) error {
-	t := output.NewTable(std.out, []string{"CURRENT", "NAME", "SERVER", "NAMESPACE", "CREDENTIAL"})
-	for _, r := range rows {
-		mark := ""
-		if r.Current {
-			mark = "*"
-		}
-		if err := t.Row(output.Text{Text: mark}, output.Text{Text: cell(r.Name)}, output.Text{Text: cell(r.Server)}, output.Text{Text: cell(r.Namespace)}, output.Text{Text: r.Credential}); err != nil {
-			return err
-		}
-	}
-	return t.Flush()
 }
 
 func contextUseCommand(std streams) *cobra.Command {
@@ -177,26 +163,28 @@ func contextSetCommand(std streams) *cobra.Command {
 // setContext changes what the flags name. Paths become absolute, as commands run in any folder.
 func setContext(cmd *cobra.Command, c *credential.Context, given credential.Context, command []string) error {
 	changed := cmd.Flags().Changed
-	for flag, value := range map[string]struct{ to, from *string }{
-		"server": {&c.Server, &given.Server}, "namespace": {&c.Namespace, &given.Namespace},
-	} {
-		if changed(flag) {
-			*value.to = *value.from
-		}
+	if changed("server") {
+		c.Server = given.Server
 	}
-	for flag, value := range map[string]struct{ to, from *string }{
-		"ca": {&c.CA, &given.CA}, "token-file": {&c.TokenFile, &given.TokenFile},
-		"client-cert": {&c.ClientCert, &given.ClientCert}, "client-key": {&c.ClientKey, &given.ClientKey},
+	if changed("namespace") {
+		c.Namespace = given.Namespace
+	}
+	for flag, path := range map[string]struct {
+		to    *string
+		given string
+	}{
+		"ca": {&c.CA, given.CA}, "token-file": {&c.TokenFile, given.TokenFile},
+		"client-cert": {&c.ClientCert, given.ClientCert}, "client-key": {&c.ClientKey, given.ClientKey},
 	} {
 		if !changed(flag) {
 			continue
 		}
-		if *value.to = *value.from; *value.to != "" {
-			path, err := filepath.Abs(*value.from)
+		if *path.to = ""; path.given != "" {
+			absolute, err := filepath.Abs(path.given)
 			if err != nil {
 				return fmt.Errorf("%s: %w", flag, err)
 			}
-			*value.to = path
+			*path.to = absolute
 		}
 	}
 	if changed("plaintext-token") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,21 +23,9 @@ func controlCommand(std streams) *cobra.Command {
 			"which kinds a controller has.",
 		Example: "  sluice control network\n  sluice control networks,subnets\n  sluice control network --off",
 		Args:    usage(cobra.MinimumNArgs(1)),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return complete(cmd, func(ctx context.Context, c completer) []string {
-				kinds, err := c.client.Kinds(ctx)
-				if err != nil {
-					return nil
-				}
-				var left []client.Kind
-				for _, k := range kinds {
-					if k.Offers("CONTROL") && !anyNames(k, args) {
-						left = append(left, k)
-					}
-				}
-				return kindNames(left, false)
-			})
-		},
+		ValidArgsFunction: completeBy(func(c completer, _ context.Context, args []string, _ string) []string {
+			return kindNames(slices.DeleteFunc(c.kinds, func(k client.Kind) bool { return !k.Offers("CONTROL") || slices.ContainsFunc(args, k.Is) }), false)
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.writer(cmd)
 			switch {
@@ -49,20 +38,10 @@ func controlCommand(std streams) *cobra.Command {
 		},
 	}
 	r.register(cmd)
-	dry.register(cmd) // who has asked for it, perhaps by the environment, hears that there is none
+	dry.register(cmd) // so that a dry run, perhaps asked for by the environment, is refused and not ignored
 	_ = cmd.Flags().MarkHidden("dry-run")
 	cmd.Flags().BoolVar(&off, "off", false, "take the kinds from the controller")
 	return cmd
-}
-
-// anyNames says whether one of the words names the kind.
-func anyNames(k client.Kind, words []string) bool {
-	for _, w := range words {
-		if k.Is(w) {
-			return true
-		}
-	}
-	return false
 }
 
 // control gives kinds to a controller, or takes them back. All are known before the
@@ -86,16 +65,13 @@ func control(ctx context.Context, std streams, c *client.Client, words []string,
 		}
 	}
 	var failed tally
-	for i, k := range kinds {
+	each(ctx, std, &failed, kinds, func(k client.Kind) error {
 		err := writeError(ctx, setControlled(ctx, std, c, k, controlled), false)
 		if err != nil {
-			failed.count(err)
 			explain(std, k.Name, err)
 		}
-		if failed.halted(ctx, std, err, len(kinds)-i-1) {
-			break
-		}
-	}
+		return err
+	})
 	return failed.err()
 }
 

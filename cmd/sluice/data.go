@@ -2,33 +2,40 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
 // dataForm is the flag -o of commands that print data of ours: a table, json or yaml.
 type dataForm string
 
 func (f *dataForm) register(cmd *cobra.Command) {
-	cmd.Flags().StringVarP((*string)(f), "output", "o", "table", "table, json or yaml")
-	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	*f = "table"
+	addChoice(cmd, (*string)(f), pflag.Flag{Name: "output", Shorthand: "o", Usage: "table, json or yaml"}, "table", "json", "yaml")
 }
 
-// check reports whether the form is accepted.
-func (f dataForm) check() error {
-	if f != "table" && f != "json" && f != "yaml" {
-		return usageError{fmt.Errorf("output: %q; accepted are table, json, yaml", string(f))}
-	}
-	return nil
+// table is what people are shown of data: texts that a terminal may show.
+type table struct {
+	titles []string
+	rows   [][]string
 }
 
-// print writes data in the form; table writes the table.
-func (f dataForm) print(std streams, data any, table func() error) error {
-	if err := f.check(); err != nil {
-		return err
+func (t table) print(std streams) error {
+	out := output.NewTable(std.out, t.titles)
+	for _, row := range t.rows {
+		if err := out.Row(texts(row)...); err != nil {
+			return err
+		}
 	}
+	return out.Flush()
+}
+
+// print writes data in the form.
+func (f dataForm) print(std streams, data any, t table) error {
 	switch f {
 	case "json":
 		enc := json.NewEncoder(std.out)
@@ -37,5 +44,13 @@ func (f dataForm) print(std streams, data any, table func() error) error {
 	case "yaml":
 		return yaml.NewEncoder(std.out).Encode(data)
 	}
-	return table()
+	return t.print(std)
+}
+
+func texts(row []string) []output.Text {
+	out := make([]output.Text, len(row))
+	for i, text := range row {
+		out[i].Text = text
+	}
+	return out
 }

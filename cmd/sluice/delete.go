@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,16 +62,9 @@ is checked again. Manifests only name the resources; everything else in them is 
 			case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || revision != ""):
 				return usageError{errors.New("delete: -l goes with one KIND (or several, joined by commas), and with no names and no --revision")}
 			case byLabels:
-				s, err := by.selection(ctx, c, args[0], r.namespace)
+				s, list, err := by.find(ctx, std, c, args[0], r.namespace)
 				if err != nil {
 					return err
-				}
-				list, err := s.find(ctx)
-				if err != nil {
-					return err
-				}
-				if len(list) == 0 {
-					_, _ = fmt.Fprintln(std.err, "no resource has these labels")
 				}
 				return d.end(ctx, d.selected(ctx, s, list))
 			}
@@ -80,13 +75,11 @@ is checked again. Manifests only name the resources; everything else in them is 
 			if revision != "" && len(list) > 1 {
 				return usageError{errors.New("revision: one resource at a time has a revision")}
 			}
-			for i, s := range list {
-				err := d.one(ctx, s.kind.Name+" "+s.name, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision})
-				if d.failed.halted(ctx, std, err, len(list)-i-1) {
-					break
-				}
-			}
-			return d.end(ctx, d.result())
+			each(ctx, std, &d.failed, list, func(s subject) error {
+				s.revision = revision
+				return d.one(ctx, s.kind.Name+" "+s.name, s)
+			})
+			return d.end(ctx, d.failed.err())
 		},
 	}
 	r.register(cmd)
@@ -101,7 +94,7 @@ is checked again. Manifests only name the resources; everything else in them is 
 	return cmd
 }
 
-// deletion deletes resources and remembers how that went.
+// deletion is one run of a command that deletes.
 type deletion struct {
 	std          streams
 	client       *client.Client
@@ -116,44 +109,44 @@ type deletion struct {
 	failed  tally
 }
 
-// one deletes a resource, and says so or what is wrong.
-func (d *deletion) one(ctx context.Context, what string, req client.DeleteRequest) error {
-	err := d.try(ctx, what, req)
+// one deletes a resource, and tells the user of the result or the error.
+func (d *deletion) one(ctx context.Context, what string, s subject) error {
+	err := d.try(ctx, what, s)
 	if err != nil {
-		d.failed.count(err)
-		explainOf(d.std, req.Kind.Name, req.Name, err)
+		explainOf(d.std, s, err)
 	}
 	return err
 }
 
-func (d *deletion) try(ctx context.Context, what string, req client.DeleteRequest) error {
-	req.DryRun = bool(d.dry)
-	deletion, err := d.client.Delete(ctx, req)
+// try deletes a resource and reports that. what is its name for people.
+func (d *deletion) try(ctx context.Context, what string, s subject) error {
+	deletion, err := d.client.Delete(ctx, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: s.revision, DryRun: bool(d.dry)})
+	s.namespace = s.key().namespace // what follows must not look into all namespaces
+	p := pendingDelete{what: what, subject: s, uid: deletion.UID}
 	switch {
 	case err == nil:
-		d.done++
-		d.report(what, req, deletion)
-		d.note(what, req, deletion)
+		d.report(p, deletion)
 	case code(err) == "NOT_FOUND" && d.ignoreAbsent:
 		return nil
-	case applied(err) != nil:
-		d.done++
-		d.reportUnseen(what, req, applied(err))
-		d.note(what, req, deletion)
-		return nil
+	case appliedError(err) != nil:
+		d.reportUnseen(p, appliedError(err))
+	default:
+		return writeError(ctx, err, d.dry)
 	}
-	return writeError(ctx, err, d.dry)
+	d.done++
+	if d.wait && deletion.State != "DELETED" {
+		d.waiting = append(d.waiting, p)
+	}
+	return nil
 }
 
-func (d *deletion) result() error { return d.failed.err() }
-
-// documents deletes the resources that documents are of.
+// documents deletes the resources that documents name.
 func (d *deletion) documents(ctx context.Context, docs []input.Document, namespace string) error {
 	kinds, err := d.client.Kinds(ctx)
 	if err != nil {
 		return err
 	}
-	for i, doc := range docs {
+	each(ctx, d.std, &d.failed, docs, func(doc input.Document) error {
 		kind, err := client.FindKind(kinds, doc.Kind)
 		switch {
 		case doc.Kind == "" || doc.Name == "":
@@ -163,50 +156,43 @@ func (d *deletion) documents(ctx context.Context, docs []input.Document, namespa
 			err = fmt.Errorf("the manifest says namespace %q and -n says %q; leave one of them out", doc.Namespace, namespace)
 		}
 		if err != nil {
-			d.failed.count(err)
 			explain(d.std, doc.Where(), err)
-			continue
+			return err
 		}
-		req := client.DeleteRequest{Kind: kind, Namespace: namespace, Name: doc.Name}
-		if doc.Namespace != "" {
-			req.Namespace = doc.Namespace
-		}
-		if d.failed.halted(ctx, d.std, d.one(ctx, doc.String(), req), len(docs)-i-1) {
-			break
-		}
-	}
-	return d.result()
+		return d.one(ctx, doc.String(), subject{kind: kind, namespace: cmp.Or(doc.Namespace, namespace), name: doc.Name})
+	})
+	return d.failed.err()
 }
 
-// maxRounds is how often what is selected is looked at again.
+// maxRounds bounds how often the labels are checked again.
 const maxRounds = 5
 
-// selected deletes what a selection has found, each at the revision at which it had the
-// labels. What was changed meanwhile is looked for again; what is gone is gone.
-func (d *deletion) selected(ctx context.Context, s *selection, list []found) error {
+// selected deletes the resources of a selection, each at the revision at which it had the
+// labels. A resource that was changed meanwhile is deleted if the selection finds it again.
+func (d *deletion) selected(ctx context.Context, s *selection, list []subject) error {
 	for round := 1; ; round++ {
 		var again []key
-		for i, f := range list {
-			err := d.try(ctx, f.String(), client.DeleteRequest{Kind: f.kind, Namespace: f.namespace, Name: f.name, ExpectedRevision: f.revision})
+		for i, one := range list {
+			err := d.try(ctx, one.key().String(), one)
 			switch {
 			case err == nil, code(err) == "NOT_FOUND":
-			case outrun(err) && round < maxRounds:
-				again = append(again, f.key)
+			case conflicting(err) && round < maxRounds:
+				again = append(again, one.key())
 			default:
 				d.failed.count(err)
-				explainOf(d.std, f.key.kind, f.name, err)
+				explainOf(d.std, one, err)
 			}
 			if d.failed.halted(ctx, d.std, err, len(list)-i-1+len(again)) {
-				return d.result()
+				return d.failed.err()
 			}
 		}
 		if len(again) == 0 {
-			return d.result()
+			return d.failed.err()
 		}
 		all, err := s.find(ctx)
 		if err != nil {
 			return err
 		}
-		list = among(all, again)
+		list = slices.DeleteFunc(all, func(s subject) bool { return !slices.Contains(again, s.key()) })
 	}
 }

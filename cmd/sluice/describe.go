@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
-
-	"fmt"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
@@ -24,19 +23,15 @@ func describeCommand(std streams) *cobra.Command {
 		Example: "  sluice describe network net-a\n  sluice describe net/net-a --watch",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client(cmd)
+			c, kinds, err := r.open(cmd)
 			if err != nil {
 				return err
 			}
-			kinds, err := c.Kinds(cmd.Context())
+			s, err := r.subject(kinds, args)
 			if err != nil {
 				return err
 			}
-			kind, name, err := parseOne(kinds, args)
-			if err != nil {
-				return err
-			}
-			d := describe{std: std, client: c, kind: kind, namespace: r.scope(kind, false), name: name}
+			d := describe{std: std, client: c, subject: s}
 			was, err := d.run(cmd.Context())
 			if err != nil || !watch {
 				return err
@@ -51,18 +46,14 @@ func describeCommand(std streams) *cobra.Command {
 
 // describe is one run of the command.
 type describe struct {
-	std             streams
-	client          *client.Client
-	kind            client.Kind
-	namespace, name string
+	std    streams
+	client *client.Client
+	subject
 }
 
 // run shows the resource, and returns it.
 func (d *describe) run(ctx context.Context) (*client.Resource, error) {
-	res, err := d.client.Get(ctx, d.kind, d.namespace, d.name, "")
-	if err == nil && res == nil {
-		err = absentError(d.kind, d.namespace, d.name)
-	}
+	res, err := existing(ctx, d.client, d.subject, "")
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// diffError says that two things could not be compared. Its exit code is that of a
-// mistake on the command line: 1 says that they differ.
-type diffError struct{ error }
-
-func (e diffError) Unwrap() error { return e.error }
-
 func diffCommand(std streams) *cobra.Command {
 	var r remote
 	var files documents
@@ -33,16 +27,16 @@ if that cannot be said.`,
 			}
 			docs, err := files.read(cmd.Context(), std, r.namespace)
 			if err != nil {
-				return diffError{err}
+				return usageError{err}
 			}
 			differs, unknown := false, false
 			comparing, err := newComparer(cmd.Context(), c, r.namespace, manager)
 			if err != nil {
-				return diffError{err}
+				return usageError{err}
 			}
 			for _, d := range docs {
 				if cmd.Context().Err() != nil {
-					return diffError{cmd.Context().Err()}
+					return usageError{cmd.Context().Err()}
 				}
 				cmp, err := comparing.compare(cmd.Context(), d)
 				if err != nil {
@@ -57,7 +51,7 @@ if that cannot be said.`,
 			}
 			switch {
 			case unknown:
-				return diffError{errReported}
+				return usageError{errReported}
 			case differs:
 				return errReported
 			}
@@ -70,7 +64,7 @@ if that cannot be said.`,
 	return cmd
 }
 
-// show prints a comparison and says whether the two differ.
+// show prints a comparison and reports whether the two differ.
 func show(std streams, c *comparison, where string) bool {
 	text := c.unified(c.key.String()+" (stored)", c.key.String()+" ("+where+")")
 	if text == "" && c.outcome != "UNCHANGED" {

@@ -26,9 +26,8 @@ func (d *documents) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "read folders inside folders too")
 }
 
-// read reads all files before the first document is sent. Who waits at a terminal or
-// a pipe for input that does not come can stop it. Without an error there may be no document:
-// then that was said.
+// read reads all files before the first document is sent. It ends with ctx, even while it waits for input from a
+// terminal or a pipe. If it returns neither documents nor an error, the user was told that a list is empty.
 func (d *documents) read(ctx context.Context, std streams, namespace string) ([]input.Document, error) {
 	if len(d.files) == 0 {
 		return nil, usageError{errors.New("name the manifests with -f FILE, -f FOLDER or -f -")}
@@ -47,7 +46,7 @@ func (d *documents) read(ctx context.Context, std streams, namespace string) ([]
 	return docs, nil
 }
 
-// stoppable reads what may not come until ctx ends. Nothing has been sent before.
+// stoppable calls read, and returns when ctx ends. It is for reads before anything was sent.
 func stoppable[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	value, err := wait.Until(ctx, read)
 	switch {
@@ -59,11 +58,10 @@ func stoppable[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	return value, usageError{err}
 }
 
-// textLine is how an error names a line of the text that was sent.
+// textLine matches how an error names a line of the text that was sent.
 var textLine = regexp.MustCompile(`line (\d+)(, column \d+)?: `)
 
-// explainAt prints the errors of the API about a document, each with the file and the
-// line of what it is about.
+// explainAt prints the errors of the API about a document, each with its file and line.
 func explainAt(std streams, d input.Document, err error) {
 	all := client.Errors{}
 	if !errors.As(err, &all) {
@@ -99,7 +97,7 @@ func inDocument(field string) string {
 	return field
 }
 
-// code is the code of an error of the API, empty if it is another error.
+// code returns the code of an error of the API; empty for another error.
 func code(err error) string {
 	var api *client.Error
 	if errors.As(err, &api) {

@@ -17,12 +17,9 @@ import (
 
 // manifest is the draft of a whole resource.
 func (e *edit) manifest(ctx context.Context) (*draft, error) {
-	res, err := e.client.Get(ctx, e.subject.kind, e.subject.namespace, e.subject.name, client.YAML)
+	res, err := existing(ctx, e.client, e.subject, client.YAML)
 	if err != nil {
 		return nil, err
-	}
-	if res == nil {
-		return nil, absentError(e.subject.kind, e.subject.namespace, e.subject.name)
 	}
 	return &draft{text: res.Manifest, write: func(ctx context.Context, edited string) (string, error) {
 		if err := sameResource(res.Manifest, edited); err != nil {
@@ -54,13 +51,7 @@ func sameResource(was, text string) error {
 	if err != nil {
 		return err
 	}
-	ns := func(d *manifest.Document) string {
-		if d.Metadata.Namespace == nil {
-			return ""
-		}
-		return *d.Metadata.Namespace
-	}
-	if old.Kind != now.Kind || old.Metadata.Name != now.Metadata.Name || ns(old) != ns(now) {
+	if old.Kind != now.Kind || old.Metadata.Name != now.Metadata.Name || orEmpty(old.Metadata.Namespace) != orEmpty(now.Metadata.Namespace) {
 		return errors.New("kind, name and namespace cannot be changed; apply the text to create another resource")
 	}
 	return nil
@@ -81,12 +72,9 @@ type statusMetadata struct {
 // status is the draft of the status of a resource.
 func (e *edit) status(ctx context.Context) (*draft, error) {
 	k := e.subject.kind
-	st, err := e.client.Get(ctx, k, e.subject.namespace, e.subject.name, "")
+	st, err := existing(ctx, e.client, e.subject, "")
 	if err != nil {
 		return nil, err
-	}
-	if st == nil {
-		return nil, absentError(e.subject.kind, e.subject.namespace, e.subject.name)
 	}
 	id := keyOf(st)
 	was := statusText{Kind: k.Name, Metadata: statusMetadata{Name: id.name, Namespace: id.namespace}}
@@ -137,8 +125,8 @@ func readStatus(was statusText, edited string) (map[string]any, error) {
 	return now.Status, nil
 }
 
-// checkFields refuses what the kind does not have, in words that the answer of the API
-// to a variable does not have.
+// checkFields refuses fields that the kind does not have, and names the fields that it has; the API's own error does
+// not.
 func checkFields(k client.Kind, path string, value any) error {
 	switch v := value.(type) {
 	case []any:
@@ -169,8 +157,7 @@ func checkFields(k client.Kind, path string, value any) error {
 	return nil
 }
 
-// decodeObject reads an object of JSON with its numbers as they are written; null is
-// the empty one.
+// decodeObject reads a JSON object and keeps its numbers as they are written. Null is an empty object.
 func decodeObject(raw []byte) (map[string]any, error) {
 	tree := map[string]any{}
 	if len(raw) == 0 || string(raw) == "null" {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// dryRun is the value of --dry-run. The gateway judges, so there is only its kind.
+// dryRun is the value of --dry-run. Only the gateway can judge, so there is no dry run on the client.
 type dryRun bool
 
 func (d *dryRun) register(cmd *cobra.Command) {
@@ -16,7 +16,7 @@ func (d *dryRun) register(cmd *cobra.Command) {
 	completeFlag(cmd, "dry-run", cobra.FixedCompletions([]string{"server", "none"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Set reads server, none, or what stands for yes or no.
+// Set reads server, none, or a bool.
 func (d *dryRun) Set(text string) error {
 	switch text {
 	case "server":
@@ -36,7 +36,7 @@ func (d *dryRun) Set(text string) error {
 	return nil
 }
 
-// String is the value as Set reads it.
+// String returns the value as Set reads it.
 func (d *dryRun) String() string {
 	if *d {
 		return "server"
@@ -47,7 +47,7 @@ func (d *dryRun) String() string {
 // Type names the values in the help.
 func (d *dryRun) Type() string { return "string" }
 
-// mark is what stands behind each result of a dry run.
+// mark returns the text behind each result of a dry run.
 func (d dryRun) mark() string {
 	if d {
 		return " (dry run)"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -14,7 +13,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -39,20 +38,18 @@ changes are shown and your text is kept in a file.`,
 			if err != nil {
 				return err
 			}
-			list, err := subjects(cmd.Context(), c, r.namespace, args)
+			s, err := oneSubject(cmd, c, r.namespace, args)
 			if err != nil {
 				return err
 			}
-			e := edit{client: c, subject: list[0], std: std, dry: dry}
-			switch {
-			case len(list) > 1:
-				return usageError{errors.New("edit: one resource at a time")}
-			case part == "status":
+			e := edit{client: c, subject: s, std: std, dry: dry}
+			switch part {
+			case "status":
 				return e.run(cmd.Context(), e.status)
-			case part != "":
-				return usageError{fmt.Errorf("subresource: %q; status is accepted", part)}
+			case "":
+				return e.run(cmd.Context(), e.manifest)
 			}
-			return e.run(cmd.Context(), e.manifest)
+			return usageError{fmt.Errorf("subresource: %q; status is accepted", part)}
 		},
 	}
 	r.register(cmd)
@@ -70,21 +67,21 @@ type edit struct {
 	dry     dryRun
 }
 
-// draft is a text to be edited, of what is stored now, and how it is written back.
+// draft is the text of a stored resource for the editor, with the function that writes it back.
 type draft struct {
 	text  string
 	write func(ctx context.Context, edited string) (outcome string, err error)
 }
 
-// textError is what is wrong with an edited text, found before it is sent.
+// textError is an error in an edited text, found before it is sent.
 type textError struct{ error }
 
 func (e textError) Unwrap() error { return e.error }
 
-// maxEdits is how often a text that is refused is opened again.
+// maxEdits bounds how often a refused text is opened again.
 const maxEdits = 20
 
-// run lets the user edit what read returns until it is stored, unchanged or given up.
+// run lets the user edit the draft until it is stored, unchanged or given up.
 func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, error)) error {
 	was, err := read(ctx)
 	if err != nil {
@@ -99,7 +96,7 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 		if err := openEditor(e.std, path); err != nil {
 			return err
 		}
-		text, err := readText(path)
+		text, err := readEdited(path)
 		if err != nil {
 			return err
 		}
@@ -114,8 +111,8 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 		if err == nil {
 			return os.Remove(path)
 		}
-		if round == maxEdits || !mendable(err) {
-			return errors.Join(e.keep(path), exitOf(err))
+		if round == maxEdits || !correctable(err) {
+			return errors.Join(e.keep(path), exitError(err))
 		}
 		shown = text
 		if err := os.WriteFile(path, []byte(refusal(err)+text), 0o600); err != nil {
@@ -124,7 +121,7 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 	}
 }
 
-// create writes the text to a file of its own.
+// create writes the text to a new file.
 func (e *edit) create(text string) (path string, err error) {
 	file, err := os.CreateTemp("", "sluice-"+e.subject.name+"-*.yaml")
 	if err != nil {
@@ -137,8 +134,8 @@ func (e *edit) create(text string) (path string, err error) {
 	return file.Name(), nil
 }
 
-// send writes an edited text, and says what came of it. A ^C meant for the editor has
-// ended ctx as well.
+// send writes an edited text, and tells the user of the result. It does not use ctx, which a ^C for the editor may have
+// ended.
 func (e *edit) send(ctx context.Context, was *draft, text string, read func(context.Context) (*draft, error)) error {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -147,12 +144,12 @@ func (e *edit) send(ctx context.Context, was *draft, text string, read func(cont
 		_, _ = fmt.Fprintln(e.std.out, printable(what))
 		return nil
 	}
-	explainOf(e.std, e.subject.kind.Name, e.subject.name, err)
+	explainOf(e.std, e.subject, err)
 	if code(err) == "CONFLICT" {
 		if now, err := read(ctx); err == nil {
-			_, _ = fmt.Fprint(e.std.err, shownLines(udiff.Unified("as you read it", "as it is now", was.text, now.text)))
+			_, _ = fmt.Fprint(e.std.err, output.PrintableLines(udiff.Unified("as you read it", "as it is now", was.text, now.text)))
 			if !slices.ContainsFunc(e.subject.kind.Fields, func(f client.Field) bool { return f.WriteOnly }) { // the text may hold a secret
-				_, _ = fmt.Fprint(e.std.err, shownLines(udiff.Unified("as you read it", "as you want it", was.text, text)))
+				_, _ = fmt.Fprint(e.std.err, output.PrintableLines(udiff.Unified("as you read it", "as you want it", was.text, text)))
 			}
 		}
 	}
@@ -164,16 +161,16 @@ func (e *edit) keep(path string) error {
 	return errReported
 }
 
-// exitOf keeps that a resource is not there, which has an exit code of its own.
-func exitOf(err error) error {
+// exitError returns the error for the exit code of a resource that does not exist; nil for other errors.
+func exitError(err error) error {
 	if code(err) == "NOT_FOUND" {
 		return notFoundError{errReported}
 	}
 	return nil
 }
 
-// mendable says whether a text that was refused may be stored once it is changed.
-func mendable(err error) bool {
+// correctable reports whether the user can correct a text that was refused.
+func correctable(err error) bool {
 	return errors.As(err, new(textError)) || slices.Contains([]string{"BAD_USER_INPUT", "VALIDATION_FAILED", "GRAPHQL_VALIDATION_FAILED", "LIMIT_EXCEEDED"}, code(err))
 }
 
@@ -196,21 +193,12 @@ func refusal(err error) string {
 	return b.String()
 }
 
-// readText reads an edited file without the comment at its top.
-func readText(path string) (string, error) {
-	file, err := os.Open(path)
+// readEdited reads an edited file without the comment at its top.
+func readEdited(path string) (string, error) {
+	text, err := readText(path, nil)
 	if err != nil {
 		return "", fmt.Errorf("edit: %w", err)
 	}
-	defer func() { _ = file.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(file, manifest.MaxBytes+1))
-	if err == nil && len(raw) > manifest.MaxBytes {
-		err = fmt.Errorf("it has more than %d bytes", manifest.MaxBytes)
-	}
-	if err != nil {
-		return "", fmt.Errorf("edit: %s: %w", path, err)
-	}
-	text := string(raw)
 	for strings.HasPrefix(text, "#") {
 		_, text, _ = strings.Cut(text, "\n")
 	}

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// openEditor runs the editor on a file, at the user's terminal. A ^C there is the
-// editor's; other signals that would end this program end the editor.
+// openEditor runs the editor on a file, at the user's terminal. A ^C goes to the editor
+// alone; other signals that would end this program end the editor.
 func openEditor(std streams, path string) error {
 	editor := "vi"
 	for _, name := range []string{"EDITOR", "VISUAL", editorVariable} {

@@ -21,8 +21,8 @@ const keysVariable = config.EnvPrefix + "ENCRYPTION_KEYS"
 // keysSetting names the file with keys.
 const keysSetting = "encryption-keys-file"
 
-// encryptionKeys are those of a file or of the environment; nil for none. An error says
-// which key is wrong and has no part of it.
+// encryptionKeys returns the keys of a file or of the environment; nil for none. An error tells
+// which key is wrong without showing any of it.
 func encryptionKeys(ctx context.Context, file string) (*keyring.Keyring, error) {
 	text, given := os.LookupEnv(keysVariable)
 	source := keysVariable
@@ -45,8 +45,8 @@ func encryptionKeys(ctx context.Context, file string) (*keyring.Keyring, error) 
 	return keys, nil
 }
 
-// refuseWithoutKeys says what is wrong with a gateway without keys over a store with
-// encrypted values: the keys were forgotten, and what it wrote would be stored in plain form.
+// refuseWithoutKeys returns an error if the store has encrypted values. It is called for a gateway without keys: they
+// were forgotten, and the gateway would store values in plain form.
 func refuseWithoutKeys(ctx context.Context, store backend.Store, kinds []descriptor.Kind) error {
 	var sensitive []string
 	for _, k := range kinds {

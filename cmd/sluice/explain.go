@@ -19,7 +19,7 @@ func explainCommand(std streams) *cobra.Command {
 			"object. It comes from the gateway's catalogue.",
 		Example:           "  sluice explain network\n  sluice explain net.spec.resource.mtu\n  sluice explain ports.spec --recursive",
 		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: completeFields,
+		ValidArgsFunction: withoutSpace(completeBy(completer.fields)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client(cmd)
 			if err != nil {

@@ -153,31 +153,6 @@ func (g *get) breakOff(p *output.Printer) error {
 	return p.Flush()
 }
 
-// tally is how it went with several resources.
-type tally struct{ failed, absent bool }
-
-// note reports an error, and goes on.
-func (t *tally) note(std streams, err error) {
-	explain(std, "sluice", err)
-	var absent notFoundError
-	if errors.As(err, &absent) {
-		t.absent = true
-		return
-	}
-	t.failed = true
-}
-
-// err is what the command ends with.
-func (t *tally) err() error {
-	switch {
-	case t.failed:
-		return errReported
-	case t.absent:
-		return notFoundError{errReported}
-	}
-	return nil
-}
-
 // printAll prints resources of one kind; errors of single ones are noted.
 func (g *get) printAll(ctx context.Context, p *output.Printer, k client.Kind, all listing, found *tally) error {
 	for r, err := range all {
@@ -219,9 +194,4 @@ func in(namespace string) string {
 		return ""
 	}
 	return fmt.Sprintf(" in namespace %q", namespace)
-}
-
-// absentError is a resource that is not there.
-func absentError(k client.Kind, namespace, name string) error {
-	return notFoundError{fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", k.Name, name, in(namespace))}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// goal is what is waited for.
+// goal is the state that sluice wait waits for.
 type goal struct {
 	text string
 	// deleted: the resource is gone.
@@ -55,7 +55,7 @@ func parseGoal(text string) (goal, error) {
 	return g, fmt.Errorf("for: %q; %s", text, goalForms)
 }
 
-// reached says whether a resource is as wanted, and if not how it is.
+// reached reports whether a resource has the wanted state, and describes its present one.
 func (g goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
 	switch {
 	case g.deleted && r.Metadata.DeletionRequestedAt != nil:
@@ -91,23 +91,22 @@ func (g goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
 	return g.value == nil || text == *g.value, "the value is " + text, err
 }
 
-// errReached ends the stream of a resource that is as wanted.
+// errReached ends the stream of a resource that has reached its goal.
 var errReached = errors.New("reached")
 
-// sight is what is seen of one resource that is waited for.
-type sight struct {
-	goal            goal
-	kind            client.Kind
-	namespace, name string
-	// uid of the one that is to be gone; empty if there was none.
+// pendingGoal is a goal that one resource has not reached yet.
+type pendingGoal struct {
+	goal goal
+	subject
+	// uid of the resource whose deletion is waited for; empty if there was none.
 	uid string
-	// is says how it is, to a person.
-	is      string
+	// state describes the resource to people.
+	state   string
 	present bool
 }
 
-// look judges a change; it returns errReached if the resource is as wanted.
-func (s *sight) look(c *client.Change) error {
+// observe judges a change; it returns errReached if the goal is reached.
+func (s *pendingGoal) observe(c *client.Change) error {
 	switch {
 	case c.Type == "RESET":
 		s.present = false
@@ -120,8 +119,8 @@ func (s *sight) look(c *client.Change) error {
 	return s.judge(c.Resource)
 }
 
-// last looks once more when the time is over. Where nobody answers, what is known stays.
-func (s *sight) last(ctx context.Context, from *client.Client) error {
+// lastLook reads the resource once more when the time is over. It returns nil if it is not as wanted, or cannot be read.
+func (s *pendingGoal) lastLook(ctx context.Context, from *client.Client) error {
 	switch r, err := from.Get(ctx, s.kind, s.namespace, s.name, ""); {
 	case err == nil && r == nil:
 		return s.gone()
@@ -131,20 +130,20 @@ func (s *sight) last(ctx context.Context, from *client.Client) error {
 	return nil
 }
 
-func (s *sight) gone() error {
+func (s *pendingGoal) gone() error {
 	if s.goal.deleted {
 		return errReached
 	}
-	return absentError(s.kind, s.namespace, s.name)
+	return s.absent()
 }
 
-func (s *sight) judge(r *client.Resource) error {
+func (s *pendingGoal) judge(r *client.Resource) error {
 	if s.goal.deleted && s.uid != r.Metadata.UID {
 		return errReached // it is another one of that name
 	}
 	s.present = true
 	done, now, err := s.goal.reached(s.kind, r)
-	if s.is = now; done {
+	if s.state = now; done {
 		return errReached
 	}
 	return err

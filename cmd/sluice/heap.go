@@ -18,9 +18,8 @@ const heapReserve = 64 << 20
 // the heap has grown to; this costs a collection.
 const returnEvery = time.Minute
 
-// reserveHeap returns memory that is never touched, so that it takes room in the
-// collector's account alone, and what gives it up. Who sets GOGC or GOMEMLIMIT
-// has decided otherwise.
+// reserveHeap allocates memory that is never touched: it counts for the pace of the collector,
+// but takes no memory. release gives it up. There is no reserve if GOGC or GOMEMLIMIT is set.
 func reserveHeap() (release func()) {
 	if heapIsSet() {
 		return func() {}
@@ -45,5 +44,5 @@ func returnMemory(ctx context.Context) error {
 	}
 }
 
-// heapIsSet reports whether the environment says how much memory Go takes.
+// heapIsSet reports whether GOGC or a memory limit is set.
 func heapIsSet() bool { return os.Getenv("GOGC") != "" || debug.SetMemoryLimit(-1) != math.MaxInt64 }

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// leastIndex is the least memory that an index is worth.
+	// leastIndex is the smallest index, in bytes.
 	leastIndex = 1 << 20
-	// indexShare is the part of the memory of the process that the index may take, one in so many.
+	// indexShare divides the memory of the process: the index may take one part.
 	indexShare = 4
 )
 
-// indexMemory is how many bytes the index may take: as many as the setting says, or a
-// share of what the process may take; negative for none.
+// indexMemory returns how many bytes the index may take: the setting, or a share of the
+// memory of the process; negative for no index.
 func indexMemory(setting int64) int64 {
 	switch {
 	case setting >= leastIndex:
@@ -53,8 +53,8 @@ func (s serving) readyTimeout() time.Duration {
 	return time.Minute
 }
 
-// ready says whether the gateway can serve: once all kinds that fit are in memory, or the
-// time is over, only the store decides.
+// ready returns a function that returns an error while the gateway cannot serve: while the store cannot, and until all
+// kinds that fit are in memory or the timeout has passed.
 func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(context.Context) error {
 	begin := time.Now()
 	var done atomic.Bool
@@ -62,9 +62,7 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 		if err := store.Ready(ctx); err != nil || done.Load() {
 			return err
 		}
-		c.mu.Lock()
-		x := c.service.Index()
-		c.mu.Unlock()
+		x := c.current().Index()
 		if x == nil || time.Since(begin) >= timeout {
 			done.Store(true)
 			return nil
@@ -77,44 +75,41 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 	}
 }
 
-// filling says in a line each which kinds are not in memory yet.
+// filling returns a line for each kind that is not in memory yet.
 func (c *catalogues) filling() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if x := c.service.Index(); x != nil {
+	if x := c.current().Index(); x != nil {
 		return x.Progress()
 	}
 	return nil
 }
 
-// indexMetrics tell what the service that is served keeps in memory.
+// indexMetrics are the metrics of the index of the current service.
 func (c *catalogues) indexMetrics() []prometheus.Collector {
 	of := func(value func(index.Stats) float64) func() float64 {
 		return func() float64 {
-			c.mu.Lock()
-			svc := c.service
-			c.mu.Unlock()
-			if x := svc.Index(); x != nil {
+			if x := c.current().Index(); x != nil {
 				return value(x.Stats())
 			}
 			return 0
 		}
 	}
-	gauge := func(name, help string, value func(index.Stats) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, of(value))
-	}
-	counter := func(name, help string, value func(index.Stats) float64) prometheus.Collector {
-		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, of(value))
-	}
 	return []prometheus.Collector{
-		gauge("sluice_index_bytes", "Bytes that the resources in memory take, roughly.", func(s index.Stats) float64 { return float64(s.Bytes) }),
-		gauge("sluice_index_limit_bytes", "Bytes that they may take.", func(s index.Stats) float64 { return float64(s.Limit) }),
-		gauge("sluice_index_kinds", "Kinds of the catalogue, except those with @resource(inMemory: false).", func(s index.Stats) float64 { return float64(s.Kinds) }),
-		gauge("sluice_index_kinds_served", "Kinds that are read from memory.", func(s index.Stats) float64 { return float64(s.Served) }),
-		gauge("sluice_index_resources", "Resources of these kinds.", func(s index.Stats) float64 { return float64(s.Resources) }),
-		counter("sluice_index_reads_total", "Operations that read from memory, since the catalogue is served.", func(s index.Stats) float64 { return float64(s.Reads) }),
-		counter("sluice_index_fallbacks_total", "Operations that read from the store, because the index did not serve in time, since the catalogue is served.", func(s index.Stats) float64 { return float64(s.Fallbacks) }),
-		counter("sluice_index_waits_total", "Operations that waited for the index to come up with the store, since the catalogue is served.", func(s index.Stats) float64 { return float64(s.Waits) }),
-		gauge("sluice_index_behind_changes", "Changes that the store has and the index does not.", func(s index.Stats) float64 { return float64(s.Behind) }),
+		gauge("sluice_index_bytes", "Bytes that the resources in memory take, roughly.", of(func(s index.Stats) float64 { return float64(s.Bytes) })),
+		gauge("sluice_index_limit_bytes", "Bytes that they may take.", of(func(s index.Stats) float64 { return float64(s.Limit) })),
+		gauge("sluice_index_kinds", "Kinds of the catalogue, except those with @resource(inMemory: false).", of(func(s index.Stats) float64 { return float64(s.Kinds) })),
+		gauge("sluice_index_kinds_served", "Kinds that are read from memory.", of(func(s index.Stats) float64 { return float64(s.Served) })),
+		gauge("sluice_index_resources", "Resources of these kinds.", of(func(s index.Stats) float64 { return float64(s.Resources) })),
+		counter("sluice_index_reads_total", "Operations that read from memory, since the catalogue is served.", of(func(s index.Stats) float64 { return float64(s.Reads) })),
+		counter("sluice_index_fallbacks_total", "Operations that read from the store, because the index did not serve in time, since the catalogue is served.", of(func(s index.Stats) float64 { return float64(s.Fallbacks) })),
+		counter("sluice_index_waits_total", "Operations that waited for the index to come up with the store, since the catalogue is served.", of(func(s index.Stats) float64 { return float64(s.Waits) })),
+		gauge("sluice_index_behind_changes", "Changes that the store has and the index does not.", of(func(s index.Stats) float64 { return float64(s.Behind) })),
 	}
+}
+
+func gauge(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+}
+
+func counter(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, value)
 }

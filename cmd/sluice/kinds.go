@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
 func kindsCommand(std streams) *cobra.Command {
 	var r remote
-	var format string
+	format := "table"
 	var noHeaders bool
 	cmd := &cobra.Command{
 		Use:               "api-resources",
@@ -21,14 +22,7 @@ func kindsCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
-			}
-			if format != "table" && format != "name" {
-				return usageError{fmt.Errorf("output: %q; accepted are table, name", format)}
-			}
-			kinds, err := c.Kinds(cmd.Context())
+			_, kinds, err := r.open(cmd)
 			if err != nil {
 				return err
 			}
@@ -39,12 +33,11 @@ func kindsCommand(std streams) *cobra.Command {
 					_, _ = fmt.Fprintln(std.out, printable(k.Plural))
 					continue
 				}
-				verbs := printable(strings.ToLower(strings.Join(k.Verbs, ",")))
-				row := []output.Text{}
-				for _, text := range []string{k.Plural, strings.Join(k.ShortNames, ","), k.APIVersion, fmt.Sprint(k.Scope != "GLOBAL"), k.Name, fmt.Sprint(k.Controlled)} {
-					row = append(row, output.Text{Text: cell(text)})
+				row := []string{
+					cell(k.Plural), cell(strings.Join(k.ShortNames, ",")), cell(k.APIVersion), fmt.Sprint(k.Scope != "GLOBAL"), cell(k.Name), fmt.Sprint(k.Controlled),
+					printable(strings.ToLower(strings.Join(k.Verbs, ","))),
 				}
-				if err := t.Row(append(row, output.Text{Text: verbs})...); err != nil {
+				if err := t.Row(texts(row)...); err != nil {
 					return err
 				}
 			}
@@ -52,8 +45,7 @@ func kindsCommand(std streams) *cobra.Command {
 		},
 	}
 	r.register(cmd)
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or name")
+	addChoice(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or name"}, "table", "name")
 	cmd.Flags().BoolVar(&noHeaders, "no-headers", false, "leave out the titles of the columns")
-	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "name"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -49,7 +49,7 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 		if m.client, err = r.writer(cmd); err != nil {
 			return err
 		}
-		m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (*client.Applied, error) {
+		m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
 			return pairs.write(ctx, &m, client.MetadataPatch{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision, DryRun: bool(m.dry)}, field, was)
 		}
 		byLabels, err := by.given(cmd)
@@ -59,22 +59,11 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 		case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || m.revision != ""):
 			return usageError{fmt.Errorf("%s: -l goes with one KIND, and with no names and no --revision", cmd.Name())}
 		case byLabels:
-			s, err := by.selection(cmd.Context(), m.client, args[0], r.namespace)
+			_, list, err := by.find(cmd.Context(), std, m.client, args[0], r.namespace)
 			if err != nil {
 				return err
 			}
-			list, err := s.find(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if len(list) == 0 {
-				_, _ = fmt.Fprintln(std.err, "no resource has these labels")
-			}
-			var chosen []subject
-			for _, f := range list {
-				chosen = append(chosen, subject{kind: f.kind, namespace: f.namespace, name: f.name})
-			}
-			return m.all(cmd.Context(), chosen)
+			return m.all(cmd.Context(), list)
 		}
 		list, err := subjects(cmd.Context(), m.client, r.namespace, args)
 		if err != nil {
@@ -87,6 +76,7 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 	}
 	r.register(cmd)
 	m.register(cmd)
+	m.registerRevision(cmd)
 	by.register(cmd, "change")
 	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "replace the value of a key that is set already")
 	return cmd
@@ -130,7 +120,7 @@ func cutPairs(args []string, overwrite bool) (rest []string, p pairs, err error)
 }
 
 // write makes the changes in labels or annotations.
-func (p pairs) write(ctx context.Context, m *modification, patch client.MetadataPatch, field string, was *client.Resource) (*client.Applied, error) {
+func (p pairs) write(ctx context.Context, m *modification, patch client.MetadataPatch, field string, was *client.Resource) (change, error) {
 	present := map[string]string{}
 	for _, l := range was.Metadata.Labels {
 		if field == "labels" {
@@ -142,21 +132,21 @@ func (p pairs) write(ctx context.Context, m *modification, patch client.Metadata
 			present[a.Key] = a.Value
 		}
 	}
-	out, changes := &client.Applied{Outcome: "UNCHANGED"}, map[string]*string{}
+	out, changes := change{done: "UNCHANGED"}, map[string]*string{}
 	for _, key := range slices.Sorted(maps.Keys(p.set)) {
 		value := p.set[key]
 		old, ok := present[key]
 		if ok && old != value && !p.overwrite {
-			return nil, fmt.Errorf("%s already has the value %q; use --overwrite to replace it", key, old)
+			return out, fmt.Errorf("%s already has the value %q; use --overwrite to replace it", key, old)
 		}
 		if changes[key] = &value; !ok || old != value {
-			out.Outcome = "UPDATED"
+			out.done = "UPDATED"
 		}
 	}
 	for _, key := range p.remove {
 		changes[key] = nil
 		if _, ok := present[key]; ok {
-			out.Outcome = "UPDATED"
+			out.done = "UPDATED"
 		}
 	}
 	if field == "labels" {
@@ -164,11 +154,7 @@ func (p pairs) write(ctx context.Context, m *modification, patch client.Metadata
 	} else {
 		patch.Annotations = changes
 	}
-	revision, err := m.client.PatchMetadata(ctx, patch)
-	if revision != "" {
-		now := *was
-		now.Metadata.Revision = revision
-		out.Resource = &now
-	}
+	var err error
+	out.revision, err = m.client.PatchMetadata(ctx, patch)
 	return out, err
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// listing is resources that come one by one; an error is of one of them, or ends the list.
+// listing yields resources; an error is about one of them, or ends the list.
 type listing = iter.Seq2[*client.Resource, error]
 
-// lists are what is asked for of each target. What can be wrong with a question is found
-// before the first is printed.
+// lists returns the list of each target. Errors in the request are found before anything is printed.
 func (g *get) lists(ctx context.Context, found *tally) ([]listing, error) {
 	out := make([]listing, len(g.targets))
 	for i, t := range g.targets {
@@ -30,7 +29,7 @@ func (g *get) lists(ctx context.Context, found *tally) ([]listing, error) {
 	return out, g.sort(ctx, out, found)
 }
 
-// read yields what is asked for of one kind.
+// read returns the list of one target.
 func (g *get) read(ctx context.Context, t target) (listing, error) {
 	manifests, names := g.format.Needs()
 	namespace := g.remote.scope(t.kind, g.everywhere)
@@ -46,8 +45,7 @@ func (g *get) read(ctx context.Context, t target) (listing, error) {
 	}), nil
 }
 
-// sort reads all lists and puts each in order. A path that none of the resources has is
-// an error; that one kind does not have it is none.
+// sort reads all lists and sorts each. It is an error if no resource of any kind has a value at the path.
 func (g *get) sort(ctx context.Context, lists []listing, found *tally) error {
 	count, has := 0, false
 	for i, all := range lists {
@@ -87,11 +85,7 @@ func (g *get) sort(ctx context.Context, lists []listing, found *tally) error {
 func fetch(ctx context.Context, c *client.Client, t target, namespace string, f client.Format) iter.Seq2[*client.Resource, error] {
 	return func(yield func(*client.Resource, error) bool) {
 		for _, name := range t.names {
-			r, err := c.Get(ctx, t.kind, namespace, name, f)
-			if err == nil && r == nil {
-				err = absentError(t.kind, namespace, name)
-			}
-			if !yield(r, err) {
+			if !yield(existing(ctx, c, subject{kind: t.kind, namespace: namespace, name: name}, f)) {
 				return
 			}
 		}

@@ -70,11 +70,11 @@ func (r *remote) logIn(cmd *cobra.Command, std streams, name, issuer string, dev
 		return usageError{err}
 	}
 	ctx := cmd.Context()
-	gateway, err := r.gatewayClient(ctx)
+	security, err := r.access.TLS(ctx)
 	if err != nil {
 		return usageError{err}
 	}
-	issuers, err := credential.Issuers(ctx, gateway, r.server)
+	issuers, err := credential.Issuers(ctx, plainClient(security), r.server)
 	if err != nil {
 		return err
 	}
@@ -134,26 +134,16 @@ func showPage(std streams, issuer credential.Issuer, page, code string) {
 	}
 }
 
-// gatewayClient speaks to a gateway beside its API.
-func (r *remote) gatewayClient(ctx context.Context) (*http.Client, error) {
-	security, err := r.access.TLS(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return plainClient(func(t *http.Transport) { t.TLSClientConfig = security }), nil
-}
-
 // issuerClient speaks to issuers. They may have certificates of the system's authorities or of the context's.
 func issuerClient(ctx context.Context, a credential.Access) (*http.Client, error) {
 	known, err := a.Authorities(ctx)
-	return plainClient(func(t *http.Transport) { t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: known} }), err
+	return plainClient(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: known}), err
 }
 
 // plainClient follows no redirects, and leaves no connections behind.
-func plainClient(set func(*http.Transport)) *http.Client {
+func plainClient(security *tls.Config) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DisableKeepAlives = true
-	set(t)
+	t.DisableKeepAlives, t.TLSClientConfig = true, security
 	return &http.Client{Transport: t, Timeout: credential.IssuerTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 

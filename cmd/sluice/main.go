@@ -39,17 +39,18 @@ const (
 	exitNotFound = 3
 )
 
-// usageError is a mistake in the command line, the environment or the configuration file.
+// usageError is a mistake in the command line, the environment or a file. It is also any failure of sluice diff, where
+// exitFail means that something differs.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// notFoundError is of a resource that is named and not there.
+// notFoundError is about a resource that was named and does not exist.
 type notFoundError struct{ error }
 
 func (e notFoundError) Unwrap() error { return e.error }
 
-// errReported says that the command has told the user already.
+// errReported means that the user was told already.
 var errReported = errors.New("reported")
 
 // run executes one command line and returns its exit code.
@@ -113,13 +114,26 @@ func newRoot(std streams) *cobra.Command {
 	return root
 }
 
-// exitCode is what the program ends with after an error.
+// withCommands completes a command that does nothing without one of its subcommands.
+func withCommands(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Name())
+	}
+	last := len(names) - 1
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return usageError{fmt.Errorf("%s or %s is wanted; see %s --help", strings.Join(names[:last], ", "), names[last], cmd.CommandPath())}
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	var wrong usageError
 	var absent notFoundError
-	var undecided diffError
 	switch {
-	case errors.As(err, &wrong), errors.As(err, &undecided):
+	case errors.As(err, &wrong):
 		return exitUsage
 	case errors.As(err, &absent):
 		return exitNotFound
@@ -127,7 +141,7 @@ func exitCode(err error) int {
 	return exitFail
 }
 
-// usage is cobra's check of the number of arguments, as a usage error.
+// usage turns the error of a check of the arguments into a usage error.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

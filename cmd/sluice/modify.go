@@ -13,87 +13,92 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// maxTries is how often a change is made because somebody else was faster, and
-// maxPause the longest random pause before the next time.
+// maxTries bounds how often a change is tried while others change the same resource, and
+// maxPause is the longest random pause before the next try.
 const (
 	maxTries = 20
 	maxPause = 100 * time.Millisecond
 )
 
-// modification reads a resource and changes it at the revision that was read, so that
-// nobody else's change is lost.
+// modification reads resources and changes each at the revision that was read, so that
+// no change of others is lost.
 type modification struct {
 	std      streams
 	client   *client.Client
 	dry      dryRun
 	form     outcomeForm
 	revision string
-	// uid that the resource is to have; empty for any.
+	// uid is a precondition; empty for none.
 	uid string
 	// format of the manifest that is read; without one, the whole resource is.
 	format client.Format
 	// write changes a resource that was read, at a revision.
-	write func(ctx context.Context, s subject, was *client.Resource, revision string) (*client.Applied, error)
+	write func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error)
+}
+
+// change is what a modification did to one resource.
+type change struct {
+	// done is UPDATED or UNCHANGED.
+	done string
+	// revision that the resource has now; empty after a dry run.
+	revision string
+	// note follows in the form for people.
+	note     string
+	warnings []client.Warning
 }
 
 func (m *modification) register(cmd *cobra.Command) {
 	m.dry.register(cmd)
 	m.form.register(cmd)
+}
+
+// registerRevision adds the flag for changes of one revision.
+func (m *modification) registerRevision(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is repeated if another one comes first")
 }
 
-// outrun reports whether somebody else changed the resource first.
-func outrun(err error) bool { return code(err) == "CONFLICT" || code(err) == "ABORTED" }
+// conflicting reports whether somebody else changed the resource first.
+func conflicting(err error) bool { return code(err) == "CONFLICT" || code(err) == "ABORTED" }
 
 // all changes resources one by one; one that fails does not stop the others.
 func (m *modification) all(ctx context.Context, list []subject) error {
 	var failed tally
-	for i, s := range list {
+	each(ctx, m.std, &failed, list, func(s subject) error {
 		err := m.one(ctx, s)
 		if err != nil {
-			failed.count(err)
-			explainOf(m.std, s.kind.Name, s.name, err)
+			explainOf(m.std, s, err)
 		}
-		if failed.halted(ctx, m.std, err, len(list)-i-1) {
-			break
-		}
-	}
+		return err
+	})
 	return failed.err()
 }
 
 func (m *modification) one(ctx context.Context, s subject) error {
 	for try := 1; ; try++ {
-		res, err := m.client.Get(ctx, s.kind, s.namespace, s.name, m.format)
+		res, err := existing(ctx, m.client, s, m.format)
 		if err != nil {
 			return readError(ctx, err)
-		}
-		if res == nil {
-			return absentError(s.kind, s.namespace, s.name)
 		}
 		if m.uid != "" && res.Metadata.UID != m.uid {
 			return fmt.Errorf("it has the uid %q, and %q is expected; nothing was changed", res.Metadata.UID, m.uid)
 		}
 		out, err := m.write(ctx, s, res, cmp.Or(m.revision, res.Metadata.Revision))
-		if outrun(err) && m.revision == "" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
+		if conflicting(err) && m.revision == "" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
 			continue
 		}
 		if err != nil {
 			return writeError(ctx, err, m.dry)
 		}
-		for _, w := range out.Warnings {
+		for _, w := range out.warnings {
 			_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w.Message))
 		}
-		o := outcome{key: keyOf(res), done: out.Outcome, uid: res.Metadata.UID, dry: m.dry}
-		if out.Resource != nil {
-			o.revision = out.Resource.Metadata.Revision
-		}
-		m.form.print(m.std, o)
+		m.form.print(m.std, outcome{key: keyOf(res), done: out.done, uid: res.Metadata.UID, revision: out.revision, dry: m.dry, note: out.note})
 		return nil
 	}
 }
 
-// apply writes a changed manifest. It has all labels and annotations that the resource is to
-// have, those of others too, so it replaces all and takes none over.
+// apply writes a changed manifest. The manifest has all labels and annotations of the resource, also those of other
+// field managers, so it replaces all of them and takes over none.
 func (m *modification) apply(ctx context.Context, s subject, manifest, revision string) (*client.Applied, error) {
 	nobody := ""
 	return m.client.Apply(ctx, client.ApplyRequest{Manifest: manifest, FieldManager: &nobody, Namespace: s.namespace, ExpectedRevision: revision, DryRun: bool(m.dry)})

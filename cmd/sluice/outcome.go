@@ -2,14 +2,14 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// outcomeForm is how a command that writes prints what became of each resource: the value of -o.
+// outcomeForm is the form in which a command prints outcomes: the value of -o.
 type outcomeForm string
 
 // The forms.
@@ -21,31 +21,18 @@ const (
 
 func (f *outcomeForm) register(cmd *cobra.Command) {
 	*f = outcomeText
-	cmd.Flags().VarP(f, "output", "o", "what is printed of each resource: text, name (network/net-a), or json: a line with outcome, kind, namespace, name, uid, revision and dryRun")
-	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"text", "name", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	addChoice(cmd, (*string)(f), pflag.Flag{
+		Name: "output", Shorthand: "o",
+		Usage: "what is printed of each resource: text, name (network/net-a), or json: a line with outcome, kind, namespace, name, uid, revision and dryRun",
+	}, "text", "name", "json")
 }
 
-// Set is part of [pflag.Value].
-func (f *outcomeForm) Set(text string) error {
-	switch form := outcomeForm(text); form {
-	case outcomeText, outcomeName, outcomeJSON:
-		*f = form
-		return nil
-	}
-	return errors.New("accepted are text, name, json")
-}
-
-func (f *outcomeForm) String() string { return string(*f) }
-
-// Type names the values in the help.
-func (f *outcomeForm) Type() string { return "string" }
-
-// outcome is what became of a resource.
+// outcome is the result of a write to one resource.
 type outcome struct {
 	key
-	// what names the resource to a person; empty: by the key.
+	// what is the name of the resource for people; empty: its key.
 	what string
-	// done is what was done: CREATED, UPDATED, UNCHANGED, or the state of a deletion.
+	// done is CREATED, UPDATED, UNCHANGED, or the state of a deletion.
 	done          string
 	uid, revision string
 	dry           dryRun
@@ -53,7 +40,7 @@ type outcome struct {
 	note string
 }
 
-// print writes what became of a resource.
+// print writes an outcome.
 func (f outcomeForm) print(std streams, o outcome) {
 	switch f {
 	case outcomeName:

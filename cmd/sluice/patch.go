@@ -39,7 +39,14 @@ resource is to have before; otherwise it is left alone.`,
 			case cmd.Flags().Changed("patch") == (file != ""):
 				return usageError{errors.New("patch: give the patch with -p PATCH or with --patch-file FILE")}
 			case file != "":
-				if text, err = stoppable(cmd.Context(), func() (string, error) { return readPatch(file, std.in) }); err != nil {
+				text, err = stoppable(cmd.Context(), func() (string, error) {
+					text, err := readText(file, std.in)
+					if err != nil {
+						err = fmt.Errorf("patch: %w", err)
+					}
+					return text, err
+				})
+				if err != nil {
 					return err
 				}
 			}
@@ -52,40 +59,46 @@ resource is to have before; otherwise it is left alone.`,
 			case before.Revision != "":
 				m.revision = before.Revision
 			}
-			list, err := subjects(cmd.Context(), m.client, r.namespace, args)
+			s, err := oneSubject(cmd, m.client, r.namespace, args)
 			if err != nil {
 				return err
 			}
-			if len(list) != 1 {
-				return usageError{errors.New("patch: one resource at a time")}
-			}
-			if err := mergesUnseen(list[0], text); err != nil {
+			if err := mergesUnseen(s, text); err != nil {
 				return err
 			}
 			m.uid = before.UID
-			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (*client.Applied, error) {
+			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
 				next, err := input.MergePatch(was.Manifest, text)
 				if err == nil {
 					err = sameResource(was.Manifest, next)
 				}
 				if err != nil {
-					return nil, err
+					return change{}, err
 				}
-				return m.apply(ctx, s, next, revision)
+				out, err := m.apply(ctx, s, next, revision)
+				if err != nil {
+					return change{}, err
+				}
+				done := change{done: out.Outcome, warnings: out.Warnings}
+				if out.Resource != nil {
+					done.revision = out.Resource.Metadata.Revision
+				}
+				return done, nil
 			}
-			return m.all(cmd.Context(), list)
+			return m.all(cmd.Context(), []subject{s})
 		},
 	}
 	r.register(cmd)
 	m.register(cmd)
+	m.registerRevision(cmd)
 	cmd.Flags().StringVarP(&text, "patch", "p", "", "the patch")
 	cmd.Flags().StringVar(&file, "patch-file", "", "file with the patch, - for standard input")
 	cmd.Flags().StringVar(&form, "type", "merge", "kind of patch; merge is the only one")
 	return cmd
 }
 
-// mergesUnseen refuses a patch that merges an object into a write-only field: nobody shows
-// what is there, so that all else in it would be lost.
+// mergesUnseen refuses a patch that merges an object into a write-only field: its other entries cannot be read, and
+// would be lost.
 func mergesUnseen(s subject, patch string) error {
 	for _, f := range s.kind.Fields {
 		path := strings.Split(f.Path, ".")
@@ -107,26 +120,23 @@ func mergesUnseen(s subject, patch string) error {
 	return nil
 }
 
-// parent is the path of the object that a field is in, with the dot behind it.
+// parent returns the path of the object around a field, with a dot at the end.
 func parent(path string) string { return path[:strings.LastIndex(path, ".")+1] }
 
-// readPatch reads a patch, which has at most as many bytes as a manifest.
-func readPatch(path string, stdin io.Reader) (string, error) {
+// readText reads a file that has at most as many bytes as a manifest, or standard input for the name "-".
+func readText(path string, stdin io.Reader) (string, error) {
 	in := stdin
 	if path != input.Standard {
 		f, err := os.Open(path)
 		if err != nil {
-			return "", fmt.Errorf("patch: %w", err)
+			return "", err
 		}
 		defer func() { _ = f.Close() }()
 		in = f
 	}
 	raw, err := io.ReadAll(io.LimitReader(in, manifest.MaxBytes+1))
 	if err == nil && len(raw) > manifest.MaxBytes {
-		err = fmt.Errorf("it has more than %d bytes", manifest.MaxBytes)
+		err = fmt.Errorf("%s has more than %d bytes", path, manifest.MaxBytes)
 	}
-	if err != nil {
-		return "", fmt.Errorf("patch: %w", err)
-	}
-	return string(raw), nil
+	return string(raw), err
 }

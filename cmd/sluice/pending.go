@@ -14,22 +14,21 @@ import (
 
 // pendingDelete is a resource whose deletion waits.
 type pendingDelete struct {
-	// what names it to a person.
+	// what is its name for people.
 	what string
-	req  client.DeleteRequest
-	// uid tells it from another one of its name that comes later.
+	subject
+	// uid distinguishes it from a later resource of the same name.
 	uid string
 }
 
 // outcome returns how far the deletion has come.
-func (o pendingDelete) outcome(state string, dry dryRun) outcome {
-	return outcome{key: key{o.req.Kind.Name, o.namespace(), o.req.Name}, what: o.what, done: state, uid: o.uid, dry: dry}
+func (p pendingDelete) outcome(state string, dry dryRun) outcome {
+	return outcome{key: p.key(), what: p.what, done: state, uid: p.uid, dry: dry}
 }
 
-// report prints how far a deletion has come, and what holds the resource. A dry run names
-// all that hold it, else the first ones are named.
-func (d *deletion) report(what string, req client.DeleteRequest, deletion client.Deletion) {
-	o := pendingDelete{what: what, req: req, uid: deletion.UID}.outcome(deletion.State, d.dry)
+// report prints the state of a deletion, and what holds the resource: the first holders, or in a dry run all of them.
+func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
+	o := p.outcome(deletion.State, d.dry)
 	held := holders(deletion)
 	if held != "" {
 		o.note = ": " + held
@@ -52,21 +51,21 @@ func (d *deletion) report(what string, req client.DeleteRequest, deletion client
 	}
 }
 
-// reportUnseen prints that a deletion was requested whose answer could not be given.
-func (d *deletion) reportUnseen(what string, req client.DeleteRequest, cause *client.Error) {
+// reportUnseen prints that a deletion was requested, but its state could not be read.
+func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 	if d.form != outcomeText {
-		d.form.print(d.std, pendingDelete{what: what, req: req}.outcome("REQUESTED", d.dry))
+		d.form.print(d.std, p.outcome("REQUESTED", d.dry))
 		return
 	}
 	missing := "how far it has come could not be told"
 	if slices.Contains(cause.Path, any("blockedBy")) || slices.Contains(strings.Split(cause.Extensions.Selection, "."), "blockedBy") {
 		missing = "what blocks it could not be listed"
 	}
-	_, _ = fmt.Fprintf(d.std.out, "%s: the deletion was requested; %s: %s (%s)\n", printable(what), missing, printable(cause.Message), printable(cause.Extensions.Code))
+	_, _ = fmt.Fprintf(d.std.out, "%s: the deletion was requested; %s: %s (%s)\n", printable(p.what), missing, printable(cause.Message), printable(cause.Extensions.Code))
 }
 
-// holders says what a deletion waits for: "subnet/a, subnet/b, subnet/c and 97 more hold it", with the number of those
-// that the caller may not see.
+// holders returns what a deletion waits for, like "subnet/a, subnet/b, subnet/c and 97 more hold it". It counts the
+// holders that the caller may not see.
 func holders(d client.Deletion) string {
 	names, total, hidden := blockers(d), d.BlockedBy.TotalCount, d.BlockedBy.HiddenCount
 	what := ""
@@ -88,7 +87,7 @@ func holders(d client.Deletion) string {
 	return what + output.Holders(names, total, hidden) + " hold it"
 }
 
-// blockers names the resources of the page that rely on the one that is to go, each once.
+// blockers names the resources that rely on the deleted one, each once, as far as the answer has them.
 func blockers(d client.Deletion) []string {
 	var names []string
 	for _, r := range d.BlockedBy.Nodes {
@@ -103,31 +102,23 @@ func blockers(d client.Deletion) []string {
 	return names
 }
 
-// note remembers a deletion that is to be waited for.
-func (d *deletion) note(what string, req client.DeleteRequest, deletion client.Deletion) {
-	if !d.wait || deletion.State == "DELETED" {
-		return
-	}
-	d.waiting = append(d.waiting, pendingDelete{what: what, req: req, uid: deletion.UID})
-}
-
-// end waits until all are gone, and returns what the command ends with.
+// end waits until all are gone, and returns the error that the command ends with.
 func (d *deletion) end(ctx context.Context, err error) error {
 	if err != nil && !errors.Is(err, errReported) || len(d.waiting) == 0 {
 		return err
 	}
 	timed, cancel := context.WithTimeout(ctx, d.remote.timeout)
 	defer cancel()
-	late, stop := context.WithTimeout(ctx, d.remote.timeout+lastLook)
+	late, stop := context.WithTimeout(ctx, d.remote.timeout+lastLookTime)
 	defer stop()
 	w := waiting{std: d.std, client: d.client, remote: d.remote}
 	for i, one := range d.waiting {
 		if one.uid == "" { // the answer did not show the resource
-			if res, err := d.client.Get(timed, one.req.Kind, one.namespace(), one.req.Name, ""); err == nil && res != nil {
+			if res, err := d.client.Get(timed, one.kind, one.namespace, one.name, ""); err == nil && res != nil {
 				one.uid = res.Metadata.UID
 			}
 		}
-		s := sight{goal: goal{text: "delete", deleted: true}, kind: one.req.Kind, namespace: one.namespace(), name: one.req.Name, uid: one.uid}
+		s := pendingGoal{goal: goal{text: "delete", deleted: true}, subject: one.subject, uid: one.uid}
 		err := w.one(timed, late, s)
 		switch {
 		case err == nil:
@@ -143,25 +134,12 @@ func (d *deletion) end(ctx context.Context, err error) error {
 			explain(d.std, "sluice", err)
 		}
 	}
-	return d.result()
+	return d.failed.err()
 }
 
-// namespace is that of the resource, empty for GLOBAL kinds.
-func (o pendingDelete) namespace() string {
-	switch {
-	case o.req.Kind.Scope == "GLOBAL":
-		return ""
-	case o.req.Namespace == "":
-		return client.DefaultNamespace
-	}
-	return o.req.Namespace
-}
-
-// overdue says of a resource that did not go in time what holds it now, if that can be asked.
+// overdue returns the error for a resource that did not go in time, with what holds it now if that can be read.
 func (d *deletion) overdue(ctx context.Context, one pendingDelete, err error) error {
-	req := one.req
-	req.DryRun, req.ExpectedRevision = true, ""
-	now, cause := d.client.Delete(ctx, req)
+	now, cause := d.client.Delete(ctx, client.DeleteRequest{Kind: one.kind, Namespace: one.namespace, Name: one.name, DryRun: true})
 	if cause != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// progress is a line on a terminal that says how far a command has come. On anything
-// else, and for one document, there is none.
+// progress is a line on a terminal that shows how many documents were sent. It is not shown elsewhere, nor for one
+// document.
 type progress struct {
 	out   io.Writer
 	total int

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// prune deletes resources that were applied once and are in no document now.
+// prune deletes resources that were applied once and are no longer in the documents.
 type prune struct {
 	want, yes bool
 	selectors []string
@@ -25,8 +25,6 @@ func (p *prune) register(cmd *cobra.Command) {
 	f.StringArrayVarP(&p.selectors, "selector", "l", nil, "labels of what --prune may delete: "+input.LabelForms)
 	f.BoolVar(&p.yes, "yes", false, "prune without asking")
 }
-
-func (p *prune) wanted() bool { return p != nil && p.want }
 
 // check judges the flags before anything is applied.
 func (p *prune) check(std streams, files []string, dry bool) (err error) {
@@ -49,7 +47,7 @@ func (p *prune) check(std streams, files []string, dry bool) (err error) {
 	return nil
 }
 
-// run finds what is to be pruned, asks, deletes it, and says of how many resources.
+// run finds the resources to prune, asks the user, deletes them, and returns how many.
 func (p *prune) run(ctx context.Context, a *application) (int, error) {
 	s := selection{client: a.client, tests: p.tests, keep: a.stored}
 	kinds, err := a.client.Kinds(ctx)
@@ -74,9 +72,9 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 	}
 	if !p.yes && !bool(a.dry) {
 		for _, f := range found {
-			_, _ = fmt.Fprintf(a.std.err, "  %s\n", printable(f.key.String()))
+			_, _ = fmt.Fprintf(a.std.err, "  %s\n", printable(f.key().String()))
 		}
-		yes, err := confirm(ctx, a.std, fmt.Sprintf("These have the labels and are in no document. Delete %s?", resources(len(found))))
+		yes, err := confirm(ctx, a.std, fmt.Sprintf("These have the labels and are in no document. Delete %s?", plural(len(found), "resource")))
 		if err == nil && !yes {
 			err = errors.New("nothing was pruned")
 		}
@@ -87,12 +85,4 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 	d := deletion{std: a.std, client: a.client, dry: a.dry, form: a.form}
 	err = d.selected(ctx, &s, found)
 	return d.done, err
-}
-
-// resources is a number of them, in words.
-func resources(n int) string {
-	if n == 1 {
-		return "1 resource"
-	}
-	return fmt.Sprintf("%d resources", n)
 }

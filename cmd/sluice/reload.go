@@ -38,9 +38,9 @@ type catalogues struct {
 	served  catalogue
 	service *service.Service
 	changed chan struct{} // closed when service is another one
-	// fill begins to fill the index of a service that is to be served; nil before Run.
+	// fill begins to fill the index of a service; nil before Run.
 	fill func(*index.Index) (stop func())
-	// stop ends what fill began for the service that is served.
+	// stop ends the filling of the current index.
 	stop func()
 }
 
@@ -53,8 +53,7 @@ func newCatalogues(dir string, served catalogue, svc *service.Service) *catalogu
 	}
 }
 
-// Run runs the service of the catalogue that is served, and of those that follow,
-// until ctx ends.
+// Run runs the current service, and its successors, until ctx ends.
 func (c *catalogues) Run(ctx context.Context) error {
 	var filling sync.WaitGroup
 	defer filling.Wait()
@@ -75,7 +74,7 @@ func (c *catalogues) Run(ctx context.Context) error {
 		select {
 		case <-changed:
 			stop()
-			<-done // whatever it was, the next one finds it, too
+			<-done // the next service meets the same error
 		case err := <-done:
 			stop()
 			return err
@@ -95,11 +94,18 @@ func (c *catalogues) hangups(ctx context.Context, signals <-chan os.Signal) erro
 	}
 }
 
+// current returns the service of the catalogue that is served.
+func (c *catalogues) current() *service.Service {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.service
+}
+
 // reloadTime is how long a reload may take, with the wait for another one.
 const reloadTime = 5 * time.Minute
 
-// Reload is part of [reload.Catalogues]. Whatever is in the way, the catalogue that
-// is served stays; the log has all that the answer has.
+// Reload is part of [reload.Catalogues]. After an error the old catalogue is still served. The log has
+// the same text as the answer.
 func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)
 	defer cancel()
@@ -139,9 +145,9 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 	return out
 }
 
-// reload makes everything ready before the store accepts the catalogue. Files that came
-// with the request are in the folder before the store records that: if the process dies in
-// between, the next one is served the new files, and told --allow-breaking again if they need it.
+// reload makes everything ready before the store accepts the catalogue. Files of the
+// request are put into the folder before the store records the catalogue: if the process dies in
+// between, the next one serves the new files, and needs --allow-breaking again if they break something.
 func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
 	out.Result = reload.Failed
 	if c.dir == "" {
@@ -170,7 +176,7 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 		return out, err
 	}
 	differences := next.changes(c.served)
-	if err := stays(differences); err != nil {
+	if err := refuseMoves(differences); err != nil {
 		out.Result = reload.Refused
 		return out, err
 	}
@@ -209,12 +215,9 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 // tightenedTime is how long a reload looks for stored resources that break what it tightens.
 const tightenedTime = 10 * time.Second
 
-// tightened says what is stored that breaks what the kinds of the next service tighten.
+// tightened describes the stored resources that break stricter rules of the next service.
 func (c *catalogues) tightened(ctx context.Context, next *service.Service) (lines []string) {
-	c.mu.Lock()
-	served := c.service
-	c.mu.Unlock()
-	found, err := next.Tightened(ctx, served, tightenedTime)
+	found, err := next.Tightened(ctx, c.current(), tightenedTime)
 	if err != nil {
 		c.log.Warn("the stored resources were not held against what the catalogue tightens", zap.Error(err))
 	}
@@ -224,12 +227,12 @@ func (c *catalogues) tightened(ctx context.Context, next *service.Service) (line
 	return lines
 }
 
-// fillTime is how long a reload waits until its service has all in memory, while the one before
-// is served on: a million resources take a minute.
+// fillTime is how long a reload waits for the index of its service, while the old one
+// is served: a million resources take a minute.
 const fillTime = reloadTime - time.Minute
 
-// fillAhead fills the index of a service before it is served, so that its lists do not wait,
-// unless the store would refuse its catalogue. For that time there are two in memory.
+// fillAhead fills the index of a service before it is served, so that its lists do not wait, unless the store would
+// refuse its catalogue. Meanwhile two indexes are in memory.
 func (c *catalogues) fillAhead(ctx context.Context, svc *service.Service, next gate.Candidate) (stop func(), err error) {
 	c.mu.Lock()
 	fill := c.fill
@@ -250,8 +253,8 @@ func (c *catalogues) fillAhead(ctx context.Context, svc *service.Service, next g
 	return stop, nil
 }
 
-// accept lets the store accept a catalogue, once its files are in the folder. If it does
-// not, the folder is as it was.
+// accept puts the files of a catalogue into the folder and asks the store to accept it. If the store
+// refuses, the folder is put back.
 func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *reload.Staged) error {
 	if staged == nil {
 		return accept(ctx, c.gate, next)
@@ -274,14 +277,14 @@ func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *re
 	return err
 }
 
-// discard removes the folder that is not, or not any more, in its place.
+// discard removes the staged folder, or the old one if the staged one has replaced it.
 func (c *catalogues) discard(staged *reload.Staged) {
 	if err := staged.Discard(); err != nil {
 		c.log.Warn("what an apply has left beside the folder of the catalogue cannot be removed", zap.Error(err))
 	}
 }
 
-// resultOf is the result of a reload that ended with an error, or without one.
+// resultOf returns the result of a reload: done without an error.
 func resultOf(err error, done reload.Result) reload.Result {
 	switch {
 	case err == nil:
@@ -292,8 +295,7 @@ func resultOf(err error, done reload.Result) reload.Result {
 	return reload.Failed
 }
 
-// read reads the catalogue that is asked for. One that came with the request is
-// staged beside the folder.
+// read reads the requested catalogue. Files of the request are staged beside the folder.
 func (c *catalogues) read(r reload.Request) (catalogue, *reload.Staged, error) {
 	if r.Files == nil {
 		next, err := readCatalogue(c.dir)
@@ -311,8 +313,8 @@ func (c *catalogues) read(r reload.Request) (catalogue, *reload.Staged, error) {
 	return next, staged, nil
 }
 
-// serve serves a generation from now on, whose index is filled until stop is called. It
-// returns that of the one before.
+// serve serves a generation from now on. stop ends the filling of its index; serve returns the stop of the
+// generation before.
 func (c *catalogues) serve(next catalogue, svc *service.Service, g *server.Generation, stop func()) (before func()) {
 	c.server.Replace(g)
 	c.mu.Lock()

@@ -102,7 +102,7 @@ func (s *shop) serve(dir string) {
 	}
 	settings := config.NewGateway()
 	settings.Catalogue.Dir = dir
-	if s.catalogues, err = (&serving{Gateway: settings}).gateway(s.Context(), served, opened{store: s.store, changes: h}, zap.NewNop()); err != nil {
+	if s.catalogues, err = (&serving{Gateway: settings}).gateway(s.Context(), served, shared{store: s.store, changes: h}, zap.NewNop()); err != nil {
 		s.Fatal(err)
 	}
 }

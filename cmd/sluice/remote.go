@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// remote are the flags of every command that speaks to a gateway.
+// remote holds the flags of every command that speaks to a gateway.
 type remote struct {
 	server, namespace string
 	timeout           time.Duration
@@ -47,7 +47,7 @@ func registerAccess(cmd *cobra.Command, a *credential.Access) {
 	f.BoolVar(&a.PlaintextToken, "plaintext-token", false, "send the token by http to other hosts too, where everybody on the way can read it")
 }
 
-// scope is the namespace that lists and streams are limited to; empty is all.
+// scope returns the namespace that lists and streams are limited to; empty is all.
 func (r *remote) scope(k client.Kind, everywhere bool) string {
 	switch {
 	case everywhere || k.Scope == "GLOBAL":
@@ -58,8 +58,8 @@ func (r *remote) scope(k client.Kind, everywhere bool) string {
 	return r.namespace
 }
 
-// writer is client for commands that write. The environment says where the gateway is,
-// and may ask for a dry run; what is written, and by which force, is said on the command line.
+// writer is client for commands that write. The environment may name the gateway and ask for a dry run. All other flags
+// decide what is written, and count only on the command line.
 func (r *remote) writer(cmd *cobra.Command) (*client.Client, error) {
 	where := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	for _, name := range append([]string{"server", "namespace", "timeout", "dry-run", "context"}, accessFlags...) {
@@ -80,7 +80,17 @@ func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	return r.connect(cmd)
 }
 
-// explain prints the errors of the API in a person's words, one a line.
+// open makes the client of a command that reads, and returns the kinds of the gateway.
+func (r *remote) open(cmd *cobra.Command) (*client.Client, []client.Kind, error) {
+	c, err := r.client(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	kinds, err := c.Kinds(cmd.Context())
+	return c, kinds, err
+}
+
+// explain prints an error, and each error of the API on its own line.
 func explain(std streams, where string, err error) {
 	all := client.Errors{}
 	if !errors.As(err, &all) {
@@ -92,8 +102,7 @@ func explain(std streams, where string, err error) {
 	}
 }
 
-// hint is the code of an error, for scripts, and what to do about it where that is not
-// plain from its text.
+// hint returns the code of an error, for scripts, and what to do about it where its text does not tell.
 func hint(e *client.Error) string {
 	var parts []string
 	if e.Extensions.Code != "" {

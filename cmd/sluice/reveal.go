@@ -22,24 +22,20 @@ func revealCommand(std streams) *cobra.Command {
 		Example: "  sluice reveal secret db\n  sluice reveal secret/db --key password\n  sluice reveal secret db --base64",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.remote.client(cmd)
+			c, kinds, err := r.remote.open(cmd)
 			if err != nil {
 				return err
 			}
-			kinds, err := c.Kinds(cmd.Context())
+			s, err := r.remote.subject(kinds, args)
 			if err != nil {
 				return err
 			}
-			kind, name, err := parseOne(kinds, args)
-			if err != nil {
-				return err
-			}
-			data, err := c.Reveal(cmd.Context(), kind, r.remote.scope(kind, false), name)
+			data, err := c.Reveal(cmd.Context(), s.kind, s.namespace, s.name)
 			if err != nil {
 				return err
 			}
 			if data == nil {
-				return absentError(kind, r.remote.scope(kind, false), name)
+				return s.absent()
 			}
 			return r.print(data)
 		},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -22,20 +21,13 @@ type selection struct {
 	keep []key
 }
 
-// found is a selected resource at a revision at which it has the labels.
-type found struct {
-	key
-	kind     client.Kind
-	revision string
-}
-
-// find lists what is selected now.
-func (s *selection) find(ctx context.Context) ([]found, error) {
+// find lists the resources that are selected now.
+func (s *selection) find(ctx context.Context) ([]subject, error) {
 	keep := make(map[key]bool, len(s.keep))
 	for _, k := range s.keep {
 		keep[k] = true
 	}
-	var out []found
+	var out []subject
 	for _, kind := range s.kinds {
 		namespaces := s.namespaces
 		if kind.Scope == "GLOBAL" {
@@ -51,14 +43,9 @@ func (s *selection) find(ctx context.Context) ([]found, error) {
 				case len(out) == maxSelected:
 					return nil, fmt.Errorf("more than %d resources have the labels", maxSelected)
 				}
-				out = append(out, found{key: keyOf(res), kind: kind, revision: res.Metadata.Revision})
+				out = append(out, subject{kind: kind, namespace: keyOf(res).namespace, name: res.Metadata.Name, revision: res.Metadata.Revision})
 			}
 		}
 	}
 	return out, nil
-}
-
-// among are those of a list whose keys are named.
-func among(list []found, keys []key) []found {
-	return slices.DeleteFunc(list, func(f found) bool { return !slices.Contains(keys, f.key) })
 }

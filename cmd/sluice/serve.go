@@ -77,7 +77,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	store, name, err := storing{s.Store}.open(ctx, log)
+	store, name, err := storeSettings{s.Store}.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	kinds, err := s.gateway(ctx, c, opened{store, changes, keys}, log)
+	kinds, err := s.gateway(ctx, c, shared{store, changes, keys}, log)
 	if err != nil {
 		return err
 	}
@@ -124,8 +124,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 		defer func() { err = errors.Join(err, socket.Close()) }()
 		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, s.Server.Reload) })
 	}
-	// Who connects is served: nobody waits for a store that is still opened, and
-	// none hears of a gateway that does not start.
+	// Listen only when requests can be served, and the gateway is sure to start.
 	listener, err := net.Listen("tcp", s.Listen)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
@@ -139,8 +138,8 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	return group(ctx, edges, returnMemory, s.auditing.Run, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run)
 }
 
-// listenAdmin makes the admin socket; nil for none. That of the embedded store is
-// not worth a start that fails: its folder may have a path that no socket can have.
+// listenAdmin makes the admin socket; nil for none. The default socket of the embedded store
+// may fail without stopping the gateway: the path of its folder may be too long for a socket.
 func (s *serving) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	path := s.Catalogue.AdminSocket
 	if path == "" && s.Store.URL == "" {
@@ -160,22 +159,22 @@ func (s *serving) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	return socket, nil
 }
 
-// opened is what all generations of a gateway stand on.
-type opened struct {
+// shared is what all generations of a gateway share.
+type shared struct {
 	store   gatewayStore
 	changes *hub.Hub
 	keys    *keyring.Keyring
 }
 
 // gateway wires server and services to an open store.
-func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.Logger) (*catalogues, error) {
+func (s *serving) gateway(ctx context.Context, c catalogue, on shared, log *zap.Logger) (*catalogues, error) {
 	store, changes := on.store, on.changes
 	reg := prometheus.NewRegistry()
 	damaged := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
-	counter := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
+	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
 	compile := func(c catalogue) (*service.Service, error) {
 		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: counter, Revealing: s.auditing.reveal,
+			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: unreadable, Revealing: s.auditing.reveal,
 			Access: access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
 		})
 	}
@@ -200,20 +199,14 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.
 			Name: "sluice_build_info", Help: "Always 1; the version of sluice and of Go.",
 			ConstLabels: prometheus.Labels{"version": versionText(), "goversion": runtime.Version()},
 		}, func() float64 { return 1 }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_change_streams", Help: "Open change streams, over all transports."}, func() float64 {
-			return float64(changes.Subscribers())
-		}),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_change_streams_lagged_total", Help: "Change streams that were ended because their clients were too slow."}, func() float64 {
-			return float64(changes.Lagged())
-		}),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "sluice_store_unreadable_total", Help: "Stored data whose envelope could not be read and was passed over."}, func() float64 {
-			return float64(store.Unreadable())
-		}),
+		gauge("sluice_change_streams", "Open change streams, over all transports.", func() float64 { return float64(changes.Subscribers()) }),
+		counter("sluice_change_streams_lagged_total", "Change streams that were ended because their clients were too slow.", func() float64 { return float64(changes.Lagged()) }),
+		counter("sluice_store_unreadable_total", "Stored data whose envelope could not be read and was passed over.", func() float64 { return float64(store.Unreadable()) }),
 	)
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)
 	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics, s.Server.Refused = c.serving(svc), log, reg, s.auditing.refuse
-	// The page is for everybody who reaches the gateway; where the data lies is not.
+	// Everybody may see the page, so it does not tell where the data is.
 	s.Server.Version, s.Server.Store = versionText(), "the embedded store"
 	if s.Store.URL != "" {
 		s.Server.Store = "Redis"
@@ -224,8 +217,8 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on opened, log *zap.
 	return out, err
 }
 
-// group runs the edges and what they stand on until ctx ends or one of them fails.
-// The edges are stopped first: running requests need the others.
+// group runs the edges, which take requests, and the services below them until ctx ends or one of them fails.
+// The edges are stopped first: running requests need the services.
 func group(ctx context.Context, edges []func(context.Context) error, below ...func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

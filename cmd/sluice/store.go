@@ -19,8 +19,8 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
-// storing opens the store that the settings name.
-type storing struct{ config.Store }
+// storeSettings opens the store that the settings name.
+type storeSettings struct{ config.Store }
 
 // gatewayStore is what serve needs of a store.
 type gatewayStore interface {
@@ -34,7 +34,7 @@ type gatewayStore interface {
 }
 
 // open opens the store. name says to a person which one it is. An error is one line.
-func (s storing) open(ctx context.Context, log *zap.Logger) (store gatewayStore, name string, err error) {
+func (s storeSettings) open(ctx context.Context, log *zap.Logger) (store gatewayStore, name string, err error) {
 	if s.URL != "" {
 		return s.openRedis(ctx, log)
 	}
@@ -48,7 +48,7 @@ func (s storing) open(ctx context.Context, log *zap.Logger) (store gatewayStore,
 	return store, "bolt " + s.Data, nil
 }
 
-func (s storing) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, string, error) {
+func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, string, error) {
 	at, err := redis.ParseURL(s.URL)
 	if err != nil {
 		return nil, "", usageError{fmt.Errorf("redis: %w", err)}
@@ -75,20 +75,20 @@ func (s storing) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, 
 	if err != nil {
 		return nil, "", errors.New(oneLine(err))
 	}
-	return answering{store}, at.String(), nil
+	return redisStore{store}, at.String(), nil
 }
 
-// answering is a store that is ready if it answers.
-type answering struct{ *redis.Store }
+// redisStore is a store that is ready if it answers.
+type redisStore struct{ *redis.Store }
 
 // Ready asks where the store is.
-func (s answering) Ready(ctx context.Context) error {
+func (s redisStore) Ready(ctx context.Context) error {
 	_, err := s.Position(ctx)
 	return err
 }
 
 // tls makes the configuration of a connection with TLS; nil without.
-func (s storing) tls(ctx context.Context, at *redis.Address) (*tls.Config, error) {
+func (s storeSettings) tls(ctx context.Context, at *redis.Address) (*tls.Config, error) {
 	if !at.TLS {
 		if s.CA != "" || s.Cert != "" || s.Key != "" {
 			return nil, errors.New("redis-ca, redis-cert and redis-key need a URL that begins with rediss")
@@ -122,7 +122,7 @@ func (s storing) tls(ctx context.Context, at *redis.Address) (*tls.Config, error
 }
 
 // explainBolt says in one line why the embedded store does not open.
-func (s storing) explainBolt(err error) error {
+func (s storeSettings) explainBolt(err error) error {
 	switch {
 	case errors.Is(err, bolt.ErrLocked):
 		return fmt.Errorf("data: %s is in use by another process; stop it or choose another folder with --data", s.Data)

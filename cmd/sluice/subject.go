@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -12,11 +14,35 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// subject is one resource that a command line names.
+// subject is one resource that a command line names, or that its labels choose.
 type subject struct {
 	kind client.Kind
 	// namespace of the name; empty means the default one.
 	namespace, name string
+	// revision at which the resource has the labels; empty if it is named.
+	revision string
+}
+
+// key returns the key of the resource.
+func (s subject) key() key {
+	if s.kind.Scope == "GLOBAL" {
+		return key{kind: s.kind.Name, name: s.name}
+	}
+	return key{s.kind.Name, cmp.Or(s.namespace, client.DefaultNamespace), s.name}
+}
+
+// existing returns a resource; it is an error if there is none.
+func existing(ctx context.Context, c *client.Client, s subject, format client.Format) (*client.Resource, error) {
+	r, err := c.Get(ctx, s.kind, s.namespace, s.name, format)
+	if err == nil && r == nil {
+		err = s.absent()
+	}
+	return r, err
+}
+
+// absent returns the error that the resource does not exist.
+func (s subject) absent() error {
+	return notFoundError{fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", s.kind.Name, s.name, in(s.namespace))}
 }
 
 // subjects are the resources that KIND NAME... or KIND/NAME... names.
@@ -45,6 +71,18 @@ func subjects(ctx context.Context, c *client.Client, namespace string, args []st
 	return out, nil
 }
 
+// oneSubject is subjects for a command that changes one resource.
+func oneSubject(cmd *cobra.Command, c *client.Client, namespace string, args []string) (subject, error) {
+	list, err := subjects(cmd.Context(), c, namespace, args)
+	switch {
+	case err != nil:
+		return subject{}, err
+	case len(list) > 1:
+		return subject{}, usageError{fmt.Errorf("%s: one resource at a time", cmd.Name())}
+	}
+	return list[0], nil
+}
+
 // chosen are the flags of commands that change what labels choose.
 type chosen struct {
 	selectors  []string
@@ -56,7 +94,7 @@ func (c *chosen) register(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 
-// given says whether resources are chosen by labels.
+// given reports whether labels choose the resources.
 func (c *chosen) given(cmd *cobra.Command) (bool, error) {
 	byLabels := cmd.Flags().Changed("selector")
 	if c.everywhere && !byLabels {
@@ -65,47 +103,39 @@ func (c *chosen) given(cmd *cobra.Command) (bool, error) {
 	return byLabels, nil
 }
 
-// selection are the resources of KIND, or of KIND,KIND, that the labels choose.
-func (c *chosen) selection(ctx context.Context, to *client.Client, kinds, namespace string) (*selection, error) {
+// find returns the resources of KIND, or of KIND,KIND, that have the labels, and the selection that finds them again.
+// The user is told if there are none.
+func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds, namespace string) (*selection, []subject, error) {
 	tests, err := input.ParseLabels(c.selectors)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, nil, usageError{err}
 	}
 	all, err := to.Kinds(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	targets, err := parseTargets(all, []string{kinds})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if namespace == "" {
-		namespace = client.DefaultNamespace
-	}
+	s := &selection{client: to, namespaces: []string{cmp.Or(namespace, client.DefaultNamespace)}, tests: tests}
 	if c.everywhere {
-		namespace = ""
+		s.namespaces = []string{""}
 	}
-	s := &selection{client: to, namespaces: []string{namespace}, tests: tests}
 	for _, t := range targets {
 		s.kinds = append(s.kinds, t.kind)
 	}
-	return s, nil
-}
-
-// count remembers what went wrong with one of several resources; the user has been told.
-func (t *tally) count(err error) {
-	var absent notFoundError
-	if code(err) == "NOT_FOUND" || errors.As(err, &absent) {
-		t.absent = true
-		return
+	list, err := s.find(ctx)
+	if err == nil && len(list) == 0 {
+		_, _ = fmt.Fprintln(std.err, "no resource has these labels")
 	}
-	t.failed = true
+	return s, list, err
 }
 
-// explainOf prints the errors about one resource, whose name most of them have already.
-func explainOf(std streams, kind, name string, err error) {
-	where := kind + " " + name
-	if strings.Contains(err.Error(), strconv.Quote(name)) {
+// explainOf prints the errors about one resource, with its name unless they have it.
+func explainOf(std streams, s subject, err error) {
+	where := s.kind.Name + " " + s.name
+	if strings.Contains(err.Error(), strconv.Quote(s.name)) {
 		where = "sluice"
 	}
 	explain(std, where, err)

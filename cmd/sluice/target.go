@@ -11,14 +11,13 @@ import (
 // allKinds stands for every kind that can be listed.
 const allKinds = "all"
 
-// target is a kind with the names of those of its resources that are meant; none
-// stands for all.
+// target is a kind with names of its resources; without names, all are meant.
 type target struct {
 	kind  client.Kind
 	names []string
 }
 
-// parseTargets reads what is meant: KIND NAME..., KIND,KIND,..., all, or KIND/NAME...
+// parseTargets reads KIND NAME..., KIND,KIND,..., all, or KIND/NAME...
 func parseTargets(kinds []client.Kind, args []string) ([]target, error) {
 	if strings.Contains(args[0], "/") {
 		return parsePairs(kinds, args)
@@ -51,7 +50,7 @@ func parseTargets(kinds []client.Kind, args []string) ([]target, error) {
 	if len(args) > 1 {
 		out[0].names = args[1:]
 	}
-	return once(out), nil
+	return distinct(out), nil
 }
 
 // parsePairs reads KIND/NAME..., in their order.
@@ -75,8 +74,8 @@ func parsePairs(kinds []client.Kind, args []string) ([]target, error) {
 	return out, nil
 }
 
-// once drops kinds that are named twice.
-func once(all []target) []target {
+// distinct drops kinds that are named twice.
+func distinct(all []target) []target {
 	var out []target
 	seen := map[string]bool{}
 	for _, t := range all {
@@ -88,14 +87,14 @@ func once(all []target) []target {
 	return out
 }
 
-// parseOne is parseTargets for a command that takes one resource.
-func parseOne(kinds []client.Kind, args []string) (client.Kind, string, error) {
+// subject reads the one resource that a command takes.
+func (r *remote) subject(kinds []client.Kind, args []string) (subject, error) {
 	all, err := parseTargets(kinds, args)
 	if err != nil {
-		return client.Kind{}, "", err
+		return subject{}, err
 	}
 	if len(all) != 1 || len(all[0].names) != 1 {
-		return client.Kind{}, "", usageError{errors.New("one resource is wanted: KIND NAME or KIND/NAME")}
+		return subject{}, usageError{errors.New("one resource is wanted: KIND NAME or KIND/NAME")}
 	}
-	return all[0].kind, all[0].names[0], nil
+	return subject{kind: all[0].kind, namespace: r.scope(all[0].kind, false), name: all[0].names[0]}, nil
 }

@@ -15,23 +15,17 @@ import (
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/credential"
-	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/identity"
 )
 
 func tokenCommand(std streams) *cobra.Command {
-	cmd := &cobra.Command{
+	return withCommands(&cobra.Command{
 		Use:   "token",
 		Short: "Make, list and revoke the tokens that a gateway accepts",
 		Long: "Make, list and revoke the tokens in the file that `sluice serve --tokens` reads. The file has hashes of the tokens, no\n" +
 			"tokens; a running gateway sees a change of it within seconds, also of a file that is copied to another machine.",
 		Example: "  sluice token create ci --group ops --ttl 30d --tokens tokens\n  sluice token list --tokens tokens\n  sluice token revoke ci --tokens tokens",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usageError{fmt.Errorf("create, list or revoke is wanted; see %s --help", cmd.CommandPath())}
-		},
-	}
-	cmd.AddCommand(tokenCreateCommand(std), tokenListCommand(std), tokenRevokeCommand(std))
-	return cmd
+	}, tokenCreateCommand(std), tokenListCommand(std), tokenRevokeCommand(std))
 }
 
 // tokensFile is the flag --tokens.
@@ -191,15 +185,16 @@ func tokenListCommand(std streams) *cobra.Command {
 				return err
 			}
 			tokens, _ := identity.ParseTokens(data)
-			rows := []tokenRow{}
+			list, shown := []tokenRow{}, table{titles: []string{"NAME", "GROUPS", "EXPIRES"}}
 			for _, t := range tokens {
 				row := tokenRow{Name: t.Name, Groups: append([]string{}, t.Groups...)}
 				if !t.Expires.IsZero() {
 					row.ExpiresAt = &t.Expires
 				}
-				rows = append(rows, row)
+				list = append(list, row)
+				shown.rows = append(shown.rows, []string{cell(t.Name), cell(strings.Join(t.Groups, ",")), tokenExpiry(t, time.Now())})
 			}
-			if err := format.print(std, rows, func() error { return printTokens(std, tokens) }); err != nil {
+			if err := format.print(std, list, shown); err != nil {
 				return err
 			}
 			if file.warn(std, data) {
@@ -224,17 +219,6 @@ func (f tokensFile) read() ([]byte, error) {
 		return nil, usageError{fmt.Errorf("tokens: %w", err)}
 	}
 	return data, nil
-}
-
-func printTokens(std streams, tokens []identity.Token) error {
-	table := output.NewTable(std.out, []string{"NAME", "GROUPS", "EXPIRES"})
-	for _, t := range tokens {
-		row := []output.Text{{Text: cell(t.Name)}, {Text: cell(strings.Join(t.Groups, ","))}, {Text: tokenExpiry(t, time.Now())}}
-		if err := table.Row(row...); err != nil {
-			return err
-		}
-	}
-	return table.Flush()
 }
 
 func tokenRevokeCommand(std streams) *cobra.Command {

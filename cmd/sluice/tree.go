@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -23,7 +25,7 @@ const (
 )
 
 func treeCommand(std streams) *cobra.Command {
-	t := tree{std: std}
+	t := tree{std: std, direction: "both", format: "table"}
 	cmd := &cobra.Command{
 		Use:   "tree KIND NAME | KIND/NAME",
 		Short: "Show what a resource refers to and what refers to it, level by level",
@@ -36,18 +38,13 @@ func treeCommand(std streams) *cobra.Command {
 			if t.client, err = t.remote.client(cmd); err != nil {
 				return err
 			}
-			switch {
-			case !slices.Contains(directions(), t.direction):
-				return usageError{fmt.Errorf("direction: %q; accepted are %s", t.direction, strings.Join(directions(), ", "))}
-			case t.depth < 1 || t.depth > maxDepth:
+			if t.depth < 1 || t.depth > maxDepth {
 				return usageError{fmt.Errorf("depth: %d; 1 to %d is accepted", t.depth, maxDepth)}
-			case !slices.Contains(treeFormats(), t.format):
-				return usageError{fmt.Errorf("output: %q; accepted are %s", t.format, strings.Join(treeFormats(), ", "))}
 			}
 			if t.kinds, err = t.client.Kinds(cmd.Context()); err != nil {
 				return err
 			}
-			if t.kind, t.name, err = parseOne(t.kinds, args); err != nil {
+			if t.subject, err = t.remote.subject(t.kinds, args); err != nil {
 				return err
 			}
 			return t.run(cmd.Context())
@@ -55,17 +52,12 @@ func treeCommand(std streams) *cobra.Command {
 	}
 	t.remote.register(cmd)
 	f := cmd.Flags()
-	f.StringVar(&t.direction, "direction", "both", "dependencies, to what the resource refers to; dependents, to what refers to it; or both")
+	addChoice(cmd, &t.direction, pflag.Flag{Name: "direction", Usage: "dependencies, to what the resource refers to; dependents, to what refers to it; or both"}, "dependencies", "dependents", "both")
 	f.IntVar(&t.depth, "depth", defaultDepth, fmt.Sprintf("how many levels are followed, 1 to %d", maxDepth))
-	f.StringVarP(&t.format, "output", "o", "table", "table, json or yaml")
+	addChoice(cmd, &t.format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table, json or yaml"}, "table", "json", "yaml")
 	f.BoolVarP(&t.watching, "watch", "w", false, "then draw the tree again when it has changed")
-	completeFlag(cmd, "direction", cobra.FixedCompletions(directions(), cobra.ShellCompDirectiveNoFileComp))
-	completeFlag(cmd, "output", cobra.FixedCompletions(treeFormats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
-
-func directions() []string  { return []string{"dependencies", "dependents", "both"} }
-func treeFormats() []string { return []string{"table", "json", "yaml"} }
 
 // Pauses before a tree that could not be read is read again: the first, and the longest.
 const (
@@ -75,12 +67,11 @@ const (
 
 // tree is one run of the command.
 type tree struct {
-	std               streams
-	remote            remote
-	client            *client.Client
-	kinds             []client.Kind
-	kind              client.Kind
-	name              string
+	std    streams
+	remote remote
+	client *client.Client
+	kinds  []client.Kind
+	subject
 	direction, format string
 	depth             int
 	watching          bool
@@ -89,11 +80,7 @@ type tree struct {
 }
 
 func (t *tree) run(ctx context.Context) error {
-	namespace := t.remote.scope(t.kind, false)
-	res, err := t.client.Get(ctx, t.kind, namespace, t.name, "")
-	if err == nil && res == nil {
-		err = absentError(t.kind, namespace, t.name)
-	}
+	res, err := existing(ctx, t.client, t.subject, "")
 	switch {
 	case err != nil:
 		return err
@@ -102,7 +89,7 @@ func (t *tree) run(ctx context.Context) error {
 	}
 	found, err := t.read(ctx, res.ID)
 	if err == nil && found == nil {
-		err = absentError(t.kind, namespace, t.name) // it has gone since
+		err = t.absent() // it has gone since
 	}
 	if err != nil {
 		return err
@@ -127,7 +114,7 @@ func (t *tree) show(found *client.Tree) error {
 		before = "---\n"
 	case t.format == "yaml":
 	case isTerminal(t.std.out):
-		before = "\x1b[H\x1b[2J" // the screen is drawn anew
+		before = "\x1b[H\x1b[2J" // clear the screen
 	case t.shown != nil:
 		before = "\n" + time.Now().Format(time.TimeOnly) + "\n"
 	}
@@ -136,21 +123,22 @@ func (t *tree) show(found *client.Tree) error {
 	return err
 }
 
-// text is a tree in the format that is wanted; nil stands for a resource that is gone.
+// text returns a tree in the wanted format; a nil tree means that the resource is gone.
 func (t *tree) text(found *client.Tree) ([]byte, error) {
 	var b bytes.Buffer
 	switch {
 	case t.format == "yaml" && found == nil:
 		return []byte("null\n"), nil
-	case t.format == "yaml":
-		return output.TreeYAML(found)
-	case t.format == "json":
+	case t.format != "table":
 		raw, err := output.TreeJSON(found)
-		if err != nil || !t.watching {
+		switch {
+		case err != nil || t.format == "json" && t.watching:
 			return raw, err
+		case t.format == "yaml":
+			return manifest.YAML(raw)
 		}
-		err = json.Compact(&b, raw)
-		return append(b.Bytes(), '\n'), err
+		err = json.Indent(&b, raw, "", "  ")
+		return b.Bytes(), err
 	case found == nil:
 		_, err := fmt.Fprintf(&b, "%s/%s does not exist\n", printable(strings.ToLower(t.kind.Name)), printable(t.name))
 		return b.Bytes(), err
@@ -159,7 +147,7 @@ func (t *tree) text(found *client.Tree) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// watch shows the tree, and anew after changes, until the user stops it.
+// watch shows the tree, and shows it again after changes, until the user stops it.
 func (t *tree) watch(ctx context.Context, id string) error {
 	for {
 		err := t.follow(ctx, id)
@@ -167,14 +155,14 @@ func (t *tree) watch(ctx context.Context, id string) error {
 		case ctx.Err() != nil:
 			return nil
 		case code(err) == "POSITION_EXPIRED":
-			continue // what happened meanwhile is not known one by one any more: it is read anew
+			continue // changes were missed, so the tree is read again
 		}
 		return err
 	}
 }
 
-// follow shows the tree and then what each change makes of it, as long as the changes
-// come without a gap. Changes that come while the tree is read are one.
+// follow shows the tree, and shows it again after changes, as long as the changes
+// come without a gap. It reads the tree once for all changes that come during a read.
 func (t *tree) follow(ctx context.Context, id string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -190,7 +178,7 @@ func (t *tree) follow(ctx context.Context, id string) error {
 		switch {
 		case err == nil:
 			pause, err = 0, t.show(found)
-		case ctx.Err() == nil && passing(err):
+		case ctx.Err() == nil && temporary(err):
 			if pause == 0 {
 				_, _ = fmt.Fprintf(t.std.err, "sluice: the tree cannot be read at present: %s\n", printable(err.Error()))
 			}
@@ -202,7 +190,7 @@ func (t *tree) follow(ctx context.Context, id string) error {
 			return err
 		}
 		again, next := changed, (<-chan time.Time)(nil)
-		if pause > 0 { // whatever changes: it is read anew then
+		if pause > 0 { // it is read again then, whether something changes or not
 			again, next = nil, time.After(pause)
 		}
 		select {
@@ -214,10 +202,10 @@ func (t *tree) follow(ctx context.Context, id string) error {
 	}
 }
 
-// begin says which changes can change the tree: those in the namespace, to which
-// references are bound, or all where there are kinds without a namespace.
+// begin returns the request for all changes that can change the tree: in its namespace, since references do not leave
+// it, or everywhere if there are GLOBAL kinds.
 func (t *tree) begin(ctx context.Context) (client.EventsRequest, error) {
-	req := client.EventsRequest{Namespace: t.remote.scope(t.kind, false), Lost: lost(t.std)}
+	req := client.EventsRequest{Namespace: t.namespace, Lost: reportLost(t.std)}
 	if slices.ContainsFunc(t.kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
 		req.Namespace = ""
 	}
@@ -230,7 +218,7 @@ func (t *tree) begin(ctx context.Context) (client.EventsRequest, error) {
 	return req, err
 }
 
-// listen tells of changes until the stream ends. It never waits for who reads the tree.
+// listen signals changes until the stream ends. It never waits for the reader of the tree.
 func (t *tree) listen(ctx context.Context, req client.EventsRequest, changed chan<- struct{}) error {
 	for _, err := range t.client.Events(ctx, req) {
 		if err != nil {
@@ -244,8 +232,8 @@ func (t *tree) listen(ctx context.Context, req client.EventsRequest, changed cha
 	return nil
 }
 
-// passing says whether what went wrong with a read may be over soon.
-func passing(err error) bool {
+// temporary reports whether a read that failed may succeed soon.
+func temporary(err error) bool {
 	var e *client.Error
 	return errors.As(err, new(*client.UnansweredError)) || errors.As(err, &e) && e.Extensions.Retryable
 }

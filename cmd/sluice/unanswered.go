@@ -8,8 +8,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// writeError is an error of a request that writes. Where there is no answer it says
-// whether the change may have been made, and a ^C is not told as the gateway's fault.
+// writeError returns the error of a request that writes in words for the user: whether the change may have been made
+// although there is no answer, and that a ^C was the user's.
 func writeError(ctx context.Context, err error, dry dryRun) error {
 	var lost *client.UnansweredError
 	unsure := errors.As(err, &lost) && lost.Sent && !bool(dry)
@@ -25,9 +25,9 @@ func writeError(ctx context.Context, err error, dry dryRun) error {
 	return err
 }
 
-// applied is the error that says of a change that it was made, though not all of its
-// answer could be given; nil for none.
-func applied(err error) *client.Error {
+// appliedError returns the error of a change that was made although its answer could not be given in full; nil if there is
+// none.
+func appliedError(err error) *client.Error {
 	all := client.Errors{}
 	if errors.As(err, &all) {
 		for _, e := range all {
@@ -39,7 +39,7 @@ func applied(err error) *client.Error {
 	return nil
 }
 
-// readError is an error of a request that a command makes before it writes.
+// readError returns the error of a request that a command makes before it writes in words for the user.
 func readError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.As(err, new(*client.UnansweredError)) {
 		return errors.New("interrupted; nothing was changed")
@@ -47,21 +47,5 @@ func readError(ctx context.Context, err error) error {
 	return err
 }
 
-// unknown reports whether the gateway does not know who asks.
-func unknown(err error) bool { return code(err) == "UNAUTHENTICATED" }
-
-// halted says whether the others of several requests are not sent, and says so to the
-// user: after a ^C, if nobody is there to answer them, and if the gateway does not know who asks.
-func (t *tally) halted(ctx context.Context, std streams, err error, left int) bool {
-	if ctx.Err() == nil && !unknown(err) && !errors.As(err, new(*client.UnansweredError)) {
-		return false
-	}
-	t.failed = t.failed || left > 0
-	switch {
-	case left > 0 && err == nil:
-		_, _ = fmt.Fprintf(std.err, "sluice: interrupted; %d not sent\n", left)
-	case left > 0:
-		_, _ = fmt.Fprintf(std.err, "sluice: %d not sent\n", left)
-	}
-	return true
-}
+// unauthenticated reports whether the gateway does not know the caller.
+func unauthenticated(err error) bool { return code(err) == "UNAUTHENTICATED" }

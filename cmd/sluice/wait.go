@@ -52,12 +52,13 @@ func waitCommand(std streams) *cobra.Command {
 				return err
 			}
 			w := waiting{std: std, client: c, remote: r, goal: goal, labels: labels}
-			if err := w.find(ctx, targets); err != nil {
+			list, err := w.find(ctx, targets)
+			if err != nil {
 				return err
 			}
-			late, stop := context.WithTimeout(cmd.Context(), r.timeout+lastLook)
+			late, stop := context.WithTimeout(cmd.Context(), r.timeout+lastLookTime)
 			defer stop()
-			return w.all(ctx, late, targets)
+			return w.all(ctx, late, list)
 		},
 	}
 	r.register(cmd)
@@ -75,93 +76,91 @@ type waiting struct {
 	remote remote
 	goal   goal
 	labels []client.LabelTest
-	// uids are those that are to be gone, by kind and name; a resource that was not
-	// there has none.
-	uids map[[2]string]string
 }
 
-// lastLook is how long the last look at all resources may take, when the time is over.
-const lastLook = 2 * time.Second
+// lastLookTime is how long the last look at all resources may take, when the time is over.
+const lastLookTime = 2 * time.Second
 
-// maxWaiting is how many resources of a kind are waited for by their labels.
+// maxWaiting bounds how many resources of a kind are waited for by their labels.
 const maxWaiting = 1000
 
-// find names the resources that are meant by their labels, and notes which ones are
-// to be gone: one of the same name that comes later is another one.
-func (w *waiting) find(ctx context.Context, targets []target) error {
-	w.uids = map[[2]string]string{}
-	for i := range targets {
-		t := &targets[i]
+// find returns the resources to wait for: those that are named, or that have the labels now. For a deletion it notes
+// their uids, since a later resource of the same name is another one.
+func (w *waiting) find(ctx context.Context, targets []target) (list []pendingGoal, err error) {
+	for _, t := range targets {
 		switch {
 		case len(t.names) == 0 && len(w.labels) == 0:
-			return usageError{errors.New("wait: KIND NAME..., KIND/NAME... or KIND -l SELECTOR says what is waited for")}
+			return nil, usageError{errors.New("wait: KIND NAME..., KIND/NAME... or KIND -l SELECTOR says what is waited for")}
 		case len(t.names) > 0 && len(w.labels) > 0:
-			return usageError{errors.New("selector: it chooses from all resources of a kind; it does not go with names")}
+			return nil, usageError{errors.New("selector: it chooses from all resources of a kind; it does not go with names")}
 		case w.goal.condition != "" && !t.kind.HasConditions():
-			return usageError{fmt.Errorf("for: kind %s has no conditions", t.kind.Name)}
+			return nil, usageError{fmt.Errorf("for: kind %s has no conditions", t.kind.Name)}
 		}
 		namespace := w.remote.scope(t.kind, false)
-		all := fetch(ctx, w.client, *t, namespace, "")
-		if len(t.names) == 0 {
-			all = w.client.List(ctx, client.ListRequest{Kind: t.kind, Namespace: namespace, Selector: w.labels, NamesOnly: true})
-		} else if !w.goal.deleted {
+		for _, name := range t.names {
+			s := pendingGoal{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: name}}
+			if w.goal.deleted {
+				r, err := w.client.Get(ctx, t.kind, namespace, name, "")
+				if err != nil {
+					return nil, err
+				}
+				if r != nil {
+					s.uid = r.Metadata.UID
+				}
+			}
+			list = append(list, s)
+		}
+		if len(w.labels) == 0 {
 			continue
 		}
-		for r, err := range all {
-			var absent notFoundError
-			switch {
-			case errors.As(err, &absent):
-				continue
-			case err != nil:
-				return err
-			case len(w.labels) > 0 && len(t.names) == maxWaiting:
-				return fmt.Errorf("selector: more than %d resources of kind %s have the labels", maxWaiting, t.kind.Name)
-			case len(w.labels) > 0:
-				t.names = append(t.names, r.Metadata.Name)
+		count := 0
+		for r, err := range w.client.List(ctx, client.ListRequest{Kind: t.kind, Namespace: namespace, Selector: w.labels, NamesOnly: true}) {
+			if err != nil {
+				return nil, err
 			}
-			w.uids[[2]string{t.kind.Name, r.Metadata.Name}] = r.Metadata.UID
+			if count++; count > maxWaiting {
+				return nil, fmt.Errorf("selector: more than %d resources of kind %s have the labels", maxWaiting, t.kind.Name)
+			}
+			list = append(list, pendingGoal{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: r.Metadata.Name}, uid: r.Metadata.UID})
 		}
-		if len(t.names) == 0 && !w.goal.deleted {
-			return notFoundError{fmt.Errorf("no %s have the labels%s (NOT_FOUND)", t.kind.Plural, in(namespace))}
+		if count == 0 && !w.goal.deleted {
+			return nil, notFoundError{fmt.Errorf("no %s have the labels%s (NOT_FOUND)", t.kind.Plural, in(namespace))}
 		}
 	}
-	return nil
+	return list, nil
 }
 
-// all waits for one resource after the other: what has come about before is seen
-// when its turn comes, also where the time is over by then: late goes on for a last look.
-func (w *waiting) all(ctx, late context.Context, targets []target) error {
+// all waits for one resource after the other. What happens to a later one meanwhile is seen when its turn comes, even
+// if ctx has ended by then: late leaves time for a last look.
+func (w *waiting) all(ctx, late context.Context, list []pendingGoal) error {
+	said := "condition met"
+	if w.goal.deleted {
+		said = "deleted"
+	}
 	var found tally
-	for _, t := range targets {
-		for _, name := range t.names {
-			s := sight{goal: w.goal, kind: t.kind, namespace: w.remote.scope(t.kind, false), name: name, uid: w.uids[[2]string{t.kind.Name, name}]}
-			if err := w.one(ctx, late, s); err != nil {
-				found.note(w.std, err)
-				continue
-			}
-			said := "condition met"
-			if w.goal.deleted {
-				said = "deleted"
-			}
-			_, _ = fmt.Fprintf(w.std.out, "%s/%s %s\n", printable(strings.ToLower(t.kind.Name)), printable(name), said)
+	for _, s := range list {
+		if err := w.one(ctx, late, s); err != nil {
+			found.note(w.std, err)
+			continue
 		}
+		_, _ = fmt.Fprintf(w.std.out, "%s/%s %s\n", printable(strings.ToLower(s.kind.Name)), printable(s.name), said)
 	}
 	return found.err()
 }
 
 // one waits for one resource.
-func (w *waiting) one(ctx, late context.Context, s sight) error {
-	s.is = "nothing is known of it"
-	req := client.ChangesRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, Snapshot: true, Lost: lost(w.std)}
+func (w *waiting) one(ctx, late context.Context, s pendingGoal) error {
+	s.state = "nothing is known of it"
+	req := client.ChangesRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, Snapshot: true, Lost: reportLost(w.std)}
 	for change, err := range w.client.Changes(ctx, req) {
 		if errors.Is(err, context.DeadlineExceeded) {
-			if err = s.last(late, w.client); err == nil {
-				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.kind.Name, s.name, w.remote.timeout.Round(time.Millisecond), w.goal.text, s.is)
+			if err = s.lastLook(late, w.client); err == nil {
+				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.kind.Name, s.name, w.remote.timeout.Round(time.Millisecond), s.goal.text, s.state)
 			}
 		} else if errors.Is(err, context.Canceled) {
 			err = errors.New("interrupted")
 		} else if err == nil {
-			err = s.look(change)
+			err = s.observe(change)
 		}
 		switch {
 		case errors.Is(err, errReached):

@@ -10,11 +10,11 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
 
-// maxWaits is how many lines say what resources wait for.
+// maxWaits is how many lines are printed.
 const maxWaits = 10
 
-// waits are what the resources of several documents wait for. A document may wait for one
-// that is applied after it, so what is missing is known at the end.
+// waits collects what the resources of several documents wait for. A document may wait for one
+// that is applied after it, so this is printed at the end.
 type waits struct {
 	// collect: warnings are kept for the end.
 	collect bool
@@ -36,8 +36,8 @@ func (w *waits) add(resource key, message string) {
 	w.all[i].by = append(w.all[i].by, resource.String())
 }
 
-// print says in one line for each thing who waits for it, what most wait for first. What
-// waited for one of the stored resources to be created is told no more: it was.
+// print writes a line for each thing that resources wait for, beginning with the one that most wait for. It leaves out
+// the stored resources: they have been created since.
 func (w *waits) print(to io.Writer, stored []key) {
 	left := slices.DeleteFunc(w.all, func(one *waited) bool {
 		return slices.ContainsFunc(stored, func(k key) bool {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/graph/client"
@@ -14,7 +15,7 @@ import (
 
 func watchCommand(std streams) *cobra.Command {
 	var r remote
-	var format, after string
+	format, after := "table", ""
 	var everywhere bool
 	cmd := &cobra.Command{
 		Use:   "watch KIND [NAME]",
@@ -24,14 +25,7 @@ func watchCommand(std streams) *cobra.Command {
 		Example: "  sluice watch networks\n  sluice watch network net-a -o json\n  sluice watch networks -A --after CURSOR",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
-			}
-			if format != "table" && format != "json" {
-				return usageError{fmt.Errorf("output: %q; accepted are table, json", format)}
-			}
-			kinds, err := c.Kinds(cmd.Context())
+			c, kinds, err := r.open(cmd)
 			if err != nil {
 				return err
 			}
@@ -57,15 +51,14 @@ func watchCommand(std streams) *cobra.Command {
 		},
 	}
 	r.register(cmd)
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or json (one event a line)")
+	addChoice(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or json (one event a line)"}, "table", "json")
 	cmd.Flags().StringVar(&after, "after", "", "cursor of the last event seen; without one, the state comes first")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces")
-	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// lost tells the user that a connection was lost.
-func lost(std streams) func(cause error) {
+// reportLost tells the user that a connection was lost.
+func reportLost(std streams) func(cause error) {
 	return func(cause error) {
 		_, _ = fmt.Fprintf(std.err, "sluice: the connection was lost (%s); connecting again\n", printable(cause.Error()))
 	}
@@ -74,7 +67,7 @@ func lost(std streams) func(cause error) {
 // follow hands events on until the user stops it.
 func follow(ctx context.Context, std streams, c *client.Client, req client.ChangesRequest, each func(*client.Change) error) error {
 	resets := 0
-	req.Lost = lost(std)
+	req.Lost = reportLost(std)
 	for change, err := range c.Changes(ctx, req) {
 		if errors.Is(err, context.Canceled) {
 			return nil
@@ -100,10 +93,6 @@ func printChange(std streams, c *client.Change) error {
 	if c.Resource == nil {
 		return nil
 	}
-	ns := ""
-	if c.Resource.Metadata.Namespace != nil {
-		ns = *c.Resource.Metadata.Namespace
-	}
-	_, err := fmt.Fprintf(std.out, "%s  %-9s  %-20s  %-30s  %s\n", time.Now().Format(time.TimeOnly), cell(c.Type), cell(ns), cell(c.Resource.Metadata.Name), cell(c.Revision))
+	_, err := fmt.Fprintf(std.out, "%s  %-9s  %-20s  %-30s  %s\n", time.Now().Format(time.TimeOnly), cell(c.Type), cell(orEmpty(c.Resource.Metadata.Namespace)), cell(c.Resource.Metadata.Name), cell(c.Revision))
 	return err
 }

@@ -23,7 +23,7 @@ type request struct {
 	Filter     map[string]any `json:"filter"`
 }
 
-// routes are those of the API. All answer the object, or a list of objects.
+// routes serves the API. All routes answer an object, or a list of objects.
 func routes(s *store) http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, do func(*http.Request, request) (any, error)) {
@@ -74,7 +74,7 @@ func routes(s *store) http.Handler {
 	return mux
 }
 
-// problem is the body of an answer that is none.
+// problem is the body of an error.
 type problem struct {
 	Error string `json:"error"`
 }
@@ -97,8 +97,8 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// matches says whether properties match all that a filter gives. Tags are tested as the
-// import queries of the catalogue say; all else must be equal.
+// matches reports whether properties match a filter. Tags are tested as the import queries of the catalogue are
+// documented; other properties must be equal.
 func matches(filter, properties map[string]any) bool {
 	has, _ := properties["tags"].([]any)
 	for name, want := range filter {
@@ -143,7 +143,7 @@ func unreliable(cfg config, next http.Handler) http.Handler {
 			answer(w, http.StatusUnauthorized, problem{"the token is not known"})
 			return
 		}
-		// Only once the body was read, it is noticed that a caller leaves.
+		// net/http notices that a caller leaves only once the body was read.
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 		if err != nil {
 			answer(w, http.StatusBadRequest, problem{err.Error()})

@@ -27,17 +27,17 @@ const (
 type object struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
-	// Owner is whatever its maker wrote there. No two objects of a kind have one owner.
+	// Owner is chosen by the creator. No two objects of a kind have the same owner.
 	Owner string `json:"owner,omitempty"`
 	State string `json:"state"`
 	// Since is when the state began.
 	Since time.Time `json:"since"`
-	// Uses are the ids of objects that must be there as long as this one is.
+	// Uses are the ids of objects that must exist as long as this one does.
 	Uses       []string       `json:"uses,omitempty"`
 	Properties map[string]any `json:"properties"`
 }
 
-// What is wrong with a request.
+// Errors of requests.
 var (
 	errNotFound = errors.New("there is no such object")
 	errOwned    = errors.New("an object of this kind with this owner is there already")
@@ -60,7 +60,7 @@ type line struct {
 	Object *object `json:"object,omitempty"`
 }
 
-// open reads the file of a store, and writes it anew: a kill may have left half a line.
+// open reads the file of a store and writes a new one, since a kill may have left half a line.
 func open(path string, work time.Duration) (*store, error) {
 	s := &store{work: work, objects: map[string]*object{}}
 	raw, err := os.ReadFile(path)
@@ -115,7 +115,7 @@ func (s *store) put(o *object) error {
 	return nil
 }
 
-// progress does what was to be done by now: objects become ready, others go. The caller holds mu.
+// progress makes objects ready, and removes objects, whose time has come. The caller holds mu.
 func (s *store) progress() error {
 	for id, o := range s.objects {
 		if o.State == active || time.Since(o.Since) < s.work {
@@ -149,7 +149,7 @@ func (s *store) find(holds func(*object) bool) []*object {
 	return out
 }
 
-// create makes an object. One without a name cannot be found by it.
+// create makes an object.
 func (s *store) create(o object) (*object, error) {
 	if o.Owner != "" && len(s.find(func(other *object) bool { return other.Kind == o.Kind && other.Owner == o.Owner })) > 0 {
 		return nil, errOwned
@@ -161,7 +161,7 @@ func (s *store) create(o object) (*object, error) {
 	return &o, s.put(&o)
 }
 
-// replace changes what an object is like.
+// replace changes the properties of an object.
 func (s *store) replace(kind, id string, uses []string, properties map[string]any) (*object, error) {
 	old, err := s.get(kind, id)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *store) replace(kind, id string, uses []string, properties map[string]an
 // maxMTU is the largest packet that the cloud carries.
 const maxMTU = 9000
 
-// check says what the cloud does not accept of an object.
+// check returns an error for an object that the cloud does not accept.
 func (s *store) check(o *object) error {
 	for _, id := range o.Uses {
 		if used := s.objects[id]; used == nil || used.State == deleting {

@@ -22,7 +22,7 @@ const (
 type object struct {
 	ID string `json:"id"`
 	// Owner is the uid of the resource that the object was made for. By it the controller
-	// finds what it made when it did not live to note the id.
+	// finds the object if it crashed before it noted the id.
 	Owner string `json:"owner"`
 	State string `json:"state"`
 	// Uses are the ids of other objects that must be there before this one, and after it.
@@ -30,15 +30,15 @@ type object struct {
 	Properties map[string]any `json:"properties"`
 }
 
-// wish is what is asked of the cloud.
-type wish struct {
+// request is the body of a request to the cloud.
+type request struct {
 	Owner      string         `json:"owner,omitempty"`
 	Uses       []string       `json:"uses,omitempty"`
 	Properties map[string]any `json:"properties,omitempty"`
 	Filter     map[string]any `json:"filter,omitempty"`
 }
 
-// What the cloud answers besides objects. All other errors may pass.
+// Errors that do not pass by themselves. All other errors may.
 var (
 	errNotThere = errors.New("there is no such object in the cloud")
 	errRefused  = errors.New("the cloud refused it")
@@ -47,7 +47,7 @@ var (
 const (
 	cloudTimeout = 10 * time.Second
 	maxAnswer    = 16 << 20 // bytes
-	maxProblem   = 1000     // characters of what went wrong: it goes into a status, which has a maximum
+	maxProblem   = 1000     // characters of an error: it goes into a status, which has a maximum
 )
 
 // cloud speaks to the API of the cloud.
@@ -61,7 +61,7 @@ func newCloud(base string) *cloud {
 	return &cloud{base: base, http: &http.Client{Timeout: cloudTimeout}}
 }
 
-// as is the same cloud with a token.
+// as returns the same cloud with a token.
 func (c *cloud) as(token string) *cloud { return &cloud{c.base, c.http, token} }
 
 // get returns an object, or errNotThere.
@@ -71,14 +71,14 @@ func (c *cloud) get(ctx context.Context, kind, id string) (*object, error) {
 }
 
 // search returns the objects that match a filter, or that have an owner.
-func (c *cloud) search(ctx context.Context, kind string, w wish) ([]*object, error) {
+func (c *cloud) search(ctx context.Context, kind string, w request) ([]*object, error) {
 	var out []*object
 	return out, c.do(ctx, http.MethodPost, []string{kind, "search"}, &w, &out)
 }
 
 // owned returns the object that was made for a resource, or errNotThere.
 func (c *cloud) owned(ctx context.Context, kind, uid string) (*object, error) {
-	found, err := c.search(ctx, kind, wish{Owner: uid})
+	found, err := c.search(ctx, kind, request{Owner: uid})
 	if err == nil && len(found) == 0 {
 		err = errNotThere
 	}
@@ -89,23 +89,23 @@ func (c *cloud) owned(ctx context.Context, kind, uid string) (*object, error) {
 }
 
 // create makes an object.
-func (c *cloud) create(ctx context.Context, kind string, w wish) (*object, error) {
+func (c *cloud) create(ctx context.Context, kind string, w request) (*object, error) {
 	var out object
 	return &out, c.do(ctx, http.MethodPost, []string{kind}, &w, &out)
 }
 
 // replace changes an object.
-func (c *cloud) replace(ctx context.Context, kind, id string, w wish) (*object, error) {
+func (c *cloud) replace(ctx context.Context, kind, id string, w request) (*object, error) {
 	var out object
 	return &out, c.do(ctx, http.MethodPut, []string{kind, id}, &w, &out)
 }
 
-// remove asks for the end of an object, which takes its time.
+// remove begins to remove an object.
 func (c *cloud) remove(ctx context.Context, kind, id string) error {
 	return c.do(ctx, http.MethodDelete, []string{kind, id}, nil, &object{})
 }
 
-func (c *cloud) do(ctx context.Context, method string, path []string, in *wish, out any) error {
+func (c *cloud) do(ctx context.Context, method string, path []string, in *request, out any) error {
 	var body io.Reader
 	if in != nil {
 		raw, err := json.Marshal(in)

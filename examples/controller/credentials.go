@@ -14,8 +14,8 @@ import (
 // credentialsPath is where a spec names the Secret with the credentials of its cloud.
 const credentialsPath = "spec.cloudCredentialsRef.secretName"
 
-// connect returns the cloud with the credentials that the spec names. What is wrong with
-// them is mended in the Secret and not in the spec, so it passes by itself.
+// connect returns the cloud with the credentials that the spec names. Its errors may pass without a change of
+// the spec, since the Secret can be corrected.
 func (c *controller) connect(ctx context.Context, r *resource) (*cloud, error) {
 	at := slices.IndexFunc(r.kind.References, func(ref client.Reference) bool { return ref.Path == credentialsPath })
 	if at < 0 {

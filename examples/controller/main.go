@@ -21,7 +21,7 @@ import (
 
 const (
 	queueSize = 1024
-	// grace is how long a stop waits for what is under way.
+	// grace is how long a stop waits for running work.
 	grace          = 10 * time.Second
 	gatewayTimeout = 10 * time.Second
 )
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// run works until the context ends, and then finishes what is under way.
+// run works until the context ends, and then finishes running work.
 func (c *controller) run(ctx context.Context, workers int) error {
 	kinds, err := c.claim(ctx)
 	if err != nil {
@@ -68,17 +68,17 @@ func (c *controller) run(ctx context.Context, workers int) error {
 	return err
 }
 
-// claim finds the kinds and says that a controller has them: from then on the gateway
-// leaves it to the controller to say when a resource is ready.
+// claim finds the kinds and takes control of them: from then on the controller decides when
+// a resource is ready.
 func (c *controller) claim(ctx context.Context) (kinds []client.Kind, err error) {
-	err = c.patiently(ctx, func() error {
+	err = c.retry(ctx, func() error {
 		all, err := c.gateway.DescribedKinds(ctx)
 		if err != nil {
 			return err
 		}
 		kinds, c.kinds = nil, map[string]client.Kind{}
 		for _, k := range all {
-			if !profile(k) {
+			if !supported(k) {
 				continue
 			}
 			if _, err := c.gateway.ControlKind(ctx, k.Name, true); err != nil {
@@ -94,8 +94,8 @@ func (c *controller) claim(ctx context.Context) (kinds []client.Kind, err error)
 	return kinds, err
 }
 
-// patiently repeats what fails because the gateway does not answer.
-func (c *controller) patiently(ctx context.Context, do func() error) error {
+// retry repeats do while it fails because the gateway does not answer.
+func (c *controller) retry(ctx context.Context, do func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := do()
 		var told *client.Error
@@ -111,9 +111,9 @@ func (c *controller) patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// watch queues each resource that is there, and then each that changes. The client
+// watch queues each existing resource, and then each that changes. The client
 // resumes the stream after the last change whenever the connection or the gateway is
-// lost, and begins with what is there where it cannot.
+// lost, and begins again with the existing resources if it cannot.
 func (c *controller) watch(ctx context.Context, kinds []client.Kind, q *queue) error {
 	for change, err := range c.gateway.Changes(ctx, client.ChangesRequest{
 		Kinds: kinds, Snapshot: true, NamesOnly: true,

@@ -23,31 +23,30 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// queue has the keys that are to be worked on: each at most once, and none by two
-// workers at a time. A key that comes while it is worked on is worked on again.
+// queue holds keys to be worked on: each at most once, and none by two
+// workers at a time. A key that is added while it is worked on is worked on again.
 type queue struct {
-	ready chan key // bounds how many wait; who adds more waits too
+	ready chan key // bounded: add waits while it is full
 
 	mu   sync.Mutex // guards all below
-	keys map[key]*turn
+	keys map[key]*keyState
 }
 
-// turn is what is known of a key that waits, is worked on, or has a time at which it is
-// worked on again.
-type turn struct {
+// keyState is the state of a key that waits, is worked on, or will be worked on again at some time.
+type keyState struct {
 	queued, running, again bool
 	failures               int
 	timer                  *time.Timer
 }
 
-func newQueue(size int) *queue { return &queue{ready: make(chan key, size), keys: map[key]*turn{}} }
+func newQueue(size int) *queue { return &queue{ready: make(chan key, size), keys: map[key]*keyState{}} }
 
 // add has a key worked on soon. It waits while the queue is full.
 func (q *queue) add(ctx context.Context, k key) {
 	q.mu.Lock()
 	t := q.keys[k]
 	if t == nil {
-		t = &turn{}
+		t = &keyState{}
 		q.keys[k] = t
 	}
 	if t.timer != nil {
@@ -68,9 +67,8 @@ func (q *queue) add(ctx context.Context, k key) {
 	}
 }
 
-// work works on keys, one after the other, until the first context ends. The other one
-// is that of the work, which may last longer. do says after how long it wants to see the
-// key again, 0 for not at all; a key that fails is tried again after a pause.
+// work works on keys, one after the other, until ctx ends. It calls do with the context working, which may last longer.
+// do returns after how long to work on the key again, 0 for never; a key that fails is tried again after a pause.
 func (q *queue) work(ctx, working context.Context, do func(context.Context, key) (time.Duration, error)) {
 	for {
 		select {
@@ -87,7 +85,7 @@ func (q *queue) work(ctx, working context.Context, do func(context.Context, key)
 	}
 }
 
-// done notes what came of a key.
+// done records the result of work on a key.
 func (q *queue) done(ctx context.Context, k key, after time.Duration, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 // finalizer holds each resource for which something may be in the cloud.
 const finalizer = "example.org/cloud"
 
-// maxConflicts bounds how often a resource is read again at once, since somebody else
-// changed it meanwhile.
+// maxConflicts bounds how often a resource is read again without a pause because somebody else
+// changed it.
 const maxConflicts = 5
 
 // controller keeps the objects of a cloud in step with the resources of a gateway.
@@ -32,9 +32,8 @@ type controller struct {
 	log  *slog.Logger
 }
 
-// reconcile makes the cloud what a resource says, and the status what the cloud shows. It
-// begins with what is there, whatever happened before, so that it can be interrupted
-// anywhere and begun again.
+// reconcile brings the cloud in step with a resource, and the status in step with the cloud. It
+// looks at the present state only, so that it can be interrupted anywhere and begun again.
 func (c *controller) reconcile(ctx context.Context, k key) (after time.Duration, err error) {
 	for range maxConflicts {
 		var r *resource
@@ -51,13 +50,13 @@ func (c *controller) reconcile(ctx context.Context, k key) (after time.Duration,
 	return after, err
 }
 
-// conflict says whether somebody else has changed a resource since it was read.
+// conflict reports whether somebody else has changed a resource since it was read.
 func conflict(err error) bool {
 	var e *client.Error
 	return errors.As(err, &e) && (e.Extensions.Code == "CONFLICT" || e.Extensions.Code == "ABORTED")
 }
 
-// step does what there is to do for a resource.
+// step does the work for a resource.
 func (c *controller) step(ctx context.Context, r *resource) (time.Duration, error) {
 	if r.meta.DeletionRequestedAt != nil {
 		return c.finalize(ctx, r)
@@ -68,24 +67,24 @@ func (c *controller) step(ctx context.Context, r *resource) (time.Duration, erro
 	if wait, settled := c.settled(r); settled {
 		return wait, nil
 	}
-	r.anew = r.looksAnew()
+	r.search = r.mustSearch()
 	var err error
 	if r.cloud, err = c.connect(ctx, r); err != nil {
-		return c.conclude(ctx, r, outcome{err: err})
+		return c.finish(ctx, r, outcome{err: err})
 	}
 	var o outcome
 	if r.spec.ManagementPolicy == unmanaged {
 		o = c.adopt(ctx, r)
 	} else {
-		if err := c.hold(ctx, r); err != nil {
+		if err := c.addFinalizer(ctx, r); err != nil {
 			return 0, err
 		}
 		o = c.ensure(ctx, r)
 	}
-	return c.conclude(ctx, r, o)
+	return c.finish(ctx, r, o)
 }
 
-// settled says whether nothing is to be done, and until when: 0 for until something changes.
+// settled reports whether there is nothing to do, and for how long: 0 until something changes.
 func (c *controller) settled(r *resource) (time.Duration, bool) {
 	p := r.condition(progressing)
 	switch {
@@ -107,8 +106,8 @@ func (c *controller) settled(r *resource) (time.Duration, bool) {
 	return left + rand.N(period/5+1), true // later by up to a fifth, so that not all come at once
 }
 
-// conclude reports an outcome and says when the resource is to be looked at again.
-func (c *controller) conclude(ctx context.Context, r *resource, o outcome) (time.Duration, error) {
+// finish reports an outcome and returns when to look at the resource again.
+func (c *controller) finish(ctx context.Context, r *resource, o outcome) (time.Duration, error) {
 	if ctx.Err() != nil {
 		return 0, ctx.Err() // the controller stops: that is no state of the resource
 	}
@@ -127,8 +126,8 @@ func (c *controller) conclude(ctx context.Context, r *resource, o outcome) (time
 	return 0, nil // the change of the status comes back, and with it the time of the next look
 }
 
-// hold sets the finalizer before anything is made in the cloud.
-func (c *controller) hold(ctx context.Context, r *resource) error {
+// addFinalizer sets the finalizer before anything is made in the cloud.
+func (c *controller) addFinalizer(ctx context.Context, r *resource) error {
 	if slices.Contains(r.meta.Finalizers, finalizer) {
 		return nil
 	}
@@ -142,7 +141,7 @@ func (c *controller) patch(ctx context.Context, r *resource, p client.MetadataPa
 	return err
 }
 
-// ensure has the object of a managed resource be there, and be what the spec says.
+// ensure creates or changes the object of a managed resource as the spec says.
 func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 	o, err := c.find(ctx, r)
 	want := r.wanted()
@@ -155,7 +154,7 @@ func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 		return outcome{err: err}
 	}
 	switch {
-	case o.State == stateDeleting: // by somebody else; then it is made anew
+	case o.State == stateDeleting: // by somebody else; then it is created again
 		return outcome{object: o, waiting: sayDeleted}
 	case o.State != stateActive:
 		return outcome{object: o, waiting: sayReady}
@@ -170,7 +169,7 @@ func (c *controller) ensure(ctx context.Context, r *resource) outcome {
 }
 
 // find returns the object of a managed resource: by its id, or by its owner if the
-// controller made it and did not live to note the id.
+// controller crashed before it noted the id.
 func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
 	if r.status.ID != "" {
 		if o, err := r.cloud.get(ctx, r.key.Kind, r.status.ID); !errors.Is(err, errNotThere) {
@@ -180,11 +179,11 @@ func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
 	return r.cloud.owned(ctx, r.key.Kind, r.meta.UID)
 }
 
-// adopt looks for the object of a resource that is not managed: one that was found by
-// this import before by its id, others as the import says.
+// adopt looks for the object of a resource that is not managed: by its id if this import has found it before, else as
+// the import says.
 func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 	id, absent := r.status.ID, &terminalError{reasonUnrecoverable, sayGone}
-	if r.anew || id == "" {
+	if r.search || id == "" {
 		id, absent = r.spec.Import.ID, &terminalError{reasonUnrecoverable, sayMissing}
 	}
 	var o *object
@@ -195,14 +194,14 @@ func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 		}
 	} else {
 		var found []*object
-		found, err = r.cloud.search(ctx, r.key.Kind, wish{Filter: r.resolved("spec.import.filter", r.spec.Import.Filter)})
+		found, err = r.cloud.search(ctx, r.key.Kind, request{Filter: r.resolved("spec.import.filter", r.spec.Import.Filter)})
 		switch {
 		case err != nil:
 		case len(found) > 1:
 			return outcome{err: &terminalError{reasonConfiguration, saySeveral}}
 		case len(found) == 1:
 			o = found[0]
-		case r.anew || r.status.LastSyncTime.IsZero():
+		case r.search || r.status.LastSyncTime.IsZero():
 			return outcome{waiting: sayExternally}
 		default: // of a kind whose objects have no ids
 			return outcome{gone: true, err: &terminalError{reasonUnrecoverable, sayGone}}
@@ -226,17 +225,17 @@ func (c *controller) finalize(ctx context.Context, r *resource) (time.Duration, 
 	if r.spec.ManagedOptions.OnDelete != detach {
 		var err error
 		if r.cloud, err = c.connect(ctx, r); err != nil {
-			return c.conclude(ctx, r, outcome{err: err})
+			return c.finish(ctx, r, outcome{err: err})
 		}
 		o, err := c.find(ctx, r)
 		if err == nil {
 			if o.State != stateDeleting {
 				err = r.cloud.remove(ctx, r.key.Kind, o.ID)
 			}
-			return c.conclude(ctx, r, outcome{object: o, waiting: sayDeleted, err: err})
+			return c.finish(ctx, r, outcome{object: o, waiting: sayDeleted, err: err})
 		}
 		if !errors.Is(err, errNotThere) {
-			return c.conclude(ctx, r, outcome{err: err})
+			return c.finish(ctx, r, outcome{err: err})
 		}
 	}
 	return 0, c.patch(ctx, r, client.MetadataPatch{RemoveFinalizers: []string{finalizer}})

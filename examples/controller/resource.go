@@ -11,9 +11,9 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// profile says whether resources of a kind are to be kept in step with a cloud: its
-// specs have a management policy, its statuses have conditions, and both can be written.
-func profile(k client.Kind) bool {
+// supported reports whether the controller is for resources of a kind: its
+// specs have a management policy, its statuses have conditions, and the controller can write both.
+func supported(k client.Kind) bool {
 	return k.Field("spec.managementPolicy") != nil && k.HasConditions() && k.Offers("WATCH") && k.Offers("FINALIZE") && k.Offers("STATUS")
 }
 
@@ -51,13 +51,13 @@ type resource struct {
 	meta   client.Metadata
 	spec   spec
 	status status
-	// stored is the status as it was read: what the controller does not write is kept.
+	// stored is the status as it was read. Fields that the controller does not write are kept.
 	stored map[string]any
-	// needs are what the resource refers to.
+	// needs are the references of the resource.
 	needs []need
-	// anew: its import may have changed since it was looked at, so that what the status
-	// shows may be another object.
-	anew bool
+	// search: its import may have changed since the object was found, so that the status may show
+	// another object.
+	search bool
 	// blocked: others rely on it.
 	blocked bool
 	// cloud with the credentials of the spec; nil until it is needed.
@@ -73,7 +73,7 @@ type need struct {
 	}
 }
 
-// readDocument reads all that the controller needs of a resource of whatever kind.
+// readDocument reads what the controller needs of a resource of any kind.
 const readDocument = `query Read($kind: String!, $namespace: String, $name: String!) {
   resource(kind: $kind, namespace: $namespace, name: $name) {
     metadata { name uid revision generation deletionRequestedAt finalizers }
@@ -111,8 +111,8 @@ func (c *controller) read(ctx context.Context, k key) (*resource, error) {
 	return r, err
 }
 
-// waits says whether the gateway waits for what the resource refers to. Its conditions
-// say so, and a change tells when it is over.
+// waits reports whether the resource waits for others that it refers to. The gateway sets its conditions, and a change
+// comes when the wait is over.
 func (r *resource) waits() bool {
 	return slices.ContainsFunc(r.needs, func(n need) bool { return n.State != "BOUND" })
 }
@@ -127,16 +127,15 @@ func (r *resource) condition(of string) client.Condition {
 	return client.Condition{}
 }
 
-// looksAnew says whether the object of a resource that is not managed is to be found by
-// its import, whatever the status shows. The reason Progressing is the gateway's too,
-// which has not looked at the object.
-func (r *resource) looksAnew() bool {
+// mustSearch reports whether to find the object of a resource that is not managed by
+// its import, and not by its status. The gateway sets the reason Progressing as well, without a look at the object.
+func (r *resource) mustSearch() bool {
 	p := r.condition(progressing)
 	looked := p.ObservedGeneration == r.meta.Generation && p.Reason != reasonProgressing
 	return r.spec.ManagementPolicy == unmanaged && !looked && (r.spec.Import.ID == "" || r.spec.Import.ID != r.status.ID)
 }
 
-// period is how often the resource is looked at though nothing has changed; 0 is never.
+// period returns how often to look at the resource if nothing changes; 0 is never.
 func (r *resource) period(otherwise time.Duration) time.Duration {
 	if d, err := time.ParseDuration(r.spec.ResyncPeriod); err == nil {
 		return d
@@ -144,10 +143,10 @@ func (r *resource) period(otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// wanted is what the object of a managed resource is to be: its spec with ids in the
+// wanted returns the object of a managed resource as it should be: its spec with ids in the
 // place of names.
-func (r *resource) wanted() wish {
-	w := wish{Owner: r.meta.UID, Uses: []string{}, Properties: r.resolved("spec.resource", r.spec.Resource)}
+func (r *resource) wanted() request {
+	w := request{Owner: r.meta.UID, Uses: []string{}, Properties: r.resolved("spec.resource", r.spec.Resource)}
 	if r.kind.Field("spec.resource.name") != nil && w.Properties["name"] == nil {
 		w.Properties["name"] = r.meta.Name
 	}
@@ -159,7 +158,7 @@ func (r *resource) wanted() wish {
 	return w
 }
 
-// id of what is referred to; empty for what has none, as a Secret.
+// id returns the id of the object referred to; empty for resources without one, like a Secret.
 func (n need) id() string {
 	if n.Resource == nil {
 		return ""
@@ -167,7 +166,7 @@ func (n need) id() string {
 	return n.Resource.Status.ID
 }
 
-// resolved is a part of a spec, with ids in the place of names.
+// resolved returns a part of a spec with ids in the place of names.
 func (r *resource) resolved(path string, part map[string]any) map[string]any {
 	out := make(map[string]any, len(part))
 	for name, value := range part {
@@ -196,22 +195,22 @@ func (r *resource) resolve(path string, value any) any {
 	return value
 }
 
-// shown is the part of an object that the status of the kind has fields for.
+// shown returns the properties of an object for which the status of the kind has fields.
 func shown(k client.Kind, o *object) map[string]any {
 	out := map[string]any{}
 	if f := k.Field("status.resource.status"); f != nil && f.Type == "String" && !f.List {
 		out["status"] = o.State
 	}
 	for name, value := range o.Properties {
-		if v := fitting(k, "status.resource."+name, value); v != nil {
+		if v := fit(k, "status.resource."+name, value); v != nil {
 			out[name] = v
 		}
 	}
 	return out
 }
 
-// fitting is a value as a field of the status can have it, nil for not at all.
-func fitting(k client.Kind, path string, value any) any {
+// fit returns a value as the field of the status can hold it; nil if it cannot.
+func fit(k client.Kind, path string, value any) any {
 	f := k.Field(path)
 	list, isList := value.([]any)
 	switch {
@@ -246,7 +245,7 @@ func element(k client.Kind, f *client.Field, value any) any {
 	case map[string]any:
 		out := map[string]any{}
 		for name, e := range v {
-			if fit := fitting(k, f.Path+"."+name, e); fit != nil {
+			if fit := fit(k, f.Path+"."+name, e); fit != nil {
 				out[name] = fit
 			}
 		}

@@ -27,7 +27,7 @@ const (
 	reasonUnrecoverable = "UnrecoverableError"
 )
 
-// What conditions say.
+// Messages of conditions.
 const (
 	sayAvailable  = "OpenStack resource is available"
 	sayCurrent    = "OpenStack resource is up to date"
@@ -39,24 +39,24 @@ const (
 	sayGone       = "resource has been deleted from OpenStack"
 )
 
-// outcome is what came of the work on a resource.
+// outcome is the result of the work on a resource.
 type outcome struct {
 	// object as the cloud showed it; nil if it did not.
 	object *object
-	// gone: the cloud said that there is none.
+	// gone: the cloud has no such object.
 	gone bool
-	// waiting says what for; empty for nothing.
+	// waiting says what the resource waits for; empty for nothing.
 	waiting string
-	// err is what went wrong.
+	// err is the error of the work.
 	err error
 }
 
-// terminalError is what does not pass by itself: somebody has to change the spec.
+// terminalError is an error that lasts until somebody changes the spec.
 type terminalError struct{ reason, message string }
 
 func (e *terminalError) Error() string { return e.message }
 
-// conditions are the two that say how far a resource is.
+// conditions returns the conditions Available and Progressing.
 func (o outcome) conditions() []client.Condition {
 	p := client.Condition{Type: progressing, Status: isFalse, Reason: reasonSuccess, Message: sayCurrent}
 	a := client.Condition{Type: available, Status: isTrue, Reason: reasonSuccess, Message: sayAvailable}
@@ -77,8 +77,8 @@ func (o outcome) conditions() []client.Condition {
 	return []client.Condition{a, p}
 }
 
-// report writes the status of a resource that follows from an outcome, if it says
-// anything new: each write is a change for all who listen, the controller included.
+// report writes the status of a resource that follows from an outcome, if it has
+// anything new: each write is a change for all listeners, the controller included.
 func (c *controller) report(ctx context.Context, r *resource, o outcome) error {
 	next := r.next(o, c.now().UTC().Truncate(time.Millisecond))
 	if next == nil {
@@ -90,8 +90,8 @@ func (c *controller) report(ctx context.Context, r *resource, o outcome) error {
 	return err
 }
 
-// next is the status that follows from an outcome, nil if the stored one says the same.
-// While the cloud is at work, that the object was read again is nothing new.
+// next returns the status that follows from an outcome, nil if the stored one says the same.
+// While the cloud is at work, reading the object again gives nothing new.
 func (r *resource) next(o outcome, now time.Time) map[string]any {
 	next := make(map[string]any, len(r.stored))
 	set := func(name string, value any) {
@@ -102,7 +102,7 @@ func (r *resource) next(o outcome, now time.Time) map[string]any {
 	for name, value := range r.stored {
 		set(name, value)
 	}
-	if o.gone || r.anew && o.object == nil {
+	if o.gone || r.search && o.object == nil {
 		delete(next, "id")
 		delete(next, "resource")
 		delete(next, "lastSyncTime")
@@ -114,7 +114,7 @@ func (r *resource) next(o outcome, now time.Time) map[string]any {
 	var list []any
 	for _, condition := range o.conditions() {
 		before := r.condition(condition.Type)
-		if condition.Type == available && condition.Reason == reasonTransient && o.object == nil && r.status.ID != "" && !r.anew {
+		if condition.Type == available && condition.Reason == reasonTransient && o.object == nil && r.status.ID != "" && !r.search {
 			condition.Status = isUnknown // it was there, and now the cloud does not say
 		}
 		since := before.LastTransitionTime
@@ -136,7 +136,7 @@ func (r *resource) next(o outcome, now time.Time) map[string]any {
 	return next
 }
 
-// same says whether a status is what was read.
+// same reports whether a status equals the stored one.
 func same(next, stored map[string]any) bool {
 	raw, err := json.Marshal(next)
 	var read map[string]any

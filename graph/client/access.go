@@ -2,8 +2,8 @@ package client
 
 import "context"
 
-// AccessTarget is what rights are asked for: a resource; some resource of a namespace, without a name; any of the kind,
-// without a namespace too; or no kind at all.
+// AccessTarget is the target of a question about rights: a resource; without a name, some resource of the namespace;
+// without a namespace too, any resource of the kind; the zero value is for verbs of no kind.
 type AccessTarget struct {
 	// Kind is the name of a kind; empty for none.
 	Kind string `json:"kind,omitempty" yaml:"kind,omitempty"`
@@ -22,7 +22,7 @@ func (t AccessTarget) variables() map[string]any {
 	return out
 }
 
-// AccessGrant is a way in which somebody may do something.
+// AccessGrant gives users and groups a verb.
 type AccessGrant struct {
 	// Binding and Role are nil for the administrators' group of the configuration.
 	Binding *string `json:"binding" yaml:"binding"`
@@ -40,7 +40,7 @@ func (c *Client) Access(ctx context.Context, t AccessTarget) ([]string, error) {
 	return out.Access, err
 }
 
-// AccessGrants returns what lets somebody use a verb on a target, as far as the caller may see it.
+// AccessGrants returns the ways in which anybody may use a verb on a target, as far as the caller may see them.
 func (c *Client) AccessGrants(ctx context.Context, verb string, t AccessTarget) ([]AccessGrant, error) {
 	variables := t.variables()
 	variables["verb"] = verb
@@ -49,14 +49,14 @@ func (c *Client) AccessGrants(ctx context.Context, verb string, t AccessTarget) 
 	return out.AccessGrants, err
 }
 
-// AllowedVerbs are what the caller may do with some resources of a kind.
+// AllowedVerbs are the verbs that the caller may use on some resources of a kind.
 type AllowedVerbs struct {
 	// Kind is empty for the verbs of no kind.
 	Kind  string   `json:"kind" yaml:"kind"`
 	Verbs []string `json:"verbs" yaml:"verbs"`
 }
 
-// Allowed returns what the caller may do with each kind, and last what is of no kind.
+// Allowed returns the verbs that the caller may use on each kind, and last the verbs of no kind.
 func (c *Client) Allowed(ctx context.Context) ([]AllowedVerbs, error) {
 	var out struct {
 		Kinds []struct {

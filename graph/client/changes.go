@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ChangesRequest says what a stream of changes covers.
+// ChangesRequest describes a stream of changes.
 type ChangesRequest struct {
 	Kind Kind
 	// Kinds are followed together, instead of Kind. Then there is no Name.
@@ -24,18 +24,18 @@ type ChangesRequest struct {
 	// Selector are tests of labels that must all hold. A resource that begins to match
 	// is ADDED, and one that no longer does is DELETED.
 	Selector []LabelTest
-	// Filter is one more, in the API's form; nil for none.
+	// Filter is another condition, in the API's form; nil for none.
 	Filter map[string]any
 	// Format of the manifests; without one the resources come whole and without them.
 	Format Format
 	// NamesOnly: neither manifests nor specs are wanted.
 	NamesOnly bool
-	// Lost is told why a connection has ended, before another is made; not that its credential has ended,
-	// and is replaced. Default: nobody is.
+	// Lost, if not nil, is called when a connection has ended, before another is made, but not if only its credential
+	// has ended and is replaced.
 	Lost func(cause error)
 }
 
-// valid says what is wrong with the request.
+// valid returns an error for a request that cannot be sent.
 func (r *ChangesRequest) valid() error {
 	if len(r.Kinds) == 0 {
 		return r.Kind.offers("WATCH")
@@ -74,21 +74,18 @@ const (
 
 // Changes follows changes until the context ends. It survives the end of a
 // connection and of the gateway: it connects again with back-off and goes on
-// after the last cursor, so that no change is lost or comes twice. Where that
-// is not possible any more, and Snapshot is set, a RESET comes and the state
-// anew; else the iteration ends with the API's POSITION_EXPIRED. A connection
-// that ends within such a state begins it again.
+// after the last cursor, so that no change is lost or repeated. If the gateway
+// no longer has the changes after the cursor, and Snapshot is set, a RESET comes and the whole
+// state again; else the iteration ends with the API's POSITION_EXPIRED. If a connection
+// ends within a snapshot, the snapshot begins again.
 func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
 		if err := req.valid(); err != nil {
 			yield(nil, err)
 			return
 		}
-		vars := parts(req.Format, req.NamesOnly)
+		vars := req.Kind.within(req.Namespace, parts(req.Format, req.NamesOnly))
 		vars["snapshot"], vars["filter"] = req.Snapshot, filterOf(req.Selector, req.Filter)
-		if req.Namespace != "" && req.Kind.Scope != "GLOBAL" {
-			vars["namespace"] = req.Namespace
-		}
 		if req.Name != "" {
 			vars["name"] = req.Name
 		}
@@ -107,44 +104,37 @@ func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Cha
 	}
 }
 
-// EventsRequest says what a stream of events covers.
+// EventsRequest describes a stream of events.
 type EventsRequest struct {
-	// Namespace of the resources; empty means all, and those of GLOBAL kinds.
+	// Namespace of the resources; empty means all namespaces and GLOBAL kinds.
 	Namespace string
 	// After is the cursor last seen, or what [Client.Position] returns.
 	After string
-	// Lost is told why a connection has ended, before another is made. Default: nobody is.
+	// Lost, if not nil, is called when a connection has ended, before another is made.
 	Lost func(cause error)
 }
 
-// Events tells that resources of any kinds change, and not what they become: no change
-// has its resource. It survives the end of a connection as [Client.Changes] does, and ends
-// with POSITION_EXPIRED where it cannot go on without a gap.
+// Events follows changes of resources of all kinds, without the resources themselves. It survives the end of a
+// connection as [Client.Changes] does, and ends with POSITION_EXPIRED if it cannot go on without a gap.
 func (c *Client) Events(ctx context.Context, req EventsRequest) iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
-		vars := map[string]any{}
-		if req.Namespace != "" {
-			vars["namespace"] = req.Namespace
-		}
+		vars := Kind{}.within(req.Namespace, map[string]any{})
 		f := follower{client: c, document: eventsDocument, variables: vars, after: req.After, yield: yield}
 		f.follow(ctx, req.Lost)
 	}
 }
 
-// Position is the cursor of the present moment, for streams that begin there. It is
-// asked of a kind that can be listed, in a namespace; empty is all.
+// Position returns the present cursor, where a stream can begin. k is any kind that can be
+// listed, in a namespace; empty is all.
 func (c *Client) Position(ctx context.Context, k Kind, namespace string) (string, error) {
-	vars := map[string]any{"kind": k.Name}
-	if namespace != "" && k.Scope != "GLOBAL" {
-		vars["namespace"] = namespace
-	}
+	vars := k.within(namespace, map[string]any{"kind": k.Name})
 	var out struct{ Resources struct{ ChangeCursor string } }
 	err := c.Do(ctx, positionDocument, vars, &out)
 	return out.Resources.ChangeCursor, err
 }
 
-// again says whether a stream that ended so may be taken up again.
-func again(err error) bool {
+// resumable reports whether a stream that ended with err may be resumed.
+func resumable(err error) bool {
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Extensions.Retryable
@@ -152,7 +142,7 @@ func again(err error) bool {
 	return errors.Is(err, errEnded) || errors.Is(err, io.EOF) || errors.Is(err, ErrNoTokenNow)
 }
 
-// follower keeps the place of a stream over its connections.
+// follower keeps the position of a stream over its connections.
 type follower struct {
 	client    *Client
 	document  string
@@ -163,7 +153,7 @@ type follower struct {
 	progress, stopped bool
 	// token is the one of the last connection.
 	token string
-	// refused is a token that another is needed for, and refusal the error that says why.
+	// refused is a token that must be replaced, and refusal the error with the reason.
 	refused string
 	refusal error
 	// renewed: the token has replaced a refused one, and the gateway has not sent an event since.
@@ -183,7 +173,7 @@ func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 			return
 		case unauthenticated(err) && f.token != "" && f.refused == "" && !f.renewed:
 			f.refused, f.refusal = f.token, err
-		case !again(err):
+		case !resumable(err):
 			f.yield(nil, err)
 			return
 		}
@@ -222,7 +212,7 @@ func (f *follower) run(ctx context.Context) error {
 	return f.client.subscribe(ctx, subscription{query: f.document, variables: vars, token: token, each: f.take})
 }
 
-// take hands an event on, and keeps its place.
+// take yields an event and keeps its cursor.
 func (f *follower) take(data json.RawMessage) error {
 	var out struct{ Event Change }
 	if err := json.Unmarshal(data, &out); err != nil {

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// DefaultServer is where a gateway listens when nobody says otherwise.
+// DefaultServer is the default URL of a gateway.
 const DefaultServer = "http://127.0.0.1:8080"
 
 // maxResponse bounds an answer, in bytes.
@@ -34,7 +34,7 @@ var errTooLarge = fmt.Errorf("an answer of more than %d MiB", maxResponse>>20)
 type Config struct {
 	// Server is the gateway's base URL. Default: DefaultServer.
 	Server string
-	// HTTP is used for requests, but not for the WebSockets of streams. Default: a client of its own.
+	// HTTP is used for requests, but not for the WebSockets of streams. Default: a new client.
 	HTTP *http.Client
 	// TLS has the certificate authorities of the server and the client's own certificate, for the
 	// WebSockets of streams and, unless HTTP is set, for requests. Default: the system's authorities.
@@ -46,19 +46,19 @@ type Config struct {
 	PlaintextToken bool
 	// Timeout of one request. Default 30 s.
 	Timeout time.Duration
-	// Silence is how long a gateway may say nothing on a stream before the
-	// connection is given up. It pings every 25 s unless told otherwise. Default 60 s.
+	// Silence is how long a gateway may send nothing on a stream before the
+	// connection is given up. It pings every 25 s by default. Default 60 s.
 	Silence time.Duration
-	// Explain, if not nil, is told how the gateway did each read of an answer.
+	// Explain, if not nil, is called with how the gateway did each read of an answer.
 	Explain func(Read)
 }
 
-// Read is how a gateway did one read: of a page, a count or single resources.
+// Read describes one read of a gateway: of a page, a count or single resources.
 type Read struct {
 	Kind string `json:"kind"`
 	// Source is "index", which is in memory, or "store".
 	Source string `json:"source"`
-	// By says in words what was read.
+	// By describes in words what was read.
 	By string `json:"by"`
 	// Looked is how many resources were looked at, and Returned how many of them were
 	// returned or counted.
@@ -116,7 +116,7 @@ func New(cfg Config) (*Client, error) {
 		c.http = &own
 	}
 	if c.http.CheckRedirect == nil {
-		c.http.CheckRedirect = stay
+		c.http.CheckRedirect = sameServerOnly
 	}
 	if c.timeout <= 0 {
 		c.timeout = 30 * time.Second
@@ -180,9 +180,9 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// UnansweredError says that a request has no answer, or none that can be read.
+// UnansweredError means that a request has no answer, or none that can be read.
 type UnansweredError struct {
-	// Sent: what was asked for may or may not have been done.
+	// Sent: the request may or may not have been executed.
 	Sent bool
 	err  error
 }
@@ -192,8 +192,8 @@ func (e *UnansweredError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *UnansweredError) Unwrap() error { return e.err }
 
-// Do sends one operation and decodes its data into out, which may be nil. The
-// API's own errors come as [Errors], and that there is no answer as [*UnansweredError].
+// Do sends one operation and decodes its data into out, which may be nil. It returns the
+// API's errors as [Errors], and an [*UnansweredError] if there is no answer.
 func (c *Client) Do(ctx context.Context, query string, variables map[string]any, out any) error {
 	request := map[string]any{"query": query, "variables": variables}
 	if c.explain != nil {
@@ -203,7 +203,7 @@ func (c *Client) Do(ctx context.Context, query string, variables map[string]any,
 }
 
 // Post sends in as JSON to a path of the gateway that answers in the form of the API, and decodes the data
-// of the answer into out, which may be nil. Its errors are as those of Do.
+// of the answer into out, which may be nil. It returns errors as Do does.
 func (c *Client) Post(ctx context.Context, path string, in, out any) error {
 	return c.exchange(ctx, c.at(path), in, out)
 }
@@ -227,8 +227,8 @@ func (c *Client) exchange(ctx context.Context, to address, in, out any) error {
 	return nil
 }
 
-// unreached says in words why a server did not answer, where the cause has none.
-func unreached(err error) error {
+// unreachedError returns the reason why a server did not answer, for people.
+func unreachedError(err error) error {
 	var (
 		wrapped *url.Error
 		plain   tls.RecordHeaderError
@@ -252,13 +252,13 @@ func unreached(err error) error {
 	return err
 }
 
-// ask sends the body of a request, and again as long as it is refused because the caller asks too much at a time.
+// ask sends the body of a request. It sends it again if the gateway refuses it because of the limits of the caller.
 func (c *Client) ask(ctx context.Context, to address, body []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	for {
 		raw, err := c.authenticated(ctx, to, body)
-		pause := tooFast(err)
+		pause := retryDelay(err)
 		if pause == 0 {
 			return raw, err
 		}
@@ -270,9 +270,9 @@ func (c *Client) ask(ctx context.Context, to address, body []byte) (json.RawMess
 	}
 }
 
-// tooFast returns in what time a request may be sent again that was refused, and not executed, because of a limit of each
-// caller; 0 for all else.
-func tooFast(err error) time.Duration {
+// retryDelay returns when to send a request again that was refused, and not executed, because of a limit of the caller; 0
+// for other errors.
+func retryDelay(err error) time.Duration {
 	var told *Error
 	if !errors.As(err, &told) || !told.Extensions.Retryable || !strings.HasPrefix(told.Extensions.Setting, "limit-caller-") {
 		return 0
@@ -280,7 +280,7 @@ func tooFast(err error) time.Duration {
 	return time.Duration(told.Extensions.RetryAfter) * time.Second
 }
 
-// authenticated sends the body of a request with a token, and once more with another one if the first is refused.
+// authenticated sends the body of a request with a token. If the token is refused, it tries once more with another one.
 func (c *Client) authenticated(ctx context.Context, to address, body []byte) (json.RawMessage, error) {
 	token, err := c.bearer(ctx, "")
 	if err != nil {
@@ -315,13 +315,13 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, &UnansweredError{Sent: sent.Load() && !errors.Is(err, errRedirects), err: fmt.Errorf("no answer from %s: %w", to.shown, unreached(err))}
+		return nil, &UnansweredError{Sent: sent.Load() && !errors.Is(err, errRedirects), err: fmt.Errorf("no answer from %s: %w", to.shown, unreachedError(err))}
 	}
 	defer func() { _ = res.Body.Close() }()
 	in := &io.LimitedReader{R: res.Body, N: maxResponse}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" && kind != "application/graphql-response+json" {
 		if res.StatusCode == http.StatusUnauthorized {
-			return nil, to.proxied()
+			return nil, to.proxyError()
 		}
 		ask := "is a gateway there?"
 		if res.StatusCode == http.StatusBadRequest && strings.HasPrefix(to.shown, "http://") {
@@ -344,7 +344,7 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 	case len(answer.Errors) > 0:
 		return nil, answer.Errors
 	case res.StatusCode == http.StatusUnauthorized:
-		return nil, to.proxied()
+		return nil, to.proxyError()
 	}
 	if c.explain != nil {
 		for _, read := range answer.Extensions.Explain {

@@ -43,10 +43,10 @@ const closeForbidden = 4403
 // errPlaintext means that a token would be readable by everybody on the way.
 var errPlaintext = errors.New("a token is sent by https only; over http everybody on the way could read it")
 
-// errRedirects is an answer that leads elsewhere: the request was not executed.
+// errRedirects means that the answer is a redirect, so the request was not executed.
 var errRedirects = errors.New("it redirects")
 
-// errProxy is the answer 401 of something that is not the gateway.
+// errProxy means that something other than the gateway answered 401.
 var errProxy = errors.New("a proxy in front of it wants a separate login; log in to the proxy, or use a server address that does not pass it")
 
 // checkToken reports why the token must not be sent to server.
@@ -68,7 +68,7 @@ func loopback(host string) bool {
 	return ip != nil && ip.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// transport is [http.DefaultTransport] with the client's settings of TLS.
+// transport returns [http.DefaultTransport] with the client's settings of TLS.
 func transport(cfg *tls.Config) http.RoundTripper {
 	if cfg == nil {
 		return http.DefaultTransport
@@ -81,8 +81,8 @@ func transport(cfg *tls.Config) http.RoundTripper {
 	return own
 }
 
-// stay follows redirects on the same server only: another one must not get the request, nor its token.
-func stay(req *http.Request, via []*http.Request) error {
+// sameServerOnly follows redirects on the same server only: another one must not get the request, nor its token.
+func sameServerOnly(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host {
 		return fmt.Errorf("%w to %s://%s; if that is the gateway, use it as the server, else a proxy in front of the gateway wants a separate login", errRedirects, req.URL.Scheme, req.URL.Host)
@@ -116,7 +116,7 @@ func unauthenticated(err error) bool {
 	return errors.As(err, &all) && len(all) > 0 && all[0].Extensions.Code == codeUnauthenticated || errors.Is(err, errProxy)
 }
 
-// refusal is the API's error for the reason of a connection closed with [closeForbidden], like
+// refusal returns the API's error for the reason of a connection closed with [closeForbidden], like
 // "UNAUTHENTICATED: the credential has expired".
 func refusal(reason string) error {
 	e := &Error{Message: "the gateway refused the connection: " + reason}
@@ -127,7 +127,7 @@ func refusal(reason string) error {
 	return Errors{e}
 }
 
-// proxied is the error of an answer 401 that no gateway gives.
-func (a address) proxied() error {
+// proxyError returns the error of an answer 401 that is not a gateway's.
+func (a address) proxyError() error {
 	return &UnansweredError{err: fmt.Errorf("%s answered 401 Unauthorized, and not as a gateway does: %w", a.shown, errProxy)}
 }

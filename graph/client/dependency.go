@@ -1,11 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
 
-// Neighbour is a resource that another one names, or that names it.
+// Neighbour is a resource that refers to another one, or that the other one refers to.
 type Neighbour struct {
 	Kind      string
 	Namespace *string
@@ -14,14 +15,14 @@ type Neighbour struct {
 	Path string
 	// Guarded: the resource referred to must stay while it is in use.
 	Guarded bool
-	// State is how far what is referred to is, for the one that refers to it: MISSING,
-	// NOT_READY, DELETING, BOUND, or UNREADABLE if the one that refers cannot be read.
+	// State of the reference: MISSING, NOT_READY, DELETING or BOUND, by the resource that is referred to, or UNREADABLE
+	// if the resource that refers to it cannot be read.
 	State string
 }
 
-// Neighbours are the resources that one is tied to by the references of the kinds.
+// Neighbours are the resources around one, by references.
 type Neighbours struct {
-	// Dependencies are those that it names, Dependents those that name it.
+	// Dependencies are the resources that it refers to, Dependents the resources that refer to it.
 	Dependencies, Dependents []Neighbour
 	// BlockedBy are the first 100 references that keep it from being deleted.
 	BlockedBy References
@@ -29,7 +30,7 @@ type Neighbours struct {
 	Truncated bool
 }
 
-// References are some of all references of one sort.
+// References are the first references of a list, and how many there are.
 type References struct {
 	// TotalCount is how many there are in all, of those that the caller may see.
 	TotalCount int
@@ -39,7 +40,7 @@ type References struct {
 	Nodes []Neighbour
 }
 
-// Neighbours returns what a resource names and what names it.
+// Neighbours returns the resources around one.
 func (c *Client) Neighbours(ctx context.Context, id string) (Neighbours, error) {
 	var out struct {
 		DependencyTree *struct {
@@ -60,23 +61,23 @@ func (c *Client) Neighbours(ctx context.Context, id string) (Neighbours, error) 
 	return n, err
 }
 
-// TreeRequest says which tree of dependencies is wanted.
+// TreeRequest describes a tree of dependencies.
 type TreeRequest struct {
-	// ID of the resource that the tree is of.
+	// ID of the root.
 	ID string
-	// Direction is DEPENDENCIES, to what the resource refers to, DEPENDENTS, to what refers
-	// to it, or BOTH. Default: BOTH.
+	// Direction is DEPENDENCIES (the resources that the root refers to), DEPENDENTS (the resources that refer
+	// to the root) or BOTH. Default: BOTH.
 	Direction string
 	// Depth is how many levels are followed, 1 to 10. Default: 3.
 	Depth int
 }
 
-// Tree are the resources around one, by their references.
+// Tree holds the resources around a root, by their references.
 type Tree struct {
 	Root TreeNode `json:"root"`
-	// Dependencies are what the resource refers to, level by level.
+	// Dependencies are the resources that the root refers to, level by level.
 	Dependencies []TreeNode `json:"dependencies"`
-	// Dependents are what refers to the resource, level by level.
+	// Dependents are the resources that refer to the root, level by level.
 	Dependents []TreeNode `json:"dependents"`
 	// HiddenBlockers is how many resources rely on the root which the caller may not see.
 	HiddenBlockers int `json:"hiddenBlockers,omitempty"`
@@ -84,47 +85,42 @@ type Tree struct {
 	Truncated bool `json:"truncated"`
 }
 
-// TreeNode is one resource of a tree, by one of the references that lead to it.
+// TreeNode is one resource of a tree, reached by one reference.
 type TreeNode struct {
 	ResourceID string `json:"resourceId"`
 	Kind       string `json:"kind"`
 	// Namespace is nil for GLOBAL kinds.
 	Namespace *string `json:"namespace,omitempty"`
 	Name      string  `json:"name"`
-	// Level is how many references it is away from the root.
+	// Level counts the references from the root.
 	Level int `json:"level"`
-	// From is the ResourceID of the node that led to it; this and what follows is empty for the root.
+	// From is the ResourceID of the node before it. From, Path, Guarded and State are empty for the root.
 	From string `json:"from,omitempty"`
 	// Path of the reference in the kind that has it, in the names of the API.
 	Path string `json:"path,omitempty"`
-	// Guarded: the resource referred to must stay while it is relied on.
+	// Guarded: the resource referred to must stay while others rely on it.
 	Guarded bool `json:"guarded"`
 	// State of the reference: MISSING, NOT_READY, DELETING or BOUND; also empty if the
 	// resource that has it is gone since.
 	State string `json:"state,omitempty"`
 	// Cycle: it was met before on the way from the root, and is not followed again.
 	Cycle bool `json:"cycle"`
-	// Resource is nil if it is missing. It has nothing but whether its deletion was requested.
-	Resource *struct {
-		Metadata struct {
-			DeletionRequestedAt *time.Time `json:"deletionRequestedAt,omitempty"`
-		} `json:"metadata"`
-	} `json:"resource,omitempty"`
+	// Resource is nil if it is missing. JSON has it only if its deletion was requested.
+	Resource *TreeResource `json:"resource,omitzero"`
 }
 
-// Deleting says whether the deletion of the resource was requested.
-func (n TreeNode) Deleting() bool {
-	return n.Resource != nil && n.Resource.Metadata.DeletionRequestedAt != nil
+// TreeResource tells whether the deletion of a resource of a tree was requested, and nothing else.
+type TreeResource struct {
+	Metadata struct {
+		DeletionRequestedAt *time.Time `json:"deletionRequestedAt"`
+	} `json:"metadata"`
 }
 
-// Tree returns the resources around one, nil if it is not there.
+// IsZero reports whether there is no resource, or one whose deletion was not requested.
+func (r *TreeResource) IsZero() bool { return r == nil || r.Metadata.DeletionRequestedAt == nil }
+
+// Tree returns the resources around one, nil if it does not exist.
 func (c *Client) Tree(ctx context.Context, req TreeRequest) (*Tree, error) {
-	if req.Direction == "" {
-		req.Direction = "BOTH"
-	}
-	if req.Depth == 0 {
-		req.Depth = 3
-	}
 	var out struct {
 		DependencyTree *struct {
 			Tree
@@ -133,7 +129,7 @@ func (c *Client) Tree(ctx context.Context, req TreeRequest) (*Tree, error) {
 			}
 		}
 	}
-	err := c.Do(ctx, treeDocument, map[string]any{"id": req.ID, "direction": req.Direction, "depth": req.Depth}, &out)
+	err := c.Do(ctx, treeDocument, map[string]any{"id": req.ID, "direction": cmp.Or(req.Direction, "BOTH"), "depth": cmp.Or(req.Depth, 3)}, &out)
 	if out.DependencyTree == nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@ package client
 
 import "strings"
 
-// The documents that the client sends are the same whatever it is asked, so that a
+// The documents of the client do not depend on its arguments, so that a
 // gateway can know them before: see [Documents].
 
 // kindsDocument reads the catalogue.
@@ -34,7 +34,7 @@ const kindsDocument = `query Kinds($described: Boolean!) {
   }
 }`
 
-// resourceParts is what is read of a resource: whole, its manifest, or neither.
+// resourceParts selects a resource: whole, with its manifest, or names alone.
 const resourceParts = `fragment Parts on Resource {
   id kind
   metadata {
@@ -164,8 +164,8 @@ func (k Kind) document(template string) string {
 	return strings.NewReplacer("{Kind}", k.Name, "{singular}", k.Singular, "{plural}", k.Plural, "{namespace}", namespace).Replace(template)
 }
 
-// Documents are all that a client sends to a gateway with these kinds, but for what
-// is given to [Client.Do].
+// Documents returns all documents that a client sends to a gateway with these kinds, except for
+// those given to [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
 		kindsDocument, getDocument, revealDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,

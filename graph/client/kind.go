@@ -15,8 +15,8 @@ type Kind struct {
 	ShortNames []string
 	// Group is the group of APIVersion, the apiVersion of manifests; it may be empty.
 	Group, APIVersion string
-	// Verbs are what the gateway offers of the kind, like GET and LIST. None stands
-	// for all: then the gateway says what it does not offer.
+	// Verbs are the operations that the gateway offers, like GET and LIST. If it is empty, the client
+	// tries all.
 	Verbs []string
 	// Controlled: a controller says when resources of the kind are ready.
 	Controlled bool
@@ -33,8 +33,8 @@ type Kind struct {
 	Expires     bool
 }
 
-// Field is one field of a kind, by its path, like "spec.resource.mtu". All paths of a kind are
-// in the names that manifests, spec and status have; APIPath is in those of the API.
+// Field is one field of a kind, by its path, like "spec.resource.mtu". All paths of a kind have
+// the names of manifests, spec and status; APIPath has the names of the API.
 type Field struct {
 	Path, APIPath, Type string
 	List                bool
@@ -103,7 +103,7 @@ func (k Kind) Field(path string) *Field {
 	return nil
 }
 
-// HasConditions says whether the kind reports conditions in its status, each
+// HasConditions reports whether the status of the kind has conditions, each
 // with a type and a status.
 func (k Kind) HasConditions() bool {
 	has := func(path, of string, list bool) bool {
@@ -113,7 +113,7 @@ func (k Kind) HasConditions() bool {
 	return has("status.conditions", "", true) && has("status.conditions.type", "String", false) && has("status.conditions.status", "String", false)
 }
 
-// Is says whether the kind has that name: its own, singular, plural or a short
+// Is reports whether the kind has a name: its own, singular, plural or a short
 // one, in any case.
 func (k Kind) Is(name string) bool {
 	return slices.ContainsFunc(append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...), func(own string) bool {
@@ -121,10 +121,10 @@ func (k Kind) Is(name string) bool {
 	})
 }
 
-// Offers says whether the gateway offers a verb of the kind.
+// Offers reports whether the gateway offers a verb of the kind.
 func (k Kind) Offers(verb string) bool { return len(k.Verbs) == 0 || slices.Contains(k.Verbs, verb) }
 
-// offers is an error if the gateway does not offer a verb of the kind.
+// offers returns an error if the gateway does not offer a verb of the kind.
 func (k Kind) offers(verb string) error {
 	if k.Offers(verb) {
 		return nil
@@ -137,10 +137,10 @@ func (k Kind) offers(verb string) error {
 	return fmt.Errorf("kind %s does not offer %s; it offers %s", k.Name, verb, known)
 }
 
-// Kinds returns the catalogue: what is needed to read and to name resources.
+// Kinds returns the catalogue, as far as it is needed to read and to name resources.
 func (c *Client) Kinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, false) }
 
-// DescribedKinds returns the catalogue with all that it says of its fields.
+// DescribedKinds returns the whole catalogue, with the descriptions of all fields.
 func (c *Client) DescribedKinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, true) }
 
 func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
@@ -168,7 +168,7 @@ func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
 	return kinds, err
 }
 
-// inStore turns what a kind names by paths of the API into paths of the store.
+// inStore replaces the paths of the API in a kind by paths of the store.
 func (k Kind) inStore(stored map[string]string) {
 	name := func(path string) string { return path[strings.LastIndex(path, ".")+1:] }
 	for i := range k.Fields {
@@ -191,7 +191,7 @@ func (k Kind) inStore(stored map[string]string) {
 	}
 }
 
-// APIPath is a path of a field in the names of the API.
+// APIPath returns the path of a field in the names of the API.
 func (k Kind) APIPath(path string) string {
 	if f := k.Field(path); f != nil && f.APIPath != "" {
 		return f.APIPath
@@ -240,8 +240,8 @@ func FindKind(kinds []Kind, name string) (Kind, error) {
 	return kinds[i], nil
 }
 
-// Value is the value at a path of a decoded body, {"spec": ..., "status": ...}: all
-// values, in their order, where the path leads through lists.
+// Value returns the value at a path of a decoded body, {"spec": ..., "status": ...}. If the path leads through lists,
+// it returns all values in their order.
 func Value(body any, path string) (values []any) {
 	step, rest, more := strings.Cut(path, ".")
 	switch v := body.(type) {

@@ -10,14 +10,14 @@ import (
 // pageSize of List.
 const pageSize = 200
 
-// ListRequest says which resources List walks.
+// ListRequest describes the resources that List walks.
 type ListRequest struct {
 	Kind Kind
 	// Namespace narrows the list; empty means all.
 	Namespace string
 	// Selector are tests of labels that must all hold.
 	Selector []LabelTest
-	// Filter is one more, in the API's form; nil for none.
+	// Filter is another condition, in the API's form; nil for none.
 	Filter map[string]any
 	// Format of the manifests; without one the resources come whole and without them.
 	Format Format
@@ -44,7 +44,7 @@ type LabelTest struct {
 	Values   []string
 }
 
-// filter is the test as the API has it.
+// filter returns the test in the API's form.
 func (t LabelTest) filter() map[string]any {
 	switch t.Operator {
 	case LabelIn, LabelNotIn:
@@ -81,11 +81,8 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 			yield(nil, err)
 			return
 		}
-		vars := parts(req.Format, req.NamesOnly)
+		vars := k.within(req.Namespace, parts(req.Format, req.NamesOnly))
 		vars["first"], vars["filter"] = pageSize, filterOf(req.Selector, req.Filter)
-		if req.Namespace != "" && k.Scope != "GLOBAL" {
-			vars["namespace"] = req.Namespace
-		}
 		for {
 			var out struct {
 				List struct {
@@ -118,7 +115,7 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 	}
 }
 
-// tooLarge says that an answer is more than the client reads, or than the gateway gives.
+// tooLarge reports whether an answer is larger than the client reads, or than the gateway sends.
 func tooLarge(err error) bool {
 	var told *Error
 	return errors.Is(err, errTooLarge) || errors.As(err, &told) && told.Extensions.Code == "LIMIT_EXCEEDED" && slices.Contains([]string{"limit-answer", "limit-objects", "limit-held", "limit-steps"}, told.Extensions.Setting)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Resource is what every kind has.
+// Resource is a resource of any kind.
 type Resource struct {
 	// ID is the global id.
 	ID       string
@@ -23,7 +23,7 @@ type Resource struct {
 	Manifest string
 }
 
-// Metadata is what the gateway knows of every resource.
+// Metadata is the metadata of a resource.
 type Metadata struct {
 	// Namespace is nil for GLOBAL kinds.
 	Namespace           *string
@@ -31,11 +31,11 @@ type Metadata struct {
 	// Generation counts the changes of the spec, from 1.
 	Generation           int64
 	CreatedAt, UpdatedAt time.Time
-	// UpdatedBy is who made the last change of what callers set; empty for an anonymous caller.
+	// UpdatedBy is the caller who last changed anything that callers set; empty for an anonymous caller.
 	UpdatedBy string
 	// ExpiresAt is nil for a resource that stays.
 	ExpiresAt *time.Time
-	// DeletionRequestedAt is when the deletion was requested that waits; nil for none.
+	// DeletionRequestedAt is when the deletion was requested that still waits; nil for none.
 	DeletionRequestedAt *time.Time
 	// Finalizers hold the resource while its deletion waits.
 	Finalizers []string
@@ -48,14 +48,14 @@ type Metadata struct {
 // Condition is one aspect of a resource's state.
 type Condition struct {
 	Type, Status, Reason, Message string
-	// LastTransitionTime is when the status changed last; empty if that is not told.
+	// LastTransitionTime is when the status changed last; empty if unknown.
 	LastTransitionTime string
-	// ObservedGeneration is that of the resource that the condition was reported for; 0
-	// if that is not told.
+	// ObservedGeneration is the generation of the resource for which the condition was reported; 0
+	// if unknown.
 	ObservedGeneration int64
 }
 
-// Conditions returns the conditions of the status: what is stored as such.
+// Conditions returns the conditions of the status. It leaves out values that are no conditions.
 func (r *Resource) Conditions() []Condition {
 	var status struct{ Conditions []json.RawMessage }
 	if json.Unmarshal(r.Status, &status) != nil {
@@ -118,7 +118,7 @@ type Label struct{ Key, Value string }
 // Annotation is one annotation of a resource.
 type Annotation struct{ Key, Value string }
 
-// DefaultNamespace is where a resource lives when nobody says otherwise.
+// DefaultNamespace is the namespace of a resource if none is given.
 const DefaultNamespace = "default"
 
 // Format of a manifest.
@@ -130,8 +130,8 @@ const (
 	JSON Format = "JSON"
 )
 
-// parts are the variables that say what is read of a resource: its manifest, if a
-// format is given; else all of it, or what is always read alone.
+// parts returns the variables of resourceParts: for the manifest, if a
+// format is given; else for the whole resource, or names alone.
 func parts(format Format, names bool) map[string]any {
 	out := map[string]any{"whole": format == "" && !names, "manifest": format != "" && !names, "format": nil}
 	if format != "" {
@@ -144,11 +144,8 @@ func parts(format Format, names bool) map[string]any {
 // all of it. An empty namespace means the default one.
 func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format Format) (*Resource, error) {
 	var out struct{ Resource *Resource }
-	vars := parts(format, false)
+	vars := k.within(namespace, parts(format, false))
 	vars["kind"], vars["name"] = k.Name, name
-	if namespace != "" && k.Scope != "GLOBAL" {
-		vars["namespace"] = namespace
-	}
 	err := c.Do(ctx, getDocument, vars, &out)
 	return out.Resource, err
 }
@@ -160,19 +157,19 @@ type ApplyRequest struct {
 	Namespace string
 	// ExpectedRevision is a precondition; empty for none.
 	ExpectedRevision string
-	// IgnoreRevision passes over the revision that the manifest is based on. It excludes
+	// IgnoreRevision ignores the revision that the manifest is based on. It excludes
 	// ExpectedRevision.
 	IgnoreRevision bool
-	// FieldManager owns the labels and annotations that the manifest has; nil means that of
-	// the gateway, and "" that the manifest's replace all and nobody owns them.
+	// FieldManager owns the labels and annotations of the manifest. Nil means the gateway's default. With "" they replace
+	// all labels and annotations, and nobody owns them.
 	FieldManager *string
 	// CreateOnly fails with ALREADY_EXISTS where the resource is there.
 	CreateOnly bool
-	// DryRun says what would happen and writes nothing.
+	// DryRun returns what would happen, and writes nothing.
 	DryRun bool
 }
 
-// Applied says what an apply did: CREATED, UPDATED or UNCHANGED.
+// Applied is the result of an apply. Outcome is CREATED, UPDATED or UNCHANGED.
 type Applied struct {
 	Outcome  string
 	Warnings []Warning
@@ -183,7 +180,7 @@ type Applied struct {
 	Preview *Preview
 }
 
-// Preview is a resource as a dry run would leave it, or of a deletion as it is.
+// Preview is a resource as an apply would leave it; for a dry run of a deletion, as it is.
 type Preview struct {
 	Kind string
 	// Namespace is nil for GLOBAL kinds.
@@ -194,10 +191,10 @@ type Preview struct {
 	Manifest string
 }
 
-// Warning is what a caller should know though a change was made.
+// Warning accompanies a change that succeeded.
 type Warning struct{ Code, Message, Field string }
 
-// Waiting is the code of a warning of what a resource waits for, one by one.
+// Waiting is the code of a warning about one thing that a resource waits for.
 const Waiting = "WAITING"
 
 // Apply makes one resource what the manifest says.

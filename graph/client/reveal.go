@@ -27,7 +27,7 @@ type RevealedValue struct {
 	Value, Encoding string
 }
 
-// Bytes is the value itself.
+// Bytes returns the decoded value.
 func (e RevealedValue) Bytes() ([]byte, error) {
 	if e.Encoding != "BASE64" {
 		return []byte(e.Value), nil
@@ -39,14 +39,10 @@ func (e RevealedValue) Bytes() ([]byte, error) {
 	return raw, nil
 }
 
-// Reveal reads the write-only values of a resource; nil if there is none. An empty
-// namespace is the default one. Nothing else that the client reads has them.
+// Reveal returns the write-only values of a resource; nil if it does not exist. An empty
+// namespace is the default one. No other method of the client reads them.
 func (c *Client) Reveal(ctx context.Context, k Kind, namespace, name string) (*RevealedValues, error) {
 	var out struct{ Reveal *RevealedValues }
-	vars := map[string]any{"kind": k.Name, "name": name}
-	if namespace != "" && k.Scope != "GLOBAL" {
-		vars["namespace"] = namespace
-	}
-	err := c.Do(ctx, revealDocument, vars, &out)
+	err := c.Do(ctx, revealDocument, k.within(namespace, map[string]any{"kind": k.Name, "name": name}), &out)
 	return out.Reveal, err
 }

@@ -20,7 +20,7 @@ const protocol = "graphql-transport-ws"
 // maxMessage bounds one message of a subscription, in bytes.
 const maxMessage = 16 << 20
 
-// errEnded says that the connection is gone and may be made again.
+// errEnded means that the connection is gone and may be made again.
 var errEnded = errors.New("connection ended")
 
 type message struct {
@@ -29,7 +29,7 @@ type message struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// subscription is what one connection is made for.
+// subscription is the operation of one connection.
 type subscription struct {
 	query     string
 	variables map[string]any
@@ -46,14 +46,14 @@ func (c *Client) subscribe(ctx context.Context, sub subscription) error {
 	dialer := websocket.Dialer{Subprotocols: []string{protocol}, Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.tls}
 	conn, res, err := dialer.DialContext(dialCtx, "ws"+strings.TrimPrefix(c.api.url, "http"), nil)
 	if err != nil {
-		return c.undialed(ctx, res, err)
+		return c.handshakeError(ctx, res, err)
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	conn.SetReadLimit(maxMessage)
 	s := &socket{conn: conn, timeout: c.timeout, silence: c.silence}
 	pong := conn.PingHandler()
-	conn.SetPingHandler(func(data string) error { return errors.Join(s.heard(), pong(data)) })
+	conn.SetPingHandler(func(data string) error { return errors.Join(s.extendDeadline(), pong(data)) })
 	payload, err := json.Marshal(map[string]any{"query": sub.query, "variables": sub.variables})
 	if err != nil {
 		return fmt.Errorf("variables: %w", err)
@@ -100,20 +100,20 @@ func deliver(payload json.RawMessage, each func(json.RawMessage) error) error {
 	return each(answer.Data)
 }
 
-// undialed is the error of a handshake that did not succeed; res is its answer, or nil.
-func (c *Client) undialed(ctx context.Context, res *http.Response, err error) error {
+// handshakeError returns the error of a handshake that failed; res is its answer, or nil.
+func (c *Client) handshakeError(ctx context.Context, res *http.Response, err error) error {
 	if res == nil || res.StatusCode != http.StatusUnauthorized {
-		return ended(ctx, err)
+		return endedError(ctx, err)
 	}
 	var answer struct{ Errors Errors }
 	if json.NewDecoder(res.Body).Decode(&answer) != nil || !unauthenticated(answer.Errors) { // gorilla keeps its first 1,024 bytes
-		return c.api.proxied()
+		return c.api.proxyError()
 	}
 	return answer.Errors
 }
 
-// ended marks an error of the connection, unless the caller gave up.
-func ended(ctx context.Context, err error) error {
+// endedError wraps an error of the connection as errEnded, unless the caller gave up.
+func endedError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -128,8 +128,8 @@ type socket struct {
 	silence time.Duration
 }
 
-// heard gives the gateway its time again to say something.
-func (s *socket) heard() error { return s.conn.SetReadDeadline(time.Now().Add(s.silence)) }
+// extendDeadline extends the time in which the gateway must send something.
+func (s *socket) extendDeadline() error { return s.conn.SetReadDeadline(time.Now().Add(s.silence)) }
 
 // begin shakes hands and starts the operation.
 func (s *socket) begin(ctx context.Context, token string, payload []byte) error {
@@ -157,13 +157,13 @@ func (s *socket) begin(ctx context.Context, token string, payload []byte) error 
 func (s *socket) write(ctx context.Context, m message) error {
 	_ = s.conn.SetWriteDeadline(time.Now().Add(s.timeout))
 	if err := s.conn.WriteJSON(m); err != nil {
-		return ended(ctx, err)
+		return endedError(ctx, err)
 	}
 	return nil
 }
 
 func (s *socket) read(ctx context.Context) (m message, err error) {
-	_ = s.heard()
+	_ = s.extendDeadline()
 	_, raw, err := s.conn.ReadMessage()
 	var closed *websocket.CloseError
 	switch {
@@ -173,7 +173,7 @@ func (s *socket) read(ctx context.Context) (m message, err error) {
 		return m, refusal(closed.Text)
 	}
 	if err != nil {
-		return m, ended(ctx, err)
+		return m, endedError(ctx, err)
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return m, errors.New("what the gateway answered is not JSON")

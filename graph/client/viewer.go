@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Viewer is who the gateway takes the caller for.
+// Viewer is the caller as the gateway knows it.
 type Viewer struct {
 	// Name begins with its source, as in token:ci; without a credential it is anonymous.
 	Name string `json:"name" yaml:"name"`
@@ -16,7 +16,7 @@ type Viewer struct {
 	ExpiresAt *time.Time `json:"expiresAt" yaml:"expiresAt"`
 }
 
-// Viewer asks the gateway who the caller is.
+// Viewer returns the caller as the gateway knows it.
 func (c *Client) Viewer(ctx context.Context) (Viewer, error) {
 	var out struct{ Viewer Viewer }
 	err := c.Do(ctx, viewerDocument, nil, &out)

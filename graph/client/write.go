@@ -12,13 +12,13 @@ type DeleteRequest struct {
 	Kind Kind
 	// Namespace of the name; empty means the default one.
 	Namespace, Name string
-	// ExpectedRevision is a precondition; empty deletes the resource whatever it is.
+	// ExpectedRevision is a precondition; empty for none.
 	ExpectedRevision string
-	// DryRun says what would happen and deletes nothing.
+	// DryRun returns what would happen, and deletes nothing.
 	DryRun bool
 }
 
-// Deletion is how far a deletion has come; of a dry run how far it would.
+// Deletion is the state of a deletion; of a dry run, the state that it would have.
 type Deletion struct {
 	// State is DELETED; PENDING while others rely on the resource; FINALIZING while nothing
 	// but finalizers hold it.
@@ -33,7 +33,7 @@ type Deletion struct {
 	BlockedBy References
 }
 
-// Delete removes one resource, or requests that where it has to wait.
+// Delete deletes one resource, or requests its deletion if that has to wait.
 func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error) {
 	k := req.Kind
 	if err := k.offers("DELETE"); err != nil {
@@ -73,13 +73,13 @@ type MetadataPatch struct {
 	Kind Kind
 	// Namespace of the name; empty means the default one.
 	Namespace, Name string
-	// ExpectedRevision is that at which the resource was read.
+	// ExpectedRevision is the revision at which the resource was read.
 	ExpectedRevision string
 	// Labels and Annotations that change, by their keys; nil removes one.
 	Labels, Annotations map[string]*string
-	// AddFinalizers and RemoveFinalizers change what holds the resource while its deletion waits.
+	// AddFinalizers and RemoveFinalizers are added and removed.
 	AddFinalizers, RemoveFinalizers []string
-	// DryRun says what would happen and writes nothing.
+	// DryRun returns what would happen, and writes nothing.
 	DryRun bool
 }
 
@@ -114,9 +114,13 @@ func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision
 	return c.written(ctx, k.document(metadataTemplate), in)
 }
 
-// named is the part of an input that names a resource.
+// named returns the part of an input that names a resource.
 func (k Kind) named(namespace, name string) map[string]any {
-	in := map[string]any{"name": name}
+	return k.within(namespace, map[string]any{"name": name})
+}
+
+// within adds a namespace to variables or an input, unless it is empty or the kind is GLOBAL.
+func (k Kind) within(namespace string, in map[string]any) map[string]any {
 	if namespace != "" && k.Scope != "GLOBAL" {
 		in["namespace"] = namespace
 	}
@@ -128,11 +132,11 @@ type StatusRequest struct {
 	Kind Kind
 	// Namespace of the name; empty means the default one.
 	Namespace, Name string
-	// ExpectedRevision is that at which the status was read.
+	// ExpectedRevision is the revision at which the status was read.
 	ExpectedRevision string
 	// Status is an object in stored form, as [Client.Get] gives it.
 	Status map[string]any
-	// DryRun says what would happen and writes nothing.
+	// DryRun returns what would happen, and writes nothing.
 	DryRun bool
 }
 
@@ -148,7 +152,7 @@ func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision 
 	return c.written(ctx, k.document(statusTemplate), in)
 }
 
-// written does a mutation and returns the revision that it leaves behind.
+// written sends a mutation and returns the new revision.
 func (c *Client) written(ctx context.Context, document string, in map[string]any) (revision string, err error) {
 	var out struct {
 		Update struct {
@@ -159,8 +163,8 @@ func (c *Client) written(ctx context.Context, document string, in map[string]any
 	return out.Update.Written.Metadata.Revision, err
 }
 
-// input is a stored value in the form that the API takes: maps are lists of entries, and
-// fields can have other names.
+// input returns a stored value as an input of the API: maps become lists of entries, and
+// fields may have other names.
 func (k Kind) input(path string, value any) any {
 	switch v := value.(type) {
 	case []any:

@@ -22,8 +22,8 @@ var dist embed.FS
 //go:embed page
 var pages embed.FS
 
-// asset is one file that pages ask for. Its path names its content, so that it
-// can be kept for ever.
+// asset is one file of the pages. Its path has a hash of its content, so that browsers
+// can keep it for ever.
 type asset struct {
 	// source is the name of the file as the templates have it: "api.js".
 	source string
@@ -33,8 +33,8 @@ type asset struct {
 	zipped    []byte
 }
 
-// named gives an asset its path.
-func named(source string, zipped []byte) asset {
+// newAsset returns an asset with the path for its content.
+func newAsset(source string, zipped []byte) asset {
 	sum := sha256.Sum256(zipped)
 	ext := path.Ext(source)
 	return asset{
@@ -44,7 +44,7 @@ func named(source string, zipped []byte) asset {
 	}
 }
 
-// mediaType does not ask the machine's own table, which may say anything.
+// mediaType does not use the table of the machine, which may be wrong.
 func mediaType(ext string) string {
 	switch ext {
 	case ".js":
@@ -57,7 +57,7 @@ func mediaType(ext string) string {
 	return mime.TypeByExtension(ext)
 }
 
-// ownAssets are the files of page/ that are no templates.
+// ownAssets returns the files of page/ that are no templates.
 func ownAssets() ([]asset, error) {
 	entries, err := pages.ReadDir("page")
 	if err != nil {
@@ -80,7 +80,7 @@ func ownAssets() ([]asset, error) {
 		if err := z.Close(); err != nil {
 			return nil, err
 		}
-		a := named(e.Name(), zipped.Bytes())
+		a := newAsset(e.Name(), zipped.Bytes())
 		if e.Name() == "LICENSES.txt" {
 			a.path = "/console/LICENSES.txt" // people link to it
 		}
@@ -89,7 +89,7 @@ func ownAssets() ([]asset, error) {
 	return out, nil
 }
 
-// builtAssets are GraphiQL and React. fs.ErrNotExist: they were not built in.
+// builtAssets returns the files of GraphiQL and React, or fs.ErrNotExist if they were not built in.
 func builtAssets(dist fs.FS) ([]asset, error) {
 	var out []asset
 	for _, name := range []string{"react.production.min.js", "react-dom.production.min.js", "graphiql.min.js", "graphiql.min.css"} {
@@ -100,7 +100,7 @@ func builtAssets(dist fs.FS) ([]asset, error) {
 		if _, err := gzip.NewReader(bytes.NewReader(zipped)); err != nil {
 			return nil, fmt.Errorf("%s.gz: %w", name, err)
 		}
-		out = append(out, named(name, zipped))
+		out = append(out, newAsset(name, zipped))
 	}
 	return out, nil
 }

@@ -6,13 +6,12 @@
 // compressed, into dist, and the binary embeds what lies there. dist is empty
 // in a fresh clone, so that building needs no npm.
 //
-// Both pages stand on page/session.js, which knows who asks, and page/api.js, the
-// page's own client of the API. A richer console is one more page beside them: its
-// built files go into dist, New prefers it, and the rest serves it as it is.
+// Both pages use page/session.js, which knows the user, and page/api.js, a small
+// client of the API. A richer console would be a third page: its
+// built files would go into dist, and New would prefer it.
 //
-// Pages are the same for everybody and say nothing about the gateway. What it
-// serves is in a document of its own, /console/data, which pages load with the
-// credential of their user.
+// Pages are the same for everybody and tell nothing about the gateway. They load
+// what it serves from /console/data, with the credential of their user.
 package console
 
 import (
@@ -45,14 +44,13 @@ type Config struct {
 	Dist fs.FS
 }
 
-// DataPath is where the page finds what the gateway serves. It is not for everybody: who serves a [Console]
-// asks for a credential there.
+// DataPath is the path of the data of the page. The server of a [Console] must ask for a credential there.
 const DataPath = "/console/data"
 
 // Console is a handler for / and everything under /console/.
 type Console struct {
 	mux *http.ServeMux
-	// whole says that GraphiQL is there; else the plain page stands in.
+	// whole: GraphiQL is served; else the plain page is.
 	whole bool
 }
 
@@ -107,7 +105,7 @@ func New(cfg Config) (*Console, error) {
 	return c, nil
 }
 
-// data is what the gateway tells a user who may know.
+// data describes the gateway to a user with a credential.
 type data struct {
 	Endpoint string    `json:"endpoint"`
 	Version  string    `json:"version"`
@@ -116,7 +114,7 @@ type data struct {
 	Viewer   viewer    `json:"viewer"`
 }
 
-// viewer is who asks, as the API has it.
+// viewer is the caller, in the form of the API.
 type viewer struct {
 	Name      string    `json:"name"`
 	Groups    []string  `json:"groups"`
@@ -135,7 +133,7 @@ func (d data) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(d)
 }
 
-// Whole says whether GraphiQL is served; else the plain page stands in.
+// Whole reports whether GraphiQL is served; else the plain page is.
 func (c *Console) Whole() bool { return c.whole }
 
 // ServeHTTP answers GET and HEAD.

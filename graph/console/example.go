@@ -17,17 +17,17 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// examples/<Kind>/<number>-<what>.graphql are examples that a person wrote, each
-// with its variables in a .json file of the same name, if it has any. Their
-// first line is a comment that says what they show. In variables {apiVersion}
-// stands for that of the kind's manifests.
+// written holds handwritten examples, examples/<Kind>/<number>-<what>.graphql, each
+// with its variables in a .json file of the same name, if it has any. The
+// first line is a comment with the title. In variables, {apiVersion}
+// stands for the apiVersion of the kind's manifests.
 //
 //go:embed examples
 var written embed.FS
 
 // Example is an operation that is ready to run.
 type Example struct {
-	// Title says what it shows.
+	// Title describes the example in a few words.
 	Title string `json:"title"`
 	// Group is the plural of the kind that it is about; "all kinds" for others.
 	Group string `json:"group"`
@@ -35,14 +35,13 @@ type Example struct {
 	Query string `json:"query"`
 	// Variables is a JSON object, as a person writes it; empty if there are none.
 	Variables string `json:"variables"`
-	// First says that the page shows it at the first visit.
+	// First: the page opens it at the first visit.
 	First bool `json:"first"`
 }
 
-// Examples of the kinds: those that were written for them, if all of them are
-// valid in the API, and for the other kinds a list and a stream of changes: a
-// kind of that name in another catalogue is another kind. The kinds that
-// somebody wrote for come first; those of all kinds come last.
+// Examples returns the examples of the kinds: the handwritten ones if all of them are
+// valid in the API, since another catalogue may have another kind of that name, else a list and a stream of changes.
+// Kinds with handwritten examples come first, and the examples for all kinds last.
 func Examples(schema *ast.Schema, kinds []*descriptor.Kind) ([]Example, error) {
 	var wrote, made []Example
 	for _, k := range kinds {
@@ -66,7 +65,7 @@ func Examples(schema *ast.Schema, kinds []*descriptor.Kind) ([]Example, error) {
 // firstExamples is how many tabs the page opens at the first visit.
 const firstExamples = 4
 
-// valid says whether the API has all that the examples ask for.
+// valid reports whether all examples are valid in the API.
 func valid(schema *ast.Schema, examples []Example) bool {
 	return !slices.ContainsFunc(examples, func(e Example) bool {
 		_, errs := gqlparser.LoadQueryWithRules(schema, e.Query, nil)
@@ -109,7 +108,7 @@ func writtenFor(k *descriptor.Kind) ([]Example, error) {
 	return out, nil
 }
 
-// madeFor are the examples that every kind can have.
+// madeFor returns the examples that any kind can have.
 func madeFor(k *descriptor.Kind) []Example {
 	names := "name revision"
 	if k.Scope == descriptor.Namespaced {
@@ -148,7 +147,7 @@ subscription %sChanges($after: String) {
 	return out
 }
 
-// forAll are the examples that name no kind.
+// forAll returns the examples that name no kind.
 func forAll() []Example {
 	return []Example{
 		{Title: "What kinds there are", Group: "all kinds", Query: `# What kinds there are, and what can be done with them.

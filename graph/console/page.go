@@ -41,11 +41,11 @@ func newPage(name string, cfg Config, files map[string]asset) (*page, error) {
 	return &page{body: body.Bytes(), etag: strconv.Quote(hex.EncodeToString(sum[:12])), issuers: cfg.Issuers}, nil
 }
 
-// plainHost are the hosts that a Content-Security-Policy can name.
+// plainHost matches the hosts that a Content-Security-Policy can name.
 var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
 
-// scrollLock is the hash of the style that GraphiQL's dialogs and menus put on
-// the page while they are open, so that what is behind them does not scroll.
+// scrollLock is the hash of the style by which GraphiQL's dialogs and menus keep
+// the page from scrolling while they are open.
 const scrollLock = "'sha256-nzTgYzXYDNe6BAHiiI7NNlfK8n/auuOAhh2t92YvuXo='"
 
 // policy lets a page load from this gateway alone, and run no script that is

@@ -29,7 +29,7 @@ func TestAllSettingsAreDocumented(t *testing.T) {
 	if !ok1 || !ok2 {
 		t.Fatal("the marks of the table are missing")
 	}
-	want := config.Markdown(config.NewGateway().Settings())
+	want := markdown(config.NewGateway().Settings())
 	if *update {
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o600); err != nil {
 			t.Fatal(err)
@@ -48,7 +48,7 @@ func TestAllLimitsAreDocumentedWithTheirReasons(t *testing.T) {
 			t.Errorf("%s: a limit has a reason, another setting has none", s.Name)
 		}
 	}
-	path, want := filepath.Join("..", "..", "..", "docs", "limits.md"), config.Limits(settings, config.NewGateway().FixedLimits())
+	path, want := filepath.Join("..", "..", "..", "docs", "limits.md"), limits(settings, fixedLimits(&config.NewGateway().Server.Limits))
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// EnvPrefix begins every environment variable of ours.
+// EnvPrefix begins the name of each environment variable that is read.
 const EnvPrefix = "SLUICE_"
 
 // EnvName is the environment variable of a flag: listen is SLUICE_LISTEN.
@@ -31,8 +31,8 @@ func EnvName(flag string) string {
 // maxFile is the largest file of settings that is read, in bytes.
 const maxFile = 1 << 20
 
-// ReadFile reads a file of settings, a password or a certificate, until ctx ends: it may
-// be a pipe that nobody writes to. Whatever is larger than 1 MiB is none; a device may
+// ReadFile reads a file of settings, a password or a certificate. It returns when ctx ends, since
+// the file may be a pipe that nobody writes to. Files of more than 1 MiB are refused, since a device may
 // have no end.
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return wait.Until(ctx, func() ([]byte, error) { return readFile(path) })
@@ -122,12 +122,12 @@ func Load(ctx context.Context, flags *pflag.FlagSet, known Variables, warn func(
 	return errors.Join(errs...)
 }
 
-// foreign matches variables that Kubernetes gives to every container beside a
-// service whose name begins with sluice, and those of our own tests.
+// foreign matches the variables of our tests, and the variables that Kubernetes sets in
+// every container if the name of a service begins with sluice.
 var foreign = regexp.MustCompile(`^SLUICE_(TEST_.*|(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?))$`)
 
-// check warns of variables that look like settings and are unknown, and suggests those of the
-// command. They are no error: another program, or another release, may have a use for them.
+// check warns of unknown variables that look like settings, and suggests variables of the
+// command. They are no error: another program, or another release, may use them.
 func (v Variables) check(environ []string, warn func(string)) {
 	for _, one := range environ {
 		name, _, _ := strings.Cut(one, "=")

@@ -1,6 +1,5 @@
-// Package config is the settings of a gateway: one table, from which come the
-// flags, the environment variables, the keys of the configuration file, their
-// checks and the table in the documentation.
+// Package config holds the settings of a gateway in one table. The flags, the environment variables, the keys of the
+// configuration file, their checks and the documentation are made from it.
 package config
 
 import (
@@ -13,23 +12,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Setting is one of a gateway.
+// Setting is one setting of a gateway.
 type Setting struct {
-	// Name is that of the flag and of the key of the configuration file.
+	// Name of the flag and of the key in the configuration file.
 	Name string
 	// Value points to the value: a string, bool, int, duration or list of strings, or an int64,
 	// which is a number of bytes. Its initial value is the default.
 	Value any
-	// Auto says what the default stands for, where it follows from something else.
+	// Auto describes a default that follows from something else.
 	Auto string
-	// Help says what the setting does, in one line.
+	// Help describes the setting in one line.
 	Help string
-	// Why says why the default of a limit is what it is.
+	// Why is the reason for the default of a limit.
 	Why string
 	// Needs is a setting without which this one has no effect.
 	Needs string
-	// Check says what is wrong with the value, beyond its type. Default: numbers
-	// and durations are not negative.
+	// Check returns an error for a value that its type allows. Default: numbers
+	// and durations must not be negative.
 	Check func() error
 }
 
@@ -62,7 +61,7 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 	}
 }
 
-// Check returns every problem of the values, joined. f tells which were given.
+// Check returns every problem of the values, joined. f tells which settings were given.
 func Check(f *pflag.FlagSet, settings []Setting) error {
 	var errs []error
 	for _, s := range settings {
@@ -90,71 +89,13 @@ func (s Setting) check() error {
 		negative = *v < 0
 	}
 	if negative {
-		return fmt.Errorf("%s is negative", s.text())
+		return fmt.Errorf("%s is negative", s.Text())
 	}
 	return nil
 }
 
-// Markdown is the table of the settings for the documentation. It shows the
-// defaults, so the settings must be fresh.
-func Markdown(settings []Setting) string {
-	var b strings.Builder
-	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")
-	for _, s := range settings {
-		value := s.Auto
-		if value == "" {
-			value = s.text()
-		}
-		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Name, value, strings.ReplaceAll(s.Help, "|", `\|`))
-	}
-	return b.String()
-}
-
-// Limits is docs/limits.md: the limits with the reasons for their defaults, and those that
-// are fixed. The settings must be fresh.
-func Limits(settings, fixed []Setting) string {
-	var b strings.Builder
-	b.WriteString(`# Limits
-
-Generated from cmd/sluice/config: go test ./cmd/sluice/config -run Documented -update
-
-At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEEDED, and extensions.setting names the limit. The others:
-` + "`limit-time` answers TIMEOUT, `limit-memory` UNAVAILABLE, `limit-connections` and `limit-sockets` the status 503, `limit-message` closes the" + `
-` + "WebSocket with 1009, `limit-sockets-waiting` closes the oldest that waits, `limit-queue` and `limit-queue-bytes` bound what waits for a slow listener," + `
-` + "and `limit-cached-tokens` is the size of a cache and refuses nothing." + ` [clients.md](clients.md) says when each is checked, and what happens to queries, mutations and streams.
-What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
-sluice_operation_* of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
-
-All that is in flight shares ` + "`limit-memory`" + `. Four sixteenths are for requests, but for 4 KiB of each, three for answers that are
-being sent, three for operations to begin with, 64 KiB each, three for those that need more: up to 256 KiB, 1 MiB, 4 MiB; one for operations that wait for that, one for events
-that wait for their clients, one for what subscriptions keep of their requests. If there is no room for an answer, the client that has read its own for longest, for 5 s at least, is cut off. One operation at a time may hold more than that, beyond ` + "`limit-memory`" + `, as its own limits allow. Operations wait in
-the order in which they came, and none that runs is ended to make room for another. One that waits in vain for 3 s before it has more than it began with is answered
-UNAVAILABLE, with the time after which to try again; so is at once a request for which there is no room. An event has a tenth of
-` + "`limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held` and all of `limit-answer`" + `.
-
-`)
-	limitTable(&b, "setting | default", settings)
-	b.WriteString("\nThese cannot be set:\n\n")
-	limitTable(&b, "limit | value", fixed)
-	return b.String()
-}
-
-func limitTable(b *strings.Builder, head string, limits []Setting) {
-	_, _ = fmt.Fprintf(b, "| %s | meaning | why |\n|---|---|---|---|\n", head)
-	for _, s := range limits {
-		if s.Why == "" {
-			continue
-		}
-		value := s.Auto
-		if value == "" {
-			value = s.text()
-		}
-		_, _ = fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", s.Name, value, s.Help, s.Why)
-	}
-}
-
-// text is the value as people write it.
-func (s Setting) text() string {
+// Text returns the value as people write it.
+func (s Setting) Text() string {
 	switch v := s.Value.(type) {
 	case *string:
 		if *v == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Refusal is what a person is told of an error of a flag: of a value what is accepted
-// instead, in place of how Go's parsers say it.
+// Refusal returns an error of a flag in words for people. For a wrong value it names what is accepted, instead of the
+// error of Go's parser.
 func Refusal(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {

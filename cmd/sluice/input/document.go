@@ -32,7 +32,7 @@ type Document struct {
 	base int
 }
 
-// read reads what a document says of itself.
+// read fills in what a document says about itself.
 func (d Document) read() Document {
 	m, err := manifest.Parse(d.Text)
 	if err != nil {
@@ -51,8 +51,8 @@ func (d Document) read() Document {
 // Where is the place of the document: its file and its first line.
 func (d Document) Where() string { return d.at(d.Line) }
 
-// At is the place of a field, like spec.resource.tags[1]: its file and its line. That
-// of a field which the document does not have is the place of the nearest one around it.
+// At returns the place of a field, like spec.resource.tags[1]: its file and its line. If the document
+// does not have the field, it is the place of the nearest field around it.
 func (d Document) At(field string) string { return d.at(d.line(field)) }
 
 func (d Document) at(line int) string { return d.File + ":" + strconv.Itoa(line) }
@@ -91,10 +91,10 @@ func (d Document) line(field string) int {
 	return line
 }
 
-// step goes one step along a path: to the value, the line of its key and what is left
-// of the path; to nil if there is no such value.
+// step goes one step along a path. It returns the value, the line of its key and the rest
+// of the path; nil if there is no such value.
 func step(n *yaml.Node, path string) (value *yaml.Node, line int, rest string) {
-	for range 2 { // an alias stands for a node that is none
+	for range 2 { // an alias may lead to an alias
 		if n.Kind == yaml.AliasNode {
 			n = n.Alias
 		}
@@ -134,10 +134,9 @@ func member(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// RefuseTwins refuses documents of one resource that differ. What a
-// document leaves out of its namespace is the namespace of the command, and that of a
-// command without one is the default one. That kinds may be GLOBAL makes no difference:
-// their documents have no namespace, or are refused.
+// RefuseTwins refuses documents of one resource that differ. A document without a namespace is in the namespace of the
+// command, or in the default one if the command has none. This holds for GLOBAL kinds as well, since their documents
+// have no namespace.
 func RefuseTwins(docs []Document, namespace string) error {
 	first := map[string]Document{}
 	for _, d := range docs {

@@ -28,7 +28,7 @@ func MergePatch(text, patch string) (string, error) {
 	return string(out), err
 }
 
-// Merges says whether a patch merges an object into what stands at a path of a manifest.
+// Merges reports whether a patch merges an object into the value at a path of a manifest.
 // A patch that cannot be read merges nothing.
 func Merges(patch string, path ...string) bool {
 	at, err := object(patch)
@@ -41,12 +41,11 @@ func Merges(patch string, path ...string) bool {
 	return at != nil
 }
 
-// Precondition is what a patch says of a resource that it does not change: empty where
-// it says nothing.
+// Precondition is the revision and the uid that the resource must have, as far as a patch names them.
 type Precondition struct{ Revision, UID string }
 
-// CutPrecondition takes out of a patch the revision and the uid that the resource is to
-// have. Everything else that only the gateway writes is refused in a patch.
+// CutPrecondition takes the revision and the uid out of a patch. It refuses all other fields that only the gateway
+// writes.
 func CutPrecondition(patch string) (rest string, p Precondition, err error) {
 	whole, err := object(patch)
 	if err != nil {

@@ -40,8 +40,8 @@ type Source struct {
 	Limit int64
 }
 
-// Read reads all documents, in the order of the files. That there is none is an error,
-// unless a list says so: an empty List, as `get -o json` prints it, or an empty array.
+// Read reads all documents, in the order of the files. It is an error if there is none, unless
+// there is an empty List, as `get -o json` prints it, or an empty array.
 func (s Source) Read() ([]Document, error) {
 	docs := []Document{}
 	listed := false
@@ -75,7 +75,7 @@ func (s Source) Read() ([]Document, error) {
 	return docs, nil
 }
 
-// Names are the files as they are named to a person.
+// Names returns the names of the files for people.
 func (s Source) Names() string {
 	names := make([]string, len(s.Files))
 	for i, name := range s.Files {
@@ -135,7 +135,7 @@ func (s Source) file(path string, left int64) ([]byte, error) {
 	return data, nil
 }
 
-// shown is how a file is named to a person.
+// shown returns the name of a file for people.
 func shown(path string) string {
 	if path == Standard {
 		return "standard input"
@@ -171,7 +171,7 @@ func split(file string, data []byte) (docs []Document, listed bool, err error) {
 	return docs, listed, nil
 }
 
-// elements are those of a JSON array that begins on a line.
+// elements returns the elements of a JSON array that begins on a line.
 func elements(array []byte, line int) ([]Document, error) {
 	dec := json.NewDecoder(bytes.NewReader(array))
 	if _, err := dec.Token(); err != nil {
@@ -189,8 +189,8 @@ func elements(array []byte, line int) ([]Document, error) {
 	return docs, nil
 }
 
-// withoutItems is the error about a document of kind List that has no list of items; nil if it
-// has a name: a catalogue can have a kind called List.
+// withoutItems returns the error about a document of kind List without items. It returns nil if the document
+// has a name: it may be a resource, since a catalogue can have a kind called List.
 func withoutItems(named bool) error {
 	if named {
 		return nil
@@ -204,7 +204,7 @@ func named(document *yaml.Node) bool {
 	return metadata != nil && member(metadata, "name") != nil
 }
 
-// list are the items of a document of kind List, as kubectl writes them.
+// list returns the items of a document of kind List, as kubectl writes them.
 func list(part manifest.Part) ([]Document, bool, error) {
 	if !strings.Contains(part.Text, "List") {
 		return nil, false, nil
@@ -214,7 +214,7 @@ func list(part manifest.Part) ([]Document, bool, error) {
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(part.Text), &root); err != nil || len(root.Content) != 1 {
-		return nil, false, nil // what is wrong is said when the document is sent
+		return nil, false, nil // the gateway explains the error when the document is sent
 	}
 	items := member(root.Content[0], "items")
 	if kind := member(root.Content[0], "kind"); kind == nil || kind.Value != "List" {
@@ -252,7 +252,7 @@ func listJSON(part manifest.Part) ([]Document, bool, error) {
 	}
 	if !bytes.HasPrefix(head.Items, []byte("[")) {
 		var metadata struct{ Name any }
-		_ = json.Unmarshal(head.Metadata, &metadata) // what is no object has no name
+		_ = json.Unmarshal(head.Metadata, &metadata) // a value that is no object has no name
 		return nil, false, withoutItems(metadata.Name != nil)
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -283,8 +283,7 @@ func listJSON(part manifest.Part) ([]Document, bool, error) {
 	return docs, true, err
 }
 
-// checkListKeys refuses keys of a List that would be passed over, with the documents
-// that they may hold.
+// checkListKeys refuses keys of a List that would be ignored, with the documents that they may hold.
 func checkListKeys(keys []string) error {
 	known := []string{"apiVersion", "kind", "metadata", "items"}
 	for i, key := range keys {

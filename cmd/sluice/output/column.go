@@ -8,71 +8,55 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Row is what a row of a table shows.
-type Row struct {
+// row is what a row of a table shows.
+type row struct {
 	// Resource is whole, or has its metadata alone.
 	*client.Resource
-	// Event is the type of a change; empty in a list.
-	Event string
-	// Now is what ages are counted to.
-	Now time.Time
+	kind client.Kind
+	// event is the type of a change; empty in a list.
+	event string
+	// now is the time that ages are counted to.
+	now time.Time
 	// body is spec and status, decoded when a column first asks for it.
 	body map[string]any
 }
 
-// NewRow is a row for a resource.
-func NewRow(r *client.Resource, event string, now time.Time) *Row {
-	return &Row{Resource: r, Event: event, Now: now}
+// column is one column of a table of resources.
+type column struct {
+	title string
+	cell  func(*row) (Text, error)
 }
 
-// Column is one column of a table of resources.
-type Column struct {
-	Title string
-	Cell  func(*Row) (Text, error)
-}
-
-// TableOptions say which columns a table has.
-type TableOptions struct {
-	// Wide tables have all columns.
-	Wide bool
-	// Namespaces: the resources are of several namespaces.
-	Namespaces bool
-	// Kinds: the table is one of several, so that names are shown with their kind.
-	Kinds bool
-	// Events: the rows are changes.
-	Events bool
-}
-
-// Columns are those of a table of a kind: what every resource has, and what the
-// kind declares.
-func Columns(k client.Kind, o TableOptions) []Column {
-	var out []Column
-	add := func(title string, value func(*Row) string) {
-		out = append(out, Column{title, func(r *Row) (Text, error) { return Text{Text: Cell(value(r))}, nil }})
+// columns returns the columns of a table of a kind: the common ones, and the ones that the
+// kind declares. Only wide tables have all.
+func columns(k client.Kind, wide bool, o Options) []column {
+	var out []column
+	add := func(title string, value func(*row) string) {
+		out = append(out, column{title, func(r *row) (Text, error) { return Text{Text: Cell(value(r))}, nil }})
 	}
-	if o.Events {
+	if o.Changes {
 		out = append(out, eventColumn())
 	}
 	if o.Namespaces && k.Scope != "GLOBAL" {
 		add("NAMESPACE", namespace)
 	}
-	add("NAME", func(r *Row) string {
+	add("NAME", func(r *row) string {
 		if o.Kinds {
 			return strings.ToLower(k.Singular) + "/" + r.Metadata.Name
 		}
 		return r.Metadata.Name
 	})
 	if k.HasConditions() {
-		out = append(out, Column{"AVAILABLE", condition("Available", true)}, Column{"PROGRESSING", condition("Progressing", false)})
+		out = append(out, column{"AVAILABLE", condition("Available", true)}, column{"PROGRESSING", condition("Progressing", false)})
 	}
 	for _, c := range k.Columns {
-		if !c.Wide || o.Wide {
-			out = append(out, Column{c.Title, declared(c)})
+		if !c.Wide || wide {
+			out = append(out, column{c.Title, declared(c)})
 		}
 	}
-	out = append(out, Column{"AGE", age})
-	if o.Wide {
-		add("REVISION", func(r *Row) string { return r.Metadata.Revision })
+	out = append(out, column{"AGE", age})
+	if wide {
+		add("REVISION", func(r *row) string { return r.Metadata.Revision })
 		if k.HasConditions() {
 			add("MESSAGE", message)
 		}
@@ -80,12 +64,12 @@ func Columns(k client.Kind, o TableOptions) []Column {
 	return out
 }
 
-// eventColumn is the first one of a table whose rows are changes.
-func eventColumn() Column {
-	return Column{"EVENT", func(r *Row) (Text, error) { return Text{Cell(r.Event), eventColour(r.Event)}, nil }}
+// eventColumn returns the first column of a table whose rows are changes.
+func eventColumn() column {
+	return column{"EVENT", func(r *row) (Text, error) { return Text{Cell(r.event), eventColour(r.event)}, nil }}
 }
 
-func namespace(r *Row) string {
+func namespace(r *row) string {
 	if r.Metadata.Namespace == nil {
 		return ""
 	}
@@ -93,16 +77,16 @@ func namespace(r *Row) string {
 }
 
 // age also tells of a deletion that waits.
-func age(r *Row) (Text, error) {
-	t := Text{Text: Age(r.Now.Sub(r.Metadata.CreatedAt))}
+func age(r *row) (Text, error) {
+	t := Text{Text: Age(r.now.Sub(r.Metadata.CreatedAt))}
 	if r.Metadata.DeletionRequestedAt != nil {
 		t = Text{t.Text + ", deleting", Yellow}
 	}
 	return t, nil
 }
 
-func condition(of string, coloured bool) func(*Row) (Text, error) {
-	return func(r *Row) (Text, error) {
+func condition(of string, coloured bool) func(*row) (Text, error) {
+	return func(r *row) (Text, error) {
 		status := r.Condition(of).Status
 		t := Text{Text: Cell(status)}
 		if coloured {
@@ -112,8 +96,7 @@ func condition(of string, coloured bool) func(*Row) (Text, error) {
 	}
 }
 
-// StatusColour is the colour of a condition's status, for conditions whose being
-// True is good.
+// StatusColour returns the colour of a condition's status, for conditions that are good if True.
 func StatusColour(status string) Colour {
 	switch status {
 	case "True":
@@ -133,11 +116,11 @@ func eventColour(event string) Colour {
 	return Plain
 }
 
-// upToDate is the reason of a condition Progressing that has nothing to tell.
+// upToDate is the reason of a condition Progressing whose message is of no interest.
 const upToDate = "Success"
 
-// message says what the resource waits for or why it is not available.
-func message(r *Row) string {
+// message returns what the resource waits for, or why it is not available.
+func message(r *row) string {
 	progressing, available := r.Condition("Progressing"), r.Condition("Available").Message
 	if available == "" || progressing.Reason != upToDate && progressing.Message != "" {
 		return progressing.Message
@@ -145,8 +128,8 @@ func message(r *Row) string {
 	return available
 }
 
-func declared(c client.Column) func(*Row) (Text, error) {
-	return func(r *Row) (Text, error) {
+func declared(c client.Column) func(*row) (Text, error) {
+	return func(r *row) (Text, error) {
 		if r.body == nil {
 			var err error
 			if r.body, err = r.Body(); err != nil {
@@ -162,7 +145,7 @@ func declared(c client.Column) func(*Row) (Text, error) {
 	}
 }
 
-// Value is a value as a table shows it: a text as it is, anything else as JSON.
+// Value returns a value as a table shows it: a text as it is, anything else as JSON.
 func Value(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -172,10 +155,14 @@ func Value(v any) string {
 	case int64, float64, bool:
 		return fmt.Sprint(v)
 	}
-	return compact(v)
+	raw, err := encode(v)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(raw))
 }
 
-// Age is how old something is, in its largest unit.
+// Age returns a duration in its largest unit.
 func Age(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -188,4 +175,28 @@ func Age(d time.Duration) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// parseColumns reads the columns that the user has named: NAME:.path,NAME:.path.
+func parseColumns(text string) ([]column, error) {
+	var out []column
+	for part := range strings.SplitSeq(text, ",") {
+		title, path, found := strings.Cut(part, ":")
+		if !found || title == "" || path == "" {
+			return nil, fmt.Errorf("custom-columns: %q is not understood; NAME:.path is accepted, several joined by commas", part)
+		}
+		p, err := ParsePath(path)
+		if err != nil {
+			return nil, fmt.Errorf("custom-columns: %w", err)
+		}
+		out = append(out, column{Printable(title), func(r *row) (Text, error) {
+			tree, err := Tree(r.kind, r.Resource)
+			if err != nil {
+				return Text{}, err
+			}
+			text, err := p.Text(tree)
+			return Text{Text: Cell(text)}, err
+		}})
+	}
+	return out, nil
 }

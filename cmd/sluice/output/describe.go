@@ -114,13 +114,11 @@ func section(w io.Writer, title string, raw json.RawMessage) error {
 		return err
 	}
 	_, _ = fmt.Fprintf(w, "%s:\n", title)
-	for line := range strings.Lines(string(text)) {
-		_, _ = fmt.Fprintf(w, "  %s\n", Printable(strings.TrimSuffix(line, "\n")))
-	}
+	writeLines(w, "  ", string(text))
 	return nil
 }
 
-// without is an object without one of its fields.
+// without returns an object without one of its fields.
 func without(raw json.RawMessage, field string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -162,7 +160,7 @@ func (d Description) conditions(w io.Writer, all []client.Condition) error {
 	return t.Flush()
 }
 
-// neighbours writes what the resource refers to and what refers to it.
+// neighbours writes the resources that it refers to and the resources that refer to it.
 func (d Description) neighbours(w io.Writer) error {
 	for _, part := range []struct {
 		title string
@@ -176,7 +174,7 @@ func (d Description) neighbours(w io.Writer) error {
 		t.Colours = d.Colours
 		for _, n := range part.all {
 			state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
-			if err := t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yes(n.Guarded)}); err != nil {
+			if err := t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yesNo(n.Guarded)}); err != nil {
 				return err
 			}
 		}
@@ -190,10 +188,10 @@ func (d Description) neighbours(w io.Writer) error {
 	return nil
 }
 
-// maxNamed is how many of several are named in a sentence.
+// maxNamed is how many of several Some names.
 const maxNamed = 3
 
-// Some names the first of several, and says how many more there are: "a, b and 98 more".
+// Some names the first of several and counts the others: "a, b and 98 more".
 func Some(names []string, total int) string {
 	shown := names[:min(len(names), maxNamed)]
 	switch left := total - len(shown); {
@@ -206,7 +204,7 @@ func Some(names []string, total int) string {
 	return strings.Join(shown, "")
 }
 
-// Holders is Some with the number of those that the caller may not see: "a and 98 more and 2 that you may not see".
+// Holders is Some with the number of resources that the caller may not see: "a and 98 more and 2 that you may not see".
 func Holders(names []string, total, hidden int) string {
 	switch {
 	case hidden == 0:
@@ -217,14 +215,14 @@ func Holders(names []string, total, hidden int) string {
 	return fmt.Sprintf("%s and %d that you may not see", Some(names, total), hidden)
 }
 
-func yes(b bool) string {
+func yesNo(b bool) string {
 	if b {
 		return "yes"
 	}
 	return "no"
 }
 
-// indented writes lines two places in. Each write is whole lines.
+// indented writes lines with an indent of two. Each write must be whole lines.
 type indented struct{ w io.Writer }
 
 // Write is part of [io.Writer].

@@ -40,8 +40,8 @@ type metadata struct {
 	Finalizers  []string          `json:"finalizers,omitempty"`
 }
 
-// JSON is the whole resource as a manifest that apply takes back: with its revision
-// and what else the gateway owns. Fields stand where manifests of the kind have them.
+// JSON returns the whole resource as a manifest that apply accepts, with its revision
+// and the other fields that the gateway owns. Fields are where manifests of the kind have them.
 func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 	m := r.Metadata
 	out := whole{
@@ -71,22 +71,29 @@ func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 	if out.Spec = spec; string(r.Status) != "null" {
 		out.Status = r.Status
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
+	raw, err := encode(out)
+	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.Kind, m.Name, err)
 	}
-	text := bytes.TrimSuffix(bytes.TrimSpace(b.Bytes()), []byte("}"))
+	text := bytes.TrimSuffix(raw, []byte("}\n"))
 	for _, key := range slices.Sorted(maps.Keys(placed)) {
 		text = fmt.Appendf(text, ",%q:%s", key, placed[key])
 	}
-	b.Reset()
+	var b bytes.Buffer
 	err = json.Indent(&b, append(text, '}'), "", "  ")
 	return b.Bytes(), err
 }
 
-// place takes out of a spec what stands at the top of manifests of the kind.
+// encode returns a value as JSON in one line, without escapes for HTML.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// place takes the fields out of a spec that are at the top of manifests of the kind.
 func place(k client.Kind, spec json.RawMessage) (json.RawMessage, map[string]json.RawMessage, error) {
 	top := map[string]string{} // key of the manifest by field
 	for _, f := range k.Fields {
@@ -115,7 +122,7 @@ func place(k client.Kind, spec json.RawMessage) (json.RawMessage, map[string]jso
 	return rest, placed, err
 }
 
-// YAML is JSON as YAML.
+// YAML returns the document of [JSON] as YAML.
 func YAML(k client.Kind, r *client.Resource) ([]byte, error) {
 	raw, err := JSON(k, r)
 	if err != nil {
@@ -124,7 +131,7 @@ func YAML(k client.Kind, r *client.Resource) ([]byte, error) {
 	return manifest.YAML(raw)
 }
 
-// Tree is JSON, decoded: whole numbers are int64, others float64.
+// Tree returns the document of [JSON], decoded: whole numbers are int64, others float64.
 func Tree(k client.Kind, r *client.Resource) (map[string]any, error) {
 	raw, err := JSON(k, r)
 	if err != nil {

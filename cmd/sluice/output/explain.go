@@ -11,9 +11,9 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// Explain writes what the catalogue says of a kind, or of the field of it at a
+// Explain writes what the catalogue says about a kind, or about its field at a
 // path: type, description, limits, default, values and the fields of an object.
-// With recursive the fields are shown down to the last, without their descriptions.
+// With recursive it shows the fields of all levels, without their descriptions.
 func Explain(to io.Writer, k client.Kind, path string, recursive bool) error {
 	w := bufio.NewWriter(to)
 	e := explanation{w: w, kind: k}
@@ -23,8 +23,11 @@ func Explain(to io.Writer, k client.Kind, path string, recursive bool) error {
 	} else if err := e.ofField(path); err != nil {
 		return err
 	}
+	if len(e.below(path)) > 0 {
+		_, _ = io.WriteString(w, "\nFIELDS:\n")
+	}
 	if recursive {
-		e.tree(path)
+		e.tree(path, "  ")
 	} else {
 		e.fields(path)
 	}
@@ -47,7 +50,7 @@ func (e explanation) ofKind() {
 	e.text("DESCRIPTION", k.Description)
 }
 
-// parts are the fields of a kind that the catalogue has no entry of.
+// parts returns the fields of a manifest that the catalogue does not describe.
 func parts(k client.Kind) []client.Field {
 	out := []client.Field{
 		{Path: "metadata", Type: "Metadata", Required: true, Description: "What every resource has."},
@@ -61,7 +64,7 @@ func parts(k client.Kind) []client.Field {
 	return out
 }
 
-// metadataFields are those of every resource in a manifest.
+// metadataFields returns the metadata fields of manifests.
 func metadataFields(k client.Kind) []client.Field {
 	const owned = " The gateway sets it."
 	out := []client.Field{
@@ -89,18 +92,13 @@ func metadataFields(k client.Kind) []client.Field {
 	return out
 }
 
-// all are the fields below the parts.
-func (e explanation) all() []client.Field {
-	return slices.Concat(metadataFields(e.kind), e.kind.Fields)
-}
-
-// below are the fields of the object at a path.
+// below returns the fields of the object at a path.
 func (e explanation) below(path string) []client.Field {
 	if path == "" {
 		return parts(e.kind)
 	}
 	var out []client.Field
-	for _, f := range e.all() {
+	for _, f := range slices.Concat(metadataFields(e.kind), e.kind.Fields) {
 		if name, found := strings.CutPrefix(f.Path, path+"."); found && !strings.Contains(name, ".") {
 			out = append(out, f)
 		}
@@ -109,18 +107,16 @@ func (e explanation) below(path string) []client.Field {
 }
 
 func (e explanation) ofField(path string) error {
-	all := append(parts(e.kind), e.all()...)
+	all := slices.Concat(parts(e.kind), metadataFields(e.kind), e.kind.Fields)
 	i := slices.IndexFunc(all, func(f client.Field) bool { return f.Path == path })
 	if i < 0 {
 		return e.unknown(path)
 	}
-	f := &all[i]
-	_, _ = fmt.Fprintf(e.w, "FIELD:    %s\n", path+" "+signature(*f))
+	f := all[i]
+	_, _ = fmt.Fprintf(e.w, "FIELD:    %s\n", path+" "+signature(f))
 	e.text("DESCRIPTION", f.Description)
-	if f.DeprecationReason != "" {
-		e.text("DEPRECATED", f.DeprecationReason)
-	}
-	e.text("LIMITS", strings.Join(limits(*f), "\n"))
+	e.text("DEPRECATED", f.DeprecationReason)
+	e.text("LIMITS", strings.Join(limits(f), "\n"))
 	e.text("DEFAULT", string(f.Default))
 	if len(f.EnumValues) > 0 {
 		_, _ = io.WriteString(e.w, "\nVALUES:\n")
@@ -129,7 +125,8 @@ func (e explanation) ofField(path string) error {
 			if v.Name != v.Stored {
 				name += " (in the API " + v.Name + ")"
 			}
-			e.entry(name, v.Description)
+			_, _ = fmt.Fprintf(e.w, "  %s\n", Printable(name))
+			writeLines(e.w, "    ", v.Description)
 		}
 	}
 	if f.ManifestAt != "" {
@@ -147,14 +144,14 @@ func (e explanation) ofField(path string) error {
 	return nil
 }
 
-// unknown says how far the path leads and what there is.
+// unknown returns the error about an unknown field: it names the fields of the last object on the path.
 func (e explanation) unknown(path string) error {
 	at := path
 	for at != "" {
 		at = at[:max(strings.LastIndexByte(at, '.'), 0)]
 		names := []string{}
 		for _, f := range e.below(at) {
-			names = append(names, f.Path[strings.LastIndexByte(f.Path, '.')+1:])
+			names = append(names, lastName(f))
 		}
 		if len(names) > 0 {
 			where := e.kind.Name
@@ -169,50 +166,30 @@ func (e explanation) unknown(path string) error {
 
 // fields lists the fields of an object with their descriptions.
 func (e explanation) fields(path string) {
-	all := e.below(path)
-	if len(all) == 0 {
-		return
-	}
-	_, _ = io.WriteString(e.w, "\nFIELDS:\n")
-	for _, f := range all {
-		e.entry(f.Path[strings.LastIndexByte(f.Path, '.')+1:]+" "+signature(f), f.Description)
+	for _, f := range e.below(path) {
+		_, _ = fmt.Fprintf(e.w, "  %s\n", Printable(lastName(f)+" "+signature(f)))
+		writeLines(e.w, "    ", f.Description)
 	}
 }
 
 // tree lists the fields of an object and of those in it.
-func (e explanation) tree(path string) {
-	if len(e.below(path)) == 0 {
-		return
+func (e explanation) tree(path, indent string) {
+	for _, f := range e.below(path) {
+		_, _ = fmt.Fprintf(e.w, "%s%s %s\n", indent, lastName(f), signature(f))
+		e.tree(f.Path, indent+"  ")
 	}
-	_, _ = io.WriteString(e.w, "\nFIELDS:\n")
-	e.branch(path, "  ")
 }
 
-func (e explanation) branch(path, indent string) {
-	for _, f := range e.below(path) {
-		_, _ = fmt.Fprintf(e.w, "%s%s %s\n", indent, f.Path[strings.LastIndexByte(f.Path, '.')+1:], signature(f))
-		e.branch(f.Path, indent+"  ")
-	}
-}
+func lastName(f client.Field) string { return f.Path[strings.LastIndexByte(f.Path, '.')+1:] }
 
 func (e explanation) text(title, text string) {
-	if text == "" {
-		return
-	}
-	_, _ = fmt.Fprintf(e.w, "\n%s:\n", title)
-	for line := range strings.Lines(text) {
-		_, _ = fmt.Fprintf(e.w, "  %s\n", Printable(strings.TrimSuffix(line, "\n")))
+	if text != "" {
+		_, _ = fmt.Fprintf(e.w, "\n%s:\n", title)
+		writeLines(e.w, "  ", text)
 	}
 }
 
-func (e explanation) entry(name, description string) {
-	_, _ = fmt.Fprintf(e.w, "  %s\n", Printable(name))
-	for line := range strings.Lines(description) {
-		_, _ = fmt.Fprintf(e.w, "    %s\n", Printable(strings.TrimSuffix(line, "\n")))
-	}
-}
-
-// signature is the type of a field, and what holds for all its values.
+// signature returns the type of a field and its marks.
 func signature(f client.Field) string {
 	of := f.Type
 	if of == "MapEntry" {
@@ -232,7 +209,7 @@ func signature(f client.Field) string {
 	return out
 }
 
-// limits are the bounds of a field, one a line.
+// limits returns the bounds of a field, one a line.
 func limits(f client.Field) []string {
 	l := f.Limits
 	var out []string

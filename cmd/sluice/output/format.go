@@ -25,11 +25,11 @@ const (
 // Format is a form, with what it needs.
 type Format struct {
 	Form
-	template Template
-	columns  []CustomColumn
+	template Path
+	columns  []column
 }
 
-// Formats are what [ParseFormat] accepts, for people.
+// Formats returns what [ParseFormat] accepts, for people.
 func Formats() []string {
 	return []string{"table", "wide", "yaml", "json", "manifest", "name", "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."}
 }
@@ -46,24 +46,24 @@ func ParseFormat(text string) (Format, error) {
 		}
 	case FormPath:
 		if rest != "" {
-			f.template, err = ParseTemplate(rest)
+			f.template, err = ParsePath(rest)
 			return f, err
 		}
 	case FormColumns:
 		if rest != "" {
-			f.columns, err = ParseCustomColumns(rest)
+			f.columns, err = parseColumns(rest)
 			return f, err
 		}
 	}
 	return f, fmt.Errorf("output: %q; accepted are %s", text, strings.Join(Formats(), ", "))
 }
 
-// Watchable says whether changes can be written in the form, each with its event.
+// Watchable reports whether changes can be written in the form, each with its event.
 func (f Format) Watchable() bool {
 	return f.Form != FormYAML && f.Form != FormManifest && f.Form != FormPath
 }
 
-// Needs is what a request asks for: the format of manifests, if any, and whether
+// Needs returns what the form requires of a request: the format of manifests, if any, and whether
 // names are enough.
 func (f Format) Needs() (manifests client.Format, namesOnly bool) {
 	switch f.Form {
@@ -73,9 +73,4 @@ func (f Format) Needs() (manifests client.Format, namesOnly bool) {
 		return "", true
 	}
 	return "", false
-}
-
-// IsTable says whether the form has columns.
-func (f Format) IsTable() bool {
-	return f.Form == FormTable || f.Form == FormWide || f.Form == FormColumns
 }

@@ -3,7 +3,6 @@ package output
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,9 +11,9 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Path is an expression that picks values out of a resource, as kubectl has it:
-// .spec.resource.mtu, {.spec.resource.mtu} or spec.resource.mtu. What is absent
-// gives nothing.
+// Path is an expression that selects values of a resource, as in kubectl:
+// .spec.resource.mtu, {.spec.resource.mtu} or spec.resource.mtu. Absent fields
+// have no values.
 type Path struct {
 	text string
 	path *jsonpath.JSONPath
@@ -29,17 +28,11 @@ func ParsePath(text string) (Path, error) {
 	if barePath.MatchString(text) {
 		expression = "{." + strings.TrimPrefix(text, ".") + "}"
 	}
-	p, err := parse(expression)
-	return Path{text, p}, err
-}
-
-// parse reads a template. The library's own errors say what it did not understand.
-func parse(template string) (*jsonpath.JSONPath, error) {
 	p := jsonpath.New("output").AllowMissingKeys(true)
-	if err := p.Parse(template); err != nil {
-		return nil, fmt.Errorf("jsonpath %q: %w", template, err)
+	if err := p.Parse(expression); err != nil {
+		return Path{}, fmt.Errorf("jsonpath %q: %w", expression, err)
 	}
-	return p, nil
+	return Path{text, p}, nil
 }
 
 // String is the expression as it was given.
@@ -72,52 +65,18 @@ func (p Path) Text(tree any) (string, error) {
 	return strings.Join(texts, ","), err
 }
 
-// Template writes what a JSONPath template says, as kubectl has it.
-type Template struct{ path *jsonpath.JSONPath }
-
-// ParseTemplate reads a template: {.metadata.name}, or with {range} and text between.
-func ParseTemplate(text string) (Template, error) {
-	if barePath.MatchString(text) {
-		text = "{." + strings.TrimPrefix(text, ".") + "}"
-	}
-	p, err := parse(text)
-	return Template{p}, err
-}
-
-// Execute is the text that the template makes of a decoded document.
-func (t Template) Execute(tree any) (string, error) {
+// Execute returns the text that the expression, which may be a template with {range} and text between, makes of a
+// decoded document.
+func (p Path) Execute(tree any) (string, error) {
 	var b bytes.Buffer
-	if err := t.path.Execute(&b, tree); err != nil {
+	if err := p.path.Execute(&b, tree); err != nil {
 		return "", fmt.Errorf("jsonpath: %w", err)
 	}
 	return b.String(), nil
 }
 
-// CustomColumn is a column that the user has named.
-type CustomColumn struct {
-	Title string
-	Path  Path
-}
-
-// ParseCustomColumns reads NAME:.path,NAME:.path.
-func ParseCustomColumns(text string) ([]CustomColumn, error) {
-	var out []CustomColumn
-	for part := range strings.SplitSeq(text, ",") {
-		title, path, found := strings.Cut(part, ":")
-		if !found || title == "" || path == "" {
-			return nil, fmt.Errorf("custom-columns: %q is not understood; NAME:.path is accepted, several joined by commas", part)
-		}
-		p, err := ParsePath(path)
-		if err != nil {
-			return nil, fmt.Errorf("custom-columns: %w", err)
-		}
-		out = append(out, CustomColumn{Printable(title), p})
-	}
-	return out, nil
-}
-
-// Compare orders values as tables are sorted: what is absent first, numbers by
-// their size, everything else by its text.
+// Compare orders values as tables are sorted: absent ones first, numbers by
+// their size, all others by their texts.
 func Compare(a, b []any) int {
 	return slices.CompareFunc(a, b, func(x, y any) int {
 		m, first := number(x)
@@ -139,19 +98,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// compact is a value as JSON in one line.
-func compact(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return ""
-	}
-	return strings.TrimSpace(b.String())
-}
-
-// printableTree is a decoded document whose texts no terminal acts on. Lines stay
-// lines.
+// printableTree returns a decoded document whose texts are safe for a terminal. Line breaks stay.
 func printableTree(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

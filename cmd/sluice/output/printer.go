@@ -18,11 +18,11 @@ type Options struct {
 	Namespaces bool
 	// Kinds: there are resources of several kinds.
 	Kinds bool
-	// Changes: what is printed are the changes of a stream, each at once.
+	// Changes: the changes of a stream are printed, each at once.
 	Changes bool
 	// NoHeaders leaves the titles of tables out.
 	NoHeaders bool
-	// Terminal: what is written goes to one, which acts on control characters.
+	// Terminal: the output is a terminal, which acts on control characters.
 	Terminal bool
 	// Colours are shown in tables.
 	Colours bool
@@ -38,8 +38,8 @@ type Printer struct {
 	count   int
 	kind    client.Kind
 	table   *Table
-	columns []Column
-	// items are what a template is executed on, when all are there.
+	columns []column
+	// items are the resources on which a template is executed at the end.
 	items []any
 }
 
@@ -162,13 +162,13 @@ func (p *Printer) execute(tree any) error {
 		return err
 	}
 	if !strings.HasSuffix(text, "\n") && (p.options.Terminal || p.options.Changes) {
-		text += "\n" // what comes next stands on a line of its own
+		text += "\n" // the next output begins a line
 	}
 	_, err = io.WriteString(p.w, text)
 	return err
 }
 
-// tree is the decoded document of a resource, for a terminal without what it acts on.
+// tree returns the decoded document of a resource, safe for a terminal if it goes to one.
 func (p *Printer) tree(k client.Kind, r *client.Resource) (any, error) {
 	tree, err := Tree(k, r)
 	if err != nil || !p.options.Terminal {
@@ -185,9 +185,9 @@ func (p *Printer) row(k client.Kind, r *client.Resource, event string) error {
 		}
 	}
 	cells := make([]Text, 0, len(p.columns))
-	row := NewRow(r, event, p.options.Now())
+	shown := &row{Resource: r, kind: k, event: event, now: p.options.Now()}
 	for _, c := range p.columns {
-		t, err := c.Cell(row)
+		t, err := c.cell(shown)
 		if err != nil {
 			return err
 		}
@@ -204,20 +204,23 @@ func (p *Printer) begin(k client.Kind) error {
 			return err
 		}
 		if custom {
-			p.kind = k // the columns are the same whatever the kind is
+			p.kind = k // the columns are the same for all kinds
 			return nil
 		}
 		_, _ = io.WriteString(p.w, "\n")
 	}
-	p.kind, p.columns = k, nil
-	if custom {
-		p.columns = p.custom()
-	} else {
-		p.columns = Columns(k, TableOptions{Wide: p.format.Form == FormWide, Namespaces: p.options.Namespaces, Kinds: p.options.Kinds, Events: p.options.Changes})
+	p.kind = k
+	switch {
+	case !custom:
+		p.columns = columns(k, p.format.Form == FormWide, p.options)
+	case p.options.Changes:
+		p.columns = append([]column{eventColumn()}, p.format.columns...)
+	default:
+		p.columns = p.format.columns
 	}
 	titles := make([]string, len(p.columns))
 	for i, c := range p.columns {
-		titles[i] = c.Title
+		titles[i] = c.title
 	}
 	p.table = NewTable(p.w, titles)
 	if p.options.Changes {
@@ -225,25 +228,6 @@ func (p *Printer) begin(k client.Kind) error {
 	}
 	p.table.NoHeaders, p.table.Colours = p.options.NoHeaders, p.options.Colours
 	return nil
-}
-
-// custom are the columns that the user has named.
-func (p *Printer) custom() []Column {
-	var out []Column
-	if p.options.Changes {
-		out = append(out, eventColumn())
-	}
-	for _, c := range p.format.columns {
-		out = append(out, Column{c.Title, func(r *Row) (Text, error) {
-			tree, err := Tree(p.kind, r.Resource)
-			if err != nil {
-				return Text{}, err
-			}
-			text, err := c.Path.Text(tree)
-			return Text{Text: Cell(text)}, err
-		}})
-	}
-	return out
 }
 
 // event writes a change as one line of JSON.
@@ -265,7 +249,7 @@ func (p *Printer) event(k client.Kind, c *client.Change) error {
 	return json.NewEncoder(p.w).Encode(line)
 }
 
-// Flush writes what is held of a table.
+// Flush writes the rows that are held.
 func (p *Printer) Flush() error {
 	if p.table == nil {
 		return nil
@@ -273,17 +257,15 @@ func (p *Printer) Flush() error {
 	return p.table.Flush()
 }
 
-// End writes what is left.
+// End writes the end of the output.
 func (p *Printer) End() error {
 	switch {
-	case p.format.IsTable():
-		return p.Flush()
 	case p.options.Changes:
-		return nil
+		return p.Flush()
 	case p.format.Form == FormPath && !p.options.Single:
 		return p.execute(map[string]any{"items": append([]any{}, p.items...)})
 	case p.format.Form != FormJSON:
-		return nil
+		return p.Flush()
 	}
 	end := listTail
 	switch {

@@ -17,7 +17,7 @@ const (
 	Yellow Colour = "\x1b[33m"
 )
 
-// Paint is a text in a colour.
+// Paint returns a text in a colour.
 func (c Colour) Paint(s string) string {
 	if c == Plain {
 		return s
@@ -25,15 +25,15 @@ func (c Colour) Paint(s string) string {
 	return string(c) + s + "\x1b[0m"
 }
 
-// Text is one cell of a table; what is stored goes through [Cell] first.
+// Text is one cell of a table. Stored values must go through [Cell] first.
 type Text struct {
 	Text   string
 	Colour Colour
 }
 
-// Table writes rows whose columns stand one below the other. It holds a block of
+// Table writes rows with aligned columns. It holds a block of
 // rows, so that a list of any length needs little memory; a later block is never
-// narrower than those before.
+// narrower than an earlier one.
 type Table struct {
 	// Titles of the columns.
 	Titles []string
@@ -51,7 +51,7 @@ type Table struct {
 // tableBlock is how many rows are held.
 const tableBlock = 500
 
-// gap is what is between two columns.
+// gap separates two columns.
 const gap = "   "
 
 // NewTable returns a table without rows. Nothing is written before the first one.

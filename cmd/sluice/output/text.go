@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,7 +15,7 @@ import (
 // maxCell is the widest text in a column of a table, in places of a terminal.
 const maxCell = 64
 
-// Cell is a stored value as a table shows it: in one line, without characters
+// Cell returns a stored value as a table shows it: in one line, without characters
 // that move the cursor or change the terminal, and not too wide.
 func Cell(s string) string {
 	if s == "" {
@@ -23,17 +24,17 @@ func Cell(s string) string {
 	return terminal().Truncate(Printable(s), maxCell, "…")
 }
 
-// Width is how many places a text takes in a line of a terminal: a Chinese
-// character two, an accent that stands on another character none.
+// Width returns how many places a text takes in a line of a terminal: a Chinese
+// character takes two, a combining accent none.
 func Width(s string) int { return terminal().StringWidth(s) }
 
-// terminal is how wide characters are, whatever the environment says.
+// terminal returns the widths of characters, independent of the environment.
 func terminal() *runewidth.Condition {
 	return &runewidth.Condition{StrictEmojiNeutral: true}
 }
 
-// Printable writes what a terminal would act on instead of showing it as Go
-// does in a string: an escape is \x1b. Everything else stays.
+// Printable escapes characters that a terminal would act on, as Go does in a string:
+// an escape is \x1b. All others stay.
 func Printable(s string) string {
 	var out strings.Builder
 	for i, r := range s {
@@ -59,8 +60,14 @@ func PrintableLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// PrintableJSON is a JSON text that means the same, in which what a terminal
-// would act on is escaped.
+// writeLines writes each line of a text behind an indent, as a terminal may show it.
+func writeLines(w io.Writer, indent, text string) {
+	for line := range strings.Lines(text) {
+		_, _ = fmt.Fprintf(w, "%s%s\n", indent, Printable(strings.TrimSuffix(line, "\n")))
+	}
+}
+
+// PrintableJSON escapes characters in a JSON text that a terminal would act on. The text means the same.
 func PrintableJSON(s string) string {
 	var out strings.Builder
 	for _, r := range s {

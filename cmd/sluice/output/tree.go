@@ -1,13 +1,10 @@
 package output
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/graph/client"
 )
 
@@ -19,9 +16,9 @@ type TreeOptions struct {
 	Colours bool
 }
 
-// DrawTree draws the resources around one, for people. A resource that several
-// references lead to is followed where it stands first, level by level; elsewhere it has
-// the mark (*). One that closes a cycle is marked as such.
+// DrawTree draws the resources around one, for people. If several
+// references lead to a resource, its own references are drawn only where it is met first, level by level; elsewhere it
+// has the mark (*). A resource that closes a cycle is marked as such.
 func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 	t := NewTable(to, []string{"RESOURCE", "STATE", "GUARDED", "BY"})
 	t.Colours = o.Colours
@@ -58,7 +55,7 @@ func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 // drawing is one run of [DrawTree].
 type drawing struct {
 	table *Table
-	// namespace is that of the root.
+	// namespace of the root.
 	namespace *string
 	// children are the nodes that each resource leads to, by its id.
 	children map[string][]client.TreeNode
@@ -68,10 +65,10 @@ type drawing struct {
 	repeated bool
 }
 
-// origin tells the nodes of one resource apart.
+// origin distinguishes the nodes of one resource.
 func origin(n client.TreeNode) string { return n.From + "\x00" + n.Path }
 
-// part draws what is on one side of the root.
+// part draws the resources on one side of the root.
 func (d *drawing) part(title, root string, nodes []client.TreeNode) error {
 	none := ""
 	if len(nodes) == 0 {
@@ -90,7 +87,7 @@ func (d *drawing) part(title, root string, nodes []client.TreeNode) error {
 	return d.below(root, "")
 }
 
-// below draws what a node leads to.
+// below draws the nodes below one.
 func (d *drawing) below(id, indent string) error {
 	for i, n := range d.children[id] {
 		branch, next := "├── ", "│   "
@@ -107,7 +104,7 @@ func (d *drawing) below(id, indent string) error {
 			d.repeated = true
 		}
 		state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
-		if err := d.table.Row(Text{Text: indent + branch + name}, state, Text{Text: yes(n.Guarded)}, Text{Text: Printable(n.Path)}); err != nil {
+		if err := d.table.Row(Text{Text: indent + branch + name}, state, Text{Text: yesNo(n.Guarded)}, Text{Text: Printable(n.Path)}); err != nil {
 			return err
 		}
 		if follow {
@@ -127,14 +124,14 @@ func (d *drawing) row(text string) error {
 // name names a node, with its namespace where that is not the root's.
 func (d *drawing) name(n client.TreeNode) string {
 	name := Named(n.Kind, n.Namespace, n.Name, d.namespace)
-	if n.Deleting() {
+	if !n.Resource.IsZero() {
 		name += " (deletion requested)"
 	}
 	return name
 }
 
-// Named names a resource as commands take it, with its namespace where that is
-// neither missing nor the same as another one.
+// Named returns the name of a resource as commands take it, with its namespace if
+// it has one that differs from other.
 func Named(kind string, namespace *string, name string, other *string) string {
 	text := strings.ToLower(kind) + "/" + name
 	if namespace != nil && (other == nil || *namespace != *other) {
@@ -155,44 +152,8 @@ func stateColour(state string) Colour {
 	return Plain
 }
 
-// TreeJSON is a tree as the API has it. Of resources it has nothing but when the deletion of one was requested.
+// TreeJSON is a tree as the API has it, in one line. Of resources it has nothing but when the deletion of one was requested.
 func TreeJSON(tree *client.Tree) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(withoutResources(tree))
-	return []byte(PrintableJSON(b.String())), err
-}
-
-// TreeYAML is TreeJSON as YAML.
-func TreeYAML(tree *client.Tree) ([]byte, error) {
-	raw, err := json.Marshal(withoutResources(tree))
-	if err != nil {
-		return nil, err
-	}
-	return manifest.YAML(raw)
-}
-
-// withoutResources is a tree whose nodes have only the resources that are being deleted. nil stays nil.
-func withoutResources(tree *client.Tree) *client.Tree {
-	if tree == nil {
-		return nil
-	}
-	out := *tree
-	node := func(n client.TreeNode) client.TreeNode {
-		if !n.Deleting() {
-			n.Resource = nil
-		}
-		return n
-	}
-	nodes := func(all []client.TreeNode) []client.TreeNode {
-		out := make([]client.TreeNode, len(all))
-		for i, n := range all {
-			out[i] = node(n)
-		}
-		return out
-	}
-	out.Root, out.Dependencies, out.Dependents = node(tree.Root), nodes(tree.Dependencies), nodes(tree.Dependents)
-	return &out
+	raw, err := encode(tree)
+	return []byte(PrintableJSON(string(raw))), err
 }

@@ -18,11 +18,7 @@ func TestATreeIsDrawnWithCyclesRepetitionsAndNamespaces(t *testing.T) {
 	cycle := node(3, "c", "root", "spec.back", "BOUND")
 	cycle.Cycle = true
 	going := node(1, "root", "b", "spec.b", "DELETING")
-	going.Resource = &struct {
-		Metadata struct {
-			DeletionRequestedAt *time.Time `json:"deletionRequestedAt,omitempty"`
-		} `json:"metadata"`
-	}{}
+	going.Resource = &client.TreeResource{}
 	going.Resource.Metadata.DeletionRequestedAt = new(time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC))
 	global := node(2, "b", "g", "spec.g", "MISSING")
 	global.Namespace = nil

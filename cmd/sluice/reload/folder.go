@@ -9,18 +9,17 @@ import (
 	"syscall"
 )
 
-// Staged is a folder beside the one that it is to replace, or that it has replaced, as a whole:
-// whoever reads it, after a crash too, finds all files of the one or all of the other.
+// Staged is a new folder beside the one that it is to replace. The replacement is atomic:
+// even after a crash, a reader finds all files of one folder or all of the other.
 type Staged struct {
 	target, dir string
 }
 
 // Stage writes files, by their names, into a new folder beside target, which may be
-// a link to a folder. Nothing but files of these names' extension may be in target:
-// other files would be lost. What an interrupted replacement of target has left is
-// removed, so only one process at a time may replace it.
+// a link to a folder. It refuses a target with files of another extension, which would be lost. It removes the
+// remains of an interrupted replacement, so only one process at a time may replace target.
 func Stage(target string, files map[string]string, extension string) (*Staged, error) {
-	_ = Tidy(target) // what cannot be removed is in nobody's way
+	_ = Tidy(target) // remains do not matter
 	target, err := resolve(target)
 	if err != nil {
 		return nil, err
@@ -43,7 +42,7 @@ func Stage(target string, files map[string]string, extension string) (*Staged, e
 	return s, nil
 }
 
-// Tidy removes what an interrupted replacement of target has left beside it.
+// Tidy removes the remains of an interrupted replacement of target.
 func Tidy(target string) error {
 	target, err := resolve(target)
 	if err != nil {
@@ -62,7 +61,7 @@ func Tidy(target string) error {
 	return err
 }
 
-// resolve is the folder that a path leads to.
+// resolve returns the folder that a path leads to.
 func resolve(target string) (string, error) {
 	target, err := filepath.EvalSymlinks(target)
 	if err != nil {
@@ -71,8 +70,7 @@ func resolve(target string) (string, error) {
 	return filepath.Abs(target)
 }
 
-// beside is where the folders that are to replace target are made, and how their
-// names begin.
+// beside returns the parent of staged folders of target, and the prefix of their names.
 func beside(target string) (parent, prefix string) {
 	return filepath.Dir(target), "." + filepath.Base(target) + ".next-"
 }
@@ -107,8 +105,8 @@ func onlyFiles(dir, extension string) error {
 	return nil
 }
 
-// Replace puts the new folder in the place of the other one, in one step. If it
-// fails, everything is as it was. A second call undoes the first.
+// Replace exchanges the new folder and the old one in one step. If it
+// fails, nothing has changed. A second call undoes the first.
 func (s *Staged) Replace() error {
 	err := exchange(s.dir, s.target)
 	switch {
@@ -125,7 +123,7 @@ func (s *Staged) Replace() error {
 	return fmt.Errorf("%s cannot be replaced: %w", s.target, err)
 }
 
-// Discard removes the new folder, or the other one if the new one has replaced it.
+// Discard removes the new folder, or the old one if the new one has replaced it.
 func (s *Staged) Discard() error { return os.RemoveAll(s.dir) }
 
 // writeSynced writes a file that is there after a crash.

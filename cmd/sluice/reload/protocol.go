@@ -18,50 +18,48 @@ import (
 
 // Request asks for another catalogue.
 type Request struct {
-	// AllowBreaking serves this catalogue although it breaks what is stored.
+	// AllowBreaking serves the catalogue even if it breaks stored resources.
 	AllowBreaking bool `json:"allowBreaking,omitempty"`
 	// DryRun changes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Files are to be the gateway's folder, by their names. Null: what is in it is read.
+	// Files are the new files of the gateway's folder, by their names. Null: the gateway reads the folder as it is.
 	Files map[string]string `json:"files,omitempty"`
-	// Folder is what lines about Files call their folder.
+	// Folder is the name of the folder of Files in findings.
 	Folder string `json:"folder,omitempty"`
 }
 
-// Result says what became of a request.
+// Result is the result of a request.
 type Result string
 
 // The results.
 const (
 	// Replaced: another catalogue is served now; of a dry run: it would be.
 	Replaced Result = "replaced"
-	// Unchanged: the files are those that are served.
+	// Unchanged: these files are served already.
 	Unchanged Result = "unchanged"
-	// Refused: the catalogue has findings, or breaks what is stored. The one that is
-	// served stays.
+	// Refused: the catalogue has findings, or breaks stored resources. The old one is still served.
 	Refused Result = "refused"
-	// Failed: something else is in the way. The catalogue that is served stays.
+	// Failed: there was another error. The old catalogue is still served.
 	Failed Result = "failed"
 )
 
 // Answer to a request.
 type Answer struct {
 	Result Result `json:"result"`
-	// Hash of what the catalogue says of stored resources, and that of its files: of
-	// the one that is served now.
+	// Hash of the served catalogue, as far as stored resources depend on it, and Files, the hash of its files.
 	Hash  string `json:"hash"`
 	Files string `json:"files"`
 	// Changes of the catalogue to the one before, the most severe first.
 	Changes []gate.Change `json:"changes,omitempty"`
-	// Tightened says what stored resources break by it that they did not break before, a line for each kind.
+	// Tightened describes, in a line for each kind, the stored resources that break stricter rules of the catalogue.
 	Tightened []string `json:"tightened,omitempty"`
-	// Lines say why it was refused or failed.
+	// Lines are the reasons why it was refused or failed.
 	Lines []string `json:"lines,omitempty"`
 }
 
-// Catalogues is what a gateway does with requests.
+// Catalogues serves requests.
 type Catalogues interface {
-	// Reload serves what is in the gateway's folder, or puts other files there first.
+	// Reload serves the catalogue in the gateway's folder, after it has put the files of the request there.
 	Reload(ctx context.Context, r Request) Answer
 }
 
@@ -84,7 +82,7 @@ func NewHandler(c Catalogues) http.Handler {
 		ctx, cancel := context.WithTimeout(r.Context(), workTime)
 		defer cancel()
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(workTime + readTime))
-		if !take(ctx, held) {
+		if !acquire(ctx, held) {
 			refuse(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "too many requests are under way")
 			return
 		}
@@ -94,7 +92,7 @@ func NewHandler(c Catalogues) http.Handler {
 			refuse(w, http.StatusBadRequest, failure.CodeBadUserInput, "the request cannot be read: "+err.Error())
 			return
 		}
-		if !take(ctx, turn) {
+		if !acquire(ctx, turn) {
 			refuse(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "another request is under way")
 			return
 		}
@@ -113,8 +111,8 @@ func respond(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// take waits for a place; false if ctx ends first.
-func take(ctx context.Context, places chan<- struct{}) bool {
+// acquire waits for a place. It returns false if ctx ends first.
+func acquire(ctx context.Context, places chan<- struct{}) bool {
 	select {
 	case places <- struct{}{}:
 		return true
@@ -123,8 +121,8 @@ func take(ctx context.Context, places chan<- struct{}) bool {
 	}
 }
 
-// read reads a request, which has to come within readTime and before ctx ends. What is not known is
-// refused: it may be a flag that was to hold something back.
+// read reads a request, which has to come within readTime and before ctx ends. Unknown fields are
+// refused: one may be a flag that was meant to prevent something.
 func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Request, err error) {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readTime)); err != nil {
@@ -134,7 +132,7 @@ func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Requ
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&req); err != nil {
-		return req, fmt.Errorf("%s; wanted is one JSON object with allowBreaking, dryRun, files and folder", unread(err))
+		return req, fmt.Errorf("%s; wanted is one JSON object with allowBreaking, dryRun, files and folder", decodeProblem(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return req, errors.New("more follows the JSON object")
@@ -142,8 +140,8 @@ func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Requ
 	return req, control.SetReadDeadline(time.Time{})
 }
 
-// unread says in words why a request was not read.
-func unread(err error) string {
+// decodeProblem returns the reason why a request was not read, for people.
+func decodeProblem(err error) string {
 	var large *http.MaxBytesError
 	var mistyped *json.UnmarshalTypeError
 	name, unknown := strings.CutPrefix(err.Error(), "json: unknown field ")
@@ -162,7 +160,7 @@ func unread(err error) string {
 // Timeout is how long a client waits for the answer to a request, which may wait for another one.
 const Timeout = 2 * (readTime + workTime)
 
-// absentError says that no gateway listens at a path.
+// absentError means that no gateway listens at a path.
 type absentError struct {
 	path string
 	err  error

@@ -44,15 +44,14 @@ const maxPath = 103
 type Socket struct {
 	path     string
 	listener *net.UnixListener
-	// file is the socket itself, whatever is at its path now.
+	// file is the socket itself; something else may be at its path now.
 	file os.FileInfo
-	// lock is held as long as the process lives, so that a socket of a process that
-	// has died can be told from one that is in use.
+	// lock is held as long as the process lives. It distinguishes a socket in use from the socket of a dead process.
 	lock *flock.Flock
 }
 
-// Listen makes the socket, readable and writable for this user alone. One that a
-// process left behind when it died is replaced.
+// Listen makes the socket, readable and writable for this user alone. It replaces the socket of a
+// dead process.
 func Listen(path string) (*Socket, error) {
 	s := &Socket{path: path, lock: flock.New(path+".lock", flock.SetPermissions(0o600))}
 	if len(path)+len(tempSuffix) > maxPath {

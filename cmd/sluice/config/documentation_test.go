@@ -1,0 +1,81 @@
+package config_test
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/graph/server"
+)
+
+// markdown is the table of the settings for the documentation. It shows the
+// defaults, so the settings must be fresh.
+func markdown(settings []config.Setting) string {
+	var b strings.Builder
+	b.WriteString("| setting | default | meaning |\n|---|---|---|\n")
+	for _, s := range settings {
+		_, _ = fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Name, cmp.Or(s.Auto, s.Text()), strings.ReplaceAll(s.Help, "|", `\|`))
+	}
+	return b.String()
+}
+
+// limits is docs/limits.md: the limits with the reasons for their defaults, and those that
+// are fixed. The settings must be fresh.
+func limits(settings, fixed []config.Setting) string {
+	var b strings.Builder
+	b.WriteString(`# Limits
+
+Generated from cmd/sluice/config: go test ./cmd/sluice/config -run Documented -update
+
+At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEEDED, and extensions.setting names the limit. The others:
+` + "`limit-time` answers TIMEOUT, `limit-memory` UNAVAILABLE, `limit-connections` and `limit-sockets` the status 503, `limit-message` closes the" + `
+` + "WebSocket with 1009, `limit-sockets-waiting` closes the oldest that waits, `limit-queue` and `limit-queue-bytes` bound what waits for a slow listener," + `
+` + "and `limit-cached-tokens` is the size of a cache and refuses nothing." + ` [clients.md](clients.md) says when each is checked, and what happens to queries, mutations and streams.
+What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
+sluice_operation_* of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
+
+All that is in flight shares ` + "`limit-memory`" + `. Four sixteenths are for requests, but for 4 KiB of each, three for answers that are
+being sent, three for operations to begin with, 64 KiB each, three for those that need more: up to 256 KiB, 1 MiB, 4 MiB; one for operations that wait for that, one for events
+that wait for their clients, one for what subscriptions keep of their requests. If there is no room for an answer, the client that has read its own for longest, for 5 s at least, is cut off. One operation at a time may hold more than that, beyond ` + "`limit-memory`" + `, as its own limits allow. Operations wait in
+the order in which they came, and none that runs is ended to make room for another. One that waits in vain for 3 s before it has more than it began with is answered
+UNAVAILABLE, with the time after which to try again; so is at once a request for which there is no room. An event has a tenth of
+` + "`limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held` and all of `limit-answer`" + `.
+
+`)
+	limitTable(&b, "setting | default", settings)
+	b.WriteString("\nThese cannot be set:\n\n")
+	limitTable(&b, "limit | value", fixed)
+	return b.String()
+}
+
+func limitTable(b *strings.Builder, head string, limits []config.Setting) {
+	_, _ = fmt.Fprintf(b, "| %s | meaning | why |\n|---|---|---|---|\n", head)
+	for _, s := range limits {
+		if s.Why == "" {
+			continue
+		}
+		_, _ = fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", s.Name, cmp.Or(s.Auto, s.Text()), s.Help, s.Why)
+	}
+}
+
+// fixedLimits are the limits that cannot be set, for docs/limits.md.
+func fixedLimits(l *server.Limits) []config.Setting {
+	return []config.Setting{
+		{Name: "limit-tokens", Value: &l.Tokens, Help: "most lexical tokens of a document, comments included", Why: "a document is held parsed; a page of a frontend has some hundred"},
+		{Name: "limit-text", Value: new(int64(l.Text)), Help: "most bytes of names and strings in a document; longer ones go into variables", Why: "names and strings are compared and hashed; data belongs into variables"},
+		{Name: "limit-repeats", Value: &l.Repeats, Help: "how often one selection set may name the same field", Why: "validation compares equal fields in pairs"},
+		{Name: "limit-fragments", Value: &l.Fragments, Help: "most named fragments of a document", Why: "validation visits each from each"},
+		{Name: "limit-validation", Value: &l.Validation, Help: "most comparisons of fields that the validation of a document may take, estimated before it begins", Why: "about 60 ms on one core; validation cannot be interrupted"},
+		{Name: "limit-cached-tokens", Value: &l.CachedTokens, Help: "most tokens of parsed documents in the cache; each takes 100 to 400 bytes", Why: "a few hundred documents of a frontend, in at most 40 MB"},
+		{Name: "limit-objects", Value: &l.Objects, Help: "most resources that an operation may return; each place in the answer counts", Why: "less than 0.1 s of writing few fields each; a hundred pages of the largest size"},
+		{Name: "limit-events", Value: &l.Events, Help: "steps that expensive events of all subscriptions may take at once; a quarter comes back each second, and one connection may use a quarter. The first 5,000 steps of each event are free", Why: "about half a second: one change may be an event for ten thousand listeners"},
+		{Name: "limit-connections", Value: &l.Connections, Auto: "twice `limit-sockets`, and 1,000", Help: "most connections; requests on further ones are answered 503, except for `/healthz`, `/readyz` and `/metrics`", Why: "each needs a file descriptor and a few kilobytes"},
+		{Name: "limit-streams", Value: &l.Streams, Auto: "`limit-sockets`", Help: "most connections that receive server-sent events; subscriptions over WebSocket do not count", Why: "as `limit-sockets`"},
+		{Name: "limit-sockets-waiting", Value: &l.SocketsWaiting, Auto: "half of `limit-sockets`", Help: "most WebSocket connections that have not sent connection_init; one more closes the oldest of them", Why: "a client that never initialises must not keep others out"},
+		{Name: "limit-operations", Value: &l.Operations, Help: "most operations that run on one WebSocket connection", Why: "a frontend has a few dozen at once; all share one core of validation"},
+		{Name: "limit-message", Value: &l.Message, Auto: "`limit-body`", Help: "most bytes of a WebSocket message", Why: "as `limit-body`"},
+		{Name: "limit-queue", Value: &l.Queue, Help: "most events that wait for one listener's connection", Why: "a listener that is behind by more reads the state anew more cheaply"},
+		{Name: "limit-queue-bytes", Value: new(int64(l.QueueBytes)), Help: "most bytes of events that wait for one listener's connection; one event may always wait", Why: "what one slow listener makes the gateway hold"},
+	}
+}

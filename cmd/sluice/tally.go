@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// tally counts how it went with several resources.
+type tally struct{ failed, absent bool }
+
+// count counts an error of which the user was told.
+func (t *tally) count(err error) {
+	var absent notFoundError
+	if code(err) == "NOT_FOUND" || errors.As(err, &absent) {
+		t.absent = true
+		return
+	}
+	t.failed = true
+}
+
+// note counts an error and tells the user.
+func (t *tally) note(std streams, err error) {
+	explain(std, "sluice", err)
+	t.count(err)
+}
+
+// err returns what the command ends with.
+func (t *tally) err() error {
+	switch {
+	case t.failed:
+		return errReported
+	case t.absent:
+		return notFoundError{errReported}
+	}
+	return nil
+}
+
+// each calls do for each of several resources and counts the errors, of which do tells the user. It stops when
+// [tally.halted] reports true.
+func each[T any](ctx context.Context, std streams, t *tally, list []T, do func(T) error) {
+	for i, one := range list {
+		err := do(one)
+		if err != nil {
+			t.count(err)
+		}
+		if t.halted(ctx, std, err, len(list)-i-1) {
+			return
+		}
+	}
+}
+
+// halted reports whether nothing more is to be sent, and tells the user how much is left: after a ^C, if nobody
+// answers, and if the gateway does not know the caller.
+func (t *tally) halted(ctx context.Context, std streams, err error, left int) bool {
+	if ctx.Err() == nil && !unauthenticated(err) && !errors.As(err, new(*client.UnansweredError)) {
+		return false
+	}
+	t.failed = t.failed || left > 0
+	switch {
+	case left > 0 && err == nil:
+		_, _ = fmt.Fprintf(std.err, "sluice: interrupted; %d not sent\n", left)
+	case left > 0:
+		_, _ = fmt.Fprintf(std.err, "sluice: %d not sent\n", left)
+	}
+	return true
+}
