@@ -21,6 +21,11 @@ func (l *loader) index(docs []Document) {
 			}
 		}
 	}
+	for _, k := range slices.Backward(l.kinds) { // of two kinds the first has the name
+		for _, name := range DerivedTypes(k.Name) {
+			l.derived[name] = k.Name
+		}
+	}
 }
 
 // definitions checks what holds for every definition, whether a kind uses it or not.

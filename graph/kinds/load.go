@@ -59,7 +59,7 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	l := &loader{
 		directives: map[string]*ast.DirectiveDefinition{}, enums: map[string]*ast.Definition{},
 		types: map[string]*ast.Definition{}, shapes: map[*ast.Definition]*use{}, stores: map[*ast.Definition]bool{},
-		renamed: map[string]string{}, ofScalars: map[*ast.Argument]bool{},
+		derived: map[string]string{}, renamed: map[string]string{}, ofScalars: map[*ast.Argument]bool{},
 	}
 	if err := l.vocabulary(); err != nil {
 		return nil, err
@@ -123,6 +123,8 @@ type loader struct {
 	// types are the authors'; kinds are those among them that have @resource.
 	types map[string]*ast.Definition
 	kinds []*ast.Definition
+	// derived are the kinds from which types are derived, by the names of these types.
+	derived map[string]string
 	// shapes says where object types are used.
 	shapes map[*ast.Definition]*use
 	// stores says which enums a spec uses.

@@ -54,10 +54,8 @@ func (l *loader) isAPI(name string) bool { return l.api.Definitions.ForName(name
 func (l *loader) isDerived(name string) bool { return l.derivedFrom(name) != "" }
 
 func (l *loader) derivedFrom(name string) string {
-	for _, k := range l.kinds {
-		if slices.Contains(DerivedTypes(k.Name), name) {
-			return "kind " + k.Name
-		}
+	if kind, ok := l.derived[name]; ok {
+		return "kind " + kind
 	}
 	for _, suffix := range []string{"Input", "Patch", "ListFilter", "Filter"} {
 		base, ok := strings.CutSuffix(name, suffix)

@@ -9,6 +9,10 @@ import (
 	"github.com/vektah/gqlparser/v2/formatter"
 )
 
+// semanticNonNull is the directive of fields that are null only where they could not be read, so that
+// the rest of an answer does not go with them.
+const semanticNonNull = "semanticNonNull"
+
 // Print writes the types of a schema as SDL, in the order of their names, but
 // for those that every GraphQL schema has. keep says which types; nil keeps all, and
 // writes the directive @semanticNonNull too.

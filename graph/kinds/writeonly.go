@@ -120,13 +120,10 @@ func (s *shown) add(shape *descriptor.Shape, below bool) {
 	}
 }
 
-// output is an author's type as answers have it, nil if no answer has it.
+// output returns a copy of an author's type as answers have it, nil if no answer has it.
 func (s *shown) output(def *ast.Definition) *ast.Definition {
 	if s.hidden[def.Name] && !s.types[def.Name] {
 		return nil
-	}
-	if !slices.ContainsFunc(def.Fields, func(f *ast.FieldDefinition) bool { return s.fields[def.Name+"."+f.Name] }) {
-		return def
 	}
 	out := *def
 	out.Fields = slices.DeleteFunc(slices.Clone(def.Fields), func(f *ast.FieldDefinition) bool { return s.fields[def.Name+"."+f.Name] })
