@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/ext"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
@@ -140,6 +142,8 @@ type loader struct {
 	// renamed are the names in the store of fields that have another one there, by type and
 	// name: "ThingSpec.cloudId".
 	renamed map[string]string
+	// rulesEnv has what all rules can use.
+	rulesEnv *cel.Env
 	// malformed directives are reported once and then not read.
 	malformed []*ast.Directive
 	// unread are the files that have no types because their syntax is wrong. What
@@ -147,8 +151,11 @@ type loader struct {
 	unread []*ast.Source
 }
 
-// vocabulary reads the SDL of this package.
-func (l *loader) vocabulary() error {
+// vocabulary reads the SDL of this package, and prepares the language of rules.
+func (l *loader) vocabulary() (err error) {
+	if l.rulesEnv, err = cel.NewEnv(ext.Strings()); err != nil {
+		return fmt.Errorf("cel: %w", err)
+	}
 	doc, err := parser.ParseSchema(&ast.Source{Name: "directives.graphqls", Input: directivesSDL})
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"cel.dev/cel-go/cel"
 	celast "cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/ext"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -42,9 +41,9 @@ func (l *loader) compile(s *descriptor.Shape, expression string) error {
 	}
 	provider := &shapeProvider{Registry: registry, shapes: map[string]*descriptor.Shape{}, stored: l.storedOf}
 	provider.collect(s)
-	env, err := cel.NewEnv(
+	env, err := l.rulesEnv.Extend(
 		cel.CustomTypeProvider(provider), cel.CustomTypeAdapter(registry),
-		cel.Variable("self", cel.ObjectType(s.Name)), cel.Variable("oldSelf", cel.ObjectType(s.Name)), ext.Strings(),
+		cel.Variable("self", cel.ObjectType(s.Name)), cel.Variable("oldSelf", cel.ObjectType(s.Name)),
 	)
 	if err != nil {
 		return fmt.Errorf("cel: %w", err)
