@@ -190,92 +190,69 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 		f.op = opCore
 		return
 	}
-	ops := map[string]op{}
-	switch t.role {
-	case roleResource:
+	switch {
+	case t.role == roleResource:
 		c.resourceField(t, f)
 		return
-	case roleShape:
+	case t.role == roleShape:
 		c.shapeField(t, f)
 		return
-	case roleMetadata:
-		ops = metadataOps
-	case roleEntry:
-		ops = entryOps
-	case roleConnection, roleEdge, rolePageInfo:
-		ops = connectionOps
-	case roleWarning:
-		ops = warningOps
-	case rolePayload:
-		if t.kind != nil && name == t.kind.Singular {
-			f.op = opWritten
-			return
-		}
-		if t.kind != nil && name == "deleted"+t.kind.Name+"Id" {
-			f.op = opDeletedID
-			return
-		}
-		if name == "blockedBy" {
-			f.op = opBlockers
-			c.connection(f)
-			c.arguments(f)
-			return
-		}
-		ops = payloadOps
-	case rolePreview:
-		if name == "manifest" {
-			c.arguments(f)
-		}
-		ops = previewOps
-	case roleChange:
-		if t.kind != nil && name == t.kind.Singular {
-			f.op = opChanged
-			return
-		}
-		ops = changeOps
-	case roleDependency:
-		ops = dependencyOps
-	case roleSummary:
-		ops = summaryOps
-	case roleNamespace:
-		ops = namespaceOps
+	case t.role == rolePayload && t.kind != nil && name == t.kind.Singular:
+		f.op = opWritten
+		return
+	case t.role == rolePayload && t.kind != nil && name == "deleted"+t.kind.Name+"Id":
+		f.op = opDeletedID
+		return
+	case t.role == roleChange && t.kind != nil && name == t.kind.Singular:
+		f.op = opChanged
+		return
 	}
-	o, ok := ops[name]
+	o, ok := e.ops[t.role][name]
 	if !ok {
 		panic(&compileError{def.Name + "." + name})
 	}
-	f.op = o
+	switch f.op = o; o {
+	case opBlockers:
+		c.connection(f)
+		c.arguments(f)
+	case opManifest: // of a preview
+		c.arguments(f)
+	}
 }
 
-// The op codes of the types whose fields are the same for all kinds.
-var (
-	metadataOps = map[string]op{
-		"namespace": opNamespace, "name": opName, "uid": opUID, "revision": opRevision, "generation": opGeneration, "labels": opLabels,
-		"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
-		"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers, "updatedBy": opUpdatedBy,
-	}
-	relationOps   = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}
-	entryOps      = map[string]op{"key": opKey, "value": opValue}
-	connectionOps = map[string]op{
+// operations returns the op codes of the types whose fields are the same for all kinds.
+func operations() map[role]map[string]op {
+	page := map[string]op{
 		"edges": opEdges, "nodes": opNodes, "pageInfo": opPageInfo, "totalCount": opTotalCount, "hiddenCount": opHiddenCount, "changeCursor": opPageChangeCursor,
 		"cursor": opCursor, "node": opNode,
 		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
 	}
-	payloadOps = map[string]op{
-		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion, "resource": opWritten, "deletedResourceId": opDeletedID, "preview": opPreview,
+	return map[role]map[string]op{
+		roleMetadata: {
+			"namespace": opNamespace, "name": opName, "uid": opUID, "revision": opRevision, "generation": opGeneration, "labels": opLabels,
+			"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
+			"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers, "updatedBy": opUpdatedBy,
+		},
+		roleEntry:      {"key": opKey, "value": opValue},
+		roleConnection: page, roleEdge: page, rolePageInfo: page,
+		rolePayload: {
+			"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion,
+			"resource": opWritten, "deletedResourceId": opDeletedID, "preview": opPreview, "blockedBy": opBlockers,
+		},
+		rolePreview: {
+			"kind": opPreviewKind, "namespace": opNamespace, "name": opName, "uid": opPreviewUID, "generation": opGeneration,
+			"specJSON": opSpecJSON, "statusJSON": opStatusJSON, "manifest": opManifest,
+		},
+		roleWarning: {"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText},
+		roleDependency: {
+			"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState,
+			"guarded": opOtherGuarded, "resource": opOther,
+		},
+		roleNamespace: {"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount},
+		roleSummary:   {"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue},
+		roleChange:    {"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resourceId": opChangeID, "resource": opChanged},
 	}
-	previewOps = map[string]op{
-		"kind": opPreviewKind, "namespace": opNamespace, "name": opName, "uid": opPreviewUID, "generation": opGeneration,
-		"specJSON": opSpecJSON, "statusJSON": opStatusJSON, "manifest": opManifest,
-	}
-	warningOps    = map[string]op{"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText}
-	dependencyOps = map[string]op{
-		"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState, "guarded": opOtherGuarded, "resource": opOther,
-	}
-	namespaceOps = map[string]op{"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount}
-	summaryOps   = map[string]op{"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue}
-	changeOps    = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resourceId": opChangeID, "resource": opChanged}
-)
+}
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {
 	root, ok := c.engine.roots[rootKey{def.Name, f.node.Name}]
@@ -319,7 +296,7 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 	case "allowed":
 		f.op, f.kind = opAllowed, k
 	case "dependencies", "dependents", "blockedBy":
-		f.op = relationOps[name]
+		f.op = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}[name]
 		f.targets = c.selects(f.set, "nodes", "state") || c.selects(f.set, "nodes", "resource") || c.selects(f.set, "edges", "node", "state") || c.selects(f.set, "edges", "node", "resource")
 		c.connection(f)
 		c.arguments(f)

@@ -49,6 +49,7 @@ type Engine struct {
 	// streams are the subscriptions, everyKind those for the changes of every kind.
 	streams, everyKind *stream.Set
 	types              map[string]*typeInfo
+	ops                map[role]map[string]op
 	roots              map[rootKey]rootField
 	// enums are the stored forms of inputs, by type and name.
 	enums map[string]map[string]string

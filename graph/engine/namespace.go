@@ -7,15 +7,9 @@ func (r *run) namespaceItems(buf []byte, f *field, src *source) ([]byte, bool) {
 	if f.op == opNode {
 		return r.below(buf, f, src)
 	}
-	r.count(f, len(src.namespaces.Namespaces))
-	buf = append(buf, '[')
-	for i := range src.namespaces.Namespaces {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		buf, _ = r.object(buf, f.sub, &source{namespaces: src.namespaces, group: i})
-	}
-	return append(buf, ']'), true
+	p := src.namespaces
+	r.count(f, len(p.Namespaces))
+	return r.list(buf, f, len(p.Namespaces), func(i int) source { return source{namespaces: p, group: i} }), true
 }
 
 // namespacePageField writes what is told of a page of namespaces and of an edge.
@@ -59,12 +53,6 @@ func (r *run) namespaceField(buf []byte, f *field, src *source) ([]byte, bool) {
 	case opCount:
 		return strconv.AppendInt(buf, int64(ns.Counts[src.index].Count), 10), true
 	}
-	buf = append(buf, '[')
-	for i := range ns.Counts {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		buf, _ = r.object(buf, f.sub, &source{namespaces: src.namespaces, group: src.group, index: i})
-	}
-	return append(buf, ']'), true
+	p, group := src.namespaces, src.group
+	return r.list(buf, f, len(ns.Counts), func(i int) source { return source{namespaces: p, group: group, index: i} }), true
 }

@@ -52,7 +52,7 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 		r.count(f, 1)
 		return r.below(buf, f, &source{item: w.item})
 	case opWarnings:
-		return r.warnings(buf, f, w)
+		return r.list(buf, f, len(w.Warnings), func(i int) source { return source{warning: &w.Warnings[i], written: w} }), true
 	case opOutcome:
 		return appendText(buf, string(w.Outcome)), true
 	case opDryRun:
@@ -83,18 +83,6 @@ func (r *run) blockers(buf []byte, f *field, w *written) ([]byte, bool) {
 		}
 	}
 	return buf, false
-}
-
-// warnings writes those of a mutation.
-func (r *run) warnings(buf []byte, f *field, w *written) ([]byte, bool) {
-	buf = append(buf, '[')
-	for i := range w.Warnings {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		buf, _ = r.object(buf, f.sub, &source{warning: &w.Warnings[i], written: w})
-	}
-	return append(buf, ']'), true
 }
 
 // warningField writes a field of a warning.

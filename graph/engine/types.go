@@ -105,6 +105,7 @@ func (e *Engine) readKinds() error {
 		{"Mutation", "deleteResource"}:      {op: opWrite, verb: descriptor.VerbDelete},
 		{"Subscription", "resourceChanges"}: {op: opChanges},
 	}
+	e.ops = operations()
 	e.enums, e.stored = map[string]map[string]string{}, map[inputField]string{}
 	kinds := map[string]*kindInfo{}
 	for _, bk := range e.svc.Kinds() {

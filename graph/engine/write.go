@@ -131,6 +131,19 @@ func (r *run) below(buf []byte, f *field, src *source) ([]byte, bool) {
 	return buf, ok
 }
 
+// list writes a list of n objects none of which can be null; element returns what one is written of.
+func (r *run) list(buf []byte, f *field, n int, element func(i int) source) []byte {
+	buf = append(buf, '[')
+	for i := range n {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		src := element(i)
+		buf, _ = r.object(buf, f.sub, &src)
+	}
+	return append(buf, ']')
+}
+
 // resource writes a resource below a field.
 func (r *run) resource(buf []byte, f *field, it *item) ([]byte, bool) {
 	it.at = 0
@@ -231,14 +244,7 @@ func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool
 type entry struct{ key, value string }
 
 func (r *run) entries(buf []byte, f *field, list []entry) ([]byte, bool) {
-	buf = append(buf, '[')
-	for i, e := range list {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		buf, _ = r.object(buf, f.sub, &source{key: e.key, value: e.value})
-	}
-	return append(buf, ']'), true
+	return r.list(buf, f, len(list), func(i int) source { return source{key: list[i].key, value: list[i].value} }), true
 }
 
 func (r *run) text(buf []byte, s *string) ([]byte, bool) {
