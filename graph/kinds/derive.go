@@ -20,7 +20,7 @@ import (
 //go:embed derived.graphqls.tmpl
 var derivedSDL string
 
-// derivation is what the template reads.
+// derivation is the data of the template.
 type derivation struct {
 	Kinds []derivedKind
 	// Owners are the references whose derived field stands on an author's type, by that type.

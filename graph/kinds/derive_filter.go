@@ -8,8 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// filter derives the filter of an object type: its indexed fields, and the
-// objects that have any. A type in several places has what any of them has.
+// filter derives the filter of an object type. It has the indexed fields, and the objects with indexed fields. If the
+// type is used in several places, it has the fields that are indexed in any of them.
 func (d *typeDerivation) filter(k *Kind, s *descriptor.Shape, path string) {
 	if s == nil || !filtered(k, path) {
 		return

@@ -8,8 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// What is said of a field of a status: of one without a maximum, of a list of objects
-// without one, and of one that has a maximum.
+// Sentences about fields of a status: without a maximum, a list of objects without a maximum, and with a maximum.
 const (
 	notValidated = "Not validated; the whole resource is at most 1 MiB."
 	unbounded    = "As many elements as fit; the whole resource is at most 1 MiB."
@@ -114,7 +113,7 @@ func (d *typeDerivation) patch(s *descriptor.Shape, p part) {
 	}
 }
 
-// limitsIn says in words what a field of a spec or a status accepts.
+// limitsIn describes what a field of a spec or a status accepts.
 func limitsIn(f *descriptor.Field, p part) string {
 	if p == inStatus {
 		return statusLimits(f)
@@ -122,7 +121,7 @@ func limitsIn(f *descriptor.Field, p part) string {
 	return limits(f)
 }
 
-// about is the author's description of an object type and the messages of its rules.
+// about returns the author's description of an object type, with the messages of its rules.
 func (d *typeDerivation) about(s *descriptor.Shape) string {
 	text := ""
 	if of := definition(d.schema, s.Name); of != nil {

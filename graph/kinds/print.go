@@ -13,9 +13,8 @@ import (
 // the rest of an answer does not go with them.
 const semanticNonNull = "semanticNonNull"
 
-// Print writes the types of a schema as SDL, in the order of their names, but
-// for those that every GraphQL schema has. keep says which types; nil keeps all, and
-// writes the directive @semanticNonNull too.
+// Print returns the types of a schema as SDL, in the order of their names, without those that every GraphQL schema
+// has. keep selects types; nil selects all, and the directive @semanticNonNull too.
 func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 	doc := &ast.SchemaDocument{}
 	if d := s.Directives[semanticNonNull]; d != nil && keep == nil {
@@ -38,8 +37,7 @@ func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 	return strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
 }
 
-// printable returns a definition without the fields of introspection and without the
-// directives that only authors see.
+// printable returns a definition without fields of introspection and without authors' directives.
 func printable(def *ast.Definition) *ast.Definition {
 	out := *def
 	out.Fields = nil

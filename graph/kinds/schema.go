@@ -11,9 +11,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// API derives the API's schema: what is the same whatever the kinds are, what
-// follows from each kind, and the authors' own types with their inputs, patches
-// and filters.
+// API returns the schema of the API: the part that does not depend on the kinds, the types and fields that are
+// derived from kinds and their types, and the authors' own types.
 func (s *Schema) API() (*ast.Schema, error) {
 	sources, err := apiSources()
 	if err != nil {
@@ -48,7 +47,7 @@ func (s *Schema) API() (*ast.Schema, error) {
 	return out, nil
 }
 
-// located is an error of the whole schema as a finding.
+// located returns an error of the whole schema as a finding.
 func located(err error) error {
 	var e *gqlerror.Error
 	if !errors.As(err, &e) || len(e.Locations) == 0 {
