@@ -13,20 +13,18 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// compiler makes the plan of an operation whose document is valid. What the
-// tables of types do not know is a fault of the engine: it panics, and compile
-// returns that as an error.
+// compiler makes the plan of an operation whose document is valid. A field without an entry in the tables of types is
+// a fault of the engine: it panics, and compile returns the panic as an error.
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument
-	// truths are the values of the variables that @skip and @include name.
+	// truths are the values of the variables in @skip and @include.
 	truths map[string]any
 
-	mu sync.Mutex // guards what follows: selections on interfaces are compiled when they are met
-	// literals are the arguments that no variable is in, nil for others: a fragment has one
-	// field in many places.
+	mu sync.Mutex // guards the rest, since selections on interfaces are compiled later
+	// literals are arguments without variables, nil for others. A field of a fragment can stand in many places.
 	literals map[*ast.Field]*arguments
-	// fields were compiled, and weigh is told how many, if the plan is kept.
+	// fields is the number of fields; if the plan is kept, weigh is called when it grows.
 	fields int
 	weigh  func(fields int)
 }
@@ -68,7 +66,7 @@ func (e *Engine) isRoot(def *ast.Definition) bool {
 	return def == e.schema.Query || def == e.schema.Mutation || def == e.schema.Subscription
 }
 
-// selected is a field with all that is selected below it.
+// selected is a field with the selections below it.
 type selected struct {
 	*ast.Field
 	set ast.SelectionSet
@@ -107,7 +105,7 @@ func (c *compiler) collect(def *ast.Definition, set ast.SelectionSet, visited ma
 	return out
 }
 
-// applies says whether a fragment is about an object type.
+// applies reports whether a fragment applies to an object type.
 func (c *compiler) applies(def *ast.Definition, condition string) bool {
 	if condition == "" || condition == def.Name || slices.Contains(def.Interfaces, condition) {
 		return true
@@ -153,7 +151,7 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 		f.nonNull = s.Definition.Type.NonNull
 		f.elementNonNull = s.Definition.Type.Elem != nil && s.Definition.Type.Elem.NonNull
 		c.field(def, f)
-		if len(s.set) > 0 && !strings.HasPrefix(s.Name, "__") { // what is below introspection is the core's alone
+		if len(s.set) > 0 && !strings.HasPrefix(s.Name, "__") { // the core alone executes introspection
 			c.below(f, s.Definition.Type.Name())
 		}
 		if f.op == opCore && c.engine.isRoot(def) {
@@ -168,7 +166,7 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 	return o
 }
 
-// below compiles what is selected of a field's value.
+// below compiles the selection below a field.
 func (c *compiler) below(f *field, typ string) {
 	def := c.engine.schema.Types[typ]
 	if def.IsAbstractType() {
@@ -178,7 +176,7 @@ func (c *compiler) below(f *field, typ string) {
 	f.sub = c.object(def, f.set)
 }
 
-// field says how a field is executed.
+// field sets how a field is executed.
 func (c *compiler) field(def *ast.Definition, f *field) {
 	e, name := c.engine, f.node.Name
 	if e.isRoot(def) {
@@ -311,7 +309,7 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 	}
 }
 
-// conditions compiles the field of the conditions, which are in the status of kinds that have them.
+// conditions compiles the field of the conditions, which are in the status.
 func (c *compiler) conditions(k *kindInfo, f *field) {
 	f.op, f.constant = opConst, []byte("null")
 	if k.Conditions() != nil {
@@ -362,7 +360,7 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 	f.otherwise = effective(f, sf.Default)
 }
 
-// effective is the default of a field of a body in the form of the API.
+// effective returns the default of a field of a body as the API shows it.
 func effective(f *field, stored []byte) (out []byte) {
 	switch {
 	case stored == nil:
@@ -378,14 +376,14 @@ func effective(f *field, stored []byte) (out []byte) {
 	return appendScalar(nil, stored)
 }
 
-// connection notes what of a connection is to be read with its page.
+// connection sets which facts of a connection are read with its page.
 func (c *compiler) connection(f *field) {
 	f.changeCursor = c.selects(f.set, "changeCursor")
 	f.total = c.selects(f.set, "totalCount")
 	f.ahead = c.selects(f.set, "pageInfo", "hasNextPage") || c.selects(f.set, "pageInfo", "hasPreviousPage")
 }
 
-// selects says whether a selection has a field, at a path of names.
+// selects reports whether a selection has a field at a path of names.
 func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	return slices.ContainsFunc(set, func(s ast.Selection) bool {
 		switch s := s.(type) {
@@ -401,7 +399,7 @@ func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	})
 }
 
-// count notes fields that are compiled.
+// count adds to the number of fields.
 func (c *compiler) count(fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -410,7 +408,7 @@ func (c *compiler) count(fields int) {
 	}
 }
 
-// kept tells weigh how many fields the plan has, and has from now on.
+// kept calls weigh with the number of fields, now and when it grows.
 func (c *compiler) kept(weigh func(fields int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,7 +2,7 @@ package engine
 
 import "strconv"
 
-// namespaceItems writes the namespaces of a page, each with its cursor or alone.
+// namespaceItems writes the edges or the nodes of a page of namespaces, or the node of an edge.
 func (r *run) namespaceItems(buf []byte, f *field, src *source) ([]byte, bool) {
 	if f.op == opNode {
 		return r.below(buf, f, src)
@@ -12,7 +12,7 @@ func (r *run) namespaceItems(buf []byte, f *field, src *source) ([]byte, bool) {
 	return r.list(buf, f, len(p.Namespaces), func(i int) source { return source{namespaces: p, group: i} }), true
 }
 
-// namespacePageField writes what is told of a page of namespaces and of an edge.
+// namespacePageField writes another field of a page of namespaces or of an edge.
 func (r *run) namespacePageField(buf []byte, f *field, src *source) ([]byte, bool) {
 	p := src.namespaces
 	switch f.op {

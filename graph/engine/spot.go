@@ -2,14 +2,13 @@ package engine
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// argumentError is what is wrong with an argument, and where in it.
+// argumentError is an error of a value in an argument.
 type argumentError struct {
 	path ast.Path
 	err  error
 }
 
-// spot is where a value stands in the arguments of a field. Its path is made where
-// something is wrong with the value.
+// spot is the place of a value in the arguments of a field. Its path is made only for errors.
 type spot struct {
 	in    *spot
 	name  string // of an argument or a field, empty for an element of a list
@@ -26,7 +25,7 @@ func (s *spot) path() ast.Path {
 	return append(s.in.path(), ast.PathName(s.name))
 }
 
-// refuse says what is wrong with the value.
+// refuse returns the error of the value.
 func (s *spot) refuse(err error) error { return &argumentError{s.path(), err} }
 
 func (e *argumentError) Error() string { return e.err.Error() }

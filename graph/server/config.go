@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/graph/identity"
 	"github.com/sluicegw/sluice/graph/quota"
 	"github.com/sluicegw/sluice/graph/transport"
+	"github.com/sluicegw/sluice/internal/setting"
 )
 
 // Config of a server. The names in errors are the user's own configuration keys.
@@ -173,11 +174,19 @@ func (c Config) Validate() error {
 // consoleEndpoint is the path to which the page at / sends its requests.
 const consoleEndpoint = "/v1/graphql"
 
-// ValidateSettings is [Config.Validate] for the settings of an operator. None is negative: package config of the
-// command line refuses that.
+// ValidateSettings is [Config.Validate] for the settings of an operator.
 func (c Config) ValidateSettings() error {
-	errs := []error{c.Caller.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins)}
 	l := c.Limits
+	errs := []error{c.Caller.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), setting.NotNegative(map[string]int64{
+		"limit-body": l.Body, "limit-memory": l.Memory, "limit-connections": int64(l.Connections), "limit-text": int64(l.Text), "limit-tokens": int64(l.Tokens),
+		"limit-depth": int64(l.Depth), "limit-aliases": int64(l.Aliases), "limit-fields": int64(l.Fields), "limit-repeats": int64(l.Repeats), "limit-time": int64(l.Time),
+		"limit-validation": int64(l.Validation), "limit-cached-tokens": int64(l.CachedTokens), "limit-fragments": int64(l.Fragments), "limit-rows": int64(l.Rows),
+		"limit-steps": int64(l.Steps), "limit-objects": int64(l.Objects), "limit-answer": l.Answer, "limit-held": l.Held, "limit-events": int64(l.Events),
+		"limit-sockets": int64(l.Sockets), "limit-streams": int64(l.Streams), "limit-sockets-waiting": int64(l.SocketsWaiting), "limit-queue": int64(l.Queue),
+		"limit-queue-bytes": int64(l.QueueBytes), "limit-operations": int64(l.Operations), "limit-message": l.Message,
+		"drain-delay": int64(c.DrainDelay), "drain-timeout": int64(c.DrainTimeout), "init-timeout": int64(c.InitTimeout), "ping-interval": int64(c.PingInterval),
+		"write-timeout": int64(c.WriteTimeout), "body-timeout": int64(c.BodyTimeout), "slow-log": int64(c.SlowLog),
+	})}
 	l.setDefaults()
 	if most := max(l.Body, l.Message); l.Memory < 8*most {
 		errs = append(errs, fmt.Errorf("limit-memory: %d bytes are less than eight requests of %d (limit-body, limit-message)", l.Memory, most))

@@ -34,7 +34,7 @@ const (
 // LateGrace is how long clients may go on to send a body once the gateway drains.
 const LateGrace = time.Second
 
-// Config of a transport. Zero means the default everywhere.
+// Config of a transport. Zero means the default everywhere; package server refuses negative values.
 type Config struct {
 	// Executor returns the executor of an operation that begins. Required.
 	Executor func(ctx context.Context) *Executor
