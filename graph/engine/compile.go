@@ -49,7 +49,7 @@ func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *p
 		}
 	}()
 	root := c.object(e.rootType(oc.Operation.Operation), oc.Operation.SelectionSet)
-	return &plan{compiler: c, root: root, core: slices.ContainsFunc(root.fields, func(f field) bool { return f.op == opCore })}, nil
+	return &plan{compiler: c, root: root}, nil
 }
 
 func (e *Engine) rootType(op ast.Operation) *ast.Definition {

@@ -145,8 +145,7 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 	}()
 	memory := stream.OutputOf(ctx)
 	if memory == nil {
-		data := r.execute(make([]byte, 0, p.size.Load()+64))
-		p.size.Store(int64(len(data)))
+		data := r.execute(nil)
 		e.end(r, nil)
 		return &graphql.Response{Data: data}
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -131,10 +130,6 @@ const (
 type plan struct {
 	compiler *compiler
 	root     *object
-	// core reports whether gqlgen executes any of its root fields.
-	core bool
-	// size is the length of the last answer, a hint for the next.
-	size atomic.Int64
 }
 
 // object is the selection on an object type.
