@@ -48,17 +48,16 @@ type Config struct {
 	AllowedOrigins []string
 	// Identities find out who asks. Default: everybody is anonymous.
 	Identities identity.Authenticator
-	// Refused is told of each request that is refused since its caller is not known, or may not do it. Default: it is
-	// not told.
+	// Refused is called for each request that is refused since its caller is unknown, or may not do it. Default: none.
 	Refused func(ctx context.Context, refused *failure.Error)
 	// Reload answers requests for another catalogue, by callers who have the verb CATALOGUE. It bounds their bodies and
 	// sets deadlines that are later than the server's. Default: there is no path for them.
 	Reload http.Handler
-	// TLS is what connections are secured with. Default: nothing.
+	// TLS secures connections. Default: none.
 	TLS *identity.TLS
 	// Limits of requests.
 	Limits Limits
-	// Caller is what one caller may take. Default [quota.DefaultLimits].
+	// Caller limits what one caller may take. Default [quota.DefaultLimits].
 	Caller quota.Limits
 	// SlowLog is how long a query, a mutation or an event of a subscription may take
 	// before it is logged. Default: none is.
@@ -66,7 +65,7 @@ type Config struct {
 	// AccessLog logs each operation that is answered, each subscription that begins and each request
 	// that is refused.
 	AccessLog bool
-	// Documents are those that clients name instead of sending them.
+	// Documents configures the documents that clients can name instead of sending them.
 	Documents document.Config
 	// HideIntrospection refuses introspection.
 	HideIntrospection bool

@@ -172,7 +172,7 @@ func timedOut(ctx context.Context) *gqlerror.Error {
 	return err
 }
 
-// documentsOf returns the documents that clients may name. With trusted-only they include those of
+// documentsOf returns the documents that clients may name. With trusted-only they include the documents of
 // the sluice command line, which must work there too.
 func (s *Server) documentsOf(api API) *document.Store {
 	if !s.cfg.Documents.TrustedOnly {

@@ -34,7 +34,7 @@ type Server struct {
 	metrics   *metrics
 	handler   http.Handler
 	transport *transport.Transport
-	// documents are those that clients name; they are parsed for each generation.
+	// documents are the documents that clients can name. Each generation parses them.
 	documents *document.Store
 	// generation is the one that is served.
 	generation atomic.Pointer[Generation]
