@@ -6,8 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// JoinSurrogates is for its fuzz test.
-var JoinSurrogates = joinSurrogates
+// HasHalf reports whether a string of a document has the escape of half a surrogate pair.
+func HasHalf(document string) bool { return scan(document, len(document)).half }
 
 // Coerce coerces the variables of an operation.
 func Coerce(schema *ast.Schema, op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {

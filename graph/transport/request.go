@@ -172,39 +172,45 @@ func checkText(text string) error {
 	if !utf8.ValidString(text) {
 		return errors.New("the text is not UTF-8")
 	}
+	if !WholeCharacters(text) {
+		return errors.New("a string has the escape of half a character (a surrogate without its other half)")
+	}
+	return nil
+}
+
+// WholeCharacters reports whether each escape of a surrogate has the escape of its other half beside it. The text is
+// JSON, or a string of GraphQL.
+func WholeCharacters(text string) bool {
 	if !strings.Contains(text, `\u`) {
-		return nil
+		return true
 	}
 	for i := 0; i < len(text); {
 		if text[i] != '\\' {
 			i++
 			continue
 		}
-		_, length, ok := DecodeEscape(text[i:])
+		length, ok := escapeLength(text[i:])
 		if !ok {
-			return errors.New("a string has the escape of half a character (a surrogate without its other half)")
+			return false
 		}
 		i += length
 	}
-	return nil
+	return true
 }
 
-// PairLength is the length of the escape of a surrogate pair, like \ud83d\ude00.
-const PairLength = 12
-
-// DecodeEscape decodes the escape at the start of s, of JSON or of a GraphQL string, and returns its length.
-// The character is 0 unless the escape is \uXXXX or a surrogate pair. ok is false for half a pair.
-func DecodeEscape(s string) (r rune, length int, ok bool) {
+// escapeLength returns the length of the escape at the start of s, which can be a surrogate pair; ok is false for half a
+// pair.
+func escapeLength(s string) (length int, ok bool) {
+	const unit = len(`\u0000`)
 	first, isUnit := codeUnit(s)
 	switch {
 	case !isUnit:
-		return 0, min(2, len(s)), true
+		return min(2, len(s)), true
 	case !utf16.IsSurrogate(first):
-		return first, 6, true
+		return unit, true
 	}
-	second, _ := codeUnit(s[6:])
-	r = utf16.DecodeRune(first, second)
-	return r, PairLength, r != utf8.RuneError
+	second, _ := codeUnit(s[unit:])
+	return 2 * unit, utf16.DecodeRune(first, second) != utf8.RuneError
 }
 
 // codeUnit decodes \uXXXX.
