@@ -72,12 +72,6 @@ type Config struct {
 	// LoaderWait is how long the first read of a batch of references waits for
 	// others. Default 1 ms.
 	LoaderWait time.Duration
-	// InitTimeout is how long a WebSocket client may take to initialise. Default [transport.DefaultInitTimeout].
-	InitTimeout time.Duration
-	// PingInterval is how often a WebSocket client is asked whether it is there. Default [transport.DefaultPingInterval].
-	PingInterval time.Duration
-	// WriteTimeout is how long a listener may take to accept 128 KiB. Default [transport.DefaultWriteTimeout].
-	WriteTimeout time.Duration
 	// BodyTimeout is how long a client may take to send 64 KiB of a request. Default [transport.DefaultMessageTimeout].
 	BodyTimeout time.Duration
 	// DrainDelay is how long the server goes on to serve, while it reports that it is not
@@ -183,8 +177,8 @@ func (c Config) ValidateSettings() error {
 		"limit-steps": int64(l.Steps), "limit-objects": int64(l.Objects), "limit-answer": l.Answer, "limit-held": l.Held, "limit-events": int64(l.Events),
 		"limit-sockets": int64(l.Sockets), "limit-streams": int64(l.Streams), "limit-sockets-waiting": int64(l.SocketsWaiting), "limit-queue": int64(l.Queue),
 		"limit-queue-bytes": int64(l.QueueBytes), "limit-operations": int64(l.Operations), "limit-message": l.Message,
-		"drain-delay": int64(c.DrainDelay), "drain-timeout": int64(c.DrainTimeout), "init-timeout": int64(c.InitTimeout), "ping-interval": int64(c.PingInterval),
-		"write-timeout": int64(c.WriteTimeout), "body-timeout": int64(c.BodyTimeout), "slow-log": int64(c.SlowLog),
+		"drain-delay": int64(c.DrainDelay), "drain-timeout": int64(c.DrainTimeout),
+		"body-timeout": int64(c.BodyTimeout), "slow-log": int64(c.SlowLog),
 	})}
 	l.setDefaults()
 	if most := max(l.Body, l.Message); l.Memory < 8*most {
