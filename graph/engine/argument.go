@@ -49,7 +49,7 @@ func (e *Engine) coerceInto(out *arguments, node *ast.Field, vars map[string]any
 		case map[string]any, []any:
 			pay(def.Name, v)
 		}
-		at := spot{name: def.Name}
+		at := valuePath{name: def.Name}
 		if out.values[def.Name], out.err = e.coerce(def.Type, v, &at); out.err != nil {
 			return
 		}
@@ -123,7 +123,7 @@ func valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[string]any) 
 
 // coerce returns a value of a request as a tree of JSON: objects, lists, strings, Booleans, [json.Number] and nil.
 // Enum values and names of fields get their stored forms, and the entries of a map become an object.
-func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
+func (e *Engine) coerce(t *ast.Type, v any, at *valuePath) (any, error) {
 	if v == nil && t.NonNull { // validation accepts a variable with a default here
 		return nil, at.refuse(scalar.Refuse("null is no %s", t))
 	}
@@ -184,7 +184,7 @@ func jsonOf(v any) (out any, err error) {
 	return out, err
 }
 
-func (e *Engine) coerceList(elem *ast.Type, list []any, at *spot) (any, error) {
+func (e *Engine) coerceList(elem *ast.Type, list []any, at *valuePath) (any, error) {
 	if err := unlikeKeys(elem, list, at); err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (e *Engine) coerceList(elem *ast.Type, list []any, at *spot) (any, error) {
 	out := make([]any, len(list))
 	for i, v := range list {
 		var err error
-		if out[i], err = e.coerce(elem, v, &spot{in: at, index: i}); err != nil {
+		if out[i], err = e.coerce(elem, v, &valuePath{in: at, index: i}); err != nil {
 			return nil, err
 		}
 	}
@@ -224,7 +224,7 @@ func (e *Engine) coerceList(elem *ast.Type, list []any, at *spot) (any, error) {
 }
 
 // unlikeKeys refuses a map with two entries of one key.
-func unlikeKeys(elem *ast.Type, list []any, at *spot) error {
+func unlikeKeys(elem *ast.Type, list []any, at *valuePath) error {
 	if elem.NamedType != "MapEntryInput" && elem.NamedType != "MapEntryPatch" {
 		return nil
 	}
@@ -233,8 +233,8 @@ func unlikeKeys(elem *ast.Type, list []any, at *spot) error {
 		entry, _ := e.(map[string]any)
 		key, ok := entry["key"].(string)
 		if ok && seen[key] {
-			entry := &spot{in: at, index: i}
-			return (&spot{in: entry, name: "key"}).refuse(scalar.Refuse("entry %q is given twice", failure.Shorten(key)))
+			entry := &valuePath{in: at, index: i}
+			return (&valuePath{in: entry, name: "key"}).refuse(scalar.Refuse("entry %q is given twice", failure.Shorten(key)))
 		}
 		seen[key] = true
 	}
@@ -242,7 +242,7 @@ func unlikeKeys(elem *ast.Type, list []any, at *spot) error {
 }
 
 // coerceNamed coerces an enum value or an input object.
-func (e *Engine) coerceNamed(name string, v any, at *spot) (any, error) {
+func (e *Engine) coerceNamed(name string, v any, at *valuePath) (any, error) {
 	def := e.schema.Types[name]
 	if def.Kind == ast.Enum {
 		text, _ := v.(string)
@@ -265,7 +265,7 @@ func (e *Engine) coerceNamed(name string, v any, at *spot) (any, error) {
 			continue
 		}
 		var err error
-		inner, key := spot{in: at, name: f.Name}, f.Name
+		inner, key := valuePath{in: at, name: f.Name}, f.Name
 		if stored, ok := e.stored[inputField{name, f.Name}]; ok {
 			key = stored
 		}

@@ -69,8 +69,8 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 	if len(set) == 0 {
 		return
 	}
-	r.introspect(fields)
-	r.entitle(fields)
+	r.chargeIntrospection(fields)
+	r.checkAliases(fields)
 	m := &marks{engine: r.engine}
 	for some := range slices.Chunk(set, coreAtOnce) {
 		ctx := r.coreContext(r.ctx, m, some)
@@ -78,7 +78,7 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 		res := r.engine.core.Exec(ctx)(ctx)
 		if r.oc.Operation.Operation != ast.Mutation { // a mutation that was executed is always answered
 			r.guard(r.spent.budget.Over(), coreOf(fields))
-			r.alive(coreOf(fields))
+			r.checkContext(coreOf(fields))
 		}
 		if res != nil {
 			r.takeCore(fields, answers, m, res)
@@ -127,10 +127,10 @@ func errLeft() error {
 	return &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}
 }
 
-// whileAwaited is the middleware of the fields of a query that the core executes. It begins no field when nobody waits
+// coreMiddleware is the middleware of the fields of a query that the core executes. It begins no field when nobody waits
 // for the answer any more, or when the operation is over its budget. It charges the value of a field before gqlgen
 // begins the fields below, which it does in a goroutine for each element of a list. Introspection was charged before.
-func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, error) {
+func (r *run) coreMiddleware(ctx context.Context, next graphql.Resolver) (any, error) {
 	spent := r.spent.budget
 	if r.ctx.Err() != nil {
 		return nil, errLeft()
@@ -187,7 +187,7 @@ func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 	operation.SelectionSet = set
 	middleware := r.oc.ResolverMiddleware
 	if operation.Operation == ast.Query && middleware != nil {
-		middleware = r.whileAwaited
+		middleware = r.coreMiddleware
 	}
 	return &graphql.OperationContext{
 		RawQuery: r.oc.RawQuery, Variables: r.oc.Variables, OperationName: r.oc.OperationName, Doc: r.oc.Doc, Operation: &operation,

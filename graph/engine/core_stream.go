@@ -47,7 +47,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 			res = &graphql.Response{Data: []byte("null")}
 		}()
 		r.renew(ctx)
-		r.entitle(p.root.fields[:1])
+		r.checkAliases(p.root.fields[:1])
 		spent := budget.From(ctx)
 		spent.Leave()
 		res = next(event)

@@ -28,8 +28,8 @@ type spending struct {
 	// limit is the most bytes of the answer, which starts at begin in its buffer. The buffer may grow up to until; granted
 	// is the memory that the budget has granted.
 	limit, begin, until, granted int
-	// told is roughly the bytes of the errors of the answer.
-	told int
+	// errors is roughly the bytes of the errors of the answer.
+	errors int
 	// inputs is the bytes that coerced arguments hold.
 	inputs int
 	// elements is the number of elements of lists that were written, see [run.element].
@@ -54,11 +54,11 @@ func (r *run) grant(n int) {
 	r.spent.until = r.spent.begin + min(n, r.spent.limit)
 }
 
-// settle charges the objects and bytes that were written.
-func (r *run) settle(bytes int) {
+// chargeWritten charges the objects and bytes that were written.
+func (r *run) chargeWritten(bytes int) {
 	_ = r.spent.budget.Spend(budget.Objects, r.spent.objects) // count has compared it with the limit
-	_ = r.spent.budget.Spend(budget.Bytes, bytes+r.spent.told)
-	r.spent.objects, r.spent.told = 0, 0
+	_ = r.spent.budget.Spend(budget.Bytes, bytes+r.spent.errors)
+	r.spent.objects, r.spent.errors = 0, 0
 }
 
 // chargeObjects charges the objects written so far. Other operations wait for the rest of the allowance of all
@@ -74,8 +74,8 @@ func (r *run) chargeObjects(f *field) {
 // errorBytes is the size of an error in the answer besides its message and its path.
 const errorBytes = 200
 
-// telling counts the bytes of an error: a field can have one in each place of the answer.
-func (r *run) telling(err *gqlerror.Error) {
+// countError counts the bytes of an error: a field can have one in each place of the answer.
+func (r *run) countError(err *gqlerror.Error) {
 	n := errorBytes + len(err.Message)
 	for _, step := range err.Path {
 		if name, ok := step.(ast.PathName); ok {
@@ -89,7 +89,7 @@ func (r *run) telling(err *gqlerror.Error) {
 			n += len(limit)
 		}
 	}
-	r.spent.told += n
+	r.spent.errors += n
 }
 
 // charge spends steps, or halts.
@@ -116,7 +116,7 @@ func (r *run) link(f *field) {
 // room halts if the answer, errors included, is too long or finds no memory. It returns the answer in a buffer with as
 // much room as was granted.
 func (r *run) room(f *field, buf []byte) []byte {
-	if n := len(buf) + r.spent.told; n > r.spent.until {
+	if n := len(buf) + r.spent.errors; n > r.spent.until {
 		return r.grow(f, buf, n)
 	}
 	return buf
@@ -127,7 +127,7 @@ const longValue = 4 << 10
 
 // roomFor is room for a value of n bytes more.
 func (r *run) roomFor(f *field, buf []byte, n int) []byte {
-	if n += len(buf) + r.spent.told; n > r.spent.until {
+	if n += len(buf) + r.spent.errors; n > r.spent.until {
 		return r.grow(f, buf, n)
 	}
 	return buf
@@ -149,7 +149,7 @@ func (r *run) grow(f *field, buf []byte, n int) []byte {
 func (r *run) hold(f *field, err error) {
 	if err != nil {
 		if !errors.Is(err, budget.ErrBusy) {
-			r.alive(f)
+			r.checkContext(f)
 		}
 		r.halt(err, f)
 	}
@@ -160,13 +160,13 @@ const timedOut = "the request took longer than it may, or its client has left"
 // element halts, on every 64th call, if nobody waits for the answer any more.
 func (r *run) element(f *field) {
 	if r.spent.elements++; r.spent.elements%64 == 0 {
-		r.alive(f)
+		r.checkContext(f)
 		r.chargeObjects(f)
 	}
 }
 
-// alive halts if the context of the run has ended.
-func (r *run) alive(f *field) {
+// checkContext halts if the context of the run has ended.
+func (r *run) checkContext(f *field) {
 	r.spent.budget.Pace(r.ctx)
 	if r.ctx.Err() != nil {
 		r.halt(&failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}, f)
@@ -240,9 +240,9 @@ func (a *abstract) find(f *field) []string {
 	return nil
 }
 
-// inTurn answers one root field of a mutation. If it halts, its error reports whether the change was made, and the
+// mutationField answers one root field of a mutation. If it halts, its error reports whether the change was made, and the
 // fields after it are not executed.
-func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
+func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
 	f, a := &fields[0], &answers[0]
 	if r.ended != nil {
 		r.applied = false
@@ -267,7 +267,7 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 		graphql.AddError(r.ctx, h.err)
 		out, some = buf, false
 	}()
-	r.alive(f)
+	r.checkContext(f)
 	r.applied = false
 	r.forget() // each field sees the change of the field before
 	r.executeCore(fields, answers)

@@ -37,8 +37,8 @@ const (
 	longIntrospection = 5000
 )
 
-// introspect charges the values that introspection among the fields will write.
-func (r *run) introspect(fields []field) {
+// chargeIntrospection charges the values that introspection among the fields will write.
+func (r *run) chargeIntrospection(fields []field) {
 	for i := range fields {
 		f := &fields[i]
 		if f.op != opCore || f.node.Name != "__schema" && f.node.Name != "__type" {
@@ -55,7 +55,7 @@ func (r *run) introspect(fields []field) {
 		r.hold(f, r.spent.budget.Hold(r.ctx, n*introspectedBytes))
 		if n > longIntrospection {
 			r.spent.budget.Long(r.ctx)
-			r.alive(f)
+			r.checkContext(f)
 		}
 	}
 }
@@ -63,9 +63,9 @@ func (r *run) introspect(fields []field) {
 // corePlaces is an estimate of how many places of the core's answer a field stands in, like the fields of all kinds.
 const corePlaces = 1000
 
-// entitle halts if the answer of the core may be too long because of the document's aliases. The core cannot be stopped
+// checkAliases halts if the answer of the core may be too long because of the document's aliases. The core cannot be stopped
 // while it writes.
-func (r *run) entitle(fields []field) {
+func (r *run) checkAliases(fields []field) {
 	in := introspection{fragments: r.oc.Doc.Fragments}
 	n, left := 0, r.spent.budget.Left(budget.Bytes)
 	for i := range fields {

@@ -57,8 +57,8 @@ func (v *mark) kinds() []string {
 // markBegin begins a mark in the core's answer: {"$":3}. No other object has a field named $.
 const markBegin = `{"$":`
 
-// leave writes a mark in place of a value.
-func leave(ctx context.Context, w io.Writer, v mark) error {
+// writeMark writes a mark in place of a value.
+func writeMark(ctx context.Context, w io.Writer, v mark) error {
 	m := marksFrom(ctx)
 	if m == nil {
 		return errors.New("engine: a reference outside an operation of the engine")
@@ -117,7 +117,7 @@ func (r *run) marked(out []markedField, m *marks, f *field, t *ast.Type, v gjson
 // and adds all resources to the next level.
 func (r *run) readMarks(found []markedField) {
 	for _, at := range found {
-		at.mark.err = r.misplaced(at)
+		at.mark.err = r.checkMark(at)
 		if ref := at.mark.ref; at.mark.err == nil && ref != nil {
 			// A resource that a resolver has read is not read again, so that the answer shows one state of it.
 			if b := bodyOf(ref.resource); b != nil && r.unknown(b.Stored.Key) {
@@ -165,8 +165,8 @@ func (r *run) markedItem(f *field, b *body.Body) *item {
 	return r.shared(f, r.kindOf(b), b)
 }
 
-// misplaced returns the error of a resource that cannot be a value of its field.
-func (r *run) misplaced(at markedField) error {
+// checkMark returns the error of a resource that cannot be a value of its field.
+func (r *run) checkMark(at markedField) error {
 	typ := at.field.node.Definition.Type.Name()
 	wanted := r.engine.types[typ] // nil for an interface
 	for _, name := range at.mark.kinds() {

@@ -29,7 +29,7 @@ type want struct {
 // pages of dependencies.
 func (r *run) resolve() {
 	for len(r.next) > 0 {
-		r.alive(nil)
+		r.checkContext(nil)
 		r.hold(nil, r.spent.budget.Hold(r.ctx, len(r.next)*linkBytes))
 		clear(r.level)
 		clear(r.wanted)

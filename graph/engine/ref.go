@@ -88,7 +88,7 @@ func (Input) MarshalGQLContext(context.Context, io.Writer) error {
 
 // MarshalGQLContext leaves a mark.
 func (v Ref) MarshalGQLContext(ctx context.Context, w io.Writer) error {
-	return leave(ctx, w, mark{ref: &v})
+	return writeMark(ctx, w, mark{ref: &v})
 }
 
 // UnmarshalGQLContext is part of gqlgen's contract; a resource is no input.
@@ -98,7 +98,7 @@ func (*Ref) UnmarshalGQLContext(context.Context, any) error {
 
 // MarshalGQLContext leaves a mark.
 func (v PageRef) MarshalGQLContext(ctx context.Context, w io.Writer) error {
-	return leave(ctx, w, mark{page: v.page})
+	return writeMark(ctx, w, mark{page: v.page})
 }
 
 // UnmarshalGQLContext is part of gqlgen's contract; a page is no input.

@@ -52,7 +52,7 @@ func (r *run) execute(buf []byte) []byte {
 		at := len(buf)
 		var some bool
 		if serial {
-			buf, some = r.inTurn(buf, fields[i:i+1], answers[i:i+1])
+			buf, some = r.mutationField(buf, fields[i:i+1], answers[i:i+1])
 		} else {
 			buf, some = r.root(buf, f, &answers[i])
 			buf = r.room(f, buf)
@@ -62,7 +62,7 @@ func (r *run) execute(buf []byte) []byte {
 			ok = ok && !f.nonNull
 		}
 	}
-	r.settle(len(buf) - start)
+	r.chargeWritten(len(buf) - start)
 	switch {
 	case !ok:
 		return append(buf[:start], "null"...)

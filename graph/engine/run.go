@@ -217,11 +217,11 @@ func (r *run) pop()            { r.path = r.path[:len(r.path)-1] }
 // failed adds an error of a field to the answer, or halts.
 func (r *run) failed(err error, f *field) {
 	r.guard(err, f)
-	r.tell(err, f)
+	r.reportAll(err, f)
 }
 
-// tell adds an error of a field to the answer, one for each violation.
-func (r *run) tell(err error, f *field) {
+// reportAll adds an error of a field to the answer, one for each violation.
+func (r *run) reportAll(err error, f *field) {
 	r.push(f)
 	defer r.pop()
 	var argument *argumentError
@@ -257,7 +257,7 @@ func (r *run) report(err error, f *field, rest ast.Path) {
 	if f.location.Line > 0 {
 		out.Locations = []gqlerror.Location{f.location}
 	}
-	r.telling(out)
+	r.countError(out)
 	graphql.AddError(r.ctx, out)
 }
 

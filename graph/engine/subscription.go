@@ -48,7 +48,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	changes, req, err := begin.changes(f)
 	if err != nil {
-		begin.tell(err, f)
+		begin.reportAll(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
 	s := &execution{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
@@ -172,7 +172,7 @@ func (s *execution) next(ctx context.Context) *graphql.Response {
 // fail ends a stream with an error.
 func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State) {
 	r.ctx, r.path = ctx, r.path[:0]
-	r.tell(err, f)
+	r.reportAll(err, f)
 	all := graphql.GetErrors(ctx)
 	state.End(all[max(len(all)-1, 0):]...)
 }
@@ -248,7 +248,7 @@ func (r *run) event(f *field, a *resolved) []byte {
 	at := len(buf)
 	buf, some := r.root(buf, f, a)
 	buf = r.room(f, buf)
-	r.settle(len(buf))
+	r.chargeWritten(len(buf))
 	switch {
 	case some:
 		buf = append(buf, '}')

@@ -47,7 +47,7 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	for i := range o.fields {
 		f := &o.fields[i]
 		buf = append(buf, f.prefix...)
-		if n := len(buf) + r.spent.told; n > r.spent.until { // as in [run.room], which is not inlined
+		if n := len(buf) + r.spent.errors; n > r.spent.until { // as in [run.room], which is not inlined
 			buf = r.grow(f, buf, n)
 		}
 		if f.op == opScalar { // most fields

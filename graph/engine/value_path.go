@@ -8,14 +8,14 @@ type argumentError struct {
 	err  error
 }
 
-// spot is the place of a value in the arguments of a field. Its path is made only for errors.
-type spot struct {
-	in    *spot
+// valuePath is the place of a value in the arguments of a field. Its path is made only for errors.
+type valuePath struct {
+	in    *valuePath
 	name  string // of an argument or a field, empty for an element of a list
 	index int
 }
 
-func (s *spot) path() ast.Path {
+func (s *valuePath) path() ast.Path {
 	if s == nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (s *spot) path() ast.Path {
 }
 
 // refuse returns the error of the value.
-func (s *spot) refuse(err error) error { return &argumentError{s.path(), err} }
+func (s *valuePath) refuse(err error) error { return &argumentError{s.path(), err} }
 
 func (e *argumentError) Error() string { return e.err.Error() }
 func (e *argumentError) Unwrap() error { return e.err }
