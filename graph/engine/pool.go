@@ -61,8 +61,18 @@ func (r *run) release() {
 	r.names.Reset()
 }
 
-// releaseArguments gives back what the arguments of a root field or an event hold.
+// maxSpareArguments is the most arguments whose memory is kept for the next operation.
+const maxSpareArguments = 64
+
+// releaseArguments takes the maps of arguments back, but not their values, which the service may keep.
 func (r *run) releaseArguments() {
+	for f, a := range r.args {
+		if a != f.args && len(r.spare) < maxSpareArguments {
+			clear(a.values)
+			*a = arguments{values: a.values}
+			r.spare = append(r.spare, a)
+		}
+	}
 	clear(r.args)
 	r.spent.budget.Release(r.spent.inputs)
 	r.spent.inputs = 0

@@ -50,7 +50,9 @@ type run struct {
 	// moment is the state of the store that all reads see.
 	moment *query.Moment
 	// args are arguments with variables, evaluated once.
-	args    map[*field]*arguments
+	args map[*field]*arguments
+	// spare are arguments of earlier runs to be used again.
+	spare   []*arguments
 	scratch []byte
 	spent   spending
 	// manifests are the two manifests that were rendered last.
@@ -191,8 +193,12 @@ func (r *run) evaluated(f *field) *arguments {
 }
 
 // coerced returns the arguments of a field with the variables that are in them.
-func (r *run) coerced(f *field) *arguments {
-	a := &arguments{values: map[string]any{}}
+func (r *run) coerced(f *field) (a *arguments) {
+	if n := len(r.spare) - 1; n >= 0 {
+		a, r.spare = r.spare[n], r.spare[:n]
+	} else {
+		a = &arguments{values: map[string]any{}}
+	}
 	r.engine.coerceInto(a, f.node, r.oc.Variables, func(name string, v any) {
 		values, texts := inputSize(v)
 		r.charge(f, inputSteps(name, values, texts))
