@@ -242,7 +242,16 @@ func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool
 type entry struct{ key, value string }
 
 func (r *run) entries(buf []byte, f *field, list []entry) ([]byte, bool) {
-	return r.list(buf, f, len(list), func(i int) source { return source{key: list[i].key, value: list[i].value} }), true
+	buf = append(buf, '[')
+	var src source // one for all: a page has hundreds of labels
+	for i := range list {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		src.key, src.value = list[i].key, list[i].value
+		buf, _ = r.object(buf, f.sub, &src)
+	}
+	return append(buf, ']'), true
 }
 
 func (r *run) text(buf []byte, s *string) ([]byte, bool) {
