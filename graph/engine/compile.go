@@ -13,20 +13,18 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// compiler makes the plan of an operation whose document is valid. What the
-// tables of types do not know is a fault of the engine: it panics, and compile
-// returns that as an error.
+// compiler makes the plan of an operation whose document is valid. A field without an entry in the tables of types is
+// a fault of the engine: it panics, and compile returns the panic as an error.
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument
-	// truths are the values of the variables that @skip and @include name.
+	// truths are the values of the variables in @skip and @include.
 	truths map[string]any
 
-	mu sync.Mutex // guards what follows: selections on interfaces are compiled when they are met
-	// literals are the arguments that no variable is in, nil for others: a fragment has one
-	// field in many places.
+	mu sync.Mutex // guards the rest, since selections on interfaces are compiled later
+	// literals are arguments without variables, nil for others. A field of a fragment can stand in many places.
 	literals map[*ast.Field]*arguments
-	// fields were compiled, and weigh is told how many, if the plan is kept.
+	// fields is the number of fields; if the plan is kept, weigh is called when it grows.
 	fields int
 	weigh  func(fields int)
 }
@@ -51,7 +49,7 @@ func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *p
 		}
 	}()
 	root := c.object(e.rootType(oc.Operation.Operation), oc.Operation.SelectionSet)
-	return &plan{compiler: c, root: root, core: slices.ContainsFunc(root.fields, func(f field) bool { return f.op == opCore })}, nil
+	return &plan{compiler: c, root: root}, nil
 }
 
 func (e *Engine) rootType(op ast.Operation) *ast.Definition {
@@ -68,7 +66,7 @@ func (e *Engine) isRoot(def *ast.Definition) bool {
 	return def == e.schema.Query || def == e.schema.Mutation || def == e.schema.Subscription
 }
 
-// selected is a field with all that is selected below it.
+// selected is a field with the selections below it.
 type selected struct {
 	*ast.Field
 	set ast.SelectionSet
@@ -107,7 +105,7 @@ func (c *compiler) collect(def *ast.Definition, set ast.SelectionSet, visited ma
 	return out
 }
 
-// applies says whether a fragment is about an object type.
+// applies reports whether a fragment applies to an object type.
 func (c *compiler) applies(def *ast.Definition, condition string) bool {
 	if condition == "" || condition == def.Name || slices.Contains(def.Interfaces, condition) {
 		return true
@@ -153,7 +151,7 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 		f.nonNull = s.Definition.Type.NonNull
 		f.elementNonNull = s.Definition.Type.Elem != nil && s.Definition.Type.Elem.NonNull
 		c.field(def, f)
-		if len(s.set) > 0 && !strings.HasPrefix(s.Name, "__") { // what is below introspection is the core's alone
+		if len(s.set) > 0 && !strings.HasPrefix(s.Name, "__") { // the core alone executes introspection
 			c.below(f, s.Definition.Type.Name())
 		}
 		if f.op == opCore && c.engine.isRoot(def) {
@@ -168,7 +166,7 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 	return o
 }
 
-// below compiles what is selected of a field's value.
+// below compiles the selection below a field.
 func (c *compiler) below(f *field, typ string) {
 	def := c.engine.schema.Types[typ]
 	if def.IsAbstractType() {
@@ -178,7 +176,7 @@ func (c *compiler) below(f *field, typ string) {
 	f.sub = c.object(def, f.set)
 }
 
-// field says how a field is executed.
+// field sets how a field is executed.
 func (c *compiler) field(def *ast.Definition, f *field) {
 	e, name := c.engine, f.node.Name
 	if e.isRoot(def) {
@@ -190,92 +188,69 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 		f.op = opCore
 		return
 	}
-	ops := map[string]op{}
-	switch t.role {
-	case roleResource:
+	switch {
+	case t.role == roleResource:
 		c.resourceField(t, f)
 		return
-	case roleShape:
+	case t.role == roleShape:
 		c.shapeField(t, f)
 		return
-	case roleMetadata:
-		ops = metadataOps
-	case roleEntry:
-		ops = entryOps
-	case roleConnection, roleEdge, rolePageInfo:
-		ops = connectionOps
-	case roleWarning:
-		ops = warningOps
-	case rolePayload:
-		if t.kind != nil && name == t.kind.Singular {
-			f.op = opWritten
-			return
-		}
-		if t.kind != nil && name == "deleted"+t.kind.Name+"Id" {
-			f.op = opDeletedID
-			return
-		}
-		if name == "blockedBy" {
-			f.op = opBlockers
-			c.connection(f)
-			c.arguments(f)
-			return
-		}
-		ops = payloadOps
-	case rolePreview:
-		if name == "manifest" {
-			c.arguments(f)
-		}
-		ops = previewOps
-	case roleChange:
-		if t.kind != nil && name == t.kind.Singular {
-			f.op = opChanged
-			return
-		}
-		ops = changeOps
-	case roleDependency:
-		ops = dependencyOps
-	case roleSummary:
-		ops = summaryOps
-	case roleNamespace:
-		ops = namespaceOps
+	case t.role == rolePayload && t.kind != nil && name == t.kind.Singular:
+		f.op = opWritten
+		return
+	case t.role == rolePayload && t.kind != nil && name == "deleted"+t.kind.Name+"Id":
+		f.op = opDeletedID
+		return
+	case t.role == roleChange && t.kind != nil && name == t.kind.Singular:
+		f.op = opChanged
+		return
 	}
-	o, ok := ops[name]
+	o, ok := e.ops[t.role][name]
 	if !ok {
 		panic(&compileError{def.Name + "." + name})
 	}
-	f.op = o
+	switch f.op = o; o {
+	case opBlockers:
+		c.connection(f)
+		c.arguments(f)
+	case opManifest: // of a preview
+		c.arguments(f)
+	}
 }
 
-// The op codes of the types whose fields are the same for all kinds.
-var (
-	metadataOps = map[string]op{
-		"namespace": opNamespace, "name": opName, "uid": opUID, "revision": opRevision, "generation": opGeneration, "labels": opLabels,
-		"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
-		"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers, "updatedBy": opUpdatedBy,
-	}
-	relationOps   = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}
-	entryOps      = map[string]op{"key": opKey, "value": opValue}
-	connectionOps = map[string]op{
+// operations returns the op codes of the types whose fields are the same for all kinds.
+func operations() map[role]map[string]op {
+	page := map[string]op{
 		"edges": opEdges, "nodes": opNodes, "pageInfo": opPageInfo, "totalCount": opTotalCount, "hiddenCount": opHiddenCount, "changeCursor": opPageChangeCursor,
 		"cursor": opCursor, "node": opNode,
 		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
 	}
-	payloadOps = map[string]op{
-		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion, "resource": opWritten, "deletedResourceId": opDeletedID, "preview": opPreview,
+	return map[role]map[string]op{
+		roleMetadata: {
+			"namespace": opNamespace, "name": opName, "uid": opUID, "revision": opRevision, "generation": opGeneration, "labels": opLabels,
+			"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
+			"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers, "updatedBy": opUpdatedBy,
+		},
+		roleEntry:      {"key": opKey, "value": opValue},
+		roleConnection: page, roleEdge: page, rolePageInfo: page,
+		rolePayload: {
+			"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion,
+			"resource": opWritten, "deletedResourceId": opDeletedID, "preview": opPreview, "blockedBy": opBlockers,
+		},
+		rolePreview: {
+			"kind": opPreviewKind, "namespace": opNamespace, "name": opName, "uid": opPreviewUID, "generation": opGeneration,
+			"specJSON": opSpecJSON, "statusJSON": opStatusJSON, "manifest": opManifest,
+		},
+		roleWarning: {"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText},
+		roleDependency: {
+			"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState,
+			"guarded": opOtherGuarded, "resource": opOther,
+		},
+		roleNamespace: {"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount},
+		roleSummary:   {"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue},
+		roleChange:    {"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resourceId": opChangeID, "resource": opChanged},
 	}
-	previewOps = map[string]op{
-		"kind": opPreviewKind, "namespace": opNamespace, "name": opName, "uid": opPreviewUID, "generation": opGeneration,
-		"specJSON": opSpecJSON, "statusJSON": opStatusJSON, "manifest": opManifest,
-	}
-	warningOps    = map[string]op{"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText}
-	dependencyOps = map[string]op{
-		"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState, "guarded": opOtherGuarded, "resource": opOther,
-	}
-	namespaceOps = map[string]op{"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount}
-	summaryOps   = map[string]op{"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue}
-	changeOps    = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resourceId": opChangeID, "resource": opChanged}
-)
+}
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {
 	root, ok := c.engine.roots[rootKey{def.Name, f.node.Name}]
@@ -319,7 +294,7 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 	case "allowed":
 		f.op, f.kind = opAllowed, k
 	case "dependencies", "dependents", "blockedBy":
-		f.op = relationOps[name]
+		f.op = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}[name]
 		f.targets = c.selects(f.set, "nodes", "state") || c.selects(f.set, "nodes", "resource") || c.selects(f.set, "edges", "node", "state") || c.selects(f.set, "edges", "node", "resource")
 		c.connection(f)
 		c.arguments(f)
@@ -334,7 +309,7 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 	}
 }
 
-// conditions compiles the field of the conditions, which are in the status of kinds that have them.
+// conditions compiles the field of the conditions, which are in the status.
 func (c *compiler) conditions(k *kindInfo, f *field) {
 	f.op, f.constant = opConst, []byte("null")
 	if k.Conditions() != nil {
@@ -385,7 +360,7 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 	f.otherwise = effective(f, sf.Default)
 }
 
-// effective is the default of a field of a body in the form of the API.
+// effective returns the default of a field of a body as the API shows it.
 func effective(f *field, stored []byte) (out []byte) {
 	switch {
 	case stored == nil:
@@ -401,14 +376,14 @@ func effective(f *field, stored []byte) (out []byte) {
 	return appendScalar(nil, stored)
 }
 
-// connection notes what of a connection is to be read with its page.
+// connection sets which facts of a connection are read with its page.
 func (c *compiler) connection(f *field) {
 	f.changeCursor = c.selects(f.set, "changeCursor")
 	f.total = c.selects(f.set, "totalCount")
 	f.ahead = c.selects(f.set, "pageInfo", "hasNextPage") || c.selects(f.set, "pageInfo", "hasPreviousPage")
 }
 
-// selects says whether a selection has a field, at a path of names.
+// selects reports whether a selection has a field at a path of names.
 func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	return slices.ContainsFunc(set, func(s ast.Selection) bool {
 		switch s := s.(type) {
@@ -424,7 +399,7 @@ func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	})
 }
 
-// count notes fields that are compiled.
+// count adds to the number of fields.
 func (c *compiler) count(fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -433,7 +408,7 @@ func (c *compiler) count(fields int) {
 	}
 }
 
-// kept tells weigh how many fields the plan has, and has from now on.
+// kept calls weigh with the number of fields, now and when it grows.
 func (c *compiler) kept(weigh func(fields int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,12 +2,11 @@
 // is generated for any of them.
 //
 // An operation is compiled once to a plan: a tree of op codes, prepared bytes
-// and slots. A run of it reads the root fields, then the references and inverse
-// connections level by level, with one call of the service for the resources
-// and one for the pages of a level, and at last writes the answer by copying
-// spans of the stored bodies. Fields that the engine does not know, those of
-// introspection and those that are resolved by hand, go to a schema that gqlgen
-// generates.
+// and slots. A run of the plan reads the root fields, then the references and inverse
+// connections level by level: one call of the service reads the resources of a level,
+// one its pages. At last it writes the answer by copying spans of the stored bodies.
+// Introspection and fields that are resolved by hand go to the core, a schema that
+// gqlgen generates.
 //
-// It calls no field middleware of gqlgen's: there is no call for each field.
+// The engine calls no field middleware of gqlgen.
 package engine

@@ -12,10 +12,10 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// want is a link that is to be read.
+// want is a link to be read.
 type want struct {
 	item *item
-	// link is its number among those of the item.
+	// link is its index in the links of the item.
 	link  int
 	field *field
 	// key of a resource; zero for a page.
@@ -25,11 +25,11 @@ type want struct {
 	names []string
 }
 
-// resolve reads all links, level by level: what one level leads to is read by one call
-// for the resources, one for the pages and one for those of dependencies, all at once.
+// resolve reads all links, level by level. For each level, three calls at once read the resources, the pages and the
+// pages of dependencies.
 func (r *run) resolve() {
 	for len(r.next) > 0 {
-		r.alive(nil)
+		r.checkContext(nil)
 		r.hold(nil, r.spent.budget.Hold(r.ctx, len(r.next)*linkBytes))
 		clear(r.level)
 		clear(r.wanted)
@@ -65,11 +65,11 @@ func (r *run) resolve() {
 	}
 }
 
-// linkBytes is what the links of a selection on an item hold while they are read.
+// linkBytes is the memory that the links of a selection on an item take while they are read.
 const linkBytes = 256
 
-// together calls functions at once and returns when all have ended. A panic of any is
-// one of the caller, so that it costs an answer and not the gateway.
+// together calls functions at once and returns when all have returned. It panics if any has, so that the caller recovers
+// it.
 func together(calls []func()) {
 	if len(calls) < 2 {
 		for _, call := range calls {
@@ -100,7 +100,7 @@ func together(calls []func()) {
 	}
 }
 
-// want collects the links of a selection on an object of an item's body, in the
+// want adds the links of a selection on an object of an item's body, in the
 // order in which they will be written.
 func (r *run) want(it *item, on *object, t body.Table) {
 	b := it.body
@@ -144,7 +144,7 @@ func (r *run) want(it *item, on *object, t body.Table) {
 	}
 }
 
-// refSpan is the value of a reference; found is false if the object that it stands in is absent.
+// refSpan returns the value of a reference; found is false if its object is absent.
 func refSpan(b *body.Body, ref *reference, t body.Table) (s body.Span, found bool) {
 	if ref.fromRoot {
 		t = body.Root
@@ -160,7 +160,7 @@ func refSpan(b *body.Body, ref *reference, t body.Table) (s body.Span, found boo
 	return b.At(t, ref.slots[last]), true
 }
 
-// refName is the name that a reference has, empty if there is none.
+// refName returns the name in a reference, empty if there is none.
 func refName(b *body.Body, ref *reference, t body.Table) string {
 	s, found := refSpan(b, ref, t)
 	if found && s.IsZero() {
@@ -169,7 +169,7 @@ func refName(b *body.Body, ref *reference, t body.Table) string {
 	return b.Text(s)
 }
 
-// refNames are the names in a list of references, each once, in order.
+// refNames returns the names in a list of references, each once, in order.
 func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string]) []string {
 	names := room.Take(fewNames)[:0]
 	span, _ := refSpan(b, ref, t)
@@ -183,10 +183,10 @@ func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string
 	return names
 }
 
-// fewNames is the room that a list of references begins with.
+// fewNames is the initial capacity of a list of references.
 const fewNames = 4
 
-// unread are the keys that are wanted and were not read before in this run.
+// unread returns the wanted keys that were not read before in this run.
 func (r *run) unread() (keys []backend.Key) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
@@ -200,7 +200,7 @@ func (r *run) unread() (keys []backend.Key) {
 	return keys
 }
 
-// unknown says whether a resource is still to be read, and notes that it is now.
+// unknown reports whether a resource was not read yet, and notes that it will be.
 func (r *run) unknown(key backend.Key) bool {
 	if _, ok := r.found[key]; ok {
 		return false
@@ -215,19 +215,19 @@ func (r *run) unknown(key backend.Key) bool {
 // pageRequests are the distinct requests of a level.
 type pageRequests struct {
 	list []query.ListRequest
-	// related are those of dependencies.
+	// related are the requests of dependencies.
 	related []query.DependencyRequest
-	// of is the request of each want among those of its kind, -1 for a resource.
+	// of is the index of each want's request in list or related, -1 for a resource.
 	of []int
-	// same are the lists of references: those that name the same resources are read once.
+	// same has the indexes of lists of references, so that equal lists are read once.
 	same map[sameRequest]int
 }
 
-// sameRequest is what the lists of references have in common that are read once.
+// sameRequest is equal for lists of references that are read once.
 type sameRequest struct {
 	field     *field
 	namespace string
-	// names are one name as it is, or several encoded, of which n says how many they are.
+	// names is a single name, or n names encoded.
 	names string
 	n     int
 }
@@ -248,7 +248,7 @@ func (r *run) requests() (out pageRequests) {
 		stored := w.item.body.Stored
 		req := w.args.request
 		namespace := w.field.kind.NamespaceFrom(stored.Namespace)
-		if namespace != "" { // else an inverse has that of its arguments
+		if namespace != "" { // else an inverse has the namespace of its arguments
 			req.Namespace = &stored.Namespace
 		}
 		if w.field.op == opInverse {
@@ -271,7 +271,7 @@ func (r *run) requests() (out pageRequests) {
 	return out
 }
 
-// joined are names as one text, by which lists of as many names are told apart.
+// joined returns names as one text, different for different lists of as many names.
 func (r *run) joined(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -283,7 +283,7 @@ func (r *run) joined(names []string) string {
 	return string(r.scratch)
 }
 
-// linkResources gives the links of references what was found.
+// linkResources sets the links of references to the resources that were found.
 func (r *run) linkResources(failed error) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
@@ -304,8 +304,7 @@ func (r *run) linkResources(failed error) {
 	}
 }
 
-// forgetAbsent forgets what was not found: if a read has failed, it is not known
-// to be absent.
+// forgetAbsent forgets the resources that were not found. After a failed read they may exist.
 func (r *run) forgetAbsent() {
 	for key, b := range r.found {
 		if b == nil {
@@ -314,7 +313,7 @@ func (r *run) forgetAbsent() {
 	}
 }
 
-// shared is one item for all places where a selection shows a resource.
+// shared returns the one item for all places where a selection shows a resource.
 func (r *run) shared(f *field, k *kindInfo, b *body.Body) *item {
 	key := itemKey{f.on(k), b}
 	it := r.items[key]
@@ -334,7 +333,7 @@ type answeredPages struct {
 	errs  []error
 }
 
-// linkPages gives the links of connections their pages.
+// linkPages sets the links of connections to their pages.
 func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
 	made := make([]*page, len(pages.pages))
 	for i, n := range requests.of {
@@ -353,7 +352,7 @@ func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
 			continue
 		}
 		switch {
-		case from.pages[n].Dependencies != nil: // each is asked for once
+		case from.pages[n].Dependencies != nil: // no other link has this request
 			l.page = r.newPage(from.pages[n], w.field)
 			continue
 		case made[n] == nil:

@@ -12,24 +12,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// resolved is what a root field was resolved to.
+// resolved is the value of a root field, before it is written.
 type resolved struct {
 	err        error
 	item       *item
 	page       *page
-	items      []*item // of nodes, nil where there is none
-	refused    []error // why there is none: what is wrong with the id, parallel to items
+	items      []*item // of the field nodes; nil for one that does not exist
+	refused    []error // parallel to items: why an id is refused
 	written    *written
 	change     *change.Change
 	summary    *query.Summary
 	namespaces *query.NamespacePage
-	// core is the value of a field that the engine does not execute; with marks
-	// if resolvers left something in it to the engine.
+	// core is the value of a field of the core; marks are the values in it that resolvers left to the engine.
 	core  []byte
 	marks *marks
 }
 
-// execute resolves the root fields, of a query all together and of a mutation
+// execute resolves the root fields, of a query together and of a mutation
 // one after the other, and appends the answer.
 func (r *run) execute(buf []byte) []byte {
 	r.open(len(buf))
@@ -53,7 +52,7 @@ func (r *run) execute(buf []byte) []byte {
 		at := len(buf)
 		var some bool
 		if serial {
-			buf, some = r.inTurn(buf, fields[i:i+1], answers[i:i+1])
+			buf, some = r.mutationField(buf, fields[i:i+1], answers[i:i+1])
 		} else {
 			buf, some = r.root(buf, f, &answers[i])
 			buf = r.room(f, buf)
@@ -63,7 +62,7 @@ func (r *run) execute(buf []byte) []byte {
 			ok = ok && !f.nonNull
 		}
 	}
-	r.settle(len(buf) - start)
+	r.chargeWritten(len(buf) - start)
 	switch {
 	case !ok:
 		return append(buf[:start], "null"...)
@@ -73,7 +72,7 @@ func (r *run) execute(buf []byte) []byte {
 	return append(buf, '}')
 }
 
-// resolveRoot reads or writes what a root field is about.
+// resolveRoot executes a root field.
 func (r *run) resolveRoot(f *field, a *resolved) {
 	if f.op == opCore || f.op == opConst {
 		return
@@ -114,15 +113,15 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 	case opWrite, opApply:
 		in := value[map[string]any](args, "input")
 		w, err := r.write(f, in)
-		r.moment.Forget() // what is read for the answer sees the write
+		r.moment.Forget() // later reads for the answer see the write
 		if a.err = err; err == nil {
 			a.written = &written{Written: w, field: f, mutationID: optional[string](in, "clientMutationId")}
-			r.readWritten(a.written) // which may halt: that the change was made is known then
+			r.readWritten(a.written) // may halt, when a.written is set already
 		}
 	}
 }
 
-// one is the answer of a field that reads one resource.
+// one sets the value of a field that reads one resource.
 func (r *run) one(f *field, a *resolved, res *query.Resource, err error) {
 	if a.err = err; err != nil {
 		r.guard(err, f)
@@ -133,7 +132,7 @@ func (r *run) one(f *field, a *resolved, res *query.Resource, err error) {
 	}
 }
 
-// nodes reads the resources with these ids.
+// nodes reads the resources of the field nodes.
 func (r *run) nodes(f *field, a *resolved, ids []any) error {
 	if len(ids) > maxIDs {
 		return tooLong("ids", "maxItems", maxIDs, "elements")

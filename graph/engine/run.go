@@ -25,53 +25,52 @@ type run struct {
 	oc     *graphql.OperationContext
 	plan   *plan
 	caller access.Caller
-	// buf is the memory of the answer between two runs.
+	// buf is the buffer of the answer between two runs.
 	buf  []byte
 	path []step
-	// level are the selections whose links are read now, next those after them.
+	// level are the selections whose links are being read, next those of the level after.
 	level, next []visit
 	wanted      []want
-	// links and pages are pieces of few chunks: a level may have hundreds.
+	// A level may have hundreds of links, pages and items.
 	links slab.Slab[link]
 	pages slab.Slab[page]
 	parts slab.Slab[item]
-	// names are those in lists of references.
+	// names are the names in lists of references.
 	names slab.Slab[string]
-	// answers are what the root fields were resolved to.
+	// answers are the values of the root fields.
 	answers []resolved
-	// asked is room for the requests of a level.
+	// asked is memory for the requests of a level.
 	asked pageRequests
-	// found are the resources that references led to, nil for none.
+	// found are the resources that were read by their keys, nil for absent ones.
 	found map[backend.Key]*body.Body
-	// kind is that of the resource which was shown last.
+	// kind is the kind of the last resource.
 	kind *kindInfo
-	// items are those of references, by selection and resource.
+	// items are the items of references, by selection and resource.
 	items map[itemKey]*item
-	// moment is the state of the store that all reads see until it is forgotten.
+	// moment is the state of the store that all reads see.
 	moment *query.Moment
-	// args are the arguments with variables, evaluated once.
+	// args are arguments with variables, evaluated once.
 	args map[*field]*arguments
-	// spare are arguments of earlier runs, whose memory is used again.
+	// spare are arguments of earlier runs to be used again.
 	spare   []*arguments
 	scratch []byte
 	spent   spending
-	// manifests are those that were rendered last, of two formats.
+	// manifests are the two manifests that were rendered last.
 	manifests [2]manifest
-	// applied says that the root field of a mutation has changed something: what is
-	// wrong with the answer to it is told with that.
+	// applied reports whether the current root field of a mutation has changed something. Errors of its answer have it as
+	// outcome.
 	applied bool
-	// ended is why no further root field of a mutation is executed.
+	// ended is why the other root fields of a mutation are not executed.
 	ended error
 }
 
-// step of a path: a field, or an index where that is nil.
+// step of a path: a field, or an index if field is nil.
 type step struct {
 	field *field
 	index int
 }
 
-// item is a resource in the answer, with the links that its selection has in
-// the order in which they are met.
+// item is a resource in the answer, with the links of its selection in the order in which they are written.
 type item struct {
 	body  *body.Body
 	kind  *kindInfo
@@ -85,7 +84,7 @@ type itemKey struct {
 	body *body.Body
 }
 
-// link is what a reference or a connection led to.
+// link is the resource of a reference or the page of a connection.
 type link struct {
 	item *item
 	page *page
@@ -98,16 +97,16 @@ type page struct {
 	items []item
 }
 
-// visit is a selection on an item whose links are to be read.
+// visit is a selection on an item whose links will be read.
 type visit struct {
 	item *item
 	on   *object
 }
 
-// reads are the batch functions of the run's caller.
+// reads returns the batch functions of the run's caller.
 func (r *run) reads() loader.Reads { return loader.Reads{Service: r.engine.svc, Caller: r.caller} }
 
-// bodyOf is the body of a resource, nil if there is none.
+// bodyOf returns the body of a resource, nil for none.
 func bodyOf(r *query.Resource) *body.Body {
 	if r == nil {
 		return nil
@@ -115,7 +114,7 @@ func bodyOf(r *query.Resource) *body.Body {
 	return r.Body
 }
 
-// kindOf is the kind of a resource, which mostly is that of the one before.
+// kindOf returns the kind of a resource, mostly that of the resource before.
 func (r *run) kindOf(b *body.Body) *kindInfo {
 	if name := b.Stored.Kind; r.kind == nil || name != r.kind.Name {
 		r.kind = r.engine.types[name].kind
@@ -123,7 +122,7 @@ func (r *run) kindOf(b *body.Body) *kindInfo {
 	return r.kind
 }
 
-// newItem is an item whose links are to be read.
+// newItem returns an item, and adds it to the next level.
 func (r *run) newItem(b *body.Body, f *field) *item {
 	it := r.parts.One()
 	it.body, it.kind = b, r.kindOf(b)
@@ -131,14 +130,14 @@ func (r *run) newItem(b *body.Body, f *field) *item {
 	return it
 }
 
-// visit notes that the links of a selection are to be read.
+// visit adds a selection with links to the next level.
 func (r *run) visit(it *item, on *object) {
 	if len(on.links) > 0 {
 		r.next = append(r.next, visit{it, on})
 	}
 }
 
-// newPage is a page whose links are to be read: those below nodes and edges.
+// newPage returns a page, and adds its items to the next level.
 func (r *run) newPage(p *query.Page, f *field) *page {
 	out := r.pages.One()
 	*out = page{Page: p, items: r.parts.Take(len(p.Edges))}
@@ -150,8 +149,7 @@ func (r *run) newPage(p *query.Page, f *field) *page {
 		it := &out.items[i]
 		it.body = p.Edges[i].Resource.Body
 		it.kind = r.kindOf(it.body)
-		// A resource that is shown by nodes and by edges has the links of both, in
-		// the order in which they are written.
+		// An item has the links of nodes and of edges, in the order in which they are written.
 		for _, l := range f.sub.links {
 			switch l.op {
 			case opNodes:
@@ -166,7 +164,7 @@ func (r *run) newPage(p *query.Page, f *field) *page {
 	return out
 }
 
-// arguments are those of a field; evaluated once for all places of it in the answer.
+// arguments returns the arguments of a field, evaluated once for all its places in the answer.
 func (r *run) arguments(f *field) (map[string]any, error) {
 	a := r.evaluated(f)
 	return a.values, a.err
@@ -211,7 +209,7 @@ func (r *run) coerced(f *field) (a *arguments) {
 	return a
 }
 
-// forget makes what comes next read afresh.
+// forget makes later reads see the store as it is then.
 func (r *run) forget() {
 	r.moment.Forget()
 	clear(r.found)
@@ -222,15 +220,14 @@ func (r *run) push(f *field)   { r.path = append(r.path, step{field: f}) }
 func (r *run) pushIndex(i int) { r.path = append(r.path, step{index: i}) }
 func (r *run) pop()            { r.path = r.path[:len(r.path)-1] }
 
-// failed reports an error of a field, whose value then is null, or halts.
+// failed adds an error of a field to the answer, or halts.
 func (r *run) failed(err error, f *field) {
 	r.guard(err, f)
-	r.tell(err, f)
+	r.reportAll(err, f)
 }
 
-// tell reports an error of a field. One with several violations is as many errors
-// of the answer.
-func (r *run) tell(err error, f *field) {
+// reportAll adds an error of a field to the answer, one for each violation.
+func (r *run) reportAll(err error, f *field) {
 	r.push(f)
 	defer r.pop()
 	var argument *argumentError
@@ -244,8 +241,8 @@ func (r *run) tell(err error, f *field) {
 	}
 }
 
-// report adds an error of a field to the answer, at the current path and the rest of
-// it. Where it is about a value of the arguments, it says which.
+// report adds an error of a field to the answer, at the current path and rest. Its extensions have the path of the
+// argument, if it is about one.
 func (r *run) report(err error, f *field, rest ast.Path) {
 	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...)}
 	var argument *argumentError
@@ -266,11 +263,11 @@ func (r *run) report(err error, f *field, rest ast.Path) {
 	if f.location.Line > 0 {
 		out.Locations = []gqlerror.Location{f.location}
 	}
-	r.telling(out)
+	r.countError(out)
 	graphql.AddError(r.ctx, out)
 }
 
-// where is the current path.
+// where returns the current path.
 func (r *run) where() ast.Path {
 	out := make(ast.Path, 0, len(r.path)+2)
 	for _, s := range r.path {

@@ -12,31 +12,29 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// A writer appends a value to the answer. If it returns false, the value is
-// null: what it has appended does not count, and whoever called it cuts the
-// answer back. Null that is not allowed makes the nearest value around it null
-// that may be (GraphQL, October 2021, section 6.4.4); all other fields are
-// written all the same, so that all errors are told.
+// A writer appends a value to the answer. If it returns false, the value is null, and the caller drops the bytes that
+// the writer has appended. If the schema does not allow null, the nearest enclosing value that may be null becomes
+// null (GraphQL, October 2021, section 6.4.4). The other fields are still written, so that all errors are reported.
 
-// source is what the fields of an object are written of.
+// source is the data of the fields of an object.
 type source struct {
-	// item and table of a resource, or of an object of its body.
+	// item is a resource, table its body or an object in it.
 	item  *item
 	table body.Table
-	// page, and index of an edge of it.
+	// page is a page, index an edge of it.
 	page  *page
 	index int
-	// written is what a mutation did, change an event of a stream.
+	// written is the result of a mutation, change an event of a stream.
 	written *written
 	change  *change.Change
-	// warning is one of what a mutation did.
+	// warning is a warning of a mutation.
 	warning *failure.Warning
-	// summary, and group, the number of a group in it; index is the number of a key.
+	// summary is a summary, group the index of a group in it, and index that of a key.
 	summary *query.Summary
 	group   int
-	// namespaces of a page, and group, the number of one; index is the number of a count.
+	// namespaces is a page of namespaces, group the index of one, and index that of a count.
 	namespaces *query.NamespacePage
-	// key and value of an entry.
+	// key and value are of an entry of a map.
 	key, value string
 }
 
@@ -49,10 +47,10 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	for i := range o.fields {
 		f := &o.fields[i]
 		buf = append(buf, f.prefix...)
-		if n := len(buf) + r.spent.told; n > r.spent.until { // [run.room], which is not inlined
+		if n := len(buf) + r.spent.errors; n > r.spent.until { // as in [run.room], which is not inlined
 			buf = r.grow(f, buf, n)
 		}
-		if f.op == opScalar { // as most fields are
+		if f.op == opScalar { // most fields
 			b := src.item.body
 			s := b.At(src.table, f.slot)
 			if s.IsZero() && f.otherwise != nil {
@@ -131,13 +129,26 @@ func (r *run) below(buf []byte, f *field, src *source) ([]byte, bool) {
 	return buf, ok
 }
 
+// list writes a list of n objects, none of which can be null; element returns the data of one.
+func (r *run) list(buf []byte, f *field, n int, element func(i int) source) []byte {
+	buf = append(buf, '[')
+	for i := range n {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		src := element(i)
+		buf, _ = r.object(buf, f.sub, &src)
+	}
+	return append(buf, ']')
+}
+
 // resource writes a resource below a field.
 func (r *run) resource(buf []byte, f *field, it *item) ([]byte, bool) {
 	it.at = 0
 	return r.resourceOn(buf, f, it)
 }
 
-// resourceOn writes a resource of which a part may have been written already.
+// resourceOn writes a resource some of whose links may have been written already.
 func (r *run) resourceOn(buf []byte, f *field, it *item) ([]byte, bool) {
 	r.count(f, 1)
 	r.push(f)
@@ -146,7 +157,7 @@ func (r *run) resourceOn(buf []byte, f *field, it *item) ([]byte, bool) {
 	return buf, ok
 }
 
-// null reports an error of a field, whose value is null.
+// null adds an error of a field, whose value is null.
 func (r *run) null(buf []byte, f *field, err error) ([]byte, bool) {
 	r.failed(err, f)
 	return buf, false
@@ -183,7 +194,7 @@ func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 	return appendScalars(buf, f, b, s), true
 }
 
-// appendScalars writes a list of scalars of a body; of one that is absent none.
+// appendScalars writes a list of scalars of a body; an absent one is empty.
 func appendScalars(buf []byte, f *field, b *body.Body, s body.Span) []byte {
 	if s.Ready() && f.enum == nil && !s.IsZero() {
 		return append(buf, b.Bytes(s)...)
@@ -232,11 +243,13 @@ type entry struct{ key, value string }
 
 func (r *run) entries(buf []byte, f *field, list []entry) ([]byte, bool) {
 	buf = append(buf, '[')
-	for i, e := range list {
+	var src source // one for all: a page has hundreds of labels
+	for i := range list {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		buf, _ = r.object(buf, f.sub, &source{key: e.key, value: e.value})
+		src.key, src.value = list[i].key, list[i].value
+		buf, _ = r.object(buf, f.sub, &src)
 	}
 	return append(buf, ']'), true
 }
@@ -256,7 +269,7 @@ func appendTime(buf []byte, t time.Time) ([]byte, bool) {
 	return append(buf, '"'), true
 }
 
-// appendStoredTime writes a stored time in UTC; false says that it is none.
+// appendStoredTime writes a stored time in UTC. It returns false if the time is invalid.
 func appendStoredTime(buf, raw []byte) ([]byte, bool) {
 	if raw[0] != '"' {
 		return buf, false
@@ -269,7 +282,7 @@ func appendStoredTime(buf, raw []byte) ([]byte, bool) {
 	return append(buf, '"'), true
 }
 
-// appendScalar writes a scalar that is stored in another form than the API's.
+// appendScalar writes a scalar whose stored form may differ from the API's.
 func appendScalar(buf, raw []byte) []byte {
 	switch {
 	case raw[0] == '"':
@@ -280,8 +293,8 @@ func appendScalar(buf, raw []byte) []byte {
 	return append(buf, raw...)
 }
 
-// appendEnum writes the name of a stored value of an enum, or the value itself
-// where a newer gateway stored one that this gateway has no name for.
+// appendEnum writes the name of a stored enum value, or the value itself if it is unknown, since a newer gateway may have
+// stored it.
 func appendEnum(buf []byte, f *field, raw []byte) []byte {
 	if name, ok := f.enum[string(raw[1:len(raw)-1])]; ok {
 		buf = append(append(buf, '"'), name...)
@@ -295,11 +308,11 @@ func appendEnum(buf []byte, f *field, raw []byte) []byte {
 }
 
 func appendFloat(buf, raw []byte) []byte {
-	x, _ := strconv.ParseFloat(string(raw), 64) // the scan has read it
+	x, _ := strconv.ParseFloat(string(raw), 64) // the scan of the body has checked it
 	return strconv.AppendFloat(buf, x, 'g', -1, 64)
 }
 
-// hexDigits of escapes.
+// hexDigits are the digits in escapes.
 const hexDigits = "0123456789ABCDEF"
 
 // appendText writes a string as gqlgen does: with no more escapes than JSON

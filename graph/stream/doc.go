@@ -38,7 +38,7 @@
 //	       reading ------------------> live
 //
 // While it is reading (group.readState), the follower that is furthest makes the leader execute the next part of
-// the state; others join until 1 MiB of it is told. When it is live (group.tellChanges), a goroutine executes the
+// the state; others join until 1 MiB of it is told. When it is live (group.publishChanges), a goroutine executes the
 // changes, while there are any. A group that has become live hands its followers over to the live group of
 // equal subscriptions, if there is one and no change lies between the two. It ends when its execution
 // fails, when its catalogue is replaced, or with its last follower. Those that are left go on alone, if a

@@ -38,9 +38,9 @@ func (e *event) known(seen uint64) bool {
 	return e.number < seen || e.number == seen && seen > 0 && !e.mark
 }
 
-// tell adds events to the list and puts them into the queues of parked followers, without
+// publish adds events to the list and puts them into the queues of parked followers, without
 // waiting.
-func (g *group) tell(events []*event) {
+func (g *group) publish(events []*event) {
 	if len(events) == 0 {
 		return
 	}

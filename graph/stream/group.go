@@ -136,7 +136,7 @@ func (g *group) Wake() {
 func (g *group) work() {
 	for {
 		seen := g.wakes.Load()
-		g.tellChanges()
+		g.publishChanges()
 		if g.wakes.CompareAndSwap(seen, 0) {
 			return
 		}
@@ -154,8 +154,8 @@ func (g *group) failed() {
 	}
 }
 
-// tellChanges is the state live: it executes and tells all changes that have happened.
-func (g *group) tellChanges() {
+// publishChanges is the state live: it executes and publishes all changes that have happened.
+func (g *group) publishChanges() {
 	defer g.failed()
 	g.mu.Lock()
 	live := g.live
@@ -165,7 +165,7 @@ func (g *group) tellChanges() {
 	}
 	for g.ctx.Err() == nil {
 		events := g.steps()
-		g.tell(events)
+		g.publish(events)
 		switch {
 		case len(events) > 0:
 			continue
@@ -192,7 +192,7 @@ func (g *group) rest(wait time.Duration) {
 	g.of.unite(g)
 }
 
-// readState is the state reading: it executes and tells the next part of the state, for a follower that has
+// readState is the state reading: it executes and publishes the next part of the state, for a follower that has
 // taken everything. Others wait meanwhile.
 func (g *group) readState(s *Subscription) {
 	select {
@@ -212,7 +212,7 @@ func (g *group) readState(s *Subscription) {
 	g.mu.Lock()
 	g.place, g.placed = g.polled.Place, g.told
 	g.mu.Unlock()
-	g.tell(events)
+	g.publish(events)
 	switch {
 	case g.err != nil:
 		g.end(g.err)
