@@ -77,7 +77,7 @@ func (w *world) put(kind, name, actor string) {
 // run runs the log over a file until stop.
 func (w *world) run(file *audit.File) (l *audit.Log, stop func()) {
 	w.t.Helper()
-	l, err := audit.Open(audit.Config{Hub: w.hub, Sensitive: func(kind string) bool { return kind == "Secret" }, To: file, Logger: zap.NewNop()})
+	l, err := audit.Open(w.t.Context(), audit.Config{Hub: w.hub, Sensitive: func(kind string) bool { return kind == "Secret" }, To: file, Logger: zap.NewNop()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func TestAFileThatIsNoAuditLogIsRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := audit.Open(audit.Config{To: &audit.File{Path: path}}); err == nil || !strings.Contains(err.Error(), "audit") && !errors.Is(err, backend.ErrInvalid) {
+		if _, err := audit.Open(t.Context(), audit.Config{To: &audit.File{Path: path}}); err == nil || !strings.Contains(err.Error(), "audit") && !errors.Is(err, backend.ErrInvalid) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -275,10 +275,10 @@ func TestOneProcessWritesAFile(t *testing.T) {
 	l, stop := w.run(&audit.File{Path: w.path})
 	defer stop()
 	w.until(func() bool { return len(w.lines()) > 0 })
-	l.Reopen() // nobody has renamed it
+	l.Reopen(t.Context()) // nobody has renamed it
 	w.put("Network", "a", "")
 	w.wait(1)
-	if _, err := audit.Open(audit.Config{To: &audit.File{Path: w.path}}); err == nil || !strings.Contains(err.Error(), "another process writes it") {
+	if _, err := audit.Open(t.Context(), audit.Config{To: &audit.File{Path: w.path}}); err == nil || !strings.Contains(err.Error(), "another process writes it") {
 		t.Errorf("a second writer: %v", err)
 	}
 }

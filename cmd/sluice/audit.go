@@ -24,7 +24,7 @@ type auditing struct {
 }
 
 // open takes up the audit log, before anything is served.
-func (a *auditing) open(changes *hub.Hub, kinds *catalogues, log *zap.Logger) (err error) {
+func (a *auditing) open(ctx context.Context, changes *hub.Hub, kinds *catalogues, log *zap.Logger) (err error) {
 	if *a.to == "" {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (a *auditing) open(changes *hub.Hub, kinds *catalogues, log *zap.Logger) (e
 	if *a.to == config.AuditStdout {
 		file = &audit.File{Out: a.out}
 	}
-	a.log, err = audit.Open(audit.Config{Hub: changes, Sensitive: kinds.sensitive, To: file, Logger: log})
+	a.log, err = audit.Open(ctx, audit.Config{Hub: changes, Sensitive: kinds.sensitive, To: file, Logger: log})
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
@@ -55,7 +55,7 @@ func (a *auditing) Run(ctx context.Context) error {
 		case err := <-done:
 			return err
 		case <-reopen:
-			a.log.Reopen()
+			a.log.Reopen(ctx)
 		}
 	}
 }
