@@ -39,8 +39,9 @@ type Line struct {
 	Time time.Time `json:"time"`
 	// Event is ADDED, MODIFIED or DELETED, or one of the events of this package.
 	Event string `json:"event"`
-	// Code of a refused request.
+	// Code of a refused request, and the verb that its caller lacks.
 	Code      string `json:"code,omitempty"`
+	Verb      string `json:"verb,omitempty"`
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -254,7 +255,8 @@ func (l *Log) append(lines ...Line) error {
 // Refuse writes that a request was refused.
 func (l *Log) Refuse(ctx context.Context, refused *failure.Error) {
 	line := l.request(ctx, Refused)
-	line.Code, line.Kind, line.Namespace, line.Name = string(refused.Code), refused.Kind, refused.Namespace, refused.Name
+	line.Code, line.Verb = string(refused.Code), refused.Verb
+	line.Kind, line.Namespace, line.Name = refused.Kind, refused.Namespace, refused.Name
 	if err := l.note(ctx, line); err != nil {
 		l.cfg.Logger.Error("a refusal is missing in the audit log", zap.Error(err))
 	}
@@ -264,7 +266,11 @@ func (l *Log) Refuse(ctx context.Context, refused *failure.Error) {
 func (l *Log) Reveal(ctx context.Context, key backend.Key) error {
 	line := l.request(ctx, Revealed)
 	line.Kind, line.Namespace, line.Name = key.Kind, key.Namespace, key.Name
-	return l.note(ctx, line)
+	err := l.note(ctx, line)
+	if err != nil {
+		l.cfg.Logger.Error("sensitive values are not revealed: the audit log cannot be written", zap.Error(err))
+	}
+	return err
 }
 
 // Replace writes that another catalogue is served.
