@@ -29,6 +29,9 @@ const (
 	Refused = "REFUSED"
 	// Revealed is a reveal of sensitive values.
 	Revealed = "REVEALED"
+	// Controlled is a kind that was given to a controller, Released one that was taken back.
+	Controlled = "KIND_CONTROLLED"
+	Released   = "KIND_RELEASED"
 	// Replaced is a catalogue that took the place of the one that was served.
 	Replaced = "CATALOGUE_REPLACED"
 )
@@ -271,6 +274,19 @@ func (l *Log) Reveal(ctx context.Context, key backend.Key) error {
 		l.cfg.Logger.Error("sensitive values are not revealed: the audit log cannot be written", zap.Error(err))
 	}
 	return err
+}
+
+// Control writes that a kind was given to a controller or taken back.
+func (l *Log) Control(ctx context.Context, kind string, controlled bool) {
+	event := Released
+	if controlled {
+		event = Controlled
+	}
+	line := l.request(ctx, event)
+	line.Kind = kind
+	if err := l.note(ctx, line); err != nil {
+		l.cfg.Logger.Error("a change of who controls a kind is missing in the audit log", zap.Error(err))
+	}
 }
 
 // Replace writes that another catalogue is served.

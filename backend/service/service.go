@@ -62,6 +62,8 @@ type Config struct {
 	// RetryTimeout is how long a write that loses races is tried again if the request has no deadline.
 	// Default 30 s.
 	RetryTimeout time.Duration
+	// Controlled is called after the caller of ctx gave a kind to a controller, or took it back.
+	Controlled func(ctx context.Context, kind string, controlled bool)
 	// Revealing is called before sensitive values of a resource are shown to the caller of ctx. If it fails
 	// they are not shown. Default: no call.
 	Revealing func(ctx context.Context, key backend.Key) error
@@ -103,6 +105,9 @@ func (c *Config) setDefaults() {
 	c.SettleTimeout = cmp.Or(c.SettleTimeout, 30*time.Second)
 	c.BookmarkInterval = cmp.Or(c.BookmarkInterval, 30*time.Second)
 	c.RetryTimeout = cmp.Or(c.RetryTimeout, 30*time.Second)
+	if c.Controlled == nil {
+		c.Controlled = func(context.Context, string, bool) {}
+	}
 	if c.Revealing == nil {
 		c.Revealing = func(context.Context, backend.Key) error { return nil }
 	}

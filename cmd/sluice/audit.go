@@ -75,6 +75,12 @@ func (a *auditing) reveal(ctx context.Context, key backend.Key) error {
 	return a.log.Reveal(ctx, key)
 }
 
+func (a *auditing) control(ctx context.Context, kind string, controlled bool) {
+	if a.log != nil {
+		a.log.Control(ctx, kind, controlled)
+	}
+}
+
 func (a *auditing) replace(ctx context.Context, hash string) {
 	if a.log != nil {
 		a.log.Replace(ctx, hash)
