@@ -13,20 +13,25 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// compiler makes the plan of an operation whose document is valid. What the
-// tables of types do not know is a fault of the engine: it panics, and compile
-// returns that as an error.
+// compiler makes the plan of an operation whose document is valid. A field that the tables of
+// types do not have is a fault of the engine. The compiler panics with a [compileError] then, which
+// compile returns; in a selection on an interface, which is compiled while the plan runs, it is a panic of
+// the run.
+//
+//	object            collects the fields of a selection, and compiles each:
+//	  field           the op code and what it needs, by the role of the object's type
+//	  below           the selection below it: object again, or later, if its type is abstract
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument
 	// truths are the values of the variables that @skip and @include name.
 	truths map[string]any
 
-	mu sync.Mutex // guards what follows: selections on interfaces are compiled when they are met
-	// literals are the arguments that no variable is in, nil for others: a fragment has one
-	// field in many places.
+	mu sync.Mutex // guards what follows: selections on interfaces are compiled when runs meet them
+	// literals are the arguments of fields without variables in them, nil for a field with variables.
+	// They are kept, since a field of a fragment may be compiled in many places.
 	literals map[*ast.Field]*arguments
-	// fields were compiled, and weigh is told how many, if the plan is kept.
+	// fields is the number of compiled fields. weigh is called with each increase, if the plan is kept.
 	fields int
 	weigh  func(fields int)
 }
@@ -36,6 +41,7 @@ type compileError struct{ what string }
 
 func (e *compileError) Error() string { return "engine: no way to execute " + e.what }
 
+// compile compiles an operation. variables are those that @skip and @include name.
 func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *plan, err error) {
 	c := &compiler{engine: e, doc: oc.Doc, truths: map[string]any{}, literals: map[*ast.Field]*arguments{}}
 	for _, name := range variables {
@@ -107,7 +113,7 @@ func (c *compiler) collect(def *ast.Definition, set ast.SelectionSet, visited ma
 	return out
 }
 
-// applies says whether a fragment is about an object type.
+// applies reports whether a fragment with a type condition applies to an object type.
 func (c *compiler) applies(def *ast.Definition, condition string) bool {
 	if condition == "" || condition == def.Name || slices.Contains(def.Interfaces, condition) {
 		return true
@@ -116,7 +122,7 @@ func (c *compiler) applies(def *ast.Definition, condition string) bool {
 	return of != nil && of.Kind == ast.Union && slices.Contains(of.Types, def.Name)
 }
 
-// included evaluates @skip and @include.
+// included reports whether @skip and @include keep a selection.
 func (c *compiler) included(list ast.DirectiveList) bool {
 	value := func(name string, otherwise bool) bool {
 		d := list.ForName(name)
@@ -168,7 +174,7 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 	return o
 }
 
-// below compiles what is selected of a field's value.
+// below compiles what is selected below a field.
 func (c *compiler) below(f *field, typ string) {
 	def := c.engine.schema.Types[typ]
 	if def.IsAbstractType() {
@@ -178,7 +184,7 @@ func (c *compiler) below(f *field, typ string) {
 	f.sub = c.object(def, f.set)
 }
 
-// field says how a field is executed.
+// field sets the op code of a field and what the op code needs.
 func (c *compiler) field(def *ast.Definition, f *field) {
 	e, name := c.engine, f.node.Name
 	if e.isRoot(def) {
@@ -277,6 +283,7 @@ var (
 	changeOps    = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resourceId": opChangeID, "resource": opChanged}
 )
 
+// rootField compiles a field of a root type. Fields that are not in the table of roots are the core's.
 func (c *compiler) rootField(def *ast.Definition, f *field) {
 	root, ok := c.engine.roots[rootKey{def.Name, f.node.Name}]
 	if !ok {
@@ -290,6 +297,7 @@ func (c *compiler) rootField(def *ast.Definition, f *field) {
 	c.arguments(f)
 }
 
+// resourceField compiles a field of a kind's type.
 func (c *compiler) resourceField(t *typeInfo, f *field) {
 	k := t.kind
 	switch name := f.node.Name; name {
@@ -334,7 +342,7 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 	}
 }
 
-// conditions compiles the field of the conditions, which are in the status of kinds that have them.
+// conditions compiles the field "conditions", which is null for kinds that have none in their status.
 func (c *compiler) conditions(k *kindInfo, f *field) {
 	f.op, f.constant = opConst, []byte("null")
 	if k.Conditions() != nil {
@@ -343,6 +351,7 @@ func (c *compiler) conditions(k *kindInfo, f *field) {
 	}
 }
 
+// refField compiles a reference or a list of references. owner names the type in errors.
 func (c *compiler) refField(t *typeInfo, owner string, f *field) {
 	f.ref = t.refs[f.node.Name]
 	if f.ref == nil {
@@ -356,6 +365,7 @@ func (c *compiler) refField(t *typeInfo, owner string, f *field) {
 	}
 }
 
+// shapeField compiles a field of an object of a body, or a reference in it.
 func (c *compiler) shapeField(t *typeInfo, f *field) {
 	slot, ok := t.slots[f.node.Name]
 	if !ok {
@@ -385,7 +395,7 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 	f.otherwise = effective(f, sf.Default)
 }
 
-// effective is the default of a field of a body in the form of the API.
+// effective returns the default of a field of a body in the form of the API, nil for none.
 func effective(f *field, stored []byte) (out []byte) {
 	switch {
 	case stored == nil:
@@ -401,14 +411,14 @@ func effective(f *field, stored []byte) (out []byte) {
 	return appendScalar(nil, stored)
 }
 
-// connection notes what of a connection is to be read with its page.
+// connection notes which parts of a connection are read besides the resources of its page.
 func (c *compiler) connection(f *field) {
 	f.changeCursor = c.selects(f.set, "changeCursor")
 	f.total = c.selects(f.set, "totalCount")
 	f.ahead = c.selects(f.set, "pageInfo", "hasNextPage") || c.selects(f.set, "pageInfo", "hasPreviousPage")
 }
 
-// selects says whether a selection has a field, at a path of names.
+// selects reports whether a selection has a field at a path of names.
 func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	return slices.ContainsFunc(set, func(s ast.Selection) bool {
 		switch s := s.(type) {
@@ -424,7 +434,7 @@ func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	})
 }
 
-// count notes fields that are compiled.
+// count adds compiled fields.
 func (c *compiler) count(fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -433,7 +443,7 @@ func (c *compiler) count(fields int) {
 	}
 }
 
-// kept tells weigh how many fields the plan has, and has from now on.
+// kept makes the compiler call weigh with the number of fields compiled so far, and with each increase.
 func (c *compiler) kept(weigh func(fields int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -441,7 +451,7 @@ func (c *compiler) kept(weigh func(fields int)) {
 	weigh(c.fields)
 }
 
-// arguments evaluates the arguments of a field if no variable is in them.
+// arguments evaluates the arguments of a field that has no variables in them.
 func (c *compiler) arguments(f *field) {
 	if literal := c.literal(f.node); literal != nil {
 		args := *literal
@@ -450,7 +460,7 @@ func (c *compiler) arguments(f *field) {
 	}
 }
 
-// literal returns the arguments that a field has wherever it stands, nil if a variable is in them.
+// literal returns the arguments that a field has in all its places, nil if there are variables in them.
 func (c *compiler) literal(node *ast.Field) *arguments {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -79,7 +79,7 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 		ctx = loader.With(ctx, r.engine.svc, r.caller, r.engine.wait)
 		res := r.engine.core.Exec(ctx)(ctx)
 		if r.oc.Operation.Operation != ast.Mutation { // what a mutation did is told, whatever became of its answer
-			r.guard(r.spent.budget.Over(), coreOf(fields))
+			r.haltOn(r.spent.budget.Over(), coreOf(fields))
 			r.alive(coreOf(fields))
 		}
 		if res != nil {

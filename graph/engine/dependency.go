@@ -41,16 +41,16 @@ func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
 	}
 	pages, errs := r.reads().Dependencies(r.ctx, []query.DependencyRequest{req})
 	if out.err = errs[0]; out.err != nil {
-		r.guard(out.err, f)
+		r.haltOn(out.err, f)
 		return out
 	}
 	out.page = r.newPage(pages[0], f)
 	return out
 }
 
-// visitOthers notes that the links of the resources on a page of dependencies are to be
+// enqueueOthers notes that the links of the resources on a page of dependencies are to be
 // read: those below nodes and edges, in the order in which they are written.
-func (r *run) visitOthers(p *page, f *field) {
+func (r *run) enqueueOthers(p *page, f *field) {
 	for i := range p.Edges {
 		b := p.Edges[i].Resource.Body
 		if b == nil {
@@ -61,20 +61,20 @@ func (r *run) visitOthers(p *page, f *field) {
 		for _, l := range f.sub.links {
 			switch l.op {
 			case opNodes:
-				r.visitOther(it, l.sub)
+				r.enqueueOther(it, l.sub)
 			case opEdges:
 				for _, node := range l.sub.links {
-					r.visitOther(it, node.sub)
+					r.enqueueOther(it, node.sub)
 				}
 			}
 		}
 	}
 }
 
-// visitOther notes the links that a selection on a dependency has.
-func (r *run) visitOther(it *item, on *object) {
+// enqueueOther notes the links that a selection on a dependency has.
+func (r *run) enqueueOther(it *item, on *object) {
 	for _, other := range on.links {
-		r.visit(it, other.on(it.kind))
+		r.enqueue(it, other.on(it.kind))
 	}
 }
 

@@ -2,12 +2,40 @@
 // is generated for any of them.
 //
 // An operation is compiled once to a plan: a tree of op codes, prepared bytes
-// and slots. A run of it reads the root fields, then the references and inverse
-// connections level by level, with one call of the service for the resources
-// and one for the pages of a level, and at last writes the answer by copying
-// spans of the stored bodies. Fields that the engine does not know, those of
-// introspection and those that are resolved by hand, go to a schema that gqlgen
-// generates.
+// and slots, which are the positions of fields in stored bodies. A run executes
+// it in three parts:
+//
+//	resolve the root fields
+//	  executeCore     those of the core, a schema that gqlgen generates: introspection
+//	    |             and fields resolved by hand
+//	  resolveRoot     each other one: a resource, a page, a write, ...
+//	    |             Each resource becomes an item; items that have links wait in run.next.
+//	    v
+//	read the links (references and connections), level by level, while items wait
+//	  collectLevel    the links of all waiting items
+//	  readLevel       one call for all resources, one for all pages, one for all
+//	    |             dependencies. What they return are the items of the next level.
+//	    v
+//	write the answer
+//	  writeRoot       object and value, recursively, copy spans of the stored bodies
+//
+// For example { networks { nodes { subnets { nodes { name } } } } }:
+//
+//	root       a page of networks    items net-a, net-b
+//	level 1    net-a  net-b          one call reads both pages of subnets
+//	level 2    no subnet has links   nothing is read
+//
+// Writing meets the links of an item in the order in which they were collected,
+// so item.links is a list and item.at the position in it.
+//
+// A query resolves all its root fields, then reads, then writes. A mutation does all
+// three for one root field after the other. An event of a subscription is resolved
+// already, and only written.
+//
+// A run belongs to one goroutine. If it must not go on (its budget is spent, or
+// nobody waits for the answer), it panics with [halted], however deep it is.
+// respond recovers that for a query, inTurn for a root field of a mutation, and
+// answer for an event.
 //
 // It calls no field middleware of gqlgen's: there is no call for each field.
 package engine

@@ -15,31 +15,30 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// halted is what a run panics with when it must not go on: its budget is spent,
-// or its context has ended. Whoever began to answer recovers it; nothing more is
-// read or written, however deep the run is in the answer.
+// halted is the value with which a run panics if it must not go on: its budget is spent,
+// or its context has ended. The function that began the answer recovers it, see the package comment.
 type halted struct{ err *gqlerror.Error }
 
-// spending is what a run charges to its budget. It counts by itself, because one
-// goroutine writes, and tells the budget at the end.
+// spending counts what a run charges to its budget. The run has counters of its own, because only one
+// goroutine writes, and charges the budget at the end.
 type spending struct {
 	budget *budget.Budget
-	// objects were met since they were charged last, and links; of each no more may be.
+	// objects and links are the numbers of objects written since the last charge and of links read, and
+	// mostObjects and mostLinks their bounds.
 	objects, links, mostObjects, mostLinks int
 	// limit is how long the answer may be, from begin in its memory on; until is how
 	// long it may grow without asking for memory, which is granted so far.
 	limit, begin, until, granted int
-	// told are the bytes of the errors of the answer, roughly.
-	told int
+	// errorBytes is roughly the length of the errors of the answer.
+	errorBytes int
 	// inputs are the bytes that coerced arguments hold.
 	inputs int
 	// elements of lists were written, see [run.element].
 	elements uint
 }
 
-// open begins to charge the budget of the context, for an answer that begins at
-// the end of the memory.
-func (r *run) open(begin int) {
+// openBudget begins to charge the budget of the context. The answer begins at begin in its memory.
+func (r *run) openBudget(begin int) {
 	b := budget.From(r.ctx)
 	r.spent = spending{budget: b, mostObjects: b.Left(budget.Objects), mostLinks: b.Left(budget.Objects), begin: begin, limit: b.Left(budget.Bytes), until: math.MaxInt}
 	if b != nil {
@@ -59,8 +58,8 @@ func (r *run) grant(n int) {
 // settle charges what a run has written.
 func (r *run) settle(bytes int) {
 	_ = r.spent.budget.Spend(budget.Objects, r.spent.objects) // it was compared with what is left
-	_ = r.spent.budget.Spend(budget.Bytes, bytes+r.spent.told)
-	r.spent.objects, r.spent.told = 0, 0
+	_ = r.spent.budget.Spend(budget.Bytes, bytes+r.spent.errorBytes)
+	r.spent.objects, r.spent.errorBytes = 0, 0
 }
 
 // chargeObjects charges the objects written so far, since other operations wait for what is left of
@@ -73,12 +72,12 @@ func (r *run) chargeObjects(f *field) {
 	}
 }
 
-// errorBytes are those of an error in the answer beside its message and its path.
-const errorBytes = 200
+// errorOverhead is the length of an error in the answer besides its message and its path.
+const errorOverhead = 200
 
-// telling counts an error as a part of the answer: a field can have one in each place.
-func (r *run) telling(err *gqlerror.Error) {
-	n := errorBytes + len(err.Message)
+// chargeError counts an error as a part of the answer: a field can have one in each place.
+func (r *run) chargeError(err *gqlerror.Error) {
+	n := errorOverhead + len(err.Message)
 	for _, step := range err.Path {
 		if name, ok := step.(ast.PathName); ok {
 			n += len(name)
@@ -91,7 +90,7 @@ func (r *run) telling(err *gqlerror.Error) {
 			n += len(limit)
 		}
 	}
-	r.spent.told += n
+	r.spent.errorBytes += n
 }
 
 // charge takes steps for what comes next.
@@ -108,8 +107,8 @@ func (r *run) count(f *field, n int) {
 	}
 }
 
-// link counts a reference or a connection that is to be read.
-func (r *run) link(f *field) {
+// countLink counts a reference or a connection that is to be read.
+func (r *run) countLink(f *field) {
 	if r.spent.links++; r.spent.links > r.spent.mostLinks {
 		r.exceed(budget.Objects, f, r.spent.links)
 	}
@@ -119,7 +118,7 @@ func (r *run) link(f *field) {
 // is no memory for it. It returns the answer in memory that has as much room as was
 // granted.
 func (r *run) room(f *field, buf []byte) []byte {
-	if n := len(buf) + r.spent.told; n > r.spent.until {
+	if n := len(buf) + r.spent.errorBytes; n > r.spent.until {
 		return r.grow(f, buf, n)
 	}
 	return buf
@@ -130,7 +129,7 @@ const longValue = 4 << 10
 
 // roomFor is room before a value of n bytes is written.
 func (r *run) roomFor(f *field, buf []byte, n int) []byte {
-	if n += len(buf) + r.spent.told; n > r.spent.until {
+	if n += len(buf) + r.spent.errorBytes; n > r.spent.until {
 		return r.grow(f, buf, n)
 	}
 	return buf
@@ -181,8 +180,9 @@ func (r *run) exceed(t budget.Thing, f *field, n int) {
 	r.halt(r.spent.budget.Spend(t, n), f)
 }
 
-// guard halts if an error says that the run must not go on.
-func (r *run) guard(err error, f *field) {
+// haltOn halts if err means that the run must not go on: the budget is spent, there is no memory, or the
+// context has ended.
+func (r *run) haltOn(err error, f *field) {
 	var known *failure.Error
 	var over *budget.ExceededError
 	if errors.As(err, &over) || errors.Is(err, budget.ErrBusy) || r.ctx.Err() != nil && errors.As(err, &known) && known.Code == failure.CodeTimeout {
@@ -210,7 +210,7 @@ func (r *run) halt(err error, f *field) {
 	panic(&halted{out})
 }
 
-// find is the way to a field of the plan by its names in the answer; nil if the
+// find returns the way to a field of the plan by its names in the answer; nil if the
 // field is not below the object.
 func (o *object) find(f *field) []string {
 	if o == nil {
@@ -243,8 +243,8 @@ func (a *abstract) find(f *field) []string {
 	return nil
 }
 
-// inTurn answers one root field of a mutation. A run that halts ends with it: what
-// was applied is told, and the fields after it are not executed.
+// inTurn resolves and appends one root field of a mutation: fields and answers have one element. If the run
+// halts, its error says whether the change was made, and the fields after it are not executed.
 func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
 	f, a := &fields[0], &answers[0]
 	if r.ended != nil {
@@ -277,7 +277,7 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 	r.resolveRoot(f, a)
 	r.applied = a.written != nil && !a.written.DryRun
 	r.resolve()
-	out, some = r.root(buf, f, a)
+	out, some = r.writeRoot(buf, f, a)
 	r.releaseArguments()
 	return r.room(f, out), some
 }

@@ -126,12 +126,12 @@ const (
 	opCore
 )
 
-// plan is a compiled operation, for one truth of its conditions. It is never
-// changed, but for what is compiled on first use.
+// plan is a compiled operation, for one set of values of the variables in @skip and @include. Runs share it
+// at the same time: only selections on interfaces are added, see abstract.
 type plan struct {
 	compiler *compiler
 	root     *object
-	// core says that gqlgen executes some of its root fields.
+	// core reports that gqlgen executes some of its root fields.
 	core bool
 	// size is the length of the last answer, a hint for the next.
 	size atomic.Int64
@@ -187,7 +187,7 @@ type field struct {
 	args *arguments
 }
 
-// linked says whether the field leads to other resources.
+// linked reports whether the field leads to other resources.
 func (f *field) linked() bool {
 	switch f.op {
 	case opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
@@ -196,7 +196,7 @@ func (f *field) linked() bool {
 	return f.abstract != nil || f.sub != nil && len(f.sub.links) > 0
 }
 
-// on is the selection on a kind below the field.
+// on returns the selection on a kind below the field.
 func (f *field) on(k *kindInfo) *object {
 	if f.abstract != nil {
 		return f.abstract.on(k.Name)

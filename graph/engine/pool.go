@@ -9,17 +9,20 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// This file has all of the memory that one operation uses after another: the pieces of a
+// This file has all memory that operations use one after another: the pieces of a
 // run and the buffer of its answer. Without it, 20 networks with their subnets and ports
 // cost twice as much, a page of 100 two fifths more: BenchmarkGraph of graph/server, medians of
 // seven rounds. A run that panics is never used again.
+//
+//	begin -> execute -> end                                    nobody reads the answer in place
+//	begin -> execute -> Output.Fill ... Release -> TakeBack -> end   the transport sends it from there
 
-// begin takes a run.
+// begin returns a run, a new one if none is spare.
 func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *plan) *run {
 	r, _ := e.spare.Get().(*run)
 	if r == nil {
 		r = &run{}
-		r.links.Keep, r.pages.Keep, r.parts.Keep, r.names.Keep = keptPieces, keptPieces, keptPieces, keptPieces
+		r.linkSlab.Keep, r.pageSlab.Keep, r.itemSlab.Keep, r.nameSlab.Keep = keptPieces, keptPieces, keptPieces, keptPieces
 	}
 	r.engine, r.ctx, r.oc, r.plan, r.caller = e, ctx, oc, p, access.CallerFrom(ctx)
 	return r
@@ -55,11 +58,11 @@ func (r *run) release() {
 	clear(r.wanted)
 	clear(r.level)
 	clear(r.next)
-	r.found, r.items, r.moment, r.manifests = nil, nil, nil, [2]manifest{}
-	r.links.Reset()
-	r.pages.Reset()
-	r.parts.Reset()
-	r.names.Reset()
+	r.found, r.sharedItems, r.moment, r.manifests = nil, nil, nil, [2]manifest{}
+	r.linkSlab.Reset()
+	r.pageSlab.Reset()
+	r.itemSlab.Reset()
+	r.nameSlab.Reset()
 }
 
 // maxSpareArguments is how many arguments of an operation have memory that the next one uses.
@@ -68,10 +71,10 @@ const maxSpareArguments = 64
 // releaseArguments takes the memory of arguments back. What they hold is not: the service may keep it.
 func (r *run) releaseArguments() {
 	for f, a := range r.args {
-		if a != f.args && len(r.spare) < maxSpareArguments {
+		if a != f.args && len(r.spareArguments) < maxSpareArguments {
 			clear(a.values)
 			*a = arguments{values: a.values}
-			r.spare = append(r.spare, a)
+			r.spareArguments = append(r.spareArguments, a)
 		}
 	}
 	clear(r.args)
@@ -82,8 +85,8 @@ func (r *run) releaseArguments() {
 // maxAsked is how many requests have room that is used again.
 const maxAsked = 1024
 
-// spare is the room of requests that nobody needs any more.
-func (p *pageRequests) spare() pageRequests {
+// emptied returns the memory of requests that are not needed any more, for other requests.
+func (p *pageRequests) emptied() pageRequests {
 	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
 		return pageRequests{}
 	}

@@ -12,64 +12,74 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// want is a link that is to be read.
+// want is a link that has to be read.
 type want struct {
 	item *item
-	// link is its number among those of the item.
+	// link is its index in item.links.
 	link  int
 	field *field
-	// key of a resource; zero for a page.
+	// key is the key of the resource that a reference leads to; zero for a page.
 	key backend.Key
-	// args of a page, and of a list of references its names.
+	// args are the arguments of a page, names the names in a list of references.
 	args  *arguments
 	names []string
 }
 
-// resolve reads all links, level by level: what one level leads to is read by one call
-// for the resources, one for the pages and one for those of dependencies, all at once.
+// resolve reads all links, level by level.
 func (r *run) resolve() {
 	for len(r.next) > 0 {
 		r.alive(nil)
 		r.hold(nil, r.spent.budget.Hold(r.ctx, len(r.next)*linkBytes))
-		clear(r.level)
-		clear(r.wanted)
-		r.level, r.next, r.wanted = r.next, r.level[:0], r.wanted[:0]
-		for _, v := range r.level {
-			r.want(v.item, v.on, body.Root)
-		}
-		keys, requests := r.unread(), r.requests()
-		var resources []*query.Resource
-		var failed error
-		var pages, related answeredPages
-		var calls [3]func()
-		n := 0
-		if len(keys) > 0 {
-			calls[n] = func() { resources, failed = r.reads().Resources(r.ctx, keys) }
-			n++
-		}
-		if len(requests.list) > 0 {
-			calls[n] = func() { pages.pages, pages.errs = r.reads().Pages(r.ctx, requests.list) }
-			n++
-		}
-		if len(requests.related) > 0 {
-			calls[n] = func() { related.pages, related.errs = r.reads().Dependencies(r.ctx, requests.related) }
-			n++
-		}
-		together(calls[:n])
-		for i, res := range resources {
-			r.found[keys[i]] = bodyOf(res)
-		}
-		r.linkResources(failed)
-		r.linkPages(&requests, pages, related)
-		r.asked = requests.spare()
+		r.collectLevel()
+		r.readLevel()
 	}
 }
 
-// linkBytes is what the links of a selection on an item hold while they are read.
+// linkBytes is the memory that is charged for the links of a selection on an item.
 const linkBytes = 256
 
-// together calls functions at once and returns when all have ended. A panic of any is
-// one of the caller, so that it costs an answer and not the gateway.
+// collectLevel makes the next level the current one and collects its links that have to be read.
+func (r *run) collectLevel() {
+	clear(r.level)
+	clear(r.wanted)
+	r.level, r.next, r.wanted = r.next, r.level[:0], r.wanted[:0]
+	for _, v := range r.level {
+		r.collectLinks(v.item, v.on, body.Root)
+	}
+}
+
+// readLevel reads the wanted links, with one call for the resources, one for the pages and one for
+// the pages of dependencies, all at once. It enqueues what they lead to.
+func (r *run) readLevel() {
+	keys, requests := r.unread(), r.requests()
+	var resources []*query.Resource
+	var failed error
+	var pages, related answeredPages
+	var calls [3]func()
+	n := 0
+	if len(keys) > 0 {
+		calls[n] = func() { resources, failed = r.reads().Resources(r.ctx, keys) }
+		n++
+	}
+	if len(requests.list) > 0 {
+		calls[n] = func() { pages.pages, pages.errs = r.reads().Pages(r.ctx, requests.list) }
+		n++
+	}
+	if len(requests.related) > 0 {
+		calls[n] = func() { related.pages, related.errs = r.reads().Dependencies(r.ctx, requests.related) }
+		n++
+	}
+	together(calls[:n])
+	for i, res := range resources {
+		r.found[keys[i]] = bodyOf(res)
+	}
+	r.linkResources(failed)
+	r.linkPages(&requests, pages, related)
+	r.spareRequests = requests.emptied()
+}
+
+// together calls functions at once and returns when all have ended. If one panics, so does the caller:
+// that costs an answer and not the gateway.
 func together(calls []func()) {
 	if len(calls) < 2 {
 		for _, call := range calls {
@@ -100,17 +110,17 @@ func together(calls []func()) {
 	}
 }
 
-// want collects the links of a selection on an object of an item's body, in the
-// order in which they will be written.
-func (r *run) want(it *item, on *object, t body.Table) {
+// collectLinks appends the links of a selection on an object of an item's body to item.links, in the order
+// in which they will be written, and to wanted those that have to be read. t is the object's table.
+func (r *run) collectLinks(it *item, on *object, t body.Table) {
 	b := it.body
 	for _, f := range on.links {
 		switch f.op {
 		case opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
 			if it.links == nil {
-				it.links = r.links.Take(len(on.links))[:0]
+				it.links = r.linkSlab.Take(len(on.links))[:0]
 			}
-			r.link(f)
+			r.countLink(f)
 			n := len(it.links)
 			it.links = append(it.links, link{})
 			w := want{item: it, link: n, field: f}
@@ -127,24 +137,24 @@ func (r *run) want(it *item, on *object, t body.Table) {
 				continue
 			}
 			if f.op == opRefs {
-				w.names = refNames(b, f.ref, t, &r.names)
+				w.names = refNames(b, f.ref, t, &r.nameSlab)
 			}
 			r.wanted = append(r.wanted, w)
 		case opObject:
 			if s := b.At(t, f.slot); !s.IsZero() {
-				r.want(it, f.sub, b.Object(s))
+				r.collectLinks(it, f.sub, b.Object(s))
 			}
 		case opObjects:
 			if s := b.At(t, f.slot); !s.IsZero() {
 				for _, e := range b.Objects(s) {
-					r.want(it, f.sub, e)
+					r.collectLinks(it, f.sub, e)
 				}
 			}
 		}
 	}
 }
 
-// refSpan is the value of a reference; found is false if the object that it stands in is absent.
+// refSpan returns the value of a reference; found is false if the object that has it is absent.
 func refSpan(b *body.Body, ref *reference, t body.Table) (s body.Span, found bool) {
 	if ref.fromRoot {
 		t = body.Root
@@ -160,7 +170,7 @@ func refSpan(b *body.Body, ref *reference, t body.Table) (s body.Span, found boo
 	return b.At(t, ref.slots[last]), true
 }
 
-// refName is the name that a reference has, empty if there is none.
+// refName returns the name that a reference has, or its default, empty if there is none.
 func refName(b *body.Body, ref *reference, t body.Table) string {
 	s, found := refSpan(b, ref, t)
 	if found && s.IsZero() {
@@ -169,7 +179,7 @@ func refName(b *body.Body, ref *reference, t body.Table) string {
 	return b.Text(s)
 }
 
-// refNames are the names in a list of references, each once, in order.
+// refNames returns the names in a list of references, sorted and each once.
 func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string]) []string {
 	names := room.Take(fewNames)[:0]
 	span, _ := refSpan(b, ref, t)
@@ -183,25 +193,26 @@ func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string
 	return names
 }
 
-// fewNames is the room that a list of references begins with.
+// fewNames is the initial capacity for the names in a list of references.
 const fewNames = 4
 
-// unread are the keys that are wanted and were not read before in this run.
+// unread returns the keys that are wanted and were not read before in this run.
 func (r *run) unread() (keys []backend.Key) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		if w.field.op != opRef {
 			continue
 		}
-		if r.unknown(w.key) {
+		if r.claim(w.key) {
 			keys = append(keys, w.key)
 		}
 	}
 	return keys
 }
 
-// unknown says whether a resource is still to be read, and notes that it is now.
-func (r *run) unknown(key backend.Key) bool {
+// claim reports whether a resource was not read before in this run. The caller reads it then: later calls
+// report false.
+func (r *run) claim(key backend.Key) bool {
 	if _, ok := r.found[key]; ok {
 		return false
 	}
@@ -215,25 +226,27 @@ func (r *run) unknown(key backend.Key) bool {
 // pageRequests are the distinct requests of a level.
 type pageRequests struct {
 	list []query.ListRequest
-	// related are those of dependencies.
+	// related are the requests of dependencies.
 	related []query.DependencyRequest
-	// of is the request of each want among those of its kind, -1 for a resource.
+	// of is parallel to run.wanted: the index of the link's request in list or related, -1 for a resource.
 	of []int
-	// same are the lists of references: those that name the same resources are read once.
+	// same are the indices in list of the requests of lists of references: lists that name the same
+	// resources share one.
 	same map[sameRequest]int
 }
 
-// sameRequest is what the lists of references have in common that are read once.
+// sameRequest identifies a request that lists of references share.
 type sameRequest struct {
 	field     *field
 	namespace string
-	// names are one name as it is, or several encoded, of which n says how many they are.
+	// names are the names, see joined, and n is their number.
 	names string
 	n     int
 }
 
+// requests returns the requests of the pages that are wanted.
 func (r *run) requests() (out pageRequests) {
-	out, r.asked = r.asked, pageRequests{}
+	out, r.spareRequests = r.spareRequests, pageRequests{}
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		switch w.field.op {
@@ -248,7 +261,7 @@ func (r *run) requests() (out pageRequests) {
 		stored := w.item.body.Stored
 		req := w.args.request
 		namespace := w.field.kind.NamespaceFrom(stored.Namespace)
-		if namespace != "" { // else an inverse has that of its arguments
+		if namespace != "" { // else the namespace in the arguments of an inverse stays
 			req.Namespace = &stored.Namespace
 		}
 		if w.field.op == opInverse {
@@ -271,7 +284,8 @@ func (r *run) requests() (out pageRequests) {
 	return out
 }
 
-// joined are names as one text, by which lists of as many names are told apart.
+// joined returns names as one text, which differs for different lists of as many names: one name as it
+// is, several encoded.
 func (r *run) joined(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -283,7 +297,8 @@ func (r *run) joined(names []string) string {
 	return string(r.scratch)
 }
 
-// linkResources gives the links of references what was found.
+// linkResources sets the links of references to what was found, and enqueues it. failed is the error of the
+// read.
 func (r *run) linkResources(failed error) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
@@ -295,7 +310,7 @@ func (r *run) linkResources(failed error) {
 		case b != nil:
 			l.item = r.shared(w.field, w.field.kind, b)
 		case failed != nil:
-			r.guard(failed, w.field)
+			r.haltOn(failed, w.field)
 			l.err = failed
 		}
 	}
@@ -304,8 +319,8 @@ func (r *run) linkResources(failed error) {
 	}
 }
 
-// forgetAbsent forgets what was not found: if a read has failed, it is not known
-// to be absent.
+// forgetAbsent forgets the resources that were not found: after a read that failed they are not known to be
+// absent.
 func (r *run) forgetAbsent() {
 	for key, b := range r.found {
 		if b == nil {
@@ -314,16 +329,16 @@ func (r *run) forgetAbsent() {
 	}
 }
 
-// shared is one item for all places where a selection shows a resource.
+// shared returns the one item for all references that show a resource with the same selection.
 func (r *run) shared(f *field, k *kindInfo, b *body.Body) *item {
 	key := itemKey{f.on(k), b}
-	it := r.items[key]
+	it := r.sharedItems[key]
 	if it == nil {
-		if r.items == nil {
-			r.items = map[itemKey]*item{}
+		if r.sharedItems == nil {
+			r.sharedItems = map[itemKey]*item{}
 		}
 		it = r.newItem(b, f)
-		r.items[key] = it
+		r.sharedItems[key] = it
 	}
 	return it
 }
@@ -334,7 +349,7 @@ type answeredPages struct {
 	errs  []error
 }
 
-// linkPages gives the links of connections their pages.
+// linkPages sets the links of connections to their pages, and enqueues what is on them.
 func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
 	made := make([]*page, len(pages.pages))
 	for i, n := range requests.of {
@@ -349,11 +364,11 @@ func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
 			from = related
 		}
 		if l.err = from.errs[n]; l.err != nil {
-			r.guard(l.err, w.field)
+			r.haltOn(l.err, w.field)
 			continue
 		}
 		switch {
-		case from.pages[n].Dependencies != nil: // each is asked for once
+		case from.pages[n].Dependencies != nil: // such requests are never shared
 			l.page = r.newPage(from.pages[n], w.field)
 			continue
 		case made[n] == nil:

@@ -12,27 +12,27 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// resolved is what a root field was resolved to.
+// resolved is the result of a root field, before it is written: an error, or what its op code makes.
 type resolved struct {
 	err        error
 	item       *item
 	page       *page
-	items      []*item // of nodes, nil where there is none
-	refused    []error // why there is none: what is wrong with the id, parallel to items
+	items      []*item // of opNodesByID; nil where there is no resource
+	refused    []error // parallel to items: what is wrong with the id, nil if nothing is
 	written    *written
 	change     *change.Change
 	summary    *query.Summary
 	namespaces *query.NamespacePage
-	// core is the value of a field that the engine does not execute; with marks
-	// if resolvers left something in it to the engine.
+	// core is the JSON value of a field of the core. marks are the values in it that resolvers left to
+	// the engine; nil if there are none.
 	core  []byte
 	marks *marks
 }
 
-// execute resolves the root fields, of a query all together and of a mutation
-// one after the other, and appends the answer.
+// execute runs the operation and appends its answer: a query resolves all root fields and reads all
+// links before it writes; a mutation does all of that for one root field after the other, see inTurn.
 func (r *run) execute(buf []byte) []byte {
-	r.open(len(buf))
+	r.openBudget(len(buf))
 	r.ctx, r.moment = query.WithMoment(r.ctx)
 	fields := r.plan.root.fields
 	r.answers = slices.Grow(r.answers[:0], len(fields))[:len(fields)]
@@ -55,7 +55,7 @@ func (r *run) execute(buf []byte) []byte {
 		if serial {
 			buf, some = r.inTurn(buf, fields[i:i+1], answers[i:i+1])
 		} else {
-			buf, some = r.root(buf, f, &answers[i])
+			buf, some = r.writeRoot(buf, f, &answers[i])
 			buf = r.room(f, buf)
 		}
 		if !some {
@@ -90,26 +90,26 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 			return
 		}
 		res, err := r.engine.svc.Get(r.ctx, r.caller, id)
-		r.one(f, a, res, err)
+		r.setItem(f, a, res, err)
 	case opNodeByID:
 		res, err := r.engine.svc.Node(r.ctx, r.caller, value[string](args, "id"))
-		r.one(f, a, res, err)
+		r.setItem(f, a, res, err)
 	case opNodesByID:
-		a.err = r.nodes(f, a, value[[]any](args, "ids"))
+		a.err = r.resolveNodes(f, a, value[[]any](args, "ids"))
 	case opList:
 		p, err := r.engine.svc.List(r.ctx, r.caller, evaluated.request)
 		if a.err = err; err == nil {
 			a.page = r.newPage(p, f)
 		} else {
-			r.guard(err, f)
+			r.haltOn(err, f)
 		}
 	case opNamespaces:
 		if a.namespaces, a.err = r.engine.svc.Namespaces(r.ctx, r.caller, count(args, "first"), optional[string](args, "after")); a.err != nil {
-			r.guard(a.err, f)
+			r.haltOn(a.err, f)
 		}
 	case opSummary:
 		if a.summary, a.err = r.summary(f, args); a.err != nil {
-			r.guard(a.err, f)
+			r.haltOn(a.err, f)
 		}
 	case opWrite, opApply:
 		in := value[map[string]any](args, "input")
@@ -117,15 +117,15 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 		r.moment.Forget() // what is read for the answer sees the write
 		if a.err = err; err == nil {
 			a.written = &written{Written: w, field: f, mutationID: optional[string](in, "clientMutationId")}
-			r.readWritten(a.written) // which may halt: that the change was made is known then
+			r.readWritten(a.written) // may halt; a.written is set already, so the error says that the change was made
 		}
 	}
 }
 
-// one is the answer of a field that reads one resource.
-func (r *run) one(f *field, a *resolved, res *query.Resource, err error) {
+// setItem sets the result of a field that reads one resource.
+func (r *run) setItem(f *field, a *resolved, res *query.Resource, err error) {
 	if a.err = err; err != nil {
-		r.guard(err, f)
+		r.haltOn(err, f)
 		return
 	}
 	if b := bodyOf(res); b != nil {
@@ -133,13 +133,13 @@ func (r *run) one(f *field, a *resolved, res *query.Resource, err error) {
 	}
 }
 
-// nodes reads the resources with these ids.
-func (r *run) nodes(f *field, a *resolved, ids []any) error {
+// resolveNodes reads the resources with these ids.
+func (r *run) resolveNodes(f *field, a *resolved, ids []any) error {
 	if len(ids) > maxIDs {
 		return tooLong("ids", "maxItems", maxIDs, "elements")
 	}
 	a.items, a.refused = make([]*item, len(ids)), make([]error, len(ids))
-	keys, of := make([]backend.Key, 0, len(ids)), make([]int, 0, len(ids))
+	keys, of := make([]backend.Key, 0, len(ids)), make([]int, 0, len(ids)) // of are the indices of the keys in ids
 	for i, id := range ids {
 		text, _ := id.(string)
 		key, err := r.engine.svc.NodeKey(r.ctx, r.caller, text)
@@ -151,7 +151,7 @@ func (r *run) nodes(f *field, a *resolved, ids []any) error {
 	}
 	found, err := r.reads().Resources(r.ctx, keys)
 	if err != nil {
-		r.guard(err, f)
+		r.haltOn(err, f)
 		return err
 	}
 	for n, res := range found {
@@ -162,8 +162,8 @@ func (r *run) nodes(f *field, a *resolved, ids []any) error {
 	return nil
 }
 
-// root writes the value of a root field.
-func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
+// writeRoot appends the value of a root field; see write.go for the result.
+func (r *run) writeRoot(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	if a.err != nil {
 		return r.null(buf, f, a.err)
 	}
@@ -188,7 +188,7 @@ func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	case opChanges:
 		return r.below(buf, f, &source{change: a.change})
 	case opNodesByID:
-		return r.rootNodes(buf, f, a)
+		return r.writeNodes(buf, f, a)
 	}
 	if a.item == nil {
 		return buf, false
@@ -196,7 +196,8 @@ func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	return r.resource(buf, f, a.item)
 }
 
-func (r *run) rootNodes(buf []byte, f *field, a *resolved) ([]byte, bool) {
+// writeNodes appends the list of opNodesByID.
+func (r *run) writeNodes(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()
 	buf = append(buf, '[')

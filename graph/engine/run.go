@@ -18,7 +18,8 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// run is one execution of a plan. One goroutine uses it.
+// run is one execution of a plan, see the package comment. One goroutine uses it. Its memory is used
+// again, see pool.go.
 type run struct {
 	engine *Engine
 	ctx    context.Context
@@ -28,43 +29,45 @@ type run struct {
 	// buf is the memory of the answer between two runs.
 	buf  []byte
 	path []step
-	// level are the selections whose links are read now, next those after them.
+	// level are the items whose links are read now, next those of the next level.
 	level, next []visit
-	wanted      []want
-	// links and pages are pieces of few chunks: a level may have hundreds.
-	links slab.Slab[link]
-	pages slab.Slab[page]
-	parts slab.Slab[item]
-	// names are those in lists of references.
-	names slab.Slab[string]
-	// answers are what the root fields were resolved to.
+	// wanted are the links of level that have to be read.
+	wanted []want
+	// The slabs hold the links, pages and items in few allocations: a level may have hundreds.
+	linkSlab slab.Slab[link]
+	pageSlab slab.Slab[page]
+	itemSlab slab.Slab[item]
+	// nameSlab holds the names in lists of references.
+	nameSlab slab.Slab[string]
+	// answers are the resolved root fields.
 	answers []resolved
-	// asked is room for the requests of a level.
-	asked pageRequests
-	// found are the resources that references led to, nil for none.
+	// spareRequests is memory for the requests of the next level.
+	spareRequests pageRequests
+	// found are the resources that were read by key: nil if there is none, or if it is being read.
 	found map[backend.Key]*body.Body
-	// kind is that of the resource which was shown last.
+	// kind is the kind of the last resource, a cache of kindOf.
 	kind *kindInfo
-	// items are those of references, by selection and resource.
-	items map[itemKey]*item
+	// sharedItems are the items of resources that references led to. All references that show a
+	// resource with one selection share its item.
+	sharedItems map[itemKey]*item
 	// moment is the state of the store that all reads see until it is forgotten.
 	moment *query.Moment
 	// args are the arguments with variables, evaluated once.
 	args map[*field]*arguments
-	// spare are arguments of earlier runs, whose memory is used again.
-	spare   []*arguments
-	scratch []byte
-	spent   spending
+	// spareArguments are arguments of earlier runs, whose memory is used again.
+	spareArguments []*arguments
+	scratch        []byte
+	spent          spending
 	// manifests are those that were rendered last, of two formats.
 	manifests [2]manifest
-	// applied says that the root field of a mutation has changed something: what is
-	// wrong with the answer to it is told with that.
+	// applied means that the current root field of a mutation has changed something. Errors in its
+	// answer say so.
 	applied bool
-	// ended is why no further root field of a mutation is executed.
+	// ended is the reason why no further root field of a mutation is executed.
 	ended error
 }
 
-// step of a path: a field, or an index where that is nil.
+// step is a step of a path: a field, or an index if field is nil.
 type step struct {
 	field *field
 	index int
@@ -76,38 +79,40 @@ type item struct {
 	body  *body.Body
 	kind  *kindInfo
 	links []link
-	// at is the link that is written next.
+	// at is the index of the link that is written next.
 	at int
 }
 
+// itemKey identifies an item that several references share.
 type itemKey struct {
 	on   *object
 	body *body.Body
 }
 
-// link is what a reference or a connection led to.
+// link is the result of a reference or a connection: an item, a page or an error; none of them if the
+// reference leads nowhere.
 type link struct {
 	item *item
 	page *page
 	err  error
 }
 
-// page is a page of a connection.
+// page is a page of a connection. items are parallel to its edges.
 type page struct {
 	*query.Page
 	items []item
 }
 
-// visit is a selection on an item whose links are to be read.
+// visit is an item and a selection on it that has links to be read.
 type visit struct {
 	item *item
 	on   *object
 }
 
-// reads are the batch functions of the run's caller.
+// reads returns the batch reads of the service for the run's caller.
 func (r *run) reads() loader.Reads { return loader.Reads{Service: r.engine.svc, Caller: r.caller} }
 
-// bodyOf is the body of a resource, nil if there is none.
+// bodyOf returns the body of a resource, nil if there is none.
 func bodyOf(r *query.Resource) *body.Body {
 	if r == nil {
 		return nil
@@ -115,7 +120,7 @@ func bodyOf(r *query.Resource) *body.Body {
 	return r.Body
 }
 
-// kindOf is the kind of a resource, which mostly is that of the one before.
+// kindOf returns the kind of a resource, which is mostly the kind of the resource before.
 func (r *run) kindOf(b *body.Body) *kindInfo {
 	if name := b.Stored.Kind; r.kind == nil || name != r.kind.Name {
 		r.kind = r.engine.types[name].kind
@@ -123,27 +128,27 @@ func (r *run) kindOf(b *body.Body) *kindInfo {
 	return r.kind
 }
 
-// newItem is an item whose links are to be read.
+// newItem returns an item and enqueues it for the reading of its links.
 func (r *run) newItem(b *body.Body, f *field) *item {
-	it := r.parts.One()
+	it := r.itemSlab.One()
 	it.body, it.kind = b, r.kindOf(b)
-	r.visit(it, f.on(it.kind))
+	r.enqueue(it, f.on(it.kind))
 	return it
 }
 
-// visit notes that the links of a selection are to be read.
-func (r *run) visit(it *item, on *object) {
+// enqueue notes that the links of a selection on an item are to be read with the next level.
+func (r *run) enqueue(it *item, on *object) {
 	if len(on.links) > 0 {
 		r.next = append(r.next, visit{it, on})
 	}
 }
 
-// newPage is a page whose links are to be read: those below nodes and edges.
+// newPage returns a page and enqueues its items for the reading of the links below nodes and edges.
 func (r *run) newPage(p *query.Page, f *field) *page {
-	out := r.pages.One()
-	*out = page{Page: p, items: r.parts.Take(len(p.Edges))}
+	out := r.pageSlab.One()
+	*out = page{Page: p, items: r.itemSlab.Take(len(p.Edges))}
 	if p.Dependencies != nil {
-		r.visitOthers(out, f)
+		r.enqueueOthers(out, f)
 		return out
 	}
 	for i := range p.Edges {
@@ -155,10 +160,10 @@ func (r *run) newPage(p *query.Page, f *field) *page {
 		for _, l := range f.sub.links {
 			switch l.op {
 			case opNodes:
-				r.visit(it, l.on(it.kind))
+				r.enqueue(it, l.on(it.kind))
 			case opEdges:
 				for _, node := range l.sub.links {
-					r.visit(it, node.on(it.kind))
+					r.enqueue(it, node.on(it.kind))
 				}
 			}
 		}
@@ -166,14 +171,14 @@ func (r *run) newPage(p *query.Page, f *field) *page {
 	return out
 }
 
-// arguments are those of a field; evaluated once for all places of it in the answer.
+// arguments returns the arguments of a field, which are evaluated once for all its places in the answer.
 func (r *run) arguments(f *field) (map[string]any, error) {
 	a := r.evaluated(f)
 	return a.values, a.err
 }
 
-// evaluated returns the arguments of a field. An operation pays for them once, before
-// they are coerced.
+// evaluated returns the arguments of a field with what was made of them. An operation pays for them once,
+// before they are coerced.
 func (r *run) evaluated(f *field) *arguments {
 	if f.args != nil && f.args.steps == 0 {
 		return f.args
@@ -194,10 +199,10 @@ func (r *run) evaluated(f *field) *arguments {
 	return a
 }
 
-// coerced returns the arguments of a field with the variables that are in them.
+// coerced evaluates the arguments of a field that has variables in them.
 func (r *run) coerced(f *field) (a *arguments) {
-	if n := len(r.spare) - 1; n >= 0 {
-		a, r.spare = r.spare[n], r.spare[:n]
+	if n := len(r.spareArguments) - 1; n >= 0 {
+		a, r.spareArguments = r.spareArguments[n], r.spareArguments[:n]
 	} else {
 		a = &arguments{values: map[string]any{}}
 	}
@@ -211,26 +216,26 @@ func (r *run) coerced(f *field) (a *arguments) {
 	return a
 }
 
-// forget makes what comes next read afresh.
+// forget drops everything that was read, so that the next root field of a mutation reads again.
 func (r *run) forget() {
 	r.moment.Forget()
 	clear(r.found)
-	clear(r.items)
+	clear(r.sharedItems)
 }
 
 func (r *run) push(f *field)   { r.path = append(r.path, step{field: f}) }
 func (r *run) pushIndex(i int) { r.path = append(r.path, step{index: i}) }
 func (r *run) pop()            { r.path = r.path[:len(r.path)-1] }
 
-// failed reports an error of a field, whose value then is null, or halts.
+// failed reports an error of a field, whose value is null then. It halts if the run must not go on.
 func (r *run) failed(err error, f *field) {
-	r.guard(err, f)
-	r.tell(err, f)
+	r.haltOn(err, f)
+	r.reportEach(err, f)
 }
 
-// tell reports an error of a field. One with several violations is as many errors
-// of the answer.
-func (r *run) tell(err error, f *field) {
+// reportEach reports an error of a field, an error with several violations as one error of the answer
+// for each.
+func (r *run) reportEach(err error, f *field) {
 	r.push(f)
 	defer r.pop()
 	var argument *argumentError
@@ -244,8 +249,8 @@ func (r *run) tell(err error, f *field) {
 	}
 }
 
-// report adds an error of a field to the answer, at the current path and the rest of
-// it. Where it is about a value of the arguments, it says which.
+// report adds an error to the answer, at the current path followed by rest. If it is about a value in the
+// arguments of f, its extensions have the path of the value.
 func (r *run) report(err error, f *field, rest ast.Path) {
 	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...)}
 	var argument *argumentError
@@ -266,11 +271,11 @@ func (r *run) report(err error, f *field, rest ast.Path) {
 	if f.location.Line > 0 {
 		out.Locations = []gqlerror.Location{f.location}
 	}
-	r.telling(out)
+	r.chargeError(out)
 	graphql.AddError(r.ctx, out)
 }
 
-// where is the current path.
+// where returns the current path.
 func (r *run) where() ast.Path {
 	out := make(ast.Path, 0, len(r.path)+2)
 	for _, s := range r.path {

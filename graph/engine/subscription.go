@@ -49,7 +49,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	changes, req, err := begin.changes(f)
 	if err != nil {
-		begin.tell(err, f)
+		begin.reportEach(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
 	s := &execution{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
@@ -173,7 +173,7 @@ func (s *execution) next(ctx context.Context) *graphql.Response {
 // fail ends a stream with an error.
 func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State) {
 	r.ctx, r.path = ctx, r.path[:0]
-	r.tell(err, f)
+	r.reportEach(err, f)
 	all := graphql.GetErrors(ctx)
 	state.End(all[max(len(all)-1, 0):]...)
 }
@@ -238,7 +238,7 @@ func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 func (r *run) renew(ctx context.Context) {
 	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
 	budget.From(ctx).Arrive()
-	r.open(0)
+	r.openBudget(0)
 }
 
 // maxSpareEvent is the largest memory of an event that a subscription keeps for the next.
@@ -248,7 +248,7 @@ const maxSpareEvent = 4 << 10
 func (r *run) event(f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)
-	buf, some := r.root(buf, f, a)
+	buf, some := r.writeRoot(buf, f, a)
 	buf = r.room(f, buf)
 	r.settle(len(buf))
 	switch {

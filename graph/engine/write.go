@@ -12,35 +12,43 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// A writer appends a value to the answer. If it returns false, the value is
-// null: what it has appended does not count, and whoever called it cuts the
-// answer back. Null that is not allowed makes the nearest value around it null
-// that may be (GraphQL, October 2021, section 6.4.4); all other fields are
-// written all the same, so that all errors are told.
+// The functions of this file append a value to the answer: those of a run that return
+// ([]byte, bool) return false if the value is null. What they have appended does not count then,
+// and their caller cuts the answer back. Null that is not allowed makes the nearest value around
+// it null that may be (GraphQL, October 2021, section 6.4.4); all other fields are still written,
+// so that all errors are reported.
+//
+//	object            the fields of a selection, one after the other
+//	  opScalar        a span of the body; most fields are, so object does it by itself
+//	  value           any other field, by its op code
+//	    bodyField     other fields of a body
+//	    ...
+//	      below       the object below a field: object again
 
-// source is what the fields of an object are written of.
+// source has what the fields of an object are written from: the fields that the object's type needs
+// are set.
 type source struct {
-	// item and table of a resource, or of an object of its body.
+	// item is a resource, and table the object of its body.
 	item  *item
 	table body.Table
-	// page, and index of an edge of it.
+	// page is a page, and index the index of an edge of it.
 	page  *page
 	index int
-	// written is what a mutation did, change an event of a stream.
+	// written is the result of a mutation, change an event of a stream.
 	written *written
 	change  *change.Change
-	// warning is one of what a mutation did.
+	// warning is a warning of written.
 	warning *failure.Warning
-	// summary, and group, the number of a group in it; index is the number of a key.
+	// summary is a summary, group the index of a group in it, and index the index of a key of the group.
 	summary *query.Summary
 	group   int
-	// namespaces of a page, and group, the number of one; index is the number of a count.
+	// namespaces is a page of namespaces, group the index of one, and index the index of a count.
 	namespaces *query.NamespacePage
 	// key and value of an entry.
 	key, value string
 }
 
-// object writes an object.
+// object appends an object.
 func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	if len(o.fields) == 0 {
 		return append(buf, "{}"...), true
@@ -49,7 +57,7 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	for i := range o.fields {
 		f := &o.fields[i]
 		buf = append(buf, f.prefix...)
-		if n := len(buf) + r.spent.told; n > r.spent.until { // [run.room], which is not inlined
+		if n := len(buf) + r.spent.errorBytes; n > r.spent.until { // [run.room], which is not inlined
 			buf = r.grow(f, buf, n)
 		}
 		if f.op == opScalar { // as most fields are
@@ -85,7 +93,7 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	return append(buf, '}'), ok
 }
 
-// value writes the value of a field.
+// value appends the value of a field.
 func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 	switch f.op {
 	case opConst:
@@ -123,7 +131,7 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 	return r.payloadField(buf, f, src.written)
 }
 
-// below writes the object below a field.
+// below appends the object below a field.
 func (r *run) below(buf []byte, f *field, src *source) ([]byte, bool) {
 	r.push(f)
 	buf, ok := r.object(buf, f.sub, src)
@@ -131,13 +139,14 @@ func (r *run) below(buf []byte, f *field, src *source) ([]byte, bool) {
 	return buf, ok
 }
 
-// resource writes a resource below a field.
+// resource appends a resource below a field, from its first link on.
 func (r *run) resource(buf []byte, f *field, it *item) ([]byte, bool) {
 	it.at = 0
 	return r.resourceOn(buf, f, it)
 }
 
-// resourceOn writes a resource of which a part may have been written already.
+// resourceOn appends a resource of which another selection may have been written already: it goes on
+// with the item's next link.
 func (r *run) resourceOn(buf []byte, f *field, it *item) ([]byte, bool) {
 	r.count(f, 1)
 	r.push(f)
@@ -146,13 +155,13 @@ func (r *run) resourceOn(buf []byte, f *field, it *item) ([]byte, bool) {
 	return buf, ok
 }
 
-// null reports an error of a field, whose value is null.
+// null reports an error of a field and returns null.
 func (r *run) null(buf []byte, f *field, err error) ([]byte, bool) {
 	r.failed(err, f)
 	return buf, false
 }
 
-// bodyField writes a field of an object of a body.
+// bodyField appends a field of an object of a body.
 func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 	b := src.item.body
 	s := b.At(src.table, f.slot)
@@ -183,7 +192,7 @@ func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 	return appendScalars(buf, f, b, s), true
 }
 
-// appendScalars writes a list of scalars of a body; of one that is absent none.
+// appendScalars appends a list of scalars of a body, an empty one if it is absent.
 func appendScalars(buf []byte, f *field, b *body.Body, s body.Span) []byte {
 	if s.Ready() && f.enum == nil && !s.IsZero() {
 		return append(buf, b.Bytes(s)...)
@@ -205,7 +214,7 @@ func appendScalars(buf []byte, f *field, b *body.Body, s body.Span) []byte {
 	return append(buf, ']')
 }
 
-// objects writes a list of objects of a body.
+// objects appends a list of objects of a body.
 func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()
@@ -230,6 +239,7 @@ func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool
 // entry of a map, a label or an annotation.
 type entry struct{ key, value string }
 
+// entries appends a map as a list of its entries.
 func (r *run) entries(buf []byte, f *field, list []entry) ([]byte, bool) {
 	buf = append(buf, '[')
 	for i, e := range list {
@@ -241,6 +251,7 @@ func (r *run) entries(buf []byte, f *field, list []entry) ([]byte, bool) {
 	return append(buf, ']'), true
 }
 
+// text appends a string, null if s is nil.
 func (r *run) text(buf []byte, s *string) ([]byte, bool) {
 	if s == nil {
 		return buf, false
@@ -248,6 +259,7 @@ func (r *run) text(buf []byte, s *string) ([]byte, bool) {
 	return appendText(buf, *s), true
 }
 
+// appendTime appends a time; false means that it is zero.
 func appendTime(buf []byte, t time.Time) ([]byte, bool) {
 	if t.IsZero() {
 		return buf, false
@@ -256,7 +268,7 @@ func appendTime(buf []byte, t time.Time) ([]byte, bool) {
 	return append(buf, '"'), true
 }
 
-// appendStoredTime writes a stored time in UTC; false says that it is none.
+// appendStoredTime appends a stored time in UTC; false means that it does not have the form of a time.
 func appendStoredTime(buf, raw []byte) ([]byte, bool) {
 	if raw[0] != '"' {
 		return buf, false
@@ -269,7 +281,7 @@ func appendStoredTime(buf, raw []byte) ([]byte, bool) {
 	return append(buf, '"'), true
 }
 
-// appendScalar writes a scalar that is stored in another form than the API's.
+// appendScalar appends a stored scalar whose form may not be the API's.
 func appendScalar(buf, raw []byte) []byte {
 	switch {
 	case raw[0] == '"':
@@ -280,8 +292,8 @@ func appendScalar(buf, raw []byte) []byte {
 	return append(buf, raw...)
 }
 
-// appendEnum writes the name of a stored value of an enum, or the value itself
-// where a newer gateway stored one that this gateway has no name for.
+// appendEnum appends the name of a stored value of an enum, or the value itself
+// if a newer gateway stored one that this gateway has no name for.
 func appendEnum(buf []byte, f *field, raw []byte) []byte {
 	if name, ok := f.enum[string(raw[1:len(raw)-1])]; ok {
 		buf = append(append(buf, '"'), name...)
@@ -294,15 +306,16 @@ func appendEnum(buf []byte, f *field, raw []byte) []byte {
 	return appendText(buf, text)
 }
 
+// appendFloat appends a stored number in the shortest form.
 func appendFloat(buf, raw []byte) []byte {
 	x, _ := strconv.ParseFloat(string(raw), 64) // the scan has read it
 	return strconv.AppendFloat(buf, x, 'g', -1, 64)
 }
 
-// hexDigits of escapes.
+// hexDigits are the digits of escapes.
 const hexDigits = "0123456789ABCDEF"
 
-// appendText writes a string as gqlgen does: with no more escapes than JSON
+// appendText appends a string as gqlgen does: with no more escapes than JSON
 // needs (RFC 8259 section 7).
 func appendText[T string | []byte](buf []byte, s T) []byte {
 	buf = append(buf, '"')
