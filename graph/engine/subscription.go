@@ -146,7 +146,7 @@ func (s *execution) next(ctx context.Context) *graphql.Response {
 		s.pending, err = s.changes.Judge(budget.With(s.waiting, budget.From(ctx)), s.pending)
 	}
 	for err == nil && len(s.pending) == 0 && !s.Ended() {
-		if s.state.Leaves(s) {
+		if s.state.CanShare(s) {
 			return nil
 		}
 		s.pending, err = s.changes.Next(budget.With(s.waiting, budget.From(ctx)))
