@@ -23,14 +23,14 @@
 //
 //	root       a page of networks    items net-a, net-b
 //	level 1    net-a  net-b          one call reads both pages of subnets
-//	level 2    no subnet has links   nothing is read
+//	           nothing selected below a subnet is a link: no other level
 //
 // Writing meets the links of an item in the order in which they were collected,
 // so item.links is a list and item.at the position in it.
 //
 // A query resolves all its root fields, then reads, then writes. A mutation does all
-// three for one root field after the other. An event of a subscription is resolved
-// already, and only written.
+// three for one root field after the other. An event of a subscription comes resolved; the
+// links of the changed resource are read when it is about to be written (changeField).
 //
 // A run belongs to one goroutine. If it must not go on (its budget is spent, or
 // nobody waits for the answer), it panics with [halted], however deep it is.
