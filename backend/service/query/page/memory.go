@@ -160,7 +160,7 @@ func (m *Memory) names() {
 func (m *Memory) length() {
 	m.Matches = m.plan.Rows
 	for _, r := range m.plan.Runs {
-		if r.Index == "" {
+		if r.Index == "" { // unreadable resources have no rows but their names
 			m.Matches -= m.kind.Unreadable(r.Run)
 		}
 	}
