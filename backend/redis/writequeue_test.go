@@ -117,7 +117,7 @@ func scripts(t *testing.T, s *redistest.Server) (n int) {
 
 func TestWritersThatWaitForTheServerTravelTogether(t *testing.T) {
 	t.Parallel()
-	const secondSender = 30
+	const callers = 30
 	s := redistest.Start(t)
 	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL(), Timeout: time.Minute})
 	if err != nil {
@@ -158,14 +158,14 @@ func TestWritersThatWaitForTheServerTravelTogether(t *testing.T) {
 	queued(1)
 	stop()
 	queued(0)
-	for i := range secondSender / 2 {
+	for i := range callers / 2 {
 		put(t.Context(), fmt.Sprint("n", i), nil)
 	}
-	queued(secondSender / 2)
+	queued(callers / 2)
 	s.Cont()
 	calls.Wait()
 	if n := scripts(t, s) - before; n > 3 {
-		t.Errorf("%d scripts for %d batches", n, secondSender/2+1)
+		t.Errorf("%d scripts for %d batches", n, callers/2+1)
 	}
 	for name, there := range map[string]bool{"sent": true, "given-up": false, "n0": true, "n14": true} {
 		got, err := st.Get(t.Context(), backend.Key{Kind: "Net", Namespace: "ns", Name: name})
