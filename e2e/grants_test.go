@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,7 +89,7 @@ func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 			}
 			return nil
 		})
-		if last := refused[len(refused)-1]; len(refused) != asked || last.Code != "FORBIDDEN" || last.By != "token:reader" || last.Kind == "" {
+		if last := refused[len(refused)-1]; len(refused) != asked || last.Code != "FORBIDDEN" || last.By != "token:reader" || last.Verb == "" || last.Kind == "" {
 			t.Errorf("%s by %s: %d refusals for %d questions, the last is %+v", name, transport, len(refused), asked, last)
 		}
 		redistest.Await(t, "the access log has it", func() error {
@@ -272,5 +273,25 @@ func TestTheExamplesOfAccessGiveWhatTheySay(t *testing.T) {
 		if out, problem, _ := g.cliAs("network-controller", strings.Fields(command)...); !strings.Contains(out, want) {
 			t.Errorf("%s: %s%s", command, out, problem)
 		}
+	}
+}
+
+func TestWhoControlsAKindIsInTheAuditLog(t *testing.T) {
+	g := startAudited(t)
+	for _, controlled := range []bool{true, false} {
+		g.administer(fmt.Sprintf(`mutation { updateKind(input: {kind: "Network", controlled: %t}) { clientMutationId } }`, controlled))
+	}
+	lines, err := auditLines(g.audit) // they are written before the answer
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, line := range lines {
+		if strings.HasPrefix(line.Event, "KIND_") {
+			got = append(got, line.Event+" "+line.Kind+" by "+line.By)
+		}
+	}
+	if want := []string{"KIND_CONTROLLED Network by token:root", "KIND_RELEASED Network by token:root"}; !slices.Equal(got, want) {
+		t.Errorf("the audit log has %v, want %v", got, want)
 	}
 }

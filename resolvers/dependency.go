@@ -25,7 +25,7 @@ const (
 	defaultDepth = 3
 	maxDepth     = 10
 	maxNodes     = 1000
-	// maxReferrers is how many resources are followed that refer to one by one reference.
+	// maxReferrers is the most resources that are followed from one resource by one reference.
 	maxReferrers = 1000
 )
 
@@ -55,7 +55,7 @@ func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *co
 	if t == nil {
 		return nil, err
 	}
-	for _, f := range graphql.CollectFieldsCtx(ctx, nil) { // one half is shown without the other
+	for _, f := range graphql.CollectFieldsCtx(ctx, nil) { // one half can be shown without the other
 		if err := t.failed[f.Name]; err != nil {
 			graphql.AddError(ctx, &gqlerror.Error{
 				Err: err, Message: err.Error(), Path: append(slices.Clip(graphql.GetPath(ctx)), ast.PathName(f.Alias)),
@@ -66,14 +66,14 @@ func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *co
 	return &t.DependencyTree, nil
 }
 
-// tree is what was walked of a tree.
+// tree is a tree of dependencies.
 type tree struct {
 	core.DependencyTree
-	// failed are why fields of the tree are null, by their names.
+	// failed has the errors of the fields of the tree, by their names.
 	failed map[string]error
 }
 
-// tree walks the tree of a resource, nil if that is not there.
+// tree returns the tree of a resource, nil if there is no such resource.
 func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.DependencyDirection, depth int32) (*tree, error) {
 	root, err := r.loaders(ctx).Resource(ctx, key)
 	if err != nil || root == nil {
@@ -101,16 +101,16 @@ func node(key backend.Key) *core.DependencyNode {
 	return n
 }
 
-// place is a node of a tree that is being walked.
+// place is a node of a tree during the walk.
 type place struct {
 	node *core.DependencyNode
 	key  backend.Key
-	// resource is nil until it is read, and for what is missing.
+	// resource is nil until it is read, and if it does not exist.
 	resource *query.Resource
 	above    *place
 }
 
-// under says whether a resource is on the way from the root to the place.
+// under reports whether a resource is on the way from the root to the place.
 func (p *place) under(key backend.Key) bool {
 	for ; p != nil; p = p.above {
 		if p.key == key {
@@ -131,10 +131,10 @@ type walk struct {
 	*Resolver
 	// expand returns the steps from each place of a level.
 	expand func(context.Context, []*place) ([][]step, bool, error)
-	// outward says that it follows references as they point.
+	// outward reports whether it follows references from the resource that has them.
 	outward bool
 	depth   int
-	// seen are the resources that were met: each is followed once.
+	// seen are the resources on the walk so far. Each is followed once.
 	seen      map[backend.Key]bool
 	truncated bool
 }
@@ -181,7 +181,7 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 	return out, nil
 }
 
-// pathOf is the path, in the names of the API, of the reference that a step follows from a place.
+// pathOf returns the path, in names of the API, of the reference that a step follows from a place.
 func (w *walk) pathOf(s step, from *place) string {
 	of := s.key.Kind
 	if w.outward {
@@ -193,7 +193,7 @@ func (w *walk) pathOf(s step, from *place) string {
 	return s.reference.Path
 }
 
-// dependencies are the steps to what the resources of a level refer to.
+// dependencies returns the steps to the resources that a level refers to.
 func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, bool, error) {
 	if err := r.read(ctx, level); err != nil {
 		return nil, false, err
@@ -228,7 +228,7 @@ func (r *Resolver) read(ctx context.Context, level []*place) error {
 	return nil
 }
 
-// dependents are the steps to what refers to the resources of a level.
+// dependents returns the steps to the resources that refer to a level.
 func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bool, error) {
 	out := make([][]step, len(level))
 	type question struct {
@@ -274,13 +274,13 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 	return out, more, nil
 }
 
-// dependencyNodeResolver is gqlgen's name for what resolves the fields of DependencyNode.
+// dependencyNodeResolver resolves the fields of DependencyNode. gqlgen gives it the name.
 type dependencyNodeResolver struct{ *Resolver }
 
 // DependencyNode is part of [core.ResolverRoot].
 func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
 
-// lookup reads the resource of a node together with those of all other nodes.
+// lookup reads the resource of a node, in one call with those of the other nodes.
 func (r dependencyNodeResolver) lookup(ctx context.Context, id string) (*query.Resource, error) {
 	key, err := kind.ParseGlobalID(id)
 	if err != nil {
@@ -300,7 +300,7 @@ func (r dependencyNodeResolver) State(ctx context.Context, n *core.DependencyNod
 	}
 	from, err := r.lookup(ctx, referrer)
 	if err != nil || from == nil {
-		return nil, err // the referrer is gone since the tree was read
+		return nil, err // the referrer was deleted since the tree was read
 	}
 	key, err := kind.ParseGlobalID(target)
 	if err != nil {

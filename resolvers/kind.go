@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/core"
 )
 
-// fieldsOf are all fields of a kind, each after the object that it is in.
+// fieldsOf returns all fields of a kind, each after its object.
 func fieldsOf(k *descriptor.Kind) []*core.KindField {
 	out := shapeFields(nil, k, "spec", k.Spec)
 	return shapeFields(out, k, "status", k.Status)
@@ -34,7 +34,7 @@ func shapeFields(out []*core.KindField, k *descriptor.Kind, path string, s *desc
 	return out
 }
 
-// fieldOf is the field at a path in the names of the store.
+// fieldOf returns the field at a path in stored names.
 func fieldOf(k *descriptor.Kind, path string, f *descriptor.Field) *core.KindField {
 	out := &core.KindField{
 		Path: k.APIPath(path), StoredPath: path, Name: f.InAPI(), Type: string(f.Type), Description: f.Description, Required: f.Required, List: f.List,
@@ -58,7 +58,7 @@ func fieldOf(k *descriptor.Kind, path string, f *descriptor.Field) *core.KindFie
 	return out
 }
 
-// keysOf are the fields that tell the elements of a MAP apart.
+// keysOf returns the keys of the elements of a MAP.
 func keysOf(f *descriptor.Field) []string {
 	out := make([]string, len(f.Keys))
 	for i, key := range f.Keys {
@@ -95,7 +95,7 @@ func positive(n int) *int32 {
 	return count(&n)
 }
 
-// referencesOf are the references of a kind.
+// referencesOf returns the references of a kind.
 func referencesOf(k *descriptor.Kind) []*core.KindReference {
 	out := make([]*core.KindReference, len(k.References))
 	for i, r := range k.References {
@@ -104,8 +104,7 @@ func referencesOf(k *descriptor.Kind) []*core.KindReference {
 	return out
 }
 
-// queryResolver and kindResolver are gqlgen's names for what resolves the
-// fields of Query and Kind.
+// queryResolver and kindResolver resolve the fields of Query and Kind. gqlgen gives them the names.
 type (
 	queryResolver struct{ *Resolver }
 	kindResolver  struct{ *Resolver }
@@ -156,13 +155,13 @@ func (r kindResolver) Controlled(ctx context.Context, k *descriptor.Kind) (*bool
 	return &yes, nil
 }
 
-// mutationResolver is gqlgen's name for what resolves the fields of Mutation.
+// mutationResolver resolves the fields of Mutation. gqlgen gives it the name.
 type mutationResolver struct{ *Resolver }
 
 // Mutation is part of [core.ResolverRoot].
 func (r *Resolver) Mutation() core.MutationResolver { return mutationResolver{r} }
 
-// maxMutationID is how many characters clientMutationId may have.
+// maxMutationID is the most characters of clientMutationId.
 const maxMutationID = 128
 
 // UpdateKind resolves Mutation.updateKind.
@@ -181,7 +180,7 @@ func (r mutationResolver) UpdateKind(ctx context.Context, in core.UpdateKindInpu
 	return &core.UpdateKindPayload{ClientMutationID: in.ClientMutationID, Kind: k}, err
 }
 
-// inInput is an error whose path begins in the argument input.
+// inInput returns an error with a path from the argument input.
 func inInput(err error) error {
 	var known *failure.Error
 	if !errors.As(err, &known) || known.Path == "" {

@@ -1,7 +1,6 @@
-// Package resolvers resolves the fields of schema/core, those that no kind
-// derives. Each file of SDL there has a file of resolvers here. They run in
-// gqlgen's goroutines; what they read of resources goes through package loader,
-// which batches it, or is left to the engine ([engine.Ref]).
+// Package resolvers resolves the fields of schema/core, which are not derived from kinds. Each file of SDL there has a
+// file of resolvers here. They run in gqlgen's goroutines. They read resources through package loader, which batches the
+// reads, or leave them to the engine ([engine.Ref]).
 package resolvers
 
 import (
@@ -17,7 +16,7 @@ import (
 // Resolver is the root of all resolvers.
 type Resolver struct {
 	service *service.Service
-	// fields are those of all kinds, by their names; they are made once.
+	// fields returns the fields of all kinds, by the names of the kinds.
 	fields func() map[string][]*core.KindField
 }
 
@@ -32,7 +31,7 @@ func New(s *service.Service) *Resolver {
 	})}
 }
 
-// loaders are those of the response.
+// loaders returns the loaders of the response.
 func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
 	if l := loader.From(ctx); l != nil {
 		return l
@@ -40,7 +39,7 @@ func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
 	return loader.New(r.service, access.CallerFrom(ctx), 0)
 }
 
-// nonempty is nil for the empty text.
+// nonempty returns nil for the empty text.
 func nonempty(s string) *string {
 	if s == "" {
 		return nil

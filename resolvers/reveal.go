@@ -13,8 +13,7 @@ import (
 	"github.com/sluicegw/sluice/graph/core"
 )
 
-// Reveal resolves Query.reveal. It asks the service each time: what it
-// answers is in no loader, no index and no cache.
+// Reveal resolves Query.reveal. It asks the service each time: the values are in no loader, no index and no cache.
 func (r queryResolver) Reveal(ctx context.Context, kindName string, id, namespace, name *string) (*core.RevealedValues, error) {
 	at := kind.Identity{Kind: kindName, Namespace: namespace}
 	switch {
@@ -58,8 +57,7 @@ func (r queryResolver) Reveal(ctx context.Context, kindName string, id, namespac
 	return out, nil
 }
 
-// each adds an error for each argument that is malformed, but for the last one, which
-// it returns.
+// each adds an error for each malformed argument, and returns the last of them.
 func each(ctx context.Context, err error) error {
 	var told *failure.Error
 	if !errors.As(err, &told) {
@@ -76,13 +74,13 @@ func each(ctx context.Context, err error) error {
 	return parts[last]
 }
 
-// locate is the resource of an id, which has to be of the kind.
+// locate sets the namespace and the name by an id, which must be of the kind.
 func (r queryResolver) locate(at *kind.Identity, id string) error {
 	key, err := r.service.KeyOf(id)
 	if err != nil {
 		return err
 	}
-	if k, err := r.service.Kind(at.Kind); err == nil && k.Name != key.Kind { // an unknown one is refused with its own words
+	if k, err := r.service.Kind(at.Kind); err == nil && k.Name != key.Kind { // the service refuses an unknown kind
 		return failure.BadInput("id", "the id is that of a resource of kind %s, not of kind %s", key.Kind, k.Name)
 	}
 	at.Name = key.Name

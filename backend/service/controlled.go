@@ -44,5 +44,6 @@ func (s *Service) SetControlled(ctx context.Context, c access.Caller, name strin
 	case err != nil:
 		return failure.Of(err, backend.Key{})
 	}
+	s.cfg.Controlled(ctx, k.Name, controlled)
 	return nil
 }

@@ -62,6 +62,8 @@ type Config struct {
 	// RetryTimeout is how long a write that loses races is tried again if the request has no deadline.
 	// Default 30 s.
 	RetryTimeout time.Duration
+	// Controlled is called after the caller of ctx gave a kind to a controller, or took it back.
+	Controlled func(ctx context.Context, kind string, controlled bool)
 	// Revealing is called before sensitive values of a resource are shown to the caller of ctx. If it fails
 	// they are not shown. Default: no call.
 	Revealing func(ctx context.Context, key backend.Key) error
@@ -103,6 +105,9 @@ func (c *Config) setDefaults() {
 	c.SettleTimeout = cmp.Or(c.SettleTimeout, 30*time.Second)
 	c.BookmarkInterval = cmp.Or(c.BookmarkInterval, 30*time.Second)
 	c.RetryTimeout = cmp.Or(c.RetryTimeout, 30*time.Second)
+	if c.Controlled == nil {
+		c.Controlled = func(context.Context, string, bool) {}
+	}
 	if c.Revealing == nil {
 		c.Revealing = func(context.Context, backend.Key) error { return nil }
 	}
@@ -152,7 +157,7 @@ func New(cfg Config) (*Service, error) {
 	s.unreadable = kind.NewUnreadable(cfg.Store, cfg.Logger, cfg.Unreadable)
 	if cfg.IndexMemory >= 0 || cfg.Access.Enabled {
 		if s.index, err = index.New(index.Config{
-			Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds, cfg.IndexMemory < 0), Bytes: max(cfg.IndexMemory, 0), Logger: cfg.Logger,
+			Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds, cfg.Access.Enabled, cfg.IndexMemory >= 0), Bytes: max(cfg.IndexMemory, 0), Logger: cfg.Logger,
 		}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)
 		}

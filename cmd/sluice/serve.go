@@ -112,7 +112,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.auditing.open(changes, kinds, log); err != nil {
+	if err := s.auditing.open(ctx, changes, kinds, log); err != nil {
 		return err
 	}
 	edges := []func(context.Context) error{func(ctx context.Context) error { return kinds.hangups(ctx, hangup) }}
@@ -174,7 +174,7 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on shared, log *zap.
 	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
 	compile := func(c catalogue) (*service.Service, error) {
 		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: unreadable, Revealing: s.auditing.reveal,
+			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: unreadable, Revealing: s.auditing.reveal, Controlled: s.auditing.control,
 			Access: access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
 		})
 	}

@@ -21,19 +21,19 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// arguments are the coerced arguments of a field, or what is wrong with one. An
-// argument that is absent has no entry, one that is null has nil.
+// arguments are the coerced arguments of a field, or why one was refused. An
+// absent argument has no entry, null is nil.
 type arguments struct {
 	values map[string]any
 	err    error
-	// request is what those of a connection ask for.
+	// request is the request of a connection.
 	request query.ListRequest
-	// steps is what reading and using them costs.
+	// steps is the price of reading and using them.
 	steps int
 }
 
-// coerceInto coerces the arguments of a field; out has no values yet. pay is called
-// before an object or a list is coerced.
+// coerceInto coerces the arguments of a field into out, which is empty. It calls pay before it coerces an object or a
+// list.
 func (e *Engine) coerceInto(out *arguments, node *ast.Field, vars map[string]any, pay func(name string, v any)) {
 	for _, def := range node.Definition.Arguments {
 		v, ok := valueOf(node, def, vars)
@@ -48,7 +48,7 @@ func (e *Engine) coerceInto(out *arguments, node *ast.Field, vars map[string]any
 		case map[string]any, []any:
 			pay(def.Name, v)
 		}
-		at := spot{name: def.Name}
+		at := valuePath{name: def.Name}
 		if out.values[def.Name], out.err = e.coerce(def.Type, v, &at); out.err != nil {
 			return
 		}
@@ -58,7 +58,7 @@ func (e *Engine) coerceInto(out *arguments, node *ast.Field, vars map[string]any
 	}
 }
 
-// ask makes the request of a connection from its arguments.
+// ask sets the request of a connection by its arguments.
 func (a *arguments) ask(f *field) {
 	switch f.op {
 	case opList, opRefs, opInverse, opDependencies, opDependents, opBlockedBy, opBlockers:
@@ -68,7 +68,7 @@ func (a *arguments) ask(f *field) {
 	}
 }
 
-// inputSize returns how many values a tree has, and the bytes of its texts and names.
+// inputSize returns the number of values in a tree, and the bytes of its texts and names.
 func inputSize(v any) (values, texts int) {
 	values = 1
 	add := func(inner any) {
@@ -91,7 +91,7 @@ func inputSize(v any) (values, texts int) {
 	return values, texts
 }
 
-// inputSteps is what coercing an argument and using it costs, by its values and texts.
+// inputSteps returns the price of coercing and using an argument.
 func inputSteps(name string, values, texts int) int {
 	steps := values*budget.InputValue + texts/budget.InputBytes
 	if name == "filter" {
@@ -100,7 +100,7 @@ func inputSteps(name string, values, texts int) int {
 	return steps
 }
 
-// valueOf is the value of one argument as [ast.Field.ArgumentMap] has it, and whether it has one.
+// valueOf returns the value of an argument like [ast.Field.ArgumentMap], and whether it has one.
 func valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[string]any) (v any, ok bool) {
 	given := def.DefaultValue
 	if a := node.Arguments.ForName(def.Name); a != nil && a.Value.Kind != ast.Variable {
@@ -114,17 +114,16 @@ func valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[string]any) 
 		return nil, false
 	}
 	v, err := given.Value(vars)
-	if err != nil { // validation refuses what is no value
+	if err != nil { // validation has refused invalid values
 		panic(err)
 	}
 	return v, true
 }
 
-// coerce reads a value of a request as its type says, into a tree of JSON:
-// objects, lists, strings, Booleans, [json.Number] and nil. Enums and names of fields
-// become their stored forms, entries of a map an object.
-func (e *Engine) coerce(t *ast.Type, v any, at *spot) (any, error) {
-	if v == nil && t.NonNull { // of a variable that has a default: validation lets it pass
+// coerce returns a value of a request as a tree of JSON: objects, lists, strings, Booleans, [json.Number] and nil.
+// Enum values and names of fields get their stored forms, and the entries of a map become an object.
+func (e *Engine) coerce(t *ast.Type, v any, at *valuePath) (any, error) {
+	if v == nil && t.NonNull { // validation accepts a variable with a default here
 		return nil, at.refuse(refuseInput("null is no %s", t))
 	}
 	if v == nil {
@@ -184,7 +183,7 @@ func jsonOf(v any) (out any, err error) {
 	return out, err
 }
 
-func (e *Engine) coerceList(elem *ast.Type, list []any, at *spot) (any, error) {
+func (e *Engine) coerceList(elem *ast.Type, list []any, at *valuePath) (any, error) {
 	if err := unlikeKeys(elem, list, at); err != nil {
 		return nil, err
 	}
@@ -216,15 +215,15 @@ func (e *Engine) coerceList(elem *ast.Type, list []any, at *spot) (any, error) {
 	out := make([]any, len(list))
 	for i, v := range list {
 		var err error
-		if out[i], err = e.coerce(elem, v, &spot{in: at, index: i}); err != nil {
+		if out[i], err = e.coerce(elem, v, &valuePath{in: at, index: i}); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// unlikeKeys refuses two entries of a map with one key.
-func unlikeKeys(elem *ast.Type, list []any, at *spot) error {
+// unlikeKeys refuses a map with two entries of one key.
+func unlikeKeys(elem *ast.Type, list []any, at *valuePath) error {
 	if elem.NamedType != "MapEntryInput" && elem.NamedType != "MapEntryPatch" {
 		return nil
 	}
@@ -233,23 +232,23 @@ func unlikeKeys(elem *ast.Type, list []any, at *spot) error {
 		entry, _ := e.(map[string]any)
 		key, ok := entry["key"].(string)
 		if ok && seen[key] {
-			entry := &spot{in: at, index: i}
-			return (&spot{in: entry, name: "key"}).refuse(refuseInput("entry %q is given twice", failure.Shorten(key)))
+			entry := &valuePath{in: at, index: i}
+			return (&valuePath{in: entry, name: "key"}).refuse(refuseInput("entry %q is given twice", failure.Shorten(key)))
 		}
 		seen[key] = true
 	}
 	return nil
 }
 
-// coerceNamed reads an enum or an input object.
-func (e *Engine) coerceNamed(name string, v any, at *spot) (any, error) {
+// coerceNamed coerces an enum value or an input object.
+func (e *Engine) coerceNamed(name string, v any, at *valuePath) (any, error) {
 	def := e.schema.Types[name]
 	if def.Kind == ast.Enum {
 		text, _ := v.(string)
 		if stored, ok := e.enums[name][text]; ok {
 			return stored, nil
 		}
-		if def.EnumValues.ForName(text) == nil { // gqlparser compares those of variables without case
+		if def.EnumValues.ForName(text) == nil { // in variables, gqlparser accepts names in any case
 			return nil, at.refuse(refuseInput("%.64q is not a value of %s; %s", text, name, accepted(def.EnumValues)))
 		}
 		return text, nil
@@ -265,7 +264,7 @@ func (e *Engine) coerceNamed(name string, v any, at *spot) (any, error) {
 			continue
 		}
 		var err error
-		inner, key := spot{in: at, name: f.Name}, f.Name
+		inner, key := valuePath{in: at, name: f.Name}, f.Name
 		if stored, ok := e.stored[inputField{name, f.Name}]; ok {
 			key = stored
 		}
@@ -278,7 +277,7 @@ func (e *Engine) coerceNamed(name string, v any, at *spot) (any, error) {
 	return out, nil
 }
 
-// accepted names some values of an enum.
+// accepted lists the first values of an enum.
 func accepted(values ast.EnumValueList) string {
 	const most = 10
 	names := make([]string, 0, most)
@@ -295,7 +294,7 @@ func accepted(values ast.EnumValueList) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last] + " are"
 }
 
-// optional is an argument that may be absent or null: then it is nil.
+// optional returns an argument, nil if it is absent or null.
 func optional[T any](args map[string]any, name string) *T {
 	v, ok := args[name].(T)
 	if !ok {
@@ -304,23 +303,23 @@ func optional[T any](args map[string]any, name string) *T {
 	return &v
 }
 
-// value is an argument; what is absent or null is the zero value.
+// value returns an argument, the zero value if it is absent or null.
 func value[T any](args map[string]any, name string) T {
 	v, _ := args[name].(T)
 	return v
 }
 
-// count is an argument of type Int.
+// count returns an argument of type Int.
 func count(args map[string]any, name string) *int {
 	n, ok := args[name].(json.Number)
 	if !ok {
 		return nil
 	}
-	i, _ := strconv.Atoi(n.String()) // it was written from an int32
+	i, _ := strconv.Atoi(n.String()) // coerce has made it of an int32
 	return &i
 }
 
-// listRequest is the request of a connection, but for its parent.
+// listRequest returns the request of a connection, without its parent.
 func listRequest(f *field, args map[string]any) query.ListRequest {
 	req := query.ListRequest{
 		Namespace: optional[string](args, "namespace"), Filter: args["filter"], First: count(args, "first"), Last: count(args, "last"),
@@ -338,7 +337,7 @@ func listRequest(f *field, args map[string]any) query.ListRequest {
 	return req
 }
 
-// metadata is what an input sets besides the spec.
+// metadata returns the metadata in an input.
 func metadata(in map[string]any) service.Metadata {
 	m := service.Metadata{Description: description(in), ExpiresAt: expiry(in)}
 	for e := range pairs(in, "labels", &m.Labels.Set) {
@@ -350,7 +349,7 @@ func metadata(in map[string]any) service.Metadata {
 	return m
 }
 
-// metadataPatch is what a patch changes besides the spec.
+// metadataPatch returns the changes of the metadata in a patch.
 func metadataPatch(in map[string]any) service.MetadataPatch {
 	return service.MetadataPatch{
 		Labels: pairPatch(in, "labels"), Annotations: pairPatch(in, "annotations"), Description: description(in), ExpiresAt: expiry(in),
@@ -366,14 +365,14 @@ func description(in map[string]any) (out service.Optional[string]) {
 
 func expiry(in map[string]any) (out service.Optional[time.Time]) {
 	if text := value[string](in, "expiresAt"); text != "" {
-		at, _ := time.Parse(time.RFC3339Nano, text) // it was written from a time
+		at, _ := time.Parse(time.RFC3339Nano, text) // coerce has formatted it
 		return service.ExpiresAt(at)
 	}
 	_, out.Set = in["expiresAt"]
 	return out
 }
 
-// pairPatch is a list of changes of pairs; null removes all.
+// pairPatch returns the changes of labels or annotations; null removes all.
 func pairPatch(in map[string]any, name string) (out service.Optional[[]service.PairPatch]) {
 	if in[name] != nil {
 		out.Value = []service.PairPatch{}
@@ -384,23 +383,23 @@ func pairPatch(in map[string]any, name string) (out service.Optional[[]service.P
 	return out
 }
 
-// pairs are those of a list. It sets given if there is the list, null included.
+// pairs returns the entries of a list. It sets given if the list is there, null included.
 func pairs(in map[string]any, name string, given *bool) iter.Seq[map[string]any] {
 	list, _ := in[name].([]any)
 	_, *given = in[name]
 	return func(yield func(map[string]any) bool) {
 		for _, e := range list {
-			if p, _ := e.(map[string]any); !yield(p) { // it was read as one
+			if p, _ := e.(map[string]any); !yield(p) { // coerce has made it one
 				return
 			}
 		}
 	}
 }
 
-// texts are those of a list.
+// texts returns the texts of a list.
 func texts(in map[string]any, name string) (out []string) {
 	for _, e := range value[[]any](in, name) {
-		text, _ := e.(string) // it was read as one
+		text, _ := e.(string) // coerce has made it one
 		out = append(out, text)
 	}
 	return out

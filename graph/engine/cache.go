@@ -7,32 +7,32 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// maxTruths is how many plans of one operation are kept: one for each truth of
-// the variables that @skip and @include name.
+// maxTruths is the most plans of one operation that are kept: there is one for each combination of values of the
+// variables in @skip and @include.
 const maxTruths = 64
 
-// plans are those of the documents that the gateway remembers. The zero value
+// plans are the plans of the documents in the gateway's cache. The zero value
 // is ready; safe for concurrent use.
 type plans struct {
 	mu   sync.RWMutex // guards docs
 	docs map[*ast.QueryDocument]*document
 }
 
-// document holds the plans of a document that is remembered.
+// document has the plans of a document in the cache.
 type document struct {
-	weigh      func(fields int) // is told of the fields of plans
+	weigh      func(fields int) // is called with the number of fields that were added
 	mu         sync.Mutex       // guards operations
 	operations map[*ast.OperationDefinition]*operation
 }
 
 type operation struct {
-	// variables are those that @skip and @include name.
+	// variables are the variables in @skip and @include.
 	variables []string
 	plans     map[string]*plan
 }
 
-// Keep lets the engine remember the plans of a document, until [Engine.Forget]. weigh is told
-// how many fields are remembered, each time that there are more; a field takes some 300 bytes.
+// Keep makes the engine keep the plans of a document until [Engine.Forget]. It calls weigh with the number of fields
+// whenever it keeps more of them; a field takes some 300 bytes.
 func (e *Engine) Keep(doc *ast.QueryDocument, weigh func(fields int)) {
 	e.plans.mu.Lock()
 	defer e.plans.mu.Unlock()
@@ -44,14 +44,14 @@ func (e *Engine) Keep(doc *ast.QueryDocument, weigh func(fields int)) {
 	}
 }
 
-// Forget gives up the plans of a document.
+// Forget drops the plans of a document.
 func (e *Engine) Forget(doc *ast.QueryDocument) {
 	e.plans.mu.Lock()
 	defer e.plans.mu.Unlock()
 	delete(e.plans.docs, doc)
 }
 
-// plan finds or compiles the plan of an operation.
+// plan returns the plan of an operation, compiled if necessary.
 func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
 	e.plans.mu.RLock()
 	d := e.plans.docs[oc.Doc]
@@ -98,7 +98,7 @@ func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
 	return p, nil
 }
 
-// conditionVariables are the variables that decide which fields are selected.
+// conditionVariables returns the variables in @skip and @include.
 func conditionVariables(doc *ast.QueryDocument, op *ast.OperationDefinition) []string {
 	var out []string
 	seen, visited := map[string]bool{}, map[string]bool{}

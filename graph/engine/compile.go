@@ -13,25 +13,23 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// compiler makes the plan of an operation whose document is valid. A field that the tables of
-// types do not have is a fault of the engine. The compiler panics with a [compileError] then, which
-// compile returns; in a selection on an interface, which is compiled while the plan runs, it is a panic of
-// the run.
+// compiler makes the plan of an operation whose document is valid. A field without an entry in the tables of types is
+// a fault of the engine: the compiler panics with a [compileError], and compile returns that as an error. Below an
+// interface, whose selections are compiled while the plan runs, it is a panic of the run.
 //
 //	object            collects the fields of a selection, and compiles each:
-//	  field           the op code and what it needs, by the role of the object's type
+//	  field           its op code and what that needs, by the role of the object's type
 //	  below           the selection below it: object again, or later, if its type is abstract
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument
-	// truths are the values of the variables that @skip and @include name.
+	// truths are the values of the variables in @skip and @include.
 	truths map[string]any
 
-	mu sync.Mutex // guards what follows: selections on interfaces are compiled when runs meet them
-	// literals are the arguments of fields without variables in them, nil for a field with variables.
-	// They are kept, since a field of a fragment may be compiled in many places.
+	mu sync.Mutex // guards the rest, since selections on interfaces are compiled later
+	// literals are arguments without variables, nil for others. A field of a fragment can stand in many places.
 	literals map[*ast.Field]*arguments
-	// fields is the number of compiled fields. weigh is called with each increase, if the plan is kept.
+	// fields is the number of fields; if the plan is kept, weigh is called when it grows.
 	fields int
 	weigh  func(fields int)
 }
@@ -41,7 +39,6 @@ type compileError struct{ what string }
 
 func (e *compileError) Error() string { return "engine: no way to execute " + e.what }
 
-// compile compiles an operation. variables are those that @skip and @include name.
 func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *plan, err error) {
 	c := &compiler{engine: e, doc: oc.Doc, truths: map[string]any{}, literals: map[*ast.Field]*arguments{}}
 	for _, name := range variables {
@@ -57,7 +54,7 @@ func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *p
 		}
 	}()
 	root := c.object(e.rootType(oc.Operation.Operation), oc.Operation.SelectionSet)
-	return &plan{compiler: c, root: root, core: slices.ContainsFunc(root.fields, func(f field) bool { return f.op == opCore })}, nil
+	return &plan{compiler: c, root: root}, nil
 }
 
 func (e *Engine) rootType(op ast.Operation) *ast.Definition {
@@ -74,7 +71,7 @@ func (e *Engine) isRoot(def *ast.Definition) bool {
 	return def == e.schema.Query || def == e.schema.Mutation || def == e.schema.Subscription
 }
 
-// selected is a field with all that is selected below it.
+// selected is a field with the selections below it.
 type selected struct {
 	*ast.Field
 	set ast.SelectionSet
@@ -113,7 +110,7 @@ func (c *compiler) collect(def *ast.Definition, set ast.SelectionSet, visited ma
 	return out
 }
 
-// applies reports whether a fragment with a type condition applies to an object type.
+// applies reports whether a fragment applies to an object type.
 func (c *compiler) applies(def *ast.Definition, condition string) bool {
 	if condition == "" || condition == def.Name || slices.Contains(def.Interfaces, condition) {
 		return true
@@ -122,7 +119,7 @@ func (c *compiler) applies(def *ast.Definition, condition string) bool {
 	return of != nil && of.Kind == ast.Union && slices.Contains(of.Types, def.Name)
 }
 
-// included reports whether @skip and @include keep a selection.
+// included evaluates @skip and @include.
 func (c *compiler) included(list ast.DirectiveList) bool {
 	value := func(name string, otherwise bool) bool {
 		d := list.ForName(name)
@@ -159,7 +156,7 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 		f.nonNull = s.Definition.Type.NonNull
 		f.elementNonNull = s.Definition.Type.Elem != nil && s.Definition.Type.Elem.NonNull
 		c.field(def, f)
-		if len(s.set) > 0 && !strings.HasPrefix(s.Name, "__") { // what is below introspection is the core's alone
+		if len(s.set) > 0 && !strings.HasPrefix(s.Name, "__") { // the core alone executes introspection
 			c.below(f, s.Definition.Type.Name())
 		}
 		if f.op == opCore && c.engine.isRoot(def) {
@@ -174,7 +171,7 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 	return o
 }
 
-// below compiles what is selected below a field.
+// below compiles the selection below a field.
 func (c *compiler) below(f *field, typ string) {
 	def := c.engine.schema.Types[typ]
 	if def.IsAbstractType() {
@@ -184,7 +181,7 @@ func (c *compiler) below(f *field, typ string) {
 	f.sub = c.object(def, f.set)
 }
 
-// field sets the op code of a field and what the op code needs.
+// field sets how a field is executed.
 func (c *compiler) field(def *ast.Definition, f *field) {
 	e, name := c.engine, f.node.Name
 	if e.isRoot(def) {
@@ -196,94 +193,70 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 		f.op = opCore
 		return
 	}
-	ops := map[string]op{}
-	switch t.role {
-	case roleResource:
+	switch {
+	case t.role == roleResource:
 		c.resourceField(t, f)
 		return
-	case roleShape:
+	case t.role == roleShape:
 		c.shapeField(t, f)
 		return
-	case roleMetadata:
-		ops = metadataOps
-	case roleEntry:
-		ops = entryOps
-	case roleConnection, roleEdge, rolePageInfo:
-		ops = connectionOps
-	case roleWarning:
-		ops = warningOps
-	case rolePayload:
-		if t.kind != nil && name == t.kind.Singular {
-			f.op = opWritten
-			return
-		}
-		if t.kind != nil && name == "deleted"+t.kind.Name+"Id" {
-			f.op = opDeletedID
-			return
-		}
-		if name == "blockedBy" {
-			f.op = opBlockers
-			c.connection(f)
-			c.arguments(f)
-			return
-		}
-		ops = payloadOps
-	case rolePreview:
-		if name == "manifest" {
-			c.arguments(f)
-		}
-		ops = previewOps
-	case roleChange:
-		if t.kind != nil && name == t.kind.Singular {
-			f.op = opChanged
-			return
-		}
-		ops = changeOps
-	case roleDependency:
-		ops = dependencyOps
-	case roleSummary:
-		ops = summaryOps
-	case roleNamespace:
-		ops = namespaceOps
+	case t.role == rolePayload && t.kind != nil && name == t.kind.Singular:
+		f.op = opWritten
+		return
+	case t.role == rolePayload && t.kind != nil && name == "deleted"+t.kind.Name+"Id":
+		f.op = opDeletedID
+		return
+	case t.role == roleChange && t.kind != nil && name == t.kind.Singular:
+		f.op = opChanged
+		return
 	}
-	o, ok := ops[name]
+	o, ok := e.ops[t.role][name]
 	if !ok {
 		panic(&compileError{def.Name + "." + name})
 	}
-	f.op = o
+	switch f.op = o; o {
+	case opBlockers:
+		c.connection(f)
+		c.arguments(f)
+	case opManifest: // of a preview
+		c.arguments(f)
+	}
 }
 
-// The op codes of the types whose fields are the same for all kinds.
-var (
-	metadataOps = map[string]op{
-		"namespace": opNamespace, "name": opName, "uid": opUID, "revision": opRevision, "generation": opGeneration, "labels": opLabels,
-		"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
-		"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers, "updatedBy": opUpdatedBy,
-	}
-	relationOps   = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}
-	entryOps      = map[string]op{"key": opKey, "value": opValue}
-	connectionOps = map[string]op{
+// operations returns the op codes of the types whose fields are the same for all kinds.
+func operations() map[role]map[string]op {
+	page := map[string]op{
 		"edges": opEdges, "nodes": opNodes, "pageInfo": opPageInfo, "totalCount": opTotalCount, "hiddenCount": opHiddenCount, "changeCursor": opPageChangeCursor,
 		"cursor": opCursor, "node": opNode,
 		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
 	}
-	payloadOps = map[string]op{
-		"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion, "resource": opWritten, "deletedResourceId": opDeletedID, "preview": opPreview,
+	return map[role]map[string]op{
+		roleMetadata: {
+			"namespace": opNamespace, "name": opName, "uid": opUID, "revision": opRevision, "generation": opGeneration, "labels": opLabels,
+			"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
+			"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers, "updatedBy": opUpdatedBy,
+		},
+		roleEntry:      {"key": opKey, "value": opValue},
+		roleConnection: page, roleEdge: page, rolePageInfo: page,
+		rolePayload: {
+			"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion,
+			"resource": opWritten, "deletedResourceId": opDeletedID, "preview": opPreview, "blockedBy": opBlockers,
+		},
+		rolePreview: {
+			"kind": opPreviewKind, "namespace": opNamespace, "name": opName, "uid": opPreviewUID, "generation": opGeneration,
+			"specJSON": opSpecJSON, "statusJSON": opStatusJSON, "manifest": opManifest,
+		},
+		roleWarning: {"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText},
+		roleDependency: {
+			"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState,
+			"guarded": opOtherGuarded, "resource": opOther,
+		},
+		roleNamespace: {"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount},
+		roleSummary:   {"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue},
+		roleChange:    {"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resourceId": opChangeID, "resource": opChanged},
 	}
-	previewOps = map[string]op{
-		"kind": opPreviewKind, "namespace": opNamespace, "name": opName, "uid": opPreviewUID, "generation": opGeneration,
-		"specJSON": opSpecJSON, "statusJSON": opStatusJSON, "manifest": opManifest,
-	}
-	warningOps    = map[string]op{"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText}
-	dependencyOps = map[string]op{
-		"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState, "guarded": opOtherGuarded, "resource": opOther,
-	}
-	namespaceOps = map[string]op{"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount}
-	summaryOps   = map[string]op{"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue}
-	changeOps    = map[string]op{"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resourceId": opChangeID, "resource": opChanged}
-)
+}
 
-// rootField compiles a field of a root type. Fields that are not in the table of roots are the core's.
 func (c *compiler) rootField(def *ast.Definition, f *field) {
 	root, ok := c.engine.roots[rootKey{def.Name, f.node.Name}]
 	if !ok {
@@ -297,7 +270,6 @@ func (c *compiler) rootField(def *ast.Definition, f *field) {
 	c.arguments(f)
 }
 
-// resourceField compiles a field of a kind's type.
 func (c *compiler) resourceField(t *typeInfo, f *field) {
 	k := t.kind
 	switch name := f.node.Name; name {
@@ -327,7 +299,7 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 	case "allowed":
 		f.op, f.kind = opAllowed, k
 	case "dependencies", "dependents", "blockedBy":
-		f.op = relationOps[name]
+		f.op = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}[name]
 		f.targets = c.selects(f.set, "nodes", "state") || c.selects(f.set, "nodes", "resource") || c.selects(f.set, "edges", "node", "state") || c.selects(f.set, "edges", "node", "resource")
 		c.connection(f)
 		c.arguments(f)
@@ -342,7 +314,7 @@ func (c *compiler) resourceField(t *typeInfo, f *field) {
 	}
 }
 
-// conditions compiles the field "conditions", which is null for kinds that have none in their status.
+// conditions compiles the field of the conditions, which are in the status.
 func (c *compiler) conditions(k *kindInfo, f *field) {
 	f.op, f.constant = opConst, []byte("null")
 	if k.Conditions() != nil {
@@ -351,7 +323,6 @@ func (c *compiler) conditions(k *kindInfo, f *field) {
 	}
 }
 
-// refField compiles a reference or a list of references. owner names the type in errors.
 func (c *compiler) refField(t *typeInfo, owner string, f *field) {
 	f.ref = t.refs[f.node.Name]
 	if f.ref == nil {
@@ -365,7 +336,6 @@ func (c *compiler) refField(t *typeInfo, owner string, f *field) {
 	}
 }
 
-// shapeField compiles a field of an object of a body, or a reference in it.
 func (c *compiler) shapeField(t *typeInfo, f *field) {
 	slot, ok := t.slots[f.node.Name]
 	if !ok {
@@ -395,7 +365,7 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 	f.otherwise = effective(f, sf.Default)
 }
 
-// effective returns the default of a field of a body in the form of the API, nil for none.
+// effective returns the default of a field of a body as the API shows it.
 func effective(f *field, stored []byte) (out []byte) {
 	switch {
 	case stored == nil:
@@ -411,7 +381,7 @@ func effective(f *field, stored []byte) (out []byte) {
 	return appendScalar(nil, stored)
 }
 
-// connection notes which parts of a connection are read besides the resources of its page.
+// connection sets which facts of a connection are read with its page.
 func (c *compiler) connection(f *field) {
 	f.changeCursor = c.selects(f.set, "changeCursor")
 	f.total = c.selects(f.set, "totalCount")
@@ -434,7 +404,7 @@ func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	})
 }
 
-// count adds compiled fields.
+// count adds to the number of fields.
 func (c *compiler) count(fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -443,7 +413,7 @@ func (c *compiler) count(fields int) {
 	}
 }
 
-// kept makes the compiler call weigh with the number of fields compiled so far, and with each increase.
+// kept calls weigh with the number of fields, now and when it grows.
 func (c *compiler) kept(weigh func(fields int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -451,7 +421,7 @@ func (c *compiler) kept(weigh func(fields int)) {
 	weigh(c.fields)
 }
 
-// arguments evaluates the arguments of a field that has no variables in them.
+// arguments evaluates the arguments of a field if no variable is in them.
 func (c *compiler) arguments(f *field) {
 	if literal := c.literal(f.node); literal != nil {
 		args := *literal
@@ -460,7 +430,7 @@ func (c *compiler) arguments(f *field) {
 	}
 }
 
-// literal returns the arguments that a field has in all its places, nil if there are variables in them.
+// literal returns the arguments that a field has wherever it stands, nil if a variable is in them.
 func (c *compiler) literal(node *ast.Field) *arguments {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,14 +10,14 @@ func (r *run) connection(buf []byte, f *field, p *page) ([]byte, bool) {
 	return r.below(buf, f, &source{page: p})
 }
 
-// pageItems writes the resources of a page, each with its cursor or alone.
+// pageItems writes the edges or the nodes of a page, or the node of an edge.
 func (r *run) pageItems(buf []byte, f *field, src *source) ([]byte, bool) {
 	p := src.page
 	switch {
 	case f.op == opNode && p.Dependencies != nil:
 		r.count(f, 1)
 		return r.below(buf, f, src)
-	case f.op == opNode: // it counts itself
+	case f.op == opNode: // resourceOn counts it
 		return r.resourceOn(buf, f, &p.items[src.index])
 	}
 	r.count(f, len(p.items))
@@ -44,7 +44,7 @@ func (r *run) pageItems(buf []byte, f *field, src *source) ([]byte, bool) {
 	return append(buf, ']'), ok
 }
 
-// pageField writes what is told of a page and of an edge.
+// pageField writes another field of a page or an edge.
 func (r *run) pageField(buf []byte, f *field, src *source) ([]byte, bool) {
 	if src.namespaces != nil {
 		return r.namespacePageField(buf, f, src)

@@ -16,15 +16,14 @@ import (
 	"github.com/sluicegw/sluice/graph/loader"
 )
 
-// typeField is the name under which the core is asked for the type of an object
-// where several are possible. No field can be named so.
+// typeField is the alias of __typename in operations of the core. No field has this name.
 const typeField = "$type"
 
-// coreField is what gqlgen executes of a field of the core: what was collected
-// of it, so that the engine finds in the answer what its plan says.
+// coreField returns a field of the core as gqlgen executes it: with the collected selections, so that the answer has
+// the fields of the plan.
 func (c *compiler) coreField(f *field) *ast.Field {
 	node := *f.node
-	node.Directives, node.SelectionSet = nil, nil // they were evaluated
+	node.Directives, node.SelectionSet = nil, nil // @skip and @include were evaluated
 	def := c.engine.schema.Types[node.Definition.Type.Name()]
 	switch {
 	case strings.HasPrefix(node.Name, "__"):
@@ -49,18 +48,17 @@ func (c *compiler) coreSet(o *object) (set ast.SelectionSet) {
 	return set
 }
 
-// isCore says whether an abstract type is one of the core: of no kinds.
+// isCore reports whether no possible type of an abstract type is a kind's.
 func (e *Engine) isCore(def *ast.Definition) bool {
 	return !slices.ContainsFunc(e.schema.PossibleTypes[def.Name], func(d *ast.Definition) bool { return e.types[d.Name] != nil })
 }
 
-// coreAtOnce is how many root fields the core executes at a time. gqlgen makes a goroutine for
-// each element of each list; with all of 95 lists, others wait 100 ms for a processor.
+// coreAtOnce is the most root fields that the core executes at a time. gqlgen starts a goroutine for
+// each element of each list: while it executed 95 lists at once, other requests waited 100 ms for a processor.
 const coreAtOnce = 4
 
-// executeCore executes the root fields that are no kind's, a few in one operation
-// of the core. Their errors go to the same answer. What resolvers left to the
-// engine is read with the next level.
+// executeCore executes the root fields of the core, a few in each operation. It adds their errors to the answer. The
+// resources that resolvers left to the engine are read with the next level.
 func (r *run) executeCore(fields []field, answers []resolved) {
 	var set ast.SelectionSet
 	for i := range fields {
@@ -71,16 +69,16 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 	if len(set) == 0 {
 		return
 	}
-	r.introspect(fields)
-	r.entitle(fields)
+	r.chargeIntrospection(fields)
+	r.checkAliases(fields)
 	m := &marks{engine: r.engine}
 	for some := range slices.Chunk(set, coreAtOnce) {
 		ctx := r.coreContext(r.ctx, m, some)
 		ctx = loader.With(ctx, r.engine.svc, r.caller, r.engine.wait)
 		res := r.engine.core.Exec(ctx)(ctx)
-		if r.oc.Operation.Operation != ast.Mutation { // what a mutation did is told, whatever became of its answer
+		if r.oc.Operation.Operation != ast.Mutation { // a mutation that was executed is always answered
 			r.haltOn(r.spent.budget.Over(), coreOf(fields))
-			r.alive(coreOf(fields))
+			r.checkContext(coreOf(fields))
 		}
 		if res != nil {
 			r.takeCore(fields, answers, m, res)
@@ -88,18 +86,18 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 	}
 }
 
-// coreOf is the first field of the core.
+// coreOf returns the first field of the core.
 func coreOf(fields []field) *field {
 	return &fields[slices.IndexFunc(fields, func(f field) bool { return f.op == opCore })]
 }
 
-// coreContext is a context in which the core executes some root fields.
+// coreContext returns a context in which the core executes some root fields.
 func (r *run) coreContext(ctx context.Context, m *marks, set ast.SelectionSet) context.Context {
 	return context.WithValue(graphql.WithOperationContext(ctx, r.operationOf(set)), marksKey{}, m)
 }
 
-// takeCore takes the fields of the core out of its answer, and begins to read
-// what resolvers left to the engine.
+// takeCore takes the values of the fields out of the answer of the core, and begins to read
+// the resources that resolvers left to the engine.
 func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphql.Response) {
 	for _, err := range res.Errors {
 		graphql.AddError(r.ctx, err)
@@ -123,17 +121,16 @@ func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphq
 	r.readMarks(found)
 }
 
-// errLeft is what the core is told of each field that it still comes to when nobody
-// waits for the answer any more; no client reads it, and no log has it.
+// errLeft returns the error of the fields that the core does not begin since nobody waits for the answer any more. No
+// client reads it, and no log has it.
 func errLeft() error {
 	return &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}
 }
 
-// whileAwaited is the middleware of the fields of a query that the core executes: it
-// begins none when nobody waits for the answer any more, or the operation is over its
-// budget. What a field returns is paid for before gqlgen begins the fields of it, each
-// element of a list in a goroutine of its own. Introspection was charged before.
-func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, error) {
+// coreMiddleware is the middleware of the fields of a query that the core executes. It begins no field when nobody waits
+// for the answer any more, or when the operation is over its budget. It charges the value of a field before gqlgen
+// begins the fields below, which it does in a goroutine for each element of a list. Introspection was charged before.
+func (r *run) coreMiddleware(ctx context.Context, next graphql.Resolver) (any, error) {
 	spent := r.spent.budget
 	if r.ctx.Err() != nil {
 		return nil, errLeft()
@@ -158,7 +155,7 @@ func (r *run) whileAwaited(ctx context.Context, next graphql.Resolver) (any, err
 	return out, err
 }
 
-// selections is how many fields a selection set has, fragments expanded.
+// selections returns the number of fields of a selection set, fragments expanded.
 func (r *run) selections(set ast.SelectionSet) (n int) {
 	for _, s := range set {
 		switch s := s.(type) {
@@ -173,7 +170,7 @@ func (r *run) selections(set ast.SelectionSet) (n int) {
 	return n
 }
 
-// elements is how many objects a resolver has returned.
+// elements returns the number of objects in the value of a resolver.
 func elements(v any) int {
 	switch of := reflect.ValueOf(v); {
 	case !of.IsValid() || of.Kind() == reflect.Pointer && of.IsNil():
@@ -184,13 +181,13 @@ func elements(v any) int {
 	return 1
 }
 
-// operationOf is the operation of a run with other root fields.
+// operationOf returns the operation of the run with other root fields.
 func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 	operation := *r.oc.Operation
 	operation.SelectionSet = set
 	middleware := r.oc.ResolverMiddleware
 	if operation.Operation == ast.Query && middleware != nil {
-		middleware = r.whileAwaited
+		middleware = r.coreMiddleware
 	}
 	return &graphql.OperationContext{
 		RawQuery: r.oc.RawQuery, Variables: r.oc.Variables, OperationName: r.oc.OperationName, Doc: r.oc.Doc, Operation: &operation,
@@ -199,8 +196,8 @@ func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 	}
 }
 
-// coreValue writes a value of the core, in which marks stand for resources and
-// pages. Null propagates to the nearest value around it that may be null.
+// coreValue writes a value of the core, in which marks stand for resources and pages. Null propagates to the nearest
+// enclosing value that may be null.
 func (r *run) coreValue(buf []byte, m *marks, f *field, t *ast.Type, v gjson.Result) ([]byte, bool) {
 	if v.Type == gjson.Null {
 		return buf, false
@@ -233,7 +230,7 @@ func (r *run) coreValue(buf []byte, m *marks, f *field, t *ast.Type, v gjson.Res
 }
 
 func (r *run) coreObject(buf []byte, m *marks, o *object, v gjson.Result) ([]byte, bool) {
-	if len(o.fields) == 0 { // all are skipped
+	if len(o.fields) == 0 { // all were skipped
 		return append(buf, "{}"...), true
 	}
 	ok := true
@@ -257,7 +254,7 @@ func (r *run) coreObject(buf []byte, m *marks, o *object, v gjson.Result) ([]byt
 	return append(buf, '}'), ok
 }
 
-// onCore is the selection on an object of the core.
+// onCore returns the selection on an object of the core.
 func (f *field) onCore(v gjson.Result) *object {
 	if f.abstract != nil {
 		return f.abstract.on(v.Get(typeField).String())

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// subscribeCore begins a subscription that a resolver written by hand serves.
-// What it leaves to the engine is read for each event.
+// subscribeCore begins a subscription of a resolver that is written by hand. The resources that it leaves to the engine
+// are read for each event.
 func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
 	f := &p.root.fields[0]
 	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
@@ -30,8 +30,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		defer interrupt()
 		defer context.AfterFunc(waiting, interrupt)()
 		event = loader.With(r.coreContext(event, m, set), e.svc, r.caller, e.wait)
-		// The core writes an event in the context of whoever asks for it: the path
-		// of its errors begins here.
+		// The core writes an event in the context of the caller of next, so this is where the path of its errors begins.
 		event = graphql.WithFieldContext(event, &graphql.FieldContext{Object: e.schema.Subscription.Name, Field: graphql.CollectedField{Field: f.core}})
 		defer func() {
 			v := recover()
@@ -48,7 +47,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 			res = &graphql.Response{Data: []byte("null")}
 		}()
 		r.renew(ctx)
-		r.entitle(p.root.fields[:1])
+		r.checkAliases(p.root.fields[:1])
 		spent := budget.From(ctx)
 		spent.Leave()
 		res = next(event)

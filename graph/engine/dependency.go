@@ -7,8 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// relation is how the resources of a connection of dependencies are related to the one
-// that has it.
+// relation returns the relation of a connection of dependencies.
 func (f *field) relation() query.Relation {
 	switch f.op {
 	case opDependencies:
@@ -19,7 +18,7 @@ func (f *field) relation() query.Relation {
 	return query.BlockedBy
 }
 
-// dependencies is the request of a connection of dependencies.
+// dependencies returns the request of a connection of dependencies.
 func (r *run) dependencies(w *want) query.DependencyRequest {
 	b, asked := w.item.body, &w.args.request
 	return query.DependencyRequest{
@@ -28,7 +27,7 @@ func (r *run) dependencies(w *want) query.DependencyRequest {
 	}
 }
 
-// readBlockers reads a page of those for which a deletion waits.
+// readBlockers reads a page of the resources for which a deletion waits.
 func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
 	out.field = f
 	args := r.evaluated(f)
@@ -48,8 +47,8 @@ func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
 	return out
 }
 
-// enqueueOthers notes that the links of the resources on a page of dependencies are to be
-// read: those below nodes and edges, in the order in which they are written.
+// enqueueOthers adds the resources on a page of dependencies to the next level, with the selections below nodes and
+// edges in the order in which they are written.
 func (r *run) enqueueOthers(p *page, f *field) {
 	for i := range p.Edges {
 		b := p.Edges[i].Resource.Body
@@ -71,7 +70,7 @@ func (r *run) enqueueOthers(p *page, f *field) {
 	}
 }
 
-// enqueueOther notes the links that a selection on a dependency has.
+// enqueueOther adds the resource of a dependency to the next level.
 func (r *run) enqueueOther(it *item, on *object) {
 	for _, other := range on.links {
 		r.enqueue(it, other.on(it.kind))

@@ -34,8 +34,8 @@
 //
 // A run belongs to one goroutine. If it must not go on (its budget is spent, or
 // nobody waits for the answer), it panics with [halted], however deep it is.
-// respond recovers that for a query, inTurn for a root field of a mutation, and
+// respond recovers that for a query, mutationField for a root field of a mutation, and
 // answer for an event.
 //
-// It calls no field middleware of gqlgen's: there is no call for each field.
+// The engine calls no field middleware of gqlgen.
 package engine

@@ -21,20 +21,17 @@ type Config struct {
 	Service *service.Service
 	// Schema is the whole API as clients see it. Required.
 	Schema *ast.Schema
-	// Core executes the fields that are no kind's: introspection and what is
-	// written by hand. Required.
+	// Core executes introspection and the fields that are resolved by hand. Required.
 	Core graphql.ExecutableSchema
-	// LoaderWait is how long the first read of a resolver written by hand waits
-	// for others, to be one call. Default 1 ms.
+	// LoaderWait is how long the first read of a resolver that is written by hand waits
+	// for others, so that all are one call. Default 1 ms.
 	LoaderWait time.Duration
-	// BadTime is told the kind of each time of a resource that is stored in no form that
-	// a time has, and is shown as null. Default: nobody is told.
+	// BadTime is called with the kind of a resource for each stored time that is invalid, and is shown as null. Default:
+	// none.
 	BadTime func(kind string)
-	// Streams is joined by all subscriptions. When it ends, each is ended with
-	// CATALOGUE_CHANGED. Default: they never are.
+	// Streams is the set of all subscriptions. When it ends, they end with CATALOGUE_CHANGED. Default: it never ends.
 	Streams *stream.Set
-	// EveryKind is joined as well by those for the changes of every kind. Default:
-	// they are like the others.
+	// EveryKind is the set of the subscriptions for changes of every kind. Default: it never ends.
 	EveryKind *stream.Set
 }
 
@@ -44,24 +41,25 @@ type Engine struct {
 	schema *ast.Schema
 	core   graphql.ExecutableSchema
 	wait   time.Duration
-	// badTime counts times that are none.
+	// badTime is Config.BadTime.
 	badTime func(kind string)
-	// streams are the subscriptions, everyKind those for the changes of every kind.
+	// streams and everyKind are as in Config.
 	streams, everyKind *stream.Set
 	types              map[string]*typeInfo
+	ops                map[role]map[string]op
 	roots              map[rootKey]rootField
-	// enums are the stored forms of inputs, by type and name.
+	// enums are the stored forms of enum values, by type and name.
 	enums map[string]map[string]string
-	// stored are the names in the store of the fields of inputs that have another one there.
+	// stored are the stored names of fields of inputs that have another name in the API.
 	stored map[inputField]string
 	plans  plans
-	// spare are runs whose memory is used again.
+	// spare are runs to be used again.
 	spare sync.Pool
 }
 
 var _ graphql.ExecutableSchema = (*Engine)(nil)
 
-// New makes an engine for the kinds of a service.
+// New returns an engine for the kinds of a service.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Service == nil || cfg.Schema == nil || cfg.Core == nil {
 		return nil, errors.New("engine: config: Service, Schema and Core are needed")
@@ -79,13 +77,13 @@ func New(cfg Config) (*Engine, error) {
 // Schema is part of [graphql.ExecutableSchema].
 func (e *Engine) Schema() *ast.Schema { return e.schema }
 
-// Complexity is part of [graphql.ExecutableSchema]; operations are limited elsewhere.
+// Complexity is part of [graphql.ExecutableSchema]. It has no limits: package server has.
 func (e *Engine) Complexity(context.Context, string, string, int, map[string]any) (int, bool) {
 	return 0, false
 }
 
-// KindOf returns the name of the kind that the first root field of a valid operation is about. It
-// is empty if the field is about no kind, or about any.
+// KindOf returns the name of the kind of the first root field of a valid operation; empty if the field is of no kind,
+// or of any.
 func (e *Engine) KindOf(op *ast.OperationDefinition) string {
 	set := op.SelectionSet
 	for len(set) > 0 {
@@ -127,8 +125,8 @@ func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
 	}
 }
 
-// respond executes a query or a mutation. A panic costs the whole answer, and so
-// does a query that halts: see [halted].
+// respond executes a query or a mutation. After a panic, and after a query has halted, the answer has no data: see
+// [halted].
 func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *plan) (res *graphql.Response) {
 	r := e.begin(ctx, oc, p)
 	defer func() {
@@ -136,7 +134,7 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 		if v == nil {
 			return
 		}
-		// The run is not used again.
+		// The run is in no state to be used again.
 		if h, ok := v.(*halted); ok {
 			r.spent.budget.Halt()
 			graphql.AddError(ctx, h.err)
@@ -147,8 +145,7 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 	}()
 	memory := stream.OutputOf(ctx)
 	if memory == nil {
-		data := r.execute(make([]byte, 0, p.size.Load()+64))
-		p.size.Store(int64(len(data)))
+		data := r.execute(nil)
 		e.end(r, nil)
 		return &graphql.Response{Data: data}
 	}

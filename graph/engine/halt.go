@@ -15,29 +15,28 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// halted is the value with which a run panics if it must not go on: its budget is spent,
-// or its context has ended. The function that began the answer recovers it, see the package comment.
+// halted is the value of the panic by which a run stops, however deep it is in the answer: its budget is spent, or its
+// context has ended. The function that began to answer recovers it.
 type halted struct{ err *gqlerror.Error }
 
-// spending counts what a run charges to its budget. The run has counters of its own, because only one
-// goroutine writes, and charges the budget at the end.
+// spending counts what a run spends. A single goroutine writes the answer, so it counts here without locks and charges
+// the budget at the end.
 type spending struct {
 	budget *budget.Budget
-	// objects and links are the numbers of objects written since the last charge and of links read, and
-	// mostObjects and mostLinks their bounds.
+	// objects and links were counted since they were charged last; mostObjects and mostLinks are the most that they may be.
 	objects, links, mostObjects, mostLinks int
-	// limit is how long the answer may be, from begin in its memory on; until is how
-	// long it may grow without asking for memory, which is granted so far.
+	// limit is the most bytes of the answer, which starts at begin in its buffer. The buffer may grow up to until; granted
+	// is the memory that the budget has granted.
 	limit, begin, until, granted int
-	// errorBytes is roughly the length of the errors of the answer.
-	errorBytes int
-	// inputs are the bytes that coerced arguments hold.
+	// errors is roughly the bytes of the errors of the answer.
+	errors int
+	// inputs is the bytes that coerced arguments hold.
 	inputs int
-	// elements of lists were written, see [run.element].
+	// elements is the number of elements of lists that were written, see [run.element].
 	elements uint
 }
 
-// openBudget begins to charge the budget of the context. The answer begins at begin in its memory.
+// openBudget begins to charge the budget of the context, for an answer that starts at begin in its buffer.
 func (r *run) openBudget(begin int) {
 	b := budget.From(r.ctx)
 	r.spent = spending{budget: b, mostObjects: b.Left(budget.Objects), mostLinks: b.Left(budget.Objects), begin: begin, limit: b.Left(budget.Bytes), until: math.MaxInt}
@@ -46,24 +45,24 @@ func (r *run) openBudget(begin int) {
 	}
 }
 
-// firstBytes of an answer are a part of what an operation or an event begins with.
+// firstBytes is how much of an answer the initial grant of an operation or an event covers.
 const firstBytes = 8 << 10
 
-// grant sets how long the answer may grow.
+// grant sets how many bytes the answer may grow to.
 func (r *run) grant(n int) {
 	r.spent.granted = n
 	r.spent.until = r.spent.begin + min(n, r.spent.limit)
 }
 
-// settle charges what a run has written.
-func (r *run) settle(bytes int) {
-	_ = r.spent.budget.Spend(budget.Objects, r.spent.objects) // it was compared with what is left
-	_ = r.spent.budget.Spend(budget.Bytes, bytes+r.spent.errorBytes)
-	r.spent.objects, r.spent.errorBytes = 0, 0
+// chargeWritten charges the objects and bytes that were written.
+func (r *run) chargeWritten(bytes int) {
+	_ = r.spent.budget.Spend(budget.Objects, r.spent.objects) // count has compared it with the limit
+	_ = r.spent.budget.Spend(budget.Bytes, bytes+r.spent.errors)
+	r.spent.objects, r.spent.errors = 0, 0
 }
 
-// chargeObjects charges the objects written so far, since other operations wait for what is left of
-// the allowance of all events.
+// chargeObjects charges the objects written so far. Other operations wait for the rest of the allowance of all
+// events.
 func (r *run) chargeObjects(f *field) {
 	n := r.spent.objects
 	r.spent.objects, r.spent.mostObjects = 0, r.spent.mostObjects-n
@@ -72,70 +71,69 @@ func (r *run) chargeObjects(f *field) {
 	}
 }
 
-// errorOverhead is the length of an error in the answer besides its message and its path.
-const errorOverhead = 200
+// errorBytes is the size of an error in the answer besides its message and its path.
+const errorBytes = 200
 
-// chargeError counts an error as a part of the answer: a field can have one in each place.
-func (r *run) chargeError(err *gqlerror.Error) {
-	n := errorOverhead + len(err.Message)
+// countError counts the bytes of an error: a field can have one in each place of the answer.
+func (r *run) countError(err *gqlerror.Error) {
+	n := errorBytes + len(err.Message)
 	for _, step := range err.Path {
 		if name, ok := step.(ast.PathName); ok {
 			n += len(name)
 		}
 	}
 	var known *failure.Error
-	if errors.As(err, &known) { // its path is in the extensions, as a list and as text
+	if errors.As(err, &known) { // the extensions have its path twice, as a list and as text
 		n += 2 * min(len(known.Path), failure.MaxPath)
 		if limit, ok := known.Limit.(string); ok {
 			n += len(limit)
 		}
 	}
-	r.spent.errorBytes += n
+	r.spent.errors += n
 }
 
-// charge takes steps for what comes next.
+// charge spends steps, or halts.
 func (r *run) charge(f *field, steps int) {
 	if err := r.spent.budget.Spend(budget.Steps, steps); err != nil {
 		r.halt(err, f)
 	}
 }
 
-// count counts objects that are about to be written.
+// count counts objects before they are written, or halts.
 func (r *run) count(f *field, n int) {
 	if r.spent.objects += n; r.spent.objects > r.spent.mostObjects {
 		r.exceed(budget.Objects, f, r.spent.objects)
 	}
 }
 
-// countLink counts a reference or a connection that is to be read.
+// countLink counts a reference or a connection before it is read, or halts.
 func (r *run) countLink(f *field) {
 	if r.spent.links++; r.spent.links > r.spent.mostLinks {
 		r.exceed(budget.Objects, f, r.spent.links)
 	}
 }
 
-// room halts if the answer, errors included, is longer than it may be, or if there
-// is no memory for it. It returns the answer in memory that has as much room as was
-// granted.
+// room halts if the answer, errors included, is too long or finds no memory. It returns the answer in a buffer with as
+// much room as was granted.
 func (r *run) room(f *field, buf []byte) []byte {
-	if n := len(buf) + r.spent.errorBytes; n > r.spent.until {
+	if n := len(buf) + r.spent.errors; n > r.spent.until {
 		return r.grow(f, buf, n)
 	}
 	return buf
 }
 
-// longValue is from how many bytes on a value asks for room before it is written.
+// longValue is the size from which a value asks for room before it is written.
 const longValue = 4 << 10
 
-// roomFor is room before a value of n bytes is written.
+// roomFor is room for a value of n bytes more.
 func (r *run) roomFor(f *field, buf []byte, n int) []byte {
-	if n += len(buf) + r.spent.errorBytes; n > r.spent.until {
+	if n += len(buf) + r.spent.errors; n > r.spent.until {
 		return r.grow(f, buf, n)
 	}
 	return buf
 }
 
-// grow asks for memory for an answer of n bytes, what stands before it included.
+// grow asks for memory for a buffer of n bytes.
 func (r *run) grow(f *field, buf []byte, n int) []byte {
 	n -= r.spent.begin
 	if n > r.spent.limit {
@@ -147,11 +145,11 @@ func (r *run) grow(f *field, buf []byte, n int) []byte {
 	return slices.Grow(buf, max(r.spent.until-len(buf), 0))
 }
 
-// hold halts if there is no memory for what the run holds.
+// hold halts if the budget has refused memory with err.
 func (r *run) hold(f *field, err error) {
 	if err != nil {
 		if !errors.Is(err, budget.ErrBusy) {
-			r.alive(f)
+			r.checkContext(f)
 		}
 		r.halt(err, f)
 	}
@@ -159,29 +157,28 @@ func (r *run) hold(f *field, err error) {
 
 const timedOut = "the request took longer than it may, or its client has left"
 
-// element looks, every now and then, whether anybody still waits for the answer.
+// element halts, on every 64th call, if nobody waits for the answer any more.
 func (r *run) element(f *field) {
 	if r.spent.elements++; r.spent.elements%64 == 0 {
-		r.alive(f)
+		r.checkContext(f)
 		r.chargeObjects(f)
 	}
 }
 
-// alive halts if the context of the run has ended.
-func (r *run) alive(f *field) {
+// checkContext halts if the context of the run has ended.
+func (r *run) checkContext(f *field) {
 	r.spent.budget.Pace(r.ctx)
 	if r.ctx.Err() != nil {
 		r.halt(&failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}, f)
 	}
 }
 
-// exceed halts for a limit, of which n is more than what is left.
+// exceed halts since n is more than is left of a limit.
 func (r *run) exceed(t budget.Thing, f *field, n int) {
 	r.halt(r.spent.budget.Spend(t, n), f)
 }
 
-// haltOn halts if err means that the run must not go on: the budget is spent, there is no memory, or the
-// context has ended.
+// haltOn halts if a run cannot go on after err: the budget is spent, there is no memory, or the context has ended.
 func (r *run) haltOn(err error, f *field) {
 	var known *failure.Error
 	var over *budget.ExceededError
@@ -190,8 +187,8 @@ func (r *run) haltOn(err error, f *field) {
 	}
 }
 
-// halt ends the run. The error has the field at which it ended: as a path of the
-// answer if it is written already, and of the document in its extensions.
+// halt stops the run at a field. The error has the field's path in the answer, if it is known, and in the extensions its
+// path in the document.
 func (r *run) halt(err error, f *field) {
 	out := &gqlerror.Error{Err: err, Message: err.Error(), Path: r.where(), Extensions: map[string]any{}}
 	if f != nil {
@@ -210,7 +207,7 @@ func (r *run) halt(err error, f *field) {
 	panic(&halted{out})
 }
 
-// find returns the way to a field of the plan by its names in the answer; nil if the
+// find returns the path to a field of the plan by names of the answer; nil if the
 // field is not below the object.
 func (o *object) find(f *field) []string {
 	if o == nil {
@@ -243,9 +240,9 @@ func (a *abstract) find(f *field) []string {
 	return nil
 }
 
-// inTurn resolves and appends one root field of a mutation: fields and answers have one element. If the run
-// halts, its error says whether the change was made, and the fields after it are not executed.
-func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
+// mutationField answers one root field of a mutation; fields and answers have one element. If it halts, its error reports whether the change was made, and the
+// fields after it are not executed.
+func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
 	f, a := &fields[0], &answers[0]
 	if r.ended != nil {
 		r.applied = false
@@ -270,9 +267,9 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 		graphql.AddError(r.ctx, h.err)
 		out, some = buf, false
 	}()
-	r.alive(f)
+	r.checkContext(f)
 	r.applied = false
-	r.forget() // each sees what the one before has done
+	r.forget() // each field sees the change of the field before
 	r.executeCore(fields, answers)
 	r.resolveRoot(f, a)
 	r.applied = a.written != nil && !a.written.DryRun
@@ -282,7 +279,7 @@ func (r *run) inTurn(buf []byte, fields []field, answers []resolved) (out []byte
 	return r.room(f, out), some
 }
 
-// explained is the error of a mutation that halted, or that comes after it.
+// explained returns the error of a root field that halted, or that follows one.
 func explained(what string, cause error, retryable bool) error {
 	var known *failure.Error
 	if errors.As(cause, &known) {

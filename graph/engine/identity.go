@@ -9,16 +9,16 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// naming are the values by which a request names a resource: id, or namespace and name.
+// naming has the values by which a request names a resource: id, or namespace and name.
 type naming struct {
 	values map[string]any
-	// namespaced says that the caller gave a namespace: one can also be there as a default.
+	// namespaced reports whether the caller gave the namespace, which can also be a default.
 	namespaced bool
-	// at is the argument that the values are in; empty: they are arguments themselves.
+	// at is the path of the argument that has the values; empty if they are arguments themselves.
 	at ast.Path
 }
 
-// refuse is BAD_USER_INPUT for one of the values, or for all of them together.
+// refuse returns BAD_USER_INPUT for one of the values; for name "" for all of them.
 func (n naming) refuse(name, format string, args ...any) error {
 	path := n.at
 	if name != "" {
@@ -27,7 +27,7 @@ func (n naming) refuse(name, format string, args ...any) error {
 	return &argumentError{path, failure.BadInput("", format, args...)}
 }
 
-// identity is the resource that a field names. A create and an upsert have no id.
+// identity returns the resource that a field names. A create and an upsert have no id.
 func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 	id := kind.Identity{Kind: value[string](n.values, "kind"), Namespace: optional[string](n.values, "namespace"), Name: value[string](n.values, "name")}
 	if f.kind != nil {
@@ -59,7 +59,7 @@ func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 	return id, nil
 }
 
-// key is the resource of an id that has to be of a kind; empty: of any.
+// key returns the key of an id. Its kind must be kindName, unless that is empty.
 func (r *run) key(n naming, id, kindName string) (backend.Key, error) {
 	key, err := r.engine.svc.KeyOf(id)
 	switch {
@@ -78,7 +78,7 @@ func namespaceOf(key backend.Key) *string {
 	return &key.Namespace
 }
 
-// followed narrows a stream to the one resource whose id was given.
+// followed narrows a stream to the resource whose id was given.
 func (r *run) followed(f *field, args map[string]any, req *change.Request) error {
 	n, of := naming{values: args}, ""
 	switch {
@@ -101,7 +101,7 @@ func (r *run) followed(f *field, args map[string]any, req *change.Request) error
 	return nil
 }
 
-// given says whether the caller gives an argument a value, null not being one.
+// given reports whether the caller gives an argument a value that is not null.
 func (r *run) given(f *field, name string) bool {
 	a := f.node.Arguments.ForName(name)
 	if a == nil {

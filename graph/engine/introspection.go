@@ -9,9 +9,8 @@ import (
 )
 
 // introspection counts the values that a selection on the schema writes, before
-// the core executes it. The count is exact but for fields that are merged, skipped
-// or deprecated, which count as well: it is never too low. What is selected of a
-// type is counted once, however often the answer shows it.
+// the core executes it. Fields that are merged, skipped or deprecated count as well, so the count may be too high but
+// never too low. A selection on a type is counted once and the number used again.
 type introspection struct {
 	schema    *ast.Schema
 	fragments ast.FragmentDefinitionList
@@ -20,27 +19,26 @@ type introspection struct {
 
 // shown is a selection on a type.
 type shown struct {
-	set *ast.Selection // the first of it
+	set *ast.Selection // its first element
 	typ string
 }
 
-// descriptionBytes, of a description or of the name that the document gives a value,
-// cost as much as one value more.
+// descriptionBytes of a description or an alias cost as much as one more value.
 const descriptionBytes = 64
 
-// maxIntrospection stands for any count that is larger.
+// maxIntrospection stands for all larger counts.
 const maxIntrospection = math.MaxInt32
 
 const (
-	// introspectedBytes is what a value of the schema holds until the answer is whole.
+	// introspectedBytes is the memory that a value of the schema takes until the answer is complete.
 	introspectedBytes = 100
-	// longIntrospection is from how many values on an introspection takes longer than
+	// longIntrospection is the number of values from which an introspection takes longer than
 	// most operations.
 	longIntrospection = 5000
 )
 
-// introspect charges what the introspection among the fields will write.
-func (r *run) introspect(fields []field) {
+// chargeIntrospection charges the values that introspection among the fields will write.
+func (r *run) chargeIntrospection(fields []field) {
 	for i := range fields {
 		f := &fields[i]
 		if f.op != opCore || f.node.Name != "__schema" && f.node.Name != "__type" {
@@ -57,18 +55,17 @@ func (r *run) introspect(fields []field) {
 		r.hold(f, r.spent.budget.Hold(r.ctx, n*introspectedBytes))
 		if n > longIntrospection {
 			r.spent.budget.Long(r.ctx)
-			r.alive(f)
+			r.checkContext(f)
 		}
 	}
 }
 
-// corePlaces is in how many places of an answer of the core a field may stand, as
-// those of kinds and their fields do.
+// corePlaces is an estimate of how many places of the core's answer a field stands in, like the fields of all kinds.
 const corePlaces = 1000
 
-// entitle halts if the answer of the core, which nobody can end on the way, may be
-// too long because of the names that the document gives its fields.
-func (r *run) entitle(fields []field) {
+// checkAliases halts if the answer of the core may be too long because of the document's aliases. The core cannot be stopped
+// while it writes.
+func (r *run) checkAliases(fields []field) {
 	in := introspection{fragments: r.oc.Doc.Fragments}
 	n, left := 0, r.spent.budget.Left(budget.Bytes)
 	for i := range fields {
@@ -82,7 +79,7 @@ func (r *run) entitle(fields []field) {
 	}
 }
 
-// names are the bytes of the aliases of a selection, up to maxIntrospection.
+// names returns the bytes of the aliases of a selection, up to maxIntrospection.
 func (in *introspection) names(set ast.SelectionSet) (n int) {
 	for _, s := range set {
 		switch s := s.(type) {
@@ -103,7 +100,7 @@ func (in *introspection) names(set ast.SelectionSet) (n int) {
 	return n
 }
 
-// each sums what is below the fields of a selection and counts each of them.
+// each returns the number of fields of a selection and of the values below them.
 func (in *introspection) each(set ast.SelectionSet, below func(*ast.Field) int) int {
 	n := 0
 	for _, s := range set {
@@ -149,7 +146,7 @@ func (in *introspection) root(set ast.SelectionSet) int {
 	})
 }
 
-// described is what a description costs beyond being a value.
+// described returns what a description costs beyond one value.
 func described(f *ast.Field, text string) int {
 	if f.Name != "description" {
 		return 0
@@ -234,8 +231,8 @@ func (in *introspection) input(set ast.SelectionSet, description string, t *ast.
 	})
 }
 
-// reference counts a selection on a type as it is used: with the lists and the
-// NonNull around it.
+// reference counts a selection on the type of a field or an argument, with its lists and
+// NonNull.
 func (in *introspection) reference(set ast.SelectionSet, t *ast.Type) int {
 	var inner *ast.Type
 	switch {

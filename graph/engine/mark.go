@@ -23,7 +23,7 @@ func marksFrom(ctx context.Context) *marks {
 	return m
 }
 
-// marks are the values of an operation that the core leaves to the engine.
+// marks are the values that the resolvers of an operation leave to the engine.
 type marks struct {
 	engine *Engine
 	mu     sync.Mutex // guards list
@@ -33,13 +33,13 @@ type marks struct {
 type mark struct {
 	ref  *Ref
 	page *query.Page
-	// item and made are what the run makes of them, or err why it could not.
+	// item or made is the value once it is read, err why it cannot be shown.
 	item *item
 	made *page
 	err  error
 }
 
-// kinds are those of the resources of a mark.
+// kinds returns the kinds of the resources of a mark.
 func (v *mark) kinds() []string {
 	switch {
 	case v.page != nil:
@@ -54,12 +54,11 @@ func (v *mark) kinds() []string {
 	return []string{v.ref.key.Kind}
 }
 
-// markBegin begins a mark in the core's answer: {"$":3}. No object of the core
-// looks like it: no field is named $.
+// markBegin begins a mark in the core's answer: {"$":3}. No other object has a field named $.
 const markBegin = `{"$":`
 
-// leave writes a mark in the place of a value.
-func leave(ctx context.Context, w io.Writer, v mark) error {
+// writeMark writes a mark in place of a value.
+func writeMark(ctx context.Context, w io.Writer, v mark) error {
 	m := marksFrom(ctx)
 	if m == nil {
 		return errors.New("engine: a reference outside an operation of the engine")
@@ -72,13 +71,13 @@ func leave(ctx context.Context, w io.Writer, v mark) error {
 	return err
 }
 
-// markedField is a mark and the field whose value it is.
+// markedField is a mark and its field.
 type markedField struct {
 	mark  *mark
 	field *field
 }
 
-// markOf is the mark that a value is, nil if it is another value.
+// markOf returns the mark that a value is, nil if it is none.
 func (m *marks) markOf(v gjson.Result) *mark {
 	if !v.IsObject() || len(v.Raw) < len(markBegin) || v.Raw[:len(markBegin)] != markBegin {
 		return nil
@@ -90,7 +89,7 @@ func (m *marks) markOf(v gjson.Result) *mark {
 	return &m.list[n]
 }
 
-// marked finds the marks in a value of the core.
+// marked appends the marks in a value of the core.
 func (r *run) marked(out []markedField, m *marks, f *field, t *ast.Type, v gjson.Result) []markedField {
 	if t.Elem != nil {
 		v.ForEach(func(_, e gjson.Result) bool {
@@ -114,13 +113,13 @@ func (r *run) marked(out []markedField, m *marks, f *field, t *ast.Type, v gjson
 	return out
 }
 
-// readMarks reads the resources of which resolvers gave the keys, in one call,
-// and notes the links of all.
+// readMarks reads the resources of which resolvers returned the keys, in one call,
+// and adds all resources to the next level.
 func (r *run) readMarks(found []markedField) {
 	for _, at := range found {
-		at.mark.err = r.misplaced(at)
+		at.mark.err = r.checkMark(at)
 		if ref := at.mark.ref; at.mark.err == nil && ref != nil {
-			// What a resolver has read is not read again, so that one answer shows one state of it.
+			// A resource that a resolver has read is not read again, so that the answer shows one state of it.
 			if b := bodyOf(ref.resource); b != nil && r.claim(b.Stored.Key) {
 				r.found[b.Stored.Key] = b
 			}
@@ -166,8 +165,8 @@ func (r *run) markedItem(f *field, b *body.Body) *item {
 	return r.shared(f, r.kindOf(b), b)
 }
 
-// misplaced is the error of a resource that cannot be a value of its field.
-func (r *run) misplaced(at markedField) error {
+// checkMark returns the error of a resource that cannot be a value of its field.
+func (r *run) checkMark(at markedField) error {
 	typ := at.field.node.Definition.Type.Name()
 	wanted := r.engine.types[typ] // nil for an interface
 	for _, name := range at.mark.kinds() {
@@ -181,10 +180,10 @@ func (r *run) misplaced(at markedField) error {
 	return nil
 }
 
-// errNull is the error of a value that must not be null and is.
+// errNull is the error of null where the schema does not allow it.
 var errNull = errors.New("must not be null")
 
-// markedValue writes what a resolver left to the engine. The path has the field already.
+// markedValue writes the value of a mark. The path has the field already.
 func (r *run) markedValue(buf []byte, f *field, t *ast.Type, v *mark) ([]byte, bool) {
 	switch {
 	case v.made != nil:

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// write does one mutation.
+// write executes one mutation.
 func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	if err := checkMutationID(in); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision")})
 }
 
-// target returns the resource that a mutation is about: a mutation of any kind names it by its id.
+// target returns the resource that a mutation changes. A mutation of any kind names it by its id.
 func (r *run) target(f *field, in map[string]any) (kind.Identity, error) {
 	n := naming{values: in, namespaced: in["namespace"] != nil, at: ast.Path{ast.PathName("input")}}
 	if f.kind != nil {
@@ -70,8 +70,7 @@ func (f *field) part(name string) string {
 	return name
 }
 
-// given is an object of the arguments, which the service may change unless the next
-// request has the same arguments.
+// given returns an object of the arguments for the service, which may change it unless a plan keeps the arguments.
 func given(f *field, tree any) any {
 	if tree, ok := tree.(map[string]any); ok && f.args == nil {
 		return jsontree.Given(tree)
@@ -79,8 +78,7 @@ func given(f *field, tree any) any {
 	return tree
 }
 
-// readWritten reads what the payload of a mutation has besides what was written, and
-// notes the links that are to be read.
+// readWritten reads the blockers that the payload of a mutation shows, and adds the resource to the next level.
 func (r *run) readWritten(out *written) {
 	if b := bodyOf(out.Resource); b != nil {
 		out.item = &item{body: b, kind: r.kindOf(b)}

@@ -2,23 +2,17 @@ package engine
 
 import "strconv"
 
-// namespaceItems writes the namespaces of a page, each with its cursor or alone.
+// namespaceItems writes the edges or the nodes of a page of namespaces, or the node of an edge.
 func (r *run) namespaceItems(buf []byte, f *field, src *source) ([]byte, bool) {
 	if f.op == opNode {
 		return r.below(buf, f, src)
 	}
-	r.count(f, len(src.namespaces.Namespaces))
-	buf = append(buf, '[')
-	for i := range src.namespaces.Namespaces {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		buf, _ = r.object(buf, f.sub, &source{namespaces: src.namespaces, group: i})
-	}
-	return append(buf, ']'), true
+	p := src.namespaces
+	r.count(f, len(p.Namespaces))
+	return r.list(buf, f, len(p.Namespaces), func(i int) source { return source{namespaces: p, group: i} }), true
 }
 
-// namespacePageField writes what is told of a page of namespaces and of an edge.
+// namespacePageField writes another field of a page of namespaces or of an edge.
 func (r *run) namespacePageField(buf []byte, f *field, src *source) ([]byte, bool) {
 	p := src.namespaces
 	switch f.op {
@@ -59,12 +53,6 @@ func (r *run) namespaceField(buf []byte, f *field, src *source) ([]byte, bool) {
 	case opCount:
 		return strconv.AppendInt(buf, int64(ns.Counts[src.index].Count), 10), true
 	}
-	buf = append(buf, '[')
-	for i := range ns.Counts {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		buf, _ = r.object(buf, f.sub, &source{namespaces: src.namespaces, group: src.group, index: i})
-	}
-	return append(buf, ']'), true
+	p, group := src.namespaces, src.group
+	return r.list(buf, f, len(ns.Counts), func(i int) source { return source{namespaces: p, group: group, index: i} }), true
 }

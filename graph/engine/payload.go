@@ -11,19 +11,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// written is what a mutation did.
+// written is the result of a mutation.
 type written struct {
 	*service.Written
 	field      *field
 	mutationID *string
-	// item is the resource that it left behind, or with DryRun would; nil if there is none
-	// to show.
+	// item is the resource that was stored, or with DryRun would be; nil if there is none to show.
 	item *item
-	// blockers are the pages of the fields that show them, in their order.
+	// blockers are the pages of the fields blockedBy, in their order.
 	blockers []blockers
 }
 
-// blockers are a page of those for which a deletion waits, or why there is none.
+// blockers is a page of the resources for which a deletion waits, or why it cannot be shown.
 type blockers struct {
 	field *field
 	page  *page
@@ -52,7 +51,7 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 		r.count(f, 1)
 		return r.below(buf, f, &source{item: w.item})
 	case opWarnings:
-		return r.warnings(buf, f, w)
+		return r.list(buf, f, len(w.Warnings), func(i int) source { return source{warning: &w.Warnings[i], written: w} }), true
 	case opOutcome:
 		return appendText(buf, string(w.Outcome)), true
 	case opDryRun:
@@ -68,10 +67,10 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 	case w.Resource == nil || w.DryRun || w.Deletion != service.Deleted:
 		return buf, false
 	}
-	return r.appendID(buf, w.Resource.Stored.Key), true // of what was deleted
+	return r.appendID(buf, w.Resource.Stored.Key), true // opDeletedID
 }
 
-// blockers writes a page of those for which a deletion waits.
+// blockers writes a page of the resources for which a deletion waits.
 func (r *run) blockers(buf []byte, f *field, w *written) ([]byte, bool) {
 	for _, b := range w.blockers {
 		switch {
@@ -83,18 +82,6 @@ func (r *run) blockers(buf []byte, f *field, w *written) ([]byte, bool) {
 		}
 	}
 	return buf, false
-}
-
-// warnings writes those of a mutation.
-func (r *run) warnings(buf []byte, f *field, w *written) ([]byte, bool) {
-	buf = append(buf, '[')
-	for i := range w.Warnings {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		buf, _ = r.object(buf, f.sub, &source{warning: &w.Warnings[i], written: w})
-	}
-	return append(buf, ']'), true
 }
 
 // warningField writes a field of a warning.
@@ -118,7 +105,7 @@ func (r *run) warningField(buf []byte, f *field, src *source) ([]byte, bool) {
 	return append(buf, raw...), true
 }
 
-// previewField writes a field that a preview has of its own.
+// previewField writes a field that only previews have.
 func previewField(buf []byte, f *field, it *item) ([]byte, bool) {
 	if f.op == opPreviewKind {
 		return append(buf, it.kind.quoted...), true
@@ -127,7 +114,7 @@ func previewField(buf []byte, f *field, it *item) ([]byte, bool) {
 	return appendText(buf, uid), uid != ""
 }
 
-// unreadable says that a resource was stored and cannot be read back.
+// unreadable returns the error of a resource that was stored and cannot be read back.
 func unreadable(w *written) error {
 	err := failure.Of(backend.ErrUnreadable, w.Resource.Stored.Key)
 	err.Outcome = failure.OutcomeApplied

@@ -9,9 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// inArguments is the path of a value from the argument of the field that it is in,
-// in the API's own names; nil for no path. The service names values within the
-// resource, or within the manifest.
+// inArguments returns a path of the service as a path from an argument of the field, in names of the API; nil for no
+// path. Paths of the service begin in the resource, or in the manifest.
 func inArguments(f *field, path string) []any {
 	steps := failure.Steps(inAPI(f, path))
 	if len(steps) == 0 {
@@ -22,7 +21,7 @@ func inArguments(f *field, path string) []any {
 		return append([]any{"input"}, steps...)
 	case f.op == opApply:
 		return append([]any{"input", "manifest"}, steps...)
-	case first == "metadata": // inputs have what is in it beside the spec
+	case first == "metadata": // inputs have its fields beside the spec
 		steps = steps[1:]
 	}
 	if f.op == opWrite && f.kind == nil && len(steps) > 0 && (steps[0] == "spec" || steps[0] == "status") {
@@ -34,13 +33,13 @@ func inArguments(f *field, path string) []any {
 	return steps
 }
 
-// inAPI is a path of the service, which has the names of the store, in the names of the API.
-// Those within a manifest stay: manifests have the names of the store.
+// inAPI returns a path of the service, which has stored names, in names of the API. Manifests have stored names, so
+// paths in them stay.
 func inAPI(f *field, path string) string {
 	if f.kind == nil || f.op == opApply {
 		return path
 	}
-	for _, part := range []string{"spec", "status"} { // of a filter, what is before it leads to it
+	for _, part := range []string{"spec", "status"} { // in a filter, other steps come before
 		if at := strings.Index("."+path, "."+part+"."); at >= 0 {
 			return path[:at] + f.kind.APIPath(path[at:])
 		}
@@ -48,7 +47,7 @@ func inAPI(f *field, path string) string {
 	return path
 }
 
-// renamed is an error whose text has the names of the API. Its path stays: see [inArguments].
+// renamed returns an error with names of the API in its message. Its path stays: see [inArguments].
 func renamed(f *field, err *failure.Error) *failure.Error {
 	path := inAPI(f, err.Path)
 	if path == err.Path {
@@ -59,8 +58,7 @@ func renamed(f *field, err *failure.Error) *failure.Error {
 	return &out
 }
 
-// inEntries is the path of a value of a map of strings as the API has maps: lists of
-// entries. The service has them as objects.
+// inEntries returns a path into a map of strings as a path into the list of entries that the API has in its place.
 func (r *run) inEntries(f *field, path []any, rule string) []any {
 	if f.op != opWrite || f.kind == nil { // JSON has maps
 		return path
@@ -69,7 +67,7 @@ func (r *run) inEntries(f *field, path []any, rule string) []any {
 	for i, step := range path {
 		switch v := at.(type) {
 		case map[string]any:
-			if name, ok := step.(string); ok { // an index: one object stands for a list of one
+			if name, ok := step.(string); ok { // not an index: an object can stand for a list of one
 				at = v[name]
 			}
 		case []any:
@@ -97,7 +95,7 @@ func (r *run) inEntries(f *field, path []any, rule string) []any {
 	return path
 }
 
-// steps are those of a path of coerced arguments.
+// steps returns the steps of a path of coerced arguments.
 func steps(path ast.Path) []any {
 	out := make([]any, len(path))
 	for i, step := range path {
@@ -111,7 +109,7 @@ func steps(path ast.Path) []any {
 	return out
 }
 
-// placed are the extensions of an error about a value of the arguments, or none.
+// placed returns the extensions of an error about a value of the arguments; nil for no path.
 func placed(path []any) map[string]any {
 	if len(path) == 0 {
 		return nil

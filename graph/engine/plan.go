@@ -2,7 +2,6 @@ package engine
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -10,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// op says how a field is written, and of a root field how it is executed.
+// op is how a field is written; of a root field, how it is executed.
 type op uint8
 
 const (
@@ -126,21 +125,17 @@ const (
 	opCore
 )
 
-// plan is a compiled operation, for one set of values of the variables in @skip and @include. Runs share it
-// at the same time: only selections on interfaces are added, see abstract.
+// plan is a compiled operation, for one combination of values of the variables in @skip and @include. Selections on
+// interfaces are compiled at first use; the rest never changes.
 type plan struct {
 	compiler *compiler
 	root     *object
-	// core reports that gqlgen executes some of its root fields.
-	core bool
-	// size is the length of the last answer, a hint for the next.
-	size atomic.Int64
 }
 
 // object is the selection on an object type.
 type object struct {
 	fields []field
-	// links are the fields that lead to other resources, themselves or below.
+	// links are the fields that lead to other resources, directly or below.
 	links []*field
 }
 
@@ -150,16 +145,15 @@ type field struct {
 	prefix []byte
 	alias  string
 	op     op
-	// nonNull says that the value, and elementNonNull that an element, cannot be null.
+	// nonNull and elementNonNull report whether the value, and an element of it, cannot be null.
 	nonNull, elementNonNull bool
 	// slot of a field of a body.
 	slot int
-	// otherwise is what is written where the field is absent from its object: its effective
-	// default; nil for none.
+	// otherwise is the effective default, which is written if the field is absent; nil for none.
 	otherwise []byte
-	// inner is the slot of a field in the object at slot.
+	// inner is the slot of conditions in the status.
 	inner int
-	// enum are the names in the API by stored forms.
+	// enum has the names of enum values by their stored forms.
 	enum map[string]string
 	// constant is the value of opConst.
 	constant []byte
@@ -171,19 +165,19 @@ type field struct {
 	kind     *kindInfo
 	verb     descriptor.Verb
 	merge    bool // see rootField
-	// changeCursor says that a connection is asked for it, ahead for whether it goes on, and
-	// total for how many there are.
+	// changeCursor, ahead and total report whether a connection is asked for its change cursor, for whether it goes on, and
+	// for its number of resources.
 	changeCursor, ahead, total bool
-	// targets says that a connection of dependencies is asked for states or resources.
+	// targets reports whether a connection of dependencies is asked for states or resources.
 	targets bool
-	// node is the first of the fields that were merged into this one; it has the arguments.
+	// node is the first of the merged fields; it has the arguments.
 	node *ast.Field
-	// set is everything that is selected below.
+	// set is the selections below, of all merged fields.
 	set ast.SelectionSet
-	// core is what gqlgen executes of a root field of the core.
+	// core is a root field of the core as gqlgen executes it.
 	core     *ast.Field
 	location gqlerror.Location
-	// args are the arguments if no variable is in them.
+	// args are the arguments, if they have no variables.
 	args *arguments
 }
 
@@ -204,8 +198,7 @@ func (f *field) on(k *kindInfo) *object {
 	return f.sub
 }
 
-// abstract is a selection on an interface. It is compiled for each type when a
-// value of that type is met for the first time.
+// abstract is a selection on an interface. It is compiled for each type when the first value of that type is written.
 type abstract struct {
 	compiler *compiler
 	set      ast.SelectionSet

@@ -9,15 +9,15 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// This file has all memory that operations use one after another: the pieces of a
+// This file has the memory that operations use one after another: the pieces of a
 // run and the buffer of its answer. Without it, 20 networks with their subnets and ports
 // cost twice as much, a page of 100 two fifths more: BenchmarkGraph of graph/server, medians of
 // seven rounds. A run that panics is never used again.
 //
-//	begin -> execute -> end                                    nobody reads the answer in place
-//	begin -> execute -> Output.Fill ... Release -> TakeBack -> end   the transport sends it from there
+//	begin -> execute -> end                                          the answer is in memory of its own
+//	begin -> execute -> Output.Fill ... Release -> TakeBack -> end   the transport sends it from run.buf
 
-// begin returns a run, a new one if none is spare.
+// begin returns a run, a spare one if there is one.
 func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *plan) *run {
 	r, _ := e.spare.Get().(*run)
 	if r == nil {
@@ -28,11 +28,10 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 	return r
 }
 
-// maxSpare is the largest memory of an answer that is kept for another one.
+// maxSpare is the most bytes of a buffer that is kept for another answer.
 const maxSpare = 1 << 20
 
-// keptPieces is how many links, pages and items of an answer have memory that the next
-// one uses.
+// keptPieces is the most links, pages and items whose memory is kept for the next answer.
 const keptPieces = 2048
 
 var _ stream.OutputOwner = (*run)(nil)
@@ -40,7 +39,7 @@ var _ stream.OutputOwner = (*run)(nil)
 // TakeBack is part of [stream.OutputOwner].
 func (r *run) TakeBack(buf []byte) { r.engine.end(r, buf) }
 
-// end gives a run back, with the memory of its answer.
+// end gives a run back, with the buffer of its answer.
 func (e *Engine) end(r *run, buf []byte) {
 	if cap(buf) > maxSpare {
 		buf = nil
@@ -53,7 +52,7 @@ func (e *Engine) end(r *run, buf []byte) {
 	e.spare.Put(r)
 }
 
-// release drops what an event has read: a stream may wait long for the next one.
+// release drops everything that was read. A stream may wait long for its next event.
 func (r *run) release() {
 	clear(r.wanted)
 	clear(r.level)
@@ -65,10 +64,10 @@ func (r *run) release() {
 	r.nameSlab.Reset()
 }
 
-// maxSpareArguments is how many arguments of an operation have memory that the next one uses.
+// maxSpareArguments is the most arguments whose memory is kept for the next operation.
 const maxSpareArguments = 64
 
-// releaseArguments takes the memory of arguments back. What they hold is not: the service may keep it.
+// releaseArguments takes the maps of arguments back, but not their values, which the service may keep.
 func (r *run) releaseArguments() {
 	for f, a := range r.args {
 		if a != f.args && len(r.spareArguments) < maxSpareArguments {
@@ -82,10 +81,10 @@ func (r *run) releaseArguments() {
 	r.spent.inputs = 0
 }
 
-// maxAsked is how many requests have room that is used again.
+// maxAsked is the most requests whose memory is used again.
 const maxAsked = 1024
 
-// emptied returns the memory of requests that are not needed any more, for other requests.
+// emptied returns the memory of requests that were answered.
 func (p *pageRequests) emptied() pageRequests {
 	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
 		return pageRequests{}

@@ -12,15 +12,15 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// want is a link that has to be read.
+// want is a link to be read.
 type want struct {
 	item *item
-	// link is its index in item.links.
+	// link is its index in the links of the item.
 	link  int
 	field *field
-	// key is the key of the resource that a reference leads to; zero for a page.
+	// key of a resource; zero for a page.
 	key backend.Key
-	// args are the arguments of a page, names the names in a list of references.
+	// args of a page, and of a list of references its names.
 	args  *arguments
 	names []string
 }
@@ -28,15 +28,12 @@ type want struct {
 // resolve reads all links, level by level.
 func (r *run) resolve() {
 	for len(r.next) > 0 {
-		r.alive(nil)
+		r.checkContext(nil)
 		r.hold(nil, r.spent.budget.Hold(r.ctx, len(r.next)*linkBytes))
 		r.collectLevel()
 		r.readLevel()
 	}
 }
-
-// linkBytes is the memory that is charged for the links of a selection on an item.
-const linkBytes = 256
 
 // collectLevel makes the next level the current one and collects its links that have to be read.
 func (r *run) collectLevel() {
@@ -48,8 +45,8 @@ func (r *run) collectLevel() {
 	}
 }
 
-// readLevel reads the wanted links, with one call for the resources, one for the pages and one for
-// the pages of dependencies, all at once. It enqueues what they lead to.
+// readLevel reads the wanted links and enqueues what they lead to. Three calls at once read the resources, the pages
+// and the pages of dependencies.
 func (r *run) readLevel() {
 	keys, requests := r.unread(), r.requests()
 	var resources []*query.Resource
@@ -78,8 +75,11 @@ func (r *run) readLevel() {
 	r.spareRequests = requests.emptied()
 }
 
-// together calls functions at once and returns when all have ended. If one panics, so does the caller:
-// that costs an answer and not the gateway.
+// linkBytes is the memory that the links of a selection on an item take while they are read.
+const linkBytes = 256
+
+// together calls functions at once and returns when all have returned. It panics if any has, so that the caller recovers
+// it.
 func together(calls []func()) {
 	if len(calls) < 2 {
 		for _, call := range calls {
@@ -110,8 +110,8 @@ func together(calls []func()) {
 	}
 }
 
-// collectLinks appends the links of a selection on an object of an item's body to item.links, in the order
-// in which they will be written, and to wanted those that have to be read. t is the object's table.
+// collectLinks adds the links of a selection on an object of an item's body, in the
+// order in which they will be written.
 func (r *run) collectLinks(it *item, on *object, t body.Table) {
 	b := it.body
 	for _, f := range on.links {
@@ -154,7 +154,7 @@ func (r *run) collectLinks(it *item, on *object, t body.Table) {
 	}
 }
 
-// refSpan returns the value of a reference; found is false if the object that has it is absent.
+// refSpan returns the value of a reference; found is false if its object is absent.
 func refSpan(b *body.Body, ref *reference, t body.Table) (s body.Span, found bool) {
 	if ref.fromRoot {
 		t = body.Root
@@ -170,7 +170,7 @@ func refSpan(b *body.Body, ref *reference, t body.Table) (s body.Span, found boo
 	return b.At(t, ref.slots[last]), true
 }
 
-// refName returns the name that a reference has, or its default, empty if there is none.
+// refName returns the name in a reference, empty if there is none.
 func refName(b *body.Body, ref *reference, t body.Table) string {
 	s, found := refSpan(b, ref, t)
 	if found && s.IsZero() {
@@ -179,7 +179,7 @@ func refName(b *body.Body, ref *reference, t body.Table) string {
 	return b.Text(s)
 }
 
-// refNames returns the names in a list of references, sorted and each once.
+// refNames returns the names in a list of references, each once, in order.
 func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string]) []string {
 	names := room.Take(fewNames)[:0]
 	span, _ := refSpan(b, ref, t)
@@ -193,10 +193,10 @@ func refNames(b *body.Body, ref *reference, t body.Table, room *slab.Slab[string
 	return names
 }
 
-// fewNames is the initial capacity for the names in a list of references.
+// fewNames is the initial capacity of a list of references.
 const fewNames = 4
 
-// unread returns the keys that are wanted and were not read before in this run.
+// unread returns the wanted keys that were not read before in this run.
 func (r *run) unread() (keys []backend.Key) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
@@ -210,8 +210,7 @@ func (r *run) unread() (keys []backend.Key) {
 	return keys
 }
 
-// claim reports whether a resource was not read before in this run. The caller reads it then: later calls
-// report false.
+// claim reports whether a resource was not read yet. The caller reads it then: later calls report false.
 func (r *run) claim(key backend.Key) bool {
 	if _, ok := r.found[key]; ok {
 		return false
@@ -228,23 +227,22 @@ type pageRequests struct {
 	list []query.ListRequest
 	// related are the requests of dependencies.
 	related []query.DependencyRequest
-	// of is parallel to run.wanted: the index of the link's request in list or related, -1 for a resource.
+	// of is the index of each want's request in list or related, -1 for a resource.
 	of []int
-	// same are the indices in list of the requests of lists of references: lists that name the same
-	// resources share one.
+	// same has the indexes of lists of references, so that equal lists are read once.
 	same map[sameRequest]int
 }
 
-// sameRequest identifies a request that lists of references share.
+// sameRequest is equal for lists of references that are read once.
 type sameRequest struct {
 	field     *field
 	namespace string
-	// names are the names, see joined, and n is their number.
+	// names is a single name, or n names encoded.
 	names string
 	n     int
 }
 
-// requests returns the requests of the pages that are wanted.
+// requests returns the requests of the wanted pages.
 func (r *run) requests() (out pageRequests) {
 	out, r.spareRequests = r.spareRequests, pageRequests{}
 	for i := range r.wanted {
@@ -261,7 +259,7 @@ func (r *run) requests() (out pageRequests) {
 		stored := w.item.body.Stored
 		req := w.args.request
 		namespace := w.field.kind.NamespaceFrom(stored.Namespace)
-		if namespace != "" { // else the namespace in the arguments of an inverse stays
+		if namespace != "" { // else an inverse has the namespace of its arguments
 			req.Namespace = &stored.Namespace
 		}
 		if w.field.op == opInverse {
@@ -284,8 +282,7 @@ func (r *run) requests() (out pageRequests) {
 	return out
 }
 
-// joined returns names as one text, which differs for different lists of as many names: one name as it
-// is, several encoded.
+// joined returns names as one text, different for different lists of as many names.
 func (r *run) joined(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -297,8 +294,7 @@ func (r *run) joined(names []string) string {
 	return string(r.scratch)
 }
 
-// linkResources sets the links of references to what was found, and enqueues it. failed is the error of the
-// read.
+// linkResources sets the links of references to the resources that were found.
 func (r *run) linkResources(failed error) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
@@ -319,8 +315,7 @@ func (r *run) linkResources(failed error) {
 	}
 }
 
-// forgetAbsent forgets the resources that were not found: after a read that failed they are not known to be
-// absent.
+// forgetAbsent forgets the resources that were not found. After a failed read they may exist.
 func (r *run) forgetAbsent() {
 	for key, b := range r.found {
 		if b == nil {
@@ -329,7 +324,7 @@ func (r *run) forgetAbsent() {
 	}
 }
 
-// shared returns the one item for all references that show a resource with the same selection.
+// shared returns the one item for all places where a selection shows a resource.
 func (r *run) shared(f *field, k *kindInfo, b *body.Body) *item {
 	key := itemKey{f.on(k), b}
 	it := r.sharedItems[key]
@@ -349,7 +344,7 @@ type answeredPages struct {
 	errs  []error
 }
 
-// linkPages sets the links of connections to their pages, and enqueues what is on them.
+// linkPages sets the links of connections to their pages.
 func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
 	made := make([]*page, len(pages.pages))
 	for i, n := range requests.of {
@@ -368,7 +363,7 @@ func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
 			continue
 		}
 		switch {
-		case from.pages[n].Dependencies != nil: // such requests are never shared
+		case from.pages[n].Dependencies != nil: // no other link has this request
 			l.page = r.newPage(from.pages[n], w.field)
 			continue
 		case made[n] == nil:

@@ -17,14 +17,13 @@ import (
 
 // Ref is a resource that a resolver written by hand returns, as the value of a
 // kind or of an interface of kinds. In the schema of the core such a type is a
-// scalar: the resolver says which resource it is, and the engine reads its links
-// and writes what is selected of it.
+// scalar. The engine reads the resource's links and writes the selected fields.
 type Ref struct {
 	resource *query.Resource
 	key      backend.Key
 }
 
-// RefTo is a resource that was read.
+// RefTo returns a reference to a resource that was read.
 func RefTo(r *query.Resource) *Ref {
 	if r == nil {
 		return nil
@@ -32,14 +31,14 @@ func RefTo(r *query.Resource) *Ref {
 	return &Ref{resource: r}
 }
 
-// RefByKey is a resource that the engine is to read, together with all others
-// of the answer. If there is none, it is null.
+// RefByKey returns a reference to a resource that the engine reads, together with the others of the answer. If there is
+// none, the value is null.
 func RefByKey(key backend.Key) *Ref { return &Ref{key: key} }
 
 // PageRef is a page of a connection that a resolver written by hand returns.
 type PageRef struct{ page *query.Page }
 
-// RefToPage is a page that was read.
+// RefToPage returns a reference to a page that was read.
 func RefToPage(p *query.Page) *PageRef {
 	if p == nil {
 		return nil
@@ -47,16 +46,15 @@ func RefToPage(p *query.Page) *PageRef {
 	return &PageRef{page: p}
 }
 
-// Input is an argument of a resolver written by hand whose type is an input or
-// an enum that is derived from a kind, such as a filter.
+// Input is an argument of a resolver written by hand. Its type is an input or an enum that is derived from a kind, such
+// as a filter.
 type Input struct {
 	value any
-	// path of the value in the request, for errors.
+	// path is the path of the value in the request, for errors.
 	path ast.Path
 }
 
-// Coerce reads the input as its type says, into the tree of JSON that the
-// service takes; nil stays nil. It must be called with the context of a resolver.
+// Coerce returns the input as the tree of JSON that the service takes; nil stays nil. ctx is the context of a resolver.
 func (in *Input) Coerce(ctx context.Context, typ string) (any, error) {
 	m := marksFrom(ctx)
 	if m == nil {
@@ -90,7 +88,7 @@ func (Input) MarshalGQLContext(context.Context, io.Writer) error {
 
 // MarshalGQLContext leaves a mark.
 func (v Ref) MarshalGQLContext(ctx context.Context, w io.Writer) error {
-	return leave(ctx, w, mark{ref: &v})
+	return writeMark(ctx, w, mark{ref: &v})
 }
 
 // UnmarshalGQLContext is part of gqlgen's contract; a resource is no input.
@@ -100,7 +98,7 @@ func (*Ref) UnmarshalGQLContext(context.Context, any) error {
 
 // MarshalGQLContext leaves a mark.
 func (v PageRef) MarshalGQLContext(ctx context.Context, w io.Writer) error {
-	return leave(ctx, w, mark{page: v.page})
+	return writeMark(ctx, w, mark{page: v.page})
 }
 
 // UnmarshalGQLContext is part of gqlgen's contract; a page is no input.

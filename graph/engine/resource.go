@@ -13,10 +13,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// manifestObjects is as how many objects a manifest counts: it costs as much.
+// manifestObjects is the number of objects that a manifest counts as, by its cost.
 const manifestObjects = 20
 
-// resourceField writes a field that every kind has, or that leads to others.
+// resourceField writes a field of every kind, or a link.
 func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 	b := it.body
 	switch f.op {
@@ -64,7 +64,7 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 	return r.resource(buf, f, l.item)
 }
 
-// conditions writes those of the status: none where it has none yet.
+// conditions writes the conditions of the status, an empty list if it has none yet.
 func (r *run) conditions(buf []byte, f *field, it *item) ([]byte, bool) {
 	if status := it.body.At(body.Root, f.slot); !status.IsZero() {
 		if list := it.body.At(it.body.Object(status), f.inner); !list.IsZero() {
@@ -74,7 +74,7 @@ func (r *run) conditions(buf []byte, f *field, it *item) ([]byte, bool) {
 	return append(buf, "[]"...), true
 }
 
-// allowed writes what the caller may do with a resource.
+// allowed writes the verbs that the caller may use on a resource.
 func (r *run) allowed(buf []byte, f *field, key backend.Key) ([]byte, bool) {
 	rights, err := r.engine.svc.Rights(r.ctx, r.caller)
 	if err != nil {
@@ -91,14 +91,14 @@ func (r *run) allowed(buf []byte, f *field, key backend.Key) ([]byte, bool) {
 	return append(buf, ']'), true
 }
 
-// manifest is one that was rendered.
+// manifest is a rendered manifest.
 type manifest struct {
 	of     *backend.Resource
 	format service.ManifestFormat
 	text   string
 }
 
-// manifestOf renders a manifest, but not again for each alias in a resource.
+// manifestOf returns a manifest. It is rendered once for all aliases in a resource.
 func (r *run) manifestOf(f *field, stored *backend.Resource, format service.ManifestFormat) (string, error) {
 	for i := range r.manifests {
 		if m := &r.manifests[i]; m.of == stored && m.format == format {
@@ -120,7 +120,7 @@ func (r *run) manifestOf(f *field, stored *backend.Resource, format service.Mani
 	return text, err
 }
 
-// partJSON writes a part of a resource as it is.
+// partJSON writes the spec or the status in stored form.
 func (r *run) partJSON(buf []byte, f *field, stored *backend.Resource, read func(*backend.Resource) ([]byte, error)) ([]byte, bool) {
 	r.count(f, manifestObjects)
 	r.element(f)
@@ -199,14 +199,14 @@ func appendRevision(buf []byte, r backend.Revision) []byte {
 	return strconv.AppendUint(append(buf, '-'), r.Seq, 10)
 }
 
-// sortedEntries are those of a map, by key.
+// sortedEntries returns the entries of a map, by key.
 func sortedEntries(b *body.Body, s body.Span) []entry {
 	var out []entry
 	for k, v := range b.Entries(s) {
 		out = append(out, entry{k, v})
 	}
 	slices.SortStableFunc(out, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
-	// Of a key that is stored twice the last value counts.
+	// If a key is stored twice, the last value counts.
 	for i := len(out) - 1; i > 0; i-- {
 		if out[i].key == out[i-1].key {
 			out = slices.Delete(out, i-1, i)

@@ -12,25 +12,24 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// resolved is the result of a root field, before it is written: an error, or what its op code makes.
+// resolved is the value of a root field, before it is written.
 type resolved struct {
 	err        error
 	item       *item
 	page       *page
-	items      []*item // of opNodesByID; nil where there is no resource
-	refused    []error // parallel to items: what is wrong with the id, nil if nothing is
+	items      []*item // of the field nodes; nil for one that does not exist
+	refused    []error // parallel to items: why an id is refused
 	written    *written
 	change     *change.Change
 	summary    *query.Summary
 	namespaces *query.NamespacePage
-	// core is the JSON value of a field of the core. marks are the values in it that resolvers left to
-	// the engine; nil if there are none.
+	// core is the value of a field of the core; marks are the values in it that resolvers left to the engine.
 	core  []byte
 	marks *marks
 }
 
-// execute runs the operation and appends its answer: a query resolves all root fields and reads all
-// links before it writes; a mutation does all of that for one root field after the other, see inTurn.
+// execute resolves the root fields, of a query together and of a mutation
+// one after the other, and appends the answer.
 func (r *run) execute(buf []byte) []byte {
 	r.openBudget(len(buf))
 	r.ctx, r.moment = query.WithMoment(r.ctx)
@@ -53,7 +52,7 @@ func (r *run) execute(buf []byte) []byte {
 		at := len(buf)
 		var some bool
 		if serial {
-			buf, some = r.inTurn(buf, fields[i:i+1], answers[i:i+1])
+			buf, some = r.mutationField(buf, fields[i:i+1], answers[i:i+1])
 		} else {
 			buf, some = r.writeRoot(buf, f, &answers[i])
 			buf = r.room(f, buf)
@@ -63,7 +62,7 @@ func (r *run) execute(buf []byte) []byte {
 			ok = ok && !f.nonNull
 		}
 	}
-	r.settle(len(buf) - start)
+	r.chargeWritten(len(buf) - start)
 	switch {
 	case !ok:
 		return append(buf[:start], "null"...)
@@ -73,7 +72,7 @@ func (r *run) execute(buf []byte) []byte {
 	return append(buf, '}')
 }
 
-// resolveRoot reads or writes what a root field is about.
+// resolveRoot executes a root field.
 func (r *run) resolveRoot(f *field, a *resolved) {
 	if f.op == opCore || f.op == opConst {
 		return
@@ -114,15 +113,15 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 	case opWrite, opApply:
 		in := value[map[string]any](args, "input")
 		w, err := r.write(f, in)
-		r.moment.Forget() // what is read for the answer sees the write
+		r.moment.Forget() // later reads for the answer see the write
 		if a.err = err; err == nil {
 			a.written = &written{Written: w, field: f, mutationID: optional[string](in, "clientMutationId")}
-			r.readWritten(a.written) // may halt; a.written is set already, so the error says that the change was made
+			r.readWritten(a.written) // may halt, when a.written is set already
 		}
 	}
 }
 
-// setItem sets the result of a field that reads one resource.
+// setItem sets the value of a field that reads one resource.
 func (r *run) setItem(f *field, a *resolved, res *query.Resource, err error) {
 	if a.err = err; err != nil {
 		r.haltOn(err, f)
@@ -133,13 +132,13 @@ func (r *run) setItem(f *field, a *resolved, res *query.Resource, err error) {
 	}
 }
 
-// resolveNodes reads the resources with these ids.
+// resolveNodes reads the resources of the field nodes.
 func (r *run) resolveNodes(f *field, a *resolved, ids []any) error {
 	if len(ids) > maxIDs {
 		return tooLong("ids", "maxItems", maxIDs, "elements")
 	}
 	a.items, a.refused = make([]*item, len(ids)), make([]error, len(ids))
-	keys, of := make([]backend.Key, 0, len(ids)), make([]int, 0, len(ids)) // of are the indices of the keys in ids
+	keys, of := make([]backend.Key, 0, len(ids)), make([]int, 0, len(ids))
 	for i, id := range ids {
 		text, _ := id.(string)
 		key, err := r.engine.svc.NodeKey(r.ctx, r.caller, text)
@@ -162,7 +161,7 @@ func (r *run) resolveNodes(f *field, a *resolved, ids []any) error {
 	return nil
 }
 
-// writeRoot appends the value of a root field; see write.go for the result.
+// writeRoot writes the value of a root field.
 func (r *run) writeRoot(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	if a.err != nil {
 		return r.null(buf, f, a.err)
@@ -196,7 +195,6 @@ func (r *run) writeRoot(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	return r.resource(buf, f, a.item)
 }
 
-// writeNodes appends the list of opNodesByID.
 func (r *run) writeNodes(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()

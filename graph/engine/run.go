@@ -18,101 +18,96 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// run is one execution of a plan, see the package comment. One goroutine uses it. Its memory is used
-// again, see pool.go.
+// run is one execution of a plan, see the package comment. One goroutine uses it.
 type run struct {
 	engine *Engine
 	ctx    context.Context
 	oc     *graphql.OperationContext
 	plan   *plan
 	caller access.Caller
-	// buf is the memory of the answer between two runs.
+	// buf is the buffer of the answer between two runs.
 	buf  []byte
 	path []step
-	// level are the items whose links are read now, next those of the next level.
+	// level are the selections whose links are being read, next those of the level after.
 	level, next []visit
 	// wanted are the links of level that have to be read.
 	wanted []want
-	// The slabs hold the links, pages and items in few allocations: a level may have hundreds.
+	// The slabs allocate many links, pages and items at once: a level may have hundreds.
 	linkSlab slab.Slab[link]
 	pageSlab slab.Slab[page]
 	itemSlab slab.Slab[item]
-	// nameSlab holds the names in lists of references.
+	// nameSlab has the names in lists of references.
 	nameSlab slab.Slab[string]
-	// answers are the resolved root fields.
+	// answers are the values of the root fields.
 	answers []resolved
-	// spareRequests is memory for the requests of the next level.
+	// spareRequests is memory for the requests of a level.
 	spareRequests pageRequests
-	// found are the resources that were read by key: nil if there is none, or if it is being read.
+	// found are the resources that were read by their keys, nil for absent ones.
 	found map[backend.Key]*body.Body
-	// kind is the kind of the last resource, a cache of kindOf.
+	// kind is the kind of the last resource.
 	kind *kindInfo
-	// sharedItems are the items of resources that references led to. All references that show a
-	// resource with one selection share its item.
+	// sharedItems are the items of references: all that show a resource with one selection share one.
 	sharedItems map[itemKey]*item
-	// moment is the state of the store that all reads see until it is forgotten.
+	// moment is the state of the store that all reads see.
 	moment *query.Moment
-	// args are the arguments with variables, evaluated once.
+	// args are arguments with variables, evaluated once.
 	args map[*field]*arguments
-	// spareArguments are arguments of earlier runs, whose memory is used again.
+	// spareArguments are arguments of earlier runs to be used again.
 	spareArguments []*arguments
 	scratch        []byte
 	spent          spending
-	// manifests are those that were rendered last, of two formats.
+	// manifests are the two manifests that were rendered last.
 	manifests [2]manifest
-	// applied means that the current root field of a mutation has changed something. Errors in its
-	// answer say so.
+	// applied reports whether the current root field of a mutation has changed something. Errors of its answer have it as
+	// outcome.
 	applied bool
-	// ended is the reason why no further root field of a mutation is executed.
+	// ended is why the other root fields of a mutation are not executed.
 	ended error
 }
 
-// step is a step of a path: a field, or an index if field is nil.
+// step of a path: a field, or an index if field is nil.
 type step struct {
 	field *field
 	index int
 }
 
-// item is a resource in the answer, with the links that its selection has in
-// the order in which they are met.
+// item is a resource in the answer, with the links of its selection in the order in which they are written.
 type item struct {
 	body  *body.Body
 	kind  *kindInfo
 	links []link
-	// at is the index of the link that is written next.
+	// at is the link that is written next.
 	at int
 }
 
-// itemKey identifies an item that several references share.
 type itemKey struct {
 	on   *object
 	body *body.Body
 }
 
-// link is the result of a reference or a connection: an item, a page or an error; none of them if the
-// reference leads nowhere.
+// link is the resource of a reference or the page of a connection.
 type link struct {
 	item *item
 	page *page
 	err  error
 }
 
-// page is a page of a connection. items are parallel to its edges.
+// page is a page of a connection.
 type page struct {
 	*query.Page
 	items []item
 }
 
-// visit is an item and a selection on it that has links to be read.
+// visit is a selection on an item whose links will be read.
 type visit struct {
 	item *item
 	on   *object
 }
 
-// reads returns the batch reads of the service for the run's caller.
+// reads returns the batch functions of the run's caller.
 func (r *run) reads() loader.Reads { return loader.Reads{Service: r.engine.svc, Caller: r.caller} }
 
-// bodyOf returns the body of a resource, nil if there is none.
+// bodyOf returns the body of a resource, nil for none.
 func bodyOf(r *query.Resource) *body.Body {
 	if r == nil {
 		return nil
@@ -120,7 +115,7 @@ func bodyOf(r *query.Resource) *body.Body {
 	return r.Body
 }
 
-// kindOf returns the kind of a resource, which is mostly the kind of the resource before.
+// kindOf returns the kind of a resource, mostly that of the resource before.
 func (r *run) kindOf(b *body.Body) *kindInfo {
 	if name := b.Stored.Kind; r.kind == nil || name != r.kind.Name {
 		r.kind = r.engine.types[name].kind
@@ -128,7 +123,7 @@ func (r *run) kindOf(b *body.Body) *kindInfo {
 	return r.kind
 }
 
-// newItem returns an item and enqueues it for the reading of its links.
+// newItem returns an item, and adds it to the next level.
 func (r *run) newItem(b *body.Body, f *field) *item {
 	it := r.itemSlab.One()
 	it.body, it.kind = b, r.kindOf(b)
@@ -136,14 +131,14 @@ func (r *run) newItem(b *body.Body, f *field) *item {
 	return it
 }
 
-// enqueue notes that the links of a selection on an item are to be read with the next level.
+// enqueue adds a selection with links to the next level.
 func (r *run) enqueue(it *item, on *object) {
 	if len(on.links) > 0 {
 		r.next = append(r.next, visit{it, on})
 	}
 }
 
-// newPage returns a page and enqueues its items for the reading of the links below nodes and edges.
+// newPage returns a page, and adds its items to the next level.
 func (r *run) newPage(p *query.Page, f *field) *page {
 	out := r.pageSlab.One()
 	*out = page{Page: p, items: r.itemSlab.Take(len(p.Edges))}
@@ -155,8 +150,7 @@ func (r *run) newPage(p *query.Page, f *field) *page {
 		it := &out.items[i]
 		it.body = p.Edges[i].Resource.Body
 		it.kind = r.kindOf(it.body)
-		// A resource that is shown by nodes and by edges has the links of both, in
-		// the order in which they are written.
+		// An item has the links of nodes and of edges, in the order in which they are written.
 		for _, l := range f.sub.links {
 			switch l.op {
 			case opNodes:
@@ -171,14 +165,14 @@ func (r *run) newPage(p *query.Page, f *field) *page {
 	return out
 }
 
-// arguments returns the arguments of a field, which are evaluated once for all its places in the answer.
+// arguments returns the arguments of a field, evaluated once for all its places in the answer.
 func (r *run) arguments(f *field) (map[string]any, error) {
 	a := r.evaluated(f)
 	return a.values, a.err
 }
 
-// evaluated returns the arguments of a field with what was made of them. An operation pays for them once,
-// before they are coerced.
+// evaluated returns the arguments of a field. An operation pays for them once, before
+// they are coerced.
 func (r *run) evaluated(f *field) *arguments {
 	if f.args != nil && f.args.steps == 0 {
 		return f.args
@@ -199,7 +193,7 @@ func (r *run) evaluated(f *field) *arguments {
 	return a
 }
 
-// coerced evaluates the arguments of a field that has variables in them.
+// coerced returns the arguments of a field with the variables that are in them.
 func (r *run) coerced(f *field) (a *arguments) {
 	if n := len(r.spareArguments) - 1; n >= 0 {
 		a, r.spareArguments = r.spareArguments[n], r.spareArguments[:n]
@@ -216,7 +210,7 @@ func (r *run) coerced(f *field) (a *arguments) {
 	return a
 }
 
-// forget drops everything that was read, so that the next root field of a mutation reads again.
+// forget makes later reads see the store as it is then.
 func (r *run) forget() {
 	r.moment.Forget()
 	clear(r.found)
@@ -227,15 +221,14 @@ func (r *run) push(f *field)   { r.path = append(r.path, step{field: f}) }
 func (r *run) pushIndex(i int) { r.path = append(r.path, step{index: i}) }
 func (r *run) pop()            { r.path = r.path[:len(r.path)-1] }
 
-// failed reports an error of a field, whose value is null then. It halts if the run must not go on.
+// failed adds an error of a field to the answer, or halts.
 func (r *run) failed(err error, f *field) {
 	r.haltOn(err, f)
-	r.reportEach(err, f)
+	r.reportAll(err, f)
 }
 
-// reportEach reports an error of a field, an error with several violations as one error of the answer
-// for each.
-func (r *run) reportEach(err error, f *field) {
+// reportAll adds an error of a field to the answer, one for each violation.
+func (r *run) reportAll(err error, f *field) {
 	r.push(f)
 	defer r.pop()
 	var argument *argumentError
@@ -249,8 +242,8 @@ func (r *run) reportEach(err error, f *field) {
 	}
 }
 
-// report adds an error to the answer, at the current path followed by rest. If it is about a value in the
-// arguments of f, its extensions have the path of the value.
+// report adds an error of a field to the answer, at the current path and rest. Its extensions have the path of the
+// argument, if it is about one.
 func (r *run) report(err error, f *field, rest ast.Path) {
 	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...)}
 	var argument *argumentError
@@ -271,7 +264,7 @@ func (r *run) report(err error, f *field, rest ast.Path) {
 	if f.location.Line > 0 {
 		out.Locations = []gqlerror.Location{f.location}
 	}
-	r.chargeError(out)
+	r.countError(out)
 	graphql.AddError(r.ctx, out)
 }
 

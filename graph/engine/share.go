@@ -21,9 +21,8 @@ var _ stream.Execution = (*execution)(nil)
 // Changes is part of [stream.Execution].
 func (s *execution) Changes() *change.Stream { return s.changes }
 
-// Key is part of [stream.Execution]: the document and which operation of it, the
-// variables, what else was asked, the view, and what the caller may do. Where the client resumed makes no difference, nor
-// who asks: callers with equal rights see the same.
+// Key is part of [stream.Execution]. It depends on the document, the operation, the variables, the extensions, the view
+// and the rights of the caller. It does not depend on the cursor from which the client resumes, nor on the caller's name.
 func (s *execution) Key() stream.Key {
 	oc := s.oc
 	variables := oc.Variables
@@ -40,16 +39,16 @@ func (s *execution) Key() stream.Key {
 		rights = r.Key()
 	}
 	h := sha256.New()
-	// Encoding sorts the keys of maps. Nothing else is in coerced variables and in extensions.
+	// Encoding sorts the keys of maps.
 	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, s.caller.View, rights})
-	if err != nil { // then it is equal to none
+	if err != nil { // equal to no other
 		_, _ = fmt.Fprintf(h, "%p", s)
 	}
 	return stream.Key(h.Sum(nil))
 }
 
-// onlyFor is the variable that is an argument of the root field and stands nowhere else:
-// where it is declared and where it is used. It is "" if there is none.
+// onlyFor returns the variable that is the value of an argument of the root field, if the document uses it nowhere
+// else; otherwise "".
 func onlyFor(oc *graphql.OperationContext, f *field, argument string) string {
 	a := f.node.Arguments.ForName(argument)
 	if a == nil || a.Value == nil || a.Value.Kind != ast.Variable || named(oc.RawQuery, a.Value.Raw) != 2 {
@@ -58,8 +57,8 @@ func onlyFor(oc *graphql.OperationContext, f *field, argument string) string {
 	return a.Value.Raw
 }
 
-// named is how often a document names a variable, whatever stands between the sign and
-// the name; 0 if it is not a document.
+// named returns how often a document names a variable; 0 if it does not parse. Blanks and comments may stand between $
+// and the name.
 func named(document, variable string) (n int) {
 	l := lexer.New(&ast.Source{Input: document})
 	for sign := false; ; {
@@ -78,8 +77,7 @@ func named(document, variable string) (n int) {
 	}
 }
 
-// Follow is part of [stream.Execution]. It keeps no plan and no memory of its own: what follows
-// another is mostly silent.
+// Follow is part of [stream.Execution]. It drops plan and run, which an execution that follows rarely needs.
 func (s *execution) Follow(leader stream.Execution) {
 	s.plan, s.run, s.pending = leader.(*execution).plan, nil, nil
 }
@@ -90,7 +88,7 @@ func (s *execution) Resume(cursor string, replaced bool) { s.cursor, s.retired =
 // Ended is part of [stream.Execution].
 func (s *execution) Ended() bool { return s.retired || s.waiting.Err() != nil }
 
-// lead begins an execution that equal subscriptions share, in the place of the first.
+// lead begins an execution that equal subscriptions share. It replaces the first of them.
 func (e *Engine) lead(ctx context.Context, oc *graphql.OperationContext, p *plan, first *execution) graphql.ResponseHandler {
 	s := &execution{
 		engine: e, oc: oc, plan: p, caller: first.caller, changes: first.changes.HandOver(), state: stream.From(ctx), everyKind: first.everyKind, cursor: first.cursor,
@@ -101,7 +99,7 @@ func (e *Engine) lead(ctx context.Context, oc *graphql.OperationContext, p *plan
 	return s.nextForAll
 }
 
-// nextForAll is the answer for the next change; nil if there is none now, or at the end.
+// nextForAll returns the answer for the next change; nil if there is none now, or at the end.
 func (s *execution) nextForAll(ctx context.Context) *graphql.Response {
 	c := s.state.Take(budget.With(s.waiting, budget.From(ctx)))
 	if c == nil {

@@ -12,28 +12,27 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// execution answers the changes of a subscription. Whoever asks
-// for the next answer takes the next change: there is no goroutine and no channel.
+// execution answers the changes of a subscription. It has no goroutine and no channel: the caller of next takes the
+// next change.
 type execution struct {
 	engine  *Engine
 	oc      *graphql.OperationContext
 	plan    *plan
 	caller  access.Caller
 	changes *change.Stream
-	// pending are changes that were taken and not yet answered.
+	// pending are the changes that were taken and are not yet answered.
 	pending []change.Change
-	// run answers; nil until it is needed.
+	// run writes the answers; nil until it is needed.
 	run   *run
 	state *stream.State
-	// waiting ends with the stream, and before it when the catalogue is replaced.
-	// No other change is answered then; an answer that has begun is never interrupted.
+	// waiting ends with the stream, or earlier when the catalogue is replaced. Then no other change is answered; an answer
+	// that has begun is never interrupted.
 	waiting context.Context
-	// everyKind says that it is for the changes of every kind.
+	// everyKind reports whether it is for changes of every kind.
 	everyKind bool
-	// cursor is where a client that has seen all answers resumes; empty if nowhere.
+	// cursor is the cursor from which a client with all answers resumes; empty if it cannot.
 	cursor string
-	// retired says that what the subscription shared with others has ended because the
-	// catalogue was replaced.
+	// retired reports whether the shared execution has ended because the catalogue was replaced.
 	retired bool
 }
 
@@ -49,7 +48,7 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
 	changes, req, err := begin.changes(f)
 	if err != nil {
-		begin.reportEach(err, f)
+		begin.reportAll(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
 	s := &execution{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
@@ -60,10 +59,10 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 	return s.next
 }
 
-// field is the root field.
+// field returns the root field.
 func (s *execution) field() *field { return &s.plan.root.fields[0] }
 
-// answers is what answers.
+// answers returns the run that writes answers.
 func (s *execution) answers() *run {
 	if s.run == nil {
 		s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan, caller: s.caller}
@@ -71,7 +70,7 @@ func (s *execution) answers() *run {
 	return s.run
 }
 
-// sets are those that a subscription joins.
+// sets returns the sets that a subscription joins.
 func (e *Engine) sets(everyKind bool) []*stream.Set {
 	if everyKind {
 		return []*stream.Set{e.streams, e.everyKind}
@@ -79,8 +78,8 @@ func (e *Engine) sets(everyKind bool) []*stream.Set {
 	return []*stream.Set{e.streams}
 }
 
-// join returns a context that ends with ctx, or when one of some sets does. At the end
-// of ctx it calls last, if that is not nil. shared is as of [stream.Set.Join].
+// join returns a context that ends with ctx, or when one of some sets ends. It calls last at the end of ctx, if that is
+// not nil. shared is as in [stream.Set.Join].
 func join(ctx context.Context, shared bool, last func(), sets ...*stream.Set) context.Context {
 	waiting, interrupt := context.WithCancel(ctx)
 	leave := make([]func(), 0, len(sets))
@@ -99,7 +98,7 @@ func join(ctx context.Context, shared bool, last func(), sets ...*stream.Set) co
 	return waiting
 }
 
-// replaced is the end of a stream whose catalogue is not served any more.
+// replaced returns the error that ends a stream whose catalogue was replaced.
 func replaced(cursor string) error {
 	how := "begin it again"
 	if cursor != "" {
@@ -108,7 +107,7 @@ func replaced(cursor string) error {
 	return &failure.Error{Code: failure.CodeCatalogueChanged, Retryable: true, Cursor: cursor, Message: "the kinds of the gateway were replaced since the stream began; " + how}
 }
 
-// changes opens the stream that the arguments ask for.
+// changes opens the stream of changes that the arguments ask for.
 func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err error) {
 	args, err := r.arguments(f)
 	if err != nil {
@@ -137,10 +136,10 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 	return changes, req, err
 }
 
-// next is the answer for the next change, nil at the end of the stream.
+// next returns the answer for the next change, nil at the end of the stream.
 func (s *execution) next(ctx context.Context) *graphql.Response {
 	var err error
-	if c := s.state.Event(); c != nil { // which its group has judged
+	if c := s.state.Event(); c != nil { // its group has compared the rights
 		s.pending = append(s.pending, *c)
 	} else {
 		s.pending, err = s.changes.Judge(budget.With(s.waiting, budget.From(ctx)), s.pending)
@@ -154,7 +153,7 @@ func (s *execution) next(ctx context.Context) *graphql.Response {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if s.Ended() { // what is pending comes again after the cursor
+	if s.Ended() { // pending changes come again after the cursor
 		err = replaced(s.cursor)
 	}
 	if err != nil {
@@ -173,21 +172,20 @@ func (s *execution) next(ctx context.Context) *graphql.Response {
 // fail ends a stream with an error.
 func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State) {
 	r.ctx, r.path = ctx, r.path[:0]
-	r.reportEach(err, f)
+	r.reportAll(err, f)
 	all := graphql.GetErrors(ctx)
 	state.End(all[max(len(all)-1, 0):]...)
 }
 
-// retire ends a stream that has no cursors because its catalogue was replaced, if
-// anybody still listens.
+// retire ends a stream without cursors because its catalogue was replaced, if anybody still listens.
 func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
 	if ctx.Err() == nil {
 		r.fail(ctx, replaced(""), f, state)
 	}
 }
 
-// answer writes the answer for a change in the memory of the one before. A
-// panic costs that one answer; an event that exceeds the budget ends the stream.
+// answer returns the answer for a change, in the buffer of the one before. After a panic the answer has no data; an event
+// that exceeds the budget ends the stream.
 func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
 	r, f := s.answers(), s.field()
 	defer func() {
@@ -199,7 +197,7 @@ func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.
 		h, over := v.(*halted)
 		switch {
 		case over && s.state.First() != nil:
-			graphql.AddError(ctx, h.err) // who follows answers it with a budget of its own
+			graphql.AddError(ctx, h.err) // each follower executes the change with its own budget
 		case over:
 			end(ctx, s.state, h, c.Cursor)
 			res = nil
@@ -213,15 +211,15 @@ func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.
 		ctx = access.WithRights(ctx, rights)
 	}
 	r.renew(ctx)
-	if c.Type == change.Snapshot { // of which there may be any number, one right after the other
+	if c.Type == change.Snapshot { // there may be very many in a row
 		budget.From(ctx).Long(ctx)
 	}
 	defer r.release()
 	return &graphql.Response{Data: r.event(f, &resolved{change: c})}
 }
 
-// end is the end of a stream whose event could not be answered. Who resumes after
-// its cursor goes on with the next event.
+// end ends a stream whose event could not be answered. A client that resumes after the event's cursor goes on with the
+// next event.
 func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 	if ctx.Err() != nil {
 		return // nobody listens any more
@@ -234,23 +232,23 @@ func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 	state.End(all[len(all)-1])
 }
 
-// renew makes a run ready for the next event.
+// renew prepares a run for the next event.
 func (r *run) renew(ctx context.Context) {
 	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
 	budget.From(ctx).Arrive()
 	r.openBudget(0)
 }
 
-// maxSpareEvent is the largest memory of an event that a subscription keeps for the next.
+// maxSpareEvent is the most bytes of a buffer that a subscription keeps for the next event.
 const maxSpareEvent = 4 << 10
 
-// event writes the answer for an event in the memory of the one before.
+// event returns the answer for an event, in the buffer of the one before.
 func (r *run) event(f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)
 	buf, some := r.writeRoot(buf, f, a)
 	buf = r.room(f, buf)
-	r.settle(len(buf))
+	r.chargeWritten(len(buf))
 	switch {
 	case some:
 		buf = append(buf, '}')

@@ -20,23 +20,10 @@ func (r *run) summaryField(buf []byte, f *field, src *source) ([]byte, bool) {
 	switch f.op {
 	case opGroups:
 		r.count(f, len(s.Groups))
-		buf = append(buf, '[')
-		for i := range s.Groups {
-			if i > 0 {
-				buf = append(buf, ',')
-			}
-			buf, _ = r.object(buf, f.sub, &source{summary: s, group: i})
-		}
-		return append(buf, ']'), true
+		return r.list(buf, f, len(s.Groups), func(i int) source { return source{summary: s, group: i} }), true
 	case opGroupKeys:
-		buf = append(buf, '[')
-		for i := range s.Paths {
-			if i > 0 {
-				buf = append(buf, ',')
-			}
-			buf, _ = r.object(buf, f.sub, &source{summary: s, group: src.group, index: i})
-		}
-		return append(buf, ']'), true
+		group := src.group
+		return r.list(buf, f, len(s.Paths), func(i int) source { return source{summary: s, group: group, index: i} }), true
 	case opGroupCount:
 		return strconv.AppendInt(buf, int64(s.Groups[src.group].Count), 10), true
 	case opGroupPath:

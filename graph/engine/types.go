@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// role says what the fields of an object type are written of.
+// role is what an object type stands for.
 type role uint8
 
 const (
@@ -29,46 +29,44 @@ const (
 	roleNamespace
 )
 
-// typeInfo is what the engine knows of an object type.
+// typeInfo describes an object type.
 type typeInfo struct {
 	role  role
 	kind  *kindInfo   // of a resource, a connection and so on; nil for resources of any kind
 	shape *body.Shape // of a part of a body
-	// slots of the fields of a shape, by their names in the API.
+	// slots are the slots of the fields of a shape, by their names in the API.
 	slots map[string]int
-	// refs are the fields that references derive.
+	// refs are the fields that are derived from references.
 	refs map[string]*reference
 }
 
-// kindInfo is a descriptor with what is compiled from it.
+// kindInfo is a descriptor with tables that are made from it.
 type kindInfo struct {
 	*descriptor.Kind
 	body *body.Shape
-	// quoted is the name as JSON.
+	// quoted is the name as a string of JSON.
 	quoted   []byte
 	inverses map[string]*inverse
-	// orders are the fields that orders name.
+	// orders are the paths of the fields that orders name, by the enum's values.
 	orders map[string]string
 }
 
-// reference is a field that a reference derives.
+// reference is a field that is derived from a reference.
 type reference struct {
 	kind *kindInfo
 	list bool
-	// slots lead to the value: from the root of the body for a field of the kind
-	// itself, else from the object that the reference stands in. No step is
-	// through a list.
+	// slots lead to the value: from the root of the body if fromRoot is set, else from the object that has the reference.
+	// None is a list.
 	slots    []int
 	fromRoot bool
-	// otherwise is the name that is referred to if the value is absent from its object;
-	// empty for none.
+	// otherwise is the effective default of the value; empty for none.
 	otherwise string
 }
 
-// inverse is a connection of the resources that refer to one.
+// inverse is the connection of the resources that refer to one.
 type inverse struct {
 	kind *kindInfo
-	// path of the reference.
+	// path is the path of the reference.
 	path string
 }
 
@@ -77,16 +75,16 @@ type rootKey struct{ typ, field string }
 // inputField is a field of an input.
 type inputField struct{ typ, field string }
 
-// rootField says how a root field is executed.
+// rootField is how a root field is executed.
 type rootField struct {
 	op   op
 	kind *kindInfo // nil: of any kind
 	verb descriptor.Verb
-	// merge says that a write of the status changes parts of it.
+	// merge reports whether a write of the status merges, rather than replaces it.
 	merge bool
 }
 
-// readKinds makes the tables of types and root fields.
+// readKinds fills the tables of types and root fields.
 func (e *Engine) readKinds() error {
 	e.types = map[string]*typeInfo{
 		"Metadata": {role: roleMetadata}, "Label": {role: roleEntry}, "Annotation": {role: roleEntry}, "MapEntry": {role: roleEntry},
@@ -105,6 +103,7 @@ func (e *Engine) readKinds() error {
 		{"Mutation", "deleteResource"}:      {op: opWrite, verb: descriptor.VerbDelete},
 		{"Subscription", "resourceChanges"}: {op: opChanges},
 	}
+	e.ops = operations()
 	e.enums, e.stored = map[string]map[string]string{}, map[inputField]string{}
 	kinds := map[string]*kindInfo{}
 	for _, bk := range e.svc.Kinds() {
@@ -122,7 +121,7 @@ func (e *Engine) readKinds() error {
 	return nil
 }
 
-// orders are the fields that orders of a kind name, by their names in the API.
+// orders returns the paths of the fields that orders of a kind name, by the enum's values.
 func orders(k *descriptor.Kind) map[string]string {
 	out := sharedOrders()
 	for _, i := range k.FilterableFields {
@@ -133,7 +132,7 @@ func orders(k *descriptor.Kind) map[string]string {
 	return out
 }
 
-// sharedOrders are those that all kinds have.
+// sharedOrders returns the orders that all kinds have.
 func sharedOrders() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"name", "namespace", "createdAt", "updatedAt"} {
@@ -142,7 +141,7 @@ func sharedOrders() map[string]string {
 	return out
 }
 
-// addKind notes the types and root fields of a kind.
+// addKind adds the types and root fields of a kind.
 func (e *Engine) addKind(k *kindInfo) {
 	e.types[k.Name] = &typeInfo{role: roleResource, kind: k, refs: map[string]*reference{}}
 	e.types[k.Name+"Connection"] = &typeInfo{role: roleConnection, kind: k}
@@ -167,7 +166,7 @@ func (e *Engine) addKind(k *kindInfo) {
 	e.types["Patch"+k.Name+"StatusPayload"] = &typeInfo{role: rolePayload, kind: k}
 }
 
-// addShape notes an object type of a spec or status, those below it and their enums.
+// addShape adds an object type of a spec or status, with its enums and the types below it.
 func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 	if e.types[s.Name] != nil {
 		return
@@ -195,8 +194,8 @@ func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 	}
 }
 
-// addReference notes the fields that a reference derives: on the kind where it
-// stands directly in spec or spec.resource, else beside the reference.
+// addReference adds the field that is derived from a reference, and its inverse. The field is on the kind if the
+// reference stands directly in spec or spec.resource, else beside the reference.
 func (e *Engine) addReference(k *kindInfo, r descriptor.Reference, kinds map[string]*kindInfo) error {
 	slots, f, err := k.body.Find(r.Path)
 	if err != nil {

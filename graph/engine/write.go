@@ -12,11 +12,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// The functions of this file append a value to the answer: those of a run that return
-// ([]byte, bool) return false if the value is null. What they have appended does not count then,
-// and their caller cuts the answer back. Null that is not allowed makes the nearest value around
-// it null that may be (GraphQL, October 2021, section 6.4.4); all other fields are still written,
-// so that all errors are reported.
+// A writer appends a value to the answer. If it returns false, the value is null, and the caller drops the bytes that
+// the writer has appended. If the schema does not allow null, the nearest enclosing value that may be null becomes
+// null (GraphQL, October 2021, section 6.4.4). The other fields are still written, so that all errors are reported.
 //
 //	object            the fields of a selection, one after the other
 //	  opScalar        a span of the body; most fields are, so object does it by itself
@@ -25,30 +23,29 @@ import (
 //	    ...
 //	      below       the object below a field: object again
 
-// source has what the fields of an object are written from: the fields that the object's type needs
-// are set.
+// source is the data of the fields of an object.
 type source struct {
-	// item is a resource, and table the object of its body.
+	// item is a resource, table its body or an object in it.
 	item  *item
 	table body.Table
-	// page is a page, and index the index of an edge of it.
+	// page is a page, index an edge of it.
 	page  *page
 	index int
 	// written is the result of a mutation, change an event of a stream.
 	written *written
 	change  *change.Change
-	// warning is a warning of written.
+	// warning is a warning of a mutation.
 	warning *failure.Warning
-	// summary is a summary, group the index of a group in it, and index the index of a key of the group.
+	// summary is a summary, group the index of a group in it, and index that of a key.
 	summary *query.Summary
 	group   int
-	// namespaces is a page of namespaces, group the index of one, and index the index of a count.
+	// namespaces is a page of namespaces, group the index of one, and index that of a count.
 	namespaces *query.NamespacePage
-	// key and value of an entry.
+	// key and value are of an entry of a map.
 	key, value string
 }
 
-// object appends an object.
+// object writes an object.
 func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	if len(o.fields) == 0 {
 		return append(buf, "{}"...), true
@@ -57,10 +54,10 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	for i := range o.fields {
 		f := &o.fields[i]
 		buf = append(buf, f.prefix...)
-		if n := len(buf) + r.spent.errorBytes; n > r.spent.until { // [run.room], which is not inlined
+		if n := len(buf) + r.spent.errors; n > r.spent.until { // as in [run.room], which is not inlined
 			buf = r.grow(f, buf, n)
 		}
-		if f.op == opScalar { // as most fields are
+		if f.op == opScalar { // most fields
 			b := src.item.body
 			s := b.At(src.table, f.slot)
 			if s.IsZero() && f.otherwise != nil {
@@ -93,7 +90,7 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	return append(buf, '}'), ok
 }
 
-// value appends the value of a field.
+// value writes the value of a field.
 func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 	switch f.op {
 	case opConst:
@@ -131,7 +128,7 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 	return r.payloadField(buf, f, src.written)
 }
 
-// below appends the object below a field.
+// below writes the object below a field.
 func (r *run) below(buf []byte, f *field, src *source) ([]byte, bool) {
 	r.push(f)
 	buf, ok := r.object(buf, f.sub, src)
@@ -139,14 +136,26 @@ func (r *run) below(buf []byte, f *field, src *source) ([]byte, bool) {
 	return buf, ok
 }
 
-// resource appends a resource below a field, from its first link on.
+// list writes a list of n objects, none of which can be null; element returns the data of one.
+func (r *run) list(buf []byte, f *field, n int, element func(i int) source) []byte {
+	buf = append(buf, '[')
+	for i := range n {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		src := element(i)
+		buf, _ = r.object(buf, f.sub, &src)
+	}
+	return append(buf, ']')
+}
+
+// resource writes a resource below a field.
 func (r *run) resource(buf []byte, f *field, it *item) ([]byte, bool) {
 	it.at = 0
 	return r.resourceOn(buf, f, it)
 }
 
-// resourceOn appends a resource of which another selection may have been written already: it goes on
-// with the item's next link.
+// resourceOn writes a resource some of whose links may have been written already.
 func (r *run) resourceOn(buf []byte, f *field, it *item) ([]byte, bool) {
 	r.count(f, 1)
 	r.push(f)
@@ -155,13 +164,13 @@ func (r *run) resourceOn(buf []byte, f *field, it *item) ([]byte, bool) {
 	return buf, ok
 }
 
-// null reports an error of a field and returns null.
+// null adds an error of a field, whose value is null.
 func (r *run) null(buf []byte, f *field, err error) ([]byte, bool) {
 	r.failed(err, f)
 	return buf, false
 }
 
-// bodyField appends a field of an object of a body.
+// bodyField writes a field of an object of a body.
 func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 	b := src.item.body
 	s := b.At(src.table, f.slot)
@@ -192,7 +201,7 @@ func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
 	return appendScalars(buf, f, b, s), true
 }
 
-// appendScalars appends a list of scalars of a body, an empty one if it is absent.
+// appendScalars writes a list of scalars of a body; an absent one is empty.
 func appendScalars(buf []byte, f *field, b *body.Body, s body.Span) []byte {
 	if s.Ready() && f.enum == nil && !s.IsZero() {
 		return append(buf, b.Bytes(s)...)
@@ -214,7 +223,7 @@ func appendScalars(buf []byte, f *field, b *body.Body, s body.Span) []byte {
 	return append(buf, ']')
 }
 
-// objects appends a list of objects of a body.
+// objects writes a list of objects of a body.
 func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()
@@ -239,19 +248,19 @@ func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool
 // entry of a map, a label or an annotation.
 type entry struct{ key, value string }
 
-// entries appends a map as a list of its entries.
 func (r *run) entries(buf []byte, f *field, list []entry) ([]byte, bool) {
 	buf = append(buf, '[')
-	for i, e := range list {
+	var src source // one for all: a page has hundreds of labels
+	for i := range list {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		buf, _ = r.object(buf, f.sub, &source{key: e.key, value: e.value})
+		src.key, src.value = list[i].key, list[i].value
+		buf, _ = r.object(buf, f.sub, &src)
 	}
 	return append(buf, ']'), true
 }
 
-// text appends a string, null if s is nil.
 func (r *run) text(buf []byte, s *string) ([]byte, bool) {
 	if s == nil {
 		return buf, false
@@ -259,7 +268,6 @@ func (r *run) text(buf []byte, s *string) ([]byte, bool) {
 	return appendText(buf, *s), true
 }
 
-// appendTime appends a time; false means that it is zero.
 func appendTime(buf []byte, t time.Time) ([]byte, bool) {
 	if t.IsZero() {
 		return buf, false
@@ -268,7 +276,7 @@ func appendTime(buf []byte, t time.Time) ([]byte, bool) {
 	return append(buf, '"'), true
 }
 
-// appendStoredTime appends a stored time in UTC; false means that it does not have the form of a time.
+// appendStoredTime writes a stored time in UTC. It returns false if the time is invalid.
 func appendStoredTime(buf, raw []byte) ([]byte, bool) {
 	if raw[0] != '"' {
 		return buf, false
@@ -281,7 +289,7 @@ func appendStoredTime(buf, raw []byte) ([]byte, bool) {
 	return append(buf, '"'), true
 }
 
-// appendScalar appends a stored scalar whose form may not be the API's.
+// appendScalar writes a scalar whose stored form may differ from the API's.
 func appendScalar(buf, raw []byte) []byte {
 	switch {
 	case raw[0] == '"':
@@ -292,8 +300,8 @@ func appendScalar(buf, raw []byte) []byte {
 	return append(buf, raw...)
 }
 
-// appendEnum appends the name of a stored value of an enum, or the value itself
-// if a newer gateway stored one that this gateway has no name for.
+// appendEnum writes the name of a stored enum value, or the value itself if it is unknown, since a newer gateway may have
+// stored it.
 func appendEnum(buf []byte, f *field, raw []byte) []byte {
 	if name, ok := f.enum[string(raw[1:len(raw)-1])]; ok {
 		buf = append(append(buf, '"'), name...)
@@ -306,16 +314,15 @@ func appendEnum(buf []byte, f *field, raw []byte) []byte {
 	return appendText(buf, text)
 }
 
-// appendFloat appends a stored number in the shortest form.
 func appendFloat(buf, raw []byte) []byte {
-	x, _ := strconv.ParseFloat(string(raw), 64) // the scan has read it
+	x, _ := strconv.ParseFloat(string(raw), 64) // the scan of the body has checked it
 	return strconv.AppendFloat(buf, x, 'g', -1, 64)
 }
 
-// hexDigits are the digits of escapes.
+// hexDigits are the digits in escapes.
 const hexDigits = "0123456789ABCDEF"
 
-// appendText appends a string as gqlgen does: with no more escapes than JSON
+// appendText writes a string as gqlgen does: with no more escapes than JSON
 // needs (RFC 8259 section 7).
 func appendText[T string | []byte](buf []byte, s T) []byte {
 	buf = append(buf, '"')

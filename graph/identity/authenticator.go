@@ -1,6 +1,6 @@
-// Package identity finds out who asks. Its sources are a file of static tokens, issuers of OpenID
-// Connect, client certificates, and a trusted proxy that names its users in headers. What an identity may
-// do is not its concern.
+// Package identity authenticates callers. Its sources are a file of static tokens, issuers of OpenID
+// Connect, client certificates, and trusted proxies that name their users in headers. It does not decide
+// what an identity may do.
 package identity
 
 import (
@@ -26,18 +26,18 @@ const (
 	maxName   = 256
 )
 
-// Authenticator finds out who asks. The zero value knows nobody. It is safe for concurrent use.
+// Authenticator authenticates callers. The zero value knows nobody. It is safe for concurrent use.
 type Authenticator struct {
 	// Tokens are the static tokens; nil for none.
 	Tokens *Tokens
 	// Issuers issue tokens of OpenID Connect; nil for none.
 	Issuers *Issuers
-	// Certificates says that the names in verified client certificates count.
+	// Certificates reports whether verified client certificates name callers.
 	Certificates bool
-	// TLS, if not nil, has the CAs that these certificates are of. One that is removed ends its certificates, also on
-	// connections that it has verified.
+	// TLS, if not nil, has the CAs of these certificates. A CA that is removed ends its certificates, also on open
+	// connections.
 	TLS *TLS
-	// Proxies are those that may name users in headers.
+	// Proxies may name users in headers.
 	Proxies Proxies
 }
 
@@ -59,9 +59,9 @@ func (a *Authenticator) Run(ctx context.Context) error {
 	return all.Wait()
 }
 
-// Request returns who sent a request, nil if it has no credential. What a trusted proxy says comes first,
-// then a bearer credential, then the client certificate, unless it is the proxy's own. The error is UNAUTHENTICATED if a
-// credential is not valid, UNAVAILABLE if its issuer cannot be reached.
+// Request returns the identity of the sender of a request, nil if it has no credential. The headers of a trusted proxy
+// come first, then a bearer credential, then the client certificate, unless it is the proxy's own. The error is
+// UNAUTHENTICATED if a credential is not valid, UNAVAILABLE if its issuer cannot be reached.
 func (a *Authenticator) Request(r *http.Request) (*access.Identity, error) {
 	certificate, of := a.certificate(r)
 	proxied := a.Proxies.trust(r, certificate)
@@ -97,7 +97,7 @@ func (a *Authenticator) certificate(r *http.Request) (*x509.Certificate, *author
 	return certificate, of
 }
 
-// Authorization returns who an Authorization header belongs to: Bearer, and a token.
+// Authorization returns the identity of an Authorization header: Bearer, and a token.
 func (a *Authenticator) Authorization(ctx context.Context, header string) (*access.Identity, error) {
 	scheme, bearer, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {

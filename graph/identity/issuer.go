@@ -118,10 +118,10 @@ func (i *issuer) discover(ctx context.Context) error {
 			retry = min(2*retry, retryMost)
 			continue
 		}
-		// A new verifier has no keys: whoever has used up the fetches of the last one takes none of its own.
+		// A new verifier has no keys yet, so it has a limiter of its own: the old one's may be used up.
 		fetches := rate.NewLimiter(rate.Every(keyInterval), keyFetches)
 		keys := oidc.ClientContext(context.WithoutCancel(ctx), i.client(fetches, func() { i.unknown.Store(false) }))
-		// The times are judged by checkTimes: go-oidc gives nbf five minutes, whatever the skew.
+		// checkTimes checks the times, since go-oidc always allows nbf five minutes.
 		verifier := provider.VerifierContext(keys, &oidc.Config{ClientID: i.cfg.Audience, SkipExpiryCheck: true})
 		if i.verifier.Swap(verifier) == nil {
 			i.log.Info("an issuer is known", zap.String("issuer", i.cfg.Name))
@@ -131,7 +131,7 @@ func (i *issuer) discover(ctx context.Context) error {
 	return nil
 }
 
-// verify returns who a token belongs to.
+// verify returns the identity of a token.
 func (i *issuer) verify(ctx context.Context, token string) (*access.Identity, error) {
 	verifier := i.verifier.Load()
 	if verifier == nil {

@@ -24,7 +24,7 @@ type IssuerConfig struct {
 	Name string `yaml:"name"`
 	// URL is its issuer identifier; https, or http on this machine.
 	URL string `yaml:"url"`
-	// Audience is what tokens must be for.
+	// Audience is the audience that tokens must have.
 	Audience string `yaml:"audience"`
 	// User is the path of the claim with the user's name, names with dots between them; default sub.
 	// UserExpression is an expression of CEL over claims instead.
@@ -35,10 +35,10 @@ type IssuerConfig struct {
 	GroupsExpression string `yaml:"groupsExpression"`
 	// ClockSkew is how much its clock may be off, like 30s; at most 5m. Default 30s.
 	ClockSkew string `yaml:"clockSkew"`
-	// CA is a file with the CA certificates (PEM) to trust for it; default those of the system.
+	// CA is a file with the CA certificates (PEM) to trust for it; default: the system's.
 	CA string `yaml:"ca"`
-	// ClientID and Scopes are those with which the console and the command line log in; default the audience, and
-	// openid, profile and email.
+	// The console and the command line log in with ClientID and Scopes; default: the audience, and openid, profile and
+	// email.
 	ClientID string   `yaml:"clientId"`
 	Scopes   []string `yaml:"scopes"`
 
@@ -97,7 +97,7 @@ func (c *IssuerConfig) setDefaults() {
 	}
 }
 
-// issuerName is what an issuer may be called.
+// issuerName is the form of an issuer's name.
 var issuerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 func (c *IssuerConfig) validate() error {

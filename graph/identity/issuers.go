@@ -73,7 +73,7 @@ func (x *Issuers) Logins() []Login {
 	return out
 }
 
-// identity returns who a token belongs to.
+// identity returns the identity of a token.
 func (x *Issuers) identity(ctx context.Context, token string) (*access.Identity, error) {
 	hash := sha256.Sum256([]byte(token))
 	if id, ok := x.verified.Get(hash); ok {

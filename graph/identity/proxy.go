@@ -74,8 +74,8 @@ func (p Proxies) trust(r *http.Request, certificate *x509.Certificate) bool {
 	})
 }
 
-// Address returns the address of the client: the last one that the trusted proxies have forwarded the request
-// for and that is none of theirs, else that of the connection.
+// Address returns the address of the client: the last address in X-Forwarded-For that is not a trusted proxy's, or the
+// address of the connection if no trusted proxy has sent the request.
 func (p Proxies) Address(r *http.Request) netip.Addr {
 	address := remote(r)
 	if !p.trust(r, verified(r)) {
@@ -87,7 +87,7 @@ func (p Proxies) Address(r *http.Request) netip.Addr {
 		if err != nil {
 			break
 		}
-		address = next.Unmap()
+		address = next.Unmap().WithZone("") // any text can be a zone
 		if !slices.ContainsFunc(p, func(one Proxy) bool { return one.Addresses.Contains(address) }) {
 			break
 		}

@@ -27,7 +27,7 @@ type TLS struct {
 // authorities are the CAs of client certificates by the hashes of their certificates.
 type authorities map[[sha256.Size]byte]*authority
 
-// authority is one of them. removed ends when the file does not have it any more.
+// authority is a CA. removed ends when the CA is no longer in the file.
 type authority struct {
 	removed context.Context
 	remove  context.CancelFunc
@@ -71,7 +71,7 @@ func (t *TLS) load(content [][]byte) error {
 	return nil
 }
 
-// replaceAuthorities takes the CAs of clients from a PEM file, and ends the certificates of those that are not in it any more.
+// replaceAuthorities takes the CAs of clients from a PEM file, and ends the certificates of CAs that are no longer in it.
 func (t *TLS) replaceAuthorities(file []byte) {
 	var before authorities
 	if old := t.clients.Load(); old != nil {
@@ -95,8 +95,8 @@ func (t *TLS) replaceAuthorities(file []byte) {
 	}
 }
 
-// authority returns the CA of a client certificate that was verified when its connection began; nil if the CA was removed
-// since.
+// authority returns the CA of a client certificate that was verified when its connection began; nil if the CA was
+// removed since.
 func (t *TLS) authority(chains [][]*x509.Certificate) *authority {
 	known := *t.clients.Load()
 	for _, chain := range chains {
@@ -123,7 +123,7 @@ func (t *TLS) Config() *tls.Config {
 	return out
 }
 
-// clientTLS returns a configuration of a client that trusts the CAs of a PEM file besides none else; nil without one.
+// clientTLS returns a configuration of a client that trusts only the CAs of a PEM file; nil without one.
 func clientTLS(pem []byte) (*tls.Config, error) {
 	if pem == nil {
 		return nil, nil

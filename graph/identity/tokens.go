@@ -31,7 +31,7 @@ func OpenTokens(ctx context.Context, path string, log *zap.Logger) (*Tokens, err
 	return t, t.Open(ctx)
 }
 
-// load takes the tokens of a file, and ends the lifetime of those that are not in it any more.
+// load takes the tokens of a file, and revokes the tokens that are no longer in it.
 func (t *Tokens) load(content [][]byte) error {
 	tokens, damaged := ParseTokens(content[0])
 	for _, err := range damaged[:min(len(damaged), maxDamaged)] {
@@ -64,7 +64,7 @@ func (t *Tokens) load(content [][]byte) error {
 // maxDamaged is the most damaged lines that are logged at a time.
 const maxDamaged = 20
 
-// identity returns who a token belongs to.
+// identity returns the identity of a token.
 func (t *Tokens) identity(text string) (*access.Identity, error) {
 	k := (*t.known.Load())[sha256.Sum256([]byte(text))]
 	if k == nil {

@@ -16,7 +16,7 @@ var (
 	columnForm    = regexp.MustCompile(`^[A-Z][-_A-Z0-9]*$`)
 )
 
-// Limits of what is for the command line.
+// Limits of short names and columns.
 const (
 	maxShortNames  = 8
 	maxShortName   = 16
@@ -24,8 +24,7 @@ const (
 	maxColumnTitle = 32
 )
 
-// shortNames reads the short names of a kind. Names that other kinds have too
-// are found when all kinds are read.
+// shortNames reads the short names of a kind. kindNames compares them with the names of other kinds.
 func (l *loader) shortNames(k *descriptor.Kind, d *directive) {
 	for _, name := range d.texts("shortNames") {
 		switch {
@@ -77,7 +76,7 @@ func (l *loader) columns(k *Kind) {
 	}
 }
 
-// unprintable says why a column cannot show what stands at a path, "" if it can.
+// unprintable returns why a column cannot show the value at a path, "" if it can.
 func unprintable(k *Kind, path string) string {
 	f, hidden := (*descriptor.Field)(nil), false
 	shape := &descriptor.Shape{}
@@ -89,7 +88,7 @@ func unprintable(k *Kind, path string) string {
 	for step := range strings.SplitSeq(path, ".") {
 		switch {
 		case f != nil && f.Type == descriptor.TypeObject && shape == nil:
-			return "" // it could not be read; that is reported
+			return "" // its type could not be read, which is reported elsewhere
 		case shape == nil:
 			return "there is no such field; " + f.Name + " is no object"
 		}
@@ -115,7 +114,7 @@ func fieldNames(s *descriptor.Shape) []string {
 	return out
 }
 
-// noColumns refuses columns of a type that is no kind.
+// noColumns refuses columns on a type that is no kind.
 func (l *loader) noColumns(def *ast.Definition) {
 	for _, d := range def.Directives.ForNames("column") {
 		if !slices.Contains(l.malformed, d) {

@@ -7,15 +7,15 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Concealed is what is said of a value that GraphQL refuses, in place of the
-// value, where that stands for a write-only field.
+// Concealed is the message of an error about the value of a write-only field. It replaces messages that would quote
+// the value.
 const Concealed = "the value of a write-only field does not have its type, or names a key twice"
 
-// writeOnlyMark marks the fields of inputs that are write-only. It is no
-// directive of the API, and never printed.
+// writeOnlyMark is the name of a directive on the write-only fields of inputs. The API does not have it, and it is
+// never printed.
 const writeOnlyMark = "writeOnly"
 
-// mark marks the fields of inputs that are derived from write-only ones.
+// mark marks the fields of inputs that are derived from write-only fields.
 func mark(schema *ast.Schema, of *shown, shape *descriptor.Shape) {
 	if shape == nil {
 		return
@@ -35,13 +35,13 @@ func mark(schema *ast.Schema, of *shown, shape *descriptor.Shape) {
 	}
 }
 
-// IsWriteOnly says whether a field of an input stands for a write-only field.
+// IsWriteOnly reports whether a field of an input stands for a write-only field.
 func IsWriteOnly(field *ast.FieldDefinition) bool {
 	return field.Directives.ForName(writeOnlyMark) != nil
 }
 
-// Conceal takes the values of write-only fields out of what the validation of a
-// document says: it quotes literals that do not have their type.
+// Conceal removes the values of write-only fields from the errors of validation, which quote literals of the
+// wrong type.
 func Conceal(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
 	c := concealer{schema: schema, hidden: map[gqlerror.Location]bool{}, variables: map[string]bool{}}
 	for _, op := range doc.Operations {
@@ -64,11 +64,11 @@ func Conceal(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
 	}
 }
 
-// concealer collects where literals of write-only fields stand.
+// concealer collects the locations of the literals of write-only fields.
 type concealer struct {
 	schema *ast.Schema
 	hidden map[gqlerror.Location]bool
-	// variables are those that stand for a write-only field.
+	// variables are the names of variables that stand for a write-only field.
 	variables map[string]bool
 }
 
@@ -78,7 +78,7 @@ func (c *concealer) selections(set ast.SelectionSet) {
 		case *ast.Field:
 			for _, a := range s.Arguments {
 				if s.Definition == nil {
-					continue // reported for what it is
+					continue // an unknown field, which validation reports
 				}
 				if def := s.Definition.Arguments.ForName(a.Name); def != nil {
 					c.value(a.Value, def.Type, false)

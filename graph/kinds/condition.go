@@ -6,20 +6,20 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The conditions of a status: the field, and the type of the API that it has.
+// The names of the field of the conditions in a status, and of its type in the API.
 const (
 	conditions = "conditions"
 	condition  = "Condition"
 )
 
-// Most characters of the texts of a condition.
+// The most characters of the texts of a condition.
 const (
 	maxConditionType    = 316
 	maxConditionReason  = 1024
 	maxConditionMessage = 32768
 )
 
-// conditionType makes a field one of conditions, or refuses it.
+// conditionType gives a field the type Condition, or refuses it.
 func (l *loader) conditionType(out *descriptor.Field, in *typed) {
 	if in.part != inStatus || len(in.above) != 1 || out.Name != conditions {
 		l.report(in.at, "%s: %s is the type of the field %s of a status, and of no other", in.where, condition, conditions)
@@ -30,7 +30,7 @@ func (l *loader) conditionType(out *descriptor.Field, in *typed) {
 	out.Type, out.Shape = descriptor.TypeObject, conditionShape(def)
 }
 
-// conditionShape is the shape of a condition. Type and status are always there.
+// conditionShape returns the shape of a condition. Type and status are required.
 func conditionShape(def *ast.Definition) *descriptor.Shape {
 	most := map[string]int{"type": maxConditionType, "reason": maxConditionReason, "message": maxConditionMessage}
 	s := &descriptor.Shape{Name: def.Name}

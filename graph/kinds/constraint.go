@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The arguments of @constraint by what they bound.
+// The arguments of @constraint, by the values that they bound.
 func textArguments() []string {
 	return []string{"minLength", "maxLength", "pattern", "format", "in"}
 }
@@ -21,8 +21,7 @@ func formats() []descriptor.Format {
 	return []descriptor.Format{descriptor.FormatUUID, descriptor.FormatDuration, descriptor.FormatDateTime, descriptor.FormatName, descriptor.FormatCIDR, descriptor.FormatBase64}
 }
 
-// constraint reads @constraint of a field of a spec, and demands the limits
-// without which the field would be unbounded.
+// constraint reads @constraint of a field of a spec. It refuses a field that would be unbounded.
 func (l *loader) constraint(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "constraint")
 	if d != nil {
@@ -39,7 +38,7 @@ func (l *loader) constraint(out *descriptor.Field, f *ast.FieldDefinition, where
 		}
 	}
 	if l.isMalformed(f.Directives, "constraint") {
-		return // its limits are not known
+		return // its limits could not be read
 	}
 	l.nameLimits(out, f, where)
 	if out.Type == descriptor.TypeString && !l.isMalformed(f.Directives, "ref") && out.Constraint.MaxLength == nil && len(out.Constraint.In) == 0 {
@@ -50,10 +49,10 @@ func (l *loader) constraint(out *descriptor.Field, f *ast.FieldDefinition, where
 	}
 }
 
-// applicable refuses arguments that say nothing about values of the field's type.
+// applicable refuses arguments that do not apply to the field's type.
 func (l *loader) applicable(out *descriptor.Field, d *directive, where string) {
 	if out.Type == "" {
-		return // not known
+		return // the type could not be read
 	}
 	numeric := slices.Contains([]descriptor.FieldType{descriptor.TypeInt, descriptor.TypeSafeInt, descriptor.TypeFloat}, out.Type)
 	l.restrict(d, where, textArguments(), out.Type == descriptor.TypeString, "String")
@@ -63,7 +62,7 @@ func (l *loader) applicable(out *descriptor.Field, d *directive, where string) {
 	l.restrict(d, where, keyArguments(), false, "maps")
 }
 
-// onlyProperties refuses on a type what is for fields.
+// onlyProperties refuses arguments on a type that only fields can have.
 func (l *loader) onlyProperties(d *directive, where string) {
 	for _, arg := range slices.Concat(textArguments(), numberArguments(), listArguments(), keyArguments()) {
 		if d.has(arg) {
@@ -80,7 +79,7 @@ func (l *loader) restrict(d *directive, where string, arguments []string, allowe
 	}
 }
 
-// sound refuses limits that contradict themselves.
+// sound refuses limits that contradict each other.
 func (l *loader) sound(c *descriptor.Constraint, d *directive, where string) {
 	l.bounds(d, where, "minLength", "maxLength")
 	l.bounds(d, where, "minItems", "maxItems")
@@ -99,7 +98,7 @@ func (l *loader) sound(c *descriptor.Constraint, d *directive, where string) {
 	}
 }
 
-// format refuses a format that is not known.
+// format refuses an unknown format.
 func (l *loader) format(c *descriptor.Constraint, d *directive, where string) {
 	if !d.has("format") || slices.Contains(formats(), c.Format) {
 		return
@@ -111,7 +110,7 @@ func (l *loader) format(c *descriptor.Constraint, d *directive, where string) {
 	l.report(d.at("format"), "%s: format %q is not known; known are %s", where, c.Format, listed(names))
 }
 
-// nameLimits are those of what @ref makes the name of a resource.
+// nameLimits bounds a field with @ref, which holds the name of a resource.
 func (l *loader) nameLimits(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	if l.read(f.Directives, "ref") == nil || out.Type != descriptor.TypeString {
 		return
@@ -132,7 +131,7 @@ func (l *loader) nameLimits(out *descriptor.Field, f *ast.FieldDefinition, where
 	c.Format = descriptor.FormatName
 }
 
-// bounds checks a pair of counts: not negative, and a maximum that leaves something.
+// bounds checks two limits of a count: neither is negative, and some count is within both.
 func (l *loader) bounds(d *directive, where, low, high string) {
 	least, most := d.integer(low), d.integer(high)
 	for arg, n := range map[string]*int{low: least, high: most} {
@@ -148,7 +147,7 @@ func (l *loader) bounds(d *directive, where, low, high string) {
 	}
 }
 
-// properties bounds the number of fields of a shape that are set.
+// properties reads the bounds of how many fields of a shape are set.
 func (l *loader) properties(s *descriptor.Shape, d *directive, where string) {
 	if d == nil {
 		return

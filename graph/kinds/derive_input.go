@@ -1,44 +1,52 @@
 package kinds
 
 import (
+	"slices"
+
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// What is said of a field of a status: of one without a maximum, of a list of objects
-// without one, and of one that has a maximum.
+// Sentences about fields of a status: without a maximum, a list of objects without a maximum, and with a maximum.
 const (
 	notValidated = "Not validated; the whole resource is at most 1 MiB."
 	unbounded    = "As many elements as fit; the whole resource is at most 1 MiB."
 	nothingElse  = "Nothing else is validated."
 )
 
+// derivedInput is an input in the template.
+type derivedInput struct {
+	Name, Description string
+	Fields            []derivedField
+}
+
+type derivedField struct{ Name, Type, Description, Deprecated string }
+
+func (d *derivedInput) has(field string) bool {
+	return slices.ContainsFunc(d.Fields, func(f derivedField) bool { return f.Name == field })
+}
+
 // typeDerivation derives inputs, patches and filters from the object types and
 // enums of specs and statuses.
 type typeDerivation struct {
+	derivation
 	schema *Schema
-	// inputs, patches and filters by the name of the author's type.
-	inputs, patches, filters map[string]*ast.Definition
-	// listFilters are those of lists of an enum, by its name.
-	listFilters map[string]*ast.Definition
+	byName map[string]*derivedInput
 }
 
-func deriveTypes(schema *Schema) *typeDerivation {
-	d := &typeDerivation{
-		schema: schema, inputs: map[string]*ast.Definition{}, patches: map[string]*ast.Definition{},
-		filters: map[string]*ast.Definition{}, listFilters: map[string]*ast.Definition{},
-	}
+func deriveTypes(schema *Schema) derivation {
+	d := &typeDerivation{schema: schema, byName: map[string]*derivedInput{}, derivation: derivation{Enums: map[string]bool{}, EnumLists: map[string]bool{}}}
 	// Specs first: a type of both has the limits of the spec.
 	for _, k := range schema.Kinds {
-		d.input(k.Spec, inSpec)
+		d.whole(k.Spec, inSpec)
 		if k.Has(descriptor.VerbPatch) {
 			d.patch(k.Spec, inSpec)
 		}
 	}
 	for _, k := range schema.Kinds {
 		if k.Status != nil && k.Has(descriptor.VerbStatus) {
-			d.input(k.Status, inStatus)
+			d.whole(k.Status, inStatus)
 			d.patch(k.Status, inStatus)
 		}
 		if k.Has(descriptor.VerbList) || k.Has(descriptor.VerbWatch) {
@@ -46,39 +54,34 @@ func deriveTypes(schema *Schema) *typeDerivation {
 			d.filter(&k, k.Status, "status")
 		}
 	}
-	return d
+	return d.derivation
 }
 
-// of are the definitions that are derived from a type.
-func (d *typeDerivation) of(name string) []*ast.Definition {
-	var out []*ast.Definition
-	for _, defs := range []map[string]*ast.Definition{d.inputs, d.patches, d.filters, d.listFilters} {
-		if def := defs[name]; def != nil {
-			out = append(out, def)
-		}
+// input returns the input of a name, and whether it is new.
+func (d *typeDerivation) input(name, about string) (out *derivedInput, isNew bool) {
+	if out = d.byName[name]; out != nil {
+		return out, false
 	}
-	return out
+	out = &derivedInput{Name: name, Description: about}
+	d.byName[name], d.Inputs = out, append(d.Inputs, out)
+	return out, true
 }
 
-// input derives the input of an object type: its fields, no defaults, and
+// whole derives the input of an object type: its fields, no defaults, and
 // descriptions that state the limits.
-func (d *typeDerivation) input(s *descriptor.Shape, p part) {
-	if d.inputs[s.Name] != nil || s.Name == condition {
+func (d *typeDerivation) whole(s *descriptor.Shape, p part) {
+	if s.Name == condition { // the API has it
 		return
 	}
-	def := &ast.Definition{Kind: ast.InputObject, Name: InputType(s.Name), Description: d.about(s)}
-	d.inputs[s.Name] = def
+	in, isNew := d.input(InputType(s.Name), d.about(s))
+	if !isNew {
+		return
+	}
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		text := limits(f)
-		if p == inStatus {
-			text = statusLimits(f)
-		}
-		def.Fields = append(def.Fields, &ast.FieldDefinition{
-			Name: f.InAPI(), Type: inputType(f, InputType), Description: paragraph(f.Description, text), Directives: deprecated(f.Deprecated),
-		})
+		in.Fields = append(in.Fields, derivedField{f.InAPI(), inputType(f, InputType, f.Required), paragraph(f.Description, limitsIn(f, p)), f.Deprecated})
 		if f.Shape != nil {
-			d.input(f.Shape, p)
+			d.whole(f.Shape, p)
 		}
 	}
 }
@@ -86,42 +89,39 @@ func (d *typeDerivation) input(s *descriptor.Shape, p part) {
 // patch derives the patch of an object type: its fields, all of them nullable.
 // Objects in it are patches too; elements of lists are whole inputs.
 func (d *typeDerivation) patch(s *descriptor.Shape, p part) {
-	if d.patches[s.Name] != nil {
+	in, isNew := d.input(PatchType(s.Name), paragraph(d.about(s), "What is left out stays as it is; null clears. Objects merge, lists are replaced."))
+	if !isNew {
 		return
 	}
-	def := &ast.Definition{
-		Kind: ast.InputObject, Name: PatchType(s.Name),
-		Description: paragraph(d.about(s), "What is left out stays as it is; null clears. Objects merge, lists are replaced."),
-	}
-	d.patches[s.Name] = def
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		optional := *f
-		optional.Required = false
 		name := PatchType
 		if f.List {
 			name = InputType
 		}
-		text := limits(f)
-		if p == inStatus {
-			text = statusLimits(f)
-		}
+		text := limitsIn(f, p)
 		if f.Required {
 			text = paragraph(text, "Required: it cannot be cleared.")
 		}
 		if f.Type == descriptor.TypeMap {
 			text = paragraph(text, "Entries that are left out stay as they are.")
 		}
-		def.Fields = append(def.Fields, &ast.FieldDefinition{
-			Name: f.InAPI(), Type: inputType(&optional, name), Description: paragraph(f.Description, text), Directives: deprecated(f.Deprecated),
-		})
+		in.Fields = append(in.Fields, derivedField{f.InAPI(), inputType(f, name, false), paragraph(f.Description, text), f.Deprecated})
 		if f.Shape != nil && !f.List {
 			d.patch(f.Shape, p)
 		}
 	}
 }
 
-// about is the author's description of an object type and the messages of its rules.
+// limitsIn describes what a field of a spec or a status accepts.
+func limitsIn(f *descriptor.Field, p part) string {
+	if p == inStatus {
+		return statusLimits(f)
+	}
+	return limits(f)
+}
+
+// about returns the author's description of an object type, with the messages of its rules.
 func (d *typeDerivation) about(s *descriptor.Shape) string {
 	text := ""
 	if of := definition(d.schema, s.Name); of != nil {
@@ -142,8 +142,8 @@ func definition(schema *Schema, name string) *ast.Definition {
 	return nil
 }
 
-// inputType is the type of a field in an input; name gives that of an object type's.
-func inputType(f *descriptor.Field, name func(object string) string) *ast.Type {
+// inputType returns the type of a field in an input; name gives the one of an object type's.
+func inputType(f *descriptor.Field, name func(object string) string, required bool) string {
 	typ, list := string(f.Type), f.List
 	switch f.Type {
 	case descriptor.TypeObject:
@@ -151,19 +151,13 @@ func inputType(f *descriptor.Field, name func(object string) string) *ast.Type {
 	case descriptor.TypeEnum:
 		typ = f.Enum.Name
 	case descriptor.TypeMap:
-		typ, list = name("MapEntry"), true
+		typ, list = name(mapEntry), true
 	}
 	if list {
-		return &ast.Type{Elem: ast.NonNullNamedType(typ, nil), NonNull: f.Required}
+		typ = "[" + typ + "!]"
 	}
-	return &ast.Type{NamedType: typ, NonNull: f.Required}
-}
-
-func deprecated(reason string) ast.DirectiveList {
-	if reason == "" {
-		return nil
+	if required {
+		typ += "!"
 	}
-	return ast.DirectiveList{{Name: "deprecated", Arguments: ast.ArgumentList{
-		{Name: "reason", Value: &ast.Value{Raw: reason, Kind: ast.StringValue}},
-	}}}
+	return typ
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// checkDirectives holds the directives of one place against their
-// declarations: known, allowed there, once, and with the right arguments.
+// checkDirectives compares the directives of one place with their declarations. It refuses unknown directives, those
+// that are not allowed there or repeated, and wrong arguments.
 func (l *loader) checkDirectives(list ast.DirectiveList, at ast.DirectiveLocation) {
 	for i, d := range list {
 		if d.Name == "deprecated" {
@@ -101,7 +101,7 @@ func argumentNames(def *ast.DirectiveDefinition) listed {
 	return names
 }
 
-// literal returns what the type accepts if the value is something else, and "" if it fits.
+// literal returns what the type accepts, or "" if it accepts the value.
 func (l *loader) literal(v *ast.Value, t *ast.Type) string {
 	if t.Elem != nil {
 		if v.Kind != ast.ListValue {
@@ -151,7 +151,7 @@ func enumNames(def *ast.Definition) string {
 	return strings.Join(names, ", ")
 }
 
-// directive is a well-formed use of a directive. All methods accept nil, which stands for none.
+// directive is a directive that was read without findings. All methods accept nil, which stands for none.
 type directive struct{ *ast.Directive }
 
 // read returns the directive of that name, nil if there is none or it is malformed.
@@ -163,16 +163,16 @@ func (l *loader) read(list ast.DirectiveList, name string) *directive {
 	return &directive{d}
 }
 
-// isMalformed says whether a directive of that name is there and cannot be read.
+// isMalformed reports whether there is a directive of that name with findings.
 func (l *loader) isMalformed(list ast.DirectiveList, name string) bool {
 	d := list.ForName(name)
 	return d != nil && slices.Contains(l.malformed, d)
 }
 
-// has says whether the argument is given.
+// has reports whether the argument is given.
 func (d *directive) has(arg string) bool { return d != nil && d.Arguments.ForName(arg) != nil }
 
-// at is the place of an argument.
+// at returns the position of an argument.
 func (d *directive) at(arg string) *ast.Position { return d.Arguments.ForName(arg).Position }
 
 func (d *directive) text(arg string) string {

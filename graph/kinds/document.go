@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// index finds the types and kinds of all files.
+// index collects the types and kinds of all files.
 func (l *loader) index(docs []Document) {
 	for _, d := range docs {
 		for _, def := range d.Definitions {
@@ -21,9 +21,14 @@ func (l *loader) index(docs []Document) {
 			}
 		}
 	}
+	for _, k := range slices.Backward(l.kinds) { // of two kinds the first has the name
+		for _, name := range DerivedTypes(k.Name) {
+			l.derived[name] = k.Name
+		}
+	}
 }
 
-// definitions checks what holds for every definition, whether a kind uses it or not.
+// definitions checks the definitions of a file, including those that no kind uses.
 func (l *loader) definitions(doc *ast.SchemaDocument) {
 	for _, s := range slices.Concat(doc.Schema, doc.SchemaExtension) {
 		l.report(s.Position, "a schema block is not for authors: the schema is derived")
@@ -89,7 +94,7 @@ func (l *loader) fields(def *ast.Definition) {
 	}
 }
 
-// known refuses a type that nothing declares.
+// known refuses an undeclared type.
 func (l *loader) known(where string, t *ast.Type, at *ast.Position) {
 	name := t.Name()
 	if len(l.unread) > 0 {
@@ -128,7 +133,7 @@ func (l *loader) enum(def *ast.Definition) {
 	}
 }
 
-// stored is the form of an enum value in manifests and in the store.
+// stored returns the form of an enum value in manifests and in the store.
 func (l *loader) stored(v *ast.EnumValueDefinition) string {
 	if d := l.read(v.Directives, "stored"); d != nil {
 		return d.text("as")

@@ -15,23 +15,22 @@ const maxIndexed = 256
 // place is a field of a kind where it stands in the body.
 type place struct {
 	kind *Kind
-	// path from the body's root, joined by dots; steps into lists are by the
-	// name of the list alone.
+	// path from the body's root, joined by dots. A list is a step like an object.
 	path string
-	// owner is the author's type that the field is declared in.
+	// owner is the author's type that declares the field.
 	owner *ast.Definition
 	ast   *ast.FieldDefinition
 	field *descriptor.Field
-	// listed says that a list of objects is above.
+	// listed reports whether the field stands in a list of objects.
 	listed bool
 	// types are the author's types above, the owner the last of them.
 	types []string
 }
 
-// places calls visit for every field of a shape and of the shapes in it.
+// places calls visit for each field of a shape and of the shapes in it.
 func (l *loader) places(k *Kind, s *descriptor.Shape, above *place, visit func(*place)) {
 	if s == nil {
-		return // reported where the kind is read
+		return // kindParts has reported it
 	}
 	owner := l.types[s.Name]
 	if s.Name == condition {
@@ -77,12 +76,12 @@ func (l *loader) indexes(k *Kind) {
 	}
 }
 
-// indexable refuses what has no index rows.
+// indexable refuses fields that cannot be indexed.
 func (l *loader) indexable(p *place, d, sortable *directive) bool {
 	where, f := p.owner.Name+"."+p.ast.Name, p.field
 	switch {
 	case f.Type == descriptor.TypeMap, f.Type == "":
-		return false // reported where it is read
+		return false // its type has been reported
 	case f.Type == descriptor.TypeObject:
 		l.report(d.Position, "%s: @%s is for scalars, enums and lists of them", where, d.Name)
 	case p.listed:
@@ -90,10 +89,10 @@ func (l *loader) indexable(p *place, d, sortable *directive) bool {
 	case f.List && sortable != nil:
 		l.report(sortable.Position, "%s: @sortable is not for lists; use @filterable", where)
 	case f.Type == descriptor.TypeString && l.isMalformed(p.ast.Directives, "constraint"):
-		return false // its length is not known
+		return false // its length could not be read
 	case f.Type == descriptor.TypeString && strings.HasPrefix(p.path, "status."):
 		if f.Constraint.MaxLength != nil {
-			return l.filterNames(p, d, where) // longer values than an index takes have no row
+			return l.filterNames(p, d, where) // longer values are not indexed
 		}
 		l.report(d.Position, "%s: @%s of a String wants a maxLength", where, d.Name)
 	case f.Type == descriptor.TypeString && longest(f) > maxIndexed:
@@ -104,7 +103,7 @@ func (l *loader) indexable(p *place, d, sortable *directive) bool {
 	return false
 }
 
-// filterNames refuses an index whose filter would be named as one of the API.
+// filterNames refuses a field whose filter would have the name of a type of the API.
 func (l *loader) filterNames(p *place, d *directive, where string) bool {
 	types := p.types
 	if p.field.Enum != nil {
@@ -119,7 +118,7 @@ func (l *loader) filterNames(p *place, d *directive, where string) bool {
 	return true
 }
 
-// longest is the greatest length of a String, over every limit if there is none.
+// longest returns the greatest length of a String, maxIndexed+1 if it has none.
 func longest(f *descriptor.Field) int {
 	c := f.Constraint
 	switch {
@@ -131,8 +130,7 @@ func longest(f *descriptor.Field) int {
 	return maxIndexed + 1
 }
 
-// OrderValue is the name of the order by an index: SPEC_RESOURCE_MTU of
-// spec.resource.mtu.
+// OrderValue returns the enum value for orders by a field: SPEC_RESOURCE_MTU for spec.resource.mtu.
 func OrderValue(path string) string {
 	var b strings.Builder
 	lower := false

@@ -19,7 +19,7 @@ type Finding struct {
 // String is "file:line: message", as editors read it.
 func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message) }
 
-// Findings are all that is wrong with a schema, in the order of files and lines.
+// Findings are the findings of a schema, in the order of files and lines.
 type Findings []Finding
 
 func (f Findings) Error() string {
@@ -41,10 +41,10 @@ func shorten(s string) string {
 	return s
 }
 
-// own is text of this package in a finding, which is not shortened.
+// own is a text of this package in a finding. It is not shortened.
 type own string
 
-// listed are names in a finding, each of which is shortened.
+// listed are names in a finding. Each is shortened.
 type listed []string
 
 // String is "a, b, c".
@@ -56,8 +56,8 @@ func (n listed) String() string {
 	return strings.Join(out, ", ")
 }
 
-// report notes a finding once, however often a type is looked at. Arguments that are
-// text are shortened, but for those of type [own] and [listed].
+// report adds a finding. A finding that is there already is not repeated. Texts are shortened unless their type is
+// [own] or [listed].
 func (l *loader) report(at *ast.Position, format string, args ...any) {
 	short := make([]any, len(args))
 	for i, arg := range args {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// The forms of what @resource takes; a version is Kubernetes' or a plain major.
+// The forms of the arguments of @resource. A version is like one of Kubernetes, or a plain major.
 var (
 	pluralForm  = regexp.MustCompile(`^[a-z][A-Za-z0-9]*$`)
 	nameForm    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
@@ -25,12 +25,11 @@ const (
 	maxKindName = 63
 	maxGroup    = 253
 	maxSubKind  = 63
-	// maxFieldPlaces is how many fields the spec and status of a kind have, each as
-	// often as it stands there: a type that is used twice on each of thirty levels
-	// stands in a billion places.
+	// maxFieldPlaces is the most fields of the spec and status of a kind, counted in each place: a type that is used
+	// twice on each of thirty levels stands in a billion places.
 	maxFieldPlaces = 10_000
-	// maxLevels is how deep objects are nested in a spec or status: no deeper one
-	// is accepted by a write, so a field below could never be set.
+	// maxLevels is the deepest nesting of objects in a spec or status. Writes accept no deeper one, so that a field
+	// below could never be set.
 	maxLevels = 64
 	// maxName is the greatest length of a resource's name.
 	maxName = 253
@@ -73,7 +72,7 @@ func (l *loader) identity(k *descriptor.Kind, d *directive) {
 	l.verbs(k, d)
 }
 
-// subKinds reads the varieties of a kind.
+// subKinds reads the argument subKinds.
 func (l *loader) subKinds(k *descriptor.Kind, d *directive) {
 	for _, name := range d.texts("subKinds") {
 		switch {
@@ -89,7 +88,7 @@ func (l *loader) subKinds(k *descriptor.Kind, d *directive) {
 	}
 }
 
-// kindParts reads spec and status, the two fields that a kind has.
+// kindParts reads spec and status, the two fields of a kind.
 func (l *loader) kindParts(k *descriptor.Kind, def *ast.Definition) {
 	for _, f := range def.Fields {
 		switch {

@@ -19,7 +19,7 @@ func paragraph(text, more string) string {
 	return strings.TrimRight(text, "\n") + "\n\n" + more
 }
 
-// sentence makes one of a rule's message.
+// sentence ends the message of a rule with a full stop.
 func sentence(message string) string {
 	if message == "" || strings.HasSuffix(message, ".") {
 		return message
@@ -27,7 +27,7 @@ func sentence(message string) string {
 	return message + "."
 }
 
-// limits says in words what a field accepts.
+// limits describes what a field accepts.
 func limits(f *descriptor.Field) string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -77,7 +77,7 @@ func limits(f *descriptor.Field) string {
 	return sentences(strings.Join(out, " "), writeOnly(f))
 }
 
-// writeOnly says what a field does that is never shown.
+// writeOnly describes a write-only field; "" for others.
 func writeOnly(f *descriptor.Field) string {
 	if !f.WriteOnly {
 		return ""
@@ -90,8 +90,7 @@ func writeOnly(f *descriptor.Field) string {
 
 func sentences(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
-// statusLimits says what a field of a status is bound by. Fields of objects say it
-// themselves.
+// statusLimits describes the maxima of a field of a status. The fields of an object describe their own.
 func statusLimits(f *descriptor.Field) string {
 	c := f.Constraint
 	switch bounded := c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil; {
@@ -107,7 +106,7 @@ func statusLimits(f *descriptor.Field) string {
 	return notValidated
 }
 
-// mapLimits says what a map accepts.
+// mapLimits describes what a map accepts.
 func mapLimits(f *descriptor.Field) string {
 	c := f.Constraint
 	var out []string
@@ -134,7 +133,7 @@ func mapLimits(f *descriptor.Field) string {
 	return strings.Join(out, " ")
 }
 
-// lower begins a text with a lower case letter.
+// lower returns a text that begins with a lower case letter.
 func lower(s string) string {
 	if s == "" {
 		return ""
@@ -149,7 +148,7 @@ func nonzero(n int) *int {
 	return &n
 }
 
-// interval says "1 to 255", "Exactly 1", "At most 64" or "At least 1".
+// interval returns "1 to 255", "Exactly 1", "At most 64", "At least 1" or "".
 func interval(least, most *int) string {
 	switch {
 	case least != nil && most != nil && *least == *most:
@@ -175,7 +174,7 @@ func between(least, most *float64) string {
 	return number(least) + " to " + number(most)
 }
 
-// thousands writes 1,024.
+// thousands formats a number like 1,024.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -184,7 +183,7 @@ func thousands(n int) string {
 	return s
 }
 
-// effective is the default as the API shows it: of an enum its name.
+// effective returns the default as the API shows it: the name of an enum value.
 func effective(f *descriptor.Field) string {
 	switch v := f.Default.(type) {
 	case string:

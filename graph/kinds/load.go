@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/ext"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
@@ -27,21 +29,21 @@ var directivesSDL string
 //go:embed api.graphqls
 var apiSDL string
 
-// Schema is what the files of one major version of the API say.
+// Schema is a catalogue that was read: the files of one major version of the API.
 type Schema struct {
 	// Kinds by name.
 	Kinds []Kind
-	// Documents are the authors' files without kinds and without the
-	// directives of this package: the part of the API that they state themselves.
+	// Documents are the authors' files without kinds and without the directives of this package: types that the API
+	// has as they are.
 	Documents []Document
-	// Hash of the files, of their names and all that is in them: 16 hexadecimal digits.
+	// Hash of the names and contents of the files: 16 hexadecimal digits.
 	Hash string
 }
 
 // Kind is one kind.
 type Kind struct {
 	descriptor.Kind
-	// Definition is the author's.
+	// Definition is the type that the author wrote.
 	Definition *ast.Definition
 	// Refs are the references of the descriptor, in its order.
 	Refs []Reference
@@ -54,12 +56,12 @@ type Document struct {
 	*ast.SchemaDocument
 }
 
-// Load reads the authors' files. What it refuses is a [Findings].
+// Load reads the authors' files. It refuses them with [Findings].
 func Load(files ...*ast.Source) (*Schema, error) {
 	l := &loader{
 		directives: map[string]*ast.DirectiveDefinition{}, enums: map[string]*ast.Definition{},
 		types: map[string]*ast.Definition{}, shapes: map[*ast.Definition]*use{}, stores: map[*ast.Definition]bool{},
-		renamed: map[string]string{}, ofScalars: map[*ast.Argument]bool{},
+		derived: map[string]string{}, renamed: map[string]string{}, ofScalars: map[*ast.Argument]bool{},
 	}
 	if err := l.vocabulary(); err != nil {
 		return nil, err
@@ -102,7 +104,7 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	return out, nil
 }
 
-// hashOf is the same for the same files, wherever their folder lies.
+// hashOf returns the hash of the files. It does not depend on their folder.
 func hashOf(files []*ast.Source) string {
 	h := sha256.New()
 	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b *ast.Source) int { return strings.Compare(path.Base(a.Name), path.Base(b.Name)) }) {
@@ -112,41 +114,45 @@ func hashOf(files []*ast.Source) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// loader holds what one Load has seen.
+// loader is the state of one Load.
 type loader struct {
 	findings Findings
-	// directives and enums are the vocabulary of authors.
+	// directives and enums are those that authors can use.
 	directives map[string]*ast.DirectiveDefinition
 	enums      map[string]*ast.Definition
 	// api is the SDL of the API itself.
 	api *ast.SchemaDocument
-	// types are the authors'; kinds are those among them that have @resource.
+	// types are the authors' types, kinds the types with @resource.
 	types map[string]*ast.Definition
 	kinds []*ast.Definition
-	// shapes says where object types are used.
+	// derived are the kinds from which types are derived, by the names of these types.
+	derived map[string]string
+	// shapes has the uses of object types.
 	shapes map[*ast.Definition]*use
-	// stores says which enums a spec uses.
+	// stores has the enums that specs use.
 	stores map[*ast.Definition]bool
-	// fieldCount counts the fields of the kind that is being read, wherever they
-	// stand; reading is that kind.
+	// reading is the kind that is being read, fieldCount the number of its fields in all places.
 	fieldCount int
 	reading    *ast.Definition
 	// scalars are the authors' scalars.
 	scalars []*ast.Definition
-	// ofScalars are the arguments of constraints that fields have from their scalars.
+	// ofScalars are arguments of constraints that come from scalars.
 	ofScalars map[*ast.Argument]bool
-	// renamed are the names in the store of fields that have another one there, by type and
-	// name: "ThingSpec.cloudId".
+	// renamed has the stored names of fields that have another name in the API, by type and name: "ThingSpec.cloudId".
 	renamed map[string]string
-	// malformed directives are reported once and then not read.
+	// rulesEnv has what all rules can use.
+	rulesEnv *cel.Env
+	// malformed are directives with findings. They are not read.
 	malformed []*ast.Directive
-	// unread are the files that have no types because their syntax is wrong. What
-	// is not known may stand there.
+	// unread are the files with wrong syntax. They may declare what is unknown.
 	unread []*ast.Source
 }
 
-// vocabulary reads the SDL of this package.
-func (l *loader) vocabulary() error {
+// vocabulary reads the SDL of this package, and prepares the language of rules.
+func (l *loader) vocabulary() (err error) {
+	if l.rulesEnv, err = cel.NewEnv(ext.Strings()); err != nil {
+		return fmt.Errorf("cel: %w", err)
+	}
 	doc, err := parser.ParseSchema(&ast.Source{Name: "directives.graphqls", Input: directivesSDL})
 	if err != nil {
 		return err
@@ -171,8 +177,8 @@ func (l *loader) vocabulary() error {
 	return nil
 }
 
-// apiSources are the SDL of the API that is the same whatever the kinds are:
-// what the engine executes, and the fields that are resolved by hand.
+// apiSources returns the SDL of the API that does not depend on the kinds: of the engine's types and fields, and of
+// the fields that are resolved by hand.
 func apiSources() ([]*ast.Source, error) {
 	out := []*ast.Source{{Name: "api.graphqls", Input: apiSDL}}
 	files, err := fs.Glob(schema.Files, "core/*.graphqls")
@@ -199,7 +205,7 @@ func (l *loader) parse(files []*ast.Source) []Document {
 			continue
 		}
 		doc, err := parser.ParseSchema(f)
-		f.BuiltIn = false // the definitions have it until they are looked at; printers leave out what has it
+		f.BuiltIn = false // definition resets that of the definitions; printers leave out what is built in
 		if err == nil {
 			docs = append(docs, Document{Name: f.Name, SchemaDocument: doc})
 			continue
@@ -219,8 +225,8 @@ func (l *loader) parse(files []*ast.Source) []Document {
 	return docs
 }
 
-// invalidLine is the first line that is not UTF-8, 0 if there is none. Its bytes
-// would end up in descriptions, and no reader of JSON takes them there.
+// invalidLine returns the number of the first line that is not UTF-8, 0 if there is none. Its bytes would end up in
+// descriptions, where JSON does not allow them.
 func invalidLine(text string) int {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -232,7 +238,7 @@ func invalidLine(text string) int {
 	return 0
 }
 
-// public drops kinds and our directives from a document.
+// public returns a document without kinds and without the directives of this package.
 func public(d Document) Document {
 	out := *d.SchemaDocument
 	out.Definitions = nil

@@ -13,7 +13,7 @@ import (
 // mapEntry is the element type of a map in the API.
 const mapEntry = "MapEntry"
 
-// mapping reads a map of strings, and says whether the field is one.
+// mapping reads a map of strings. It reports whether the field is a map.
 func (l *loader) mapping(out *descriptor.Field, f *ast.FieldDefinition, where string, p part) bool {
 	d := l.read(f.Directives, "map")
 	if out.Type != descriptor.TypeMap {
@@ -25,7 +25,7 @@ func (l *loader) mapping(out *descriptor.Field, f *ast.FieldDefinition, where st
 	if !out.List {
 		l.report(f.Position, "%s: a map is written [%s!]", where, mapEntry)
 	}
-	out.List = false // one object, as it is stored
+	out.List = false // it is stored as one object
 	out.Immutable = p == inSpec && l.read(f.Directives, "immutable") != nil
 	for _, name := range []string{"list", "default", "ref", "filterable", "sortable"} {
 		if other := f.Directives.ForName(name); other != nil {
@@ -72,12 +72,12 @@ func (l *loader) mapLimits(out *descriptor.Field, d *directive, where string) {
 	l.format(&out.Constraint, d, where)
 }
 
-// tooDear is what is wrong with a pattern whose program has n instructions.
+// tooDear returns why a pattern whose program has n instructions is refused.
 func tooDear(n int) string {
 	return fmt.Sprintf("has a program of %d instructions, at most %d are accepted; repeat less in braces, and bound the length by maxLength", n, descriptor.MaxPattern)
 }
 
-// expression refuses what is no RE2 expression, and one that takes too long to match.
+// expression refuses a text that is no RE2 expression, or takes too long to match.
 func (l *loader) expression(d *directive, where, arg string) {
 	if !d.has(arg) {
 		return

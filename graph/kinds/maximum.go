@@ -8,10 +8,10 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// What a controller reports is checked for its size, and for nothing else.
+// The values that controllers report are checked for their size alone.
 
-// maxima reads @constraint of a field of a status: its maxima. Whatever else it says is
-// for specs that have the type too; see [loader.maximaAlone].
+// maxima reads the maxima in @constraint of a field of a status. Other arguments apply to specs that have the type
+// too: see [loader.maximaAlone].
 func (l *loader) maxima(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "constraint")
 	if d == nil {
@@ -26,13 +26,12 @@ func (l *loader) maxima(out *descriptor.Field, f *ast.FieldDefinition, where str
 	out.Constraint = descriptor.Constraint{MaxLength: d.integer("maxLength"), MaxItems: d.integer("maxItems")}
 }
 
-// maximaOf are the maxima of a map.
+// maximaOf returns the maxima of a map.
 func maximaOf(c descriptor.Constraint) descriptor.Constraint {
 	return descriptor.Constraint{MaxItems: c.MaxItems, MaxLength: c.MaxLength, KeyMaxLength: c.KeyMaxLength}
 }
 
-// maximaAlone refuses what the fields of a type that is part of statuses alone say besides
-// maxima.
+// maximaAlone refuses arguments of @constraint besides maxima in a type that only statuses use.
 func (l *loader) maximaAlone(def *ast.Definition) {
 	for _, f := range def.Fields {
 		d := l.read(f.Directives, "constraint")

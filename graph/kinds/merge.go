@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// merges checks @mergeInto of the fields of a spec's type: one map goes into another,
-// and nobody sees that what was sent is stored in another place.
+// merges checks @mergeInto, which stores the entries of one map in another. Both are write-only, so that what is read
+// back equals what was sent.
 func (l *loader) merges(s *descriptor.Shape, def *ast.Definition) {
 	for i, f := range def.Fields {
 		d := l.read(f.Directives, "mergeInto")

@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// DerivedTypes are the names of the types that are derived from a
-// kind, now or in a later release, so that no author takes them.
+// DerivedTypes returns the names of the types that are derived from a kind, now or in a later release. Authors cannot
+// use them.
 func DerivedTypes(kind string) []string {
 	out := []string{kind + "Connection", kind + "Edge", kind + "Change", kind + "Filter", kind + "Order", kind + "OrderField"}
 	for _, verb := range []string{"Create", "Update", "Patch", "Upsert", "Delete"} {
@@ -24,19 +24,19 @@ func DerivedTypes(kind string) []string {
 	return out
 }
 
-// InputType is the name of the input that is derived from an object type of a spec or status.
+// InputType returns the name of the input of an object type of a spec or status.
 func InputType(object string) string { return object + "Input" }
 
-// PatchType is the name of the patch that is derived from an object type of a spec.
+// PatchType returns the name of the patch of an object type of a spec or status.
 func PatchType(object string) string { return object + "Patch" }
 
-// FilterType is the name of the filter that is derived from an object type or an enum.
+// FilterType returns the name of the filter of an object type or an enum.
 func FilterType(name string) string { return name + "Filter" }
 
-// ListFilterType is the name of the filter of lists of an enum.
+// ListFilterType returns the name of the filter of lists of an enum.
 func ListFilterType(enum string) string { return enum + "ListFilter" }
 
-// derivedFromType are the names of what is derived from an author's type that is no kind.
+// derivedFromType returns the names of the types that are derived from a type that is no kind.
 func derivedFromType(def *ast.Definition) []string {
 	switch def.Kind {
 	case ast.Object:
@@ -47,17 +47,15 @@ func derivedFromType(def *ast.Definition) []string {
 	return nil
 }
 
-// isAPI says whether the name is a type of the API itself.
+// isAPI reports whether the API has a type of that name whatever the kinds are.
 func (l *loader) isAPI(name string) bool { return l.api.Definitions.ForName(name) != nil }
 
-// isDerived says whether the name is that of a type derived from a kind.
+// isDerived reports whether a type of that name is derived from an author's type.
 func (l *loader) isDerived(name string) bool { return l.derivedFrom(name) != "" }
 
 func (l *loader) derivedFrom(name string) string {
-	for _, k := range l.kinds {
-		if slices.Contains(DerivedTypes(k.Name), name) {
-			return "kind " + k.Name
-		}
+	if kind, ok := l.derived[name]; ok {
+		return "kind " + kind
 	}
 	for _, suffix := range []string{"Input", "Patch", "ListFilter", "Filter"} {
 		base, ok := strings.CutSuffix(name, suffix)
@@ -68,7 +66,7 @@ func (l *loader) derivedFrom(name string) string {
 	return ""
 }
 
-// reservedType says why authors cannot declare a type of that name, "" if they can.
+// reservedType returns why authors cannot declare a type of that name, "" if they can.
 func (l *loader) reservedType(name string) string {
 	switch from := l.derivedFrom(name); {
 	case l.isAPI(name), isReserved(name):
@@ -81,10 +79,10 @@ func (l *loader) reservedType(name string) string {
 	return ""
 }
 
-// names finds two things of one name.
+// names are things by their names.
 type names map[string]string
 
-// add returns what has the name already, "" if nothing has.
+// add gives something a name. It returns what has the name already, "" if nothing has it.
 func (n names) add(name, what string) string {
 	if first, ok := n[name]; ok && first != what {
 		return first
@@ -93,9 +91,8 @@ func (n names) add(name, what string) string {
 	return ""
 }
 
-// typeNames refuses types whose derived types would have one name, or that of a type of
-// the API. The filter of a type that is no kind is derived only for an index, which
-// checks its name.
+// typeNames refuses types from which two types of one name would be derived, or one with the name of a type of the
+// API. filterNames checks the filters of types that are no kinds.
 func (l *loader) typeNames() {
 	seen := names{}
 	for _, def := range l.ordered() {
@@ -114,7 +111,7 @@ func (l *loader) typeNames() {
 	}
 }
 
-// ordered are the authors' types in the order of files and lines.
+// ordered returns the authors' types in the order of files and lines.
 func (l *loader) ordered() []*ast.Definition {
 	var out []*ast.Definition
 	for _, def := range l.types {
@@ -129,8 +126,8 @@ func (l *loader) ordered() []*ast.Definition {
 	return out
 }
 
-// kindNames refuses kinds that callers could not tell apart: they name one by
-// name, singular, plural or short name in any case.
+// kindNames refuses kinds that callers could not tell apart. Callers use the name, the singular, the plural or a
+// short name, in any case.
 func (l *loader) kindNames(kinds []Kind) {
 	seen := names{}
 	for _, k := range kinds {
@@ -150,14 +147,14 @@ func (l *loader) kindNames(kinds []Kind) {
 	}
 }
 
-// fileName refuses files that are not named as the others.
+// fileName checks the name of a file.
 func (l *loader) fileName(f *ast.Source) {
 	if base, ok := strings.CutSuffix(path.Base(f.Name), ".graphqls"); !ok || !fileForm.MatchString(base) {
 		l.report(&ast.Position{Src: f, Line: 1}, "the file's name: lower case letters, digits and _ that begin with a letter are wanted, and the ending .graphqls")
 	}
 }
 
-// rootFields refuses two root fields of one name: of kinds, and of the API.
+// rootFields refuses two root fields of one name.
 func (l *loader) rootFields(kinds []Kind) {
 	roots := map[string]names{"Query": {}, "Mutation": {}, "Subscription": {}}
 	claim := func(at *ast.Position, root, field, owner string) {
@@ -189,8 +186,7 @@ func (l *loader) rootFields(kinds []Kind) {
 	}
 }
 
-// singular is the field name of one resource: the kind's name with a lower
-// case beginning, "floatingIP" for FloatingIP and "apiKey" for APIKey.
+// singular returns the field name of one resource: "floatingIP" for FloatingIP, "apiKey" for APIKey.
 func singular(kind string) string {
 	upper := 0
 	for upper < len(kind) && kind[upper] >= 'A' && kind[upper] <= 'Z' {

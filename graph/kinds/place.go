@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Places say where the files of a catalogue say what, as "file:line".
+// Places are the lines of a catalogue's declarations, as "file:line".
 type Places struct {
 	// Folder of the files, as it was given.
 	Folder string
@@ -19,7 +19,7 @@ type Places struct {
 	Types map[string]string
 }
 
-// Places are those of all kinds, for a catalogue that was read from a folder.
+// Places returns the lines of all kinds of a catalogue that was read from a folder.
 func (s *Schema) Places(folder string) Places {
 	p := placing{types: map[string]*ast.Definition{}, Places: Places{Folder: folder, Fields: map[string]string{}, Types: map[string]string{}}}
 	for _, d := range s.Documents {
@@ -36,7 +36,7 @@ func (s *Schema) Places(folder string) Places {
 	return p.Places
 }
 
-// placing is the work of [Schema.Places].
+// placing is the state of [Schema.Places].
 type placing struct {
 	Places
 	types map[string]*ast.Definition
@@ -48,7 +48,7 @@ func (p *placing) part(k *Kind, name string, s *descriptor.Shape) {
 	}
 }
 
-// field notes a field and those of its object, if it is one.
+// field adds a field and the fields below it.
 func (p *placing) field(path string, f *ast.FieldDefinition, s *descriptor.Shape) {
 	p.Fields[path] = lineOf(f.Position)
 	def := p.types[f.Type.Name()]

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// manifestKeys are the keys of every manifest; the gateway's own are among them.
+// manifestKeys returns the keys that every manifest has or may have.
 func manifestKeys() []string {
 	return []string{"apiVersion", "version", "kind", "subKind", "metadata", "spec", "status"}
 }
 
-// placed checks @manifest of all kinds: fields of a spec that stand at the top of
-// a manifest, each under a key of its own.
+// placed checks @manifest, which puts a field of a spec at the top of a manifest.
 func (l *loader) placed(kinds []Kind) {
 	for i := range kinds {
 		seen := names{}

@@ -9,9 +9,12 @@ import (
 	"github.com/vektah/gqlparser/v2/formatter"
 )
 
-// Print writes the types of a schema as SDL, in the order of their names, but
-// for those that every GraphQL schema has. keep says which types; nil keeps all, and
-// writes the directive @semanticNonNull too.
+// semanticNonNull is the directive of fields that are null only where they could not be read, so that
+// the rest of an answer does not go with them.
+const semanticNonNull = "semanticNonNull"
+
+// Print returns the types of a schema as SDL, in the order of their names, without those that every GraphQL schema
+// has. keep selects types; nil selects all, and the directive @semanticNonNull too.
 func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 	doc := &ast.SchemaDocument{}
 	if d := s.Directives[semanticNonNull]; d != nil && keep == nil {
@@ -34,8 +37,7 @@ func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 	return strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
 }
 
-// printable returns a definition without the fields of introspection and without the
-// directives that only authors see.
+// printable returns a definition without fields of introspection and without authors' directives.
 func printable(def *ast.Definition) *ast.Definition {
 	out := *def
 	out.Fields = nil

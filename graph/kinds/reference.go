@@ -9,29 +9,26 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Reference is a reference of a kind with what the API makes of it.
+// Reference is a reference of a kind, with the field that is derived from it.
 type Reference struct {
 	descriptor.Reference
 	// APIPath is the path in the names of the API.
 	APIPath string
-	// Owner is the type that has the derived field: the kind itself for what
-	// stands directly in spec or spec.resource, else the author's type that the
-	// reference is declared in.
+	// Owner is the type that has the derived field: the kind if the reference stands directly in spec or
+	// spec.resource, else the type that declares the reference.
 	Owner string
-	// List says that the derived field is a connection.
+	// List reports whether the derived field is a connection.
 	List bool
-	// Deprecated is the reason, of the reference and so of the derived field.
+	// Deprecated is why the reference, and so the derived field, is deprecated.
 	Deprecated string
 
 	at *ast.Position
 }
 
-// maxReferences is the greatest length of a list of references: its connection
-// asks for them by their names.
+// maxReferences is the greatest length of a list of references. Its connection reads all of them by name.
 const maxReferences = 100
 
-// unread says that the kind's @resource is malformed: its scope, its plural and
-// its verbs are not known.
+// unread reports whether @resource could not be read: scope, plural and verbs are unknown.
 func (k *Kind) unread() bool { return k.Scope == "" }
 
 // references reads @ref of all kinds.
@@ -63,7 +60,7 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 	target := kinds[d.text("kind")]
 	switch {
 	case f.Type == "", target == nil && len(l.unread) > 0, target != nil && (target.unread() || p.kind.unread()):
-		// what is not known may be right; why it is not is reported elsewhere
+		// something could not be read, which is reported elsewhere
 	case f.Type != descriptor.TypeString:
 		l.report(d.Position, "%s: @ref is for a String or [String!]", where)
 	case d.has("as") && !pluralForm.MatchString(d.text("as")):
@@ -89,7 +86,7 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 	}
 }
 
-// offers refuses what would derive a field of a verb that a kind does not have.
+// offers refuses a reference whose derived field needs a verb that the kind does not offer.
 func (l *loader) offers(p *place, d *directive, target *Kind) {
 	where := p.owner.Name + "." + p.ast.Name
 	switch {
@@ -106,8 +103,8 @@ func (l *loader) offers(p *place, d *directive, target *Kind) {
 	}
 }
 
-// derive names the field that a reference gives and the type that has it. The
-// field is as the author says, or what the reference's name begins with.
+// derive returns the reference with the name and the owner of its derived field. The name is the author's, or the
+// reference's name without its ending.
 func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Reference {
 	r := Reference{
 		Reference: descriptor.Reference{Path: p.path, Kind: target.Name, Field: stem, Inverse: d.text("inverse"), Guarded: d.text("guarded") == "true"},
@@ -137,8 +134,7 @@ func (l *loader) kindList() []string {
 	return out
 }
 
-// derivedFields refuses derived fields whose name is taken, and hands the
-// references to the descriptors.
+// derivedFields refuses derived fields whose name is taken, and adds the references to the descriptors.
 func (l *loader) derivedFields(kinds []Kind, byName map[string]*Kind) {
 	taken := map[string]names{}
 	claim := func(at *ast.Position, owner, field, what string) {
@@ -165,7 +161,7 @@ func (l *loader) derivedFields(kinds []Kind, byName map[string]*Kind) {
 	}
 }
 
-// fieldsOf are the fields that a type has already.
+// fieldsOf returns the fields that a type has already.
 func (l *loader) fieldsOf(typ string, kind bool) names {
 	out := names{}
 	if kind {
@@ -183,7 +179,7 @@ func (l *loader) fieldsOf(typ string, kind bool) names {
 	return out
 }
 
-// guards refuses guarded references that could never be let go.
+// guards refuses guarded references that would prevent a deletion for ever.
 func (l *loader) guards(kinds []Kind, byName map[string]*Kind) {
 	guarded := map[string][]string{}
 	for i := range kinds {
@@ -211,7 +207,7 @@ func (l *loader) guards(kinds []Kind, byName map[string]*Kind) {
 	}
 }
 
-// route is the shortest way from one kind to another, nil if there is none.
+// route returns the shortest way from one kind to another, nil if there is none.
 func route(edges map[string][]string, from, to string) []string {
 	ways, seen := [][]string{{from}}, map[string]bool{from: true}
 	for len(ways) > 0 {

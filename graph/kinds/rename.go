@@ -9,10 +9,10 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// storedNameForm is what a field can be named in manifests and in the store.
+// storedNameForm is the form of a field's name in manifests and in the store.
 var storedNameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 
-// storedName is the name of a field in manifests and in the store.
+// storedName returns the name of a field in manifests and in the store.
 func (l *loader) storedName(f *ast.FieldDefinition) string {
 	if d := l.read(f.Directives, "stored"); d != nil {
 		return d.text("as")
@@ -20,8 +20,8 @@ func (l *loader) storedName(f *ast.FieldDefinition) string {
 	return f.Name
 }
 
-// storedNames refuses names in the store that two fields of a type share or that cannot be
-// one, and fields named id, which client caches take for the identity of what has them.
+// storedNames refuses stored names that two fields of a type share or that have a wrong form. It also refuses fields
+// named id, which client caches take for the identity of an object.
 func (l *loader) storedNames(def *ast.Definition) {
 	seen := names{}
 	for _, f := range def.Fields {
@@ -46,8 +46,8 @@ func (l *loader) storedNames(def *ast.Definition) {
 	}
 }
 
-// rename gives the fields of a kind, and the paths to them, their names in the store. What
-// is read of the author's text before has the names of the API.
+// rename gives the fields of a kind, and the paths to them, their stored names. Everything that is read before has
+// the names of the API.
 func (l *loader) rename(k *Kind) {
 	for i := range k.Refs {
 		k.Refs[i].APIPath = k.Refs[i].Path
@@ -69,7 +69,7 @@ func (l *loader) rename(k *Kind) {
 	l.renameShape(k.Status)
 }
 
-// storedPath is a path in the names of the store.
+// storedPath returns a path in stored names.
 func (l *loader) storedPath(k *Kind, path string) string {
 	steps := strings.Split(path, ".")
 	s := map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status}[steps[0]]
@@ -80,7 +80,7 @@ func (l *loader) storedPath(k *Kind, path string) string {
 	return strings.Join(steps, ".")
 }
 
-// storedOf is the name in the store of a field of a shape that has its name of the API.
+// storedOf returns the stored name of a field, given its name in the API.
 func (l *loader) storedOf(s *descriptor.Shape, name string) string {
 	if stored, ok := l.renamed[s.Name+"."+name]; ok {
 		return stored

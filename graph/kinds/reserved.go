@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// The names in this file are those that no catalogue can take, beside the types
-// of the API itself: it has them, or a later release will. The tables of
-// docs/kinds.md are held equal to them by a test.
+// No catalogue can use the names in this file, nor those of the API's own types: the API has them, or a later
+// release will. A test compares the tables of docs/kinds.md with them.
 
-// laterTypes are types that the API will have.
+// laterTypes returns types that the API will have.
 func laterTypes() []string {
 	return []string{
 		"Finalizer", "Namespace", "NamespaceConnection", "NamespaceEdge", "Event", "Manifest", "Search", "Preview",
@@ -17,17 +16,17 @@ func laterTypes() []string {
 	}
 }
 
-// reservedPrefixes begin names of types that the API has or will have.
+// reservedPrefixes returns the beginnings of reserved names of types.
 func reservedPrefixes() []string {
 	return []string{"Access", "Dependency", "Dependent", "Kind", "Resource", "Revealed"}
 }
 
-// kindFields are the fields of every kind.
+// kindFields returns the fields of every kind.
 func kindFields() []string {
 	return []string{"id", "apiVersion", "kind", "subKind", "metadata", "conditions", "manifest"}
 }
 
-// laterKindFields are fields that every kind will have.
+// laterKindFields returns fields that every kind will have.
 func laterKindFields() []string {
 	return []string{
 		"specJSON", "statusJSON", "dependencies", "dependents", "blockedBy", "allowed", "history",
@@ -36,15 +35,14 @@ func laterKindFields() []string {
 	}
 }
 
-// besides are the fields that stand beside the one of the kind in a payload
-// or event, now or in a later release.
+// besides returns the fields beside the resource in a payload or event, now or in a later release.
 func besides() []string {
 	return []string{
 		"type", "cursor", "revision", "clientMutationId", "warnings", "state", "created", "blockedBy", "outcome", "dryRun", "preview", "path",
 	}
 }
 
-// laterQueries are fields that Query has or will have.
+// laterQueries returns fields that Query has or will have.
 func laterQueries() []string {
 	return []string{
 		"reveal", "dependencyTree", "viewer", "access", "kind", "namespace", "namespaces", "search", "events", "summary", "catalogue", "changes",
@@ -52,16 +50,15 @@ func laterQueries() []string {
 	}
 }
 
-// commandWords stand for kinds on the command line, and name none.
+// commandWords returns words that the command line accepts in the place of a kind.
 func commandWords() []string { return []string{"all"} }
 
-// tableColumns are those of the command line's own tables.
+// tableColumns returns the columns of the command line's own tables.
 func tableColumns() []string {
 	return []string{"EVENT", "NAMESPACE", "NAME", "AVAILABLE", "PROGRESSING", "AGE", "MESSAGE", "REVISION"}
 }
 
-// isReserved says whether the API will have a type of that name, or of names
-// that begin like it.
+// isReserved reports whether a name of a type is reserved for later releases.
 func isReserved(name string) bool {
 	return slices.Contains(laterTypes(), name) ||
 		slices.ContainsFunc(reservedPrefixes(), func(prefix string) bool { return strings.HasPrefix(name, prefix) })

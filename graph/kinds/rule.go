@@ -9,14 +9,13 @@ import (
 	"cel.dev/cel-go/cel"
 	celast "cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/ext"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// rules reads @rule and compiles each against the types of the shape, so that
-// a misspelt field or a comparison of unlike types is refused here.
+// rules reads @rule and compiles each rule against the types of the shape. A misspelt field or a comparison of
+// different types is a finding.
 func (l *loader) rules(s *descriptor.Shape, def *ast.Definition) {
 	for _, d := range def.Directives.ForNames("rule") {
 		if slices.Contains(l.malformed, d) {
@@ -33,8 +32,7 @@ func (l *loader) rules(s *descriptor.Shape, def *ast.Definition) {
 	}
 }
 
-// compile checks a rule in the environment of the service (the standard
-// library and the string extensions), but with self and oldSelf typed.
+// compile checks a rule in the environment of the service, in which self and oldSelf have types here.
 func (l *loader) compile(s *descriptor.Shape, expression string) error {
 	registry, err := types.NewRegistry()
 	if err != nil {
@@ -42,9 +40,9 @@ func (l *loader) compile(s *descriptor.Shape, expression string) error {
 	}
 	provider := &shapeProvider{Registry: registry, shapes: map[string]*descriptor.Shape{}, stored: l.storedOf}
 	provider.collect(s)
-	env, err := cel.NewEnv(
+	env, err := l.rulesEnv.Extend(
 		cel.CustomTypeProvider(provider), cel.CustomTypeAdapter(registry),
-		cel.Variable("self", cel.ObjectType(s.Name)), cel.Variable("oldSelf", cel.ObjectType(s.Name)), ext.Strings(),
+		cel.Variable("self", cel.ObjectType(s.Name)), cel.Variable("oldSelf", cel.ObjectType(s.Name)),
 	)
 	if err != nil {
 		return fmt.Errorf("cel: %w", err)
@@ -63,8 +61,7 @@ func (l *loader) compile(s *descriptor.Shape, expression string) error {
 	return checkPatterns(compiled)
 }
 
-// checkPatterns refuses a pattern that is not written in the rule, since nobody knows what
-// it costs to match, and one that takes too long.
+// checkPatterns refuses a pattern that is computed, since its cost is unknown, and one that takes too long to match.
 func checkPatterns(rule *cel.Ast) error {
 	for _, e := range celast.MatchDescendants(celast.NavigateAST(rule.NativeRep()), celast.FunctionMatcher("matches")) {
 		args := e.AsCall().Args()
@@ -83,7 +80,7 @@ func checkPatterns(rule *cel.Ast) error {
 	return nil
 }
 
-// escapeHint tells how a reserved word is written.
+// escapeHint returns how a reserved word is written, "" if the message is about none.
 func escapeHint(message string) string {
 	for _, word := range reservedWords() {
 		if message == "undefined field '"+word+"'" {
@@ -93,11 +90,11 @@ func escapeHint(message string) string {
 	return ""
 }
 
-// shapeProvider tells CEL the fields of shapes.
+// shapeProvider has the fields of shapes for CEL.
 type shapeProvider struct {
 	*types.Registry
 	shapes map[string]*descriptor.Shape
-	// stored is the name of a field in the store, as rules have it.
+	// stored returns the stored name of a field, which rules use.
 	stored func(s *descriptor.Shape, name string) string
 }
 
@@ -147,7 +144,7 @@ func (p *shapeProvider) FindStructFieldType(name, field string) (*types.FieldTyp
 	return nil, false
 }
 
-// escaped is how a rule writes the name of a field.
+// escaped returns the name of a field as rules write it.
 func escaped(name string) string {
 	if slices.Contains(reservedWords(), name) {
 		return "__" + name + "__"
@@ -174,8 +171,8 @@ func celType(f *descriptor.Field) *types.Type {
 	return t
 }
 
-// reservedWords are the words that CEL accepts as a field name only as
-// __word__, from its language definition.
+// reservedWords returns the words that CEL accepts as field names only in the form __word__, by its language
+// definition.
 func reservedWords() []string {
 	return strings.Fields("true false null in as break const continue else for function if import let loop package namespace return var void while")
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// An author's scalar is a String with a constraint, so that several fields need not repeat it. The
-// fields are String in the API, and in everything that follows here.
+// An author's scalar is a String with a constraint that several fields share. The fields are Strings in the API, and
+// in the rest of this package.
 
-// expandScalars indexes the files without the authors' scalars, and gives each field that has one its
-// type String and its constraint.
+// expandScalars removes the authors' scalars from the files, indexes the rest, and makes the fields that have scalars
+// Strings with constraints.
 func (l *loader) expandScalars(docs []Document) {
 	constraints := map[string]*directive{}
 	for _, doc := range docs {
@@ -43,7 +43,7 @@ func (l *loader) expandScalars(docs []Document) {
 	}
 }
 
-// scalar checks a scalar and notes its constraint; nil if that cannot be read.
+// scalar checks a scalar and adds its constraint, nil if that cannot be read.
 func (l *loader) scalar(def *ast.Definition, constraints map[string]*directive) {
 	l.scalars = append(l.scalars, def)
 	if _, twice := constraints[def.Name]; twice {
@@ -67,8 +67,8 @@ func (l *loader) scalar(def *ast.Definition, constraints map[string]*directive) 
 	}
 }
 
-// expand makes a field with a scalar a String with the constraint of the scalar. The field's own
-// constraint may only narrow it. d is nil if the constraint cannot be read.
+// expand makes a field with a scalar a String with the scalar's constraint d, nil if that could not be read. The
+// field's own constraint may only narrow it.
 func (l *loader) expand(where string, f *ast.FieldDefinition, d *directive) {
 	name := f.Type.Name()
 	innermost := f.Type

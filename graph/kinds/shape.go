@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// part says where in a resource a type is used.
+// part is the part of a resource that uses a type.
 type part bool
 
 const (
@@ -16,10 +16,10 @@ const (
 	inStatus part = false
 )
 
-// use says where an object type is used at all.
+// use has the parts that use an object type.
 type use struct{ spec, status bool }
 
-// shape reads an object type of a spec or status. Above are the types around it.
+// shape reads an object type of a spec or status. above are the types that contain it, the outermost first.
 func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *descriptor.Shape {
 	u := l.shapes[def]
 	if u == nil {
@@ -40,7 +40,7 @@ func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *de
 		s.Fields = append(s.Fields, l.field(def, f, p, above))
 	}
 	if p == inStatus {
-		return s // checked for its size alone
+		return s // statuses are checked for their size alone
 	}
 	l.properties(s, l.read(def.Directives, "constraint"), def.Name)
 	if d := l.read(def.Directives, "constraint"); d != nil {
@@ -91,7 +91,7 @@ func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, abov
 	return out
 }
 
-// typed is a place that names a type.
+// typed is a place where a field names its type.
 type typed struct {
 	where string
 	at    *ast.Position
@@ -117,12 +117,12 @@ func (l *loader) fieldType(out *descriptor.Field, name string, in *typed) {
 	case def == nil && l.isAPI(name), def == nil && l.isDerived(name):
 		l.report(in.at, "%s: %s is a type of the API and cannot be part of a resource", in.where, name)
 	case def == nil:
-		// reported where the field is declared
+		// known has reported it
 	case def.Kind == ast.Enum:
 		out.Type, out.Enum = descriptor.TypeEnum, l.enumOf(def)
 		l.stores[def] = true
 	case def.Kind != ast.Object:
-		// reported where the type is declared
+		// definitions has reported it
 	case def.Directives.ForName("resource") != nil:
 		l.report(in.at, "%s: %s is a kind; a resource names another, it does not contain it", in.where, name)
 	case slices.Contains(in.above, def):
@@ -140,13 +140,12 @@ func (l *loader) enumOf(def *ast.Definition) *descriptor.Enum {
 	return e
 }
 
-// statusDirectives are those with a meaning in a status; of @constraint and @map
-// the maxima have one.
+// statusDirectives returns the directives that apply in a status; of @constraint, the maxima do.
 func statusDirectives() []string {
 	return []string{"filterable", "sortable", "constraint", "map", "stored"}
 }
 
-// statusField refuses what would bind what a controller may store.
+// statusField refuses declarations that would restrict what a controller may store.
 func (l *loader) statusField(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	l.maxima(out, f, where)
 	if out.Required {
@@ -161,7 +160,7 @@ func (l *loader) statusField(out *descriptor.Field, f *ast.FieldDefinition, wher
 func (l *loader) specField(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	out.Immutable = l.read(f.Directives, "immutable") != nil
 	if f.Directives.ForName("default") != nil {
-		out.Required = false // the `!` is of what is read
+		out.Required = false // the `!` applies to reads
 	}
 	if out.Deprecated != "" && out.Required {
 		l.report(f.Position, "%s: a required field cannot be deprecated: nobody could stop using it", where)
@@ -219,7 +218,7 @@ func (l *loader) mapKeys(out *descriptor.Field, d *directive, where string) {
 	}
 }
 
-// leftovers refuses directives on types where they have no effect.
+// leftovers refuses directives that have no effect.
 func (l *loader) leftovers() {
 	for _, def := range l.ordered() {
 		u := l.shapes[def]
@@ -246,8 +245,7 @@ func (l *loader) leftovers() {
 	}
 }
 
-// noDefaults refuses defaults in a type that is part of a status too: what a controller
-// leaves out is not known.
+// noDefaults refuses defaults in a type that is part of a status too: a field that a controller leaves out is unknown.
 func (l *loader) noDefaults(def *ast.Definition, u *use) {
 	for _, f := range def.Fields {
 		if d := l.read(f.Directives, "default"); d != nil && u != nil && u.status {
@@ -256,8 +254,7 @@ func (l *loader) noDefaults(def *ast.Definition, u *use) {
 	}
 }
 
-// noEffect refuses our directives on a type and its fields, but for those that
-// have an effect on fields all the same.
+// noEffect refuses our directives on a type and on its fields, but on fields not those named in but.
 func (l *loader) noEffect(def *ast.Definition, why string, but ...string) {
 	l.noEffectOn(def.Directives, why)
 	for _, f := range def.Fields {
@@ -265,7 +262,7 @@ func (l *loader) noEffect(def *ast.Definition, why string, but ...string) {
 	}
 }
 
-// noEffectOn refuses our directives in one place, but for those that have an effect there.
+// noEffectOn refuses our directives in one place, except those named in but.
 func (l *loader) noEffectOn(list ast.DirectiveList, why string, but ...string) {
 	for _, d := range list {
 		if l.directives[d.Name] != nil && !slices.Contains(but, d.Name) && !slices.Contains(l.malformed, d) {

@@ -18,15 +18,15 @@ import (
 
 // Limits of a catalogue that is read from a folder.
 const (
-	// MaxFiles is how many files it has.
+	// MaxFiles is the most files.
 	MaxFiles = 1000
-	// MaxFileBytes is the size of the largest one.
+	// MaxFileBytes is the most bytes of a file.
 	MaxFileBytes = 1 << 20
-	// MaxBytes is the size of all of them together.
+	// MaxBytes is the most bytes of all files.
 	MaxBytes = 16 << 20
 )
 
-// Embedded is the catalogue that is compiled into the gateway.
+// Embedded returns the catalogue that is compiled into the gateway.
 func Embedded() (*Schema, error) {
 	v1, err := fs.Sub(schema.Files, "v1")
 	if err != nil {
@@ -35,12 +35,11 @@ func Embedded() (*Schema, error) {
 	return Read(v1, "schema/v1")
 }
 
-// maxReads is how often a folder is read that is replaced meanwhile.
+// maxReads is the most times that a folder is read if it is replaced meanwhile.
 const maxReads = 5
 
-// ReadDir reads the catalogue of a folder: all its files that end in .graphqls.
-// What it refuses is [Findings]. A folder that is replaced by another one meanwhile
-// is read again, so that no files of the two are mixed.
+// ReadDir reads the catalogue of a folder: its files that end in .graphqls. It refuses a catalogue with [Findings]. A
+// folder that is replaced meanwhile is read again, so that files of the two are never mixed.
 func ReadDir(dir string) (*Schema, error) {
 	for n := 1; ; n++ {
 		info, err := os.Stat(dir)
@@ -57,7 +56,7 @@ func ReadDir(dir string) (*Schema, error) {
 	}
 }
 
-// Read reads the catalogue of a file system. dir is what its findings call the folder.
+// Read reads the catalogue of a file system. dir is the name of the folder in findings.
 func Read(files fs.FS, dir string) (*Schema, error) {
 	texts, err := Files(files, dir)
 	if err != nil {
@@ -66,7 +65,7 @@ func Read(files fs.FS, dir string) (*Schema, error) {
 	return ReadTexts(texts, dir)
 }
 
-// ReadTexts reads the catalogue of files that are given by their names.
+// ReadTexts reads the catalogue of files, given as texts by their names.
 func ReadTexts(texts map[string]string, dir string) (*Schema, error) {
 	if err := checkCount(len(texts), dir); err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func ReadTexts(texts map[string]string, dir string) (*Schema, error) {
 	return Load(append(sources, product...)...)
 }
 
-// productSources are the files of the kinds that every catalogue has.
+// productSources returns the files of the kinds that every catalogue has.
 func productSources() ([]*ast.Source, error) {
 	texts, err := fs.Glob(schema.Files, "access/*.graphqls")
 	if err != nil {
@@ -106,7 +105,7 @@ func productSources() ([]*ast.Source, error) {
 	return out, nil
 }
 
-// Files are the texts of the files of a catalogue, by their names.
+// Files returns the texts of the files of a catalogue, by their names.
 func Files(files fs.FS, dir string) (map[string]string, error) {
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -135,7 +134,7 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 	return texts, nil
 }
 
-// checkCount judges how many files a catalogue has.
+// checkCount refuses a catalogue with no files or too many.
 func checkCount(n int, dir string) error {
 	switch {
 	case n == 0:
@@ -172,7 +171,7 @@ func readFile(files fs.FS, name string) (string, error) {
 	return string(raw), err
 }
 
-// Descriptors are those of all kinds.
+// Descriptors returns the descriptors of all kinds.
 func (s *Schema) Descriptors() []descriptor.Kind {
 	out := make([]descriptor.Kind, len(s.Kinds))
 	for i := range s.Kinds {

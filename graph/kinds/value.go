@@ -17,7 +17,7 @@ import (
 // maxSafeInteger is the greatest SafeInt: every JSON reader keeps it exact.
 const maxSafeInteger = 1<<53 - 1
 
-// fieldDefault reads @default and returns it in stored form: string, bool or json.Number.
+// fieldDefault reads @default, in stored form: string, bool or json.Number.
 func (l *loader) fieldDefault(out *descriptor.Field, f *ast.FieldDefinition, where string) {
 	d := l.read(f.Directives, "default")
 	if d == nil {
@@ -40,7 +40,7 @@ func (l *loader) fieldDefault(out *descriptor.Field, f *ast.FieldDefinition, whe
 	l.defaultWithin(out, d, where)
 }
 
-// storedForm converts a literal, or says what the field accepts instead.
+// storedForm returns the stored form of a literal, or what the field accepts instead.
 func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string) {
 	switch f.Type {
 	case descriptor.TypeString:
@@ -83,7 +83,7 @@ func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string)
 	return nil, "a whole number within +-" + strconv.FormatInt(limit, 10)
 }
 
-// defaultWithin refuses a default that the field itself would refuse.
+// defaultWithin refuses a default that breaks the field's own constraint.
 func (l *loader) defaultWithin(f *descriptor.Field, d *directive, where string) {
 	c, at := f.Constraint, d.at("value")
 	switch v := f.Default.(type) {

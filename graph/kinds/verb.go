@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// verbs reads what callers can do with a kind: what it names, or all but what it excepts.
+// verbs reads the verbs that a kind offers: those that it names, or all but those that it excepts.
 func (l *loader) verbs(k *descriptor.Kind, d *directive) {
 	if d.has("verbs") && d.has("exceptVerbs") {
 		l.report(d.at("exceptVerbs"), "kind %s: exceptVerbs: it does not go with verbs, which names all that there are; leave one of them out", k.Name)
@@ -31,7 +31,7 @@ func (l *loader) verbs(k *descriptor.Kind, d *directive) {
 	}
 }
 
-// verbList reads a list of verbs, each once and not empty.
+// verbList reads a list of verbs. It refuses an empty one and repeated verbs.
 func (l *loader) verbList(k *descriptor.Kind, d *directive, argument, empty string) (out []descriptor.Verb) {
 	for _, name := range d.texts(argument) {
 		if slices.Contains(out, descriptor.Verb(name)) {
@@ -45,8 +45,7 @@ func (l *loader) verbList(k *descriptor.Kind, d *directive, argument, empty stri
 	return out
 }
 
-// impossibleVerbs drops verbs that the kind has nothing for, and refuses them if it names
-// them.
+// impossibleVerbs drops verbs that do not apply to the kind, and refuses them if @resource names them.
 func (l *loader) impossibleVerbs(k *descriptor.Kind, def *ast.Definition) {
 	d := l.read(def.Directives, "resource")
 	if d == nil {

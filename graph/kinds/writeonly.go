@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// writeOnly checks @writeOnly of all kinds: what is never shown is in no list,
-// nothing that is shown is derived from it, and something is left to show.
+// writeOnly checks @writeOnly of all kinds: such a field is in no list, nothing that is shown is derived from it, and
+// each type has something else to show.
 func (l *loader) writeOnly(kinds []Kind) {
 	for i := range kinds {
 		k := &kinds[i]
@@ -33,7 +33,7 @@ func (l *loader) writeOnly(kinds []Kind) {
 	}
 }
 
-// writeOnlyField refuses the directive where it makes no sense.
+// writeOnlyField refuses @writeOnly where it cannot work.
 func (l *loader) writeOnlyField(p *place, d *directive) {
 	where := p.owner.Name + "." + p.ast.Name
 	if l.shapes[p.owner].status {
@@ -53,7 +53,7 @@ func (l *loader) writeOnlyField(p *place, d *directive) {
 	}
 }
 
-// nothingShown refuses what would show the value of a @writeOnly field, or of one below it.
+// nothingShown refuses directives that would show the value of a @writeOnly field, or of a field below it.
 func (l *loader) nothingShown(p *place) {
 	where := p.owner.Name + "." + p.ast.Name
 	for name, why := range map[string]string{
@@ -66,10 +66,10 @@ func (l *loader) nothingShown(p *place) {
 	}
 }
 
-// somethingShown refuses object types that are shown and have nothing to show.
+// somethingShown refuses object types whose fields are all @writeOnly.
 func (l *loader) somethingShown(s *descriptor.Shape) {
 	if s == nil || len(s.Fields) == 0 {
-		return // reported where it is read
+		return // it has been reported
 	}
 	if !slices.ContainsFunc(s.Fields, func(f descriptor.Field) bool { return !f.WriteOnly }) {
 		l.report(l.types[s.Name].Position, "type %s: all its fields are @writeOnly and nothing is left to show; put @writeOnly on the field of this type, or another field into it", s.Name)
@@ -81,10 +81,9 @@ func (l *loader) somethingShown(s *descriptor.Shape) {
 	}
 }
 
-// shown is what the API shows of the authors' object types: those of specs and
-// statuses by name, and their fields.
+// shown has which object types of specs and statuses, and which of their fields, are part of answers.
 type shown struct {
-	// types are shown somewhere; hidden ones only stand below @writeOnly fields.
+	// types are part of answers; hidden have the types below @writeOnly fields.
 	types, hidden map[string]bool
 	// fields that are @writeOnly, as "Type.field".
 	fields map[string]bool
@@ -120,13 +119,10 @@ func (s *shown) add(shape *descriptor.Shape, below bool) {
 	}
 }
 
-// output is an author's type as answers have it, nil if no answer has it.
+// output returns a copy of an author's type as answers have it, nil if no answer has it.
 func (s *shown) output(def *ast.Definition) *ast.Definition {
 	if s.hidden[def.Name] && !s.types[def.Name] {
 		return nil
-	}
-	if !slices.ContainsFunc(def.Fields, func(f *ast.FieldDefinition) bool { return s.fields[def.Name+"."+f.Name] }) {
-		return def
 	}
 	out := *def
 	out.Fields = slices.DeleteFunc(slices.Clone(def.Fields), func(f *ast.FieldDefinition) bool { return s.fields[def.Name+"."+f.Name] })

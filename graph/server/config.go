@@ -47,17 +47,16 @@ type Config struct {
 	AllowedOrigins []string
 	// Identities find out who asks. Default: everybody is anonymous.
 	Identities identity.Authenticator
-	// Refused is told of each request that is refused since its caller is not known, or may not do it. Default: it is
-	// not told.
+	// Refused is called for each request that is refused since its caller is unknown, or may not do it. Default: none.
 	Refused func(ctx context.Context, refused *failure.Error)
 	// Reload answers requests for another catalogue, by callers who have the verb CATALOGUE. It bounds their bodies and
 	// sets deadlines that are later than the server's. Default: there is no path for them.
 	Reload http.Handler
-	// TLS is what connections are secured with. Default: nothing.
+	// TLS secures connections. Default: none.
 	TLS *identity.TLS
 	// Limits of requests.
 	Limits Limits
-	// Caller is what one caller may take. Default [DefaultCallerLimits].
+	// Caller limits what one caller may take. Default [DefaultCallerLimits].
 	Caller CallerLimits
 	// SlowLog is how long a query, a mutation or an event of a subscription may take
 	// before it is logged. Default: none is.
@@ -65,19 +64,13 @@ type Config struct {
 	// AccessLog logs each operation that is answered, each subscription that begins and each request
 	// that is refused.
 	AccessLog bool
-	// Documents are those that clients name instead of sending them.
+	// Documents configures the documents that clients can name instead of sending them.
 	Documents transport.NamedDocumentsConfig
 	// HideIntrospection refuses introspection.
 	HideIntrospection bool
 	// LoaderWait is how long the first read of a batch of references waits for
 	// others. Default 1 ms.
 	LoaderWait time.Duration
-	// InitTimeout is how long a WebSocket client may take to initialise. Default [transport.DefaultInitTimeout].
-	InitTimeout time.Duration
-	// PingInterval is how often a WebSocket client is asked whether it is there. Default [transport.DefaultPingInterval].
-	PingInterval time.Duration
-	// WriteTimeout is how long a listener may take to accept 128 KiB. Default [transport.DefaultWriteTimeout].
-	WriteTimeout time.Duration
 	// BodyTimeout is how long a client may take to send 64 KiB of a request. Default [transport.DefaultMessageTimeout].
 	BodyTimeout time.Duration
 	// DrainDelay is how long the server goes on to serve, while it reports that it is not
@@ -175,25 +168,16 @@ const consoleEndpoint = "/v1/graphql"
 
 // ValidateSettings is [Config.Validate] for the settings of an operator.
 func (c Config) ValidateSettings() error {
-	return errors.Join(c.Limits.Validate(), c.Caller.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), notNegative(map[string]int64{
-		"drain-delay":   int64(c.DrainDelay),
-		"drain-timeout": int64(c.DrainTimeout),
-		"init-timeout":  int64(c.InitTimeout),
-		"ping-interval": int64(c.PingInterval),
-		"write-timeout": int64(c.WriteTimeout),
-		"body-timeout":  int64(c.BodyTimeout),
-		"slow-log":      int64(c.SlowLog),
-	}))
-}
-
-// Validate returns every limit that is negative, joined.
-func (l Limits) Validate() error {
-	errs := []error{notNegative(map[string]int64{
-		"limit-body": l.Body, "limit-memory": l.Memory, "limit-connections": int64(l.Connections), "limit-text": int64(l.Text), "limit-tokens": int64(l.Tokens), "limit-depth": int64(l.Depth), "limit-aliases": int64(l.Aliases),
-		"limit-fields": int64(l.Fields), "limit-repeats": int64(l.Repeats), "limit-time": int64(l.Time),
-		"limit-validation": int64(l.Validation), "limit-cached-tokens": int64(l.CachedTokens), "limit-fragments": int64(l.Fragments), "limit-rows": int64(l.Rows), "limit-steps": int64(l.Steps), "limit-objects": int64(l.Objects), "limit-answer": l.Answer, "limit-held": l.Held, "limit-events": int64(l.Events), "limit-sockets": int64(l.Sockets), "limit-streams": int64(l.Streams),
-		"limit-sockets-waiting": int64(l.SocketsWaiting), "limit-queue": int64(l.Queue), "limit-queue-bytes": int64(l.QueueBytes),
-		"limit-operations": int64(l.Operations), "limit-message": l.Message,
+	l := c.Limits
+	errs := []error{c.Caller.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), notNegative(map[string]int64{
+		"limit-body": l.Body, "limit-memory": l.Memory, "limit-connections": int64(l.Connections), "limit-text": int64(l.Text), "limit-tokens": int64(l.Tokens),
+		"limit-depth": int64(l.Depth), "limit-aliases": int64(l.Aliases), "limit-fields": int64(l.Fields), "limit-repeats": int64(l.Repeats), "limit-time": int64(l.Time),
+		"limit-validation": int64(l.Validation), "limit-cached-tokens": int64(l.CachedTokens), "limit-fragments": int64(l.Fragments), "limit-rows": int64(l.Rows),
+		"limit-steps": int64(l.Steps), "limit-objects": int64(l.Objects), "limit-answer": l.Answer, "limit-held": l.Held, "limit-events": int64(l.Events),
+		"limit-sockets": int64(l.Sockets), "limit-streams": int64(l.Streams), "limit-sockets-waiting": int64(l.SocketsWaiting), "limit-queue": int64(l.Queue),
+		"limit-queue-bytes": int64(l.QueueBytes), "limit-operations": int64(l.Operations), "limit-message": l.Message,
+		"drain-delay": int64(c.DrainDelay), "drain-timeout": int64(c.DrainTimeout),
+		"body-timeout": int64(c.BodyTimeout), "slow-log": int64(c.SlowLog),
 	})}
 	l.setDefaults()
 	if most := max(l.Body, l.Message); l.Memory < 8*most {

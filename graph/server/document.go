@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -49,11 +50,10 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	if text.bytes > d.limits.Text {
 		return nil, gqlerror.List{exceeded("bytes of names and strings", "limit-text", d.limits.Text)}
 	}
-	source, ok := joinSurrogates(query)
-	if !ok {
+	if text.half {
 		return nil, gqlerror.List{coded(errcode.ParseFailed, "a string has the escape of half a character (a surrogate without its other half)")}
 	}
-	doc, err := parser.ParseQuery(&ast.Source{Input: source})
+	doc, err := parser.ParseQuery(&ast.Source{Input: query})
 	if err != nil {
 		return nil, gqlerror.List{parseError(err)}
 	}
@@ -113,12 +113,15 @@ type textSize struct {
 	tokens  int // comments included
 	bytes   int // of names and strings
 	longest int // of them
+	// half reports whether a string has the escape of half a surrogate pair, which the parser would replace by U+FFFD.
+	half bool
 }
 
 // scan measures a text, up to one token more than most. It stops at the first invalid token, which
 // the parser reports.
 func scan(query string, most int) (t textSize) {
 	l := lexer.New(&ast.Source{Input: query})
+	var characters []rune // of the text, in which positions count
 	for t.tokens <= most {
 		token, err := l.ReadToken()
 		if err != nil || token.Kind == lexer.EOF {
@@ -128,6 +131,12 @@ func scan(query string, most int) (t textSize) {
 		switch token.Kind {
 		case lexer.Name, lexer.String, lexer.BlockString:
 			t.bytes, t.longest = t.bytes+len(token.Value), max(t.longest, len(token.Value))
+		}
+		if token.Kind == lexer.String && strings.ContainsRune(token.Value, utf8.RuneError) {
+			if characters == nil {
+				characters = []rune(query)
+			}
+			t.half = t.half || !transport.WholeCharacters(string(characters[token.Pos.Start:token.Pos.End]))
 		}
 	}
 	return t
@@ -171,7 +180,7 @@ func timedOut(ctx context.Context) *gqlerror.Error {
 	return err
 }
 
-// documentsOf returns the documents that clients may name. With trusted-only they include those of
+// documentsOf returns the documents that clients may name. With trusted-only they include the documents of
 // the sluice command line, which must work there too.
 func (s *Server) documentsOf(api API) *transport.NamedDocuments {
 	if !s.cfg.Documents.TrustedOnly {

@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// JoinSurrogates is for its fuzz test.
-var JoinSurrogates = joinSurrogates
+// HasHalf reports whether a string of a document has the escape of half a surrogate pair.
+func HasHalf(document string) bool { return scan(document, len(document)).half }
 
 // NewCallers returns the counts of callers.
 func NewCallers(limits, defaults CallerLimits, now func() time.Time) *callers {

@@ -32,7 +32,7 @@ type Server struct {
 	metrics   *metrics
 	handler   http.Handler
 	transport *transport.Transport
-	// documents are those that clients name; they are parsed for each generation.
+	// documents are the documents that clients can name. Each generation parses them.
 	documents *transport.NamedDocuments
 	// generation is the one that is served.
 	generation atomic.Pointer[Generation]
@@ -125,8 +125,7 @@ func (s *Server) newTransport() (*transport.Transport, error) {
 	return transport.New(transport.Config{
 		Executor: s.executor, Logger: s.cfg.Logger, Memory: s.memory, Work: s.work, Init: s.initSocket, Admit: s.admit, Keep: ofConnection,
 		Connections: l.Sockets, Waiting: l.SocketsWaiting, Streams: l.Streams, Operations: l.Operations,
-		Body: l.Body, Message: l.Message, Queue: l.Queue, QueueBytes: l.QueueBytes, Time: l.Time,
-		InitTimeout: s.cfg.InitTimeout, PingInterval: s.cfg.PingInterval, WriteTimeout: s.cfg.WriteTimeout, MessageTimeout: s.cfg.BodyTimeout,
+		Body: l.Body, Message: l.Message, Queue: l.Queue, QueueBytes: l.QueueBytes, Time: l.Time, MessageTimeout: s.cfg.BodyTimeout,
 		SocketsOpened: by(s.metrics.sockets), StreamsOpened: by(s.metrics.streams), Started: by(s.metrics.operations),
 		Closed: func(code int) { s.metrics.closed.WithLabelValues(strconv.Itoa(code)).Inc() },
 	})

@@ -19,7 +19,7 @@ type Config struct {
 	Recover func(ctx context.Context, v any) gqlerror.List
 	// Refuse returns the errors that end a subscription whose next event finds no memory. Required.
 	Refuse func(context.Context) gqlerror.List
-	// Memory is what all that is in flight holds. Default: unbounded.
+	// Memory bounds the memory of everything in flight. Default: unbounded.
 	Memory *budget.Memory
 }
 

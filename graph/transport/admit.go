@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Use is what a client asks for and its caller may have a limited number of: see [Config.Admit].
+// Use is something of which a caller may have a limited number: see [Config.Admit].
 type Use int
 
 // The uses.

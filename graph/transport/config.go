@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -35,8 +34,7 @@ const (
 // LateGrace is how long clients may go on to send a body once the gateway drains.
 const LateGrace = time.Second
 
-// Config of a transport. Zero means the default everywhere. The names in errors are the
-// user's own configuration keys.
+// Config of a transport. Zero means the default everywhere; package server refuses negative values.
 type Config struct {
 	// Executor returns the executor of an operation that begins. Required.
 	Executor func(ctx context.Context) *Executor
@@ -102,27 +100,6 @@ type Config struct {
 	Closed func(code int)
 }
 
-// Validate returns every problem of the configuration, joined.
-func (c *Config) Validate() error {
-	var errs []error
-	if c.Executor == nil {
-		errs = append(errs, errors.New("executor: missing"))
-	}
-	for _, one := range []struct {
-		setting string
-		value   int64
-	}{
-		{"limit-sockets", int64(c.Connections)}, {"limit-sockets-waiting", int64(c.Waiting)}, {"limit-streams", int64(c.Streams)}, {"limit-operations", int64(c.Operations)},
-		{"limit-body", c.Body}, {"limit-message", c.Message}, {"limit-queue", int64(c.Queue)}, {"limit-queue-bytes", int64(c.QueueBytes)},
-		{"init-timeout", int64(c.InitTimeout)}, {"ping-interval", int64(c.PingInterval)}, {"write-timeout", int64(c.WriteTimeout)}, {"body-timeout", int64(c.MessageTimeout)}, {"limit-time", int64(c.Time)},
-	} {
-		if one.value < 0 {
-			errs = append(errs, fmt.Errorf("%s: must not be negative", one.setting))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 func (c *Config) setDefaults() {
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
@@ -171,8 +148,8 @@ type Transport struct {
 
 // New returns a transport. It starts nothing.
 func New(cfg Config) (*Transport, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
+	if cfg.Executor == nil {
+		return nil, errors.New("executor: missing")
 	}
 	cfg.setDefaults()
 	t := &Transport{cfg: cfg, streams: &admission{key: "limit-streams", most: cfg.Streams, changed: cfg.StreamsOpened}}

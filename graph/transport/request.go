@@ -47,58 +47,45 @@ func parseRequest(data []byte) (*Request, error) {
 	if !body.IsObject() {
 		return nil, errors.New("a request is a JSON object")
 	}
-	in := values{small: len(text) <= smallRequest}
 	var out Request
 	var bad [5]error // in the order of the fields; the last one of equal names counts
 	body.ForEach(func(name, v gjson.Result) bool {
 		switch name.Str {
 		case "query":
-			out.Query, bad[0] = in.text("query", v)
+			out.Query, bad[0] = textOf("query", v)
 		case "operationName":
-			out.OperationName, bad[1] = in.text("operationName", v)
+			out.OperationName, bad[1] = textOf("operationName", v)
 		case "documentId":
-			out.DocumentID, bad[2] = in.text("documentId", v)
+			out.DocumentID, bad[2] = textOf("documentId", v)
 		case "variables":
-			out.Variables, bad[3] = in.object("variables", v)
+			out.Variables, bad[3] = objectOf("variables", v)
 		case "extensions":
-			out.Extensions, bad[4] = in.extensions(v)
+			out.Extensions, bad[4] = extensionsOf(v)
 		}
 		return true
 	})
 	return &out, errors.Join(bad[:]...)
 }
 
-// smallRequest is up to how many bytes of text the values of a request share its memory. The values
-// of a longer one are copied, so that one that is kept does not keep the others.
-const smallRequest = 4 << 10
-
-// values reads the values in the text of a request.
-type values struct{ small bool }
-
-func (in values) own(text string) string {
-	if in.small {
-		return text
-	}
-	return strings.Clone(text)
-}
-
-func (in values) text(name string, v gjson.Result) (string, error) {
+// textOf reads a parameter that is a text. It is copied, as all values are, so that one that is kept does not keep the
+// whole request.
+func textOf(name string, v gjson.Result) (string, error) {
 	if v.Type != gjson.String && v.Type != gjson.Null {
 		return "", fmt.Errorf("%s: a string or null is accepted", name)
 	}
-	return in.own(v.Str), nil
+	return strings.Clone(v.Str), nil
 }
 
-func (in values) object(name string, v gjson.Result) (map[string]any, error) {
+func objectOf(name string, v gjson.Result) (map[string]any, error) {
 	if !v.IsObject() && v.Type != gjson.Null {
 		return nil, fmt.Errorf("%s: an object or null is accepted", name)
 	}
-	out, _ := in.value(v).(map[string]any)
+	out, _ := valueOf(v).(map[string]any)
 	return out, nil
 }
 
-// extensions reads the extensions that the gateway knows; others may be large, and a stream would keep them.
-func (in values) extensions(v gjson.Result) (map[string]any, error) {
+// extensionsOf reads the extensions that the gateway knows; others may be large, and a stream would keep them.
+func extensionsOf(v gjson.Result) (map[string]any, error) {
 	if !v.IsObject() && v.Type != gjson.Null {
 		return nil, errors.New("extensions: an object or null is accepted")
 	}
@@ -111,7 +98,7 @@ func (in values) extensions(v gjson.Result) (map[string]any, error) {
 			query := map[string]any{}
 			for _, field := range []string{"version", "sha256Hash"} {
 				if value := e.Get(field); value.Exists() && !value.IsObject() && !value.IsArray() {
-					query[field] = in.value(value)
+					query[field] = valueOf(value)
 				}
 			}
 			out[name.Str] = query
@@ -124,24 +111,24 @@ func (in values) extensions(v gjson.Result) (map[string]any, error) {
 	return out, nil
 }
 
-// value returns a value as encoding/json decodes it with UseNumber.
-func (in values) value(v gjson.Result) any {
+// valueOf returns a value as encoding/json decodes it with UseNumber.
+func valueOf(v gjson.Result) any {
 	switch {
 	case v.Type == gjson.String:
-		return in.own(v.Str)
+		return strings.Clone(v.Str)
 	case v.Type == gjson.Number:
-		return json.Number(in.own(v.Raw))
+		return json.Number(strings.Clone(v.Raw))
 	case v.IsObject():
 		out := map[string]any{}
 		v.ForEach(func(name, e gjson.Result) bool {
-			out[in.own(name.Str)] = in.value(e)
+			out[strings.Clone(name.Str)] = valueOf(e)
 			return true
 		})
 		return out
 	case v.IsArray():
 		out := []any{}
 		v.ForEach(func(_, e gjson.Result) bool {
-			out = append(out, in.value(e))
+			out = append(out, valueOf(e))
 			return true
 		})
 		return out
@@ -185,39 +172,45 @@ func checkText(text string) error {
 	if !utf8.ValidString(text) {
 		return errors.New("the text is not UTF-8")
 	}
+	if !WholeCharacters(text) {
+		return errors.New("a string has the escape of half a character (a surrogate without its other half)")
+	}
+	return nil
+}
+
+// WholeCharacters reports whether each escape of a surrogate has the escape of its other half beside it. The text is
+// JSON, or a string of GraphQL.
+func WholeCharacters(text string) bool {
 	if !strings.Contains(text, `\u`) {
-		return nil
+		return true
 	}
 	for i := 0; i < len(text); {
 		if text[i] != '\\' {
 			i++
 			continue
 		}
-		_, length, ok := DecodeEscape(text[i:])
+		length, ok := escapeLength(text[i:])
 		if !ok {
-			return errors.New("a string has the escape of half a character (a surrogate without its other half)")
+			return false
 		}
 		i += length
 	}
-	return nil
+	return true
 }
 
-// PairLength is the length of the escape of a surrogate pair, like \ud83d\ude00.
-const PairLength = 12
-
-// DecodeEscape decodes the escape at the start of s, of JSON or of a GraphQL string, and returns its length.
-// The character is 0 unless the escape is \uXXXX or a surrogate pair. ok is false for half a pair.
-func DecodeEscape(s string) (r rune, length int, ok bool) {
+// escapeLength returns the length of the escape at the start of s, which can be a surrogate pair; ok is false for half a
+// pair.
+func escapeLength(s string) (length int, ok bool) {
+	const unit = len(`\u0000`)
 	first, isUnit := codeUnit(s)
 	switch {
 	case !isUnit:
-		return 0, min(2, len(s)), true
+		return min(2, len(s)), true
 	case !utf16.IsSurrogate(first):
-		return first, 6, true
+		return unit, true
 	}
-	second, _ := codeUnit(s[6:])
-	r = utf16.DecodeRune(first, second)
-	return r, PairLength, r != utf8.RuneError
+	second, _ := codeUnit(s[unit:])
+	return 2 * unit, utf16.DecodeRune(first, second) != utf8.RuneError
 }
 
 // codeUnit decodes \uXXXX.

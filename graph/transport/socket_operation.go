@@ -18,7 +18,7 @@ type socketOperation struct {
 	id     string
 	answer bool   // of a query or a mutation
 	done   func() // gives back the memory of the request
-	leave  func() // gives back what the caller may have a limited number of
+	leave  func() // gives back the caller's [Use]
 	stop   func()
 	socket *socket
 	next   stream.Frame // of a result, without the payload
