@@ -12,11 +12,11 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// A batch on its way to a server. Calls that meet at a server share a pipeline, and batches
-// of one action share a script:
+// A batch on its way to a server. Calls that wait for a server at the same time share a pipeline, and their
+// batches of one action share a run of the script:
 //
 //	Apply      newProposal     the batch as keys and arguments of the script
-//	propose    send            -> writers of the shard's primary -> batch.lua
+//	propose    send            -> writeQueue of the shard's primary -> batch.lua
 //	             |
 //	             +- not sent, or refused by the server     again, while patience lasts
 //	             +- reply 'epoch'                          new connections, then again
@@ -24,7 +24,7 @@ import (
 //	             +- any other reply                        outcome: result or error
 //	             +- no reply                               ErrUnknown; never sent again
 //
-// A batch whose reply was lost may have been applied. The caller finds out from the log,
+// A batch whose reply was lost may have been applied. The caller of Apply finds out from the log,
 // once the batch's deadline has passed and no server will apply it any more.
 
 // Apply is [backend.Store.Apply].
@@ -53,10 +53,9 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	return res, err
 }
 
-// propose sends a batch until it is judged, its deadline has passed or patience
-// ends. It never sends again what may have been judged. If it returns an answer
-// and an error, the batch was judged but then no replica confirmed it in time:
-// ErrUnknown.
+// propose sends a batch until the script has judged it or patience has passed. It never sends again what
+// may have been judged. If it returns a reply and an error, the batch was applied, but no replica confirmed
+// it in time: ErrUnknown.
 func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 	until := time.Now().Add(patience)
 	for n := 0; ; n++ {
@@ -88,7 +87,7 @@ func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 	}
 }
 
-// send sends the batch once.
+// send sends the batch once, unless the clock of its server is refused.
 func (s *Store) send(ctx context.Context, ses *session, p *proposal) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.core.cfg.Timeout)
 	defer cancel()
@@ -100,7 +99,7 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal) ([]any, err
 	if err != nil {
 		return nil, err
 	}
-	return ses.writers(on).run(ctx, &scriptCall{keys: p.keys, args: s.core.arguments(p, node), size: p.batch.Size()})
+	return ses.writeQueue(on).run(ctx, &scriptCall{keys: p.keys, args: s.core.arguments(p, node), size: p.batch.Size()})
 }
 
 // waitForReplica asks how many replicas have everything that the connection wrote.

@@ -32,7 +32,8 @@ local function bound(a, key)
   end
 end
 
--- judge returns the name of the condition that fails, nil if all hold. r is what is live.
+-- judge returns the name of the condition that fails, nil if all hold. r is the live record, nil if there
+-- is none.
 local function judge(a, r, key)
   if a.presence == 'a' then return r and 'exists' or nil end
   if not r then
@@ -48,7 +49,7 @@ local function judge(a, r, key)
   return nil
 end
 
--- revision numbers the next change.
+-- revision returns the revision of the next change.
 local function revision(a)
   if a.unlogged then
     internal = internal + 1
@@ -62,8 +63,8 @@ end
 -- entries counts besides the resource.
 local by, weight
 
--- append writes one entry of the log, see entry.go. header and body are the record, and
--- before and change what it has of the state that was replaced.
+-- append writes one entry of the log, see entry.go. header and body are the new record; before are
+-- fields of the record that it replaces, and change is the change of a put.
 local function append(a, id, event, size, before, header, body, change)
   if a.unlogged then return end
   size = size + weight
@@ -72,7 +73,7 @@ local function append(a, id, event, size, before, header, body, change)
   count, bytes = count + 1, bytes + size
 end
 
--- remove deletes what is stored.
+-- remove deletes the stored record r, or what does not decode, and its members of the index.
 local function remove(a, r, key)
   local id, gone = revision(a), nil
   if r.damaged then
@@ -88,7 +89,7 @@ local function remove(a, r, key)
   return id
 end
 
--- put stores a resource in the place of r, what is live, nil if nothing is.
+-- put stores a resource in the place of the live record r, nil if there is none.
 local function put(a, r, key)
   local id = revision(a)
   local spec, uid, created, finalizers, passes, ext = '', a.newuid, ms, a.finalizers, '1', ''
@@ -116,7 +117,7 @@ local function put(a, r, key)
   return header
 end
 
--- rebind replaces references alone.
+-- rebind replaces the references of r and nothing else. It is no change in the log.
 local function rebind(a, r, key)
   local value = record(r.before, r.spec, r.uid, r.created, r.finalizers, a.refsize, a.boundsize, a.refs, a.declared, format('%d', r.passes + 1), r.ext) ..
     sub(r.value, r.bodyat)
@@ -127,8 +128,8 @@ local function rebind(a, r, key)
   return value
 end
 
--- act makes one change of a batch whose conditions hold. s is what is stored, r what of
--- it is live.
+-- act makes one change of a batch whose conditions hold, and returns its part of the reply. s is the stored
+-- record, and r the same if it is live, else nil.
 local function act(a, s, r, key)
   if a.op == 'p' then
     if s and not r then remove(a, s, key) end
@@ -153,8 +154,8 @@ local function act(a, s, r, key)
   return r and r.value or ''
 end
 
--- read returns what is stored under the key of an action. A put reads the body only of
--- what is expired, which it has to log.
+-- read returns what is stored under the key of an action, as load does. A put needs the body only if the
+-- record is expired: it logs the record's deletion.
 local function read(a, key)
   local r = load(key, a.op ~= 'p')
   if not r or r.damaged then return r end
@@ -166,8 +167,8 @@ local function read(a, key)
   return r
 end
 
--- permit judges the i-th action of a batch. It returns what is live of s, what is stored;
--- and the reply that refuses the batch, nil if the action may go on.
+-- permit judges the i-th action of a batch. s is the stored record. It returns the record if it is live,
+-- else nil; and the reply that refuses the batch, nil if the action may go on.
 local function permit(i, a, s, key)
   if s and s.damaged then
     -- Only a delete that comes with the members to remove may go on.
@@ -183,8 +184,8 @@ local function permit(i, a, s, key)
   return live, nil
 end
 
--- apply judges n actions and then makes them. Their keys follow KEYS[k] and their
--- arguments ARGV[from].
+-- apply judges n actions and then makes them, and returns the reply to their batch. Their keys follow
+-- KEYS[k] and their arguments ARGV[from].
 local function apply(k, from, n)
   local actions, stored, live = {}, {}, {}
   for i = 1, n do
@@ -201,14 +202,15 @@ local function apply(k, from, n)
   return reply
 end
 
--- run answers one batch of n actions. changed reports that something may have been written.
+-- run returns the reply to one batch of n actions, and whether something may have been written.
 local function run(deadline, k, from, n)
   if deadline ~= '' and now > tonumber(deadline) then return { 'deadline' }, false end
-  local fine, said = pcall(apply, k, from, n)
-  if not fine then return { 'error', type(said) == 'table' and said.err or tostring(said) }, true end
-  return said, said[1] == 'ok'
+  local done, reply = pcall(apply, k, from, n)
+  if not done then return { 'error', type(reply) == 'table' and reply.err or tostring(reply) }, true end
+  return reply, reply[1] == 'ok'
 end
 
+-- k and from are the last key and the last argument before the next batch.
 local replies, k, from, dirty = {}, 3, HEAD, false
 while from < #ARGV do
   local deadline, n, reply, changed

@@ -1,6 +1,6 @@
--- Judges the conditions of batches and makes the changes of each, or none of them. The
+-- Judges the conditions of batches and makes all changes of each, or none of them. The
 -- batches are of callers that know nothing of each other: each is judged by itself, after
--- those before it. The parts of the script are joined in the order of this picture:
+-- those before it. script.go joins the parts of the script in the order of this picture:
 --
 --   batch.lua    epoch, format and history agree?   no: one reply to all batches
 --                     |
@@ -16,8 +16,9 @@
 --                     |
 --   trim.lua     saveHead: the log's head, once for all batches; then trim what is due
 --
--- A write that the server refuses midway (pcall) is the reply 'error'. The head is stored
--- even then, because entries may have been appended. The server runs nothing else meanwhile.
+-- If the server refuses a command of a batch (pcall), the reply is 'error'. What the batch
+-- wrote before it stays, so the head is stored even then. The server runs nothing else
+-- meanwhile.
 --
 -- KEYS  meta, index, log, then the resource of each action of each batch
 -- ARGV  HEAD arguments of all batches, then for each batch BATCH arguments, and STRIDE for
@@ -27,9 +28,9 @@ local HEAD, BATCH, STRIDE = 7, 4, 22
 local call, KEYS, ARGV = redis.call, KEYS, ARGV
 local byte, format, match, sub = string.byte, string.format, string.match, string.sub
 
--- clock is in microseconds; if it is empty, TIME is the clock. keep says what the log
--- keeps when it is trimmed. The last three say when it is trimmed: with more entries, more
--- bytes, or an entry that is older, in milliseconds.
+-- clock is in microseconds; if it is empty, TIME is the clock. keep has the entries, bytes and
+-- milliseconds that a log keeps when it is trimmed. It is trimmed when it has more entries than
+-- dueEntries, more bytes than dueBytes, or an entry that is older than dueAge milliseconds.
 local epoch, version, clock, keep, dueEntries, dueBytes, dueAge = unpack(ARGV, 1, HEAD)
 
 local meta = call('HMGET', KEYS[1], 'format', 'epoch', 'seq', 'count', 'bytes', 'oldest', 'internal', 'replid', 'largest')
@@ -52,11 +53,11 @@ else
 end
 local ms = format('%d', now / 1000)
 local seq, count, bytes, oldest = meta[3] + 0, meta[4] + 0, meta[5] + 0, meta[6] + 0
--- Internal records have no log entries and revisions of their own.
+-- Internal records have no log entries, and are numbered by themselves.
 local internal = (meta[7] or 0) + 0
 
--- grown notes the length of a record that is written, or of its log entry. From the largest
--- one ever, readers know how many records or entries they can ask for at once.
+-- grown notes the length of a record that is written, or of its log entry. Readers use the largest
+-- length ever to bound how many records or entries they ask for at once.
 local largest = (meta[9] or math.huge) + 0
 local function grown(length)
   if length > largest then

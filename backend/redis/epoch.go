@@ -102,10 +102,10 @@ type question struct {
 func (c *core) ask(ctx context.Context, on server, q question) (epoch uint64, fresh bool, err error) {
 	script := &c.scripts.epoch
 	if q.random == "" {
-		script = &c.scripts.asked
+		script = &c.scripts.askEpoch
 	}
 	reply, err := script.run(ctx, on, []string{q.shard.meta, q.shard.log, q.shard.members}, q.history.run, q.history.replication,
-		Format, len(c.shards), q.shard.index, c.clockArgument(""), c.seen(q.shard.index).String(), q.random)
+		Format, len(c.shards), q.shard.index, c.clockArgument(""), c.knownHead(q.shard.index).String(), q.random)
 	if err != nil {
 		return 0, false, err
 	}

@@ -108,7 +108,7 @@ func (s *Store) ApplyTogether(ctx context.Context, batches []backend.Batch) ([]O
 		proposals[i] = p
 		calls[i] = &scriptCall{keys: p.keys, done: make(chan struct{}), args: s.core.arguments(p, "")}
 	}
-	ses.writers(on).send(calls)
+	ses.writeQueue(on).send(calls)
 	out := make([]Outcome, len(calls))
 	for i, c := range calls {
 		if <-c.done; c.err != nil {
@@ -120,19 +120,19 @@ func (s *Store) ApplyTogether(ctx context.Context, batches []backend.Batch) ([]O
 	return out, nil
 }
 
-// Waiting is how many calls wait to be sent to the server of a namespace, and Flights
+// Waiting is how many calls wait to be sent to the server of a namespace, and Senders
 // how many pipelines are on their way.
 func (s *Store) Waiting(ctx context.Context, namespace string) (n int) {
-	s.writersOf(ctx, namespace, func(w *writers) { n = len(w.queue) })
+	s.writeQueueOf(ctx, namespace, func(w *writeQueue) { n = len(w.queue) })
 	return n
 }
 
-func (s *Store) Flights(ctx context.Context, namespace string) (n int) {
-	s.writersOf(ctx, namespace, func(w *writers) { n = w.flights })
+func (s *Store) Senders(ctx context.Context, namespace string) (n int) {
+	s.writeQueueOf(ctx, namespace, func(w *writeQueue) { n = w.senders })
 	return n
 }
 
-func (s *Store) writersOf(ctx context.Context, namespace string, look func(*writers)) {
+func (s *Store) writeQueueOf(ctx context.Context, namespace string, look func(*writeQueue)) {
 	ses, err := s.core.acquire(s)
 	if err != nil {
 		return
@@ -142,7 +142,7 @@ func (s *Store) writersOf(ctx context.Context, namespace string, look func(*writ
 	if err != nil {
 		return
 	}
-	w := ses.writers(on)
+	w := ses.writeQueue(on)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	look(w)

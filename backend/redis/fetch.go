@@ -145,7 +145,7 @@ func (sc *scanner) freeze(ctx context.Context) error {
 		if sc.heads {
 			first[2] = headBytes
 		}
-		reply, err := sc.store.core.scripts.scan.run(ctx, sc.session.client, []string{sh.members}, append(first, args[sh]...)...)
+		reply, err := sc.store.core.scripts.ranges.run(ctx, sc.session.client, []string{sh.members}, append(first, args[sh]...)...)
 		if err != nil {
 			return err
 		}

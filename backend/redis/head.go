@@ -91,9 +91,9 @@ func (s *Store) askHeads() (backend.Head, error) {
 	} else if err != nil {
 		return backend.Head{}, err
 	}
-	if last := s.core.asked.Swap(&at); last == nil || !last.Equal(at) {
+	if last := s.core.lastHeads.Swap(&at); last == nil || !last.Equal(at) {
 		select {
-		case s.core.hurry <- struct{}{}:
+		case s.core.skipPause <- struct{}{}:
 		default:
 		}
 	}

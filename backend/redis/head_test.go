@@ -32,11 +32,11 @@ func TestAQuestionAboutTheHeadsIsAskedHoweverManyComeAndGo(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	gone := leaving{ctx, make(chan struct{})}
 	close(gone.done)
-	var crowd sync.WaitGroup
-	defer crowd.Wait()
+	var callers sync.WaitGroup
+	defer callers.Wait()
 	defer stop()
 	for range 1000 {
-		crowd.Go(func() {
+		callers.Go(func() {
 			for ctx.Err() == nil {
 				_, _ = st.Head(gone)
 				runtime.Gosched()
@@ -100,11 +100,11 @@ func BenchmarkHead(b *testing.B) {
 	for _, readers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprint(readers), func(b *testing.B) {
 			b.ReportAllocs()
-			var crowd sync.WaitGroup
+			var callers sync.WaitGroup
 			left := new(atomic.Int64)
 			left.Store(int64(b.N))
 			for range readers {
-				crowd.Go(func() {
+				callers.Go(func() {
 					for left.Add(-1) >= 0 {
 						if _, err := st.Head(b.Context()); err != nil {
 							b.Error(err)
@@ -112,7 +112,7 @@ func BenchmarkHead(b *testing.B) {
 					}
 				})
 			}
-			crowd.Wait()
+			callers.Wait()
 		})
 	}
 }

@@ -32,7 +32,7 @@ func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogSt
 	if err != nil || head.Epoch < known {
 		return storekit.LogState{}, fmt.Errorf("shard %d has lost its place: %w", shard, backend.ErrUnavailable)
 	}
-	s.core.see(shard, head)
+	s.core.noteHead(shard, head)
 	state, err := parseState(head, text(values, 2), text(values, 3))
 	if err != nil {
 		return storekit.LogState{}, fmt.Errorf("shard %d: %w", shard, err)

@@ -240,7 +240,7 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 	if err != nil {
 		return backend.Result{}, err
 	}
-	s.core.see(p.shard.index, head)
+	s.core.noteHead(p.shard.index, head)
 	heads := make([]backend.Revision, len(s.core.shards))
 	heads[p.shard.index] = head
 	res.Position = backend.NewPosition(heads...)

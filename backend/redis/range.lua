@@ -4,8 +4,9 @@
 -- many resources, which takes half of the time of as many commands.
 -- KEYS  index
 -- ARGV  the prefix of the keys of resources, the maximum number of bytes of resources,
---       how many bytes of each are read, '' for all, then for each range: from, to, 'rev' or '', the maximum number of members, and
---       how many bytes a member has before the key that it leads to
+--       how many bytes of each are read ('' for all), then for each range: from, to, 'rev'
+--       or '', the maximum number of members, and how many bytes a member has before the
+--       key that it leads to
 -- Returns for each range its members; then the resources, each behind its key
 local call, sub = redis.call, string.sub
 local reply, seen, records, bytes = {}, {}, {}, 0

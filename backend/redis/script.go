@@ -33,22 +33,22 @@ var epochSource string
 
 // scripts are the scripts of a store.
 type scripts struct {
-	apply, scan, due script
-	// epoch begins an epoch. asked is the same script when it only asks whether one
-	// is needed, and so writes nothing.
-	epoch, asked script
+	apply, ranges, due script
+	// epoch begins an epoch. askEpoch is the same script, but the server lets it write nothing: it asks
+	// whether an epoch has to be begun.
+	epoch, askEpoch script
 }
 
 func newScripts() scripts {
 	// A server that is out of memory refuses changes before they begin, and is still
 	// read. So is a server that cannot save changes.
-	const refused, allowed, reads = "#!lua\n", "#!lua flags=allow-oom\n", "#!lua flags=no-writes,allow-oom\n"
+	const writes, writesWhenFull, reads = "#!lua\n", "#!lua flags=allow-oom\n", "#!lua flags=no-writes,allow-oom\n"
 	return scripts{
-		apply: newScript(refused, batchSource, recordSource, trimSource, applySource),
-		scan:  newScript(reads, rangeSource),
-		due:   newScript(reads, dueSource),
-		epoch: newScript(allowed, epochSource),
-		asked: newScript(reads, epochSource),
+		apply:    newScript(writes, batchSource, recordSource, trimSource, applySource),
+		ranges:   newScript(reads, rangeSource),
+		due:      newScript(reads, dueSource),
+		epoch:    newScript(writesWhenFull, epochSource),
+		askEpoch: newScript(reads, epochSource),
 	}
 }
 

@@ -43,9 +43,9 @@ type session struct {
 	// inspecting reports that the connections only inspect the store and begin no epoch.
 	inspecting bool
 
-	mu       sync.Mutex // guards all below
-	verified map[verification]bool
-	writing  map[*goredis.Client]*writers // by the client of their server
+	mu          sync.Mutex // guards all below
+	verified    map[verification]bool
+	writeQueues map[*goredis.Client]*writeQueue // by the client of their server
 }
 
 // verification is a shard whose epoch belongs to a history.
@@ -55,7 +55,7 @@ type verification struct {
 }
 
 func newSession(c *core) *session {
-	s := &session{core: c, verified: map[verification]bool{}, writing: map[*goredis.Client]*writers{}}
+	s := &session{core: c, verified: map[verification]bool{}, writeQueues: map[*goredis.Client]*writeQueue{}}
 	// One more is for questions about the heads.
 	s.client = s.connect(c.cfg.Timeout, c.cfg.Connections+1, 0)
 	// Usually only the watcher of the gateway's hub waits. Idle connections of others are not kept.

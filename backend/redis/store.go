@@ -1,7 +1,25 @@
 // Package redis keeps resources on Redis: on one server, on one that Sentinels
 // watch over, or on a cluster. Any number of gateways can share a store. One
 // script per batch judges the conditions and changes data, index and log in one
-// step of the server. The log is a stream whose entry ids are the revisions.
+// step of the server.
+//
+// A store has one or more shards. A resource belongs to the shard of its namespace. A shard has these
+// keys, all in one slot of a cluster (shard.go):
+//
+//	meta      hash         format, epoch, head and bounds of the log
+//	members   sorted set   the index: members that lead to resources (member.go)
+//	log       stream       the changes; the ids of its entries are the revisions (entry.go)
+//	item...   string       one for each resource: its record (record.go)
+//
+// A revision is an epoch and a number. A shard begins a new epoch when its server does not continue the
+// history in which the last one was begun, after a failover for example (epoch.lua).
+//
+// Calls use a session: connections that were verified in the current epoch. When the epoch changes, a new
+// session replaces it, and the old one is closed when the calls that use it have ended:
+//
+//	read calls    read       -> acquire -> exchange                  repeated for a second
+//	Apply         propose    -> acquire -> writeQueue -> batch.lua   repeated if it was not judged (apply.go)
+//	watchers      in a goroutine of their own, on connections that wait on the server (watcher.go)
 package redis
 
 import (
@@ -44,7 +62,7 @@ type core struct {
 	bounds  [4]any // of logs, see logBounds
 	// epochs are the last known epochs, by shard.
 	epochs []atomic.Uint64
-	// largest are the sizes of the largest log entries when the logs were read last, by shard.
+	// largest are the sizes of the largest log entries as of the last read of the logs, by shard.
 	largest []atomic.Int64
 	// heads are the newest revisions that this gateway saw, by shard.
 	heads []atomic.Pointer[backend.Revision]
@@ -53,17 +71,18 @@ type core struct {
 	clocks *clocks // of this store and its handles
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
-	// questions are the questions about the heads, and asked is the last answer. hurry ends the pause of a
-	// watcher when a reader of the heads waits for changes that the watcher has not read.
+	// questions are the questions about the heads, and lastHeads is the last answer. skipPause ends the pause of
+	// a watcher when a reader of the heads waits for changes that the watcher has not read.
 	questions headQuestions
-	asked     atomic.Pointer[backend.Position]
-	hurry     chan struct{}
+	lastHeads atomic.Pointer[backend.Position]
+	skipPause chan struct{}
 	randMu    sync.Mutex // guards cfg.Rand
 
 	mu      sync.Mutex // guards session and changes of closing
 	session *session
 	closing bool
-	// running counts the goroutines that read for watchers, ask for heads or close sessions.
+	// running counts the goroutines that read for watchers, ask for heads or close sessions. Close waits for
+	// them.
 	running sync.WaitGroup
 }
 
@@ -120,14 +139,14 @@ func (s *Store) enter(ctx context.Context) error {
 func newCore(of *core) *core {
 	n := len(of.shards)
 	return &core{
-		cfg: of.cfg, at: of.at, scripts: of.scripts, shards: of.shards, bounds: of.bounds, clocks: of.clocks, hurry: make(chan struct{}, 1),
+		cfg: of.cfg, at: of.at, scripts: of.scripts, shards: of.shards, bounds: of.bounds, clocks: of.clocks, skipPause: make(chan struct{}, 1),
 		epochs: make([]atomic.Uint64, n), largest: make([]atomic.Int64, n), heads: make([]atomic.Pointer[backend.Revision], n),
 	}
 }
 
-// Close ends the store's watchers and closes its connections. Calls that are under
-// way may take as long as an exchange with a server may: a change whose answer
-// was cut off would have an unknown outcome. Every later call returns ErrClosed.
+// Close ends the store's watchers and closes its connections. It waits for calls in progress, at most
+// Config.Timeout: a change whose answer is cut off has an unknown outcome. Every later call returns
+// ErrClosed.
 func (s *Store) Close() (err error) {
 	s.once.Do(func() {
 		c := s.core
@@ -169,7 +188,7 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// acquire returns the current session. The caller calls inflight.Done after use.
+// acquire returns the current session, which stays open until the caller calls inflight.Done.
 func (c *core) acquire(s *Store) (*session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,16 +238,16 @@ func (c *core) random() string {
 	return strconv.FormatUint(c.cfg.Rand.Uint64N(1<<20), 10)
 }
 
-// seen returns the newest revision of a shard that this gateway saw, zero for none.
-func (c *core) seen(shard int) backend.Revision {
+// knownHead returns the newest revision of a shard that this gateway saw, zero for none.
+func (c *core) knownHead(shard int) backend.Revision {
 	if r := c.heads[shard].Load(); r != nil {
 		return *r
 	}
 	return backend.Revision{}
 }
 
-// see notes the head of a shard's log.
-func (c *core) see(shard int, head backend.Revision) {
+// noteHead notes the head of a shard's log, unless a newer one is known.
+func (c *core) noteHead(shard int, head backend.Revision) {
 	for {
 		was := c.heads[shard].Load()
 		if was != nil && was.Compare(head) >= 0 || c.heads[shard].CompareAndSwap(was, &head) {
@@ -248,7 +267,7 @@ func (s *Store) Now() time.Time { return s.core.now() }
 // Unreadable is the number of times that a read skipped a resource which does not decode.
 func (s *Store) Unreadable() uint64 { return s.core.unreadable.Load() }
 
-// ready returns why a call cannot be made.
+// ready returns the reason why a call cannot be made, nil if it can.
 func (s *Store) ready(ctx context.Context) error {
 	if s.isClosed() {
 		return backend.ErrClosed

@@ -1,5 +1,6 @@
--- trim finds the oldest entries beyond the log's bounds, but never the last one,
--- and returns the id of the last one to remove.
+-- trim finds the oldest entries beyond the log's bounds, at most 256 and never the last entry. It
+-- subtracts them from count and bytes, and returns the id of the last one to remove, nil if there
+-- is none. Entries that begin an epoch (type s) do not count.
 local function trim()
   local most, size, age = match(keep, '^(%d+) (%d+) (%d+)$')
   most, size, age = most + 0, size + 0, age + 0

@@ -157,7 +157,7 @@ func (w *watcher) gather(ctx context.Context) error {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-w.store.core.hurry:
+	case <-w.store.core.skipPause:
 	case <-w.closed:
 	case <-w.store.closed:
 	case <-ctx.Done():

@@ -14,7 +14,12 @@ import (
 )
 
 // compiler makes the plan of an operation whose document is valid. A field without an entry in the tables of types is
-// a fault of the engine: it panics, and compile returns the panic as an error.
+// a fault of the engine: the compiler panics with a [compileError], and compile returns that as an error. Below an
+// interface, whose selections are compiled while the plan runs, it is a panic of the run.
+//
+//	object            collects the fields of a selection, and compiles each:
+//	  field           its op code and what that needs, by the role of the object's type
+//	  below           the selection below it: object again, or later, if its type is abstract
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument

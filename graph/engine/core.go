@@ -77,7 +77,7 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 		ctx = loader.With(ctx, r.engine.svc, r.caller, r.engine.wait)
 		res := r.engine.core.Exec(ctx)(ctx)
 		if r.oc.Operation.Operation != ast.Mutation { // a mutation that was executed is always answered
-			r.guard(r.spent.budget.Over(), coreOf(fields))
+			r.haltOn(r.spent.budget.Over(), coreOf(fields))
 			r.checkContext(coreOf(fields))
 		}
 		if res != nil {

@@ -40,16 +40,16 @@ func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
 	}
 	pages, errs := r.reads().Dependencies(r.ctx, []query.DependencyRequest{req})
 	if out.err = errs[0]; out.err != nil {
-		r.guard(out.err, f)
+		r.haltOn(out.err, f)
 		return out
 	}
 	out.page = r.newPage(pages[0], f)
 	return out
 }
 
-// visitOthers adds the resources on a page of dependencies to the next level, with the selections below nodes and
+// enqueueOthers adds the resources on a page of dependencies to the next level, with the selections below nodes and
 // edges in the order in which they are written.
-func (r *run) visitOthers(p *page, f *field) {
+func (r *run) enqueueOthers(p *page, f *field) {
 	for i := range p.Edges {
 		b := p.Edges[i].Resource.Body
 		if b == nil {
@@ -60,20 +60,20 @@ func (r *run) visitOthers(p *page, f *field) {
 		for _, l := range f.sub.links {
 			switch l.op {
 			case opNodes:
-				r.visitOther(it, l.sub)
+				r.enqueueOther(it, l.sub)
 			case opEdges:
 				for _, node := range l.sub.links {
-					r.visitOther(it, node.sub)
+					r.enqueueOther(it, node.sub)
 				}
 			}
 		}
 	}
 }
 
-// visitOther adds the resource of a dependency to the next level.
-func (r *run) visitOther(it *item, on *object) {
+// enqueueOther adds the resource of a dependency to the next level.
+func (r *run) enqueueOther(it *item, on *object) {
 	for _, other := range on.links {
-		r.visit(it, other.on(it.kind))
+		r.enqueue(it, other.on(it.kind))
 	}
 }
 

@@ -36,8 +36,8 @@ type spending struct {
 	elements uint
 }
 
-// open begins to charge the budget of the context, for an answer that starts at begin in its buffer.
-func (r *run) open(begin int) {
+// openBudget begins to charge the budget of the context, for an answer that starts at begin in its buffer.
+func (r *run) openBudget(begin int) {
 	b := budget.From(r.ctx)
 	r.spent = spending{budget: b, mostObjects: b.Left(budget.Objects), mostLinks: b.Left(budget.Objects), begin: begin, limit: b.Left(budget.Bytes), until: math.MaxInt}
 	if b != nil {
@@ -106,8 +106,8 @@ func (r *run) count(f *field, n int) {
 	}
 }
 
-// link counts a reference or a connection before it is read, or halts.
-func (r *run) link(f *field) {
+// countLink counts a reference or a connection before it is read, or halts.
+func (r *run) countLink(f *field) {
 	if r.spent.links++; r.spent.links > r.spent.mostLinks {
 		r.exceed(budget.Objects, f, r.spent.links)
 	}
@@ -178,8 +178,8 @@ func (r *run) exceed(t budget.Thing, f *field, n int) {
 	r.halt(r.spent.budget.Spend(t, n), f)
 }
 
-// guard halts if a run cannot go on after err.
-func (r *run) guard(err error, f *field) {
+// haltOn halts if a run cannot go on after err: the budget is spent, there is no memory, or the context has ended.
+func (r *run) haltOn(err error, f *field) {
 	var known *failure.Error
 	var over *budget.ExceededError
 	if errors.As(err, &over) || errors.Is(err, budget.ErrBusy) || r.ctx.Err() != nil && errors.As(err, &known) && known.Code == failure.CodeTimeout {
@@ -240,7 +240,7 @@ func (a *abstract) find(f *field) []string {
 	return nil
 }
 
-// mutationField answers one root field of a mutation. If it halts, its error reports whether the change was made, and the
+// mutationField answers one root field of a mutation; fields and answers have one element. If it halts, its error reports whether the change was made, and the
 // fields after it are not executed.
 func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
 	f, a := &fields[0], &answers[0]
@@ -274,7 +274,7 @@ func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out
 	r.resolveRoot(f, a)
 	r.applied = a.written != nil && !a.written.DryRun
 	r.resolve()
-	out, some = r.root(buf, f, a)
+	out, some = r.writeRoot(buf, f, a)
 	r.releaseArguments()
 	return r.room(f, out), some
 }

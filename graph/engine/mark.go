@@ -120,14 +120,14 @@ func (r *run) readMarks(found []markedField) {
 		at.mark.err = r.checkMark(at)
 		if ref := at.mark.ref; at.mark.err == nil && ref != nil {
 			// A resource that a resolver has read is not read again, so that the answer shows one state of it.
-			if b := bodyOf(ref.resource); b != nil && r.unknown(b.Stored.Key) {
+			if b := bodyOf(ref.resource); b != nil && r.claim(b.Stored.Key) {
 				r.found[b.Stored.Key] = b
 			}
 		}
 	}
 	var keys []backend.Key
 	for _, at := range found {
-		if ref := at.mark.ref; at.mark.err == nil && ref != nil && ref.resource == nil && r.unknown(ref.key) {
+		if ref := at.mark.ref; at.mark.err == nil && ref != nil && ref.resource == nil && r.claim(ref.key) {
 			keys = append(keys, ref.key)
 		}
 	}
@@ -140,7 +140,7 @@ func (r *run) readMarks(found []markedField) {
 		}
 	}
 	for _, at := range found {
-		r.guard(failed, at.field)
+		r.haltOn(failed, at.field)
 		switch m := at.mark; {
 		case m.err != nil:
 		case m.page != nil:

@@ -86,7 +86,7 @@ func (r *run) readWritten(out *written) {
 	for i := range out.field.sub.fields {
 		switch p := &out.field.sub.fields[i]; {
 		case p.op == opWritten && out.item != nil && !out.DryRun:
-			r.visit(out.item, p.on(out.item.kind))
+			r.enqueue(out.item, p.on(out.item.kind))
 		case p.op == opBlockers:
 			out.blockers = append(out.blockers, r.readBlockers(p, out.Written))
 		}

@@ -13,13 +13,16 @@ import (
 // run and the buffer of its answer. Without it, 20 networks with their subnets and ports
 // cost twice as much, a page of 100 two fifths more: BenchmarkGraph of graph/server, medians of
 // seven rounds. A run that panics is never used again.
+//
+//	begin -> execute -> end                                          the answer is in memory of its own
+//	begin -> execute -> Output.Fill ... Release -> TakeBack -> end   the transport sends it from run.buf
 
 // begin returns a run, a spare one if there is one.
 func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *plan) *run {
 	r, _ := e.spare.Get().(*run)
 	if r == nil {
 		r = &run{}
-		r.links.Keep, r.pages.Keep, r.parts.Keep, r.names.Keep = keptPieces, keptPieces, keptPieces, keptPieces
+		r.linkSlab.Keep, r.pageSlab.Keep, r.itemSlab.Keep, r.nameSlab.Keep = keptPieces, keptPieces, keptPieces, keptPieces
 	}
 	r.engine, r.ctx, r.oc, r.plan, r.caller = e, ctx, oc, p, access.CallerFrom(ctx)
 	return r
@@ -54,11 +57,11 @@ func (r *run) release() {
 	clear(r.wanted)
 	clear(r.level)
 	clear(r.next)
-	r.found, r.items, r.moment, r.manifests = nil, nil, nil, [2]manifest{}
-	r.links.Reset()
-	r.pages.Reset()
-	r.parts.Reset()
-	r.names.Reset()
+	r.found, r.sharedItems, r.moment, r.manifests = nil, nil, nil, [2]manifest{}
+	r.linkSlab.Reset()
+	r.pageSlab.Reset()
+	r.itemSlab.Reset()
+	r.nameSlab.Reset()
 }
 
 // maxSpareArguments is the most arguments whose memory is kept for the next operation.
@@ -67,10 +70,10 @@ const maxSpareArguments = 64
 // releaseArguments takes the maps of arguments back, but not their values, which the service may keep.
 func (r *run) releaseArguments() {
 	for f, a := range r.args {
-		if a != f.args && len(r.spare) < maxSpareArguments {
+		if a != f.args && len(r.spareArguments) < maxSpareArguments {
 			clear(a.values)
 			*a = arguments{values: a.values}
-			r.spare = append(r.spare, a)
+			r.spareArguments = append(r.spareArguments, a)
 		}
 	}
 	clear(r.args)
@@ -81,8 +84,8 @@ func (r *run) releaseArguments() {
 // maxAsked is the most requests whose memory is used again.
 const maxAsked = 1024
 
-// spare returns the memory of requests that were answered.
-func (p *pageRequests) spare() pageRequests {
+// emptied returns the memory of requests that were answered.
+func (p *pageRequests) emptied() pageRequests {
 	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
 		return pageRequests{}
 	}

@@ -25,44 +25,54 @@ type want struct {
 	names []string
 }
 
-// resolve reads all links, level by level. For each level, three calls at once read the resources, the pages and the
-// pages of dependencies.
+// resolve reads all links, level by level.
 func (r *run) resolve() {
 	for len(r.next) > 0 {
 		r.checkContext(nil)
 		r.hold(nil, r.spent.budget.Hold(r.ctx, len(r.next)*linkBytes))
-		clear(r.level)
-		clear(r.wanted)
-		r.level, r.next, r.wanted = r.next, r.level[:0], r.wanted[:0]
-		for _, v := range r.level {
-			r.want(v.item, v.on, body.Root)
-		}
-		keys, requests := r.unread(), r.requests()
-		var resources []*query.Resource
-		var failed error
-		var pages, related answeredPages
-		var calls [3]func()
-		n := 0
-		if len(keys) > 0 {
-			calls[n] = func() { resources, failed = r.reads().Resources(r.ctx, keys) }
-			n++
-		}
-		if len(requests.list) > 0 {
-			calls[n] = func() { pages.pages, pages.errs = r.reads().Pages(r.ctx, requests.list) }
-			n++
-		}
-		if len(requests.related) > 0 {
-			calls[n] = func() { related.pages, related.errs = r.reads().Dependencies(r.ctx, requests.related) }
-			n++
-		}
-		together(calls[:n])
-		for i, res := range resources {
-			r.found[keys[i]] = bodyOf(res)
-		}
-		r.linkResources(failed)
-		r.linkPages(&requests, pages, related)
-		r.asked = requests.spare()
+		r.collectLevel()
+		r.readLevel()
 	}
+}
+
+// collectLevel makes the next level the current one and collects its links that have to be read.
+func (r *run) collectLevel() {
+	clear(r.level)
+	clear(r.wanted)
+	r.level, r.next, r.wanted = r.next, r.level[:0], r.wanted[:0]
+	for _, v := range r.level {
+		r.collectLinks(v.item, v.on, body.Root)
+	}
+}
+
+// readLevel reads the wanted links and enqueues what they lead to. Three calls at once read the resources, the pages
+// and the pages of dependencies.
+func (r *run) readLevel() {
+	keys, requests := r.unread(), r.requests()
+	var resources []*query.Resource
+	var failed error
+	var pages, related answeredPages
+	var calls [3]func()
+	n := 0
+	if len(keys) > 0 {
+		calls[n] = func() { resources, failed = r.reads().Resources(r.ctx, keys) }
+		n++
+	}
+	if len(requests.list) > 0 {
+		calls[n] = func() { pages.pages, pages.errs = r.reads().Pages(r.ctx, requests.list) }
+		n++
+	}
+	if len(requests.related) > 0 {
+		calls[n] = func() { related.pages, related.errs = r.reads().Dependencies(r.ctx, requests.related) }
+		n++
+	}
+	together(calls[:n])
+	for i, res := range resources {
+		r.found[keys[i]] = bodyOf(res)
+	}
+	r.linkResources(failed)
+	r.linkPages(&requests, pages, related)
+	r.spareRequests = requests.emptied()
 }
 
 // linkBytes is the memory that the links of a selection on an item take while they are read.
@@ -100,17 +110,17 @@ func together(calls []func()) {
 	}
 }
 
-// want adds the links of a selection on an object of an item's body, in the
+// collectLinks adds the links of a selection on an object of an item's body, in the
 // order in which they will be written.
-func (r *run) want(it *item, on *object, t body.Table) {
+func (r *run) collectLinks(it *item, on *object, t body.Table) {
 	b := it.body
 	for _, f := range on.links {
 		switch f.op {
 		case opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
 			if it.links == nil {
-				it.links = r.links.Take(len(on.links))[:0]
+				it.links = r.linkSlab.Take(len(on.links))[:0]
 			}
-			r.link(f)
+			r.countLink(f)
 			n := len(it.links)
 			it.links = append(it.links, link{})
 			w := want{item: it, link: n, field: f}
@@ -127,17 +137,17 @@ func (r *run) want(it *item, on *object, t body.Table) {
 				continue
 			}
 			if f.op == opRefs {
-				w.names = refNames(b, f.ref, t, &r.names)
+				w.names = refNames(b, f.ref, t, &r.nameSlab)
 			}
 			r.wanted = append(r.wanted, w)
 		case opObject:
 			if s := b.At(t, f.slot); !s.IsZero() {
-				r.want(it, f.sub, b.Object(s))
+				r.collectLinks(it, f.sub, b.Object(s))
 			}
 		case opObjects:
 			if s := b.At(t, f.slot); !s.IsZero() {
 				for _, e := range b.Objects(s) {
-					r.want(it, f.sub, e)
+					r.collectLinks(it, f.sub, e)
 				}
 			}
 		}
@@ -193,15 +203,15 @@ func (r *run) unread() (keys []backend.Key) {
 		if w.field.op != opRef {
 			continue
 		}
-		if r.unknown(w.key) {
+		if r.claim(w.key) {
 			keys = append(keys, w.key)
 		}
 	}
 	return keys
 }
 
-// unknown reports whether a resource was not read yet, and notes that it will be.
-func (r *run) unknown(key backend.Key) bool {
+// claim reports whether a resource was not read yet. The caller reads it then: later calls report false.
+func (r *run) claim(key backend.Key) bool {
 	if _, ok := r.found[key]; ok {
 		return false
 	}
@@ -232,8 +242,9 @@ type sameRequest struct {
 	n     int
 }
 
+// requests returns the requests of the wanted pages.
 func (r *run) requests() (out pageRequests) {
-	out, r.asked = r.asked, pageRequests{}
+	out, r.spareRequests = r.spareRequests, pageRequests{}
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		switch w.field.op {
@@ -295,7 +306,7 @@ func (r *run) linkResources(failed error) {
 		case b != nil:
 			l.item = r.shared(w.field, w.field.kind, b)
 		case failed != nil:
-			r.guard(failed, w.field)
+			r.haltOn(failed, w.field)
 			l.err = failed
 		}
 	}
@@ -316,13 +327,13 @@ func (r *run) forgetAbsent() {
 // shared returns the one item for all places where a selection shows a resource.
 func (r *run) shared(f *field, k *kindInfo, b *body.Body) *item {
 	key := itemKey{f.on(k), b}
-	it := r.items[key]
+	it := r.sharedItems[key]
 	if it == nil {
-		if r.items == nil {
-			r.items = map[itemKey]*item{}
+		if r.sharedItems == nil {
+			r.sharedItems = map[itemKey]*item{}
 		}
 		it = r.newItem(b, f)
-		r.items[key] = it
+		r.sharedItems[key] = it
 	}
 	return it
 }
@@ -348,7 +359,7 @@ func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
 			from = related
 		}
 		if l.err = from.errs[n]; l.err != nil {
-			r.guard(l.err, w.field)
+			r.haltOn(l.err, w.field)
 			continue
 		}
 		switch {

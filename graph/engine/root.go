@@ -31,7 +31,7 @@ type resolved struct {
 // execute resolves the root fields, of a query together and of a mutation
 // one after the other, and appends the answer.
 func (r *run) execute(buf []byte) []byte {
-	r.open(len(buf))
+	r.openBudget(len(buf))
 	r.ctx, r.moment = query.WithMoment(r.ctx)
 	fields := r.plan.root.fields
 	r.answers = slices.Grow(r.answers[:0], len(fields))[:len(fields)]
@@ -54,7 +54,7 @@ func (r *run) execute(buf []byte) []byte {
 		if serial {
 			buf, some = r.mutationField(buf, fields[i:i+1], answers[i:i+1])
 		} else {
-			buf, some = r.root(buf, f, &answers[i])
+			buf, some = r.writeRoot(buf, f, &answers[i])
 			buf = r.room(f, buf)
 		}
 		if !some {
@@ -89,26 +89,26 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 			return
 		}
 		res, err := r.engine.svc.Get(r.ctx, r.caller, id)
-		r.one(f, a, res, err)
+		r.setItem(f, a, res, err)
 	case opNodeByID:
 		res, err := r.engine.svc.Node(r.ctx, r.caller, value[string](args, "id"))
-		r.one(f, a, res, err)
+		r.setItem(f, a, res, err)
 	case opNodesByID:
-		a.err = r.nodes(f, a, value[[]any](args, "ids"))
+		a.err = r.resolveNodes(f, a, value[[]any](args, "ids"))
 	case opList:
 		p, err := r.engine.svc.List(r.ctx, r.caller, evaluated.request)
 		if a.err = err; err == nil {
 			a.page = r.newPage(p, f)
 		} else {
-			r.guard(err, f)
+			r.haltOn(err, f)
 		}
 	case opNamespaces:
 		if a.namespaces, a.err = r.engine.svc.Namespaces(r.ctx, r.caller, count(args, "first"), optional[string](args, "after")); a.err != nil {
-			r.guard(a.err, f)
+			r.haltOn(a.err, f)
 		}
 	case opSummary:
 		if a.summary, a.err = r.summary(f, args); a.err != nil {
-			r.guard(a.err, f)
+			r.haltOn(a.err, f)
 		}
 	case opWrite, opApply:
 		in := value[map[string]any](args, "input")
@@ -121,10 +121,10 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 	}
 }
 
-// one sets the value of a field that reads one resource.
-func (r *run) one(f *field, a *resolved, res *query.Resource, err error) {
+// setItem sets the value of a field that reads one resource.
+func (r *run) setItem(f *field, a *resolved, res *query.Resource, err error) {
 	if a.err = err; err != nil {
-		r.guard(err, f)
+		r.haltOn(err, f)
 		return
 	}
 	if b := bodyOf(res); b != nil {
@@ -132,8 +132,8 @@ func (r *run) one(f *field, a *resolved, res *query.Resource, err error) {
 	}
 }
 
-// nodes reads the resources of the field nodes.
-func (r *run) nodes(f *field, a *resolved, ids []any) error {
+// resolveNodes reads the resources of the field nodes.
+func (r *run) resolveNodes(f *field, a *resolved, ids []any) error {
 	if len(ids) > maxIDs {
 		return tooLong("ids", "maxItems", maxIDs, "elements")
 	}
@@ -150,7 +150,7 @@ func (r *run) nodes(f *field, a *resolved, ids []any) error {
 	}
 	found, err := r.reads().Resources(r.ctx, keys)
 	if err != nil {
-		r.guard(err, f)
+		r.haltOn(err, f)
 		return err
 	}
 	for n, res := range found {
@@ -161,8 +161,8 @@ func (r *run) nodes(f *field, a *resolved, ids []any) error {
 	return nil
 }
 
-// root writes the value of a root field.
-func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
+// writeRoot writes the value of a root field.
+func (r *run) writeRoot(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	if a.err != nil {
 		return r.null(buf, f, a.err)
 	}
@@ -187,7 +187,7 @@ func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	case opChanges:
 		return r.below(buf, f, &source{change: a.change})
 	case opNodesByID:
-		return r.rootNodes(buf, f, a)
+		return r.writeNodes(buf, f, a)
 	}
 	if a.item == nil {
 		return buf, false
@@ -195,7 +195,7 @@ func (r *run) root(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	return r.resource(buf, f, a.item)
 }
 
-func (r *run) rootNodes(buf []byte, f *field, a *resolved) ([]byte, bool) {
+func (r *run) writeNodes(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()
 	buf = append(buf, '[')

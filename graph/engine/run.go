@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
-// run is one execution of a plan. One goroutine uses it.
+// run is one execution of a plan, see the package comment. One goroutine uses it.
 type run struct {
 	engine *Engine
 	ctx    context.Context
@@ -30,31 +30,32 @@ type run struct {
 	path []step
 	// level are the selections whose links are being read, next those of the level after.
 	level, next []visit
-	wanted      []want
-	// A level may have hundreds of links, pages and items.
-	links slab.Slab[link]
-	pages slab.Slab[page]
-	parts slab.Slab[item]
-	// names are the names in lists of references.
-	names slab.Slab[string]
+	// wanted are the links of level that have to be read.
+	wanted []want
+	// The slabs allocate many links, pages and items at once: a level may have hundreds.
+	linkSlab slab.Slab[link]
+	pageSlab slab.Slab[page]
+	itemSlab slab.Slab[item]
+	// nameSlab has the names in lists of references.
+	nameSlab slab.Slab[string]
 	// answers are the values of the root fields.
 	answers []resolved
-	// asked is memory for the requests of a level.
-	asked pageRequests
+	// spareRequests is memory for the requests of a level.
+	spareRequests pageRequests
 	// found are the resources that were read by their keys, nil for absent ones.
 	found map[backend.Key]*body.Body
 	// kind is the kind of the last resource.
 	kind *kindInfo
-	// items are the items of references, by selection and resource.
-	items map[itemKey]*item
+	// sharedItems are the items of references: all that show a resource with one selection share one.
+	sharedItems map[itemKey]*item
 	// moment is the state of the store that all reads see.
 	moment *query.Moment
 	// args are arguments with variables, evaluated once.
 	args map[*field]*arguments
-	// spare are arguments of earlier runs to be used again.
-	spare   []*arguments
-	scratch []byte
-	spent   spending
+	// spareArguments are arguments of earlier runs to be used again.
+	spareArguments []*arguments
+	scratch        []byte
+	spent          spending
 	// manifests are the two manifests that were rendered last.
 	manifests [2]manifest
 	// applied reports whether the current root field of a mutation has changed something. Errors of its answer have it as
@@ -124,14 +125,14 @@ func (r *run) kindOf(b *body.Body) *kindInfo {
 
 // newItem returns an item, and adds it to the next level.
 func (r *run) newItem(b *body.Body, f *field) *item {
-	it := r.parts.One()
+	it := r.itemSlab.One()
 	it.body, it.kind = b, r.kindOf(b)
-	r.visit(it, f.on(it.kind))
+	r.enqueue(it, f.on(it.kind))
 	return it
 }
 
-// visit adds a selection with links to the next level.
-func (r *run) visit(it *item, on *object) {
+// enqueue adds a selection with links to the next level.
+func (r *run) enqueue(it *item, on *object) {
 	if len(on.links) > 0 {
 		r.next = append(r.next, visit{it, on})
 	}
@@ -139,10 +140,10 @@ func (r *run) visit(it *item, on *object) {
 
 // newPage returns a page, and adds its items to the next level.
 func (r *run) newPage(p *query.Page, f *field) *page {
-	out := r.pages.One()
-	*out = page{Page: p, items: r.parts.Take(len(p.Edges))}
+	out := r.pageSlab.One()
+	*out = page{Page: p, items: r.itemSlab.Take(len(p.Edges))}
 	if p.Dependencies != nil {
-		r.visitOthers(out, f)
+		r.enqueueOthers(out, f)
 		return out
 	}
 	for i := range p.Edges {
@@ -153,10 +154,10 @@ func (r *run) newPage(p *query.Page, f *field) *page {
 		for _, l := range f.sub.links {
 			switch l.op {
 			case opNodes:
-				r.visit(it, l.on(it.kind))
+				r.enqueue(it, l.on(it.kind))
 			case opEdges:
 				for _, node := range l.sub.links {
-					r.visit(it, node.on(it.kind))
+					r.enqueue(it, node.on(it.kind))
 				}
 			}
 		}
@@ -194,8 +195,8 @@ func (r *run) evaluated(f *field) *arguments {
 
 // coerced returns the arguments of a field with the variables that are in them.
 func (r *run) coerced(f *field) (a *arguments) {
-	if n := len(r.spare) - 1; n >= 0 {
-		a, r.spare = r.spare[n], r.spare[:n]
+	if n := len(r.spareArguments) - 1; n >= 0 {
+		a, r.spareArguments = r.spareArguments[n], r.spareArguments[:n]
 	} else {
 		a = &arguments{values: map[string]any{}}
 	}
@@ -213,7 +214,7 @@ func (r *run) coerced(f *field) (a *arguments) {
 func (r *run) forget() {
 	r.moment.Forget()
 	clear(r.found)
-	clear(r.items)
+	clear(r.sharedItems)
 }
 
 func (r *run) push(f *field)   { r.path = append(r.path, step{field: f}) }
@@ -222,7 +223,7 @@ func (r *run) pop()            { r.path = r.path[:len(r.path)-1] }
 
 // failed adds an error of a field to the answer, or halts.
 func (r *run) failed(err error, f *field) {
-	r.guard(err, f)
+	r.haltOn(err, f)
 	r.reportAll(err, f)
 }
 

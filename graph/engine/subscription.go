@@ -145,7 +145,7 @@ func (s *execution) next(ctx context.Context) *graphql.Response {
 		s.pending, err = s.changes.Judge(budget.With(s.waiting, budget.From(ctx)), s.pending)
 	}
 	for err == nil && len(s.pending) == 0 && !s.Ended() {
-		if s.state.Leaves(s) {
+		if s.state.CanShare(s) {
 			return nil
 		}
 		s.pending, err = s.changes.Next(budget.With(s.waiting, budget.From(ctx)))
@@ -236,7 +236,7 @@ func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 func (r *run) renew(ctx context.Context) {
 	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
 	budget.From(ctx).Arrive()
-	r.open(0)
+	r.openBudget(0)
 }
 
 // maxSpareEvent is the most bytes of a buffer that a subscription keeps for the next event.
@@ -246,7 +246,7 @@ const maxSpareEvent = 4 << 10
 func (r *run) event(f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)
-	buf, some := r.root(buf, f, a)
+	buf, some := r.writeRoot(buf, f, a)
 	buf = r.room(f, buf)
 	r.chargeWritten(len(buf))
 	switch {

@@ -15,6 +15,13 @@ import (
 // A writer appends a value to the answer. If it returns false, the value is null, and the caller drops the bytes that
 // the writer has appended. If the schema does not allow null, the nearest enclosing value that may be null becomes
 // null (GraphQL, October 2021, section 6.4.4). The other fields are still written, so that all errors are reported.
+//
+//	object            the fields of a selection, one after the other
+//	  opScalar        a span of the body; most fields are, so object does it by itself
+//	  value           any other field, by its op code
+//	    bodyField     other fields of a body
+//	    ...
+//	      below       the object below a field: object again
 
 // source is the data of the fields of an object.
 type source struct {

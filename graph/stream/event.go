@@ -24,8 +24,10 @@ type event struct {
 	// number counts the events; a mark, like IN_SYNC, has the number of the event before it.
 	number uint64
 	mark   bool
-	place  *change.Place // of the page of the state that it belongs to; nil after the state
-	told   int           // the changes of that page before it
+	// place is the place in the state of the page that it belongs to; nil after the state. published is the
+	// number of changes of that page before it.
+	place     *change.Place
+	published int
 
 	// The group's lock guards the rest.
 	next  *event
@@ -33,8 +35,8 @@ type event struct {
 	bytes int64 // of events up to this one
 }
 
-// known reports whether a subscription that has sent the events up to number seen has sent this one.
-func (e *event) known(seen uint64) bool {
+// sentBefore reports whether a subscription that has sent the events up to number seen has sent this one.
+func (e *event) sentBefore(seen uint64) bool {
 	return e.number < seen || e.number == seen && seen > 0 && !e.mark
 }
 
@@ -65,8 +67,9 @@ func (g *group) publish(events []*event) {
 	g.bound()
 }
 
-// bound cuts off followers that are too far behind, and claims memory for the events that wait. The
-// caller holds the group's lock.
+// bound cuts off followers that are too far behind, and claims memory for the events that wait for the
+// one that is farthest behind, or for subscriptions that may still join. If there is no memory, nobody joins
+// any more; if there is still none, all that are behind are cut off. The caller holds the group's lock.
 func (g *group) bound() {
 	most := int64(0)
 	for _, s := range g.followers {
@@ -100,7 +103,8 @@ func (g *group) bound() {
 	}
 }
 
-// claim sets how much of the memory of all queues the group takes.
+// claim sets how much of the memory of all queues the group takes, beyond its free part. It reports false, and
+// takes no more, if there is not enough.
 func (g *group) claim(bytes int64) bool {
 	more := max(bytes-freeQueue, 0) - g.claimed
 	if more > 0 && !g.room.Take(more) {

@@ -22,7 +22,8 @@ func (s *Subscription) lock() *group {
 	}
 }
 
-// follow takes the next event of the group. If there is none, the subscription is parked.
+// follow takes the next event of the group. If there is none, the subscription is parked, or makes the group read
+// the next part of the state.
 func (s *Subscription) follow() (*event, progress) {
 	for {
 		g := s.lock()
@@ -30,18 +31,18 @@ func (s *Subscription) follow() (*event, progress) {
 		case s.ctx.Err() != nil:
 			g.mu.Unlock()
 			return nil, isOver
-		case s.at == nil, s.execution.Ended(), g.ended && (g.drops || s.at.next == nil):
+		case s.at == nil, s.execution.Ended(), g.ended && (g.discards || s.at.next == nil):
 			s.goAlone(g)
 			return nil, hasMoved
 		case s.at.next != nil:
 			e := s.at.next
 			s.at = e
-			known := e.known(s.seen)
-			if !known {
+			sent := e.sentBefore(s.seen)
+			if !sent {
 				s.cursor = e.cursor
 			}
 			g.mu.Unlock()
-			if !known {
+			if !sent {
 				return e, hasEvent
 			}
 		case g.live:
@@ -95,26 +96,27 @@ func (s *Subscription) goAlone(g *group) {
 // nextPlace returns the place in the state of the event that the subscription takes next; nil after
 // the state. The caller holds the group's lock.
 func (s *Subscription) nextPlace(g *group) *change.Place {
-	place, told := g.place, g.placed
+	place, published := g.place, g.placePublished
 	switch {
 	case s.at.next != nil:
-		place, told = s.at.next.place, s.at.next.told
+		place, published = s.at.next.place, s.at.next.published
 	case g.live:
 		return nil
 	}
 	if place == nil {
 		return nil
 	}
-	return place.Behind(told)
+	return place.Behind(published)
 }
 
-// cut cuts off a follower that is too far behind. The caller holds the group's lock.
+// cut cuts off a follower that is too far behind: it takes no other event of the group. The caller holds the
+// group's lock.
 func (s *Subscription) cut() {
 	s.place, s.at = s.nextPlace(s.group.Load()), nil
 }
 
-// judge lets followers go on alone whose rights have changed, before a change is told. Those that are behind do not
-// take the events that wait for them. The group keeps its rights.
+// judge makes followers whose rights have changed go on alone, before a change is published. The group keeps its
+// rights.
 func (g *group) judge() {
 	leader := g.leader.Changes()
 	if !leader.Stale() {
@@ -130,8 +132,8 @@ func (g *group) judge() {
 	}
 }
 
-// depart makes a follower go on alone from the event that it took last, or from all that the group has told
-// if it is parked. The caller holds the group's lock.
+// depart makes a follower go on alone: after everything that the group has published if it is parked, else after
+// the event that it took last, without the events that wait for it. The caller holds the group's lock.
 func (s *Subscription) depart(g *group) {
 	s.departs = true
 	switch {
@@ -151,7 +153,7 @@ func (s *Subscription) depart(g *group) {
 // deliver queues new events of a parked follower. If one finds no room, the follower is behind from
 // there on. The caller holds the group's lock.
 func (s *Subscription) deliver(before *event, events []*event) {
-	for len(events) > 0 && events[0].known(s.seen) {
+	for len(events) > 0 && events[0].sentBefore(s.seen) {
 		before, events = events[0], events[1:]
 	}
 	n := s.queue.deliver(s.ctx, events, s.wire)
@@ -192,7 +194,8 @@ func (s *Subscription) leave() {
 	}
 }
 
-// add adds a follower that took the event at last. The caller holds the group's lock.
+// add adds a follower. at is the event that it took last, nil if it is parked. The caller holds the group's
+// lock.
 func (g *group) add(s *Subscription, at *event) {
 	s.group.Store(g)
 	s.at, s.slot = at, len(g.followers)

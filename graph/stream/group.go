@@ -16,7 +16,7 @@ import (
 // group is one execution for equal subscriptions. It has no goroutine while nothing changes.
 type group struct {
 	of    *Groups
-	first Execution // that the leader replaced
+	first Execution // of the first follower; the leader replaced it
 	room  *budget.Room
 
 	// Used only by the goroutine that makes the next step: see readState and work.
@@ -25,37 +25,41 @@ type group struct {
 	ctx     context.Context
 	state   State
 	memory  *budget.Share
-	polled  change.Polled  // without the changes that were taken
-	told    int            // of what was polled
-	taken   *change.Change // by the last step; nil if it has found none
-	err     error          // of the last step
+	polled  change.Polled // by the last poll, without the changes that were taken
+	// published is the number of changes of the last poll that were taken and made into events.
+	published int
+	taken     *change.Change // by the last step; nil if it has found none
+	err       error          // of the last step
 
 	cancel context.CancelFunc
-	turn   chan struct{} // of one element: a follower makes the next steps
-	wakes  atomic.Int64  // calls of Wake that work has not seen; it runs while there are any
+	turn   chan struct{} // has one element while a follower makes the steps of the state
+	wakes  atomic.Int64  // calls of Wake that work has not seen; work runs while there are any
 
 	mu        sync.Mutex // guards all below, and fields of its followers
 	key       groupKey
 	followers []*Subscription
 	behind    int    // followers that are not parked
-	tail      *event // the last event, or one in its place
-	// head stands before the first event while others may join there, nil after that.
+	tail      *event // the last event, or an empty one in its place
+	// head is an empty event before the first one of the state, where others join; nil if nobody may join there.
 	head *event
 	late bool // a subscription has joined since the last call of Late
 	live bool // else it is reading
-	// ended reports that no event follows, cause is the reason, and drops reports that followers that are
+	// ended means that no event follows, cause is the reason, and discards means that followers that are
 	// behind do not take the events that wait for them.
-	ended, drops bool
-	cause        error
-	place        *change.Place // where in the state a follower with every event goes on alone
-	placed       int           // of the changes behind place that it has
-	claimed      int64         // of room
-	timer        *time.Timer   // of the next step if nothing happens
+	ended, discards bool
+	cause           error
+	// place is the place in the state of the page that was read last, and placePublished the number of its changes
+	// that were published: a follower with every event goes on alone behind them.
+	place          *change.Place
+	placePublished int
+	claimed        int64       // of room
+	timer          *time.Timer // wakes the group for the next step if nothing happens
 }
 
 var _ change.Leader = (*group)(nil)
 
-// newGroup begins an execution that replaces a subscription's own.
+// newGroup begins a group and its leader, which replaces the execution of its first follower. The caller
+// holds the lock of x.
 func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	g := &group{of: x, key: key, first: s.execution, room: x.cfg.Memory.Events(), memory: x.cfg.Memory.BeginEvents(), tail: &event{}, turn: make(chan struct{}, 1)}
 	g.mu.Lock() // nobody makes a step before it has a leader
@@ -75,7 +79,7 @@ func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 // more reports whether the next step has a change without polling.
 func (g *group) more() bool { return len(g.polled.Changes) > 0 }
 
-// step has the leader execute the next change, if there is one. An answer with errors cannot be
+// step makes the leader execute the next change, if there is one, and returns its event. An answer with errors cannot be
 // shared: errors have the id of a request, and a budget that one subscription exceeds may be enough for
 // another. Each follower executes that change by itself.
 func (g *group) step() *event {
@@ -90,8 +94,8 @@ func (g *group) step() *event {
 	if g.taken == nil {
 		return nil
 	}
-	e := &event{cursor: g.state.Pop(), number: g.taken.Number, mark: g.taken.Stored == nil, place: g.polled.Place, told: g.told}
-	g.told++
+	e := &event{cursor: g.state.Pop(), number: g.taken.Number, mark: g.taken.Stored == nil, place: g.polled.Place, published: g.published}
+	g.published++
 	if res == nil || res.Data == nil || len(res.Errors) > 0 {
 		own := *g.taken
 		e.change = &own
@@ -101,14 +105,14 @@ func (g *group) step() *event {
 	return e
 }
 
-// Bounds of the changes that are executed and told together.
+// Bounds of the changes that are executed and published together.
 const (
 	maxTogether      = 64
 	maxTogetherBytes = 64 << 10
 	maxTogetherTime  = time.Millisecond
 )
 
-// steps has the leader execute the changes that came together, if there are any.
+// steps makes the leader execute the changes that came together, and returns their events.
 func (g *group) steps() (events []*event) {
 	var first time.Time
 	for bytes := 0; ; {
@@ -126,13 +130,14 @@ func (g *group) steps() (events []*event) {
 	}
 }
 
-// Wake is part of [change.Leader]: the leader looks for what has happened.
+// Wake is part of [change.Leader]: the group looks for changes in another goroutine.
 func (g *group) Wake() {
 	if g.wakes.Add(1) == 1 {
 		go g.work()
 	}
 }
 
+// work looks for changes as often as Wake was called meanwhile, at least once.
 func (g *group) work() {
 	for {
 		seen := g.wakes.Load()
@@ -149,7 +154,7 @@ var errPanic = errors.New("panic in a shared execution")
 // failed ends a group whose execution panics.
 func (g *group) failed() {
 	if v := recover(); v != nil {
-		_ = g.of.cfg.Recover(g.ctx, v) // it logs the panic; each follower is told by its own execution
+		_ = g.of.cfg.Recover(g.ctx, v) // it logs the panic; each follower gets its own execution's error
 		g.end(errPanic)
 	}
 }
@@ -178,7 +183,8 @@ func (g *group) publishChanges() {
 	}
 }
 
-// rest sets the timer of the next step, once everything is told.
+// rest sets the timer of the next step once everything is published, and hands the followers over to
+// another live group, if there is one.
 func (g *group) rest(wait time.Duration) {
 	g.mu.Lock()
 	switch {
@@ -192,8 +198,8 @@ func (g *group) rest(wait time.Duration) {
 	g.of.unite(g)
 }
 
-// readState is the state reading: it executes and publishes the next part of the state, for a follower that has
-// taken everything. Others wait meanwhile.
+// readState is the state reading: it executes and publishes the next part of the state, in the goroutine of
+// a follower that has taken all events. Others that have wait for it.
 func (g *group) readState(s *Subscription) {
 	select {
 	case g.turn <- struct{}{}:
@@ -210,7 +216,7 @@ func (g *group) readState(s *Subscription) {
 	}
 	events := g.steps()
 	g.mu.Lock()
-	g.place, g.placed = g.polled.Place, g.told
+	g.place, g.placePublished = g.polled.Place, g.published
 	g.mu.Unlock()
 	g.publish(events)
 	switch {
@@ -218,7 +224,7 @@ func (g *group) readState(s *Subscription) {
 		g.end(g.err)
 	case len(events) == 0:
 		if g.ctx.Err() == nil {
-			g.end(errPanic) // a state that is not told has a next event
+			g.end(errPanic) // while the state is not sent, there is a next event
 		}
 	case !g.more() && !g.leader.Changes().TellsState():
 		g.mu.Lock()
@@ -228,8 +234,8 @@ func (g *group) readState(s *Subscription) {
 	}
 }
 
-// Late is part of [change.Leader]. If no subscription has joined since the last call, none joins before
-// the end of the state.
+// Late is part of [change.Leader]. If it returns false, no subscription joins any more before the end of the
+// state.
 func (g *group) Late() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -244,7 +250,7 @@ func (g *group) Late() bool {
 func (g *group) end(err error) {
 	g.mu.Lock()
 	if !g.ended {
-		g.ended, g.cause, g.drops = true, err, g.leader.Ended()
+		g.ended, g.cause, g.discards = true, err, g.leader.Ended()
 		for _, s := range g.followers {
 			s.unpark(g.tail)
 		}

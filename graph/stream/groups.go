@@ -28,8 +28,7 @@ type Groups struct {
 	cfg Config
 
 	mu sync.Mutex // taken before the mutex of a group
-	// open has the groups that others can join. There may be more, which read the state and can no
-	// longer be joined.
+	// open has the groups that others can join. Other groups read the state and cannot be joined any more.
 	open map[groupKey]*group
 }
 
@@ -49,8 +48,9 @@ func (x *Groups) begin(ctx context.Context, op *graphql.OperationContext, state 
 	return x.cfg.Dispatch(With(budget.WithShared(ctx, shared), state), op)
 }
 
-// join makes a subscription a follower of the group that goes on from the same moment, and begins one if there
-// is none. It reports false if a change lies between the two.
+// join makes a subscription a follower of the group with its key that goes on from the same moment, and begins one
+// if there is none. It reports false if it cannot join the group: a change lies between the two, or the subscription's
+// rights are of an older policy.
 func (x *Groups) join(s *Subscription, at change.Moment) bool {
 	key := groupKey{s.execution.Key(), at}
 	s.parked, s.seen, s.place = false, 0, nil
@@ -76,7 +76,7 @@ func (x *Groups) join(s *Subscription, at change.Moment) bool {
 	g := x.newGroup(key, s)
 	x.open[key] = g
 	if g.live {
-		g.Wake() // it has to be notified from now on
+		g.Wake() // its first poll asks to be woken by changes
 	}
 	return true
 }

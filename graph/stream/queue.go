@@ -36,11 +36,17 @@ func (f *Frame) Size() int { return len(f.Head) + len(f.Payload) + len(f.Tail) }
 
 // Queue holds the messages that wait for one client, bounded in number and bytes; an empty queue accepts the
 // frames of any one call of Put. At most one writer works at a time. It is
-// started when there is something to write, and takes frames until none is left.
+// started when there is something to write, and takes frames until none is left:
+//
+//	        Put, deliver, Offer, Finish: Wake
+//	idle -------------------------------------> busy (Take returns frames)
+//	  ^                                           |
+//	  +-------------------------------------------+
+//	     Take finds none; at the end it reports ended
 type Queue struct {
 	Messages, Bytes int
-	// Memory is the room of the frames of all queues, beyond a little of each, from when
-	// they wait to be put until they are written. Default: unbounded.
+	// Memory is shared by all queues. A frame takes its size of it from before it is put until it is written,
+	// unless the queue has no more than [freeQueue] with it. Default: unbounded.
 	Memory *budget.Room
 	// Wake starts the writer; if soon is set, it may start a moment later. Wake is
 	// called with the lock held, and never while a writer is at work.
@@ -96,8 +102,8 @@ func (q *Queue) Put(ctx context.Context, accepted func(), frames ...Frame) (err 
 	}
 }
 
-// freeQueue is how many bytes of each queue take no memory of the room: a client that keeps up has no more
-// to read.
+// freeQueue is how many bytes of each queue take nothing of Queue.Memory: no more wait for a client that
+// keeps up.
 const freeQueue = 8 << 10
 
 // claim takes the memory of a frame that is about to be queued, unless the frame holds some already. An event
@@ -119,12 +125,12 @@ func (q *Queue) claim(ctx context.Context, f *Frame) error {
 	case err != nil:
 		return err
 	}
-	f.counts(q.Memory)
+	f.releaseTo(q.Memory)
 	return nil
 }
 
-// counts makes Release give the bytes of the frame back to a room.
-func (f *Frame) counts(r *budget.Room) {
+// releaseTo makes Release give the bytes of the frame back to r.
+func (f *Frame) releaseTo(r *budget.Room) {
 	n := int64(f.Size())
 	f.Release = func() { r.Give(n) }
 }
@@ -157,7 +163,7 @@ func (q *Queue) deliver(ctx context.Context, events []*event, w Wire) (n int) {
 			if !q.Memory.Take(int64(size)) {
 				return n
 			}
-			f.counts(q.Memory)
+			f.releaseTo(q.Memory)
 		}
 		q.add(size, f)
 	}
@@ -195,7 +201,7 @@ func (q *Queue) Discard() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	drop(q.frames)
-	q.wrote()
+	q.releaseWritten()
 	q.gone, q.frames, q.held = true, nil, 0
 	q.makeRoom()
 }
@@ -220,7 +226,7 @@ func (q *Queue) Forget(from any) {
 func (q *Queue) Take(into []Frame, most int) (out []Frame, ended bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.wrote()
+	q.releaseWritten()
 	if len(q.frames) == 0 {
 		q.busy = false
 		return nil, q.gone
@@ -247,20 +253,22 @@ func (q *Queue) Take(into []Frame, most int) (out []Frame, ended bool) {
 	return out, false
 }
 
-// wrote releases the frames that were taken: they are written, or never will be.
-func (q *Queue) wrote() {
+// releaseWritten releases the frames that were taken: they are written, or never will be.
+func (q *Queue) releaseWritten() {
 	for _, release := range q.releases {
 		release()
 	}
 	q.writing, q.releases = 0, nil
 }
 
+// add adds frames, of size bytes together, and starts the writer. The caller holds the lock.
 func (q *Queue) add(size int, frames ...Frame) {
 	q.frames = append(q.frames, frames...)
 	q.held += size
 	q.start(frames[0].Event)
 }
 
+// start starts the writer unless it is at work. The caller holds the lock.
 func (q *Queue) start(soon bool) {
 	if !q.busy {
 		q.busy = true
@@ -283,6 +291,7 @@ func (q *Queue) await(ctx context.Context) error {
 	}
 }
 
+// makeRoom wakes the calls of Put that wait for room. The caller holds the lock.
 func (q *Queue) makeRoom() {
 	if q.room != nil {
 		close(q.room)

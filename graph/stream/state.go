@@ -34,14 +34,14 @@ type State struct {
 	After string
 
 	// Used only by the goroutine that asks for answers.
-	shares bool           // it may share an execution
-	leaves Execution      // the execution that can be shared now
-	at     change.Moment  // of leaves
-	event  *change.Change // the next one to answer
-	group  *group         // that it executes for; nil for none
+	shares    bool           // the subscription may share an execution
+	shareable Execution      // its execution, which has stopped to be shared; nil if it has not
+	at        change.Moment  // at which shareable has stopped
+	event     *change.Change // the next one to answer
+	group     *group         // of whose leader this is the state; nil for the state of a subscription
 
-	mu      sync.Mutex
-	cursors []string // of events that were not taken yet
+	mu      sync.Mutex // guards all below
+	cursors []string   // of answered events whose cursors were not taken yet
 	errors  gqlerror.List
 }
 
@@ -102,9 +102,9 @@ func (s *State) Errors() gqlerror.List {
 	return s.errors
 }
 
-// Leaves reports whether the execution can stop now, without another answer, because its subscription is about to
-// join a group.
-func (s *State) Leaves(e Execution) bool {
+// CanShare reports whether the execution is at a moment at which its subscription can join a group. Then it
+// stops, without another answer.
+func (s *State) CanShare(e Execution) bool {
 	if !s.shares {
 		return false
 	}
@@ -112,7 +112,7 @@ func (s *State) Leaves(e Execution) bool {
 	if s.at == change.Busy {
 		return false
 	}
-	s.leaves = e
+	s.shareable = e
 	return true
 }
 
@@ -144,7 +144,7 @@ func (s *State) Take(ctx context.Context) *change.Change {
 	g := s.group
 	if !g.more() && !g.leader.Ended() {
 		g.polled, g.err = g.leader.Changes().Poll(ctx, g)
-		g.told = 0
+		g.published = 0
 	}
 	g.judge()
 	switch {

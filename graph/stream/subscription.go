@@ -31,22 +31,22 @@ type Subscription struct {
 	cancel    context.CancelFunc
 	group     atomic.Pointer[group] // nil while it is alone; changes under the locks of both groups
 
-	// Used only by the goroutine that runs it.
+	// Set only by the goroutine that runs it. Its group reads ctx and execution.
 	ctx       context.Context
 	handler   graphql.ResponseHandler
 	state     State
 	memory    *budget.Share // of the event that it executes by itself
-	execution Execution     // nil before it joins a group
+	execution Execution     // nil before it joins a group for the first time
 
 	// The group's lock guards the rest, if there is one.
 	cursor string // of the last event that was taken
 	slot   int    // in group.followers, -1 when it has left
 	parked bool
-	// departs says that it goes on alone since its rights have changed.
+	// departs means that it goes on alone because its rights have changed.
 	departs bool
 	at      *event        // taken last; nil if it is parked or was cut off
-	seen    uint64        // the number of the group's events that it sent before it joined
-	place   *change.Place // where in the state it goes on after it was cut off
+	seen    uint64        // events of the group up to this number were sent before it joined
+	place   *change.Place // where in the state it goes on after it was cut off; nil after the state
 }
 
 // Subscribe returns a subscription whose events wait in q. It begins at the cursor after, if that is not
@@ -127,7 +127,7 @@ const (
 	hasMoved // to another state
 )
 
-// next returns the next event.
+// next returns the next event, in the state in which the subscription is then.
 func (s *Subscription) next() ([]byte, progress) {
 	for {
 		s.memory.Reset() // the event before is queued
@@ -144,8 +144,8 @@ func (s *Subscription) next() ([]byte, progress) {
 // alone executes the next event, unless the subscription joins a group.
 func (s *Subscription) alone() ([]byte, progress) {
 	res := s.handler(s.ctx)
-	if res == nil && s.state.leaves != nil {
-		s.execution, s.state.leaves = s.state.leaves, nil
+	if res == nil && s.state.shareable != nil {
+		s.execution, s.state.shareable = s.state.shareable, nil
 		if s.groups.join(s, s.state.at) {
 			return nil, hasMoved
 		}

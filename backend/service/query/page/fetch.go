@@ -29,7 +29,7 @@ func NewReader(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreadab
 	return &Reader{Store: store, unreadable: tracker, sizes: newSizes(kinds)}
 }
 
-// Read reads the body of a resource. One that is unreadable is noted, and nil.
+// Read returns the body of a resource. If it is unreadable, it is noted and the result is nil.
 func (r *Reader) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *body.Body {
 	b, err := a.Read(k.Body, stored)
 	if err != nil {
@@ -39,7 +39,8 @@ func (r *Reader) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *bo
 	return b
 }
 
-// RangeRequest is a range whose resources are of a kind, or mostly of one as large; Kind may be nil.
+// RangeRequest is a range and the kind whose mean size is used to estimate the range's memory; Kind may be
+// nil.
 type RangeRequest struct {
 	backend.Range
 	Kind *kind.Kind
@@ -119,8 +120,8 @@ func (r *Reader) Keys(ctx context.Context, keys []backend.Key, kindOf func(i int
 	return out, nil
 }
 
-// call calls the store once there is memory for so many bytes. The operation does not keep a
-// processor's turn meanwhile.
+// call calls the store once there is memory for the expected bytes. Meanwhile the operation gives up its
+// processor's turn.
 func (r *Reader) call(ctx context.Context, expected int, do func() error) error {
 	spent := budget.From(ctx)
 	spent.Pace(ctx)
@@ -140,8 +141,8 @@ func (r *Reader) call(ctx context.Context, expected int, do func() error) error 
 	return err
 }
 
-// Failure returns an error of reading about a key, or of holding memory, in the words of the
-// service. One of the budget tells for itself.
+// Failure returns an error of reading a key, or of holding memory, as an error of the service. Errors of
+// the budget stay as they are.
 func Failure(err error, key backend.Key) error {
 	var over *budget.ExceededError
 	if err == nil || errors.As(err, &over) || errors.Is(err, budget.ErrBusy) {
@@ -150,7 +151,7 @@ func Failure(err error, key backend.Key) error {
 	return failure.Of(err, key)
 }
 
-// One reads the resource of a key, nil if there is none. One that cannot be read is an error.
+// One reads the resource of a key, nil if there is none. An unreadable resource is an error.
 func (r *Reader) One(ctx context.Context, k *kind.Kind, key backend.Key) (*Resource, error) {
 	var got []*backend.Resource
 	err := r.call(ctx, 0, func() (err error) {

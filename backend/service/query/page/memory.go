@@ -22,29 +22,30 @@ type Memory struct {
 	explained  *plan.Explanation
 	unreadable *kind.Unreadable
 	now        time.Time
-	// cheaper is how many resources on a page are charged as one row.
-	cheaper int
+	// edgesPerRow is how many resources on a page are charged as one row.
+	edgesPerRow int
 
-	// room is the plan of the current page or count.
-	room   *plan.Plan
+	// reused is the plan of the current page or count.
+	reused *plan.Plan
 	kind   *index.Kind
 	values filter.Values
-	// at is where in the runs of the plan, and yield reads a row there; see [Memory.runs].
+	// at is where the runs of the plan are read.
 	at struct {
-		run   int
-		group string
-		ended bool
+		run   int    // of plan.Runs
+		group string // with Grouped: the value of the row before
+		ended bool   // no row after this one is on the page
 	}
+	// yield is the method row; kept, since making it for each run allocates.
 	yield func(value string, e *index.Entry) bool
-	// charged is how many steps were charged of what was looked at and compared.
+	// charged is how many of the current read's steps were charged, see due.
 	charged int
 	err     error // of the budget or the context
 }
 
 // NewMemory returns a Memory that reads what has not expired at now. It charges one row for each
-// cheaper resources on a page.
-func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, cheaper int) *Memory {
-	m := &Memory{ctx: ctx, spent: budget.From(ctx), explained: plan.ExplanationFrom(ctx), unreadable: tracker, now: now, cheaper: cheaper, room: &plan.Plan{}}
+// edgesPerRow resources on a page.
+func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, edgesPerRow int) *Memory {
+	m := &Memory{ctx: ctx, spent: budget.From(ctx), explained: plan.ExplanationFrom(ctx), unreadable: tracker, now: now, edgesPerRow: edgesPerRow, reused: &plan.Plan{}}
 	m.yield = m.row
 	return m
 }
@@ -52,8 +53,8 @@ func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, che
 // edgeBytes is the memory that an edge holds, apart from the resource in the index.
 const edgeBytes = 128
 
-// maxReady is the largest initial capacity of a page.
-const maxReady = 128
+// firstEdges bounds the initial capacity of a page.
+const firstEdges = 128
 
 // Do reads one page or count of a kind. An error ends the operation: later calls return it, too.
 func (m *Memory) Do(r *Read, k *index.Kind) error {
@@ -61,12 +62,12 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 		return m.err
 	}
 	m.Read, m.kind, m.charged, m.values.Compared = r, k, 0, 0
-	r.plan = m.room
-	if *m.room = (plan.Plan{}); !r.idle() {
-		m.room.Make(r.Query, k, &r.Want)
+	r.plan = m.reused
+	if *m.reused = (plan.Plan{}); !r.idle() {
+		m.reused.Make(r.Query, k, &r.Want)
 		m.values.Compared = budget.Run * r.plan.Measured
-		if m.room.Sorting == plan.Sorted {
-			r.Edges = make([]Edge, 0, min(r.Limit(), maxReady))
+		if m.reused.Sorting == plan.Sorted {
+			r.Edges = make([]Edge, 0, min(r.Limit(), firstEdges))
 		}
 		switch {
 		case r.plan.ByName:
@@ -81,26 +82,28 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 	r.explain(m.explained, "index")
 	m.charge()
 	m.fail(m.spent.Spend(budget.Steps, budget.Scan))
-	m.fail(m.spent.Spend(budget.Rows, len(r.Edges)/m.cheaper))
+	m.fail(m.spent.Spend(budget.Rows, len(r.Edges)/m.edgesPerRow))
 	if m.err == nil {
 		m.fail(Failure(m.spent.Hold(m.ctx, edgeBytes*len(r.Edges)), backend.Key{}))
 	}
 	return m.err
 }
 
+// fail notes the first error.
 func (m *Memory) fail(err error) {
 	if m.err == nil {
 		m.err = err
 	}
 }
 
-// onTheWay is how many steps are looked at before they are charged, so that an operation whose
+// chargeEvery is how many steps may be due before they are charged, so that an operation whose
 // budget is spent stops early.
-const onTheWay = 2048
+const chargeEvery = 2048
 
 // due returns the steps that are not charged yet.
 func (m *Memory) due() int { return budget.Looked*m.looked + m.values.Compared - m.charged }
 
+// charge charges the steps that are due, and notes whether the operation must end.
 func (m *Memory) charge() {
 	due := m.due()
 	m.charged += due
@@ -114,7 +117,7 @@ func (m *Memory) charge() {
 // look counts a row that is looked at, and charges from time to time.
 func (m *Memory) look() {
 	m.looked++
-	if m.due() >= onTheWay {
+	if m.due() >= chargeEvery {
 		m.charge()
 	}
 }
@@ -157,7 +160,7 @@ func (m *Memory) names() {
 func (m *Memory) length() {
 	m.Matches = m.plan.Rows
 	for _, r := range m.plan.Runs {
-		if r.Index == "" {
+		if r.Index == "" { // unreadable resources have no rows but their names
 			m.Matches -= m.kind.Unreadable(r.Run)
 		}
 	}
@@ -172,7 +175,8 @@ func (m *Memory) length() {
 	}
 }
 
-// runs reads the runs of the plan, until the page is full.
+// runs reads the runs of the plan, until the page is full. With RunsSorted a run is left as soon as the
+// rest of it is beyond the page; with Grouped the group in which the page becomes full is read whole.
 func (m *Memory) runs() {
 	for i, r := range m.plan.Runs {
 		m.at.run, m.at.group, m.at.ended = i, "", false
@@ -187,7 +191,7 @@ func (m *Memory) runs() {
 	}
 }
 
-// row reads a row of the run. It reports whether to go on with the next one.
+// row reads a row of the current run. It reports whether to go on with the next one.
 func (m *Memory) row(value string, e *index.Entry) bool {
 	if m.plan.Sorting == plan.Grouped && value != m.at.group {
 		if m.at.group = value; m.full() {
@@ -247,8 +251,8 @@ func (m *Memory) turned(r plan.Run) (full bool) {
 	}
 }
 
-// repeated reports whether a resource in the row of a run was met before: in an earlier run,
-// or in an earlier row of this one.
+// repeated reports whether a resource in a row of a run, with that value, was met before: in an earlier
+// run, or in an earlier row of this one.
 func (m *Memory) repeated(e *index.Entry, run int, value string) bool {
 	m.values.Compared += run
 	for i := range run {

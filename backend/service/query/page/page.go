@@ -1,5 +1,27 @@
 // Package page carries out plans: it reads a page or a count from the index in memory or from
 // a store.
+//
+//	                 plan.Make
+//	                     |
+//	  kind in memory     |     kind in a store
+//	      +--------------+--------------+
+//	      v                             v
+//	 Memory.Do                      Store.Do, for many pages at once
+//	 names, length or runs          begin -> admit -> readNames -> steps
+//	      |                             |
+//	    offer: readable, not expired, meets the rest of the plan's conditions
+//	      +--------------+--------------+
+//	                     v
+//	Read.take: counts a match, or puts it into the page, until the page is full
+//	                     v
+//	Read.finish: the order of the query, without the resource that looks ahead
+//
+// What the plan's [plan.Sorting] means for Read.take: Sorted resources are appended, others are
+// inserted in order, and the farthest is dropped once there are more than are looked for.
+//
+// Both charge the budget of the operation. Memory charges steps for each resource that it looks at and
+// each value that it compares, and rows for the resources of a page. Store charges a row for each
+// resource that is read, and steps for each request, counted resource and compared value.
 package page
 
 import (
@@ -39,8 +61,9 @@ type Read struct {
 	More bool
 	// Matches is the number of matches, if it is wanted.
 	Matches int
-	// Groups are the numbers of matches by their keys, as [filter.Values.AppendKey] makes them one
-	// after the other, if they are wanted. There are at most [MaxGroups] and one more.
+	// Groups are the numbers of matches by the values of Want.By, if they are wanted. The key of a group
+	// is what [filter.Values.AppendKey] appends for each. There are at most [MaxGroups] and one more,
+	// which tells the caller that there are too many.
 	Groups map[string]*int
 
 	plan *plan.Plan
@@ -53,8 +76,8 @@ type Read struct {
 // idle reports whether nothing is wanted.
 func (r *Read) idle() bool { return r.Size == 0 && !r.Ahead && !r.Count && !r.Total }
 
-// take takes a match. v is needed unless the order is by name. past reports whether the rest of
-// the plan (Sorted) or of the run (RunsSorted) is beyond the page.
+// take counts a match or puts it into the page. v is needed unless the order is by name. past
+// reports whether the rest of the plan (Sorted) or of the run (RunsSorted) is beyond the page.
 func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 	if r.Count || r.Total && !r.plan.Length {
 		if r.Matches++; r.Count {
@@ -85,7 +108,7 @@ func (r *Read) take(res Resource, v *filter.Values) (past bool) {
 // MaxGroups is the most groups of matches.
 const MaxGroups = 1000
 
-// group counts a match in its group.
+// group counts a match in its group, if groups are wanted.
 func (r *Read) group(v *filter.Values) {
 	if r.By == nil {
 		return
@@ -131,7 +154,7 @@ func (r *Read) explain(e *plan.Explanation, source string) {
 	if r.Count {
 		one.Returned = r.Matches
 	}
-	if r.Query.Scoped() { // how much there is beside it is not for the caller
+	if r.Query.Scoped() { // the caller is not told how many other resources there are
 		one.By, one.Looked = "what the caller may see", one.Returned
 	}
 	e.Add(one)

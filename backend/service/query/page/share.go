@@ -17,7 +17,7 @@ import (
 const (
 	// scansAtOnce is how many scans of whole kinds a gateway does at a time.
 	scansAtOnce = 2
-	// scanPatience is how long another one waits to begin.
+	// scanPatience is how long another one waits for a slot.
 	scanPatience = 5 * time.Second
 )
 
@@ -29,10 +29,11 @@ type slots struct {
 	waiting map[string]*pending
 }
 
-// pending is a scan that waits to begin, for itself and identical scans.
+// pending is a scan that waits for a slot, for itself and identical scans.
 type pending struct {
-	done chan struct{} // closed at its end
-	// found is nil if the scan failed: then each tries by itself.
+	done chan struct{} // closed when it has ended
+	// found is what it has read, set before done is closed. It is nil if the scan failed: then each of
+	// those that waited for it scans by itself.
 	found *Read
 }
 
@@ -40,13 +41,13 @@ func newSlots() *slots {
 	return &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}
 }
 
-// begin waits for a slot.
-func (s *slots) begin(ctx context.Context) (end func(), err error) {
+// acquire waits for a slot. The caller calls end.
+func (s *slots) acquire(ctx context.Context) (end func(), err error) {
 	if !s.free.TryAcquire(1) {
 		patient, cancel := context.WithTimeout(ctx, scanPatience)
 		defer cancel()
 		spent := budget.From(ctx)
-		spent.Leave() // else the scan that has the slot may wait for the turn of this one
+		spent.Leave() // gives up the processor's turn, for which the scan that has the slot may wait
 		err := s.free.Acquire(patient, 1)
 		spent.Return(ctx)
 		if err != nil && ctx.Err() != nil {
@@ -62,8 +63,8 @@ func (s *slots) begin(ctx context.Context) (end func(), err error) {
 	return func() { s.free.Release(1) }, nil
 }
 
-// share runs a scan, or waits for an identical one that has not begun yet, whose result is
-// therefore as new as this one must be.
+// share runs a scan once it has a slot, or waits for an identical one that has no slot yet. That one will
+// begin after this call, so its result is new enough.
 func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 	key := sc.identity()
 	s.mu.Lock()
@@ -90,10 +91,10 @@ func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 			return spent.Spend(budget.Rows, len(sc.Edges))
 		}
 	}
-	end, err := s.begin(ctx)
+	end, err := s.acquire(ctx)
 	if first {
 		s.mu.Lock()
-		delete(s.waiting, key) // who comes now may have to see more than this one does
+		delete(s.waiting, key) // later calls may have to see changes that this scan does not
 		s.mu.Unlock()
 		defer close(p.done)
 	}

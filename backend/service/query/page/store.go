@@ -15,8 +15,19 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Store reads kinds that are not in memory from a store, in steps: the next step of all
-// pages is one call. Safe for concurrent use.
+// Store reads kinds that are not in memory from a store. Safe for concurrent use. Do is:
+//
+//	begin        makes a scan of each page or count
+//	admit        scans of whole kinds: refuseTooMany, then wait for a slot
+//	readNames    the scans that name their resources, in one call
+//	next         the ranges of the next step, for all scans that are not done
+//	  |  ^       and the resources to count
+//	  v  |
+//	Ranges       one call of the store
+//	  |  |
+//	  v  |
+//	addCount     a scan is done when its page is full or its runs are read
+//	takePage
 type Store struct {
 	fetch      *Reader
 	unreadable *kind.Unreadable
@@ -29,51 +40,39 @@ func NewStore(r *Reader, tracker *kind.Unreadable, idx *index.Index) *Store {
 	return &Store{fetch: r, unreadable: tracker, index: idx, slots: newSlots()}
 }
 
-// scan is a page or a count that is read of a store.
+// scan is the state of a page or a count that is read from a store.
 type scan struct {
 	*Read
 	arena *body.Arena
-	// left is the unread part of the current run, rest are the runs after it, and counts are counted
-	// with the next step.
-	left   backend.Range
-	rest   []plan.Run
+	// left is the unread part of the current run, rest are the runs after it.
+	left backend.Range
+	rest []plan.Run
+	// counts are ranges that the store counts with the next step.
 	counts []backend.Range
-	done   bool
-	// ended means that the range was read to its end.
+	// done means that nothing more is read for it.
+	done bool
+	// ended means that the current run was read to its end.
 	ended bool
 	// refused is the reason why nothing was read.
 	refused error
 }
 
 const (
-	// stepLimit is how many resources a step reads that need not be all on the page, and
-	// leastStep the least that it reads of what refers to a parent.
+	// stepLimit is how many resources a step reads for a page if some may not belong on it.
 	stepLimit = 500
+	// leastStep is the least number of a parent's referrers that a step reads.
 	leastStep = 16
 	// MaxStepRanges is how many ranges one step asks for.
 	MaxStepRanges = backend.MaxRanges / 3
-	// MaxFirsts is how many bytes the first resources of the ranges of one step have, as far
-	// as sizes are known: each page has its first resource, however large the others are.
+	// MaxFirsts bounds the estimated bytes of the first resources of all ranges of one step: the
+	// store returns the first resource of each range, even beyond backend.MaxPageBytes.
 	MaxFirsts = 8 * backend.MaxPageBytes
 )
 
 // Do reads pages and counts. The errors are parallel to them.
 func (s *Store) Do(ctx context.Context, reads []*Read) []error {
 	scans, whole := s.begin(reads)
-	var err error
-	if len(whole) == 0 {
-		err = s.run(ctx, scans)
-	} else if err = s.refuse(ctx, whole); err != nil || !slices.ContainsFunc(scans, func(sc *scan) bool { return !sc.done }) {
-		// There is nothing to read.
-	} else if len(scans) == 1 {
-		err = s.slots.share(ctx, scans[0], func() error { return s.run(ctx, scans) })
-	} else {
-		var end func()
-		if end, err = s.slots.begin(ctx); err == nil {
-			err = s.run(ctx, scans)
-			end()
-		}
-	}
+	err := s.admit(ctx, scans, whole)
 	errs := make([]error, len(reads))
 	why := plan.ExplanationFrom(ctx)
 	for i, sc := range scans {
@@ -83,13 +82,36 @@ func (s *Store) Do(ctx context.Context, reads []*Read) []error {
 		case !sc.done:
 			errs[i] = err
 		}
-		sc.agree()
+		sc.settleTotal()
 		sc.explain(why, "store")
 	}
 	return errs
 }
 
-// begin prepares scans, and returns those that look at every resource of a range of names.
+// admit runs the scans. If some of them are of whole kinds, it refuses those that are too large and
+// waits for a slot first.
+func (s *Store) admit(ctx context.Context, scans, whole []*scan) error {
+	if len(whole) == 0 {
+		return s.run(ctx, scans)
+	}
+	if err := s.refuseTooMany(ctx, whole); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(scans, func(sc *scan) bool { return !sc.done }) {
+		return nil
+	}
+	if len(scans) == 1 {
+		return s.slots.share(ctx, scans[0], func() error { return s.run(ctx, scans) })
+	}
+	end, err := s.slots.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return s.run(ctx, scans)
+}
+
+// begin prepares scans. whole are those that test every resource of a range of names.
 func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 	arena := &body.Arena{}
 	for _, r := range reads {
@@ -117,7 +139,7 @@ func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 		case q.Reference != "":
 			parent := q.Parent()
 			sc.left.Referenced = &parent
-			sc.left.Start, sc.left.End = sc.behind(run.Start), sc.behind(run.End)
+			sc.left.Start, sc.left.End = sc.referrerBound(run.Start), sc.referrerBound(run.End)
 		case !sc.plan.Exact || sc.plan.Sorting != plan.Sorted && !sc.plan.Length:
 			whole = append(whole, sc)
 		}
@@ -125,22 +147,22 @@ func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 	return scans, whole
 }
 
-// rangeOf returns the range of the store that has a run of names.
+// rangeOf returns a run of names as a range of the store.
 func (sc *scan) rangeOf(run plan.Run) backend.Range {
 	return backend.Range{Kind: sc.Query.Kind.Name, Namespace: sc.Query.Namespace, Start: run.Start, End: run.End, Reverse: run.Reverse, Bare: true}
 }
 
-// behind is a bound of the names among what refers to a parent, which is in the order of
-// kinds before that of the names.
-func (sc *scan) behind(bound []byte) []byte {
+// referrerBound returns a bound of names as a bound of a parent's referrers, which are ordered by
+// kind first.
+func (sc *scan) referrerBound(bound []byte) []byte {
 	if bound == nil {
 		return nil
 	}
 	return append(backend.AppendString(nil, sc.Query.Kind.Name), bound...)
 }
 
-// refuse refuses the scans that would read more than they may, before anything is read.
-func (s *Store) refuse(ctx context.Context, scans []*scan) error {
+// refuseTooMany refuses the scans that would read more resources than the operation may, before any is read.
+func (s *Store) refuseTooMany(ctx context.Context, scans []*scan) error {
 	var counts []RangeRequest
 	for _, sc := range scans {
 		for _, part := range append([]backend.Range{sc.left}, sc.ranges(sc.rest)...) {
@@ -172,7 +194,7 @@ func (s *Store) refuse(ctx context.Context, scans []*scan) error {
 	return nil
 }
 
-// ranges returns the ranges of the store that have the runs.
+// ranges returns runs of names as ranges of the store.
 func (sc *scan) ranges(runs []plan.Run) (out []backend.Range) {
 	for _, run := range runs {
 		out = append(out, sc.rangeOf(run))
@@ -183,7 +205,7 @@ func (sc *scan) ranges(runs []plan.Run) (out []backend.Range) {
 // tooMany refuses a scan that would look at too much, and says what would help.
 func (s *Store) tooMany(q *plan.Query, n, most int) error {
 	k, all := q.Kind, fmt.Sprintf("all of its %d resources", n)
-	if q.Scoped() { // how many there are is not for a caller who does not see them
+	if q.Scoped() { // the caller is not told how many there are
 		all = "more of its resources than that"
 	}
 	help := "the kind's author keeps it out of memory"
@@ -194,7 +216,7 @@ func (s *Store) tooMany(q *plan.Query, n, most int) error {
 		"a filter or an order of %s looks at %s, since the kind is not in memory, and the operation may look at %d (configuration key limit-rows); %s", k.Name, all, most, help)}
 }
 
-// run reads until all scans are done.
+// run reads step by step until all scans are done.
 func (s *Store) run(ctx context.Context, scans []*scan) error {
 	if err := s.readNames(ctx, scans); err != nil {
 		return err
@@ -212,20 +234,21 @@ func (s *Store) run(ctx context.Context, scans []*scan) error {
 			return err
 		}
 		for i, sc := range counted {
-			if err := s.count(ctx, sc, requests[len(asked)+i].Namespace, pages[len(asked)+i].Count); err != nil {
+			if err := s.addCount(ctx, sc, requests[len(asked)+i].Namespace, pages[len(asked)+i].Count); err != nil {
 				return err
 			}
 		}
 		for i, sc := range asked {
-			if err := s.take(ctx, sc, pages[i]); err != nil {
+			if err := s.takePage(ctx, sc, pages[i]); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// next returns what the next step asks for: pages of the scans that are asked, and behind
-// them the numbers of those that are counted. It asks for no more than the operation may look at.
+// next returns the requests of the next step: first a range for each scan of asked, then a count for
+// each scan of counted. Their limits are together at most what the operation may still look at, but 1 for
+// the first. A scan for which no room is left is asked in a later step.
 func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan, requests []RangeRequest) {
 	var counts []RangeRequest
 	left, firsts := budget.From(ctx).Left(budget.Rows), 0
@@ -255,9 +278,10 @@ func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan
 	return asked, counted, append(requests, counts...)
 }
 
-// agree makes the number of all what the page shows, if it shows all: the store may have been
-// changed between the two reads.
-func (sc *scan) agree() {
+// settleTotal makes a total that the store counted agree with the page: the store may have changed
+// between the two reads. If the page shows all matches, the total is their number, and it is never less
+// than the page shows.
+func (sc *scan) settleTotal() {
 	if !sc.plan.Length || !sc.Total {
 		return
 	}
@@ -267,14 +291,14 @@ func (sc *scan) agree() {
 	sc.Matches = max(sc.Matches, len(sc.Edges))
 }
 
-// countsOnly reports whether the scan is done once the store has told a number.
+// countsOnly reports whether the scan needs no resources, but only a count of the store.
 func (sc *scan) countsOnly() bool {
 	return sc.plan.Length && (sc.Count || sc.Limit() == 0 || len(sc.plan.Runs) == 0)
 }
 
-// count adds the number of all in a namespace, empty for all, as the store has it. What this
-// gateway found unreadable is left out, as it is from the pages.
-func (s *Store) count(ctx context.Context, sc *scan, namespace string, n int) error {
+// addCount adds the store's count n of a namespace, or of all namespaces if it is empty, to the matches
+// of a scan. Resources that this gateway found unreadable are left out, as they are from pages.
+func (s *Store) addCount(ctx context.Context, sc *scan, namespace string, n int) error {
 	if err := budget.From(ctx).Spend(budget.Steps, budget.Counted*n); err != nil {
 		return err
 	}
@@ -284,8 +308,9 @@ func (s *Store) count(ctx context.Context, sc *scan, namespace string, n int) er
 	return err
 }
 
-// take takes the result of a step, and releases resources that are not on the page.
-func (s *Store) take(ctx context.Context, sc *scan, page backend.Page) error {
+// takePage takes the resources that a step has read for a scan, and releases the memory of those that are
+// not on the page.
+func (s *Store) takePage(ctx context.Context, sc *scan, page backend.Page) error {
 	before, compared := sc.size(), 0
 	sc.ended = !page.More
 	for i, stored := range page.Resources {
@@ -295,27 +320,38 @@ func (s *Store) take(ctx context.Context, sc *scan, page backend.Page) error {
 			break
 		}
 	}
-	if n := len(page.Resources); !sc.done && (!page.More || n == 0) && len(sc.rest) > 0 {
-		sc.left, sc.rest, sc.ended = sc.rangeOf(sc.rest[0]), sc.rest[1:], false
-	} else if !page.More || n == 0 {
-		sc.done = true
-	} else if !sc.done {
-		at := backend.OrderTuple(page.Resources[n-1].Namespace, page.Resources[n-1].Name)
-		if sc.left.Referenced != nil {
-			at = sc.behind(at)
-		}
-		if sc.left.Reverse {
-			sc.left.End = at
-		} else {
-			sc.left.Start = backend.Successor(at)
-		}
+	if !sc.done {
+		sc.advance(page)
 	}
 	spent := budget.From(ctx)
 	spent.Release(Size(page.Resources) + before - sc.size())
 	return spent.Spend(budget.Steps, compared)
 }
 
-// size is what the resources of the page hold.
+// advance makes left begin behind what was read, or with the next run. After the last one the scan is
+// done.
+func (sc *scan) advance(page backend.Page) {
+	n := len(page.Resources)
+	if !page.More || n == 0 {
+		if len(sc.rest) == 0 {
+			sc.done = true
+			return
+		}
+		sc.left, sc.rest, sc.ended = sc.rangeOf(sc.rest[0]), sc.rest[1:], false
+		return
+	}
+	at := backend.OrderTuple(page.Resources[n-1].Namespace, page.Resources[n-1].Name)
+	if sc.left.Referenced != nil {
+		at = sc.referrerBound(at)
+	}
+	if sc.left.Reverse {
+		sc.left.End = at
+	} else {
+		sc.left.Start = backend.Successor(at)
+	}
+}
+
+// size returns the memory of the resources on the page.
 func (sc *scan) size() (n int) {
 	for i := range sc.Edges {
 		n += SizeOf(sc.Edges[i].Resource.Stored)
@@ -323,7 +359,8 @@ func (sc *scan) size() (n int) {
 	return n
 }
 
-// offer takes a resource if the query keeps it. It reports whether the page is full.
+// offer takes a resource if it matches, and adds the compared values to compared. It reports whether the
+// page is full.
 func (sc *scan) offer(r Resource, compared *int) (full bool) {
 	if sc.plan.Exact && sc.plan.Sorting == plan.Sorted && len(sc.Query.Order) == 0 {
 		return sc.take(r, nil)
@@ -370,8 +407,8 @@ func (s *Store) readNames(ctx context.Context, scans []*scan) error {
 	return spent.Spend(budget.Steps, compared)
 }
 
-// keys returns the keys of the query's names, in the direction of the page and as far as it can have
-// them.
+// keys returns the keys of the query's names that can be on the page, in the direction of the page. It has
+// none if the scan is done or its plan has no names.
 func (sc *scan) keys() (keys []backend.Key) {
 	if sc.done || !sc.plan.ByName {
 		return nil

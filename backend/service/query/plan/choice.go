@@ -9,7 +9,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
-// choice is a set of runs that hold everything that a condition can match.
+// choice is a set of runs that hold everything that a condition can match. choiceOf makes one of a
+// condition: testChoice and placeChoice of a test, anyChoice of an Any, scopeChoice of what the caller
+// may see; shortest takes the best one of an All.
 type choice struct {
 	runs []index.Run
 	// rows is the number of rows of the runs, once measured is set.
@@ -23,10 +25,11 @@ type choice struct {
 	once bool
 	// oneValue means that the rows of each run have one value, so they are in name order.
 	oneValue bool
-	// inOrder means that the runs are of the names, one after the other.
+	// inOrder means that the runs are ranges of the tree of names, in its order.
 	inOrder bool
 }
 
+// add adds a run unless the choice has it.
 func (c *choice) add(r index.Run) {
 	if !slices.ContainsFunc(c.runs, func(known index.Run) bool {
 		return known.Index == r.Index && string(known.Start) == string(r.Start) && string(known.End) == string(r.End)
@@ -82,7 +85,7 @@ func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 		return best, true
 	}
 	for i, e := range conditions {
-		one, covers, found := p.condition(e, conditions)
+		one, covers, found := p.choiceOf(e, conditions)
 		if one.meets = 0; one.exact && covers == 1 {
 			one.meets = i + 1
 		}
@@ -94,20 +97,21 @@ func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 	return best, ok
 }
 
-// condition returns a choice for one of the conditions among, and how many of them it satisfies.
-func (p *planner) condition(e filter.Condition, among filter.All) (c choice, covers int, ok bool) {
+// choiceOf returns the choice of e, which is one of the conditions in among. If the choice is exact,
+// everything in its runs meets covers of them.
+func (p *planner) choiceOf(e filter.Condition, among filter.All) (c choice, covers int, ok bool) {
 	switch e := e.(type) {
 	case filter.Test:
 		if p.trees == nil {
 			return choice{}, 0, false
 		}
-		return p.test(e, among)
+		return p.testChoice(e, among)
 	case filter.All:
 		c, ok = p.shortest(e)
 	case filter.Any:
-		c, ok = p.anyOf(e)
+		c, ok = p.anyChoice(e)
 	case inScope:
-		c, ok = p.inScope(e.Scope)
+		c, ok = p.scopeChoice(e.Scope)
 	}
 	return c, 1, ok
 }
@@ -115,11 +119,11 @@ func (p *planner) condition(e filter.Condition, among filter.All) (c choice, cov
 // maxRuns limits the runs of an Any. Beyond it each resource is tested.
 const maxRuns = 128
 
-// anyOf returns the runs of all conditions of an Any.
-func (p *planner) anyOf(e filter.Any) (choice, bool) {
+// anyChoice returns the runs of all conditions of an Any. There is no choice if one of them has none.
+func (p *planner) anyChoice(e filter.Any) (choice, bool) {
 	out := choice{exact: true, oneValue: true}
 	for _, x := range e {
-		one, _, found := p.condition(x, filter.All{x})
+		one, _, found := p.choiceOf(x, filter.All{x})
 		if !found || len(out.runs)+len(one.runs) > maxRuns {
 			p.measured += len(out.runs) + len(one.runs)
 			return choice{}, false
@@ -133,11 +137,11 @@ func (p *planner) anyOf(e filter.Any) (choice, bool) {
 	return out, true
 }
 
-// test returns the runs of a test. Range tests of an attribute with a single value are intersected
-// with the others in among.
-func (p *planner) test(t filter.Test, among filter.All) (c choice, covers int, ok bool) {
+// testChoice returns the choice of a test. All range tests in among of an attribute that has a single
+// value share one run, which covers them all.
+func (p *planner) testChoice(t filter.Test, among filter.All) (c choice, covers int, ok bool) {
 	if t.Attribute == filter.Name && p.q.inOneNamespace() || t.Attribute == filter.Namespace {
-		c, ok = p.inPlaces(t)
+		c, ok = p.placeChoice(t)
 		return c, 1, ok
 	}
 	if !p.trees.Has(t.Attribute) {
@@ -183,9 +187,9 @@ func (p *planner) test(t filter.Test, among filter.All) (c choice, covers int, o
 	return c, covers, ok
 }
 
-// inPlaces returns the runs, in the tree of names, of a test of the namespace, or of the name in
-// one namespace.
-func (p *planner) inPlaces(t filter.Test) (choice, bool) {
+// placeChoice returns the choice of a test of the namespace, or of the name in one namespace. Its runs
+// are in the tree of names.
+func (p *planner) placeChoice(t filter.Test) (choice, bool) {
 	var prefix []byte
 	if t.Attribute == filter.Name {
 		prefix = backend.AppendString(nil, p.q.Namespace)

@@ -27,11 +27,13 @@
 // The way with fewer rows is taken. These are the cases, the first that fits:
 //
 //	the names are known                    read them one by one
-//	name order, no filter                  one run, Sorted
-//	name order, a choice of one value      its run, Sorted
+//	name order, no filter                  one run, of the names or of a parent's referrers, Sorted
+//	name order, the choice is one run      that run, Sorted, if all its rows have one value
 //	name order, what the caller may see    its runs of the names, Sorted
 //	order of creation, one label           the label's creation index, Sorted
 //	a count of an exact choice             the length of its runs
+//	any other count                        the choice, Unsorted
+//	the choice has no rows                 nothing
 //	walking takes fewer rows               the walk: Sorted, or Grouped if there are several criteria
 //	otherwise                              the choice: RunsSorted in name order, else Unsorted
 //
@@ -68,8 +70,8 @@ type Want struct {
 	Ahead bool
 	// Count wants the number of matches instead of a page.
 	Count bool
-	// By, with Count, wants the number of matches for each combination of the values of these keys.
-	// It is not nil then.
+	// By, with Count, also wants the number of matches for each combination of the values of these
+	// keys. Nil wants the number of all alone.
 	By []filter.Key
 	// Total wants both, for a kind that is not in memory.
 	Total bool
@@ -106,16 +108,18 @@ type Plan struct {
 	// Length counts matches by the length of the runs.
 	Length bool
 	// Rows is that length, for a kind in memory.
-	Rows    int
+	Rows int
+	// Runs are read one after the other, until the page is full.
 	Runs    []Run
 	Sorting Sorting
 	// Exact means that everything read matches.
 	Exact bool
-	// rest are the conditions that rows of the runs may not meet.
+	// rest are the conditions against which each resource that is read is tested, see Match. The
+	// runs may hold resources that do not meet them.
 	rest filter.All
 	// Once means that no resource is in the runs twice.
 	Once bool
-	// Measured is how many runs the choice has looked at; each costs budget.Run.
+	// Measured is how many runs were measured to make the plan; each costs budget.Run.
 	Measured int
 	// only backs Runs of a plain query, as one operation may have hundreds.
 	only [1]Run
@@ -214,7 +218,8 @@ func (q *Query) conditions() filter.All {
 	return out
 }
 
-// Match reports whether a resource matches that was read by the plan and is in the query's places.
+// Match reports whether a resource that the plan has read matches the query, if it is in the query's
+// places.
 func (p *Plan) Match(v *filter.Values) bool { return p.rest.Match(v) }
 
 // planner plans one query.
@@ -223,11 +228,13 @@ type planner struct {
 	trees      *index.Kind // nil if the kind is not in memory
 	want       *Want
 	conditions filter.All
-	// measured counts the runs that were measured, including the runs of an Any that was not chosen.
+	// measured counts the runs that were measured, see Plan.Measured. The runs of an Any with too many of
+	// them count, too.
 	measured int
 }
 
-// plan chooses between the shortest choice and the order of the page.
+// plan chooses between the shortest choice and the order of the page: the cases of the package
+// comment behind the first two.
 func (p *planner) plan() Plan {
 	best, ok := p.shortest(p.conditions)
 	by, ordered := p.orderedBy()
@@ -249,7 +256,7 @@ func (p *planner) plan() Plan {
 	switch {
 	case p.want.Count && p.want.By == nil && best.exact && best.once:
 		out.Length, out.Rows, out.how = true, rows, "length of "
-	case p.want.Count || p.want.Total:
+	case p.want.Count || p.want.Total: // everything is read, in any order
 	case rows == 0 && p.trees != nil:
 		return Plan{how: "nothing"}
 	case names:
@@ -264,7 +271,7 @@ func (p *planner) plan() Plan {
 	return p.gather(out, best)
 }
 
-// without returns the conditions but for one, counted from 1; all of them if it is 0.
+// without returns the conditions except one, counted from 1; all of them if it is 0.
 func (p *planner) without(one int) filter.All {
 	switch {
 	case one == 0:
@@ -281,8 +288,8 @@ func (p *planner) estimateWalk(rows, matches int) int {
 	return min((p.want.Limit()*rows+matches-1)/matches, rows)
 }
 
-// alongNames returns the plan that follows a choice, of one run or inOrder, in name order. A total is the
-// length of the runs if nothing in them needs testing.
+// alongNames returns the plan that reads a choice in name order, forward or backward. The choice has one
+// run of one value, or is inOrder. A total is the length of the runs if nothing in them needs testing.
 func (p *planner) alongNames(c choice) Plan {
 	out := Plan{Sorting: Sorted, Exact: c.exact, Once: true, Length: p.want.Total, rest: p.without(c.meets), how: "order of names"}
 	if p.want.Total && !c.exact {

@@ -62,7 +62,8 @@ func (q *Query) parentRange() (r filter.Range) {
 }
 
 // Narrow completes a query: it derives the namespace, the names or a range of names from the
-// filter, and encodes the bounds. The filter is still matched.
+// filter, encodes the bounds, and drops the scope if it makes no difference in the namespace. The
+// whole filter still has to be matched.
 func (q *Query) Narrow() {
 	namespaced := q.Kind.Scope != descriptor.Global
 	if q.Reference == "" && q.Names == nil && !q.Filter.Empty() {
@@ -117,6 +118,7 @@ func namesOf(conditions filter.All) []string {
 	return nil
 }
 
+// inOneNamespace reports whether the order of places is the order of names.
 func (q *Query) inOneNamespace() bool {
 	return q.Namespace != "" || q.Kind.Scope == descriptor.Global
 }
@@ -135,7 +137,8 @@ func (q *Query) ScopeKey() string {
 	return q.scope.Key()
 }
 
-// Plain reports whether a page in name order is wanted, of a query without a filter and a scope.
+// Plain reports whether a page in name order is wanted, of a query without a filter, names and a
+// scope. It may have a parent.
 func (q *Query) Plain(w *Want) bool {
 	return q.Filter.Empty() && q.Names == nil && len(q.Order) == 0 && !w.Count && !q.Scoped()
 }
@@ -159,13 +162,13 @@ func (q *Query) Range() backend.Range {
 // Within reports whether place is one of the query's places.
 func (q *Query) Within(place string) bool { return q.places.Holds(place) }
 
-// inNames reports whether the query is in name order, ascending or descending.
-func (q *Query) inNames() bool {
+// inNameOrder reports whether the query is in name order, ascending or descending.
+func (q *Query) inNameOrder() bool {
 	return len(q.Order) == 0 || q.Order[0].Field == filter.Name && q.inOneNamespace()
 }
 
-// clip returns the part of a run that an interval of the order can hold. The run is in name order
-// behind value.
+// clip returns the part of a run that an interval of the order can hold. All rows of the run begin
+// with value, and so are in name order.
 func (q *Query) clip(in Interval, r index.Run, value []byte) index.Run {
 	_, after := q.Order.Split(in.After)
 	_, from := q.Order.Split(in.From)

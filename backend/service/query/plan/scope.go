@@ -21,17 +21,19 @@ func (s inScope) Match(v *filter.Values) bool {
 	return s.Has(v.Resource.Namespace, v.Resource.Name)
 }
 
-// The most runs of a scope: where they are measured and compared with other conditions, where there is nothing but
-// them to read, and in a store. Beyond it each resource is tested.
+// Bounds of the runs of a scope. If there are more, each resource is tested instead.
 const (
+	// maxMeasuredPlaces is for runs that are measured, to compare them with other conditions.
 	maxMeasuredPlaces = 128
-	maxPlaces         = 4096
-	maxStorePlaces    = 32
+	// maxPlaces is for runs that are read in any case.
+	maxPlaces = 4096
+	// maxStorePlaces is for the runs of a kind that is not in memory.
+	maxStorePlaces = 32
 )
 
-// inScope returns the runs of what the scope has.
-func (p *planner) inScope(s *access.Scope) (choice, bool) {
-	// A store's numbers count what cannot be read, which is known for whole namespaces.
+// scopeChoice returns the runs of what the scope has.
+func (p *planner) scopeChoice(s *access.Scope) (choice, bool) {
+	// What a store counts includes unreadable resources, whose number is known for whole namespaces alone.
 	out := choice{exact: p.trees != nil || s.Whole(), once: true, oneValue: true, inOrder: true}
 	if p.q.inOneNamespace() {
 		for _, name := range s.NamesIn(p.q.Namespace) {
@@ -55,12 +57,12 @@ func (p *planner) inScope(s *access.Scope) (choice, bool) {
 	return out, true
 }
 
-// mostPlaces returns how many runs a scope may have.
+// mostPlaces returns how many runs a scope may have in this plan.
 func (p *planner) mostPlaces() int {
 	switch {
 	case p.trees == nil:
 		return maxStorePlaces
-	case len(p.conditions) == 1 && (p.q.inNames() || p.want.Count):
+	case len(p.conditions) == 1 && (p.q.inNameOrder() || p.want.Count):
 		return maxPlaces
 	}
 	return maxMeasuredPlaces
@@ -76,12 +78,12 @@ func (c *choice) addPlace(place, within filter.Range) {
 	c.runs = append(c.runs, index.Run{Start: place.Start, End: place.End})
 }
 
-// Counts returns what a store is asked to count a query whose plan has Length.
+// Counts returns the ranges that a store counts for a query whose plan has Length.
 func (p *Plan) Counts(q *Query) []backend.Range {
 	if !q.Scoped() {
 		return []backend.Range{q.Range()}
 	}
-	if q.Namespace != "" { // of which the caller may see nothing
+	if q.Namespace != "" { // the scope has whole namespaces, and not this one
 		return nil
 	}
 	var out []backend.Range

@@ -10,15 +10,18 @@ import (
 
 // orderedBy returns the index in whose order the page can be read; empty means the tree of names.
 func (p *planner) orderedBy() (by string, ok bool) {
-	if p.q.inNames() {
+	if p.q.inNameOrder() {
 		return "", true
 	}
 	by = p.q.Order[0].Field
 	return by, by != filter.Namespace && p.trees != nil && p.trees.Has(by)
 }
 
-// walk is the rows that are read in the order of a page: an index, or the part of a creation index that has
-// one value. A creation index orders the rows of each value by the time of creation.
+// walk tells which rows are read in the order of a page: those of an index, or the part of a creation index
+// that has one value. A creation index orders the rows of each value by the time of creation:
+//
+//	created              10:00 a/n2 | 10:05 b/n1 | 10:07 a/n7
+//	labels by creation   app=x 10:05 b/n1 | app=x 10:07 a/n7 | app=y 10:00 a/n2
 type walk struct {
 	by    string // the index of the order
 	index string // the index that is read
@@ -35,8 +38,8 @@ func (w *walk) run(b filter.Range) index.Run {
 	return index.Run{Index: w.index, Start: b.Start, End: b.End}
 }
 
-// along returns the shortest walk in the order of by that holds all matches, and its number of
-// rows in all namespaces.
+// along returns the shortest walk in the order of by that holds all matches, and its length in rows:
+// those of all namespaces, since a walk is not limited to the query's places.
 func (p *planner) along(by string) (w walk, rows int) {
 	w, rows = walk{by: by, index: by}, p.length(index.Run{})
 	for i, e := range p.conditions {
@@ -60,9 +63,9 @@ func (p *planner) byCreation(by string, e filter.Condition) (w walk, ok bool) {
 	return w, one && by == index.CreatedIndex && p.trees.Has(w.index)
 }
 
-// tied estimates the rows that are read only because they tie with others: with several criteria,
-// a group of rows that are equal by the first one is read whole. It is the larger of the group of
-// the walk's first value and the group of nulls.
+// tied estimates the rows that are read only because they tie with others: with several criteria, all
+// rows that are equal by the first one are read. The estimate is the larger of two groups of ties, the
+// first value's and the nulls'.
 func (p *planner) tied(w walk) (rows int) {
 	if len(p.q.Order) < 2 {
 		return 0
@@ -85,7 +88,7 @@ func (p *planner) nulls(by string) index.Run {
 //	upward    nulls | values, small to large
 //	downward  values, large to small | nulls
 //
-// A page that begins at a value skips what comes before it.
+// A page that begins at a value skips what is read before it in that direction.
 func (p *planner) walkPlan(w walk) Plan {
 	out := Plan{Sorting: Sorted, Once: true, rest: p.without(w.meets), how: "order of " + w.by}
 	if w.value != nil {

@@ -117,7 +117,7 @@ func scripts(t *testing.T, s *redistest.Server) (n int) {
 
 func TestWritersThatWaitForTheServerTravelTogether(t *testing.T) {
 	t.Parallel()
-	const crowd = 30
+	const callers = 30
 	s := redistest.Start(t)
 	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL(), Timeout: time.Minute})
 	if err != nil {
@@ -149,7 +149,7 @@ func TestWritersThatWaitForTheServerTravelTogether(t *testing.T) {
 	}
 	put(t.Context(), "sent", nil)
 	redistest.Await(t, "the first call to be sent", func() error {
-		if st.Flights(t.Context(), "ns") == 0 || st.Waiting(t.Context(), "ns") > 0 {
+		if st.Senders(t.Context(), "ns") == 0 || st.Waiting(t.Context(), "ns") > 0 {
 			return errors.New("not yet")
 		}
 		return nil
@@ -158,14 +158,14 @@ func TestWritersThatWaitForTheServerTravelTogether(t *testing.T) {
 	queued(1)
 	stop()
 	queued(0)
-	for i := range crowd / 2 {
+	for i := range callers / 2 {
 		put(t.Context(), fmt.Sprint("n", i), nil)
 	}
-	queued(crowd / 2)
+	queued(callers / 2)
 	s.Cont()
 	calls.Wait()
 	if n := scripts(t, s) - before; n > 3 {
-		t.Errorf("%d scripts for %d batches", n, crowd/2+1)
+		t.Errorf("%d scripts for %d batches", n, callers/2+1)
 	}
 	for name, there := range map[string]bool{"sent": true, "given-up": false, "n0": true, "n14": true} {
 		got, err := st.Get(t.Context(), backend.Key{Kind: "Net", Namespace: "ns", Name: name})

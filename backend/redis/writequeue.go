@@ -12,35 +12,49 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Bounds of the writers of one server.
+// Bounds of the queue of one server.
 const (
-	// maxFlights are how many pipelines are on their way at once, and crowd how many
-	// calls wait when there is more than one: calls that travel together cost the
-	// server less.
-	maxFlights = 2
-	crowd      = 16
-	// flightCalls and flightBytes bound a pipeline, because the server executes it
+	// maxSenders is how many pipelines are on their way at once.
+	maxSenders = 2
+	// secondSender is how many calls wait if there is more than one sender: calls that travel together
+	// cost the server less.
+	secondSender = 16
+	// pipelineCalls and pipelineBytes bound a pipeline, because the server executes it
 	// without serving others in between. A single call may be larger.
-	flightCalls = 32
-	flightBytes = 512 << 10
-	// waitingCalls are how many may wait to be sent.
+	pipelineCalls = 32
+	pipelineBytes = 512 << 10
+	// waitingCalls is how many calls may be in run, waiting or sent. Others wait for a slot.
 	waitingCalls = 1024
 )
 
-// writers send the scripts of callers that come together to one server as a pipeline:
-// in one write, in their order, each answered by itself. A caller that gives up
-// before its script was sent takes it back; the others notice nothing.
-type writers struct {
+// writeQueue holds the calls that wait to be sent to one server, and sends those that come together as a
+// pipeline: in one write, in their order, each answered by itself. A caller that gives up
+// before its call was sent takes it back; the others notice nothing.
+//
+// A sender is a goroutine that sends one pipeline after the other. It counts as a call in progress of the
+// session, which is closed when it has ended:
+//
+//	           a call              16 calls wait
+//	no sender ------> one sender ----------------> two senders
+//	    ^                 |  ^                          |
+//	    +-----------------+  +--------------------------+
+//	     no call waits        fewer than 16 calls wait when one of them comes back
+//
+//	sender:  yield -> take -> send -> yield -> ...
+//	                            |
+//	                            scriptRuns   calls that can share a script
+//	                            sendRuns     one pipeline; scripts that the server does not know again
+type writeQueue struct {
 	session *session
 	on      *goredis.Client
-	slots   chan struct{} // has a value for each call that waits
+	slots   chan struct{} // has a value for each call in run
 
-	mu      sync.Mutex // guards all below
-	queue   []*scriptCall
-	flights int
+	mu      sync.Mutex    // guards all below
+	queue   []*scriptCall // not sent yet
+	senders int
 }
 
-// scriptCall is a batch on its way, with the keys and arguments of the script apply.
+// scriptCall is one batch: the keys and arguments with which the script apply runs it alone.
 type scriptCall struct {
 	keys  []string
 	args  []any
@@ -50,26 +64,27 @@ type scriptCall struct {
 	err   error
 }
 
+// finish answers the call.
 func (c *scriptCall) finish(reply []any, err error) {
 	c.reply, c.err = reply, err
 	close(c.done)
 }
 
-// writers returns the writers of a server.
-func (s *session) writers(on *goredis.Client) *writers {
+// writeQueue returns the queue of a server.
+func (s *session) writeQueue(on *goredis.Client) *writeQueue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.writing[on]
+	w := s.writeQueues[on]
 	if w == nil {
-		w = &writers{session: s, on: on, slots: make(chan struct{}, waitingCalls)}
-		s.writing[on] = w
+		w = &writeQueue{session: s, on: on, slots: make(chan struct{}, waitingCalls)}
+		s.writeQueues[on] = w
 	}
 	return w
 }
 
-// run sends a batch. If the error is a refusal, the call was not sent. The caller
-// holds the session.
-func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
+// run sends a batch and returns its reply. If the error is a refusal, the batch was not sent; after another
+// error it may have been applied. The caller has acquired the session.
+func (w *writeQueue) run(ctx context.Context, c *scriptCall) ([]any, error) {
 	c.done = make(chan struct{})
 	if err := w.admit(ctx); err != nil {
 		return nil, &refusal{err: err}
@@ -77,10 +92,10 @@ func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 	defer func() { <-w.slots }()
 	w.mu.Lock()
 	w.queue = append(w.queue, c)
-	if w.flights == 0 || w.flights < maxFlights && len(w.queue) >= crowd {
-		w.flights++
+	if w.senders == 0 || w.senders < maxSenders && len(w.queue) >= secondSender {
+		w.senders++
 		w.session.inflight.Add(1)
-		go w.fly()
+		go w.sendAll()
 	}
 	w.mu.Unlock()
 	select {
@@ -97,7 +112,7 @@ func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 	if i >= 0 {
 		return nil, &refusal{err: ctx.Err()}
 	}
-	select {
+	select { // it was sent, and may be answered by now
 	case <-c.done:
 		return c.reply, c.err
 	default:
@@ -106,7 +121,7 @@ func (w *writers) run(ctx context.Context, c *scriptCall) ([]any, error) {
 }
 
 // admit takes a slot for a call.
-func (w *writers) admit(ctx context.Context) error {
+func (w *writeQueue) admit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -118,11 +133,11 @@ func (w *writers) admit(ctx context.Context) error {
 	}
 }
 
-// fly sends pipeline after pipeline until no call waits.
-func (w *writers) fly() {
+// sendAll is a sender: it sends pipeline after pipeline until take finds no calls for it.
+func (w *writeQueue) sendAll() {
 	defer w.session.inflight.Done()
 	for last := 0; ; {
-		w.gather(last)
+		w.yield(last)
 		calls := w.take()
 		if calls == nil {
 			return
@@ -132,34 +147,34 @@ func (w *writers) fly() {
 	}
 }
 
-// gather lets the callers that the last pipeline has answered queue their next calls.
-// It only yields; it waits for no timer.
-func (w *writers) gather(last int) {
+// yield lets the callers that the last pipeline has answered queue their next calls. It yields the
+// processor as long as calls come, and waits for no timer.
+func (w *writeQueue) yield(last int) {
 	for grown, seen := last > 1, 0; grown; {
 		runtime.Gosched()
 		w.mu.Lock()
 		n := len(w.queue)
 		w.mu.Unlock()
-		grown, seen = n > seen && n < flightCalls, n
+		grown, seen = n > seen && n < pipelineCalls, n
 	}
 }
 
-// take removes the calls of a pipeline from the queue. If there are none, or few and
-// another flight comes back for them, the flight has ended.
-func (w *writers) take() []*scriptCall {
+// take removes the calls of a pipeline from the queue. If there are none, or so few that the other sender
+// takes them, it returns nil and the sender ends.
+func (w *writeQueue) take() []*scriptCall {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, size := 0, 0
-	if w.flights > 1 && len(w.queue) < crowd {
-		w.flights--
+	if w.senders > 1 && len(w.queue) < secondSender {
+		w.senders--
 		return nil
 	}
-	for n < len(w.queue) && n < flightCalls && (n == 0 || size+w.queue[n].size <= flightBytes) {
+	for n < len(w.queue) && n < pipelineCalls && (n == 0 || size+w.queue[n].size <= pipelineBytes) {
 		size += w.queue[n].size
 		n++
 	}
 	if n == 0 {
-		w.flights--
+		w.senders--
 		return nil
 	}
 	calls := slices.Clone(w.queue[:n])
@@ -168,18 +183,18 @@ func (w *writers) take() []*scriptCall {
 }
 
 // send sends a pipeline and answers its calls.
-func (w *writers) send(calls []*scriptCall) {
+func (w *writeQueue) send(calls []*scriptCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.session.core.cfg.Timeout)
 	defer cancel()
 	for all := scriptRuns(calls); len(all) > 0; {
-		all = w.exchange(ctx, all)
+		all = w.sendRuns(ctx, all)
 	}
 }
 
-// exchange sends runs and answers their calls. It returns the runs that the server has not executed because
-// it does not know the script. With DurabilityReplica the pipeline ends with WAIT, which is about everything
+// sendRuns sends runs as one pipeline and answers their calls. It returns the runs that the server has not
+// executed because it does not know the script; they are sent again with its source. With DurabilityReplica the pipeline ends with WAIT, which is about everything
 // before it on the connection.
-func (w *writers) exchange(ctx context.Context, runs []*scriptRun) (again []*scriptRun) {
+func (w *writeQueue) sendRuns(ctx context.Context, runs []*scriptRun) (again []*scriptRun) {
 	core := w.session.core
 	pipe, script := w.on.Pipeline(), core.scripts.apply
 	cmds := make([]*goredis.Cmd, len(runs))
@@ -224,18 +239,18 @@ func (w *writers) exchange(ctx context.Context, runs []*scriptRun) (again []*scr
 	return again
 }
 
-// scriptRun is one script of a pipeline: for one call, or for several that have the shard,
-// the epoch and the clock in common.
+// scriptRun is one execution of the script in a pipeline: for one call, or for several of one action each that
+// have the shard, the epoch and the clock in common.
 type scriptRun struct {
-	// source reports that the server does not know the script.
+	// source sends the source of the script, since the server does not know it.
 	source bool
 	keys   []string
 	args   []any
 	calls  []*scriptCall
 }
 
-// scriptRuns returns the scripts that execute calls. What the script has to find out
-// once costs as much as a put, so batches of one action that come together share it.
+// scriptRuns returns the runs that execute calls. What the script reads before the first batch costs as
+// much as a put, so batches of one action that come together share a run.
 func scriptRuns(calls []*scriptCall) []*scriptRun {
 	// common identifies the calls that can share a run: by the meta of their shard, the epoch and the clock.
 	type common struct{ meta, epoch, clock any }
@@ -260,8 +275,8 @@ func scriptRuns(calls []*scriptCall) []*scriptRun {
 	return out
 }
 
-// answer gives each call its reply, or all of them the only one. unconfirmed is the error
-// of calls that made changes.
+// answer gives each call its reply; if there is one reply to all of them, it gives them that. unconfirmed is
+// the error of calls that made changes, nil if a replica has them or none has to.
 func (r *scriptRun) answer(reply []any, unconfirmed error) {
 	for i, c := range r.calls {
 		own, ok := reply[min(i, len(reply)-1)].([]any)
