@@ -65,20 +65,20 @@ func Waits(r *backend.Resource) bool {
 
 // read reads a part of a body.
 func (st *State) read(name string, part gjson.Result) (err error) {
-	switch ok := true; {
+	switch {
 	case name == "metadata":
 		st.Meta = body.Metadata{}
 		if err = json.Unmarshal([]byte(part.Raw), &st.Meta); err != nil {
 			err = fmt.Errorf("metadata: %w", err)
 		}
-	case name == "subKind":
-		st.SubKind, ok = part.Str, part.Type == gjson.String || part.Type == gjson.Null
+	case name == "subKind" && (part.Type == gjson.String || part.Type == gjson.Null):
+		st.SubKind = part.Str
 	case name == "spec" && part.IsObject():
 		st.stored.spec = part.Raw
 		st.Spec, err = jsontree.Members(part)
 	case name == "status" && part.IsObject():
 		st.stored.status = part.Raw
-	case name == "spec", name == "status", !ok:
+	case name == "subKind", name == "spec", name == "status":
 		return fmt.Errorf("%s is not what it should be", name)
 	}
 	return err
