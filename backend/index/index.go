@@ -23,7 +23,7 @@
 //	          v
 //	   readers
 //
-// The kinds go through the states that are drawn at [state]. The index starts no goroutines:
+// The kinds go through the states that are drawn in kind.go. The index starts no goroutines:
 // Deliver and Begin run in the hub's, fill in the one that calls Run. Nothing is stored: a new
 // index reads everything.
 package index
