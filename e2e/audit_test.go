@@ -17,8 +17,8 @@ import (
 
 // auditLine is a line of an audit log.
 type auditLine struct {
-	Event, Code, Kind, Namespace, Name, Revision, By, RequestID, Position, Catalogue string
-	Paths                                                                            []string
+	Event, Code, Verb, Kind, Namespace, Name, Revision, By, RequestID, Position, Catalogue string
+	Paths                                                                                  []string
 }
 
 // auditLines are the lines of a file; what a crash has left of the last one is none.

@@ -88,7 +88,7 @@ func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 			}
 			return nil
 		})
-		if last := refused[len(refused)-1]; len(refused) != asked || last.Code != "FORBIDDEN" || last.By != "token:reader" || last.Kind == "" {
+		if last := refused[len(refused)-1]; len(refused) != asked || last.Code != "FORBIDDEN" || last.By != "token:reader" || last.Verb == "" || last.Kind == "" {
 			t.Errorf("%s by %s: %d refusals for %d questions, the last is %+v", name, transport, len(refused), asked, last)
 		}
 		redistest.Await(t, "the access log has it", func() error {

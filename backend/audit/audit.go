@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -40,8 +39,9 @@ type Line struct {
 	Time time.Time `json:"time"`
 	// Event is ADDED, MODIFIED or DELETED, or one of the events of this package.
 	Event string `json:"event"`
-	// Code of a refused request.
+	// Code of a refused request, and the verb that its caller lacks.
 	Code      string `json:"code,omitempty"`
+	Verb      string `json:"verb,omitempty"`
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -76,21 +76,66 @@ type Config struct {
 type Log struct {
 	cfg Config
 
-	mu sync.Mutex // guards the file and at
+	turn chan struct{} // has an element while the file and at are used
 	// at is the position of the last line.
 	at backend.Position
 }
 
-// Open takes up the log where its file ends. It starts nothing.
-func Open(cfg Config) (*Log, error) {
+// Open takes up the log where its file ends, or begins it at the present position. It starts nothing.
+func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	at, err := cfg.To.open()
-	if err != nil {
+	l := &Log{cfg: cfg, turn: make(chan struct{}, 1)}
+	var err error
+	if l.at, err = cfg.To.open(); err != nil {
 		return nil, err
 	}
-	return &Log{cfg: cfg, at: at}, nil
+	if l.at.IsZero() {
+		if l.at, err = l.now(ctx); err != nil {
+			l.cfg.To.close()
+			return nil, err
+		}
+	}
+	if err := l.note(ctx); err != nil {
+		l.cfg.Logger.Error("the audit log cannot be written", zap.Error(err))
+	}
+	return l, nil
+}
+
+// now returns the present position.
+func (l *Log) now(ctx context.Context) (backend.Position, error) {
+	w, err := l.cfg.Hub.Watch(ctx, hub.Watch{})
+	if err != nil {
+		return backend.Position{}, err
+	}
+	defer w.Close()
+	return w.Position(), nil
+}
+
+// patience is how long a request waits for its line. A pipe that nobody reads and a file system that hangs take no lines.
+const patience = 2 * time.Second
+
+var errStuck = errors.New("the target of the audit log takes no lines")
+
+// alone calls f, which uses the file, once nothing else does. If ctx ends before f does, f goes on, and others wait for it.
+func (l *Log) alone(ctx context.Context, f func() error) error {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return errStuck
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer func() { <-l.turn }()
+		done <- f()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return errStuck
+	}
 }
 
 // pause is how long it takes until a watch that ended, or a file that could not be written, is tried again.
@@ -98,7 +143,7 @@ const pause = time.Second
 
 // Run writes the changes until ctx ends.
 func (l *Log) Run(ctx context.Context) error {
-	defer l.cfg.To.close()
+	defer l.close(ctx)
 	for {
 		err := l.follow(ctx)
 		if errors.Is(err, backend.ErrPositionExpired) {
@@ -116,9 +161,19 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 }
 
+// close closes the file, unless a write to it hangs.
+func (l *Log) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	_ = l.alone(ctx, func() error {
+		l.cfg.To.close()
+		return nil
+	})
+}
+
 // follow writes changes until the watch of them ends.
 func (l *Log) follow(ctx context.Context) error {
-	w, err := l.cfg.Hub.Watch(ctx, hub.Watch{From: l.position()})
+	w, err := l.cfg.Hub.Watch(ctx, hub.Watch{From: l.at})
 	if err != nil {
 		return err
 	}
@@ -132,10 +187,7 @@ func (l *Log) follow(ctx context.Context) error {
 		for i := range d.Events {
 			lines[i] = l.line(&d.Events[i])
 		}
-		if l.position().IsZero() {
-			lines = append([]Line{l.opened(d.Position)}, lines...)
-		}
-		if err := l.write(d.Position, lines...); err != nil {
+		if err := l.write(ctx, d.Position, lines...); err != nil {
 			return err
 		}
 	}
@@ -143,21 +195,12 @@ func (l *Log) follow(ctx context.Context) error {
 
 // skip notes that the changes up to now are not known.
 func (l *Log) skip(ctx context.Context) error {
-	w, err := l.cfg.Hub.Watch(ctx, hub.Watch{})
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	d, err := w.Next(ctx)
+	at, err := l.now(ctx)
 	if err != nil {
 		return err
 	}
 	l.cfg.Logger.Error("the audit log has a gap: the store's log did not reach back to its end")
-	lines := []Line{{Time: l.cfg.Clock().UTC(), Event: Gap, Position: d.Position.String()}}
-	for i := range d.Events {
-		lines = append(lines, l.line(&d.Events[i]))
-	}
-	return l.write(d.Position, lines...)
+	return l.write(ctx, at, Line{Time: l.cfg.Clock().UTC(), Event: Gap, Position: at.String()})
 }
 
 // line returns the line of a change.
@@ -173,27 +216,31 @@ func (l *Log) line(e *backend.Event) Line {
 	return out
 }
 
-func (l *Log) position() backend.Position {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.at
-}
-
-// write appends lines, after which all changes up to a position are written.
-func (l *Log) write(at backend.Position, lines ...Line) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(lines) > 0 {
-		if err := l.append(lines...); err != nil {
-			return err
+// write appends lines, after which all changes up to a position are written. Only Run calls it, so Run may read at.
+func (l *Log) write(ctx context.Context, at backend.Position, lines ...Line) error {
+	return l.alone(ctx, func() error {
+		if len(lines) > 0 {
+			if err := l.append(lines...); err != nil {
+				return err
+			}
 		}
-	}
-	l.at = at
-	return nil
+		l.at = at
+		return nil
+	})
 }
 
-// append writes lines at once. The caller holds mu.
+// append writes lines at once, after one that says where the file begins if it is empty. Only [Log.alone] calls it.
 func (l *Log) append(lines ...Line) error {
+	to := l.cfg.To
+	if err := to.rotate(); err != nil {
+		l.cfg.Logger.Error("the audit log stays in the file that it has", zap.Error(err))
+	}
+	if err := to.prepare(); err != nil {
+		return err
+	}
+	if to.size == 0 {
+		lines = append([]Line{{Time: l.cfg.Clock().UTC(), Event: Opened, Position: l.at.String()}}, lines...)
+	}
 	var out []byte
 	for _, one := range lines {
 		text, err := json.Marshal(one)
@@ -202,26 +249,15 @@ func (l *Log) append(lines ...Line) error {
 		}
 		out = append(append(out, text...), '\n')
 	}
-	if lines[0].Event == Opened {
-		return l.cfg.To.append(nil, out)
-	}
-	first, err := json.Marshal(l.opened(l.at))
-	if err != nil {
-		return err
-	}
-	return l.cfg.To.append(append(first, '\n'), out)
-}
-
-// opened returns the line that begins a file.
-func (l *Log) opened(at backend.Position) Line {
-	return Line{Time: l.cfg.Clock().UTC(), Event: Opened, Position: at.String()}
+	return to.write(out)
 }
 
 // Refuse writes that a request was refused.
 func (l *Log) Refuse(ctx context.Context, refused *failure.Error) {
 	line := l.request(ctx, Refused)
-	line.Code, line.Kind, line.Namespace, line.Name = string(refused.Code), refused.Kind, refused.Namespace, refused.Name
-	if err := l.note(line); err != nil {
+	line.Code, line.Verb = string(refused.Code), refused.Verb
+	line.Kind, line.Namespace, line.Name = refused.Kind, refused.Namespace, refused.Name
+	if err := l.note(ctx, line); err != nil {
 		l.cfg.Logger.Error("a refusal is missing in the audit log", zap.Error(err))
 	}
 }
@@ -230,14 +266,18 @@ func (l *Log) Refuse(ctx context.Context, refused *failure.Error) {
 func (l *Log) Reveal(ctx context.Context, key backend.Key) error {
 	line := l.request(ctx, Revealed)
 	line.Kind, line.Namespace, line.Name = key.Kind, key.Namespace, key.Name
-	return l.note(line)
+	err := l.note(ctx, line)
+	if err != nil {
+		l.cfg.Logger.Error("sensitive values are not revealed: the audit log cannot be written", zap.Error(err))
+	}
+	return err
 }
 
 // Replace writes that another catalogue is served.
 func (l *Log) Replace(ctx context.Context, hash string) {
 	line := l.request(ctx, Replaced)
 	line.Catalogue = hash
-	if err := l.note(line); err != nil {
+	if err := l.note(ctx, line); err != nil {
 		l.cfg.Logger.Error("a replaced catalogue is missing in the audit log", zap.Error(err))
 	}
 }
@@ -248,19 +288,29 @@ func (l *Log) request(ctx context.Context, event string) Line {
 	return Line{Time: l.cfg.Clock().UTC(), Event: event, By: by.Name, Address: by.Address, RequestID: by.Request}
 }
 
-// note writes a line that is no change.
-func (l *Log) note(line Line) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	line.Position = l.at.String()
-	return l.append(line)
+// note writes lines that are no changes. They are written even if the request of ctx has ended.
+func (l *Log) note(ctx context.Context, lines ...Line) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return l.alone(ctx, func() error {
+		for i := range lines {
+			lines[i].Position = l.at.String()
+		}
+		return l.append(lines...)
+	})
 }
 
 // Reopen begins a new file, since the one that is written may have been renamed.
-func (l *Log) Reopen() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.cfg.To.reopen(); err != nil {
+func (l *Log) Reopen(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := l.alone(ctx, func() error {
+		if err := l.cfg.To.reopen(); err != nil {
+			return err
+		}
+		return l.append()
+	})
+	if err != nil {
 		l.cfg.Logger.Error("the audit log stays in the file that it has", zap.Error(err))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -77,7 +79,7 @@ func (w *world) put(kind, name, actor string) {
 // run runs the log over a file until stop.
 func (w *world) run(file *audit.File) (l *audit.Log, stop func()) {
 	w.t.Helper()
-	l, err := audit.Open(audit.Config{Hub: w.hub, Sensitive: func(kind string) bool { return kind == "Secret" }, To: file, Logger: zap.NewNop()})
+	l, err := audit.Open(w.t.Context(), audit.Config{Hub: w.hub, Sensitive: func(kind string) bool { return kind == "Secret" }, To: file, Logger: zap.NewNop()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -258,13 +260,130 @@ func TestAGapIsTold(t *testing.T) {
 	}
 }
 
+func TestAFileThatWasRenamedBeforeTheNewOneHadALineIsContinued(t *testing.T) {
+	for name, then := range map[string]func(t *testing.T, path string){
+		"renamed":   func(*testing.T, string) {},
+		"new":       func(t *testing.T, path string) { write(t, path, "") },
+		"cut":       func(t *testing.T, path string) { write(t, path, `{"time"`) },
+		"with dash": func(t *testing.T, path string) { rename(t, path+".1", path+"-20260101") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, memory.Config{})
+			_, stop := w.run(&audit.File{Path: w.path})
+			w.put("Network", "a", "")
+			w.wait(1)
+			stop()
+			rename(t, w.path, w.path+".1")
+			then(t, w.path)
+			w.put("Network", "meanwhile", "")
+			_, stop = w.run(&audit.File{Path: w.path})
+			defer stop()
+			w.until(func() bool { lines := w.lines(); return lines[len(lines)-1].Name == "meanwhile" })
+		})
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestANewFileSaysAtOnceWhereItBegins(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	l, stop := w.run(&audit.File{Path: w.path})
+	defer stop()
+	w.put("Network", "a", "")
+	w.wait(1)
+	rename(t, w.path, w.path+".1")
+	l.Reopen(t.Context())
+	lines := w.lines()
+	if last := lines[len(lines)-1]; last.Event != audit.Opened || last.Position != lines[1].Position {
+		t.Errorf("%+v", lines)
+	}
+}
+
+func TestAFileThatIsTruncatedGoesOn(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	_, stop := w.run(&audit.File{Path: w.path})
+	defer stop()
+	w.put("Network", "a", "")
+	w.wait(1)
+	if err := os.Truncate(w.path, 0); err != nil {
+		t.Fatal(err)
+	}
+	w.put("Network", "b", "")
+	w.wait(1)
+	if lines := w.lines(); len(lines) != 2 || lines[0].Event != audit.Opened || lines[1].Name != "b" {
+		t.Errorf("%+v", lines)
+	}
+}
+
+func TestTheTargetOfASymlinkIsRenamed(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	target := filepath.Join(t.TempDir(), "target")
+	if err := os.Symlink(target, w.path); err != nil {
+		t.Fatal(err)
+	}
+	_, stop := w.run(&audit.File{Path: w.path, Size: 1})
+	defer stop()
+	w.put("Network", "a", "")
+	w.until(func() bool { renamed, _ := filepath.Glob(target + ".*"); return len(renamed) > 0 })
+	if info, err := os.Lstat(w.path); err != nil || info.Mode().Type() != os.ModeSymlink {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestAFileThatCannotBeRenamedGoesOn(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	w.path = filepath.Join(t.TempDir(), strings.Repeat("a", 250)) // too long for a time
+	_, stop := w.run(&audit.File{Path: w.path, Size: 1})
+	defer stop()
+	for i := range 3 {
+		w.put("Network", fmt.Sprint("n", i), "")
+	}
+	w.wait(3)
+}
+
+func TestATargetThatTakesNoLinesHoldsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, memory.Config{})
+		unread, to := io.Pipe()
+		l, err := audit.Open(t.Context(), audit.Config{Hub: w.hub, To: &audit.File{Out: to}, Logger: zap.NewNop()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Refuse(t.Context(), &failure.Error{Code: failure.CodeUnauthenticated})
+		if err := l.Reveal(t.Context(), backend.Key{Kind: "Secret", Namespace: "default", Name: "s"}); err == nil {
+			t.Error("a secret is revealed without a line")
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if err := l.Run(ended); err != nil {
+			t.Error(err)
+		}
+		_ = unread.Close() // the write that hangs ends
+	})
+}
+
 func TestAFileThatIsNoAuditLogIsRefused(t *testing.T) {
+	if _, err := audit.Open(t.Context(), audit.Config{To: &audit.File{Path: os.DevNull}}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Error(err)
+	}
 	for _, text := range []string{"hello\n", "{}\n{\n", `{"position":"x"}` + "\n"} {
 		path := filepath.Join(t.TempDir(), "audit.log")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := audit.Open(audit.Config{To: &audit.File{Path: path}}); err == nil || !strings.Contains(err.Error(), "audit") && !errors.Is(err, backend.ErrInvalid) {
+		if _, err := audit.Open(t.Context(), audit.Config{To: &audit.File{Path: path}}); err == nil || !strings.Contains(err.Error(), "audit") && !errors.Is(err, backend.ErrInvalid) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -275,10 +394,10 @@ func TestOneProcessWritesAFile(t *testing.T) {
 	l, stop := w.run(&audit.File{Path: w.path})
 	defer stop()
 	w.until(func() bool { return len(w.lines()) > 0 })
-	l.Reopen() // nobody has renamed it
+	l.Reopen(t.Context()) // nobody has renamed it
 	w.put("Network", "a", "")
 	w.wait(1)
-	if _, err := audit.Open(audit.Config{To: &audit.File{Path: w.path}}); err == nil || !strings.Contains(err.Error(), "another process writes it") {
+	if _, err := audit.Open(t.Context(), audit.Config{To: &audit.File{Path: w.path}}); err == nil || !strings.Contains(err.Error(), "another process writes it") {
 		t.Errorf("a second writer: %v", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -35,11 +37,14 @@ type File struct {
 	// lock keeps other processes from writing the file.
 	lock *flock.Flock
 	size int64
+	// renameAt is the size from which on the file is renamed.
+	renameAt int64
 	// cut is set while a line may be incomplete: what was written of it is removed before the next.
 	cut bool
 }
 
-// open opens the file and returns the position of its last line; zero if it has none.
+// open opens the file and returns the position of its last line. If it has none, that is the last of the file that it was
+// before it was renamed; zero if there is no such file.
 func (f *File) open() (at backend.Position, err error) {
 	if f.Size == 0 {
 		f.Size = DefaultSize
@@ -50,42 +55,75 @@ func (f *File) open() (at backend.Position, err error) {
 	if err := f.reopen(); err != nil {
 		return at, err
 	}
-	at, err = f.last()
+	var whole int64
+	if at, whole, err = lastLine(f.file, f.size); err == nil && whole < f.size {
+		err = f.file.Truncate(whole)
+	}
 	if err != nil {
 		f.close()
 		return at, fmt.Errorf("%s: %w", f.Path, err)
 	}
+	if f.size = whole; whole == 0 {
+		at = f.renamed()
+	}
 	return at, nil
 }
 
-// last cuts off an incomplete line, and returns the position of the last one.
-func (f *File) last() (at backend.Position, err error) {
-	from := max(f.size-maxLine, 0)
-	tail := make([]byte, f.size-from)
-	if _, err := f.file.ReadAt(tail, from); err != nil && !errors.Is(err, io.EOF) {
-		return at, err
+// lastLine returns the position of the last whole line of a file, and where that line ends.
+func lastLine(file *os.File, size int64) (at backend.Position, whole int64, err error) {
+	from := max(size-maxLine, 0)
+	tail := make([]byte, size-from)
+	if _, err := file.ReadAt(tail, from); err != nil && !errors.Is(err, io.EOF) {
+		return at, 0, err
 	}
 	end := bytes.LastIndexByte(tail, '\n') + 1
-	if end == 0 && len(tail) > 0 && from > 0 {
-		return at, errors.New("its end is no audit log")
-	}
-	if f.size = from + int64(end); end < len(tail) {
-		if err := f.file.Truncate(f.size); err != nil {
-			return at, err
-		}
-	}
 	if end == 0 {
-		return at, nil
+		if from > 0 {
+			err = errors.New("its end is no audit log")
+		}
+		return at, 0, err
 	}
 	var line Line
 	begin := bytes.LastIndexByte(tail[:end-1], '\n') + 1
 	if err := json.Unmarshal(tail[begin:end], &line); err != nil {
-		return at, errors.New("its last line is no line of an audit log")
+		return at, 0, errors.New("its last line is no line of an audit log")
 	}
-	if line.Position == "" {
-		return at, nil
+	if line.Position != "" {
+		at, err = backend.ParsePosition(line.Position)
 	}
-	return backend.ParsePosition(line.Position)
+	return at, from + int64(end), err
+}
+
+// renamed returns the position of the last line of the newest file that has the name of this one and more, as this package and
+// logrotate rename it: who did it may have been killed before the new file had a line.
+func (f *File) renamed() (at backend.Position) {
+	path, err := filepath.EvalSymlinks(f.Path)
+	if err != nil {
+		return at
+	}
+	there, _ := os.ReadDir(filepath.Dir(path))
+	var newest os.FileInfo
+	for _, entry := range there {
+		more, ok := strings.CutPrefix(entry.Name(), filepath.Base(path))
+		if !ok || !strings.HasPrefix(more, ".") && !strings.HasPrefix(more, "-") {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && (newest == nil || info.ModTime().After(newest.ModTime())) {
+			newest = info
+		}
+	}
+	if newest == nil {
+		return at
+	}
+	file, err := os.Open(filepath.Join(filepath.Dir(path), newest.Name()))
+	if err != nil {
+		return at
+	}
+	defer func() { _ = file.Close() }()
+	if at, _, err = lastLine(file, newest.Size()); err != nil { // it may be compressed
+		return backend.Position{}
+	}
+	return at
 }
 
 // reopen opens the file at its path, unless it is open.
@@ -98,6 +136,9 @@ func (f *File) reopen() error {
 		return err
 	}
 	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", f.Path)
+	}
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
@@ -110,7 +151,7 @@ func (f *File) reopen() error {
 		return errors.Join(err, lock.Close(), file.Close())
 	}
 	f.close()
-	f.file, f.lock, f.size, f.cut = file, lock, info.Size(), false
+	f.file, f.lock, f.size, f.renameAt, f.cut = file, lock, info.Size(), f.Size, false
 	return nil
 }
 
@@ -134,43 +175,57 @@ func (f *File) close() {
 	}
 }
 
-// append writes lines, after first if the file is empty.
-func (f *File) append(first, lines []byte) error {
-	if f.Path == "" {
-		_, err := f.Out.Write(lines)
-		return err
+// rotate renames the file if it is large enough, and begins another. If it cannot, it tries again when the file has
+// grown as much once more.
+func (f *File) rotate() error {
+	if f.file == nil || f.size < f.renameAt {
+		return nil
 	}
-	if f.size >= f.Size {
-		if err := f.rotate(); err != nil {
+	f.renameAt = f.size + f.Size
+	if f.isOpen() { // else somebody has renamed it
+		path, err := filepath.EvalSymlinks(f.Path)
+		if err != nil {
 			return err
 		}
+		if err := os.Rename(path, path+"."+time.Now().UTC().Format("20060102T150405.000000")); err != nil {
+			return err
+		}
+	}
+	return f.reopen()
+}
+
+// prepare makes the file end after its last whole line.
+func (f *File) prepare() error {
+	if f.Path == "" {
+		return nil
 	}
 	if f.file == nil {
-		if err := f.reopen(); err != nil {
-			return err
-		}
+		return f.reopen()
 	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	f.size = min(f.size, info.Size()) // somebody may have truncated it
 	if f.cut {
 		if err := f.file.Truncate(f.size); err != nil {
 			return err
 		}
 		f.cut = false
 	}
-	if f.size == 0 {
-		lines = append(first, lines...)
+	return nil
+}
+
+// write appends lines.
+func (f *File) write(lines []byte) error {
+	to := f.Out
+	if f.Path != "" {
+		to = f.file
 	}
-	if _, err := f.file.Write(lines); err != nil {
+	if _, err := to.Write(lines); err != nil {
 		f.cut = true
 		return err
 	}
 	f.size += int64(len(lines))
 	return nil
-}
-
-// rotate renames the file and begins another.
-func (f *File) rotate() error {
-	if err := os.Rename(f.Path, f.Path+"."+time.Now().UTC().Format("20060102T150405.000000")); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return f.reopen()
 }

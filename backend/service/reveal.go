@@ -64,7 +64,7 @@ func (s *Service) Reveal(ctx context.Context, c access.Caller, id kind.Identity)
 		return nil, failure.Of(err, key)
 	}
 	if err := s.cfg.Revealing(ctx, key); err != nil {
-		return nil, failure.Of(fmt.Errorf("%w: %w", backend.ErrUnavailable, err), key)
+		return nil, failure.Unaudited(err).At(key)
 	}
 	return &Revealed{Resource: current.Resource, Values: k.Spec.Revealed("spec", st.Spec)}, nil
 }

@@ -152,7 +152,7 @@ func New(cfg Config) (*Service, error) {
 	s.unreadable = kind.NewUnreadable(cfg.Store, cfg.Logger, cfg.Unreadable)
 	if cfg.IndexMemory >= 0 || cfg.Access.Enabled {
 		if s.index, err = index.New(index.Config{
-			Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds, cfg.IndexMemory < 0), Bytes: max(cfg.IndexMemory, 0), Logger: cfg.Logger,
+			Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds, cfg.Access.Enabled, cfg.IndexMemory >= 0), Bytes: max(cfg.IndexMemory, 0), Logger: cfg.Logger,
 		}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)
 		}

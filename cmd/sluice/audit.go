@@ -21,10 +21,12 @@ type auditing struct {
 	to  *string // the setting
 	out io.Writer
 	log *audit.Log
+	// reopen has the signals that ask for a new file.
+	reopen chan os.Signal
 }
 
 // open takes up the audit log, before anything is served.
-func (a *auditing) open(changes *hub.Hub, kinds *catalogues, log *zap.Logger) (err error) {
+func (a *auditing) open(ctx context.Context, changes *hub.Hub, kinds *catalogues, log *zap.Logger) (err error) {
 	if *a.to == "" {
 		return nil
 	}
@@ -32,7 +34,9 @@ func (a *auditing) open(changes *hub.Hub, kinds *catalogues, log *zap.Logger) (e
 	if *a.to == config.AuditStdout {
 		file = &audit.File{Out: a.out}
 	}
-	a.log, err = audit.Open(audit.Config{Hub: changes, Sensitive: kinds.sensitive, To: file, Logger: log})
+	a.reopen = make(chan os.Signal, 1)
+	signal.Notify(a.reopen, reopenSignals()...) // from now on, since the file may be renamed as soon as it is open
+	a.log, err = audit.Open(ctx, audit.Config{Hub: changes, Sensitive: kinds.sensitive, To: file, Logger: log})
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
@@ -45,17 +49,15 @@ func (a *auditing) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	reopen := make(chan os.Signal, 1)
-	signal.Notify(reopen, reopenSignals()...)
-	defer signal.Stop(reopen)
+	defer signal.Stop(a.reopen)
 	done := make(chan error, 1)
 	go func() { done <- a.log.Run(ctx) }()
 	for {
 		select {
 		case err := <-done:
 			return err
-		case <-reopen:
-			a.log.Reopen()
+		case <-a.reopen:
+			a.log.Reopen(ctx)
 		}
 	}
 }

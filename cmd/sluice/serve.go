@@ -112,7 +112,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.auditing.open(changes, kinds, log); err != nil {
+	if err := s.auditing.open(ctx, changes, kinds, log); err != nil {
 		return err
 	}
 	edges := []func(context.Context) error{func(ctx context.Context) error { return kinds.hangups(ctx, hangup) }}

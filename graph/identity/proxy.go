@@ -87,7 +87,7 @@ func (p Proxies) Address(r *http.Request) netip.Addr {
 		if err != nil {
 			break
 		}
-		address = next.Unmap()
+		address = next.Unmap().WithZone("") // any text can be a zone
 		if !slices.ContainsFunc(p, func(one Proxy) bool { return one.Addresses.Contains(address) }) {
 			break
 		}

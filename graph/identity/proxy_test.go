@@ -93,6 +93,7 @@ func TestTheAddressOfAClientIsWhatTrustedProxiesSay(t *testing.T) {
 		{"10.0.0.1:1", "198.51.100.1", "198.51.100.1"},
 		{"10.0.0.1:1", "192.0.2.1, 198.51.100.1, 10.0.0.2", "198.51.100.1"},
 		{"10.0.0.1:1", "garbage", "10.0.0.1"},
+		{"10.0.0.1:1", "fe80::1%eth0\tforged", "fe80::1"},
 		{"10.0.0.1:1", "", "10.0.0.1"},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)

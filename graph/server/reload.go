@@ -43,7 +43,7 @@ func (s *Server) mayReload(ctx context.Context) error {
 	}
 	rights, err := s.generation.Load().catalogue.APIs[s.cfg.Paths[consoleEndpoint]].Service.Rights(ctx, access.CallerFrom(ctx))
 	if err == nil && !rights.May(access.VerbCatalogue) {
-		err = &failure.Error{Code: failure.CodeForbidden, Message: fmt.Sprintf("you do not have the verb %s; an administrator can give it by an AccessBinding", access.VerbCatalogue)}
+		err = &failure.Error{Code: failure.CodeForbidden, Verb: string(access.VerbCatalogue), Message: fmt.Sprintf("you do not have the verb %s; an administrator can give it by an AccessBinding", access.VerbCatalogue)}
 	}
 	return err
 }

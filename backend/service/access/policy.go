@@ -214,7 +214,7 @@ func (p *Policy) binds(role string) bool {
 }
 
 func escalates(k *descriptor.Kind, name, why string) error {
-	return &failure.Error{Code: failure.CodeForbidden, Kind: k.Name, Name: name, Path: "spec", Message: fmt.Sprintf("%s %q: %s; nobody gives rights without having them or the verb ESCALATE", k.Name, failure.Shorten(name), why)}
+	return &failure.Error{Code: failure.CodeForbidden, Verb: string(VerbEscalate), Kind: k.Name, Name: name, Path: "spec", Message: fmt.Sprintf("%s %q: %s; nobody gives rights without having them or the verb ESCALATE", k.Name, failure.Shorten(name), why)}
 }
 
 // missing names a right that a grant gives and r does not have; empty if there is none.

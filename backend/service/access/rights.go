@@ -244,6 +244,6 @@ func forbidden(key backend.Key, v descriptor.Verb) error {
 	default:
 		on = fmt.Sprintf("%s %q in namespace %q", key.Kind, failure.Shorten(key.Name), failure.Shorten(key.Namespace))
 	}
-	err := &failure.Error{Code: failure.CodeForbidden, Message: fmt.Sprintf("%s: you do not have the verb %s; an administrator can give it by an AccessBinding", on, v)}
+	err := &failure.Error{Code: failure.CodeForbidden, Verb: string(v), Message: fmt.Sprintf("%s: you do not have the verb %s; an administrator can give it by an AccessBinding", on, v)}
 	return err.At(key)
 }

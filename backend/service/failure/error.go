@@ -54,6 +54,8 @@ type Error struct {
 	Message string
 	// Kind, Namespace and Name of the resource, where one is meant.
 	Kind, Namespace, Name string
+	// Verb that the caller does not have.
+	Verb string
 	// Path of the value at fault within the resource, like "spec.resource.mtu", or
 	// within the arguments: see [Steps].
 	Path string
@@ -61,7 +63,7 @@ type Error struct {
 	Rule string
 	// Limit of the rule: a number where it is one, else a text; nil if it has none.
 	Limit any
-	// Setting is the name of the gateway's setting that has the limit; empty for none.
+	// Setting is the name of the gateway's setting that has the limit, or that is not met; empty for none.
 	Setting                           string
 	ExpectedRevision, CurrentRevision string
 	// Retryable reports whether the same request may succeed later, and that nothing was applied.
@@ -93,6 +95,11 @@ func (e *Error) Error() string { return e.Message }
 // cause.
 func Unauthenticated(cause error) *Error {
 	return &Error{Code: CodeUnauthenticated, Message: cause.Error(), cause: cause}
+}
+
+// Unaudited returns the error of values that are not shown since the audit log cannot be written.
+func Unaudited(cause error) *Error {
+	return &Error{Code: CodeUnavailable, Retryable: true, Setting: "audit", Message: "the audit log cannot be written, and nothing is revealed without it; try again", cause: cause}
 }
 
 // Unwrap returns the cause, which is for the log and never for a client.

@@ -59,12 +59,12 @@ func New(cfg Config) *Reader {
 	return r
 }
 
-// Definitions are the kinds of a catalogue for the index in memory, but for those that
-// are not kept there. The kinds that give rights come first and are always kept; with onlyRights there are no others.
-func Definitions(kinds kind.Catalogue, onlyRights bool) (out []index.Definition) {
+// Definitions returns the kinds of a catalogue that the index in memory keeps. With access control, the kinds that give
+// rights come first and are pinned. Without others, these are all.
+func Definitions(kinds kind.Catalogue, controlled, others bool) (out []index.Definition) {
 	for _, k := range kinds.All() {
-		pinned := k.Name == access.RoleKind || k.Name == access.BindingKind
-		if k.OutOfMemory || onlyRights && !pinned {
+		pinned := controlled && (k.Name == access.RoleKind || k.Name == access.BindingKind)
+		if k.OutOfMemory || !others && !pinned {
 			continue
 		}
 		names, sortable := k.Rows.Indexes()
