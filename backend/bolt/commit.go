@@ -16,7 +16,7 @@ import (
 // A batch on its way from Apply to the disk. Batches that arrive together share one
 // transaction, and so one sync of the file:
 //
-//	callers   submit: admit, enqueue              <-done    (giveUp: unknown, see settle)
+//	callers   submit: admit, enqueue              <-done    (giveUp: unknown, see awaitAbandoned)
 //	               \     |     /                      ^
 //	                v    v    v                       |
 //	queue         [ 1 2 3 | 4 5 ... ]                 |
@@ -24,16 +24,17 @@ import (
 //	           take    |  a group                     |
 //	           beginGroup   file, space, transaction  |  else ErrUnavailable for all
 //	           judge        conditions and changes    |  a call's own error; nothing changed
-//	           commit       pages and sync            |  no space: outOfSpace; else lose
+//	           commit       pages and sync            |  no space: outOfSpace; else commitFailed
 //	           publish      state, tail, watchers     |
 //	           answer  -------------------------------+
-//	           await        the callers' next batches, then take again
+//	           gather       the callers' next batches, then take again
 //
 // One goroutine, commitQueue, does all below the queue. It ends when the queue is empty.
 // Nobody is answered, and no reader sees a change (core.view), before the change is on disk.
-// An error of the file before commit rolls back: nothing has changed. When commit fails
-// for want of space, nothing has changed either. When it fails otherwise, nobody knows what
-// is on disk: lose opens the file again, in a new epoch, and its callers hear ErrUnknown.
+// If the file has an error before commit, the transaction is rolled back: nothing has changed.
+// If commit fails for want of space, nothing has changed either. If it fails otherwise, nobody
+// knows what is on disk: commitFailed opens the file again, in a new epoch, and the callers get
+// ErrUnknown.
 
 // Bounds of the queue and of one transaction.
 const (
@@ -46,11 +47,12 @@ const (
 
 // call is a batch, or a purge, that waits for its commit.
 type call struct {
-	ctx    context.Context
-	batch  backend.Batch // without actions: a purge
-	size   int
-	done   chan struct{}
-	result backend.Result // these are final when done is closed
+	ctx   context.Context
+	batch backend.Batch // without actions: a purge
+	size  int
+	done  chan struct{}
+	// These are final when done is closed.
+	result backend.Result
 	purged int
 	err    error
 }
@@ -131,15 +133,15 @@ func (c *core) giveUp(ctx context.Context, w *call) error {
 		return w.err
 	}
 	c.abandoned = append(slices.DeleteFunc(c.abandoned, (*call).ended), w)
-	c.setPlace()
+	c.setHead()
 	return fmt.Errorf("%w: %w", backend.ErrUnknown, ctx.Err())
 }
 
-// settle waits for the commits of calls whose callers gave up. To learn what
-// became of such a call, one asks for the position of the log after the call's
-// deadline, and concludes from its absence that it was not applied. But it may
-// have been judged in time, and its commit may still hang.
-func (c *core) settle(ctx context.Context) error {
+// awaitAbandoned waits for the commits of calls whose callers gave up. A caller learns what
+// became of such a call by asking for the position after the call's deadline, and reading the log
+// up to there: what is absent was not applied. So no position may be told while the call, judged
+// before its deadline, is still being committed.
+func (c *core) awaitAbandoned(ctx context.Context) error {
 	for {
 		c.mu.Lock()
 		c.abandoned = slices.DeleteFunc(c.abandoned, (*call).ended)
@@ -147,7 +149,7 @@ func (c *core) settle(ctx context.Context) error {
 		if len(c.abandoned) > 0 {
 			wait = c.abandoned[0].done
 		}
-		c.setPlace()
+		c.setHead()
 		c.mu.Unlock()
 		if wait == nil {
 			return nil
@@ -171,16 +173,12 @@ func (c *core) commitQueue() {
 		}
 		began := time.Now()
 		c.commitGroup(group)
-		want, limit := min(len(group)+c.behind, groupCalls), min(time.Since(began), maxGather)
-		if want >= longGroup {
-			limit = min(2*time.Since(began), maxLongGather)
-		}
-		c.await(want, limit)
+		c.gather(gatherTarget(len(group)+c.behind, time.Since(began)))
 	}
 }
 
-// maxGather is the longest that a group waits for more calls, and maxLongGather one that
-// expects longGroup calls or more: on a busy machine so many writers need longer to come
+// maxGather is the longest that a group waits for more calls. maxLongGather is the longest if
+// longGroup calls or more are expected: on a busy machine so many writers need longer to come
 // back. With 2 ms an update of 64 clients costs a tenth more processor time.
 const (
 	maxGather     = 2 * time.Millisecond
@@ -188,14 +186,25 @@ const (
 	longGroup     = 24
 )
 
-// await waits until want calls are queued, for at most limit. A group costs much and a
-// call in it little, so the writers that the last group has woken get the time to queue
-// their next calls: as many as were in it and behind it, for as long as it took at most, twice that if they are many.
-// A writer that is alone never waits.
+// gatherTarget returns how many calls the next group waits for, and how long at most: as many as
+// were in the last group and behind it, and no longer than that took, or twice as long for many.
+func gatherTarget(calls int, took time.Duration) (want int, limit time.Duration) {
+	want, limit = min(calls, groupCalls), min(took, maxGather)
+	if want >= longGroup {
+		limit = min(2*took, maxLongGather)
+	}
+	return want, limit
+}
+
+// gather waits until want calls are queued, for at most limit. A group costs much and a call in it
+// little, so the writers that the last group has answered get the time to queue their next calls. A
+// writer that is alone never waits.
 //
-//	queue   1  |  2 3 4 5 |     5' 2' 3' 4'    want 4+0
-//	        commit  commit  await  commit
-func (c *core) await(want int, limit time.Duration) {
+//	commit A           B, C, D and E queue meanwhile: they are behind
+//	gather             want 1+4: waits for the next call of A
+//	commit A B C D E   nobody queues meanwhile
+//	gather             want 5+0: waits for all five
+func (c *core) gather(want int, limit time.Duration) {
 	if want < 2 {
 		return
 	}
@@ -269,7 +278,7 @@ func (c *core) commitGroup(group []*call) {
 		c.outOfSpace(group, err)
 	default:
 		_ = rollback(tx)
-		c.lose(group, err)
+		c.commitFailed(group, err)
 	}
 }
 
@@ -279,7 +288,7 @@ func (c *core) beginGroup() (*bbolt.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.room(); err != nil {
+	if err := c.checkSpace(); err != nil {
 		return nil, err
 	}
 	tx, err := db.Begin(true)
@@ -302,7 +311,7 @@ func (c *core) judge(tx *bbolt.Tx, group []*call) (*writer, error) {
 	return w, w.finish()
 }
 
-// answer tells the callers how their calls were judged.
+// answer wakes the callers: each has its result or its own error.
 func answer(group []*call) {
 	for _, call := range group {
 		close(call.done)
@@ -315,16 +324,16 @@ func finishAll(group []*call, err error) {
 	}
 }
 
-// refuse answers a group that was not committed. A call that would have been applied hears
-// applied. One whose condition failed hears judged, because it may have failed by changes
-// of the same group. Other errors stand.
-func refuse(group []*call, applied, judged error) {
+// refuse answers a group that was not committed. A call without an error of its own gets the error
+// uncommitted. One whose condition failed gets the error unjudged, because the condition may have
+// failed by changes of the same group. Other errors stand.
+func refuse(group []*call, uncommitted, unjudged error) {
 	for _, call := range group {
 		var ce *backend.ConditionError
 		if call.err == nil {
-			call.err = applied
+			call.err = uncommitted
 		} else if errors.As(call.err, &ce) {
-			call.err = judged
+			call.err = unjudged
 		}
 	}
 	answer(group)
@@ -334,20 +343,20 @@ func refuse(group []*call, applied, judged error) {
 func (c *core) publish(w *writer) {
 	c.mu.Lock()
 	c.state = w.log.State
-	c.setPlace()
+	c.setHead()
 	c.tail.append(w.events)
 	c.behind = len(c.queue)
 	c.acknowledged.Store(w.id)
 	c.mu.Unlock()
-	c.settled.Fire()
+	c.progress.Fire()
 	if len(w.events) > 0 {
 		c.changed.Fire()
 	}
 }
 
-// lose answers a group whose commit failed. Its changes may or may not be in the
+// commitFailed answers a group whose commit failed. Its changes may or may not be in the
 // file, so the file is reopened, with a new epoch, before anyone is answered.
-func (c *core) lose(group []*call, cause error) {
+func (c *core) commitFailed(group []*call, cause error) {
 	c.cfg.Logger.Error("a commit failed; the store file is opened again", zap.Error(cause))
 	c.mu.Lock()
 	opened := c.startOpening(cause)

@@ -28,17 +28,17 @@ type core struct {
 	changed storekit.Broadcast
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
-	// place is the head of the log while the file is open and no call was abandoned
-	// that may still be applied; else nil. It changes under mu.
-	place atomic.Pointer[backend.Position]
+	// head is the position of the log's head while the file is open and no abandoned call can
+	// still be applied; else nil. It changes under mu, and is read without.
+	head atomic.Pointer[backend.Position]
 	// acknowledged is the id of the last transaction that was published, or that has
-	// opened the file; settled fires when it grows or the file is given up.
+	// opened the file; progress fires when it grows or the file is closed to be opened again.
 	acknowledged atomic.Int64
-	settled      storekit.Broadcast
-	// gathered is of one element, see awaited.
+	progress     storekit.Broadcast
+	// gathered has room for one value, see awaited.
 	gathered chan struct{}
-	// behind is how many calls were queued when the last group was on disk, or when it was
-	// taken if it wrote nothing. It belongs to the goroutine that commits.
+	// behind is how many calls were queued behind the last group: when it was on disk, or, if
+	// nothing was committed, when it was taken. It belongs to the goroutine that commits.
 	behind int
 	// forms is memory for what a transaction puts into the buckets, of which bbolt makes
 	// pages when it commits. It belongs to the goroutine that commits.
@@ -46,9 +46,9 @@ type core struct {
 
 	mu      sync.Mutex // guards all below
 	handles int
-	// db is nil while the file is not open. Then either opening is not nil and is
-	// closed when the attempt to open it has ended, or cause says why the last
-	// attempt failed.
+	// These are the state of the file, see file.go. db is nil unless the file is open. opening is
+	// nil unless an attempt to open it is under way, and closed when that has ended. cause says
+	// why the last commit or attempt failed; retryAt, backoff after it, is when to try again.
 	db      *bbolt.DB
 	opening <-chan struct{}
 	cause   error
@@ -61,8 +61,8 @@ type core struct {
 	// queue holds the waiting calls; committing reports whether a goroutine works on it.
 	queue      []*call
 	committing bool
-	// awaited is how many calls the next group waits for, 0 if it does not wait; then
-	// gathered has a value once they are queued.
+	// awaited is how many calls gather waits for, 0 if it does not wait. enqueue sets it to 0
+	// and sends to gathered when that many are queued.
 	awaited int
 	// abandoned are the calls whose callers gave up during the commit.
 	abandoned []*call
@@ -78,14 +78,14 @@ func (c *core) closed() bool {
 	}
 }
 
-// setPlace makes place follow the fields that it depends on. The caller holds mu.
-func (c *core) setPlace() {
+// setHead sets head from the fields that it depends on. The caller holds mu.
+func (c *core) setHead() {
 	if c.db == nil || len(c.abandoned) > 0 {
-		c.place.Store(nil)
+		c.head.Store(nil)
 		return
 	}
 	at := backend.NewPosition(c.state.Head())
-	c.place.Store(&at)
+	c.head.Store(&at)
 }
 
 // release closes one handle, and the file with the last one.
@@ -119,10 +119,9 @@ func (c *core) closeFile() error {
 	return c.db.Close()
 }
 
-// view runs read in a read transaction. read must not keep the transaction's memory.
-// A commit can be seen before it is on disk and its callers are answered. Such a state is shown only after
-// that: nothing that was read can be lost, and who asks for the head after a read learns of all that it has
-// shown.
+// view runs read in a read transaction. read must not keep the transaction's memory. bbolt shows a commit to
+// readers before its callers are answered; view waits until they are. So nothing that was read can be lost,
+// and a head that is asked for after a read covers everything that the read has shown.
 func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	for {
 		var db *bbolt.DB
@@ -143,7 +142,7 @@ func (c *core) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	}
 }
 
-// viewEarly is view of what may not be acknowledged yet.
+// viewEarly is view without the wait: it may show changes that are not acknowledged yet.
 func (c *core) viewEarly(ctx context.Context, read func(*bbolt.Tx) error) error {
 	for {
 		db, err := c.database(ctx)
@@ -165,7 +164,7 @@ func (c *core) viewEarly(ctx context.Context, read func(*bbolt.Tx) error) error 
 // awaitCommit returns when a transaction was acknowledged, or the file was given up.
 func (c *core) awaitCommit(ctx context.Context, db *bbolt.DB, id int64) error {
 	for {
-		settled := c.settled.Wait()
+		progress := c.progress.Wait()
 		c.mu.Lock()
 		over := c.db != db
 		c.mu.Unlock()
@@ -173,7 +172,7 @@ func (c *core) awaitCommit(ctx context.Context, db *bbolt.DB, id int64) error {
 			return nil
 		}
 		select {
-		case <-settled:
+		case <-progress:
 		case <-c.closing:
 			return backend.ErrClosed
 		case <-ctx.Done():

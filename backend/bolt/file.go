@@ -20,6 +20,23 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
+// The states of the file, by the fields of core:
+//
+//	           openFile, in Open
+//	                  |
+//	                  v    a commit fails
+//	      +------>  open ------------------> opening <---------------------------+
+//	      |       db != nil   startOpening   opening != nil                      |
+//	      |                                    |     |                           |
+//	      +------------- install --------------+     +-- install --> closed      |
+//	          a new epoch; backoff is 0               an error       until retryAt
+//	                                                                    |        |
+//	                                                                    +--------+
+//	                                                        the next call after retryAt
+//
+// While the file is opening, calls wait; while it is closed, they get ErrUnavailable. A full disk is no state
+// of the file, but of core.space: reads go on, and writes get ErrNoSpace until a probe fits.
+
 // ErrLocked: another process, or another store of this one, has the file open.
 var ErrLocked = errors.New("the store file is in use by another process")
 
@@ -175,15 +192,15 @@ func (c *core) database(ctx context.Context) (*bbolt.DB, error) {
 	}
 }
 
-// startOpening closes the open file, if there is one, and opens it again in
-// another goroutine, of which there is at most one at a time. The channel is
-// closed when that has ended. The caller holds mu and makes sure that release is
-// not waiting yet: either the core is not closed, or running counts the caller.
+// startOpening closes the open file, if there is one, and opens it again in another goroutine, of
+// which there is at most one at a time. The channel is closed when that has ended. cause is why the
+// file is opened again, nil to keep the last one. The caller holds mu, and either the core is not
+// closed or running counts the caller: else release might not wait for the goroutine.
 func (c *core) startOpening(cause error) <-chan struct{} {
 	old, done := c.db, make(chan struct{})
 	c.db, c.opening = nil, done
-	c.settled.Fire()
-	c.setPlace()
+	c.progress.Fire()
+	c.setHead()
 	if cause != nil {
 		c.cause = cause
 	}
@@ -214,7 +231,7 @@ func (c *core) install(db *bbolt.DB, log logRecord, err error) {
 		c.db, c.cause, c.backoff = db, nil, 0
 		c.tail.reset(&c.state, &log.State)
 		c.state = log.State
-		c.setPlace()
+		c.setHead()
 	}
 	c.changed.Fire()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// Pauses between two looks at whether there is space again.
+// Pauses between two probes for space.
 const (
 	minSpacePause = time.Second
 	maxSpacePause = 10 * time.Second
@@ -25,9 +25,10 @@ const (
 // space is the state of a full disk. The zero value is a disk that is not full.
 type space struct {
 	full  bool
-	bytes int // how large the largest group was that did not fit
+	bytes int // the size of the largest group that did not fit
 	pause time.Duration
-	look  time.Time // when to look again
+	// probeAt is when to probe again.
+	probeAt time.Time
 }
 
 // isNoSpace reports whether a commit failed because the file could not take its
@@ -57,31 +58,31 @@ func (c *core) outOfSpace(group []*call, cause error) {
 		c.cfg.Logger.Error("no space is left; the store takes no changes until there is some", zap.Error(cause))
 	}
 	c.space.full, c.space.bytes = true, max(c.space.bytes, size)
-	c.space.wait()
+	c.space.postpone()
 	c.mu.Unlock()
 	refuse(group, errNoSpace(), errNoSpace())
 }
 
 func errNoSpace() error { return fmt.Errorf("%w: %w", backend.ErrUnavailable, backend.ErrNoSpace) }
 
-// wait puts off the next look.
-func (s *space) wait() {
+// postpone puts off the next probe.
+func (s *space) postpone() {
 	s.pause = min(max(2*s.pause, minSpacePause), maxSpacePause)
-	s.look = time.Now().Add(s.pause)
+	s.probeAt = time.Now().Add(s.pause)
 }
 
-// room returns an error while the disk is full. Now and then it probes whether the changes that did not fit
+// checkSpace returns an error while the disk is full. Now and then it probes whether the changes that did not fit
 // would fit now.
-func (c *core) room() error {
+func (c *core) checkSpace() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case !c.space.full:
 		return nil
-	case time.Now().Before(c.space.look):
+	case time.Now().Before(c.space.probeAt):
 		return errNoSpace()
 	}
-	c.space.wait() // others do not look meanwhile
+	c.space.postpone() // nobody else probes meanwhile
 	bytes := c.space.bytes
 	c.mu.Unlock()
 	err := c.cfg.probe(2*bytes + probeSlack)
@@ -122,5 +123,5 @@ func (s *Store) Ready(ctx context.Context) error {
 	if _, err := s.core.database(ctx); err != nil {
 		return err
 	}
-	return s.core.room()
+	return s.core.checkSpace()
 }

@@ -1,6 +1,14 @@
 // Package bolt keeps resources in one file with go.etcd.io/bbolt: the embedded
 // store of a gateway. Data, references and log change in one transaction, and
 // what Apply has acknowledged is on disk.
+//
+//	commit.go, writer.go   how batches become a transaction
+//	core.go, read.go       reads: no change is shown before it is on disk
+//	file.go, space.go      a file that cannot be written: its states
+//	meta.go, encode.go     what the file has
+//
+// The package has at most two goroutines besides the callers': one that commits while calls
+// are queued, and one that opens the file again. The last Close waits for both.
 package bolt
 
 import (
@@ -142,10 +150,10 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err
 	}
-	if at := s.core.place.Load(); at != nil {
+	if at := s.core.head.Load(); at != nil {
 		return *at, nil
 	}
-	if err := s.core.settle(ctx); err != nil {
+	if err := s.core.awaitAbandoned(ctx); err != nil {
 		return backend.Position{}, err
 	}
 	if _, err := s.core.database(ctx); err != nil {
@@ -161,7 +169,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.core.settle(ctx); err != nil {
+	if err := s.core.awaitAbandoned(ctx); err != nil {
 		return nil, err
 	}
 	l, err := storekit.NewLogWatcher(ctx, reader{s}, w)
@@ -237,13 +245,13 @@ func (s *Store) ready(ctx context.Context) error {
 
 var _ backend.Heads = (*Store)(nil)
 
-// Head is [backend.Heads.Head]: the state of the log has all that was acknowledged,
-// also while the file is being opened again.
+// Head is [backend.Heads.Head]. It answers also while the file is being opened again: core.state
+// has everything that was acknowledged.
 func (s *Store) Head(ctx context.Context) (backend.Head, error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Head{}, err
 	}
-	if at := s.core.place.Load(); at != nil {
+	if at := s.core.head.Load(); at != nil {
 		return backend.Head{Position: *at, Now: s.Now()}, nil
 	}
 	s.core.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// writer changes the buckets in one transaction.
+// writer changes the buckets in the transaction of one group: run for each of its calls, then finish.
 type writer struct {
 	core                                          *core
 	resources, deleting, refs, expiry, logEntries *bbolt.Bucket
@@ -22,7 +22,7 @@ type writer struct {
 	changed bool
 	// err is the first error of the file. Nothing is changed after it.
 	err error
-	// trims reports that the log is to be trimmed when the group is done.
+	// trims reports whether finish trims the log.
 	trims bool
 	// stored looks resources up.
 	stored *bbolt.Cursor
@@ -125,12 +125,12 @@ func (w *writer) write(c *storekit.Write) {
 	if !c.Logged() {
 		var form []byte
 		if c.After != nil {
-			form = appendResource(w.room(c.After.Size()), c.After)
+			form = appendResource(w.formMemory(c.After.Size()), c.After)
 		}
 		w.store(c, form)
 		return
 	}
-	entry, form := appendEvent(w.room(c.Event.Size()), &c.Event)
+	entry, form := appendEvent(w.formMemory(c.Event.Size()), &c.Event)
 	w.store(c, form)
 	w.key = appendEntryKey(w.key[:0], c.Event.Revision)
 	w.put(w.logEntries, w.key, entry)
@@ -139,8 +139,8 @@ func (w *writer) write(c *storekit.Write) {
 	w.events = append(w.events, c.Event)
 }
 
-// room returns memory for the form of something of that size, until the transaction ends.
-func (w *writer) room(size int) []byte { return w.core.forms.Take(size + formRoom)[:0] }
+// formMemory returns memory for the form of something of that size, until the transaction ends.
+func (w *writer) formMemory(size int) []byte { return w.core.forms.Take(size + formRoom)[:0] }
 
 // put stores a value, unless an earlier change failed.
 func (w *writer) put(b *bbolt.Bucket, key, value []byte) {
@@ -195,8 +195,8 @@ func (w *writer) store(c *storekit.Write, form []byte) {
 	w.put(w.resources, key, form)
 }
 
-// sweep removes all entries that lead to a resource that does not decode, and
-// hence cannot tell which they are. It reads all references and all expiries.
+// sweep removes all entries that lead to a resource that does not decode: the resource cannot tell which
+// they are. It reads all references and all expiries.
 func (w *writer) sweep(key []byte) {
 	w.remove(w.deleting, key)
 	w.removeAll(w.refs, func(rk, v []byte) bool {

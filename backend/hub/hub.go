@@ -4,7 +4,8 @@
 //
 //	Run                          follows the store again and again until ctx ends
 //	 '- follow                   one watch of the store
-//	     |- reset                moves the hub when the store cannot continue its position
+//	     |- resetLost            gives the hub a new position: at the start, and when the store
+//	     |                       cannot continue the old one
 //	     '- publish              each delivery of the store
 //	         |- Follower.Deliver     the index, first
 //	         '- table.dispatch       finds the watches that a change concerns
@@ -17,10 +18,17 @@
 // The hub merges the changes of several shards into one order: a live event carries
 // the hub's position after it. A watch that resumes from an older position is attached
 // first, so that new changes gather in its queue, and then reads the store's log up to
-// the position at which it was attached. Until then its position is where its own read
-// is, and the queue drops what was already read. watchState shows the life of a watch.
+// the position at which it was attached. If it reads further, its queue skips the changes
+// that it has read. watchState shows the life of a watch.
 //
-// Locks are taken in the order relay, Hub.mu, Watcher.mu.
+// The hub starts no goroutines: it works in the one that calls Run, and a watch in the
+// one that calls Next. Nothing is stored: a new hub begins at the present position.
+//
+// Locks are taken in the order Hub.relay, Hub.mu, Watcher.mu:
+//
+//	Hub.relay   one delivery or reset at a time; the followers
+//	Hub.mu      the position, and which watches are attached
+//	Watcher.mu  the state and the queue of one watch
 package hub
 
 import (
@@ -177,9 +185,9 @@ func (h *Hub) report(err error, warn bool) {
 	}
 }
 
-// follow publishes what one watch of the store delivers, until the watch ends. Before, it resets
-// the lost shards; lost is then what the watch has lost. answered reports whether the store
-// delivered anything, progress whether it delivered events.
+// follow resets the lost shards, and then publishes what one watch of the store delivers until
+// that watch ends. It leaves in lost the shards that have to be reset before the next attempt.
+// answered reports whether the store delivered anything, progress whether it delivered events.
 func (h *Hub) follow(ctx context.Context, lost *loss) (answered, progress bool, err error) {
 	if err := h.resetLost(ctx, lost); err != nil {
 		return false, false, err
@@ -216,7 +224,7 @@ func (h *Hub) resetLost(ctx context.Context, lost *loss) error {
 	return nil
 }
 
-// end ends all watches.
+// end ends all watches, and tells the followers that the hub has stopped.
 func (h *Hub) end() {
 	h.relay.Lock()
 	defer h.relay.Unlock()

@@ -49,7 +49,7 @@ func (h *Hub) retain(keep func(*Watcher) bool) {
 	}
 }
 
-// by returns the watch's lookup; nil and none if it has no lookup.
+// by returns the attribute and the values of the watch's lookup, both nil if it has none.
 func (w *Watcher) by() (by Attribute, values []string) {
 	if w.lookup == nil {
 		return nil, nil

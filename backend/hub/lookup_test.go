@@ -100,11 +100,11 @@ func TestAWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
 		f.next(second)
 		f.team("a")
 		synctest.Wait()
-		if _, ok := second.Level(first); ok {
+		if _, ok := second.CaughtUpWith(first); ok {
 			t.Error("one that has an event to deliver is level")
 		}
 		f.next(second)
-		seen, ok := second.Level(first) // of whose events one waits
+		seen, ok := second.CaughtUpWith(first) // of whose events one waits
 		second.Close()
 		if !ok || seen != 1 {
 			t.Errorf("seen %d, %v", seen, ok)
@@ -116,7 +116,7 @@ func TestAWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
 		}
 		third := f.watch(hub.Watch{})
 		f.next(third)
-		if seen, ok := third.Level(first); !ok || seen != 2 {
+		if seen, ok := third.CaughtUpWith(first); !ok || seen != 2 {
 			t.Errorf("seen %d, %v", seen, ok)
 		}
 		third.Close()

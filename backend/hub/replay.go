@@ -8,7 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// watchState is where a watch takes its changes from. A watch can end in each state: then err is set.
+// watchState is where a watch takes its changes from. A watch can end in each state: then
+// Watcher.err is set.
 //
 //	the hub has no position             the hub follows the store
 //
@@ -27,8 +28,9 @@ import (
 // whose queue overflows ends.
 //
 // The queue of a watch begins where the hub was when the watch was attached, and the log is read up to
-// there, so each change is delivered once: from the log or from the queue. If the hub is reset, a live
-// watch ends, and a replaying one reads up to the hub's new position.
+// there, so each change is delivered once: from the log or from the queue. If the hub is reset, a replaying
+// watch reads up to the hub's new position. A live one ends with ErrPositionExpired if it covers a lost
+// shard, with the exception that Watcher.reset shows.
 type watchState int
 
 const (

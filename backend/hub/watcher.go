@@ -25,9 +25,10 @@ type Watch struct {
 // Watcher is a watch, as a [backend.Watcher]. It delivers every covered change
 // after its position exactly once, in order per shard. It must be closed.
 type Watcher struct {
-	shards shards
-	covers func(backend.Key) bool
 	hub    *Hub
+	shards shards // that the watch covers
+	// covers is changed by Cover, under hub.mu.
+	covers func(backend.Key) bool
 	lookup *Lookup
 	// slot is the watch's index in table.watches, -1 if it is not attached; guarded by hub.mu.
 	slot int
@@ -45,12 +46,14 @@ type Watcher struct {
 	mu sync.Mutex // guards all below
 	// state is changed by the goroutine that calls Next, except by join: alone to replaying.
 	state watchState
-	// replayTo is the position before the first change that the queue may have.
+	// replayTo is the hub's position from which on changes are queued: a replaying watch reads the
+	// log up to there. Zero once the watch is live.
 	replayTo backend.Position
-	// queue is bounded by the hub's configuration; bytes is the sum of its sizes.
+	// queue is bounded by Config.Events and Config.Bytes; bytes is the sum of its sizes.
 	queue []*entry
 	bytes int
-	// position is where the queue begins; everything before it was delivered.
+	// position is how far the watch has delivered: to the end of the last read of the log, or, once
+	// it is live, to the first queued change.
 	position backend.Position
 	// ahead is how far the watch has read the log beyond the hub; zero once the hub has
 	// passed it.
@@ -149,11 +152,11 @@ func (w *Watcher) Notify(f func()) {
 // the store.
 func (w *Watcher) Live() bool { return w.is(live) }
 
-// Level reports whether the watch has delivered exactly what another one has delivered or queued.
-// That is so if both are live and at the hub's position, and the queue of this one is empty. seen
-// is the number of the other's events up to there. Both watches must cover the same namespaces,
-// and no goroutine may be in Next of either.
-func (w *Watcher) Level(with *Watcher) (seen uint64, ok bool) {
+// CaughtUpWith reports whether the watch has delivered exactly the events that other has delivered
+// or queued. That is so if both are live and at the hub's position, and the queue of w is empty.
+// seen is how many events other has delivered and queued since it began. Both watches must cover
+// the same namespaces, and no goroutine may be in Next of either.
+func (w *Watcher) CaughtUpWith(other *Watcher) (seen uint64, ok bool) {
 	w.hub.mu.Lock() // nothing is published meanwhile
 	defer w.hub.mu.Unlock()
 	w.mu.Lock()
@@ -162,9 +165,9 @@ func (w *Watcher) Level(with *Watcher) (seen uint64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	with.mu.Lock()
-	defer with.mu.Unlock()
-	return with.delivered + uint64(len(with.queue)), with.atHub()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	return other.delivered + uint64(len(other.queue)), other.atHub()
 }
 
 // Empty reports whether the watch is live, has not ended, and has an empty queue.
@@ -174,10 +177,11 @@ func (w *Watcher) Empty() bool {
 	return w.err == nil && w.state == live && len(w.queue) == 0
 }
 
-// Cover replaces what the watch covers, between two deliveries of the store, and calls f then: the followers have
-// exactly the changes that the watch has delivered or queued. It returns what was queued, which the old covers chose.
-// ok is false, and nothing has happened, while the watch reads the log or is ahead of the hub. covers is as
-// of [Watch], and f as of [Follower]. Only the goroutine that calls Next may call it.
+// Cover replaces Watch.Covers between two deliveries of the store, and then calls f. While f runs, the
+// followers have exactly the changes that the watch has delivered or queued. f must be quick and must not use
+// the hub. queued is what the queue held, chosen by the old function. ok is false, and nothing has changed,
+// while the watch reads the log or is ahead of the hub, or if it has ended. Only the goroutine that calls Next
+// may call Cover.
 func (w *Watcher) Cover(covers func(backend.Key) bool, f func()) (queued backend.Delivery, ok bool, err error) {
 	h := w.hub
 	h.relay.Lock()
@@ -231,8 +235,8 @@ func (w *Watcher) TryNext() (d backend.Delivery, ok bool, err error) {
 	return d, true, nil
 }
 
-// translate returns the watch's position where the hub is at p: the watch may be ahead on some
-// shards. The caller holds mu.
+// translate returns the position of the watch when the hub is at p. They differ on shards where the
+// watch has read the log beyond p. The caller holds mu.
 func (w *Watcher) translate(p backend.Position) backend.Position {
 	if w.ahead.IsZero() {
 		return p
@@ -266,12 +270,12 @@ func (w *Watcher) goLive(at backend.Position) bool {
 	return true
 }
 
-// keep is the capacity that an empty queue may keep.
-const keep = 16
+// keptCapacity is the capacity that an empty queue may keep.
+const keptCapacity = 16
 
 // emptyQueue empties the queue. The caller holds mu.
 func (w *Watcher) emptyQueue() {
-	if cap(w.queue) > keep {
+	if cap(w.queue) > keptCapacity {
 		w.queue = nil
 	} else {
 		clear(w.queue)

@@ -35,15 +35,16 @@ type changedKey struct {
 
 func (c *changedKey) size() int64 { return int64(unsafe.Sizeof(*c)) + int64(len(c.key.Name)) }
 
-// begin forgets all: the changes after a position follow.
-func (c *changedKeys) begin(at backend.Position) {
+// reset forgets all changes: the ones after a position follow.
+func (c *changedKeys) reset(at backend.Position) {
 	*c = changedKeys{limit: c.limit, complete: make([]backend.Revision, at.Shards())}
 	for i := range c.complete {
 		c.complete[i] = at.Shard(i)
 	}
 }
 
-// add remembers a change. Its kind and namespace are strings that are kept anyway.
+// add remembers a change. It copies the name of the key; the index keeps the strings of its kind and
+// namespace anyway.
 func (c *changedKeys) add(key backend.Key, shard int, revision backend.Revision) {
 	key.Name = strings.Clone(key.Name)
 	one := changedKey{key, shard, revision}
@@ -59,9 +60,8 @@ func (c *changedKeys) add(key backend.Key, shard int, revision backend.Revision)
 	c.next = (c.next + 1) % len(c.ring)
 }
 
-// beyond returns the keys of the changes between two positions, each once, by kind; false if
-// they are not all known. At is where the store begins again, and was where it had been
-// followed to.
+// beyond returns the keys of the changes between at and was, each once, by kind; false if they
+// are not all known. The hub had followed the store to was, and goes on at the earlier at.
 func (c *changedKeys) beyond(at, was backend.Position) (keys map[string]map[backend.Key]bool, ok bool) {
 	if at.IsZero() || at.Shards() != was.Shards() || at.Shards() != len(c.complete) {
 		return nil, false

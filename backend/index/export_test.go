@@ -43,7 +43,7 @@ func NewKindIndex(d *Definition) KindIndex { return KindIndex{newKindIndex(d, 0)
 
 // Put takes a resource.
 func (s KindIndex) Put(r *backend.Resource) {
-	s.apply(change{key: r.Key, revision: r.Revision, entry: s.entry(r)}, 1)
+	s.apply(change{key: r.Key, revision: r.Revision, entry: s.newEntry(r)}, 1)
 }
 
 // Kind is how readers see it.

@@ -15,18 +15,23 @@ import (
 // fillStep is how many resources are put into the trees at a time, while no change is.
 const fillStep = 250
 
-// fill reads a kind from the store: all of it, or the differences if the kind is stale. Its changes wait
-// while a page is read and are applied after it: a page that shows a change which the hub has not delivered
-// is not undone by an older one, since revisions are compared. In the end the kind waits until the hub has
-// delivered all that the pages can have shown.
+// fill reads a kind from the store: all of it, or the differences if the kind is stale. Changes that the hub
+// delivers wait while a page is read, and are applied after it. A page may show a later state than they do:
+// revisions are compared, so an older change does not undo it. In the end the kind is filled, and serves when
+// the hub has delivered all that the pages can have shown.
+//
+//	the store        page 1            page 2             head
+//	the hub    --- a ------- b --- c ---------- d --- ... ------ the hub reaches head
+//	waiting          a, b      c, d
+//	trees                 page 1, a, b   page 2, c, d            serving
 //
 // It returns false if the store does not answer now.
 func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	x.mu.Lock()
 	if !k.stale {
-		x.change(k, k.clear)
+		x.update(k, k.clear)
 	}
-	k.state, k.read = filling, reading{begin: time.Now(), total: max(k.names.root.len(), len(k.lost))}
+	k.state, k.read = filling, progress{begin: time.Now(), total: max(k.names.root.len(), len(k.lost))}
 	f := filler{x, k, k.fillings}
 	stale, lost := k.stale, k.lost
 	x.mu.Unlock()
@@ -35,7 +40,7 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	case !stale:
 		err = f.readAll(ctx)
 	case lost == nil:
-		err = f.compare(ctx)
+		err = f.readDifferences(ctx)
 	default:
 		err = f.reread(ctx, slices.Collect(maps.Keys(lost)))
 	}
@@ -69,67 +74,68 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 // filler fills a kind, as long as it is not cleared and does not become stale again.
 type filler struct {
 	*Index
-	kind   *kindIndex
-	number int // kind.fillings
+	kind *kindIndex
+	// number is the value of kind.fillings when the filling began; if that has changed, it is over.
+	number int
 }
 
-// readAll reads the pages of a kind. What does not decode is there by its key, so that a
-// single read says so.
+// readAll reads the pages of a kind. A resource that does not decode gets an entry with an error.
 func (f *filler) readAll(ctx context.Context) error {
 	count, err := f.cfg.Store.Range(ctx, backend.Range{Kind: f.kind.Name, Count: true})
-	if err != nil || !f.note(func(r *reading) { r.total = count.Count }) {
+	if err != nil || !f.note(func(r *progress) { r.total = count.Count }) {
 		return err
 	}
 	return f.pages(ctx, backend.Range{Kind: f.kind.Name, Limit: backend.MaxLimit}, func(page *backend.Page) []backend.Key {
 		made := make([]change, len(page.Resources))
 		for i, stored := range page.Resources {
-			made[i] = change{key: stored.Key, revision: stored.Revision, entry: f.kind.entry(stored)}
+			made[i] = change{key: stored.Key, revision: stored.Revision, entry: f.kind.newEntry(stored)}
 		}
 		f.putAll(made)
 		return nil
 	})
 }
 
-// compare reads the keys and revisions of a kind, and then the resources of which the trees
-// have another revision or none, or that only the trees have.
-func (f *filler) compare(ctx context.Context) error {
-	from := ""
-	return f.pages(ctx, backend.Range{Kind: f.kind.Name, KeysOnly: true, Limit: backend.MaxLimit}, func(page *backend.Page) (differ []backend.Key) {
+// readDifferences reads the keys and revisions of a kind, and then the resources that differ from the trees.
+func (f *filler) readDifferences(ctx context.Context) error {
+	var from []byte
+	return f.pages(ctx, backend.Range{Kind: f.kind.Name, KeysOnly: true, Limit: backend.MaxLimit}, func(page *backend.Page) []backend.Key {
 		f.mu.Lock()
 		names := tree[*Entry]{root: f.kind.names.publish(new(edit)), key: noKey}
 		f.mu.Unlock()
-		rest, more := backend.Range{}.After(*page)
-		end := string(rest.Start)
-		stored, place := page.Resources, ""
-		// next takes the next resource of the page.
-		next := func() *backend.Resource {
-			one := stored[0]
-			if stored, place = stored[1:], ""; len(stored) > 0 {
-				place = string(backend.OrderTuple(stored[0].Namespace, stored[0].Name))
-			}
-			return one
+		run := Run{Start: from}
+		if rest, more := (backend.Range{}).After(*page); more {
+			run.End, from = rest.Start, rest.Start
 		}
-		if len(stored) > 0 {
-			place = string(backend.OrderTuple(stored[0].Namespace, stored[0].Name))
-		}
-		names.from(Run{Start: []byte(from)}, false, func(n item[*Entry]) bool {
-			if more && n.value >= end {
-				return false
-			}
-			for len(stored) > 0 && place < n.value {
-				differ = append(differ, next().Key)
-			}
-			if len(stored) == 0 || place != n.value || next().Revision != n.of.Resource.Revision {
-				differ = append(differ, n.of.Resource.Key)
-			}
-			return true
-		})
-		for len(stored) > 0 {
-			differ = append(differ, next().Key)
-		}
-		from = end
-		return differ
+		return differences(&names, run, page.Resources)
 	})
+}
+
+// differences compares a run of names with what the store has in it, in the same order. It returns the keys
+// that only one of the two has, or that have different revisions.
+func differences(names *tree[*Entry], r Run, stored []*backend.Resource) (keys []backend.Key) {
+	places := make([]string, len(stored))
+	for i, one := range stored {
+		places[i] = string(backend.OrderTuple(one.Namespace, one.Name))
+	}
+	i := 0
+	names.scan(r, false, func(n item[*Entry]) bool {
+		for ; i < len(stored) && places[i] < n.value; i++ { // only the store has it
+			keys = append(keys, stored[i].Key)
+		}
+		same := false
+		if i < len(stored) && places[i] == n.value {
+			same = stored[i].Revision == n.of.Resource.Revision
+			i++
+		}
+		if !same {
+			keys = append(keys, n.of.Resource.Key)
+		}
+		return true
+	})
+	for ; i < len(stored); i++ {
+		keys = append(keys, stored[i].Key)
+	}
+	return keys
 }
 
 // pages passes the pages of a range to take. It then reads the keys that take returns, and
@@ -150,7 +156,7 @@ func (f *filler) pages(ctx context.Context, r backend.Range, take func(*backend.
 		if err := f.reread(ctx, keys); err != nil {
 			return err
 		}
-		if !f.note(func(r *reading) { r.done, r.took = r.done+len(page.Resources), time.Since(r.begin) }) {
+		if !f.note(func(r *progress) { r.done, r.took = r.done+len(page.Resources), time.Since(r.begin) }) {
 			return nil
 		}
 	}
@@ -188,9 +194,9 @@ func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 // stored returns the change to the resource that the store has under a key, nil for none.
 func (f *filler) stored(key backend.Key, r *backend.Resource) change {
 	if r == nil {
-		return change{key: key, instead: true}
+		return change{key: key, overrides: true}
 	}
-	return change{key: key, revision: r.Revision, entry: f.kind.entry(r), instead: true}
+	return change{key: key, revision: r.Revision, entry: f.kind.newEntry(r), overrides: true}
 }
 
 // find looks by [backend.Store.Range] for the keys that [backend.Store.Get] reports as absent:
@@ -219,7 +225,7 @@ func (f *filler) find(ctx context.Context, made []change, absent []int) error {
 		switch page := &pages[i]; {
 		case len(page.Unreadable) > 0:
 			revision := head.Position.Shard(f.shard(key.Namespace))
-			made[at].revision, made[at].entry = revision, f.kind.damaged(key, revision)
+			made[at].revision, made[at].entry = revision, f.kind.damagedEntry(key, revision)
 		case len(page.Resources) > 0:
 			made[at] = f.stored(key, page.Resources[0])
 		}
@@ -242,9 +248,9 @@ func (f *filler) putAll(made []change) bool {
 
 // note applies the changes that have waited for a page, and notes the progress. It reports whether the kind
 // is still being filled.
-func (f *filler) note(progress func(*reading)) bool {
+func (f *filler) note(update func(*progress)) bool {
 	return f.locked(func() {
-		progress(&f.kind.read)
+		update(&f.kind.read)
 		f.logProgress()
 		f.put(nil)
 	})
@@ -263,7 +269,7 @@ func (f *filler) locked(do func()) bool {
 // put applies a part of a page, or if that is empty the changes that have waited. The caller holds mu.
 func (f *filler) put(part []change) {
 	f.version++
-	f.change(f.kind, func() {
+	f.update(f.kind, func() {
 		for _, c := range part {
 			f.kind.apply(c, f.version)
 		}

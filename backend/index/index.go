@@ -6,7 +6,26 @@
 // on, and serves once it shows one state of the store. Readers take a [View], which never
 // changes, without a lock. A view is as new as all that the store had acknowledged
 // when it was asked for. Where there is none in time (the index fills, lags behind, has no
-// room for a kind), the caller reads the store: the index is never a source of errors.
+// room for a kind), the caller reads the store. Only [Index.Await] fails instead, for kinds
+// that belong in memory.
+//
+//	the hub: Deliver, Begin           Run: fill, one kind after the other
+//	          |                         |  reads the store without mu
+//	          | changes                 | pages
+//	          v                         v
+//	   kindIndex, guarded by Index.mu: trees that are changed in place
+//	          |
+//	          | publish, after each delivery: only the kinds that changed
+//	          v
+//	   snapshot: the same nodes, which are copied before they are changed again
+//	          |
+//	          | View, Await, Current
+//	          v
+//	   readers
+//
+// The kinds go through the states that are drawn in kind.go. The index starts no goroutines:
+// Deliver and Begin run in the hub's, fill in the one that calls Run. Nothing is stored: a new
+// index reads everything.
 package index
 
 import (
@@ -95,12 +114,12 @@ type Index struct {
 	order  []*kindIndex
 	byName map[string]*kindIndex
 	bytes  int64
-	// version counts the changes.
+	// version counts the deliveries, and the parts of pages that were put into the trees.
 	version uint64
 	// changed are the keys of the latest changes.
 	changed changedKeys
-	// replaced are the resources that the latest changes replaced, of changes whose log entries do not have
-	// them.
+	// replaced are the resources that were replaced by the latest changes whose log entries do not have
+	// the state before.
 	replaced      []replaced
 	replacedBytes int64
 	// logged is when the progress was logged last.
@@ -144,7 +163,7 @@ func New(cfg Config) (*Index, error) {
 const unavailablePause = 200 * time.Millisecond
 
 // Run follows the hub and fills the kinds, until ctx ends, which is no error. Then
-// the index serves nothing and holds nothing. While it runs, others that are begun do nothing.
+// the index serves nothing and holds nothing. A second Run beside it only waits for its ctx.
 func (x *Index) Run(ctx context.Context) error {
 	if !x.runs.CompareAndSwap(false, true) {
 		<-ctx.Done()
@@ -192,7 +211,7 @@ func (x *Index) next() *kindIndex {
 	return nil
 }
 
-// putOff lets the other kinds be filled before one that could not be read.
+// putOff moves a kind that could not be read to the end of the order.
 func (x *Index) putOff(last *kindIndex) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -232,34 +251,34 @@ func (x *Index) retry(ctx context.Context) {
 	}
 }
 
-// Begin is [hub.Follower.Begin]: changes that the store has lost are read again, or if they are not known
-// everything that differs.
+// Begin is [hub.Follower.Begin]. If the store has lost changes, the kinds that have them become stale. If it
+// is not known which changes these are, all kinds do. At the zero position the index forgets everything.
 func (x *Index) Begin(at backend.Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	lost, known := x.changed.beyond(at, x.position)
 	if !known {
-		x.changed.begin(at)
+		x.changed.reset(at)
 		x.replaced, x.replacedBytes = nil, 0
 	}
 	x.position = at
 	x.version++
 	for _, k := range x.kinds {
-		x.change(k, func() {
+		x.update(k, func() {
 			if at.IsZero() {
 				k.clear()
 				k.state = waiting
 				return
 			}
-			k.begin(lost[k.Name], known, x.version)
+			k.markStale(lost[k.Name], known, x.version)
 		})
 	}
 	x.publish()
 	x.wakeRun()
 }
 
-// change runs do, which changes a kind, and keeps the sum of the bytes. The caller holds mu.
-func (x *Index) change(k *kindIndex, do func()) {
+// update runs do, which changes a kind, and keeps the sum of the bytes. The caller holds mu.
+func (x *Index) update(k *kindIndex, do func()) {
 	x.bytes -= k.bytes
 	do()
 	x.bytes += k.bytes
@@ -278,10 +297,10 @@ func (x *Index) Deliver(d backend.Delivery) {
 			continue
 		}
 		x.changed.add(backend.Key{Kind: k.Name, Namespace: unique.Make(e.Resource.Namespace).Value(), Name: e.Resource.Name}, x.shard(e.Resource.Namespace), e.Revision)
-		if untold(e) {
+		if lacksBefore(e) {
 			x.keepReplaced(k, e)
 		}
-		x.change(k, func() { k.take(change{key: e.Resource.Key, revision: e.Revision, entry: made[i]}, x.version) })
+		x.update(k, func() { k.take(change{key: e.Resource.Key, revision: e.Revision, entry: made[i]}, x.version) })
 	}
 	x.position = d.Position
 	x.fit()
@@ -297,7 +316,7 @@ func (x *Index) prepare(events []backend.Event) []*Entry {
 	for i := range events {
 		e := &events[i]
 		if k := x.byName[e.Resource.Kind]; k != nil && e.Type != backend.Deleted { // byName never changes
-			out[i] = k.entry(e.Resource)
+			out[i] = k.newEntry(e.Resource)
 		}
 	}
 	return out
@@ -306,8 +325,8 @@ func (x *Index) prepare(events []backend.Event) []*Entry {
 // used returns how many bytes the index takes, without the changes that wait. The caller holds mu.
 func (x *Index) used() int64 { return x.bytes + x.changed.bytes + x.replacedBytes }
 
-// fit gives up kinds, the largest first, until the others fit the memory with the changes that wait. It
-// reports whether it gave up any. The caller holds mu.
+// fit gives up kinds, the largest first, until the others and their waiting changes fit the memory. Pinned
+// kinds stay. It reports whether it gave up any. The caller holds mu.
 func (x *Index) fit() (gaveUp bool) {
 	for {
 		whole := x.used()
@@ -329,14 +348,14 @@ func (x *Index) fit() (gaveUp bool) {
 	}
 }
 
-// maxFailed bounds how long a kind rests that was given up again and again: so many
-// times twice as long as after the first time.
+// maxFailed bounds the pause of a kind that is given up again and again. It is doubled each time:
+// 1, 2, 4, ..., 32 rounds of Config.Retry.
 const maxFailed = 6
 
 // giveUp stops serving a kind. The caller holds mu.
 func (x *Index) giveUp(k *kindIndex) {
 	k.mean = k.bytes / max(int64(k.names.root.len()), 1)
-	x.change(k, k.clear)
+	x.update(k, k.clear)
 	k.state, k.tooLarge = givenUp, false
 	k.failed = min(k.failed+1, maxFailed)
 	k.rest = 1 << (k.failed - 1)

@@ -101,17 +101,22 @@ func compareRows(a, b row) int {
 // Place is where the resource stands in the order of names, as [backend.OrderTuple] has it.
 func (e *Entry) Place() string { return e.slot.place() }
 
-// state of a kind. A kind that becomes stale keeps its trees: what the store has otherwise is
-// read again, by the keys that it has lost or by comparing all keys and revisions.
+// state of a kind:
 //
-//	            the store does not answer
-//	        +----------------------------+
-//	        v                            |
-//	---> waiting ------------------> filling ---> filled ---> serving
-//	        ^ ^                          |           |           |
-//	        | +-- the store has lost changes: stale -+-----------+
-//	        |                            v                       |
-//	        +---- there is room ----- givenUp <------------------+  no room, or not readable
+//	           fill              fill has read all              the hub has delivered
+//	waiting -----------> filling -----------------> filled ------------------------> serving
+//	^  ^  ^                 |                         |      what fill has read         |
+//	|  |  +-----------------+                         |                                 |
+//	|  |  the store does not answer                   |                                 |
+//	|  +------- Begin: the store has lost changes, the kind is stale -------------------+
+//	|
+//	|  retry: there is room
+//	|
+//	givenUp <--- from any other state: there is no room, or it cannot be read
+//
+// A stale kind keeps its trees, and fill reads only what differs: the keys whose changes the store has lost
+// or, if these are not known, all keys and revisions. A kind that was being read for the first time is cleared
+// instead. A kind of which no change was lost keeps serving.
 type state int
 
 // The states.
@@ -120,7 +125,7 @@ const (
 	waiting state = iota
 	// filling: pages of the store are put into the trees; changes wait for the page that is being read.
 	filling
-	// filled: all is read, but some shows changes that the hub has not delivered.
+	// filled: all is read, but it may show changes that the hub has not delivered yet.
 	filled
 	serving
 	// givenUp: it had no room, or something of it cannot be read.
@@ -130,8 +135,8 @@ const (
 // noKey is the key of an entry among the names: its place is its value.
 func noKey(*Entry) string { return "" }
 
-// kindIndex is a kind as the index fills and changes it. It is guarded by the index's mu,
-// but for what never changes.
+// kindIndex is a kind as the index fills and changes it. It is guarded by the index's mu, except
+// the fields that never change.
 type kindIndex struct {
 	*Definition
 	// number of the kind, trees by the names of their indexes, and where nulls lie; they never change.
@@ -147,11 +152,11 @@ type kindIndex struct {
 	// fillings counts how often the kind was cleared or became stale.
 	fillings int
 	names    tree[*Entry] // by their places
-	changed  bool         // since it was copied
+	changed  bool         // since copy was called
 	rows     []rows
 	// unreadable have no rows.
 	unreadable rows
-	// waiting are the changes since a page was begun to be read.
+	// waiting are the changes that wait while a page is read.
 	waiting      []change
 	waitingBytes int64
 	// stale reports whether the trees may have changes that the store has lost: of the keys in lost, or of
@@ -159,25 +164,25 @@ type kindIndex struct {
 	stale bool
 	lost  map[backend.Key]bool
 	// read is the progress while the kind is filled.
-	read reading
+	read progress
 	// since is the position from which on the trees show one state of the store.
 	since backend.Position
 	bytes int64
 	mean  int64 // of a resource, when the kind was given up
 	// tooLarge reports whether it was given up for want of room.
 	tooLarge bool
-	// failed is how often the kind was given up since it served, and rest in how many
-	// rounds it is tried again.
+	// failed is how often the kind was given up since it served, and rest how many rounds of
+	// retry are left before it is tried again.
 	failed, rest int
 }
 
-// change is the state of a key at a revision; no entry means that it was deleted. instead makes it replace a
-// newer state in the trees.
+// change is the state of a key at a revision.
 type change struct {
 	key      backend.Key
 	revision backend.Revision
-	entry    *Entry
-	instead  bool
+	entry    *Entry // nil if the resource was deleted
+	// overrides reports whether the change replaces even a newer state: the store may have lost that.
+	overrides bool
 }
 
 func newKindIndex(d *Definition, number int) *kindIndex {
@@ -219,10 +224,9 @@ func (k *kindIndex) clear() {
 	k.fillings++
 }
 
-// begin has a kind read again after the hub could not go on: all of it if it was not read to its
-// end yet; of what the trees have, only keys that the store has lost, if those are known, and
-// else what differs.
-func (k *kindIndex) begin(lost map[backend.Key]bool, known bool, version uint64) {
+// markStale makes fill read the kind again, because the store has lost changes: the ones of the
+// keys in lost if they are known. It clears a kind that was being read for the first time.
+func (k *kindIndex) markStale(lost map[backend.Key]bool, known bool, version uint64) {
 	if k.state == givenUp || known && k.state == serving && len(lost) == 0 {
 		return
 	}
@@ -252,8 +256,8 @@ const (
 	rowBytes       = 44
 )
 
-// entry makes the entry of a resource: a copy, which keeps nothing else in memory.
-func (k *kindIndex) entry(r *backend.Resource) *Entry {
+// newEntry returns the entry of a resource: a copy, which keeps nothing else in memory.
+func (k *kindIndex) newEntry(r *backend.Resource) *Entry {
 	e := &Entry{Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope, Body: r.Body}, expires: !r.ExpiresAt.IsZero()}
 	e.Resource.Kind, e.Resource.Namespace = k.Name, unique.Make(r.Namespace).Value()
 	created := backend.AppendInt(make([]byte, 0, 128), r.CreatedAt.UnixNano())
@@ -267,8 +271,8 @@ func (k *kindIndex) entry(r *backend.Resource) *Entry {
 	return e
 }
 
-// damaged is the entry of a resource that does not decode, as new as a revision.
-func (k *kindIndex) damaged(key backend.Key, revision backend.Revision) *Entry {
+// damagedEntry returns the entry of a resource that does not decode, as new as a revision.
+func (k *kindIndex) damagedEntry(key backend.Key, revision backend.Revision) *Entry {
 	e := &Entry{Resource: backend.Resource{Key: key, Envelope: backend.Envelope{Revision: revision}}, Err: backend.ErrUnreadable, bytes: uint32(entryBytes)}
 	e.slot = &slot{created: string(append(backend.AppendInt(nil, 0), backend.OrderTuple(key.Namespace, key.Name)...))}
 	return e
@@ -344,7 +348,8 @@ func (k *kindIndex) takeWaiting(version uint64) {
 	k.waiting, k.waitingBytes = nil, 0
 }
 
-// apply puts a change into the trees, unless they have it already.
+// apply puts a change into the trees, unless they have it or a newer one already. A slot lives as long as its
+// resource: one that was deleted and created again gets another slot.
 func (k *kindIndex) apply(c change, version uint64) {
 	var place string
 	if c.entry != nil {
@@ -354,7 +359,7 @@ func (k *kindIndex) apply(c change, version uint64) {
 	}
 	was, known := k.names.get(place)
 	now := c.entry
-	if known && !c.instead && (was.Resource.Revision.Compare(c.revision) > 0 || now != nil && was.Resource.Revision == c.revision) || !known && now == nil {
+	if known && !c.overrides && (was.Resource.Revision.Compare(c.revision) > 0 || now != nil && was.Resource.Revision == c.revision) || !known && now == nil {
 		return
 	}
 	k.changed = true
@@ -366,7 +371,7 @@ func (k *kindIndex) apply(c change, version uint64) {
 		return
 	case known && was.slot.created == now.slot.created:
 		now.slot = was.slot
-	case known: // another one of that name
+	case known: // the old resource was deleted, and another one created
 		k.replace(was, &Entry{slot: was.slot})
 		was.slot.newest.Store(nil)
 		was = &Entry{slot: now.slot}
@@ -382,7 +387,7 @@ func (k *kindIndex) apply(c change, version uint64) {
 // replace changes the rows in which two entries of a slot differ.
 func (k *kindIndex) replace(was, now *Entry) {
 	k.bytes += int64(now.bytes) - int64(was.bytes)
-	for a, b := was.rows, now.rows; a != b; { // what follows is equal where the rest is
+	for a, b := was.rows, now.rows; a != b; { // ends early where the remaining rows are equal
 		x, behindX := a.first()
 		y, behindY := b.first()
 		order := compareRows(x, y)
@@ -421,7 +426,7 @@ func (k *kindIndex) replace(was, now *Entry) {
 	}
 }
 
-// copy returns the kind for readers: the copy before if nothing has changed.
+// copy returns the kind for readers: the copy before, was, if nothing has changed.
 func (k *kindIndex) copy(was *Kind, version uint64) *Kind {
 	if was != nil && !k.changed {
 		return was

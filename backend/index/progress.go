@@ -7,15 +7,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// reading is the progress of a kind that is being filled.
-type reading struct {
+// progress is the progress of a kind that is being filled.
+type progress struct {
 	begin       time.Time
 	done, total int           // resources
-	took        time.Duration // for those that are done
+	took        time.Duration // for the ones that are done
 }
 
 // left estimates the time for the rest at the rate so far; false if nothing is read yet.
-func (r *reading) left(now time.Time) (time.Duration, bool) {
+func (r *progress) left(now time.Time) (time.Duration, bool) {
 	if r.done == 0 {
 		return 0, false
 	}
@@ -40,9 +40,9 @@ const (
 	maxRetry = time.Minute
 )
 
-// filling returns the error for a kind that is not served: it is to be asked for again when the kind that is
-// being filled is expected to be done.
-func (x *Index) filling(k *kindIndex) *FillingError {
+// fillingError returns the error for a kind that is not served. Its RetryAfter is when the kind that is being
+// filled now is expected to be done, which need not be k.
+func (x *Index) fillingError(k *kindIndex) *FillingError {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	after := minRetry

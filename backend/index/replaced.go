@@ -19,8 +19,8 @@ type replaced struct {
 	entry *Entry
 }
 
-// untold reports whether the log entry of a change does not tell the state before.
-func untold(e *backend.Event) bool {
+// lacksBefore reports whether the log entry of a change does not tell the state before.
+func lacksBefore(e *backend.Event) bool {
 	return e.Type == backend.Modified && (e.Change == nil || e.Before == nil)
 }
 
@@ -41,7 +41,7 @@ func (x *Index) keepReplaced(k *kindIndex, e *backend.Event) {
 // Replaced returns the resource that a change replaced, if the change is one of the latest of
 // which the log does not tell that; else nil.
 func (x *Index) Replaced(e *backend.Event) *Entry {
-	if x == nil || !untold(e) {
+	if x == nil || !lacksBefore(e) {
 		return nil
 	}
 	x.mu.Lock()

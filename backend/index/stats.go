@@ -38,8 +38,8 @@ func (x *Index) Stats() Stats {
 	}
 	x.mu.Lock()
 	out.Bytes = x.used()
-	for _, s := range x.kinds {
-		if s.state != serving && s.state != givenUp {
+	for _, k := range x.kinds {
+		if k.state != serving && k.state != givenUp {
 			out.Filling++
 		}
 	}
@@ -47,7 +47,7 @@ func (x *Index) Stats() Stats {
 	return out
 }
 
-// Filled returns once every kind is served or was given up, or with ctx.
+// Filled returns nil once every kind is served or was given up, or the error of ctx.
 func (x *Index) Filled(ctx context.Context) error {
 	for {
 		s := x.current.Load()

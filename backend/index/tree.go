@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// slot stands for a resource in all trees except the tree of names, as long as the resource exists: a change
-// replaces the newest resource and leaves the rows that stay as they are.
+// slot stands for a resource in all trees except the tree of names, as long as the resource exists. A change
+// replaces newest, and only the rows that differ.
 type slot struct {
 	// created is when the resource was created, as the rows of [CreatedIndex] have it,
 	// and behind it its place.
@@ -45,6 +45,7 @@ type tree[P any] struct {
 	key func(P) string
 }
 
+// edit is compared by its address, so it has a size: pointers to values without one may be equal.
 type edit struct{ _ byte }
 
 // node is a leaf, unless it has branches.
@@ -165,6 +166,7 @@ func (t *tree[P]) insert(at **node[P], i item[P], key string) (right *node[P], m
 		if len(n.of) == fanout {
 			cut := n.cut(k)
 			right = t.split(n, cut)
+			// An item at the cut goes to the right if it has the value there, or if it grows the leaf at its end.
 			if k > cut || k == cut && cut > 0 && (cut == fanout || right.at(0).value == i.value) {
 				n, k = right, k-cut
 			}
@@ -302,8 +304,8 @@ func (t *tree[P]) join(n *node[P], left int) {
 	n.branches = slices.Delete(n.branches, left+1, left+2)
 }
 
-// scan calls yield with the items of a run, in order or in the reverse, until it returns
-// false: then it does, too.
+// scan calls yield with the items of a run, in order or in the reverse, until yield returns
+// false. It reports whether yield never did.
 func (t *tree[P]) scan(r Run, reverse bool, yield func(item[P]) bool) (all bool) {
 	all = true
 	beyond := t.beyond(r, reverse)
@@ -419,7 +421,7 @@ func (t *tree[P]) rank(bound []byte) (rank int) {
 	return rank + k
 }
 
-// compare compares two values, each with the place behind it.
+// compare compares value+place with other+otherPlace, without joining them.
 func compare(value, place, other, otherPlace string) int {
 	n := min(len(value), len(other))
 	if c := strings.Compare(value[:n], other[:n]); c != 0 {
@@ -434,7 +436,7 @@ func compare(value, place, other, otherPlace string) int {
 	return compareRest(place, other[n:], otherPlace)
 }
 
-// compareRest compares s with rest and place together.
+// compareRest compares s with rest+place.
 func compareRest(s, rest, place string) int {
 	n := min(len(s), len(rest))
 	if c := strings.Compare(s[:n], rest[:n]); c != 0 {

@@ -20,7 +20,8 @@ type View struct {
 }
 
 // View returns the index's state once it shows all that the store has acknowledged
-// until now, through any gateway. False: there is none in time; the store is to be read.
+// until now, through any gateway. It returns false if there is none in time: then the caller
+// reads the store.
 func (x *Index) View(ctx context.Context) (View, bool) {
 	s := x.current.Load()
 	if s.served == 0 {
@@ -60,11 +61,11 @@ func (x *Index) Repinned() <-chan struct{} {
 // It asks nobody: the store may have a newer one, or none any more. The caller may change
 // the resource, but nothing that it leads to.
 func (x *Index) Recent(key backend.Key) *backend.Resource {
-	s := x.byName[key.Kind]
-	if s == nil {
+	known := x.byName[key.Kind]
+	if known == nil {
 		return nil
 	}
-	k := x.current.Load().kinds[s.number]
+	k := x.current.Load().kinds[known.number]
 	if k == nil {
 		return nil
 	}
@@ -77,12 +78,12 @@ func (x *Index) Recent(key backend.Key) *backend.Resource {
 }
 
 // Await returns the first state that serves a kind and shows everything that the store had acknowledged. It
-// waits for no longer than [Patience]; then it fails with a [FillingError]. False: the kind has no room in
-// memory, or is none of the index. before is the view that does not serve the kind: if the store did not answer
-// then, it is not asked again.
+// waits for at most [Patience]; then it fails with a [FillingError]. It returns false if the kind has no room
+// in memory, or is none of the index: then the caller reads the store. before is the view that does not serve
+// the kind: if the store did not answer then, it is not asked again.
 func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok bool, err error) {
 	k := x.byName[kind]
-	if k == nil || x.without(k) {
+	if k == nil || x.leftToStore(k) {
 		return View{}, false, nil
 	}
 	if before.Err != nil {
@@ -100,13 +101,13 @@ func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok
 			x.reads.Add(1)
 			return View{index: x, snapshot: s, now: head.Now}, true, nil
 		}
-		if x.without(k) {
+		if x.leftToStore(k) {
 			return View{}, false, nil
 		}
 		select {
 		case <-x.after(s):
 		case <-patience.C:
-			return View{}, false, x.filling(k)
+			return View{}, false, x.fillingError(k)
 		case <-ctx.Done():
 			return View{}, false, ctx.Err()
 		}
@@ -116,10 +117,10 @@ func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok
 // Patience is how long a read waits for a kind that is being filled.
 const Patience = 5 * time.Second
 
-// without reports whether a kind is read from the store: there is no room for it, or the index does not run. Pinned kinds
-// always have room, so that readers wait for them.
-func (x *Index) without(s *kindIndex) bool {
-	if s.Pinned {
+// leftToStore reports whether a kind is read from the store because there is no room for it, or because the
+// index does not run. A pinned kind never is: readers wait for it.
+func (x *Index) leftToStore(k *kindIndex) bool {
+	if k.Pinned {
 		return false
 	}
 	if !x.runs.Load() {
@@ -127,18 +128,18 @@ func (x *Index) without(s *kindIndex) bool {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return s.state == givenUp && s.tooLarge
+	return k.state == givenUp && k.tooLarge
 }
 
 // Needs is how many bytes of memory all kinds would take, roughly, if one had so many resources.
 func (x *Index) Needs(kind string, resources int) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s := x.byName[kind]
-	if s == nil {
+	k := x.byName[kind]
+	if k == nil {
 		return x.bytes
 	}
-	return x.bytes - s.bytes + s.mean*int64(resources)
+	return x.bytes - k.bytes + k.mean*int64(resources)
 }
 
 // await returns the first snapshot that shows a head, nil if there is none in time.
@@ -203,11 +204,11 @@ func (v *View) Kind(name string) (*Kind, bool) {
 	if v.index == nil {
 		return nil, false
 	}
-	s := v.index.byName[name]
-	if s == nil || v.kinds[s.number] == nil {
+	k := v.index.byName[name]
+	if k == nil || v.kinds[k.number] == nil {
 		return nil, false
 	}
-	return v.kinds[s.number], true
+	return v.kinds[k.number], true
 }
 
 // Position returns the position from which a stream has all changes after the view.

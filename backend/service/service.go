@@ -53,9 +53,9 @@ type Config struct {
 	NewID func() string
 	// WriteTimeout is how long the store may take to begin a batch. Default 5 s.
 	WriteTimeout time.Duration
-	// SettleTimeout is how long it may take to find out what became of a write
+	// OutcomeTimeout is how long it may take to find out what became of a write
 	// whose answer was lost. Default 30 s.
-	SettleTimeout time.Duration
+	OutcomeTimeout time.Duration
 	// BookmarkInterval is after how long of silence a stream of changes tells its
 	// cursor. Default 30 s.
 	BookmarkInterval time.Duration
@@ -84,8 +84,8 @@ func (c Config) Validate() error {
 	if c.Access.Enabled && !slices.ContainsFunc(c.Kinds, func(k descriptor.Kind) bool { return k.Name == access.BindingKind }) {
 		errs = append(errs, fmt.Errorf("config: Access wants the kinds %s and %s", access.RoleKind, access.BindingKind))
 	}
-	if min(c.WriteTimeout, c.SettleTimeout, c.RetryTimeout, c.BookmarkInterval) < 0 {
-		errs = append(errs, errors.New("config: WriteTimeout, SettleTimeout, RetryTimeout and BookmarkInterval cannot be negative"))
+	if min(c.WriteTimeout, c.OutcomeTimeout, c.RetryTimeout, c.BookmarkInterval) < 0 {
+		errs = append(errs, errors.New("config: WriteTimeout, OutcomeTimeout, RetryTimeout and BookmarkInterval cannot be negative"))
 	}
 	return errors.Join(errs...)
 }
@@ -102,7 +102,7 @@ func (c *Config) setDefaults() {
 		c.NewID = uuid.NewString
 	}
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 5*time.Second)
-	c.SettleTimeout = cmp.Or(c.SettleTimeout, 30*time.Second)
+	c.OutcomeTimeout = cmp.Or(c.OutcomeTimeout, 30*time.Second)
 	c.BookmarkInterval = cmp.Or(c.BookmarkInterval, 30*time.Second)
 	c.RetryTimeout = cmp.Or(c.RetryTimeout, 30*time.Second)
 	if c.Controlled == nil {
@@ -166,7 +166,7 @@ func New(cfg Config) (*Service, error) {
 	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, Index: s.index, BookmarkInterval: cfg.BookmarkInterval})
 	s.sender = &reconcile.Sender{
 		Store: cfg.Store, Hub: s.hub, Clock: cfg.Clock, Tag: tag[:min(len(tag), maxTag)] + "-",
-		WriteTimeout: cfg.WriteTimeout, SettleTimeout: cfg.SettleTimeout,
+		WriteTimeout: cfg.WriteTimeout, OutcomeTimeout: cfg.OutcomeTimeout,
 	}
 	s.reconciler = reconcile.New(reconcile.Config{
 		Sender: s.sender, Kinds: kinds, Descriptors: cfg.Kinds, Index: s.index, Unreadable: s.unreadable, Logger: cfg.Logger, NewID: cfg.NewID,

@@ -135,7 +135,7 @@ func (w *world) begin(i int) {
 		w.t.Errorf("open gateway %d: %v", i, err)
 		return // the one before stays, which is closed
 	}
-	cfg := service.Config{WriteTimeout: writeTime, SettleTimeout: settleTime}
+	cfg := service.Config{WriteTimeout: writeTime, OutcomeTimeout: settleTime}
 	if w.modes[i] == off {
 		cfg.IndexMemory = -1
 	}

@@ -113,7 +113,7 @@ func (x *Groups) unite(g *group) {
 	if main.ended || g.behind == len(g.followers) {
 		return
 	}
-	seen, ok := g.leader.Changes().Level(main.leader.Changes())
+	seen, ok := g.leader.Changes().CaughtUpWith(main.leader.Changes())
 	if !ok {
 		return
 	}

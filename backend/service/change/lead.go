@@ -55,15 +55,15 @@ func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 		c.state = nil
 		return 0, true
 	}
-	if seen, ok = c.Level(leader); ok {
+	if seen, ok = c.CaughtUpWith(leader); ok {
 		c.watch(nil).Close()
 	}
 	return seen, ok
 }
 
-// Level is Join without an end: how many of another leader's events this leader, of whose
-// events nothing waits, has told.
-func (c *Stream) Level(leader *Stream) (seen uint64, ok bool) {
+// CaughtUpWith reports whether the stream has told everything that leader has told or queued, as
+// [hub.Watcher.CaughtUpWith] does, which also explains seen. Unlike Join it does not end the stream.
+func (c *Stream) CaughtUpWith(leader *Stream) (seen uint64, ok bool) {
 	if c.judge.judged < leader.judge.judged {
 		return 0, false
 	}
@@ -73,7 +73,7 @@ func (c *Stream) Level(leader *Stream) (seen uint64, ok bool) {
 	if c.watcher == nil || into == nil {
 		return 0, false
 	}
-	return c.watcher.Level(into)
+	return c.watcher.CaughtUpWith(into)
 }
 
 // TellsState reports whether the stream is sending the state.

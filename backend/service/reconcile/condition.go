@@ -90,9 +90,9 @@ func Done(generation int64) []Aspect {
 	}
 }
 
-// In returns a status in which these conditions replace the ones of their types; others stay. A condition
+// SetConditions returns a status in which these conditions replace the ones of their types; others stay. A condition
 // gets the fields that shape has. If its status is the same, it keeps the time of its last transition.
-func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now time.Time) map[string]any {
+func SetConditions(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now time.Time) map[string]any {
 	list := slices.Clone(conditionsOf(status))
 	for _, a := range aspects {
 		at := slices.IndexFunc(list, func(c any) bool { return typeOf(c) == a.Type })
@@ -111,8 +111,8 @@ func In(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now ti
 	return withConditions(status, list)
 }
 
-// Kept returns a status with the conditions Available and Progressing of another one.
-func Kept(status, of map[string]any) map[string]any {
+// keepConditions returns a status with the conditions Available and Progressing of another one.
+func keepConditions(status, of map[string]any) map[string]any {
 	list := slices.DeleteFunc(slices.Clone(conditionsOf(status)), owned)
 	for i, c := range conditionsOf(of) {
 		if owned(c) {
@@ -172,21 +172,21 @@ func (a Aspect) saidBy(c gjson.Result) bool {
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// Absent returns the aspects for whose types a status has no condition.
-func Absent(status map[string]any, aspects []Aspect) []Aspect {
+// missingAspects returns the aspects for whose types a status has no condition.
+func missingAspects(status map[string]any, aspects []Aspect) []Aspect {
 	return slices.DeleteFunc(aspects, func(a Aspect) bool {
 		return slices.ContainsFunc(conditionsOf(status), func(c any) bool { return typeOf(c) == a.Type })
 	})
 }
 
-// Mentions reports whether a status has a condition Available or Progressing.
-func Mentions(status map[string]any) bool {
+// hasOwned reports whether a status has a condition Available or Progressing.
+func hasOwned(status map[string]any) bool {
 	return slices.ContainsFunc(conditionsOf(status), owned)
 }
 
-// Concluded reports whether a status has a condition Available that does not leave it to a
+// concluded reports whether a status has a condition Available that does not leave it to a
 // controller.
-func Concluded(status map[string]any) bool {
+func concluded(status map[string]any) bool {
 	return slices.ContainsFunc(conditionsOf(status), func(c any) bool {
 		m, _ := c.(map[string]any)
 		return typeOf(c) == Available && m["message"] != messageReleased

@@ -43,15 +43,15 @@ func text(t *testing.T, v map[string]any) string {
 func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, before := range []string{`{}`, `{"id":"x","resource":{"name":"a"}}`, `{"a":1,"conditions":[],"z":1}`, `{"conditions":[{"type":"Available","x":1}]}`} {
-		status := reconcile.In(tree(t, before), condition(), reconcile.Done(9), now)
+		status := reconcile.SetConditions(tree(t, before), condition(), reconcile.Done(9), now)
 		stored := text(t, status)
 		got, ok := reconcile.Renumbered(stored, 9, 10, true)
-		want := reconcile.In(tree(t, stored), condition(), reconcile.Done(10), now.Add(time.Hour))
+		want := reconcile.SetConditions(tree(t, stored), condition(), reconcile.Done(10), now.Add(time.Hour))
 		if !ok || got != text(t, want) {
 			t.Errorf("got  %v %s\nwant %s", ok, got, text(t, want))
 		}
 	}
-	done := reconcile.In(nil, condition(), reconcile.Done(9), now)
+	done := reconcile.SetConditions(nil, condition(), reconcile.Done(9), now)
 	stored := text(t, done)
 	for what, status := range map[string]string{
 		"none":                ``,
@@ -73,8 +73,8 @@ func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 func TestTheConditionsOfWhatWaitsAreRenumberedAsTheyAre(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	waits := []reconcile.Wait{{Key: backend.Key{Kind: "Room", Name: "a\"\\"}, For: reconcile.Missing}, {Key: backend.Key{Kind: "Room", Name: "b"}, For: reconcile.NotReady}}
-	status := reconcile.In(tree(t, `{"id":"x"}`), condition(), reconcile.Waiting(waits, 9), now)
-	want := reconcile.In(status, condition(), reconcile.Waiting(waits, 10), now)
+	status := reconcile.SetConditions(tree(t, `{"id":"x"}`), condition(), reconcile.Waiting(waits, 9), now)
+	want := reconcile.SetConditions(status, condition(), reconcile.Waiting(waits, 10), now)
 	got, ok := reconcile.Renumbered(text(t, status), 9, 10, false)
 	if !ok || got != text(t, want) {
 		t.Errorf("got  %v %s\nwant %s", ok, got, text(t, want))
@@ -89,7 +89,7 @@ func TestAConditionHasTheFieldsOfItsShapeAndKeepsOthers(t *testing.T) {
 	shape.Fields = slices.DeleteFunc(shape.Fields, func(f descriptor.Field) bool { return f.Name == "reason" })
 	shape.Field("observedGeneration").Type = descriptor.TypeBoolean
 	before := tree(t, `{"conditions":[{"type":"Ready","status":"True"},{"type":"Available","status":"False","mine":1,"lastTransitionTime":"2025-01-01T00:00:00Z"}]}`)
-	got := reconcile.In(before, shape, reconcile.Done(3), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	got := reconcile.SetConditions(before, shape, reconcile.Done(3), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	want := `{"conditions":[{"status":"True","type":"Ready"},{"lastTransitionTime":"2026-01-02T03:04:05Z","message":"The resource is available","mine":1,"status":"True","type":"Available"},{"lastTransitionTime":"2026-01-02T03:04:05Z","message":"The resource is up to date","status":"False","type":"Progressing"}]}`
 	if text(t, got) != want {
 		t.Errorf("got  %s\nwant %s", text(t, got), want)
@@ -108,7 +108,7 @@ func TestAMessageNamesWhatIsWaitedForInOrder(t *testing.T) {
 	for i := range 71 {
 		add("Port", fmt.Sprintf("p%02d", i))
 	}
-	waits := reconcile.Of(backend.Key{Kind: "Server", Namespace: "n", Name: "s"}, refs, reconcile.Before{}).Judge(targets, nil).Waits
+	waits := reconcile.NewReferences(backend.Key{Kind: "Server", Namespace: "n", Name: "s"}, refs, reconcile.Before{}).Judge(targets, nil).Waits
 	message, _ := json.Marshal(reconcile.Waiting(waits, 1)[0].Message)
 	if got := string(message); !strings.HasPrefix(got, `"Waiting for Network/z to be created\nWaiting for Port/p00 to be created\n`) || !strings.HasSuffix(got, `\nand for 9 others"`) {
 		t.Errorf("%s", got)

@@ -29,10 +29,10 @@ func (f *follower) handle(ctx context.Context, c consequences) error {
 
 // consequences of changes. The zero value is none.
 type consequences struct {
-	// woken are the resources whose dependents may wait for them no more, or for something else.
+	// woken are the resources whose dependents have to be re-evaluated.
 	woken []backend.Key
-	// deleting are resources whose deletion may be finished. released are resources on which another one
-	// relies no more: if they are being deleted, that may be finished.
+	// deleting are resources whose deletion may be finished. released are resources to which another one
+	// is no longer bound: if they are being deleted, that may be finished.
 	deleting []backend.Key
 	released map[backend.Key]bool
 	// created are resources that were created and have conditions.
@@ -48,8 +48,8 @@ func (c *consequences) len() int {
 	return len(c.woken) + len(c.deleting) + len(c.released) + len(c.created) + len(c.changed) + len(c.unread)
 }
 
-// drop keeps only the keys of resources: they are read again when it is time.
-func (c *consequences) drop() {
+// keepKeys replaces created and changed by their keys, so that a delayed group holds no bodies in memory.
+func (c *consequences) keepKeys() {
 	if c.unread == nil {
 		c.unread = map[backend.Key]bool{}
 	}
@@ -59,7 +59,7 @@ func (c *consequences) drop() {
 	c.created, c.changed = nil, nil
 }
 
-// load reads the resources of which drop has kept the keys.
+// load reads the resources of which keepKeys has kept the keys. Each counts as created and as changed.
 func (f *follower) load(ctx context.Context, c *consequences) error {
 	return f.get(ctx, slices.Collect(maps.Keys(c.unread)), func(r *backend.Resource) error {
 		c.created, c.changed = append(c.created, r), append(c.changed, r)
@@ -90,7 +90,7 @@ func (f *follower) get(ctx context.Context, keys []backend.Key, each func(*backe
 	return nil
 }
 
-// release notes that another relies on a resource no more.
+// release notes that a resource has lost a bound reference to it.
 func (c *consequences) release(key backend.Key) {
 	if c.released == nil {
 		c.released = map[backend.Key]bool{}
@@ -98,14 +98,15 @@ func (c *consequences) release(key backend.Key) {
 	c.released[key] = true
 }
 
-// add adds the consequences of a change; with ahead the dependents were judged before.
+// add adds the consequences of a change. ahead reports whether the dependents of the resource were
+// re-evaluated already.
 func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	r := e.Resource
 	foreign := r.Declared != k.Declared
 	if !ahead && k.Referred && wakes(k, e) && !slices.Contains(c.woken, r.Key) {
 		c.woken = append(c.woken, r.Key)
 	}
-	if e.Type == backend.Deleted || foreign { // references taken by other declarations may hold other resources than this gateway's would
+	if e.Type == backend.Deleted || foreign { // a rebind, which has no event, may have dropped foreign references since
 		for _, ref := range r.Refs {
 			if ref.Bound {
 				c.release(ref.Key)
@@ -118,8 +119,8 @@ func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	if r.Deleting && !slices.Contains(c.deleting, r.Key) {
 		c.deleting = append(c.deleting, r.Key)
 	}
-	// Of many references not all are checked by one batch: each write of the gateway's own,
-	// which callers have no part in, may be followed by another one.
+	// One batch checks at most MaxChecks targets. Of a resource with more references the rest is
+	// judged by further writes, each at the event of the one before.
 	many := !r.Deleting && len(r.Refs) > backend.MaxChecks
 	if foreign || many && (r.SpecRevision != r.Revision || kind.ChangedSpec(e)) {
 		c.changed = append(c.changed, r)

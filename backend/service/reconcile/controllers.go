@@ -40,17 +40,17 @@ type controllers struct {
 	kinds atomic.Pointer[map[string]bool] // nil until they were read
 
 	mu sync.Mutex // held while they change
-	// changes counts them: what was read before the last one is not believed after it.
+	// changes counts them: a record that was read before the last change is ignored.
 	changes uint64
 }
 
-// control reports whether a controller owns a kind.
-func (c *controllers) control(kind string) bool {
+// owns reports whether a controller owns a kind.
+func (c *controllers) owns(kind string) bool {
 	kinds := c.kinds.Load()
 	return kinds != nil && (*kinds)[kind]
 }
 
-// set replaces the kinds, if they differ. The caller holds mu.
+// set replaces the kinds, if they differ, and counts that as a change. The caller holds mu.
 func (c *controllers) set(kinds []string) {
 	if before := c.kinds.Load(); before != nil && len(*before) == len(kinds) && !slices.ContainsFunc(kinds, func(kind string) bool { return !(*before)[kind] }) {
 		return
@@ -86,8 +86,8 @@ func (r *Reconciler) readControllers(ctx context.Context) (record controllersRec
 	return record, current, nil
 }
 
-// knowControllers reads the record, unless it was read before.
-func (r *Reconciler) knowControllers(ctx context.Context) (err error) {
+// loadControllers reads the record, unless it was read before.
+func (r *Reconciler) loadControllers(ctx context.Context) (err error) {
 	if r.controllers.kinds.Load() == nil {
 		_, _, err = r.readControllers(ctx)
 	}
@@ -112,10 +112,10 @@ func (r *Reconciler) followControllers(ctx context.Context) {
 
 // Controlled reports whether a controller declares the resources of a kind ready.
 func (r *Reconciler) Controlled(ctx context.Context, k *kind.Kind) (bool, error) {
-	if err := r.knowControllers(ctx); err != nil {
+	if err := r.loadControllers(ctx); err != nil {
 		return false, err
 	}
-	return r.controllers.control(k.Name), nil
+	return r.controllers.owns(k.Name), nil
 }
 
 // SetControlled gives the resources of a kind to a controller, or takes them back.

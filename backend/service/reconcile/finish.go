@@ -65,8 +65,8 @@ func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// announce stores conditions that say that finalizers alone hold a resource, unless they
-// say so already. It is not done if another writer came in between.
+// announce stores the conditions of a resource that only finalizers hold, unless it has them already.
+// done is false if another writer came in between.
 func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backend.Resource) (done bool, err error) {
 	was, err := kind.StateOf(current)
 	if err != nil || was.Meta.Finalizing {

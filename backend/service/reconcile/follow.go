@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// takeoverDelay is how long a gateway has to handle its own change before others do.
+	// takeoverDelay is about how long a gateway has to handle its own change before others do:
+	// a group may be handled gatherTime earlier for the last of its changes.
 	takeoverDelay = 500 * time.Millisecond
 	// takeoverJitter is the random part added to it, so that not all others try at once.
 	takeoverJitter = 250 * time.Millisecond
@@ -43,14 +44,14 @@ type follower struct {
 	// delayedCount is how many resources they are about.
 	delayedCount int
 	// mayRebind is set once the record no longer has fingerprints other than this gateway's.
-	// Until then references taken by other declarations stay: a rebind has no log entry, and
-	// the gateway whose catalogue is the newest next finds it only by scanning the kinds
-	// that the record does not have.
+	// Until then foreign references stay: a rebind has no log entry, so a gateway whose
+	// catalogue is the newest later finds it only by a scan, and it scans the kinds that are
+	// not in the record.
 	mayRebind atomic.Bool
 	// waiting is since when scans wait for the index; zero if none waits.
 	waiting time.Time
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards all below
 	// handled is the position up to which all changes were handled; zero for none.
 	handled backend.Position
 	// scanAll is set when changes are gone from the log: all kinds have to be scanned.
@@ -63,7 +64,7 @@ type delayedGroup struct {
 	// before is the position before the first of them.
 	before backend.Position
 	of     consequences
-	// count is how many resources it is about. Handling it changes of.
+	// count is of.len() before the group is handled, which changes of.
 	count int
 }
 
@@ -166,8 +167,9 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *c
 			continue
 		}
 		age := f.r.cfg.Clock().Sub(e.Time)
-		ours, overdue, foreign := strings.HasPrefix(e.RequestID, f.r.cfg.Tag), age >= takeoverDelay, e.Resource.Declared != k.Declared
-		if ours || overdue || foreign {
+		ours := strings.HasPrefix(e.RequestID, f.r.cfg.Tag)
+		foreign := e.Resource.Declared != k.Declared
+		if ours || foreign || age >= takeoverDelay {
 			f.add(now, k, e)
 			continue
 		}
@@ -177,7 +179,7 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *c
 		}
 		last := &f.delayed[len(f.delayed)-1]
 		f.add(&last.of, k, e)
-		last.of.drop()
+		last.of.keepKeys()
 		f.delayedCount += last.of.len() - last.count
 		last.count = last.of.len()
 	}

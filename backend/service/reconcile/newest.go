@@ -11,10 +11,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// rebindTime is the deadline of a rebind, counted from the check that the gateway's catalogue
-// is the newest. A gateway whose catalogue has become the newest waits that long before it
-// scans, so that no rebind of an older gateway follows its scan: a rebind has no log entry by
-// which it would be found.
+// rebindTime is how long after the check that a gateway's catalogue is the newest its rebinds may be
+// applied. A gateway whose catalogue has become the newest waits that long before it scans, so that no
+// rebind of another gateway follows its scan: a rebind has no log entry by which it would be found.
 const rebindTime = time.Second
 
 // Newest reports whether the store has accepted no other catalogue after this gateway's. In
@@ -38,10 +37,10 @@ func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
 // fingerprint returns a text that changes whenever all resources of a kind have to be
 // re-evaluated. It is stored in records.
 func (r *Reconciler) fingerprint(ctx context.Context, k *kind.Kind) (string, error) {
-	if err := r.knowControllers(ctx); err != nil {
+	if err := r.loadControllers(ctx); err != nil {
 		return "", err
 	}
-	name := fmt.Sprint(k.Declared, k.Conditions != nil, r.controllers.control(k.Name))
+	name := fmt.Sprint(k.Declared, k.Conditions != nil, r.controllers.owns(k.Name))
 	for _, ref := range k.References {
 		if to, err := r.cfg.Kinds.Find(ref.Kind); err == nil {
 			name += fmt.Sprint(" ", to.Conditions != nil)

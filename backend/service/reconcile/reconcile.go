@@ -14,9 +14,10 @@
 //	            delete: FINALIZING or PENDING until its finalizers are removed and no
 //	            guarded reference to it is bound; then it is gone
 //
-// References are taken from a spec by the declarations of its kind. Kind.Declared is the
-// fingerprint of these declarations, and each resource keeps that by which its references
-// were taken. Only a gateway with the newest catalogue takes them again by others.
+// The declarations of a kind tell which fields of a spec are references. Kind.Declared is the
+// fingerprint of these declarations. Each resource stores the fingerprint by which its own
+// references were taken. If the two differ, the references are foreign: a gateway with the
+// newest catalogue takes them again, any other gateway keeps them.
 //
 // What follows from a change:
 //
@@ -42,9 +43,9 @@
 // Who handles it, and when:
 //
 //	the gateway that made the change       at once; it knows its request ids
-//	any other gateway                      500 to 750 ms later, in case that one died: mostly
-//	                                       nothing is left to do then. At once if the
-//	                                       references were taken by other declarations
+//	any other gateway                      about 500 to 750 ms later, in case that one died:
+//	                                       mostly nothing is left to do then. At once if the
+//	                                       references are foreign
 //	one gateway with the newest catalogue  scans a kind when its fingerprint has changed; it
 //	                                       claims the scan in the record of the shard
 //	any gateway                            scans the pending deletions every 10 s
@@ -52,6 +53,10 @@
 // The record of a shard also has the position from which a gateway that starts resumes.
 // Gateways may do the same work at once: every write is conditional on the state that it
 // was computed from.
+//
+// Run starts two goroutines for each shard, which retry until ctx ends: follower.run follows
+// the changes, and follower.maintain saves the position, scans and sweeps. One more reads the
+// record of the kinds that controllers own.
 package reconcile
 
 import (
@@ -93,7 +98,8 @@ type Config struct {
 type Reconciler struct {
 	cfg Config
 	// hash is the hash of this gateway's catalogue, as the store records it.
-	hash        string
+	hash string
+	// holder names this gateway in the claims of scans.
 	holder      string
 	controllers controllers
 	// followers of the shards, by their numbers. Run sets them before it starts any.

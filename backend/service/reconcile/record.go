@@ -27,8 +27,8 @@ type record struct {
 	Position string `json:"position,omitempty"`
 	// Saved is when the position was noted, by the store's clock.
 	Saved time.Time `json:"saved,omitzero"`
-	// Judged has the fingerprints by which the kinds were scanned, by the names of the kinds.
-	Judged map[string]string `json:"judged,omitempty"`
+	// Scanned has the fingerprints by which the kinds were scanned, by the names of the kinds.
+	Scanned map[string]string `json:"judged,omitempty"`
 	// Scan is the scan of a kind that is under way, nil for none.
 	Scan *scan `json:"scan,omitempty"`
 	// Swept is the time of the last scan of pending deletions, by the store's clock.
@@ -50,12 +50,12 @@ type scan struct {
 // forget removes the fingerprints of kinds that are stale, and reports whether there were any: these
 // kinds are scanned again.
 func (rec *record) forget(stale func(kind, fingerprint string) bool) bool {
-	n, scan := len(rec.Judged), rec.Scan
-	maps.DeleteFunc(rec.Judged, stale)
+	n, scan := len(rec.Scanned), rec.Scan
+	maps.DeleteFunc(rec.Scanned, stale)
 	if scan != nil && stale(scan.Kind, scan.By) {
 		rec.Scan = nil
 	}
-	return len(rec.Judged) < n || rec.Scan != scan
+	return len(rec.Scanned) < n || rec.Scan != scan
 }
 
 func recordKey(shard int) backend.Key {

@@ -26,8 +26,8 @@ func Ready(k *kind.Kind, r *backend.Resource) bool {
 	return available(k.Rows.Conditions(b))
 }
 
-// available reports whether of conditions, by type and status, Available is True; of two
-// that contradict each other neither counts.
+// available reports whether there is exactly one condition Available, and its status is True. The sequence
+// has the type and the status of each condition.
 func available(conditions iter.Seq2[string, string]) bool {
 	yes, some := 0, 0
 	for typ, status := range conditions {
@@ -57,7 +57,7 @@ type References struct {
 	open map[backend.Key]bool
 }
 
-// Before are the references of a resource until now.
+// Before are the references that a resource had before a write.
 type Before struct {
 	// Refs are its references. It relied on all of them, except the ones in Waits.
 	Refs []kind.Ref
@@ -65,13 +65,13 @@ type Before struct {
 	Waits []string
 }
 
-// Mixed is the fingerprint of references that were taken by the declarations of more than
-// one catalogue. The declarations of no kind have it.
+// Mixed is stored as the fingerprint of references that were taken by the declarations of more than one
+// catalogue. It equals no Kind.Declared.
 const Mixed = "-"
 
-// Known returns the references of a stored resource: of its spec if they were taken by the declarations of k,
+// beforeOf returns the references of a stored resource: of its spec if they were taken by the declarations of k,
 // else as they are stored.
-func Known(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
+func beforeOf(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	if stored.Declared == k.Declared {
 		return Before{Refs: k.Rows.Refs(stored.Namespace, st.Spec), Waits: st.Meta.Waits}
 	}
@@ -82,9 +82,9 @@ func Known(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	return before
 }
 
-// Of returns the references of a resource. It still relies on the targets that it relied on before, except
+// NewReferences returns the references of a resource. It still relies on the targets that it relied on before, except
 // where a reference has become guarded.
-func Of(key backend.Key, refs []kind.Ref, before Before) References {
+func NewReferences(key backend.Key, refs []kind.Ref, before Before) References {
 	rel := References{Refs: refs, open: map[backend.Key]bool{}}
 	for _, ref := range refs {
 		if ref.Key == key { // a resource does not wait for itself
@@ -144,8 +144,9 @@ type Judgement struct {
 }
 
 // Judge judges references by the targets that are open. No more than [backend.MaxChecks] of them can be
-// checked at once: the others are waited for. What lies in another shard than the resource is not checked, as
-// no guarded reference leads there: apart reports which does, nil for nothing.
+// checked at once: the others are waited for. apart reports whether a target lies in another shard than the
+// resource; nil means that none does. Such a target is not checked, since no guarded reference leads to
+// another shard.
 func (r References) Judge(targets map[backend.Key]Target, apart func(backend.Key) bool) Judgement {
 	var checks []backend.Action
 	j := r.judge(func(key backend.Key) TargetState {

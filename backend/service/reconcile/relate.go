@@ -31,15 +31,15 @@ func (w Write) before() Before {
 	if w.Was == nil {
 		return Before{}
 	}
-	return Known(w.Kind, w.Stored, w.Was)
+	return beforeOf(w.Kind, w.Stored, w.Was)
 }
 
-// Relate judges the references of a state, and returns it with its waits and conditions. A spec that stays
-// leaves the stored references as they are.
+// Relate judges the references of a state, and returns it with its waits and conditions. If the spec has not
+// changed, the stored references stay, and only the conditions are looked at.
 func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*kind.State, Judgement, error) {
 	var j Judgement
 	if w.Kind.Conditions != nil {
-		if err := r.knowControllers(ctx); err != nil {
+		if err := r.loadControllers(ctx); err != nil {
 			return nil, j, err
 		}
 	}
@@ -59,7 +59,7 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 	}
 	before := w.before()
 	if refs := w.Kind.Rows.Refs(w.Key.Namespace, next.Spec); len(refs) > 0 || len(before.Waits) > 0 {
-		rel := Of(w.Key, refs, before)
+		rel := NewReferences(w.Key, refs, before)
 		// The targets that the resource waited for need not be read: a change of one re-evaluates the
 		// resource.
 		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && !foreign && rel.WaitsFor(w.Was.Meta.Waits) {
@@ -78,17 +78,17 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 	return r.conclude(w.Kind, w.Was, next, j.Waits), j, nil
 }
 
-// relateSuperseded judges a spec whose references a gateway with a newer catalogue has
-// taken. Bound references stay bound, and waits for kinds that this gateway does not know stay: then its
-// conditions stay as they are. The newer gateway finds the change by the fingerprint of the references, and
-// judges it.
+// relateSuperseded is Relate for a resource with foreign references, on a gateway whose catalogue is not the
+// newest. Bound references stay bound. If the resource has waits that this gateway cannot name, they stay, and
+// so do the conditions. A gateway with the newest catalogue finds the write by its fingerprint, which is
+// [Mixed], and judges the references again.
 func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.State) (*kind.State, Judgement, error) {
 	var was []kind.Ref
 	var waits []string
 	if w.Was != nil {
 		was, waits = w.Kind.Rows.Refs(w.Key.Namespace, w.Was.Spec), w.Was.Meta.Waits
 	}
-	rel := Of(w.Key, w.Kind.Rows.Refs(w.Key.Namespace, next.Spec), w.before())
+	rel := NewReferences(w.Key, w.Kind.Rows.Refs(w.Key.Namespace, next.Spec), w.before())
 	targets, err := r.targets(ctx, rel.Open(), w.Read, r.apartFrom(w.Key))
 	if err != nil {
 		return nil, Judgement{}, err
@@ -117,7 +117,7 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []Wait)
 	generation := next.Meta.Generation
 	waited := was == nil || len(was.Meta.Waits) > 0
 	aspects := Done(generation)
-	switch controlled := r.controllers.control(k.Name); {
+	switch controlled := r.controllers.owns(k.Name); {
 	case len(waits) > 0:
 		aspects = Waiting(waits, generation)
 	case controlled && waited:
@@ -130,7 +130,7 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []Wait)
 			return next.WithStoredStatus(status)
 		}
 	}
-	return next.WithStatus(In(next.Status(), k.Conditions, aspects, r.cfg.Clock()))
+	return next.WithStatus(SetConditions(next.Status(), k.Conditions, aspects, r.cfg.Clock()))
 }
 
 // report returns the state with a status that a controller reports. While the resource
@@ -142,17 +142,17 @@ func (r *Reconciler) report(w Write, next *kind.State) (out *kind.State, overrul
 		return next, false
 	}
 	if len(next.Meta.Waits) > 0 && w.Was != nil && next.Meta.DeletionRequestedAt.IsZero() {
-		kept := Kept(next.Status(), w.Was.Status())
-		return next.WithStatus(kept), Mentions(next.Status()) && !jsontree.Equal(kept, next.Status())
+		kept := keepConditions(next.Status(), w.Was.Status())
+		return next.WithStatus(kept), hasOwned(next.Status()) && !jsontree.Equal(kept, next.Status())
 	}
-	if r.controllers.control(w.Kind.Name) {
+	if r.controllers.owns(w.Kind.Name) {
 		return next, false
 	}
-	absent := Absent(next.Status(), Done(next.Meta.Generation))
+	absent := missingAspects(next.Status(), Done(next.Meta.Generation))
 	if len(absent) == 0 {
 		return next, false
 	}
-	return next.WithStatus(In(next.Status(), w.Kind.Conditions, absent, r.cfg.Clock())), false
+	return next.WithStatus(SetConditions(next.Status(), w.Kind.Conditions, absent, r.cfg.Clock())), false
 }
 
 // Finalizing returns a state whose conditions say that nothing but finalizers holds it.
@@ -162,11 +162,11 @@ func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	if k.Conditions == nil {
 		return &next
 	}
-	return next.WithStatus(In(next.Status(), k.Conditions, Finalizing(next.Meta.Finalizers, next.Meta.Generation), r.cfg.Clock()))
+	return next.WithStatus(SetConditions(next.Status(), k.Conditions, Finalizing(next.Meta.Finalizers, next.Meta.Generation), r.cfg.Clock()))
 }
 
-// targets returns the resources under keys. Those that are apart are read from the store
-// however others are read, because no check finds out that they have changed since.
+// targets returns the resources under keys. Those for which apart returns true are always read from the
+// store, because no check finds out whether they have changed. apart may be nil unless read is FromIndex.
 func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, read Reading, apart func(backend.Key) bool) (map[backend.Key]Target, error) {
 	out := make(map[backend.Key]Target, len(keys))
 	var ask []backend.Key
@@ -178,7 +178,7 @@ func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, read Readi
 		out[key] = Target{Kind: k}
 		if read == FromIndex && r.cfg.Index != nil && !apart(key) {
 			if held := r.cfg.Index.Recent(key); held != nil {
-				out[key] = Target{Kind: k, Stored: held, Unpinned: true}
+				out[key] = Target{Kind: k, Stored: held, MayBeStale: true}
 				continue
 			}
 		}

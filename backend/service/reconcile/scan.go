@@ -21,8 +21,10 @@ const (
 	sweepPause = 10 * time.Second
 )
 
-// maintain looks at the shard every second. While this gateway's catalogue is the newest, it
-// saves the position and scans the kinds whose fingerprint has changed; any gateway sweeps.
+// maintain looks at the shard every second until ctx ends:
+//
+//	while this gateway's catalogue is the newest    save, then scanKinds for the kinds that it returns
+//	any gateway, every 10 s                         sweep
 func (f *follower) maintain(ctx context.Context) error {
 	sweep := time.Now().Add(rand.N(sweepPause))
 	wasNewest := false
@@ -31,7 +33,7 @@ func (f *follower) maintain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if newest && !wasNewest { // until the last rebind of a gateway with an older catalogue is applied
+		if newest && !wasNewest { // until no rebind of an older gateway can be applied any more
 			if !wait.For(ctx, rebindTime) {
 				return ctx.Err()
 			}
@@ -42,18 +44,8 @@ func (f *follower) maintain(ctx context.Context) error {
 		wasNewest = newest
 		if !newest {
 			f.mayRebind.Store(false)
-		} else {
-			stale, err := f.save(ctx)
-			if err != nil {
-				return err
-			}
-			f.mayRebind.Store(true)
-			if len(stale) > 0 && !f.givesWay() {
-				// errNotNewest: another catalogue was accepted meanwhile; the page stays unscanned.
-				if err := f.scanKinds(ctx, stale); err != nil && !errors.Is(err, errNotNewest) {
-					return err
-				}
-			}
+		} else if err := f.saveAndScan(ctx); err != nil {
+			return err
 		}
 		if time.Now().After(sweep) {
 			if err := f.sweep(ctx); err != nil {
@@ -65,6 +57,23 @@ func (f *follower) maintain(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// saveAndScan is the work of a gateway with the newest catalogue.
+func (f *follower) saveAndScan(ctx context.Context) error {
+	stale, err := f.save(ctx)
+	if err != nil {
+		return err
+	}
+	f.mayRebind.Store(true)
+	if len(stale) == 0 || f.givesWay() {
+		return nil
+	}
+	err = f.scanKinds(ctx, stale)
+	if errors.Is(err, errNotNewest) { // another catalogue was accepted meanwhile; the page stays unscanned
+		return nil
+	}
+	return err
 }
 
 // staleKind is a kind whose fingerprint has changed since its last scan.
@@ -97,11 +106,11 @@ func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 		// catalogue has to scan their kinds when that is the newest again.
 		forgot := rec.forget(func(kind, by string) bool { return fingerprints[kind] != by })
 		if scanAll {
-			rec.Judged, rec.Scan = nil, nil
+			rec.Scanned, rec.Scan = nil, nil
 		}
 		stale = stale[:0]
 		for _, k := range f.r.cfg.Kinds.All() {
-			if rec.Judged[k.Name] == "" {
+			if rec.Scanned[k.Name] == "" {
 				stale = append(stale, staleKind{k, fingerprints[k.Name]})
 			}
 		}
@@ -143,7 +152,7 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 			}
 			if err == nil {
 				rest, more := r.After(page)
-				err = f.scanned(ctx, k, by, rest.Start, !more)
+				err = f.noteScan(ctx, k, by, rest.Start, !more)
 			}
 			if err != nil {
 				return err
@@ -159,9 +168,9 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 // fillTime is how long a scan waits for the index.
 const fillTime = time.Minute
 
-// givesWay reports whether a scan has to wait until the index has what it reads of the store,
-// because clients wait for that: a scan beside it would make both slower. Nothing else waits:
-// the position is saved and pending deletions are finished meanwhile.
+// givesWay reports whether scans have to wait because the index is being filled, which clients wait
+// for: a scan would slow it down. They wait for at most fillTime. Saving the position and finishing
+// deletions do not wait.
 func (f *follower) givesWay() bool {
 	if f.r.cfg.Index == nil || f.r.cfg.Index.Stats().Filling == 0 {
 		f.waiting = time.Time{}
@@ -179,7 +188,7 @@ func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []
 	err = f.r.update(ctx, f.shard, func(rec *record) bool {
 		start, mine = nil, false
 		now := f.r.cfg.Clock().UTC().Truncate(time.Millisecond)
-		if rec.Judged[k.Name] == by {
+		if rec.Scanned[k.Name] == by {
 			return false
 		}
 		if s := rec.Scan; s != nil && s.Holder != f.r.holder {
@@ -198,8 +207,8 @@ func (f *follower) claim(ctx context.Context, k *kind.Kind, by string) (start []
 	return start, mine, err
 }
 
-// scanned notes where a scan goes on, or that it is done.
-func (f *follower) scanned(ctx context.Context, k *kind.Kind, by string, next []byte, done bool) error {
+// noteScan notes where a scan goes on, or that it is done.
+func (f *follower) noteScan(ctx context.Context, k *kind.Kind, by string, next []byte, done bool) error {
 	return f.r.update(ctx, f.shard, func(rec *record) bool {
 		s := rec.Scan
 		if s == nil || s.Kind != k.Name || s.By != by || s.Holder != f.r.holder {
@@ -210,10 +219,10 @@ func (f *follower) scanned(ctx context.Context, k *kind.Kind, by string, next []
 			return true
 		}
 		rec.Scan = nil
-		if rec.Judged == nil {
-			rec.Judged = map[string]string{}
+		if rec.Scanned == nil {
+			rec.Scanned = map[string]string{}
 		}
-		rec.Judged[k.Name] = by
+		rec.Scanned[k.Name] = by
 		return true
 	})
 }

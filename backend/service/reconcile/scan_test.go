@@ -42,7 +42,7 @@ func gateway(t *testing.T, store backend.Store, kinds []descriptor.Kind) *reconc
 	}
 	var ids atomic.Int64
 	return reconcile.New(reconcile.Config{
-		Sender: &reconcile.Sender{Store: store, Hub: changes, Clock: time.Now, Tag: "mine-", WriteTimeout: time.Second, SettleTimeout: time.Second},
+		Sender: &reconcile.Sender{Store: store, Hub: changes, Clock: time.Now, Tag: "mine-", WriteTimeout: time.Second, OutcomeTimeout: time.Second},
 		Kinds:  compiled, Descriptors: kinds, Logger: zap.NewNop(), NewID: func() string { return fmt.Sprint("id-", ids.Add(1)) },
 	})
 }

@@ -15,18 +15,18 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// ErrLost is returned for a batch that was lost on the way to the store: it was not applied
-// and never will be, so the write may be judged and sent again.
+// ErrLost means that a batch was lost on the way to the store. It was not applied and never will
+// be, so the write may be judged and sent again.
 var ErrLost = errors.New("lost on the way to the store")
 
-// settleGrace is how much later than its deadline a batch counts as refused:
-// more than the store's clock is ever estimated wrong.
-const settleGrace = 250 * time.Millisecond
+// refusalGrace is how long after its deadline a batch counts as refused. It is more than the
+// error of any estimate of the store's clock.
+const refusalGrace = 250 * time.Millisecond
 
-// Pauses between two tries to reach the store while an attempt is settled.
+// Pauses between two tries to reach the store for the outcome of a batch.
 const (
-	minSettlePause = 50 * time.Millisecond
-	maxSettlePause = time.Second
+	minOutcomePause = 50 * time.Millisecond
+	maxOutcomePause = time.Second
 )
 
 // Raced reports whether a batch about a resource failed because another writer came in
@@ -36,7 +36,8 @@ func Raced(err error, key backend.Key) bool {
 	return errors.Is(err, backend.ErrConflict) || errors.As(err, &failed) && failed.Key != key
 }
 
-// Sender applies batches and finds out what became of those whose answers were lost. All exported fields are required. Safe for concurrent use.
+// Sender applies batches and finds out what became of those whose answers were lost. All exported
+// fields are required. It is safe for concurrent use.
 type Sender struct {
 	Store backend.Store
 	Hub   *hub.Hub
@@ -46,8 +47,8 @@ type Sender struct {
 	Tag string
 	// WriteTimeout is how long the store may take to begin a batch.
 	WriteTimeout time.Duration
-	// SettleTimeout is how long it may take to find out what became of a batch.
-	SettleTimeout time.Duration
+	// OutcomeTimeout is how long it may take to find out what became of a batch.
+	OutcomeTimeout time.Duration
 
 	requests atomic.Uint64 // counts the request ids
 }
@@ -73,14 +74,18 @@ func (s *Sender) ApplyBy(ctx context.Context, deadline time.Time, actions ...bac
 	}
 	t.batch = backend.Batch{RequestID: s.Tag + strconv.FormatUint(s.requests.Add(1), 36), Actor: access.ActorFrom(ctx).String(), Deadline: deadline, Actions: actions}
 	if res, err = s.Store.Apply(ctx, t.batch); errors.Is(err, backend.ErrUnknown) {
-		res, err = t.settle(ctx, err)
+		res, err = t.outcome(ctx, err)
 	}
 	return res, err
 }
 
-// attempt is one batch on its way to the store. If its answer is lost, the log
-// after the place where it began says what became of it: past the deadline the
-// store refuses it, so that what the log does not show then was not applied.
+// attempt is one batch on its way to the store. If its answer is lost, the log tells what became
+// of it:
+//
+//	the attempt begins      its answer is lost         its deadline + refusalGrace
+//	------- from ----------------- outcome ---------------------- | --------------->
+//	             the log has it: applied, the answer is rebuilt   |  it is not in the log:
+//	             not yet in the log: look waits                   |  the store refuses it, ErrLost
 type attempt struct {
 	*Sender
 	batch backend.Batch
@@ -90,16 +95,16 @@ type attempt struct {
 	events []*backend.Event
 }
 
-// settle finds out what became of a batch whose answer is unknown: the result,
-// ErrLost, or the error that it was given if nobody can tell.
-func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.SettleTimeout)
+// outcome returns what became of a batch whose answer is unknown: the result, ErrLost, or
+// unknown if nobody can tell.
+func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.OutcomeTimeout)
 	defer cancel()
-	for pause := minSettlePause; ; pause = min(2*pause, maxSettlePause) {
-		var settled bool
+	for pause := minOutcomePause; ; pause = min(2*pause, maxOutcomePause) {
+		var lost bool
 		var err error
 		if !t.found() {
-			settled, err = t.look(ctx)
+			lost, err = t.look(ctx)
 		}
 		if err == nil && t.found() {
 			if err = t.sync(ctx); err == nil {
@@ -107,7 +112,7 @@ func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, er
 			}
 		}
 		switch {
-		case err == nil && settled:
+		case err == nil && lost:
 			return backend.Result{}, ErrLost
 		case ctx.Err() != nil, errors.Is(err, backend.ErrPositionExpired), errors.Is(err, backend.ErrClosed):
 			return backend.Result{}, unknown
@@ -119,25 +124,25 @@ func (t *attempt) settle(ctx context.Context, unknown error) (backend.Result, er
 	}
 }
 
-// look reads the log until the batch is found, or up to its head if that was
-// taken after the batch's deadline: then it is settled that it never will be.
-// Before that it waits for the deadline and returns.
-func (t *attempt) look(ctx context.Context) (settled bool, err error) {
-	left := t.batch.Deadline.Add(settleGrace).Sub(t.Clock())
+// look reads the log until the batch is found. If it begins after the batch's deadline, it reads
+// up to the head: a batch that is not there is lost. If it begins before, it ends at the deadline,
+// and has to be called again.
+func (t *attempt) look(ctx context.Context) (lost bool, err error) {
+	left := t.batch.Deadline.Add(refusalGrace).Sub(t.Clock())
 	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Namespace()}})
 	if err != nil {
 		return false, err
 	}
 	defer w.Close()
-	patience := ctx
+	waiting := ctx
 	if left > 0 {
 		var cancel context.CancelFunc
-		patience, cancel = context.WithTimeout(ctx, left)
+		waiting, cancel = context.WithTimeout(ctx, left)
 		defer cancel()
 	}
 	for !t.found() {
-		d, err := w.Next(patience)
-		if err != nil && ctx.Err() == nil && patience.Err() != nil && errors.Is(err, patience.Err()) {
+		d, err := w.Next(waiting)
+		if err != nil && ctx.Err() == nil && waiting.Err() != nil && errors.Is(err, waiting.Err()) {
 			return false, nil
 		}
 		if err != nil {
@@ -172,8 +177,8 @@ func (t *attempt) note(events []backend.Event) {
 	}
 }
 
-// found says whether the log showed all that the batch does to resources; it has
-// no entries of internal records.
+// found reports whether the log showed all that the batch does to resources. The log has no
+// entries of internal records.
 func (t *attempt) found() bool {
 	for i, a := range t.batch.Actions {
 		if t.events[i] == nil && !a.Key.Internal() && (a.Op == backend.OpPut || a.Op == backend.OpDelete) {
@@ -183,7 +188,7 @@ func (t *attempt) found() bool {
 	return true
 }
 
-// sync makes what was found as durable as an acknowledged batch.
+// sync makes the batch that was found as durable as an acknowledged one.
 func (t *attempt) sync(ctx context.Context) error {
 	if syncer, ok := t.Store.(backend.Syncer); ok {
 		return syncer.Sync(ctx, t.batch.Namespace())
@@ -191,7 +196,7 @@ func (t *attempt) sync(ctx context.Context) error {
 	return nil
 }
 
-// result is what the store would have answered, but for checks.
+// result returns what the store would have answered, without the results of checks.
 func (t *attempt) result() backend.Result {
 	res := backend.Result{Resources: make([]*backend.Resource, len(t.events)), Revisions: make([]backend.Revision, len(t.events)), Position: t.from}
 	for i, e := range t.events {

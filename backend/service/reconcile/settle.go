@@ -20,7 +20,7 @@ const maxAttempts = 16
 type candidate struct {
 	kind   *kind.Kind
 	stored *backend.Resource
-	was    *kind.State
+	was    *kind.State // of stored
 	refs   References
 }
 
@@ -32,8 +32,8 @@ func (c *candidate) foreign() bool { return c.stored.Declared != c.kind.Declared
 type outcome struct {
 	// ready are the resources that became ready, as they are stored now.
 	ready []*backend.Resource
-	// skipped reports whether references taken by other declarations were left to a gateway
-	// whose catalogue is the newest.
+	// skipped reports whether foreign references were left to a gateway whose catalogue is the
+	// newest.
 	skipped bool
 }
 
@@ -42,7 +42,13 @@ func (o *outcome) add(more outcome) {
 }
 
 // settle re-evaluates the waits of stored resources, and stores changes of their bindings and conditions.
-// known are resources that were just stored. Any number of gateways may do so at the same time.
+// known are resources that were just stored: they need not be read again as targets. Any number of gateways
+// may do so at the same time.
+//
+//	settleTogether   candidates     those that wait, have foreign references or conditions that are out of date
+//	                 openTargets    one read of all their targets
+//	                 judge, write   each resource: what is to be stored
+//	                 storeBatch     up to 64 at once  --- refused ---> settleOne, read again one by one
 func (f *follower) settle(ctx context.Context, resources, known []*backend.Resource) (outcome, error) {
 	out, refused, err := f.settleTogether(ctx, resources, known, FromStore)
 	if err != nil {
@@ -75,10 +81,10 @@ func (f *follower) settleOne(ctx context.Context, key backend.Key) (outcome, err
 	return outcome{}, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// settleTogether settles resources in as few batches as possible, and returns the keys of those
-// whose batch was refused, or that have to be looked at once more: each has to be settled alone.
-func (f *follower) settleTogether(ctx context.Context, resources, known []*backend.Resource, read Reading) (out outcome, refused []backend.Key, err error) {
-	if err := f.r.knowControllers(ctx); err != nil {
+// settleTogether settles resources in as few batches as possible. It returns the keys of those that
+// have to be settled alone, see storeBatch.
+func (f *follower) settleTogether(ctx context.Context, resources, known []*backend.Resource, read Reading) (out outcome, alone []backend.Key, err error) {
+	if err := f.r.loadControllers(ctx); err != nil {
 		return out, nil, err
 	}
 	todo, deadline, skipped, err := f.candidates(ctx, resources)
@@ -91,24 +97,8 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 	}
 	b := settleBatch{deadline: deadline}
 	store := func() error {
-		ready, err := f.store(ctx, b)
-		out.ready = append(out.ready, ready...)
-		var failed *backend.ConditionError
-		switch {
-		case err == nil:
-			for i, one := range b.of {
-				if f.reboundApart(one, b.puts[i]) {
-					refused = append(refused, one.stored.Key)
-				}
-			}
-		case errors.As(err, &failed), errors.Is(err, ErrLost), read != OneByOne && (errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
-			for _, one := range b.of {
-				refused = append(refused, one.stored.Key)
-			}
-			err = nil
-		default:
-			err = f.r.passOver(b.of[0].stored.Key, err) // the only one: it was settled alone
-		}
+		ready, again, err := f.storeBatch(ctx, b, read)
+		out.ready, alone = append(out.ready, ready...), append(alone, again...)
 		b = settleBatch{deadline: deadline}
 		return err
 	}
@@ -130,7 +120,32 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 			b.add(one, put, j.Checks)
 		}
 	}
-	return out, refused, store()
+	err = store()
+	return out, alone, err
+}
+
+// storeBatch stores a batch of settleTogether, and returns the resources that became ready. alone has
+// the keys of those that have to be settled alone: all of the batch if it was refused, else the ones
+// whose targets have to be read once more.
+func (f *follower) storeBatch(ctx context.Context, b settleBatch, read Reading) (ready []*backend.Resource, alone []backend.Key, err error) {
+	ready, err = f.store(ctx, b)
+	var failed *backend.ConditionError
+	switch {
+	case err == nil:
+		for i, one := range b.of {
+			if f.reboundApart(one, b.puts[i]) {
+				alone = append(alone, one.stored.Key)
+			}
+		}
+	case errors.As(err, &failed), errors.Is(err, ErrLost), read != OneByOne && (errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
+		for _, one := range b.of {
+			alone = append(alone, one.stored.Key)
+		}
+		err = nil
+	default:
+		err = f.r.passOver(b.of[0].stored.Key, err) // if it is unstorable, it is the only one: it was settled alone
+	}
+	return ready, alone, err
 }
 
 // candidates returns the resources that need re-evaluation, each once, sorted by namespace and
@@ -183,18 +198,19 @@ func (r *Reconciler) candidate(stored *backend.Resource) *candidate {
 	if len(st.Meta.Waits) == 0 && stored.Declared == k.Declared && !r.unconcluded(k, st) {
 		return nil
 	}
-	return &candidate{kind: k, stored: stored, was: st, refs: Of(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), Known(k, stored, st))}
+	return &candidate{kind: k, stored: stored, was: st, refs: NewReferences(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), beforeOf(k, stored, st))}
 }
 
-// unconcluded reports whether the conditions of a resource do not say that it is ready, though
-// no controller has to declare it so.
+// unconcluded reports whether this gateway has to write the conditions of a resource, because no controller
+// owns its kind and it has no condition Available or only the one that waits for a controller.
 func (r *Reconciler) unconcluded(k *kind.Kind, st *kind.State) bool {
-	return k.Conditions != nil && !r.controllers.control(k.Name) && !Concluded(st.Status())
+	return k.Conditions != nil && !r.controllers.owns(k.Name) && !concluded(st.Status())
 }
 
-// openTargets returns the targets that some resources do not rely on yet. For what lies in another
-// shard they are read after the resources, though they are known: a wait that began after a
-// known target was stored must not end by it, and no check says that it is out of date.
+// openTargets returns the targets that the candidates do not rely on yet: known ones as they are, the
+// others as the store has them. A target in another shard is read even if it is known, and after the
+// resources: a wait that began after the known target was stored must not end by it, and no check
+// tells that it is out of date.
 func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*backend.Resource, read Reading) (map[backend.Key]Target, error) {
 	have := make(map[backend.Key]bool, len(known))
 	for _, r := range known {
@@ -223,7 +239,7 @@ func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*
 		if err != nil {
 			return nil, err
 		}
-		targets[r.Key] = Target{Kind: k, Stored: r, Unpinned: true}
+		targets[r.Key] = Target{Kind: k, Stored: r, MayBeStale: true}
 	}
 	return targets, nil
 }
@@ -347,7 +363,7 @@ func (f *follower) store(ctx context.Context, b settleBatch) (ready []*backend.R
 // concludeCreated re-evaluates resources that were created and wait for nothing: the gateway that
 // created them may not have known yet whether a controller owns their kind.
 func (f *follower) concludeCreated(ctx context.Context, created []*backend.Resource) error {
-	if err := f.r.knowControllers(ctx); err != nil {
+	if err := f.r.loadControllers(ctx); err != nil {
 		return err
 	}
 	var own []*backend.Resource
@@ -360,23 +376,33 @@ func (f *follower) concludeCreated(ctx context.Context, created []*backend.Resou
 		if err != nil || len(st.Meta.Waits) > 0 {
 			continue
 		}
-		if !f.r.controllers.control(k.Name) {
+		if !f.r.controllers.owns(k.Name) {
 			own = append(own, stored)
 			continue
 		}
-		generation := st.Meta.Generation
-		if _, done := Renumbered(st.StoredStatus(), generation, generation, true); !done {
-			continue
-		}
-		put, err := Rewrite(k, stored, st.WithStatus(In(st.Status(), k.Conditions, Released(generation), f.r.cfg.Clock())))
-		if err == nil {
-			_, err = f.r.cfg.Apply(ctx, put)
-		}
-		var failed *backend.ConditionError
-		if err = f.r.passOver(stored.Key, err); err != nil && !errors.As(err, &failed) { // else somebody has written since
+		if err := f.leaveToController(ctx, k, stored, st); err != nil {
 			return err
 		}
 	}
 	_, err := f.settle(ctx, own, nil) // their changes wake the resources that wait for them
+	return err
+}
+
+// leaveToController replaces the conditions of a resource that say it is ready, if they are the ones
+// that a gateway writes, by those that wait for the controller. It does nothing if somebody has
+// written since.
+func (f *follower) leaveToController(ctx context.Context, k *kind.Kind, stored *backend.Resource, st *kind.State) error {
+	generation := st.Meta.Generation
+	if _, done := Renumbered(st.StoredStatus(), generation, generation, true); !done {
+		return nil
+	}
+	put, err := Rewrite(k, stored, st.WithStatus(SetConditions(st.Status(), k.Conditions, Released(generation), f.r.cfg.Clock())))
+	if err == nil {
+		_, err = f.r.cfg.Apply(ctx, put)
+	}
+	var failed *backend.ConditionError
+	if err = f.r.passOver(stored.Key, err); errors.As(err, &failed) {
+		return nil
+	}
 	return err
 }

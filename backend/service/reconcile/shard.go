@@ -9,19 +9,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// In a store of several shards, a resource and the one of a GLOBAL kind that it refers to may lie
-// in two of them. No batch changes the one and checks the other, so the order of events has
-// to see to it that no wait is forgotten:
+// In a store of several shards, a resource may refer to one of a GLOBAL kind in another shard. No batch
+// changes the resource and checks the target, so the target may change at any time during the write. It is
+// read twice, so that no wait is forgotten:
 //
-//	the resource's write      reads the target            is stored       its event: reads the target again
-//	----------------------------- | ----------------------- | ------------------- | ----->
-//	the target changes:           |  not found by its event |  found by its event |
-//	                              '------ read again -------'---------------------'
+//	the write reads      the resource is      the event of the resource:
+//	the target           stored               the target is read again
+//	-----|--------------------|--------------------|------------->  time
+//	     |         A          |         B          |       C
 //
-// A rebind has no event, so who makes it reads the target again.
+//	the target changes in A    its event does not find the resource; the second read sees the change
+//	                in B       its event finds the resource, and the second read sees the change
+//	                in C       its event finds the resource
 //
-// What was stored as bound relied on a target that was ready when it was read, just before. That
-// is all that an unguarded reference promises; guarded ones are refused (backend/catalogue).
+// A rebind has no event, so the gateway that makes it reads the target again (reboundApart).
+//
+// A resource is stored as bound if its target was ready when it was read. An unguarded reference promises no
+// more than that; guarded ones are refused (backend/catalogue).
 
 // shardOf returns the number of the shard that a resource lies in.
 func (r *Reconciler) shardOf(key backend.Key) int {
@@ -40,16 +44,14 @@ func (r *Reconciler) apartFrom(resource backend.Key) func(backend.Key) bool {
 	return func(key backend.Key) bool { return !backend.SameShard(r.cfg.Store, resource.Namespace, key.Namespace) }
 }
 
-// waitsApart reports whether a resource may wait for one in another shard. The write could
-// not check that one, which may have changed before the resource could be found by its
-// reference: so it is read once more when the resource can be.
+// waitsApart reports whether a resource may wait for one in another shard, which has to be read once
+// more.
 func (f *follower) waitsApart(r *backend.Resource) bool {
 	apart := f.r.apartFrom(r.Key)
 	return !r.Deleting && slices.ContainsFunc(r.Refs, func(ref backend.Ref) bool { return apart(ref.Key) }) && kind.Waits(r)
 }
 
-// reboundApart reports whether a resource that may wait for one in another shard was rebound. No
-// event shows that it can be found by its reference now.
+// reboundApart reports whether put rebinds a resource that may wait for one in another shard.
 func (f *follower) reboundApart(one *candidate, put backend.Action) bool {
 	if put.Op != backend.OpRebind {
 		return false
@@ -59,9 +61,8 @@ func (f *follower) reboundApart(one *candidate, put backend.Action) bool {
 	return f.waitsApart(&now)
 }
 
-// rescanElsewhere has the other shards scan the kinds whose resources may wait for one of
-// this shard: changes of GLOBAL resources are gone from the log, by which they would have
-// been found.
+// rescanElsewhere makes the other shards scan the kinds that refer to GLOBAL kinds, if f follows the shard of
+// the GLOBAL kinds: changes that would have woken their resources are gone from the log.
 func (f *follower) rescanElsewhere(ctx context.Context) error {
 	if f != f.r.followerOf(backend.Key{}) {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// TargetState is the state of a target, as the resource sees it that refers to it.
+// TargetState is the state of a target from the point of view of a resource that refers to it.
 type TargetState string
 
 // The states.
@@ -26,7 +26,7 @@ const (
 	Unreadable TargetState = "UNREADABLE"
 )
 
-// Reading says how targets are read. A write begins with FromIndex; each refusal moves it on.
+// Reading is how targets are read. A write begins with FromIndex; each refusal moves it on to the next.
 type Reading int
 
 // The ways of reading.
@@ -48,9 +48,9 @@ type Target struct {
 	Stored *backend.Resource
 	// Damaged reports whether the stored record cannot be read.
 	Damaged bool
-	// Unpinned reports whether Stored was not read from the store just now, so that a check has to
-	// name its revision.
-	Unpinned bool
+	// MayBeStale reports whether Stored was not just read from the store. Then a check requires its
+	// revision, too.
+	MayBeStale bool
 }
 
 // state of a target that nobody relies on yet; Bound if it is ready to be relied on.
@@ -80,15 +80,15 @@ func (t Target) check(key backend.Key) backend.Action {
 		a.If = backend.Condition{Presence: backend.Present, Revision: t.Stored.Revision}
 	case Bound:
 		a.If = backend.Condition{Presence: backend.Present, UID: t.Stored.UID, NotDeleting: true}
-		if t.Unpinned {
+		if t.MayBeStale {
 			a.If.Revision = t.Stored.Revision
 		}
 	}
 	return a
 }
 
-// StateOf returns the state of a target by the stored resource, nil for none. waited reports whether the
-// resource that refers to it waits for it.
+// StateOf returns the state of a target for a stored referrer. target is nil if there is none; waited reports
+// whether the referrer waits for it.
 func StateOf(waited bool, target *backend.Resource) TargetState {
 	switch {
 	case target == nil:
