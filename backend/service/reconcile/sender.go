@@ -96,8 +96,11 @@ type attempt struct {
 }
 
 // outcome returns what became of a batch whose answer is unknown: the result, ErrLost, or
-// unknown if nobody can tell.
+// unknown if nobody can tell. Nobody can tell of a batch that leaves nothing in the log.
 func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, error) {
+	if !slices.ContainsFunc(t.batch.Actions, isLogged) {
+		return backend.Result{}, unknown
+	}
 	ctx, cancel := context.WithTimeout(ctx, t.OutcomeTimeout)
 	defer cancel()
 	for pause := minOutcomePause; ; pause = min(2*pause, maxOutcomePause) {
@@ -177,11 +180,15 @@ func (t *attempt) note(events []backend.Event) {
 	}
 }
 
-// found reports whether the log showed all that the batch does to resources. The log has no
-// entries of internal records.
+// isLogged reports whether an action leaves an entry in the log: internal records and rebinds do not.
+func isLogged(a backend.Action) bool {
+	return !a.Key.Internal() && (a.Op == backend.OpPut || a.Op == backend.OpDelete)
+}
+
+// found reports whether the log showed all that the batch does to resources.
 func (t *attempt) found() bool {
 	for i, a := range t.batch.Actions {
-		if t.events[i] == nil && !a.Key.Internal() && (a.Op == backend.OpPut || a.Op == backend.OpDelete) {
+		if t.events[i] == nil && isLogged(a) {
 			return false
 		}
 	}
