@@ -31,7 +31,7 @@ type Condition struct {
 }
 
 // Check judges the condition against the live resource, nil if there is none.
-// bound says whether another holds a bound reference to it; it is asked only if need be.
+// bound reports whether another holds a bound reference to it; it is asked only if need be.
 func (c Condition) Check(current *Resource, bound func() (bool, error)) error {
 	if c.Presence == Absent {
 		if current != nil {

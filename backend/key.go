@@ -11,7 +11,7 @@ type Key struct{ Kind, Namespace, Name string }
 // internalPrefix marks the reserved key range.
 const internalPrefix = "_"
 
-// Internal says whether the key lies in the range reserved for the gateway's
+// Internal reports whether the key lies in the range reserved for the gateway's
 // own records (leases, fingerprints, sensitive values). They are read and written like any
 // resource, but the log has no entries of them, so no watch delivers them, they
 // move no position, and signs of life do not push changes out of the log. Their
@@ -33,10 +33,10 @@ func (k Key) Sensitive() Key {
 // SensitiveKind is the kind of the records that hold the sensitive values of a kind.
 func SensitiveKind(kind string) string { return sensitivePrefix + kind }
 
-// IsSensitive says whether the key is one of a record with sensitive values.
+// IsSensitive reports whether the key is one of a record with sensitive values.
 func (k Key) IsSensitive() bool { return strings.HasPrefix(k.Kind, sensitivePrefix) }
 
-// valid says whether a resource can have the key.
+// valid reports whether a resource can have the key.
 func (k Key) valid() bool {
 	return k.Kind != "" && k.Name != "" && len(k.Kind)+len(k.Namespace)+len(k.Name) <= MaxKeyBytes
 }

@@ -18,7 +18,7 @@ type Position struct {
 // NewPosition returns the position that has seen, per shard, all changes up to the given revision.
 func NewPosition(shards ...Revision) Position { return Position{shards: slices.Clone(shards)} }
 
-// IsZero says whether p is the zero value.
+// IsZero reports whether p is the zero value.
 func (p Position) IsZero() bool { return len(p.shards) == 0 }
 
 // Shards is the number of shards of the store that p belongs to.

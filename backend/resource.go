@@ -41,7 +41,7 @@ type Envelope struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// ExpiredAt says whether the resource is expired, hence invisible, at the given instant.
+// ExpiredAt reports whether the resource is expired, hence invisible, at the given instant.
 func (e *Envelope) ExpiredAt(now time.Time) bool {
 	return !e.ExpiresAt.IsZero() && !e.ExpiresAt.After(now)
 }

@@ -13,7 +13,7 @@ import (
 // stands for no revision. Clients see it as an opaque string.
 type Revision struct{ Epoch, Seq uint64 }
 
-// IsZero says whether r stands for no revision.
+// IsZero reports whether r stands for no revision.
 func (r Revision) IsZero() bool { return r == Revision{} }
 
 // Compare orders revisions of one shard: -1, 0 or +1.

@@ -90,7 +90,7 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// await says whether the text comes in time.
+// await reports whether the text comes in time.
 func (b *lockedBuffer) await(text string) bool {
 	late := time.After(patience)
 	for {

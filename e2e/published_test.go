@@ -78,7 +78,7 @@ func (h *controlled) world(namespace string) world {
 	return out
 }
 
-// canBeReady says whether all that a resource refers to can be, and it is made by the
+// canBeReady reports whether all that a resource refers to can be, and it is made by the
 // controller: nobody makes what others are to import.
 func (w world) canBeReady(r *inhabitant) bool {
 	if r == nil || strings.Contains(string(r.Spec), `"unmanaged"`) {

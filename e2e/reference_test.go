@@ -93,14 +93,14 @@ var acceptedByGateway = []*regexp.Regexp{
 // descriptions of variables are newer (September 2025) than gqlparser.
 var refusedByGateway = regexp.MustCompile(`^Expected \$, found (Block)?String$`)
 
-// known says whether all that graphql-js says is known.
+// known reports whether all that graphql-js says is known.
 func known(messages []string) bool {
 	return !slices.ContainsFunc(messages, func(m string) bool {
 		return !slices.ContainsFunc(acceptedByGateway, func(k *regexp.Regexp) bool { return k.MatchString(m) })
 	})
 }
 
-// nullForDefault says whether a variable is null that has a default, where no null
+// nullForDefault reports whether a variable is null that has a default, where no null
 // may be. Validation has to let it pass (October 2021, section 6.4.1); graphql-js
 // then refuses the field, and so does the gateway, with the argument in the path.
 func (j judged) nullForDefault() bool {

@@ -22,7 +22,7 @@ const (
 	restarts     = 3
 )
 
-// beacon says whether the gateway is up. It is down at first.
+// beacon reports whether the gateway is up. It is down at first.
 type beacon struct {
 	mu sync.Mutex
 	up chan struct{} // closed while it is up

@@ -89,7 +89,7 @@ func (s *terminal) await(what string, is func(screen string) bool) {
 	}
 }
 
-// isPrompt says whether the shell waits for a command, perhaps behind a ^C.
+// isPrompt reports whether the shell waits for a command, perhaps behind a ^C.
 func isPrompt(screen string) bool {
 	last := screen[strings.LastIndexByte(screen, '\n')+1:]
 	return last == "$" || last == "^C$"

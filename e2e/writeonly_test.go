@@ -64,7 +64,7 @@ type witness struct {
 	redis *redistest.Server
 }
 
-// tells says whether a text has the secret, in plain form or in base64.
+// tells reports whether a text has the secret, in plain form or in base64.
 func (w *witness) tells(text string) bool {
 	return strings.Contains(text, w.secret) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(w.secret)))
 }

@@ -208,7 +208,7 @@ func value(f descriptor.Field, v any) (any, bool) {
 	return s, ok
 }
 
-// repeats says whether a valid text has a name twice in an object: the value
+// repeats reports whether a valid text has a name twice in an object: the value
 // that does not count is read too, and may be what is refused.
 func repeats(text string) bool {
 	names, inText := 0, false

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Scope says whether the names of a kind live in namespaces.
+// Scope is where the names of a kind live: in namespaces, or not.
 type Scope string
 
 // The scopes.
@@ -92,10 +92,10 @@ func (k *Kind) APIVersionOf(version string) string {
 	return k.Group + "/" + version
 }
 
-// Has says whether the kind offers the verb.
+// Has reports whether the kind offers the verb.
 func (k *Kind) Has(v Verb) bool { return slices.Contains(k.Verbs, v) }
 
-// HasConditions says whether the status has conditions: a list of objects with a type
+// HasConditions reports whether the status has conditions: a list of objects with a type
 // and a status.
 func (k *Kind) HasConditions() bool { return k.Conditions() != nil }
 
@@ -317,7 +317,7 @@ type Enum struct {
 	Values []EnumValue
 }
 
-// Has says whether the enum has a value of that stored form.
+// Has reports whether the enum has a value of that stored form.
 func (e *Enum) Has(stored string) bool {
 	return slices.ContainsFunc(e.Values, func(v EnumValue) bool { return v.Stored == stored })
 }

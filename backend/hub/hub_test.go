@@ -101,7 +101,7 @@ func (f *fixture) write(shard int, names ...string) {
 	}
 }
 
-// all takes events until n have come, and says whether the mark was among them.
+// all takes events until n have come, and reports whether the mark was among them.
 func (f *fixture) all(w *hub.Watcher, n int) (names []string, marks int) {
 	f.Helper()
 	for len(names) < n {

@@ -131,7 +131,7 @@ func (r *Keyring) Open(at backend.Key, uid string, stored []byte) ([]byte, error
 	return body, nil
 }
 
-// Current says whether a stored body has the form that Seal gives it now.
+// Current reports whether a stored body has the form that Seal gives it now.
 func (r *Keyring) Current(stored []byte) bool {
 	head, id, _, err := parts(stored)
 	return err == nil && (head != nil) == (r.ID() != "") && id == r.ID()

@@ -98,7 +98,7 @@ func (tr *trial) settle() {
 	})
 }
 
-// reached says whether the watcher has seen the last writes.
+// reached reports whether the watcher has seen the last writes.
 func (o *observer) reached(markers map[backend.Key]backend.Revision) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -246,7 +246,7 @@ func (tr *trial) judgeHistory() {
 	}
 }
 
-// survived says whether nothing after the position was lost, by where epochs ended.
+// survived reports whether nothing after the position was lost, by where epochs ended.
 func survived(at backend.Position, ends map[place]backend.Revision) bool {
 	for s := range at.Shards() {
 		r := at.Shard(s)

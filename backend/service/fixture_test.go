@@ -172,7 +172,7 @@ func (f *fixture) stored(name string) *backend.Resource {
 }
 
 // rewrite stores another body under a widget, as another gateway or a
-// controller would; caller says whether it moves the spec revision.
+// controller would; caller reports whether it moves the spec revision.
 func (f *fixture) rewrite(name string, caller bool, change func(map[string]any)) *backend.Resource {
 	f.t.Helper()
 	r := f.stored(name)

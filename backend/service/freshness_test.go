@@ -102,7 +102,7 @@ func (r *reader) write() {
 	r.titles[name] = title
 }
 
-// read reads through the far gateway in one of several ways. It says whether that answered.
+// read reads through the far gateway in one of several ways. It reports whether that answered.
 func (r *reader) read() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

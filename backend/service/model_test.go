@@ -55,7 +55,7 @@ func (c *call) String() string {
 	return fmt.Sprintf("client %d %8d..%8d us  %s ns%d/n%d title %q expected %q: %s %q %d index %v", c.client, c.began/1000, c.ends/1000, c.op, c.namespace, c.name, c.title, c.expected, c.outcome, c.seen, c.count, c.indexed)
 }
 
-// step says whether a namespace in a state answers a call as it was answered, and its
+// step reports whether a namespace in a state answers a call as it was answered, and its
 // state after that.
 func (s state) step(c *call) (bool, state) {
 	at := s[c.name]
@@ -258,7 +258,7 @@ func replaceSeen(c *call, op string, update *call) bool {
 	return true
 }
 
-// rejects makes one call of a history wrong and says whether the history is rejected.
+// rejects makes one call of a history wrong and reports whether the history is rejected.
 // It tries others where nothing can be spoilt, or where it could have been so: on a busy
 // machine many calls are under way at once, and either of two counts may be right then.
 func rejects(right []*call, spoil func(c, update, create *call) bool) bool {

@@ -70,7 +70,7 @@ func (q *listQuery) compare(a, b *volume) int {
 	return cmp.Or(strings.Compare(a.ns, b.ns), strings.Compare(a.name, b.name))
 }
 
-// isBehind says whether a book lies behind the cursor in the direction of the pages.
+// isBehind reports whether a book lies behind the cursor in the direction of the pages.
 func (q *listQuery) isBehind(v *volume) bool {
 	if q.behind == nil {
 		return true

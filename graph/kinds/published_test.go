@@ -86,7 +86,7 @@ func ruled() []difference {
 	)
 }
 
-// matches says whether a difference is about a fact of a kind.
+// matches reports whether a difference is about a fact of a kind.
 func (d difference) matches(kind, where, what string) bool {
 	of, _ := path.Match(d.kind, kind)
 	where = strings.ReplaceAll(where, ".", "/")

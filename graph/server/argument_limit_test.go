@@ -26,7 +26,7 @@ type argument struct {
 	says        []string
 }
 
-// named says whether extensions.limit is the limit; a format has a name there, and
+// named reports whether extensions.limit is the limit; a format has a name there, and
 // what makes no sense has none.
 func (a argument) named() bool {
 	return a.code != "BAD_USER_INPUT" && !slices.Contains(a.says, `"format"`)

@@ -138,7 +138,7 @@ func parseChange(t testing.TB, payload []byte) change {
 	return m.Data.NetworkChanges
 }
 
-// lagged says whether a payload ends the stream of a listener that was too slow.
+// lagged reports whether a payload ends the stream of a listener that was too slow.
 // It goes on from where it was, as after a lost connection.
 func lagged(t testing.TB, payload []byte) bool {
 	t.Helper()

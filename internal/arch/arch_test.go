@@ -259,7 +259,7 @@ func checkVars(t *testing.T, s source, written map[string]bool) {
 	}
 }
 
-// constant says whether a value is a sentinel, a compiled expression, or a table
+// constant reports whether a value is a sentinel, a compiled expression, or a table
 // whose cells are literals or names; in a package for tests, also one that is made once.
 func constant(s source, e ast.Expr) bool {
 	switch e := e.(type) {

@@ -82,7 +82,7 @@ func TestTheDocsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// heading says whether a document has the heading of an anchor; a link without a
+// heading reports whether a document has the heading of an anchor; a link without a
 // document is to its own.
 func heading(t *testing.T, to, own, anchor string) bool {
 	t.Helper()

@@ -25,7 +25,7 @@ func TestEveryPackageWithTestsLooksForLeakedGoroutines(t *testing.T) {
 	}
 }
 
-// ignored says whether the file is never built here, as examples that are copied elsewhere.
+// ignored reports whether the file is never built here, as examples that are copied elsewhere.
 func ignored(f *ast.File) bool {
 	for _, g := range f.Comments {
 		if g.Pos() < f.Package && strings.Contains(commentText(g), "//go:build ignore") {
@@ -35,7 +35,7 @@ func ignored(f *ast.File) bool {
 	return false
 }
 
-// endsInLeakCheck says whether the file has a TestMain whose last statement is leaktest.Main.
+// endsInLeakCheck reports whether the file has a TestMain whose last statement is leaktest.Main.
 func endsInLeakCheck(f *ast.File) bool {
 	for _, d := range f.Decls {
 		f, ok := d.(*ast.FuncDecl)

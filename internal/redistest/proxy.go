@@ -32,7 +32,7 @@ type Proxy struct {
 	wg     sync.WaitGroup
 }
 
-// Match says whether a request is meant; args[0] is the command.
+// Match reports whether a request is meant; args[0] is the command.
 type Match func(args []string) bool
 
 // Command matches requests by the names of their commands, in any case.

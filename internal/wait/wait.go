@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits and says whether ctx still lives.
+// For waits and reports whether ctx still lives.
 func For(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -62,13 +62,13 @@ func parseLabelTest(text string) (client.LabelTest, bool) {
 	return t, true
 }
 
-// isLabelKey says whether a text could be the key of a label: a name, or one
+// isLabelKey reports whether a text could be the key of a label: a name, or one
 // after a domain and a slash. The gateway knows the rest of the rule.
 func isLabelKey(key string) bool {
 	return key != "" && strings.Count(key, "/") <= 1 && !strings.ContainsFunc(key, func(r rune) bool { return !isLabelRune(r) && r != '/' })
 }
 
-// isLabelValue says whether a text could be the value of a label; it may be empty.
+// isLabelValue reports whether a text could be the value of a label; it may be empty.
 func isLabelValue(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return !isLabelRune(r) })
 }

@@ -78,7 +78,7 @@ func (s *Source) Next(kind ast.Operation) Operation {
 // one says yes once in n times.
 func (s *Source) one(n int) bool { return s.Rand.IntN(n) == 0 }
 
-// likely says whether to give something that can be left out. Most requests that name
+// likely reports whether to give something that can be left out. Most requests that name
 // a resource do so by its name, and by no id.
 func (s *Source) likely(name string) bool {
 	switch name {
