@@ -324,9 +324,9 @@ func finishAll(group []*call, err error) {
 	}
 }
 
-// refuse answers a group that was not committed. A call without an error of its own gets the error
-// uncommitted. One whose condition failed gets the error unjudged, because the condition may have
-// failed by changes of the same group. Other errors stand.
+// refuse answers the calls of a group that was not committed. Calls that were judged without an error get
+// uncommitted. Calls whose condition failed get unjudged, because a change of the same group may have been
+// the reason. Other errors stand.
 func refuse(group []*call, uncommitted, unjudged error) {
 	for _, call := range group {
 		var ce *backend.ConditionError

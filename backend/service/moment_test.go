@@ -342,7 +342,7 @@ func (a *question) expected(state map[string]*volume, clock int64) []string {
 	return out
 }
 
-// fits reports whether the answer is that of a state at a time.
+// fits reports whether the answer is right for a state at an instant.
 func (a *question) fits(state map[string]*volume, clock int64) bool {
 	all := a.expected(state, clock)
 	if a.size == 0 {

@@ -97,8 +97,8 @@ func (m *modification) one(ctx context.Context, s subject) error {
 	}
 }
 
-// apply writes a changed manifest. The manifest has all labels and annotations of the resource, also those of other
-// field managers, so it replaces all of them and takes over none.
+// apply writes a changed manifest. The manifest has the labels and annotations of all field managers, so it
+// replaces them all, and no manager becomes their owner.
 func (m *modification) apply(ctx context.Context, s subject, manifest, revision string) (*client.Applied, error) {
 	nobody := ""
 	return m.client.Apply(ctx, client.ApplyRequest{Manifest: manifest, FieldManager: &nobody, Namespace: s.namespace, ExpectedRevision: revision, DryRun: bool(m.dry)})

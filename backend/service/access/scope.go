@@ -125,7 +125,7 @@ func (s *Scope) Names(namespace string) []string {
 	return sorted(some)
 }
 
-// NamesIn returns all names that the scope has in a namespace, including those of Everywhere, sorted. It must not be
+// NamesIn returns all names that the scope has in a namespace, with the names of Everywhere, sorted. It must not be
 // called for a namespace that the scope has as a whole.
 func (s *Scope) NamesIn(namespace string) []string { return sorted(s.within(namespace)) }
 

@@ -17,7 +17,7 @@ func (p *planner) orderedBy() (by string, ok bool) {
 	return by, by != filter.Namespace && p.trees != nil && p.trees.Has(by)
 }
 
-// walk tells which rows are read in the order of a page: those of an index, or the part of a creation index
+// walk says which rows are read in the order of a page: a whole index, or the part of a creation index
 // that has one value. A creation index orders the rows of each value by the time of creation:
 //
 //	created              10:00 a/n2 | 10:05 b/n1 | 10:07 a/n7
@@ -38,8 +38,8 @@ func (w *walk) run(b filter.Range) index.Run {
 	return index.Run{Index: w.index, Start: b.Start, End: b.End}
 }
 
-// along returns the shortest walk in the order of by that holds all matches, and its length in rows:
-// those of all namespaces, since a walk is not limited to the query's places.
+// along returns the shortest walk in the order of by that holds all matches, and its number of rows.
+// A walk is not limited to the query's places, so the rows of all namespaces count.
 func (p *planner) along(by string) (w walk, rows int) {
 	w, rows = walk{by: by, index: by}, p.length(index.Run{})
 	for i, e := range p.conditions {
