@@ -74,7 +74,7 @@ func (d *describe) watch(ctx context.Context, was *client.Resource) error {
 	if err != nil {
 		return err
 	}
-	return follow(ctx, d.std, d.client, req, func(c *client.Change) error {
+	return follow(ctx, d.std, d.client, req, withLost(func(c *client.Change) error {
 		if c.Resource == nil || c.Revision == revision {
 			return nil
 		}
@@ -92,5 +92,5 @@ func (d *describe) watch(ctx context.Context, was *client.Resource) error {
 		}
 		before, revision = now, c.Revision
 		return nil
-	})
+	}))
 }

@@ -185,7 +185,11 @@ func (g *get) follow(ctx context.Context, p *output.Printer, t target) error {
 	if len(t.names) == 1 {
 		req.Name = t.names[0]
 	}
-	err = follow(ctx, g.std, g.client, req, func(c *client.Change) error { return p.PrintChange(t.kind, c) })
+	each := func(c *client.Change) error { return p.PrintChange(t.kind, c) }
+	if g.format.Form != output.FormJSON {
+		each = withLost(each)
+	}
+	err = follow(ctx, g.std, g.client, req, each)
 	return errors.Join(err, p.Flush())
 }
 

@@ -31,6 +31,12 @@ func (s subject) key() key {
 	return key{s.kind.Name, cmp.Or(s.namespace, client.DefaultNamespace), s.name}
 }
 
+// access returns the resource as the target of a question about rights.
+func (s subject) access() client.AccessTarget {
+	k := s.key()
+	return client.AccessTarget{Kind: k.kind, Namespace: k.namespace, Name: k.name}
+}
+
 // existing returns a resource; it is an error if there is none.
 func existing(ctx context.Context, c *client.Client, s subject, format client.Format) (*client.Resource, error) {
 	r, err := c.Get(ctx, s.kind, s.namespace, s.name, format)

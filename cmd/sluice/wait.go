@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -165,9 +166,28 @@ func (w *waiting) one(ctx, late context.Context, s pendingGoal) error {
 		switch {
 		case errors.Is(err, errReached):
 			return nil
+		case errors.Is(err, errAbsent):
+			return w.absent(late, s)
 		case err != nil:
 			return err
 		}
+	}
+	return nil
+}
+
+// absent judges that the gateway does not show a resource. It has been deleted only if the caller could see it.
+func (w *waiting) absent(ctx context.Context, s pendingGoal) error {
+	if s.goal.deleted {
+		verbs, err := w.client.Access(ctx, s.access())
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(verbs, "GET") {
+			return s.hidden()
+		}
+	}
+	if err := s.gone(); !errors.Is(err, errReached) {
+		return err
 	}
 	return nil
 }
