@@ -57,12 +57,15 @@ func (d *describe) run(ctx context.Context) (*client.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	neighbours, err := d.client.Neighbours(ctx, res.ID)
+	around, err := d.client.Tree(ctx, client.TreeRequest{ID: res.ID, Depth: 1, Blockers: 100})
+	if err == nil && around == nil {
+		err = d.absent() // it has gone since
+	}
 	if err != nil {
 		return nil, err
 	}
 	return res, output.Describe(d.std.out, output.Description{
-		Kind: d.kind, Resource: res, Neighbours: neighbours, Now: time.Now(), Colours: coloured(d.std.out),
+		Kind: d.kind, Resource: res, Around: around, Now: time.Now(), Colours: coloured(d.std.out),
 	})
 }
 

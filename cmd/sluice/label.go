@@ -121,16 +121,13 @@ func cutPairs(args []string, overwrite bool) (rest []string, p pairs, err error)
 
 // write makes the changes in labels or annotations.
 func (p pairs) write(ctx context.Context, m *modification, patch client.MetadataPatch, field string, was *client.Resource) (change, error) {
-	present := map[string]string{}
-	for _, l := range was.Metadata.Labels {
-		if field == "labels" {
-			present[l.Key] = l.Value
-		}
+	pairs, to := was.Metadata.Labels, &patch.Labels
+	if field == "annotations" {
+		pairs, to = was.Metadata.Annotations, &patch.Annotations
 	}
-	for _, a := range was.Metadata.Annotations {
-		if field == "annotations" {
-			present[a.Key] = a.Value
-		}
+	present := map[string]string{}
+	for _, pair := range pairs {
+		present[pair.Key] = pair.Value
 	}
 	out, changes := change{done: "UNCHANGED"}, map[string]*string{}
 	for _, key := range slices.Sorted(maps.Keys(p.set)) {
@@ -149,11 +146,7 @@ func (p pairs) write(ctx context.Context, m *modification, patch client.Metadata
 			out.done = "UPDATED"
 		}
 	}
-	if field == "labels" {
-		patch.Labels = changes
-	} else {
-		patch.Annotations = changes
-	}
+	*to = changes
 	var err error
 	out.revision, err = m.client.PatchMetadata(ctx, patch)
 	return out, err

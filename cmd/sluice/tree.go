@@ -204,8 +204,8 @@ func (t *tree) follow(ctx context.Context, id string) error {
 
 // begin returns the request for all changes that can change the tree: in its namespace, since references do not leave
 // it, or everywhere if there are GLOBAL kinds.
-func (t *tree) begin(ctx context.Context) (client.EventsRequest, error) {
-	req := client.EventsRequest{Namespace: t.namespace, Lost: reportLost(t.std)}
+func (t *tree) begin(ctx context.Context) (client.ChangesRequest, error) {
+	req := client.ChangesRequest{Namespace: t.namespace, Lost: reportLost(t.std)}
 	if slices.ContainsFunc(t.kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
 		req.Namespace = ""
 	}
@@ -219,8 +219,8 @@ func (t *tree) begin(ctx context.Context) (client.EventsRequest, error) {
 }
 
 // listen signals changes until the stream ends. It never waits for the reader of the tree.
-func (t *tree) listen(ctx context.Context, req client.EventsRequest, changed chan<- struct{}) error {
-	for _, err := range t.client.Events(ctx, req) {
+func (t *tree) listen(ctx context.Context, req client.ChangesRequest, changed chan<- struct{}) error {
+	for _, err := range t.client.Changes(ctx, req) {
 		if err != nil {
 			return err
 		}

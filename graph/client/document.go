@@ -61,19 +61,10 @@ const revealDocument = `query Reveal($kind: String!, $namespace: String, $name: 
   }
 }`
 
-const neighboursDocument = `query Neighbours($id: ID!) {
-  dependencyTree(id: $id, depth: 1) {
-    root { resource { blockedBy { totalCount hiddenCount nodes { kind namespace name } } } }
-    dependencies { kind namespace name path guarded state }
-    dependents { kind namespace name path guarded state }
-    truncated
-  }
-}`
-
-const treeDocument = `query Tree($id: ID!, $direction: DependencyDirection!, $depth: Int!) {
+const treeDocument = `query Tree($id: ID!, $direction: DependencyDirection!, $depth: Int!, $blockers: Int!) {
   dependencyTree(id: $id, direction: $direction, depth: $depth) {
     root { ...Node }
-    held: root { resource { blockedBy(first: 0) { hiddenCount } } }
+    held: root { resource { blockedBy(first: $blockers) { totalCount hiddenCount nodes { kind namespace name } } } }
     dependencies { ...Node }
     dependents { ...Node }
     truncated
@@ -168,7 +159,7 @@ func (k Kind) document(template string) string {
 // those given to [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
-		kindsDocument, getDocument, revealDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
+		kindsDocument, getDocument, revealDocument, treeDocument, positionDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
 	}
 	for _, k := range kinds {
 		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", metadataTemplate}} {

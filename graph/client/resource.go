@@ -39,9 +39,9 @@ type Metadata struct {
 	DeletionRequestedAt *time.Time
 	// Finalizers hold the resource while its deletion waits.
 	Finalizers []string
-	Labels     []Label
+	Labels     []Pair
 	// Annotations and Description come with spec and status.
-	Annotations []Annotation
+	Annotations []Pair
 	Description string
 }
 
@@ -112,11 +112,8 @@ func numbers(v any) any {
 	return v
 }
 
-// Label is one label of a resource.
-type Label struct{ Key, Value string }
-
-// Annotation is one annotation of a resource.
-type Annotation struct{ Key, Value string }
+// Pair is one label or annotation of a resource.
+type Pair struct{ Key, Value string }
 
 // DefaultNamespace is the namespace of a resource if none is given.
 const DefaultNamespace = "default"

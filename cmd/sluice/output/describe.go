@@ -16,9 +16,10 @@ import (
 
 // Description is what [Describe] shows.
 type Description struct {
-	Kind       client.Kind
-	Resource   *client.Resource
-	Neighbours client.Neighbours
+	Kind     client.Kind
+	Resource *client.Resource
+	// Around has the resources that it refers to and that refer to it.
+	Around *client.Tree
 	// Now is what ages are counted to.
 	Now time.Time
 	// Colours are shown.
@@ -45,7 +46,7 @@ func Describe(to io.Writer, d Description) error {
 			return err
 		}
 	}
-	if err := d.neighbours(w); err != nil {
+	if err := d.around(w); err != nil {
 		return err
 	}
 	return w.Flush()
@@ -62,9 +63,9 @@ func (d Description) metadata(w io.Writer) {
 	when := func(title string, t time.Time) {
 		line(title, fmt.Sprintf("%s (%s ago)", t.Format(time.RFC3339), Age(d.Now.Sub(t))))
 	}
-	pairs := func(title string, pairs []client.Label) {
+	pairs := func(title string, pairs []client.Pair, shown func(value string) string) {
 		for _, p := range pairs {
-			_, _ = fmt.Fprintf(w, "%-13s %s\n", title, Printable(p.Key+"="+p.Value))
+			_, _ = fmt.Fprintf(w, "%-13s %s\n", title, Printable(p.Key+"="+shown(p.Value)))
 			title = ""
 		}
 	}
@@ -75,12 +76,8 @@ func (d Description) metadata(w io.Writer) {
 	line("Kind", d.Resource.Kind+" ("+d.Kind.APIVersion+")")
 	line("SubKind", d.Resource.SubKind)
 	line("Description", m.Description)
-	pairs("Labels:", m.Labels)
-	annotations := make([]client.Label, len(m.Annotations))
-	for i, a := range m.Annotations {
-		annotations[i] = client.Label{Key: a.Key, Value: Cell(a.Value)}
-	}
-	pairs("Annotations:", annotations)
+	pairs("Labels:", m.Labels, Printable)
+	pairs("Annotations:", m.Annotations, Cell)
 	line("UID", m.UID)
 	line("Revision", m.Revision)
 	line("Generation", fmt.Sprint(m.Generation))
@@ -93,7 +90,7 @@ func (d Description) metadata(w io.Writer) {
 	line("Finalizers", strings.Join(m.Finalizers, ", "))
 	if m.DeletionRequestedAt != nil {
 		when("Deletion", *m.DeletionRequestedAt)
-		if by := d.Neighbours.BlockedBy; by.TotalCount+by.HiddenCount > 0 {
+		if by := d.Around.BlockedBy; by.TotalCount+by.HiddenCount > 0 {
 			var names []string
 			for _, n := range by.Nodes {
 				names = append(names, Named(n.Kind, n.Namespace, n.Name, m.Namespace))
@@ -160,12 +157,12 @@ func (d Description) conditions(w io.Writer, all []client.Condition) error {
 	return t.Flush()
 }
 
-// neighbours writes the resources that it refers to and the resources that refer to it.
-func (d Description) neighbours(w io.Writer) error {
+// around writes the resources that it refers to and the resources that refer to it.
+func (d Description) around(w io.Writer) error {
 	for _, part := range []struct {
 		title string
-		all   []client.Neighbour
-	}{{"Refers to", d.Neighbours.Dependencies}, {"Referred to by", d.Neighbours.Dependents}} {
+		all   []client.TreeNode
+	}{{"Refers to", d.Around.Dependencies}, {"Referred to by", d.Around.Dependents}} {
 		if len(part.all) == 0 {
 			continue
 		}
@@ -182,7 +179,7 @@ func (d Description) neighbours(w io.Writer) error {
 			return err
 		}
 	}
-	if d.Neighbours.Truncated {
+	if d.Around.Truncated {
 		_, _ = io.WriteString(w, "There are more resources that refer to it than are shown.\n")
 	}
 	return nil
