@@ -92,10 +92,9 @@ func withoutSpace(f completion) completion {
 
 // flagsOf reads the flags of any command that speaks to a gateway.
 func flagsOf(f *pflag.FlagSet) (r remote) {
-	for flag, value := range map[string]*string{
-		"server": &r.server, "namespace": &r.namespace, "context": &r.context, "token-file": &r.access.TokenFile,
-		"ca": &r.access.CA, "client-cert": &r.access.ClientCert, "client-key": &r.access.ClientKey,
-	} {
+	values := r.access.Files()
+	values["server"], values["namespace"], values["context"] = &r.server, &r.namespace, &r.context
+	for flag, value := range values {
 		*value, _ = f.GetString(flag)
 	}
 	r.access.PlaintextToken, _ = f.GetBool("plaintext-token")

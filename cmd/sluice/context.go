@@ -169,22 +169,17 @@ func setContext(cmd *cobra.Command, c *credential.Context, given credential.Cont
 	if changed("namespace") {
 		c.Namespace = given.Namespace
 	}
-	for flag, path := range map[string]struct {
-		to    *string
-		given string
-	}{
-		"ca": {&c.CA, given.CA}, "token-file": {&c.TokenFile, given.TokenFile},
-		"client-cert": {&c.ClientCert, given.ClientCert}, "client-key": {&c.ClientKey, given.ClientKey},
-	} {
+	to := c.Files()
+	for flag, path := range given.Files() {
 		if !changed(flag) {
 			continue
 		}
-		if *path.to = ""; path.given != "" {
-			absolute, err := filepath.Abs(path.given)
+		if *to[flag] = *path; *path != "" {
+			absolute, err := filepath.Abs(*path)
 			if err != nil {
 				return fmt.Errorf("%s: %w", flag, err)
 			}
-			*path.to = absolute
+			*to[flag] = absolute
 		}
 	}
 	if changed("plaintext-token") {

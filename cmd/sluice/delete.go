@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,15 +42,12 @@ is checked again. Manifests only name the resources; everything else in them is 
 			}
 			d.client, d.remote = c, r
 			ctx := cmd.Context()
-			byLabels, err := by.given(cmd)
 			switch {
-			case err != nil:
-				return err
 			case d.wait && bool(d.dry):
 				return usageError{errors.New("wait: a dry run deletes nothing that could be waited for")}
 			case d.wait && r.timeout <= 0:
 				return usageError{errors.New("timeout: a duration over 0 is accepted, like 30s")}
-			case len(files.files) > 0 && (len(args) > 0 || byLabels || revision != ""):
+			case len(files.files) > 0 && (len(args) > 0 || len(by.selectors) > 0 || revision != ""):
 				return usageError{errors.New("delete: -f goes with neither names, -l nor --revision")}
 			case len(files.files) > 0:
 				docs, err := files.read(ctx, std, r.namespace)
@@ -59,8 +55,11 @@ is checked again. Manifests only name the resources; everything else in them is 
 					return err
 				}
 				return d.end(ctx, d.documents(ctx, docs, r.namespace))
-			case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || revision != ""):
-				return usageError{errors.New("delete: -l goes with one KIND (or several, joined by commas), and with no names and no --revision")}
+			}
+			byLabels, err := by.given(cmd, args, revision)
+			switch {
+			case err != nil:
+				return err
 			case byLabels:
 				s, list, err := by.find(ctx, std, c, args[0], r.namespace)
 				if err != nil {

@@ -52,12 +52,10 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 		m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
 			return pairs.write(ctx, &m, client.MetadataPatch{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision, DryRun: bool(m.dry)}, field, was)
 		}
-		byLabels, err := by.given(cmd)
+		byLabels, err := by.given(cmd, args, m.revision)
 		switch {
 		case err != nil:
 			return err
-		case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || m.revision != ""):
-			return usageError{fmt.Errorf("%s: -l goes with one KIND, and with no names and no --revision", cmd.Name())}
 		case byLabels:
 			_, list, err := by.find(cmd.Context(), std, m.client, args[0], r.namespace)
 			if err != nil {

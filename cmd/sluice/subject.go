@@ -100,11 +100,14 @@ func (c *chosen) register(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 
-// given reports whether labels choose the resources.
-func (c *chosen) given(cmd *cobra.Command) (bool, error) {
+// given reports whether labels choose the resources of the kinds that args names.
+func (c *chosen) given(cmd *cobra.Command, args []string, revision string) (bool, error) {
 	byLabels := cmd.Flags().Changed("selector")
-	if c.everywhere && !byLabels {
+	switch {
+	case c.everywhere && !byLabels:
 		return false, usageError{errors.New("all-namespaces: it goes with -l")}
+	case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || revision != ""):
+		return false, usageError{fmt.Errorf("%s: -l goes with one KIND (or several, joined by commas), and with no names and no --revision", cmd.Name())}
 	}
 	return byLabels, nil
 }

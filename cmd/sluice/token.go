@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -210,11 +209,7 @@ func tokenListCommand(std streams) *cobra.Command {
 
 // read reads the file, which must be there.
 func (f tokensFile) read() ([]byte, error) {
-	_, err := os.Stat(string(f))
-	if err != nil {
-		return nil, usageError{fmt.Errorf("tokens: %w", err)}
-	}
-	data, err := credential.ReadPrivate(string(f))
+	data, err := config.ReadAtMost(string(f), credential.MaxPrivate)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("tokens: %w", err)}
 	}

@@ -32,9 +32,6 @@ type File struct {
 // contextName is what a context can be called.
 var contextName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
 
-// ErrUnknownContext is of a context that is not in the file.
-var ErrUnknownContext = errors.New("there is no such context")
-
 // CheckName reports why a context cannot have the name.
 func CheckName(name string) error {
 	if !contextName.MatchString(name) {
@@ -53,7 +50,7 @@ func (f *File) Find(name string) (Context, error) {
 	if len(f.Contexts) > 0 {
 		known = strings.Join(f.Names(), ", ")
 	}
-	return c, fmt.Errorf("context: %w as %q; known: %s", ErrUnknownContext, name, known)
+	return c, fmt.Errorf("context: there is no such context as %q; known: %s", name, known)
 }
 
 // Names returns the names of all contexts in order.
@@ -105,9 +102,14 @@ func (a *Access) Kind() string {
 	return NoCredential
 }
 
+// Files returns the fields that are paths, by the names of their flags.
+func (a *Access) Files() map[string]*string {
+	return map[string]*string{"ca": &a.CA, "client-cert": &a.ClientCert, "client-key": &a.ClientKey, "token-file": &a.TokenFile}
+}
+
 // under makes the paths of files in a context absolute, which begin at a folder.
 func (a *Access) under(folder string) {
-	for _, path := range []*string{&a.CA, &a.TokenFile, &a.ClientCert, &a.ClientKey} {
+	for _, path := range a.Files() {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(folder, *path)
 		}
