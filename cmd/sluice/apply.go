@@ -110,17 +110,6 @@ func keyOf(r *client.Resource) key {
 	return key{r.Kind, orEmpty(r.Metadata.Namespace), r.Metadata.Name}
 }
 
-// keyOfApplied returns the key of an applied resource; false if the answer does not name it.
-func keyOfApplied(a *client.Applied) (key, bool) {
-	switch {
-	case a.Resource != nil:
-		return keyOf(a.Resource), true
-	case a.Preview != nil:
-		return key{a.Preview.Kind, orEmpty(a.Preview.Namespace), a.Preview.Name}, true
-	}
-	return key{}, false
-}
-
 // Outcomes that the API does not have.
 const (
 	failed  = "FAILED"
@@ -156,9 +145,6 @@ func (a *application) run(ctx context.Context, docs []input.Document) error {
 		}
 		a.count[out.Outcome]++
 		a.report(d, out)
-		if k, ok := keyOfApplied(out); ok {
-			a.stored = append(a.stored, k)
-		}
 	}
 	err := a.finish(ctx, docs)
 	if len(docs) > 1 || a.prune.want {
@@ -198,26 +184,21 @@ func (a *application) summary(documents int) string {
 	return fmt.Sprintf("%s: %s%s", plural(documents, "document"), strings.Join(parts, ", "), a.dry.mark())
 }
 
-// report prints what became of a document.
+// report prints what became of a document, and notes its resource as stored.
 func (a *application) report(d input.Document, out *client.Applied) {
-	of, known := keyOfApplied(out)
+	o := outcomeOf(out, a.dry)
+	known := o.key != key{}
 	for _, w := range out.Warnings {
 		if w.Code == client.Waiting && known && a.waits.collect {
-			a.waits.add(of, w.Message)
+			a.waits.add(o.key, w.Message)
 			continue
 		}
 		_, _ = fmt.Fprintf(a.std.err, "%s: warning: %s\n", printable(d.At(inDocument(w.Field))), printable(w.Message))
 	}
-	what := ""
-	if !known {
-		what = d.Where()
-	}
-	o := outcome{key: of, what: what, done: out.Outcome, dry: a.dry}
-	switch {
-	case out.Resource != nil:
-		o.uid, o.revision = out.Resource.Metadata.UID, out.Resource.Metadata.Revision
-	case out.Preview != nil:
-		o.uid = out.Preview.UID
+	if known {
+		a.stored = append(a.stored, o.key)
+	} else {
+		o.what = d.Where()
 	}
 	a.form.print(a.std, o)
 }

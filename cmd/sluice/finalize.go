@@ -33,7 +33,7 @@ func finalizeCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
+			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (outcome, error) {
 				return m.finalize(ctx, was, client.MetadataPatch{
 					Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision, AddFinalizers: add, RemoveFinalizers: remove, DryRun: bool(m.dry),
 				})
@@ -49,7 +49,7 @@ func finalizeCommand(std streams) *cobra.Command {
 }
 
 // finalize changes the finalizers of a resource that was read.
-func (m *modification) finalize(ctx context.Context, was *client.Resource, patch client.MetadataPatch) (change, error) {
+func (m *modification) finalize(ctx context.Context, was *client.Resource, patch client.MetadataPatch) (outcome, error) {
 	next := slices.DeleteFunc(slices.Clone(was.Metadata.Finalizers), func(name string) bool { return slices.Contains(patch.RemoveFinalizers, name) })
 	for _, name := range patch.AddFinalizers {
 		if !slices.Contains(next, name) {
@@ -57,8 +57,8 @@ func (m *modification) finalize(ctx context.Context, was *client.Resource, patch
 		}
 	}
 	if slices.Equal(next, was.Metadata.Finalizers) {
-		return change{done: "UNCHANGED", revision: was.Metadata.Revision}, nil
+		return outcome{done: "UNCHANGED", revision: was.Metadata.Revision}, nil
 	}
 	revision, err := m.client.PatchMetadata(ctx, patch)
-	return change{done: "UPDATED", revision: revision, note: ": finalizers " + printable(cmp.Or(strings.Join(next, ", "), "none"))}, err
+	return outcome{done: "UPDATED", revision: revision, note: ": finalizers " + printable(cmp.Or(strings.Join(next, ", "), "none"))}, err
 }

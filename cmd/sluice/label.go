@@ -49,7 +49,7 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 		if m.client, err = r.writer(cmd); err != nil {
 			return err
 		}
-		m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
+		m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (outcome, error) {
 			return pairs.write(ctx, &m, client.MetadataPatch{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision, DryRun: bool(m.dry)}, field, was)
 		}
 		byLabels, err := by.given(cmd, args, m.revision)
@@ -118,7 +118,7 @@ func cutPairs(args []string, overwrite bool) (rest []string, p pairs, err error)
 }
 
 // write makes the changes in labels or annotations.
-func (p pairs) write(ctx context.Context, m *modification, patch client.MetadataPatch, field string, was *client.Resource) (change, error) {
+func (p pairs) write(ctx context.Context, m *modification, patch client.MetadataPatch, field string, was *client.Resource) (outcome, error) {
 	pairs, to := was.Metadata.Labels, &patch.Labels
 	if field == "annotations" {
 		pairs, to = was.Metadata.Annotations, &patch.Annotations
@@ -127,7 +127,7 @@ func (p pairs) write(ctx context.Context, m *modification, patch client.Metadata
 	for _, pair := range pairs {
 		present[pair.Key] = pair.Value
 	}
-	out, changes := change{done: "UNCHANGED"}, map[string]*string{}
+	out, changes := outcome{done: "UNCHANGED"}, map[string]*string{}
 	for _, key := range slices.Sorted(maps.Keys(p.set)) {
 		value := p.set[key]
 		old, ok := present[key]

@@ -67,23 +67,15 @@ resource is to have before; otherwise it is left alone.`,
 				return err
 			}
 			m.uid = before.UID
-			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
+			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (outcome, error) {
 				next, err := input.MergePatch(was.Manifest, text)
 				if err == nil {
 					err = sameResource(was.Manifest, next)
 				}
 				if err != nil {
-					return change{}, err
+					return outcome{}, err
 				}
-				out, err := m.apply(ctx, s, next, revision)
-				if err != nil {
-					return change{}, err
-				}
-				done := change{done: out.Outcome, warnings: out.Warnings}
-				if out.Resource != nil {
-					done.revision = out.Resource.Metadata.Revision
-				}
-				return done, nil
+				return m.apply(ctx, s, next, revision)
 			}
 			return m.all(cmd.Context(), []subject{s})
 		},

@@ -59,18 +59,9 @@ type AllowedVerbs struct {
 // Allowed returns the verbs that the caller may use on each kind, and last the verbs of no kind.
 func (c *Client) Allowed(ctx context.Context) ([]AllowedVerbs, error) {
 	var out struct {
-		Kinds []struct {
-			Name    string
-			Allowed []string
-		}
+		Kinds  []AllowedVerbs
 		Access []string
 	}
-	if err := c.Do(ctx, allowedDocument, nil, &out); err != nil {
-		return nil, err
-	}
-	var all []AllowedVerbs
-	for _, k := range out.Kinds {
-		all = append(all, AllowedVerbs{Kind: k.Name, Verbs: k.Allowed})
-	}
-	return append(all, AllowedVerbs{Verbs: out.Access}), nil
+	err := c.Do(ctx, allowedDocument, nil, &out)
+	return append(out.Kinds, AllowedVerbs{Verbs: out.Access}), err
 }

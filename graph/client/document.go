@@ -13,7 +13,7 @@ const kindsDocument = `query Kinds($described: Boolean!) {
     subKinds @include(if: $described)
     expires @include(if: $described)
     fields {
-      path storedPath type list manifestAt mergeInto
+      apiPath: path path: storedPath type list manifestAt mergeInto
       enumValues { name stored description @include(if: $described) }
       description @include(if: $described)
       required @include(if: $described)
@@ -85,7 +85,7 @@ const accessGrantsDocument = `query AccessGrants($verb: AccessVerb!, $kind: Stri
   accessGrants(verb: $verb, kind: $kind, namespace: $namespace, name: $name) { binding role rule users groups }
 }`
 
-const allowedDocument = `query Allowed { kinds { name allowed } access }`
+const allowedDocument = `query Allowed { kinds { kind: name verbs: allowed } access }`
 
 // positionDocument reads where a stream of changes can begin.
 const positionDocument = `query Position($kind: String!, $namespace: String) {

@@ -144,32 +144,20 @@ func (c *Client) Kinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx
 func (c *Client) DescribedKinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, true) }
 
 func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
-	var out struct {
-		Kinds []struct {
-			Kind
-			Fields []struct {
-				Field
-				StoredPath string
-			}
-		}
-	}
+	var out struct{ Kinds []Kind }
 	err := c.Do(ctx, kindsDocument, map[string]any{"described": described}, &out)
-	kinds := make([]Kind, len(out.Kinds))
-	for i, told := range out.Kinds {
-		kinds[i] = told.Kind
-		stored := map[string]string{}
-		for _, f := range told.Fields {
-			stored[f.Path] = f.StoredPath
-			f.APIPath, f.Field.Path = f.Path, f.StoredPath
-			kinds[i].Fields = append(kinds[i].Fields, f.Field)
-		}
-		kinds[i].inStore(stored)
+	for _, k := range out.Kinds {
+		k.inStore()
 	}
-	return kinds, err
+	return out.Kinds, err
 }
 
-// inStore replaces the paths of the API in a kind by paths of the store.
-func (k Kind) inStore(stored map[string]string) {
+// inStore replaces the paths of the API in a kind, but for its fields, by paths of the store.
+func (k Kind) inStore() {
+	stored := map[string]string{} // by the paths of the API
+	for _, f := range k.Fields {
+		stored[f.APIPath] = f.Path
+	}
 	name := func(path string) string { return path[strings.LastIndex(path, ".")+1:] }
 	for i := range k.Fields {
 		f := &k.Fields[i]
