@@ -27,9 +27,7 @@ type table struct {
 func (t table) print(std streams) error {
 	out := output.NewTable(std.out, t.titles)
 	for _, row := range t.rows {
-		if err := out.Row(texts(row)...); err != nil {
-			return err
-		}
+		out.Texts(row...)
 	}
 	return out.Flush()
 }
@@ -45,12 +43,4 @@ func (f dataForm) print(std streams, data any, t table) error {
 		return yaml.NewEncoder(std.out).Encode(data)
 	}
 	return t.print(std)
-}
-
-func texts(row []string) []output.Text {
-	out := make([]output.Text, len(row))
-	for i, text := range row {
-		out[i].Text = text
-	}
-	return out
 }

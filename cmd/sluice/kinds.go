@@ -33,13 +33,10 @@ func kindsCommand(std streams) *cobra.Command {
 					_, _ = fmt.Fprintln(std.out, printable(k.Plural))
 					continue
 				}
-				row := []string{
+				t.Texts(
 					cell(k.Plural), cell(strings.Join(k.ShortNames, ",")), cell(k.APIVersion), fmt.Sprint(k.Scope != "GLOBAL"), cell(k.Name), fmt.Sprint(k.Controlled),
 					printable(strings.ToLower(strings.Join(k.Verbs, ","))),
-				}
-				if err := t.Row(texts(row)...); err != nil {
-					return err
-				}
+				)
 			}
 			return t.Flush()
 		},

@@ -42,13 +42,9 @@ func Describe(to io.Writer, d Description) error {
 		return err
 	}
 	if d.Kind.HasConditions() {
-		if err := d.conditions(w, conditions); err != nil {
-			return err
-		}
+		d.conditions(w, conditions)
 	}
-	if err := d.around(w); err != nil {
-		return err
-	}
+	d.around(w)
 	return w.Flush()
 }
 
@@ -129,14 +125,14 @@ func without(raw json.RawMessage, field string) json.RawMessage {
 	return out
 }
 
-func (d Description) conditions(w io.Writer, all []client.Condition) error {
+func (d Description) conditions(w io.Writer, all []client.Condition) {
 	if len(all) == 0 {
 		_, _ = io.WriteString(w, "Conditions:   none\n")
-		return nil
+		return
 	}
 	_, _ = io.WriteString(w, "Conditions:\n")
-	t := NewTable(indented{w}, []string{"TYPE", "STATUS", "AGE", "REASON", "MESSAGE"})
-	t.Colours = d.Colours
+	t := NewTable(w, []string{"TYPE", "STATUS", "AGE", "REASON", "MESSAGE"})
+	t.Indent, t.Colours = "  ", d.Colours
 	for _, c := range all {
 		age := "-"
 		if at, err := descriptor.ParseTime(c.LastTransitionTime); err == nil {
@@ -150,15 +146,13 @@ func (d Description) conditions(w io.Writer, all []client.Condition) error {
 		if c.Message != "" {
 			message = Printable(strings.ReplaceAll(c.Message, "\n", "; "))
 		}
-		if err := t.Row(Text{Text: Cell(c.Type)}, status, Text{Text: age}, Text{Text: Cell(c.Reason)}, Text{Text: message}); err != nil {
-			return err
-		}
+		t.Row(Text{Text: Cell(c.Type)}, status, Text{Text: age}, Text{Text: Cell(c.Reason)}, Text{Text: message})
 	}
-	return t.Flush()
+	_ = t.Flush() // w keeps the error
 }
 
 // around writes the resources that it refers to and the resources that refer to it.
-func (d Description) around(w io.Writer) error {
+func (d Description) around(w io.Writer) {
 	for _, part := range []struct {
 		title string
 		all   []client.TreeNode
@@ -167,22 +161,17 @@ func (d Description) around(w io.Writer) error {
 			continue
 		}
 		_, _ = fmt.Fprintf(w, "%s:\n", part.title)
-		t := NewTable(indented{w}, []string{"RESOURCE", "BY", "STATE", "GUARDED"})
-		t.Colours = d.Colours
+		t := NewTable(w, []string{"RESOURCE", "BY", "STATE", "GUARDED"})
+		t.Indent, t.Colours = "  ", d.Colours
 		for _, n := range part.all {
 			state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
-			if err := t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yesNo(n.Guarded)}); err != nil {
-				return err
-			}
+			t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yesNo(n.Guarded)})
 		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
+		_ = t.Flush() // w keeps the error
 	}
 	if d.Around.Truncated {
 		_, _ = io.WriteString(w, "There are more resources that refer to it than are shown.\n")
 	}
-	return nil
 }
 
 // maxNamed is how many of several Some names.
@@ -217,17 +206,4 @@ func yesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-// indented writes lines with an indent of two. Each write must be whole lines.
-type indented struct{ w io.Writer }
-
-// Write is part of [io.Writer].
-func (i indented) Write(p []byte) (int, error) {
-	for line := range strings.Lines(string(p)) {
-		if _, err := io.WriteString(i.w, "  "+line); err != nil {
-			return 0, err
-		}
-	}
-	return len(p), nil
 }
