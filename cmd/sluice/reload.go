@@ -29,7 +29,7 @@ type catalogues struct {
 	log     *zap.Logger
 	compile func(catalogue) (*service.Service, error)
 	results *prometheus.CounterVec
-	// replaced is told the hash of a catalogue that is served in place of another; the context has who asked for it.
+	// replaced is told the hash of a catalogue that is served in place of another; the context has who asked for it. It may be nil.
 	replaced func(ctx context.Context, hash string)
 	// turn holds a token while a catalogue is replaced.
 	turn chan struct{}
@@ -130,7 +130,7 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 		return out
 	}
 	c.results.WithLabelValues(string(out.Result)).Inc()
-	if out.Result == reload.Replaced {
+	if out.Result == reload.Replaced && c.replaced != nil {
 		c.replaced(ctx, out.Hash)
 	}
 	fields := []zap.Field{zap.String("result", string(out.Result)), zap.String("catalogue", out.Hash), zap.String("files", out.Files)}
