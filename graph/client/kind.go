@@ -195,20 +195,6 @@ func (c *Client) ControlKind(ctx context.Context, kind string, controlled bool) 
 	return out.UpdateKind.Kind.Controlled, err
 }
 
-// UnknownKindError names the kinds that a gateway has.
-type UnknownKindError struct {
-	Name  string
-	Known []Kind
-}
-
-func (e *UnknownKindError) Error() string {
-	names := make([]string, len(e.Known))
-	for i, k := range e.Known {
-		names[i] = k.Plural
-	}
-	return fmt.Sprintf("kind %q is not known; known kinds: %s", e.Name, strings.Join(names, ", "))
-}
-
 // Kind finds a kind by its name, singular, plural or short name, in any case.
 func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
 	kinds, err := c.Kinds(ctx)
@@ -218,14 +204,16 @@ func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
 	return FindKind(kinds, name)
 }
 
-// FindKind finds a kind by its name, singular, plural or short name, in any case.
-// The error is an [*UnknownKindError].
+// FindKind finds a kind by its name, singular, plural or short name, in any case. The error names the known kinds.
 func FindKind(kinds []Kind, name string) (Kind, error) {
-	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Is(name) })
-	if i < 0 {
-		return Kind{}, &UnknownKindError{Name: name, Known: kinds}
+	var known []string
+	for _, k := range kinds {
+		if k.Is(name) {
+			return k, nil
+		}
+		known = append(known, k.Plural)
 	}
-	return kinds[i], nil
+	return Kind{}, fmt.Errorf("kind %q is not known; known kinds: %s", name, strings.Join(known, ", "))
 }
 
 // Value returns the value at a path of a decoded body, {"spec": ..., "status": ...}. If the path leads through lists,
