@@ -33,16 +33,13 @@ func (q *accessQuestion) command(use, short, long string, answer func(context.Co
 		Example:           "  sluice auth " + use + " patch network net-a -n web\n  sluice auth " + use + " create networks\n  sluice auth " + use + " export -o json",
 		Args:              usage(cobra.RangeArgs(1, 3)),
 		ValidArgsFunction: completeAccess,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if q.client, err = q.remote.client(cmd); err != nil {
-				return err
-			}
+		RunE: with(q.remote.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			q.client = c
 			if err := q.read(cmd.Context(), args); err != nil {
 				return err
 			}
 			return answer(cmd.Context())
-		},
+		}),
 	}
 	q.remote.register(cmd)
 	q.form.register(cmd)
@@ -158,18 +155,18 @@ func canICommand(std streams) *cobra.Command {
 	cmd.Use = "can-i VERB [KIND [NAME] | KIND/NAME] | --list [KIND [NAME] | KIND/NAME]"
 	cmd.Example += "\n  sluice auth can-i --list -n web"
 	cmd.Args = usage(cobra.MaximumNArgs(3))
-	one := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		switch {
-		case !list && len(args) == 0:
-			return usageError{fmt.Errorf("a VERB is wanted, or --list; see %s --help", cmd.CommandPath())}
-		case !list:
-			return one(cmd, args)
-		}
-		if q.client, err = q.remote.client(cmd); err != nil {
-			return err
-		}
+	one, all := cmd.RunE, with(q.remote.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
+		q.client = c
 		return q.list(cmd.Context(), args)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case list:
+			return all(cmd, args)
+		case len(args) == 0:
+			return usageError{fmt.Errorf("a VERB is wanted, or --list; see %s --help", cmd.CommandPath())}
+		}
+		return one(cmd, args)
 	}
 	return cmd
 }

@@ -49,10 +49,7 @@ func (a *application) command(cmd *cobra.Command) *cobra.Command {
 	var r remote
 	var files documents
 	cmd.Args, cmd.ValidArgsFunction = usage(cobra.NoArgs), cobra.NoFileCompletions
-	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if a.client, err = r.writer(cmd); err != nil {
-			return err
-		}
+	cmd.RunE = with(r.writer, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 		if err := a.prune.check(a.std, files.files, bool(a.dry)); err != nil {
 			return err
 		}
@@ -60,9 +57,9 @@ func (a *application) command(cmd *cobra.Command) *cobra.Command {
 		if err != nil || len(docs) == 0 {
 			return err
 		}
-		a.namespace = r.namespace
+		a.client, a.namespace = c, r.namespace
 		return a.run(cmd.Context(), docs)
-	}
+	})
 	r.register(cmd)
 	files.register(cmd)
 	a.dry.register(cmd)

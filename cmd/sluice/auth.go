@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 func authCommand(std streams) *cobra.Command {
@@ -23,18 +25,14 @@ func whoamiCommand(std streams) *cobra.Command {
 		Example:           "  sluice auth whoami\n  sluice auth whoami --context prod -o json",
 		Args:              usage(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			viewer, err := c.Viewer(cmd.Context())
 			if err != nil {
 				return err
 			}
 			row := []string{cell(viewer.Name), cell(viewer.Source), cell(strings.Join(viewer.Groups, ",")), expiryText(viewer.ExpiresAt)}
 			return format.print(std, viewer, table{[]string{"NAME", "SOURCE", "GROUPS", "EXPIRES"}, [][]string{row}})
-		},
+		}),
 	}
 	r.register(cmd)
 	format.register(cmd)

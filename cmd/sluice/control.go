@@ -26,16 +26,12 @@ func controlCommand(std streams) *cobra.Command {
 		ValidArgsFunction: completeBy(func(c completer, _ context.Context, args []string, _ string) []string {
 			return kindNames(slices.DeleteFunc(c.kinds, func(k client.Kind) bool { return !k.Offers("CONTROL") || slices.ContainsFunc(args, k.Is) }), false)
 		}),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.writer(cmd)
-			switch {
-			case err != nil:
-				return err
-			case bool(dry):
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			if dry {
 				return usageError{errors.New("dry-run: whether a controller has a kind can only be changed, not tried; `sluice api-resources` shows how it is")}
 			}
 			return control(cmd.Context(), std, c, args, !off)
-		},
+		}),
 	}
 	r.register(cmd)
 	dry.register(cmd) // so that a dry run, perhaps asked for by the environment, is refused and not ignored

@@ -35,11 +35,7 @@ is checked again. Manifests only name the resources; everything else in them is 
   sluice delete network/net-a subnet/sub-a --ignore-not-found
   sluice delete networks -l team=web,stage!=prod --dry-run
   sluice delete -f network.yaml`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.writer(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			d.client, d.remote = c, r
 			ctx := cmd.Context()
 			switch {
@@ -79,7 +75,7 @@ is checked again. Manifests only name the resources; everything else in them is 
 				return d.one(ctx, s.kind.Name+" "+s.name, s)
 			})
 			return d.end(ctx, d.failed.err())
-		},
+		}),
 	}
 	r.register(cmd)
 	cmd.Flags().Lookup("timeout").Usage = "how long one request may take; with --wait also how long to wait in all"
@@ -120,7 +116,6 @@ func (d *deletion) one(ctx context.Context, what string, s subject) error {
 // try deletes a resource and reports that. what is its name for people.
 func (d *deletion) try(ctx context.Context, what string, s subject) error {
 	deletion, err := d.client.Delete(ctx, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: s.revision, DryRun: bool(d.dry)})
-	s.namespace = s.key().namespace // what follows must not look into all namespaces
 	p := pendingDelete{what: what, subject: s, uid: deletion.UID}
 	switch {
 	case err == nil:
@@ -158,7 +153,7 @@ func (d *deletion) documents(ctx context.Context, docs []input.Document, namespa
 			explain(d.std, doc.Where(), err)
 			return err
 		}
-		return d.one(ctx, doc.String(), subject{kind: kind, namespace: cmp.Or(doc.Namespace, namespace), name: doc.Name})
+		return d.one(ctx, doc.String(), newSubject(kind, cmp.Or(doc.Namespace, namespace), doc.Name))
 	})
 	return d.failed.err()
 }

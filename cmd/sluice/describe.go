@@ -22,12 +22,8 @@ func describeCommand(std streams) *cobra.Command {
 			"what refers to it. With --watch, go on and show what each change changes.",
 		Example: "  sluice describe network net-a\n  sluice describe net/net-a --watch",
 		Args:    usage(cobra.RangeArgs(1, 2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, kinds, err := r.open(cmd)
-			if err != nil {
-				return err
-			}
-			s, err := r.subject(kinds, args)
+		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			s, err := oneSubject(cmd.Context(), c, r.namespace, args)
 			if err != nil {
 				return err
 			}
@@ -37,7 +33,7 @@ func describeCommand(std streams) *cobra.Command {
 				return err
 			}
 			return d.watch(cmd.Context(), was)
-		},
+		}),
 	}
 	r.register(cmd)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "then print changes as they happen")

@@ -33,12 +33,8 @@ changes are shown and your text is kept in a file.`,
   EDITOR="code --wait" sluice edit network/net-a
   sluice edit network net-a --subresource=status`,
 		Args: usage(cobra.RangeArgs(1, 2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.writer(cmd)
-			if err != nil {
-				return err
-			}
-			s, err := oneSubject(cmd, c, r.namespace, args)
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			s, err := oneSubject(cmd.Context(), c, r.namespace, args)
 			if err != nil {
 				return err
 			}
@@ -50,7 +46,7 @@ changes are shown and your text is kept in a file.`,
 				return e.run(cmd.Context(), e.manifest)
 			}
 			return usageError{fmt.Errorf("subresource: %q; status is accepted", part)}
-		},
+		}),
 	}
 	r.register(cmd)
 	dry.register(cmd)

@@ -22,10 +22,8 @@ func finalizeCommand(std streams) *cobra.Command {
 		Long: "Add and remove finalizers of resources: a resource whose deletion is requested goes when the last one is removed.\n" +
 			"Each should be removed by who added it; once the deletion is requested, none can be added.",
 		Example: "  sluice finalize network net-a --add example.org/cloud\n  sluice finalize network/net-a --remove example.org/cloud",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if m.client, err = r.writer(cmd); err != nil {
-				return err
-			}
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			m.client = c
 			if len(add)+len(remove) == 0 {
 				return usageError{errors.New("finalize: say what to change with --add FINALIZER and --remove FINALIZER")}
 			}
@@ -39,7 +37,7 @@ func finalizeCommand(std streams) *cobra.Command {
 				})
 			}
 			return m.all(cmd.Context(), list)
-		},
+		}),
 	}
 	r.register(cmd)
 	m.register(cmd)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 func kindsCommand(std streams) *cobra.Command {
@@ -21,8 +22,8 @@ func kindsCommand(std streams) *cobra.Command {
 		Example:           "  sluice api-resources\n  sluice api-resources -o name",
 		Args:              usage(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, kinds, err := r.open(cmd)
+		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -39,7 +40,7 @@ func kindsCommand(std streams) *cobra.Command {
 				)
 			}
 			return t.Flush()
-		},
+		}),
 	}
 	r.register(cmd)
 	addChoice(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or name"}, "table", "name")

@@ -29,10 +29,8 @@ resource is to have before; otherwise it is left alone.`,
 		Example: `  sluice patch network net-a -p '{"spec": {"resource": {"mtu": 9000}}}'
   sluice patch network/net-a -p 'metadata: {description: null}' --dry-run
   sluice patch network net-a --patch-file patch.yaml --revision 1-7`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if m.client, err = r.writer(cmd); err != nil {
-				return err
-			}
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
+			m.client = c
 			switch {
 			case form != "merge":
 				return usageError{fmt.Errorf("type: %q; merge is accepted", form)}
@@ -59,7 +57,7 @@ resource is to have before; otherwise it is left alone.`,
 			case before.Revision != "":
 				m.revision = before.Revision
 			}
-			s, err := oneSubject(cmd, m.client, r.namespace, args)
+			s, err := oneSubject(cmd.Context(), c, r.namespace, args)
 			if err != nil {
 				return err
 			}
@@ -78,7 +76,7 @@ resource is to have before; otherwise it is left alone.`,
 				return m.apply(ctx, s, next, revision)
 			}
 			return m.all(cmd.Context(), []subject{s})
-		},
+		}),
 	}
 	r.register(cmd)
 	m.register(cmd)

@@ -73,6 +73,7 @@ func (r *remote) writer(cmd *cobra.Command) (*client.Client, error) {
 	return r.connect(cmd)
 }
 
+// client makes the client of a command that reads.
 func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	if err := loadSettings(cmd); err != nil {
 		return nil, err
@@ -80,14 +81,16 @@ func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	return r.connect(cmd)
 }
 
-// open makes the client of a command that reads, and returns the kinds of the gateway.
-func (r *remote) open(cmd *cobra.Command) (*client.Client, []client.Kind, error) {
-	c, err := r.client(cmd)
-	if err != nil {
-		return nil, nil, err
+// with returns the RunE of a command that speaks to a gateway, with a client that connect makes: [remote.client] or
+// [remote.writer].
+func with(connect func(*cobra.Command) (*client.Client, error), run func(*cobra.Command, *client.Client, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := connect(cmd)
+		if err != nil {
+			return err
+		}
+		return run(cmd, c, args)
 	}
-	kinds, err := c.Kinds(cmd.Context())
-	return c, kinds, err
 }
 
 // explain prints an error, and each error of the API on its own line.

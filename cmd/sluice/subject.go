@@ -17,24 +17,26 @@ import (
 // subject is one resource that a command line names, or that its labels choose.
 type subject struct {
 	kind client.Kind
-	// namespace of the name; empty means the default one.
+	// namespace is empty for GLOBAL kinds.
 	namespace, name string
 	// revision at which the resource has the labels; empty if it is named.
 	revision string
 }
 
-// key returns the key of the resource.
-func (s subject) key() key {
-	if s.kind.Scope == "GLOBAL" {
-		return key{kind: s.kind.Name, name: s.name}
+// newSubject returns the resource of a name in a namespace; empty means the default one.
+func newSubject(k client.Kind, namespace, name string) subject {
+	if k.Scope == "GLOBAL" {
+		return subject{kind: k, name: name}
 	}
-	return key{s.kind.Name, cmp.Or(s.namespace, client.DefaultNamespace), s.name}
+	return subject{kind: k, namespace: cmp.Or(namespace, client.DefaultNamespace), name: name}
 }
+
+// key returns the key of the resource.
+func (s subject) key() key { return key{s.kind.Name, s.namespace, s.name} }
 
 // access returns the resource as the target of a question about rights.
 func (s subject) access() client.AccessTarget {
-	k := s.key()
-	return client.AccessTarget{Kind: k.kind, Namespace: k.namespace, Name: k.name}
+	return client.AccessTarget{Kind: s.kind.Name, Namespace: s.namespace, Name: s.name}
 }
 
 // existing returns a resource; it is an error if there is none.
@@ -71,20 +73,20 @@ func subjects(ctx context.Context, c *client.Client, namespace string, args []st
 			return nil, wrong
 		}
 		for _, name := range t.names {
-			out = append(out, subject{kind: t.kind, namespace: namespace, name: name})
+			out = append(out, newSubject(t.kind, namespace, name))
 		}
 	}
 	return out, nil
 }
 
-// oneSubject is subjects for a command that changes one resource.
-func oneSubject(cmd *cobra.Command, c *client.Client, namespace string, args []string) (subject, error) {
-	list, err := subjects(cmd.Context(), c, namespace, args)
-	switch {
-	case err != nil:
+// oneSubject is subjects for a command that takes one resource.
+func oneSubject(ctx context.Context, c *client.Client, namespace string, args []string) (subject, error) {
+	list, err := subjects(ctx, c, namespace, args)
+	if err == nil && len(list) > 1 {
+		err = usageError{errors.New("one resource is wanted: KIND NAME or KIND/NAME")}
+	}
+	if err != nil {
 		return subject{}, err
-	case len(list) > 1:
-		return subject{}, usageError{fmt.Errorf("%s: one resource at a time", cmd.Name())}
 	}
 	return list[0], nil
 }

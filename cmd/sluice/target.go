@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -85,16 +84,4 @@ func distinct(all []target) []target {
 		seen[t.kind.Name] = true
 	}
 	return out
-}
-
-// subject reads the one resource that a command takes.
-func (r *remote) subject(kinds []client.Kind, args []string) (subject, error) {
-	all, err := parseTargets(kinds, args)
-	if err != nil {
-		return subject{}, err
-	}
-	if len(all) != 1 || len(all[0].names) != 1 {
-		return subject{}, usageError{errors.New("one resource is wanted: KIND NAME or KIND/NAME")}
-	}
-	return subject{kind: all[0].kind, namespace: r.scope(all[0].kind, false), name: all[0].names[0]}, nil
 }

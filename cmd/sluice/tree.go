@@ -33,22 +33,16 @@ func treeCommand(std streams) *cobra.Command {
 			"NOT_READY, DELETING or BOUND. With --watch the tree is drawn again when it has changed.",
 		Example: "  sluice tree network net-a\n  sluice tree net/net-a --direction dependents --depth 5\n  sluice tree server/web --watch\n  sluice tree network net-a -o json",
 		Args:    usage(cobra.RangeArgs(1, 2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if t.client, err = t.remote.client(cmd); err != nil {
-				return err
-			}
+		RunE: with(t.remote.client, func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			if t.depth < 1 || t.depth > maxDepth {
 				return usageError{fmt.Errorf("depth: %d; 1 to %d is accepted", t.depth, maxDepth)}
 			}
-			if t.kinds, err = t.client.Kinds(cmd.Context()); err != nil {
-				return err
-			}
-			if t.subject, err = t.remote.subject(t.kinds, args); err != nil {
+			t.client = c
+			if t.subject, err = oneSubject(cmd.Context(), c, t.remote.namespace, args); err != nil {
 				return err
 			}
 			return t.run(cmd.Context())
-		},
+		}),
 	}
 	t.remote.register(cmd)
 	f := cmd.Flags()
@@ -70,7 +64,6 @@ type tree struct {
 	std    streams
 	remote remote
 	client *client.Client
-	kinds  []client.Kind
 	subject
 	direction, format string
 	depth             int
@@ -206,15 +199,18 @@ func (t *tree) follow(ctx context.Context, id string) error {
 // it, or everywhere if there are GLOBAL kinds.
 func (t *tree) begin(ctx context.Context) (client.ChangesRequest, error) {
 	req := client.ChangesRequest{Namespace: t.namespace, Lost: reportLost(t.std)}
-	if slices.ContainsFunc(t.kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
+	kinds, err := t.client.Kinds(ctx)
+	if err != nil {
+		return req, err
+	}
+	if slices.ContainsFunc(kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
 		req.Namespace = ""
 	}
-	i := slices.IndexFunc(t.kinds, func(k client.Kind) bool { return k.Offers("LIST") && (k.Scope != "GLOBAL" || req.Namespace == "") })
+	i := slices.IndexFunc(kinds, func(k client.Kind) bool { return k.Offers("LIST") && (k.Scope != "GLOBAL" || req.Namespace == "") })
 	if i < 0 {
 		return req, errors.New("watch: the gateway has no kind that can be listed")
 	}
-	var err error
-	req.After, err = t.client.Position(ctx, t.kinds[i], req.Namespace)
+	req.After, err = t.client.Position(ctx, kinds[i], req.Namespace)
 	return req, err
 }
 

@@ -26,11 +26,7 @@ func waitCommand(std streams) *cobra.Command {
 		Example: "  sluice wait network/net-a --for=condition=Available\n  sluice wait net/net-a port/p1 --for=delete --timeout 2m\n" +
 			"  sluice wait network net-a --for=jsonpath='{.status.resource.status}'=ACTIVE\n  sluice wait ports -l team=web --for=condition=Available",
 		Args: usage(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			goal, err := parseGoal(until)
 			if err != nil {
 				return usageError{err}
@@ -60,7 +56,7 @@ func waitCommand(std streams) *cobra.Command {
 			late, stop := context.WithTimeout(cmd.Context(), r.timeout+lastLookTime)
 			defer stop()
 			return w.all(ctx, late, list)
-		},
+		}),
 	}
 	r.register(cmd)
 	cmd.Flags().Lookup("timeout").Usage = "how long to wait in all"
@@ -99,7 +95,7 @@ func (w *waiting) find(ctx context.Context, targets []target) (list []pendingGoa
 		}
 		namespace := w.remote.scope(t.kind, false)
 		for _, name := range t.names {
-			s := pendingGoal{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: name}}
+			s := pendingGoal{goal: w.goal, subject: newSubject(t.kind, namespace, name)}
 			if w.goal.deleted {
 				r, err := w.client.Get(ctx, t.kind, namespace, name, "")
 				if err != nil {
@@ -122,7 +118,7 @@ func (w *waiting) find(ctx context.Context, targets []target) (list []pendingGoa
 			if count++; count > maxWaiting {
 				return nil, fmt.Errorf("selector: more than %d resources of kind %s have the labels", maxWaiting, t.kind.Name)
 			}
-			list = append(list, pendingGoal{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: r.Metadata.Name}, uid: r.Metadata.UID})
+			list = append(list, pendingGoal{goal: w.goal, subject: newSubject(t.kind, namespace, r.Metadata.Name), uid: r.Metadata.UID})
 		}
 		if count == 0 && !w.goal.deleted {
 			return nil, notFoundError{fmt.Errorf("no %s have the labels%s (NOT_FOUND)", t.kind.Plural, in(namespace))}

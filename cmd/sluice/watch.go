@@ -24,8 +24,8 @@ func watchCommand(std streams) *cobra.Command {
 			"`sluice get --watch` shows changes as `sluice get` shows resources.",
 		Example: "  sluice watch networks\n  sluice watch network net-a -o json\n  sluice watch networks -A --after CURSOR",
 		Args:    usage(cobra.RangeArgs(1, 2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, kinds, err := r.open(cmd)
+		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func watchCommand(std streams) *cobra.Command {
 				each = func(change *client.Change) error { return p.PrintChange(kind, change) }
 			}
 			return follow(cmd.Context(), std, c, req, each)
-		},
+		}),
 	}
 	r.register(cmd)
 	addChoice(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or json (one event a line)"}, "table", "json")
