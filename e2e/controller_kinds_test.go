@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 // oneOfEachKind are resources of all kinds that the example controller serves, named

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/credential"
@@ -61,13 +60,7 @@ func (r *remote) scope(k client.Kind, everywhere bool) string {
 // writer is client for commands that write. The environment may name the gateway and ask for a dry run. All other flags
 // decide what is written, and count only on the command line.
 func (r *remote) writer(cmd *cobra.Command) (*client.Client, error) {
-	where := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	for _, name := range append([]string{"server", "namespace", "timeout", "dry-run", "context"}, accessFlags...) {
-		if f := cmd.Flags().Lookup(name); f != nil {
-			where.AddFlag(f)
-		}
-	}
-	if err := loadFlags(cmd, where); err != nil {
+	if err := loadOnly(cmd, append([]string{"server", "namespace", "timeout", "dry-run", "context"}, accessFlags...)...); err != nil {
 		return nil, err
 	}
 	return r.connect(cmd)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/credential"
@@ -36,9 +35,7 @@ func (f *tokensFile) register(cmd *cobra.Command) {
 
 // load takes the file from the environment if need be, and from there nothing else.
 func (f *tokensFile) load(cmd *cobra.Command) error {
-	only := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	only.AddFlag(cmd.Flags().Lookup("tokens"))
-	if err := loadFlags(cmd, only); err != nil {
+	if err := loadOnly(cmd, "tokens"); err != nil {
 		return err
 	}
 	if *f == "" {

@@ -92,10 +92,10 @@ func sameServerOnly(req *http.Request, via []*http.Request) error {
 
 // bearer asks for a token; refused is the one that the gateway has just refused, if any.
 func (c *Client) bearer(ctx context.Context, refused string) (string, error) {
-	if c.token == nil {
+	if c.cfg.Token == nil {
 		return "", nil
 	}
-	token, err := c.token(ctx, refused)
+	token, err := c.cfg.Token(ctx, refused)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return "", ctx.Err()

@@ -19,14 +19,14 @@ type References struct {
 // TreeRequest describes a tree of dependencies.
 type TreeRequest struct {
 	// ID of the root.
-	ID string
+	ID string `json:"id"`
 	// Direction is DEPENDENCIES (the resources that the root refers to), DEPENDENTS (the resources that refer
 	// to the root) or BOTH. Default: BOTH.
-	Direction string
+	Direction string `json:"direction"`
 	// Depth is how many levels are followed, 1 to 10. Default: 3.
-	Depth int
+	Depth int `json:"depth"`
 	// Blockers is how many of the references are read that keep the root from being deleted.
-	Blockers int
+	Blockers int `json:"blockers"`
 }
 
 // Tree holds the resources around a root, by their references.
@@ -88,9 +88,8 @@ func (c *Client) Tree(ctx context.Context, req TreeRequest) (*Tree, error) {
 			}
 		}
 	}
-	err := c.Do(ctx, treeDocument, map[string]any{
-		"id": req.ID, "direction": cmp.Or(req.Direction, "BOTH"), "depth": cmp.Or(req.Depth, 3), "blockers": req.Blockers,
-	}, &out)
+	req.Direction, req.Depth = cmp.Or(req.Direction, "BOTH"), cmp.Or(req.Depth, 3)
+	err := c.Do(ctx, treeDocument, req, &out)
 	if out.DependencyTree == nil {
 		return nil, err
 	}
