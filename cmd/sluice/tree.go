@@ -25,7 +25,7 @@ const (
 )
 
 func treeCommand(std streams) *cobra.Command {
-	t := tree{std: std, direction: "both", format: "table"}
+	t := tree{std: std, direction: "both"}
 	cmd := &cobra.Command{
 		Use:   "tree KIND NAME | KIND/NAME",
 		Short: "Show what a resource refers to and what refers to it, level by level",
@@ -48,7 +48,7 @@ func treeCommand(std streams) *cobra.Command {
 	f := cmd.Flags()
 	addChoice(cmd, &t.direction, pflag.Flag{Name: "direction", Usage: "dependencies, to what the resource refers to; dependents, to what refers to it; or both"}, "dependencies", "dependents", "both")
 	f.IntVar(&t.depth, "depth", defaultDepth, fmt.Sprintf("how many levels are followed, 1 to %d", maxDepth))
-	addChoice(cmd, &t.format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table, json or yaml"}, "table", "json", "yaml")
+	t.format.register(cmd)
 	f.BoolVarP(&t.watching, "watch", "w", false, "then draw the tree again when it has changed")
 	return cmd
 }
@@ -65,9 +65,10 @@ type tree struct {
 	remote remote
 	client *client.Client
 	subject
-	direction, format string
-	depth             int
-	watching          bool
+	direction string
+	format    dataForm
+	depth     int
+	watching  bool
 	// shown is what was printed last; nil before that.
 	shown []byte
 }

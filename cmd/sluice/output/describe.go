@@ -140,7 +140,7 @@ func (d Description) conditions(w io.Writer, all []client.Condition) {
 		}
 		status := Text{Text: Cell(c.Status)}
 		if c.Type == "Available" {
-			status.Colour = StatusColour(c.Status)
+			status.Colour = colourOf(c.Status)
 		}
 		message := "-"
 		if c.Message != "" {
@@ -164,7 +164,7 @@ func (d Description) around(w io.Writer) {
 		t := NewTable(w, []string{"RESOURCE", "BY", "STATE", "GUARDED"})
 		t.Indent, t.Colours = "  ", d.Colours
 		for _, n := range part.all {
-			state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
+			state := Text{Text: Cell(n.State), Colour: colourOf(n.State)}
 			t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yesNo(n.Guarded)})
 		}
 		_ = t.Flush() // w keeps the error

@@ -18,6 +18,20 @@ const (
 	Yellow Colour = "\x1b[33m"
 )
 
+// colourOf returns the colour of the status of a condition that is good if True, of the state of a reference, or of the type
+// of a change.
+func colourOf(word string) Colour {
+	switch word {
+	case "True", "BOUND":
+		return Green
+	case "Unknown", "NOT_READY":
+		return Yellow
+	case "False", "MISSING", "DELETING", "DELETED":
+		return Red
+	}
+	return Plain
+}
+
 // Paint returns a text in a colour.
 func (c Colour) Paint(s string) string {
 	if c == Plain {

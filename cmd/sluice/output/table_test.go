@@ -78,7 +78,7 @@ func TestATableHasNoTitlesAndNoColoursUnlessItIsToldSo(t *testing.T) {
 		var b strings.Builder
 		table := output.NewTable(&b, []string{"NAME", "AVAILABLE", "AGE"})
 		table.NoHeaders, table.Colours = noHeaders, colours
-		table.Row(output.Text{Text: "a"}, output.Text{Text: "False", Colour: output.StatusColour("False")}, output.Text{Text: "1s"})
+		table.Row(output.Text{Text: "a"}, output.Text{Text: "False", Colour: output.Red}, output.Text{Text: "1s"})
 		if err := table.Flush(); err != nil {
 			t.Fatal(err)
 		}

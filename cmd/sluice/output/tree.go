@@ -94,7 +94,7 @@ func (d *drawing) below(id, indent string) {
 			name += " (*)"
 			d.repeated = true
 		}
-		state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
+		state := Text{Text: Cell(n.State), Colour: colourOf(n.State)}
 		d.table.Row(Text{Text: indent + branch + name}, state, Text{Text: yesNo(n.Guarded)}, Text{Text: Printable(n.Path)})
 		if follow {
 			d.below(n.ResourceID, indent+next)
@@ -119,18 +119,6 @@ func Named(kind string, namespace *string, name string, other *string) string {
 		text += " -n " + *namespace
 	}
 	return Printable(text)
-}
-
-func stateColour(state string) Colour {
-	switch state {
-	case "MISSING", "DELETING":
-		return Red
-	case "NOT_READY":
-		return Yellow
-	case "BOUND":
-		return Green
-	}
-	return Plain
 }
 
 // TreeJSON is a tree as the API has it, in one line. Of resources it has nothing but when the deletion of one was requested.
