@@ -31,17 +31,15 @@ type tokensFile string
 
 func (f *tokensFile) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar((*string)(f), "tokens", "", "file of tokens, as sluice serve --tokens takes it (required)")
-}
-
-// load takes the file from the environment if need be, and from there nothing else.
-func (f *tokensFile) load(cmd *cobra.Command) error {
-	if err := loadOnly(cmd, "tokens"); err != nil {
-		return err
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := loadOnly(cmd, "tokens"); err != nil { // nothing else is taken from the environment
+			return err
+		}
+		if *f == "" {
+			return usageError{errors.New("tokens: a file is wanted: --tokens FILE")}
+		}
+		return nil
 	}
-	if *f == "" {
-		return usageError{errors.New("tokens: a file is wanted: --tokens FILE")}
-	}
-	return nil
 }
 
 // change changes the file, and tells which lines of it are damaged. They stay as they are.
@@ -88,9 +86,6 @@ func tokenCreateCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := file.load(cmd); err != nil {
-				return err
-			}
 			text, hash, err := identity.NewToken(rand.Reader)
 			if err != nil {
 				return err
@@ -173,9 +168,6 @@ func tokenListCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := file.load(cmd); err != nil {
-				return err
-			}
 			data, err := file.read()
 			if err != nil {
 				return err
@@ -224,9 +216,6 @@ func tokenRevokeCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := file.load(cmd); err != nil {
-				return err
-			}
 			if _, err := file.read(); err != nil {
 				return err
 			}
