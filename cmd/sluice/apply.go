@@ -48,7 +48,7 @@ func createCommand(std streams) *cobra.Command {
 func (a *application) command(cmd *cobra.Command) *cobra.Command {
 	var r remote
 	var files documents
-	cmd.Args, cmd.ValidArgsFunction = usage(cobra.NoArgs), cobra.NoFileCompletions
+	cmd.Args = usage(cobra.NoArgs)
 	cmd.RunE = with(r.writer, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 		if err := a.prune.check(a.std, files.files, bool(a.dry)); err != nil {
 			return err

@@ -20,11 +20,10 @@ func whoamiCommand(std streams) *cobra.Command {
 	var r remote
 	var format dataForm
 	cmd := &cobra.Command{
-		Use:               "whoami",
-		Short:             "Print your name and groups as the gateway knows them, and when your credential ends",
-		Example:           "  sluice auth whoami\n  sluice auth whoami --context prod -o json",
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "whoami",
+		Short:   "Print your name and groups as the gateway knows them, and when your credential ends",
+		Example: "  sluice auth whoami\n  sluice auth whoami --context prod -o json",
+		Args:    usage(cobra.NoArgs),
 		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			viewer, err := c.Viewer(cmd.Context())
 			if err != nil {

@@ -115,11 +115,15 @@ func completeFlag(cmd *cobra.Command, flag string, f completion) {
 func completeAll(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		completeAll(cmd)
+		switch {
+		case cmd.ValidArgsFunction != nil || cmd.ValidArgs != nil || strings.Contains(cmd.Use, "DIR"):
+		case strings.Contains(cmd.Use, "KIND"):
+			cmd.ValidArgsFunction = completeTargets(false)
+		default:
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
 		if cmd.Flags().Lookup("context") == nil {
 			continue // it speaks to no gateway
-		}
-		if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "KIND") {
-			cmd.ValidArgsFunction = completeTargets(false)
 		}
 		for flag, f := range map[string]completion{
 			"namespace": completeBy(completer.namespaces), "selector": withoutSpace(completeBy(completer.labels)), "context": completeContexts,

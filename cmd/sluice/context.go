@@ -36,11 +36,10 @@ type contextRow struct {
 func contextListCommand(std streams) *cobra.Command {
 	var format dataForm
 	cmd := &cobra.Command{
-		Use:               "list",
-		Short:             "List the contexts; the current one has an asterisk",
-		Example:           "  sluice context list\n  sluice context list -o json",
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "list",
+		Short:   "List the contexts; the current one has an asterisk",
+		Example: "  sluice context list\n  sluice context list -o json",
+		Args:    usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			file, err := credential.ReadContexts(contextsPath())
 			if err != nil {

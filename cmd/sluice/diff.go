@@ -20,8 +20,7 @@ and writes nothing. The exit code is 0 if nothing would change, 1 if something w
 if that cannot be said.`,
 		Example: `  sluice diff -f network.yaml
   sluice diff -R -f ./manifests && echo up to date`,
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: usage(cobra.NoArgs),
 		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			docs, err := files.read(cmd.Context(), std, r.namespace)
 			if err != nil {

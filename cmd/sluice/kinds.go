@@ -16,12 +16,11 @@ func kindsCommand(std streams) *cobra.Command {
 	format := "table"
 	var noHeaders bool
 	cmd := &cobra.Command{
-		Use:               "api-resources",
-		Aliases:           []string{"kinds"},
-		Short:             "List the kinds that the gateway serves",
-		Example:           "  sluice api-resources\n  sluice api-resources -o name",
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "api-resources",
+		Aliases: []string{"kinds"},
+		Short:   "List the kinds that the gateway serves",
+		Example: "  sluice api-resources\n  sluice api-resources -o name",
+		Args:    usage(cobra.NoArgs),
 		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {

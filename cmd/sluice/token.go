@@ -82,9 +82,8 @@ func tokenCreateCommand(std streams) *cobra.Command {
 		Short: "Make a token and print it, which is possible once",
 		Long: "Make a token and print it. It cannot be shown again: the file has its hash. Callers with the token are token:NAME to the\n" +
 			"gateway, in the groups token:GROUP. The file is made if need be, with the mode 0600.",
-		Example:           "  sluice token create ci --group ops --group dev --ttl 720h --tokens tokens",
-		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  sluice token create ci --group ops --group dev --ttl 720h --tokens tokens",
+		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, hash, err := identity.NewToken(rand.Reader)
 			if err != nil {
@@ -162,11 +161,10 @@ func tokenListCommand(std streams) *cobra.Command {
 	var file tokensFile
 	var format dataForm
 	cmd := &cobra.Command{
-		Use:               "list --tokens FILE",
-		Short:             "List the tokens of a file with their groups and when they expire",
-		Example:           "  sluice token list --tokens tokens\n  sluice token list --tokens tokens -o json",
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "list --tokens FILE",
+		Short:   "List the tokens of a file with their groups and when they expire",
+		Example: "  sluice token list --tokens tokens\n  sluice token list --tokens tokens -o json",
+		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			data, err := file.read()
 			if err != nil {
@@ -212,9 +210,8 @@ func tokenRevokeCommand(std streams) *cobra.Command {
 		Short: "Remove a token: the gateway refuses it, and ends the streams that use it",
 		Long: "Remove a token from the file. A running gateway then refuses the token, and ends the WebSockets and streams that were opened\n" +
 			"with it, within seconds.",
-		Example:           "  sluice token revoke ci --tokens tokens",
-		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  sluice token revoke ci --tokens tokens",
+		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := file.read(); err != nil {
 				return err
