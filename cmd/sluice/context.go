@@ -24,7 +24,7 @@ func contextCommand(std streams) *cobra.Command {
 	}, contextListCommand(std), contextUseCommand(std), contextSetCommand(std), contextDeleteCommand(std))
 }
 
-// contextRow is a context as it is listed.
+// contextRow is one context of the list.
 type contextRow struct {
 	Name       string `json:"name" yaml:"name"`
 	Current    bool   `json:"current" yaml:"current"`

@@ -150,7 +150,7 @@ func tokenExpiry(t identity.Token, now time.Time) string {
 	return t.Expires.Format(time.RFC3339)
 }
 
-// tokenRow is a token as it is listed: without its hash.
+// tokenRow is one token of the list, without its hash.
 type tokenRow struct {
 	Name      string     `json:"name" yaml:"name"`
 	Groups    []string   `json:"groups" yaml:"groups,flow"`

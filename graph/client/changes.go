@@ -140,7 +140,7 @@ type follower struct {
 	after             string
 	yield             func(*Change, error) bool
 	progress, stopped bool
-	// token is the one of the last connection.
+	// token of the last connection.
 	token string
 	// refused is a token that must be replaced, and refusal the error with the reason.
 	refused string

@@ -8,7 +8,7 @@ import (
 
 // References are the first references of a list, and how many there are.
 type References struct {
-	// TotalCount is how many there are in all, of those that the caller may see.
+	// TotalCount is how many there are in all that the caller may see.
 	TotalCount int
 	// HiddenCount is how many more resources refer to it which the caller may not see.
 	HiddenCount int
@@ -68,7 +68,7 @@ type TreeNode struct {
 	Resource *TreeResource `json:"resource,omitzero"`
 }
 
-// TreeResource tells whether the deletion of a resource of a tree was requested, and nothing else.
+// TreeResource has the time at which the deletion of a resource was requested, and nothing else.
 type TreeResource struct {
 	Metadata struct {
 		DeletionRequestedAt *time.Time `json:"deletionRequestedAt"`

@@ -25,7 +25,7 @@ const (
 	lockPause = 10 * time.Millisecond
 )
 
-// ReadPrivate returns what a file has; nothing if there is none.
+// ReadPrivate returns the content of a file; nothing if there is no file.
 func ReadPrivate(path string) ([]byte, error) {
 	data, err := config.ReadAtMost(path, MaxPrivate)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// row is what a row of a table shows.
+// row is one row of a table.
 type row struct {
 	// Resource is whole, or has its metadata alone.
 	*client.Resource
