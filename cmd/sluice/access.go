@@ -77,17 +77,15 @@ func (q *accessQuestion) aim(ctx context.Context, args []string) error {
 	if len(targets) != 1 || len(targets[0].names) > 1 {
 		return usageError{errors.New("one kind or resource is wanted: KIND, KIND NAME or KIND/NAME")}
 	}
-	q.target.Kind = targets[0].kind.Name
-	namespaced := targets[0].kind.Scope != "GLOBAL"
-	if namespaced {
-		q.target.Namespace = q.remote.namespace
-	}
+	kind, namespace := targets[0].kind, q.remote.namespace
 	if len(targets[0].names) == 1 {
-		q.target.Name = targets[0].names[0]
-		if namespaced && q.target.Namespace == "" {
-			q.target.Namespace = client.DefaultNamespace
-		}
+		q.target = newSubject(kind, namespace, targets[0].names[0]).access()
+		return nil
 	}
+	if kind.Scope == "GLOBAL" {
+		namespace = ""
+	}
+	q.target = client.AccessTarget{Kind: kind.Name, Namespace: namespace}
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func applyCommand(std streams) *cobra.Command {
-	a := application{std: std}
+	a := application{writing: writing{std: std}}
 	cmd := a.command(&cobra.Command{
 		Use:   "apply -f FILE|FOLDER|-",
 		Short: "Create or replace resources from manifests",
@@ -35,7 +35,7 @@ removed. Those that others have set stay.`,
 }
 
 func createCommand(std streams) *cobra.Command {
-	a := application{std: std, createOnly: true}
+	a := application{writing: writing{std: std}, createOnly: true}
 	return a.command(&cobra.Command{
 		Use:   "create -f FILE|FOLDER|-",
 		Short: "Create resources from manifests; existing ones are left alone",
@@ -62,8 +62,7 @@ func (a *application) command(cmd *cobra.Command) *cobra.Command {
 	})
 	r.register(cmd)
 	files.register(cmd)
-	a.dry.register(cmd)
-	a.form.register(cmd)
+	a.writing.register(cmd)
 	a.manager.register(cmd)
 	return cmd
 }
@@ -78,14 +77,10 @@ func (m *fieldManager) register(cmd *cobra.Command) {
 
 // application sends documents one by one.
 type application struct {
-	std                        streams
-	client                     *client.Client
-	namespace                  string
+	writing
 	createOnly, ignoreRevision bool
 	prune                      prune
 	manager                    fieldManager
-	dry                        dryRun
-	form                       outcomeForm
 	// count is how many documents had each outcome.
 	count map[string]int
 	// stored are the resources that the documents are of.

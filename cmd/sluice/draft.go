@@ -29,7 +29,7 @@ func (e *edit) manifest(ctx context.Context) (*draft, error) {
 		if err != nil {
 			return "", textError{err}
 		}
-		m := modification{std: e.std, client: e.client, dry: e.dry}
+		m := modification{writing: writing{std: e.std, client: e.client, dry: e.dry}}
 		out, err := m.apply(ctx, e.subject, wanted, res.Metadata.Revision)
 		if err != nil {
 			return "", writeError(ctx, err, e.dry)

@@ -15,7 +15,7 @@ import (
 func finalizeCommand(std streams) *cobra.Command {
 	var r remote
 	var add, remove []string
-	m := modification{std: std}
+	m := modification{writing: writing{std: std}}
 	cmd := &cobra.Command{
 		Use:   "finalize KIND NAME... | KIND/NAME...  (--add FINALIZER | --remove FINALIZER)...",
 		Short: "Add and remove finalizers of resources",

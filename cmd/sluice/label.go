@@ -40,38 +40,22 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 	var r remote
 	var by chosen
 	var overwrite bool
-	m := modification{std: std}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	m := modification{writing: writing{std: std}}
+	cmd.RunE = with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
 		args, pairs, err := cutPairs(args, overwrite)
 		if err != nil {
 			return err
 		}
-		if m.client, err = r.writer(cmd); err != nil {
-			return err
-		}
+		m.client, m.namespace = c, r.namespace
 		m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (outcome, error) {
 			return pairs.write(ctx, &m, client.MetadataPatch{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision, DryRun: bool(m.dry)}, field, was)
 		}
-		byLabels, err := by.given(cmd, args, m.revision)
-		switch {
-		case err != nil:
-			return err
-		case byLabels:
-			_, list, err := by.find(cmd.Context(), std, m.client, args[0], r.namespace)
-			if err != nil {
-				return err
-			}
-			return m.all(cmd.Context(), list)
-		}
-		list, err := subjects(cmd.Context(), m.client, r.namespace, args)
+		_, list, err := by.resources(cmd, &m.writing, args)
 		if err != nil {
 			return err
 		}
-		if m.revision != "" && len(list) > 1 {
-			return usageError{errors.New("revision: one resource at a time has a revision")}
-		}
 		return m.all(cmd.Context(), list)
-	}
+	})
 	r.register(cmd)
 	m.register(cmd)
 	m.registerRevision(cmd)

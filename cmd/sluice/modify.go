@@ -23,22 +23,13 @@ const (
 // modification reads resources and changes each at the revision that was read, so that
 // no change of others is lost.
 type modification struct {
-	std      streams
-	client   *client.Client
-	dry      dryRun
-	form     outcomeForm
-	revision string
+	writing
 	// uid is a precondition; empty for none.
 	uid string
 	// format of the manifest that is read; without one, the whole resource is.
 	format client.Format
 	// write changes a resource that was read, at a revision. The key and the uid of the outcome are set by its caller.
 	write func(ctx context.Context, s subject, was *client.Resource, revision string) (outcome, error)
-}
-
-func (m *modification) register(cmd *cobra.Command) {
-	m.dry.register(cmd)
-	m.form.register(cmd)
 }
 
 // registerRevision adds the flag for changes of one revision.

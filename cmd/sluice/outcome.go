@@ -29,6 +29,23 @@ func (f *outcomeForm) register(cmd *cobra.Command) {
 	}, "text", "name", "json")
 }
 
+// writing is one run of a command that writes.
+type writing struct {
+	std    streams
+	client *client.Client
+	// namespace of resources for which none is given; empty means the default one.
+	namespace string
+	// revision is the only one that may be changed; empty for any.
+	revision string
+	dry      dryRun
+	form     outcomeForm
+}
+
+func (w *writing) register(cmd *cobra.Command) {
+	w.dry.register(cmd)
+	w.form.register(cmd)
+}
+
 // outcome is the result of a write to one resource.
 type outcome struct {
 	key

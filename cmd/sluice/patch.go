@@ -19,7 +19,7 @@ import (
 func patchCommand(std streams) *cobra.Command {
 	var r remote
 	var text, file, form string
-	m := modification{std: std, format: client.JSON}
+	m := modification{writing: writing{std: std}, format: client.JSON}
 	cmd := &cobra.Command{
 		Use:   "patch KIND NAME | KIND/NAME  (-p PATCH | --patch-file FILE|-)",
 		Short: "Change a resource by a merge patch",

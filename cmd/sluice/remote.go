@@ -48,13 +48,10 @@ func registerAccess(cmd *cobra.Command, a *credential.Access) {
 
 // scope returns the namespace that lists and streams are limited to; empty is all.
 func (r *remote) scope(k client.Kind, everywhere bool) string {
-	switch {
-	case everywhere || k.Scope == "GLOBAL":
+	if everywhere {
 		return ""
-	case r.namespace == "":
-		return "default"
 	}
-	return r.namespace
+	return scope(k, r.namespace)
 }
 
 // writer is client for commands that write. The environment may name the gateway and ask for a dry run. All other flags

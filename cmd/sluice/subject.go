@@ -25,10 +25,15 @@ type subject struct {
 
 // newSubject returns the resource of a name in a namespace; empty means the default one.
 func newSubject(k client.Kind, namespace, name string) subject {
+	return subject{kind: k, namespace: scope(k, namespace), name: name}
+}
+
+// scope returns the namespace that resources of a kind are in; empty means the default one, or none for a GLOBAL kind.
+func scope(k client.Kind, namespace string) string {
 	if k.Scope == "GLOBAL" {
-		return subject{kind: k, name: name}
+		return ""
 	}
-	return subject{kind: k, namespace: cmp.Or(namespace, client.DefaultNamespace), name: name}
+	return cmp.Or(namespace, client.DefaultNamespace)
 }
 
 // key returns the key of the resource.
@@ -102,34 +107,35 @@ func (c *chosen) register(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 
-// given reports whether labels choose the resources of the kinds that args names.
-func (c *chosen) given(cmd *cobra.Command, args []string, revision string) (bool, error) {
-	byLabels := cmd.Flags().Changed("selector")
-	switch {
-	case c.everywhere && !byLabels:
-		return false, usageError{errors.New("all-namespaces: it goes with -l")}
-	case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || revision != ""):
-		return false, usageError{fmt.Errorf("%s: -l goes with one KIND (or several, joined by commas), and with no names and no --revision", cmd.Name())}
+// resources returns the resources that args name or, with the selection that finds them again, those of the kinds in args
+// that have the labels. The user is told if none has.
+func (c *chosen) resources(cmd *cobra.Command, w *writing, args []string) (*selection, []subject, error) {
+	ctx := cmd.Context()
+	switch byLabels := cmd.Flags().Changed("selector"); {
+	case !byLabels && c.everywhere:
+		return nil, nil, usageError{errors.New("all-namespaces: it goes with -l")}
+	case !byLabels:
+		list, err := subjects(ctx, w.client, w.namespace, args)
+		if err == nil && w.revision != "" && len(list) > 1 {
+			err = usageError{errors.New("revision: one resource at a time has a revision")}
+		}
+		return nil, list, err
+	case len(args) != 1 || strings.Contains(args[0], "/") || w.revision != "":
+		return nil, nil, usageError{fmt.Errorf("%s: -l goes with one KIND (or several, joined by commas), and with no names and no --revision", cmd.Name())}
 	}
-	return byLabels, nil
-}
-
-// find returns the resources of KIND, or of KIND,KIND, that have the labels, and the selection that finds them again.
-// The user is told if there are none.
-func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds, namespace string) (*selection, []subject, error) {
 	tests, err := input.ParseLabels(c.selectors)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	all, err := to.Kinds(ctx)
+	kinds, err := w.client.Kinds(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	targets, err := parseTargets(all, []string{kinds})
+	targets, err := parseTargets(kinds, args)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &selection{client: to, namespaces: []string{cmp.Or(namespace, client.DefaultNamespace)}, tests: tests}
+	s := &selection{client: w.client, namespaces: []string{cmp.Or(w.namespace, client.DefaultNamespace)}, tests: tests}
 	if c.everywhere {
 		s.namespaces = []string{""}
 	}
@@ -138,7 +144,7 @@ func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds
 	}
 	list, err := s.find(ctx)
 	if err == nil && len(list) == 0 {
-		_, _ = fmt.Fprintln(std.err, "no resource has these labels")
+		_, _ = fmt.Fprintln(w.std.err, "no resource has these labels")
 	}
 	return s, list, err
 }

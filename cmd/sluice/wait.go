@@ -48,8 +48,8 @@ func waitCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := waiting{std: std, client: c, remote: r, goal: goal, labels: labels}
-			list, err := w.find(ctx, targets)
+			w := waiting{std: std, client: c, timeout: r.timeout, goal: goal, labels: labels}
+			list, err := w.find(ctx, r.namespace, targets)
 			if err != nil {
 				return err
 			}
@@ -70,9 +70,10 @@ func waitCommand(std streams) *cobra.Command {
 type waiting struct {
 	std    streams
 	client *client.Client
-	remote remote
-	goal   goal
-	labels []client.LabelTest
+	// timeout is how long to wait in all.
+	timeout time.Duration
+	goal    goal
+	labels  []client.LabelTest
 }
 
 // lastLookTime is how long the last look at all resources may take, when the time is over.
@@ -83,7 +84,7 @@ const maxWaiting = 1000
 
 // find returns the resources to wait for: those that are named, or that have the labels now. For a deletion it notes
 // their uids, since a later resource of the same name is another one.
-func (w *waiting) find(ctx context.Context, targets []target) (list []pendingGoal, err error) {
+func (w *waiting) find(ctx context.Context, namespace string, targets []target) (list []pendingGoal, err error) {
 	for _, t := range targets {
 		switch {
 		case len(t.names) == 0 && len(w.labels) == 0:
@@ -93,7 +94,7 @@ func (w *waiting) find(ctx context.Context, targets []target) (list []pendingGoa
 		case w.goal.condition != "" && !t.kind.HasConditions():
 			return nil, usageError{fmt.Errorf("for: kind %s has no conditions", t.kind.Name)}
 		}
-		namespace := w.remote.scope(t.kind, false)
+		namespace := scope(t.kind, namespace)
 		for _, name := range t.names {
 			s := pendingGoal{goal: w.goal, subject: newSubject(t.kind, namespace, name)}
 			if w.goal.deleted {
@@ -152,7 +153,7 @@ func (w *waiting) one(ctx, late context.Context, s pendingGoal) error {
 	for change, err := range w.client.Changes(ctx, req) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			if err = s.lastLook(late, w.client); err == nil {
-				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.kind.Name, s.name, w.remote.timeout.Round(time.Millisecond), s.goal.text, s.state)
+				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.kind.Name, s.name, w.timeout.Round(time.Millisecond), s.goal.text, s.state)
 			}
 		} else if errors.Is(err, context.Canceled) {
 			err = errors.New("interrupted")

@@ -145,7 +145,7 @@ func among(k client.Kind, path string, texts []string, not bool) (map[string]any
 	return f.nest(map[string]any{"in": values}), nil
 }
 
-// fields returns the fields that filters of a kind can name: those of the metadata, which every kind has, and the declared
+// fields returns the fields that filters of a kind can name: the fields of the metadata, which every kind has, and the declared
 // ones.
 func fields(k client.Kind) []field {
 	out := []field{{path: "metadata.name", kind: "String"}}
