@@ -135,15 +135,14 @@ func canICommand(std streams) *cobra.Command {
 			if yes {
 				text = "yes"
 			}
-			if q.form == "table" {
-				_, err = fmt.Fprintln(std.out, text)
-			} else {
-				err = q.form.print(std, struct {
-					Allowed             bool   `json:"allowed" yaml:"allowed"`
-					Verb                string `json:"verb" yaml:"verb"`
-					client.AccessTarget `yaml:",inline"`
-				}{yes, q.verb, q.target}, table{})
-			}
+			err = q.form.print(std, struct {
+				Allowed             bool   `json:"allowed" yaml:"allowed"`
+				Verb                string `json:"verb" yaml:"verb"`
+				client.AccessTarget `yaml:",inline"`
+			}{yes, q.verb, q.target}, func() error {
+				_, err := fmt.Fprintln(std.out, text)
+				return err
+			})
 			if err == nil && !yes {
 				err = errReported
 			}
@@ -184,7 +183,7 @@ func (q *accessQuestion) list(ctx context.Context, args []string) error {
 	if len(shown.rows) == 0 && q.form == "table" {
 		_, _ = fmt.Fprintln(q.std.err, "there is nothing that you may do")
 	}
-	return q.form.print(q.std, all, shown)
+	return q.form.print(q.std, all, shown.to(q.std))
 }
 
 // allowed returns the verbs that the caller may use on the resources that args name, or on each kind.

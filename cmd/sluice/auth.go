@@ -30,7 +30,7 @@ func whoamiCommand(std streams) *cobra.Command {
 				return err
 			}
 			row := []string{cell(viewer.Name), cell(viewer.Source), cell(strings.Join(viewer.Groups, ",")), expiryText(viewer.ExpiresAt)}
-			return format.print(std, viewer, table{[]string{"NAME", "SOURCE", "GROUPS", "EXPIRES"}, [][]string{row}})
+			return format.print(std, viewer, table{[]string{"NAME", "SOURCE", "GROUPS", "EXPIRES"}, [][]string{row}}.to(std))
 		}),
 	}
 	r.register(cmd)

@@ -62,7 +62,7 @@ func contextListCommand(std streams) *cobra.Command {
 				list = append(list, row)
 				shown.rows = append(shown.rows, []string{mark, cell(name), cell(row.Server), cell(row.Namespace), kind})
 			}
-			return format.print(std, list, shown)
+			return format.print(std, list, shown.to(std))
 		},
 	}
 	format.register(cmd)

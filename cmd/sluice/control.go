@@ -73,13 +73,13 @@ func control(ctx context.Context, std streams, c *client.Client, words []string,
 
 func setControlled(ctx context.Context, std streams, c *client.Client, k client.Kind, controlled bool) error {
 	now, err := c.ControlKind(ctx, k.Name, controlled)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case now:
-		_, err = fmt.Fprintf(std.out, "%s is controlled\n", printable(k.Name))
-	default:
-		_, err = fmt.Fprintf(std.out, "%s is not controlled\n", printable(k.Name))
 	}
+	state := "controlled"
+	if !now {
+		state = "not controlled"
+	}
+	_, err = fmt.Fprintf(std.out, "%s is %s\n", printable(k.Name), state)
 	return err
 }

@@ -24,6 +24,9 @@ type table struct {
 	rows   [][]string
 }
 
+// to returns a function that writes the table.
+func (t table) to(std streams) func() error { return func() error { return t.print(std) } }
+
 func (t table) print(std streams) error {
 	out := output.NewTable(std.out, t.titles)
 	for _, row := range t.rows {
@@ -32,8 +35,8 @@ func (t table) print(std streams) error {
 	return out.Flush()
 }
 
-// print writes data in the form.
-func (f dataForm) print(std streams, data any, t table) error {
+// print writes data in the form. The form table is what people are shown.
+func (f dataForm) print(std streams, data any, people func() error) error {
 	switch f {
 	case "json":
 		enc := json.NewEncoder(std.out)
@@ -42,5 +45,5 @@ func (f dataForm) print(std streams, data any, t table) error {
 	case "yaml":
 		return yaml.NewEncoder(std.out).Encode(data)
 	}
-	return t.print(std)
+	return people()
 }

@@ -180,7 +180,7 @@ func tokenListCommand(std streams) *cobra.Command {
 				list = append(list, row)
 				shown.rows = append(shown.rows, []string{cell(t.Name), cell(strings.Join(t.Groups, ",")), tokenExpiry(t, time.Now())})
 			}
-			if err := format.print(std, list, shown); err != nil {
+			if err := format.print(std, list, shown.to(std)); err != nil {
 				return err
 			}
 			if file.warn(std, data) {

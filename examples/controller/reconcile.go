@@ -45,7 +45,7 @@ func (c *controller) reconcile(ctx context.Context, k key) (after time.Duration,
 		}
 	}
 	if err != nil {
-		c.log.Warn("is tried again", "resource", k.String(), "cause", err)
+		c.log.Warn("is tried again", "resource", k, "cause", err)
 	}
 	return after, err
 }
@@ -76,8 +76,10 @@ func (c *controller) step(ctx context.Context, r *resource) (time.Duration, erro
 	if r.spec.ManagementPolicy == unmanaged {
 		o = c.adopt(ctx, r)
 	} else {
-		if err := c.addFinalizer(ctx, r); err != nil {
-			return 0, err
+		if !slices.Contains(r.Metadata.Finalizers, finalizer) { // before anything is made in the cloud
+			if err := c.patch(ctx, r, client.MetadataPatch{AddFinalizers: []string{finalizer}}); err != nil {
+				return 0, err
+			}
 		}
 		o = c.ensure(ctx, r)
 	}
@@ -124,14 +126,6 @@ func (c *controller) finish(ctx context.Context, r *resource, o outcome) (time.D
 		return c.poll, nil
 	}
 	return 0, nil // the change of the status comes back, and with it the time of the next look
-}
-
-// addFinalizer sets the finalizer before anything is made in the cloud.
-func (c *controller) addFinalizer(ctx context.Context, r *resource) error {
-	if slices.Contains(r.Metadata.Finalizers, finalizer) {
-		return nil
-	}
-	return c.patch(ctx, r, client.MetadataPatch{AddFinalizers: []string{finalizer}})
 }
 
 // patch changes the metadata of a resource.
