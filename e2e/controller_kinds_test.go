@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 // oneOfEachKind are resources of all kinds that the example controller serves, named
@@ -61,7 +63,7 @@ func TestTheExampleControllerServesEachKindOfTheManagedProfile(t *testing.T) {
 		}
 		// Guarded references are to objects that are used.
 		guarded := map[string]bool{}
-		up, err := h.client.Neighbours(t.Context(), r.ID)
+		up, err := h.client.Tree(t.Context(), client.TreeRequest{ID: r.ID, Depth: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

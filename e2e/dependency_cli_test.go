@@ -85,7 +85,7 @@ referred to by: nothing
 		"tree net nobody":               {3, `Network "nobody" does not exist in namespace "default" (NOT_FOUND)`},
 		"tree net net-a -n other":       {3, "NOT_FOUND"},
 		"tree net nobody --watch":       {3, "NOT_FOUND"},
-		"tree net":                      {2, "one resource is wanted"},
+		"tree net":                      {2, "name the resources as KIND NAME"},
 		"tree net net-a --depth 11":     {2, "1 to 10 is accepted"},
 		"tree net net-a --direction in": {2, "accepted are dependencies, dependents, both"},
 		"tree net net-a -o wide":        {2, "accepted are table, json, yaml"},
@@ -237,7 +237,7 @@ func TestADeletionThatWaitsSaysWhatHoldsTheResource(t *testing.T) {
 	waits.until("Network net-a DELETED")
 	waits.until("Subnet e DELETED")
 	waits.ends(0)
-	g.expect(3, "", "sluice: Network \"net-a\" does not exist (NOT_FOUND)\n", "finalize", "network", "net-a", "--add", "example.org/x")
+	g.expect(3, "", "sluice: Network \"net-a\" does not exist in namespace \"default\" (NOT_FOUND)\n", "finalize", "network", "net-a", "--add", "example.org/x")
 	if _, errOut, code := g.cli("", "finalize", "network", "net-a"); code != 2 || !strings.Contains(errOut, "--add FINALIZER") {
 		t.Errorf("exit %d %s", code, errOut)
 	}

@@ -54,7 +54,7 @@ func TestAllPublishedManifestsThatCanBecomeReadyDo(t *testing.T) {
 // inhabitant is a resource with what it refers to.
 type inhabitant struct {
 	*client.Resource
-	uses []client.Neighbour
+	uses []client.TreeNode
 }
 
 // world are the resources of a namespace, by kind and name.
@@ -68,7 +68,7 @@ func (h *controlled) world(namespace string) world {
 			if err != nil {
 				h.Fatal(err)
 			}
-			near, err := h.client.Neighbours(h.Context(), r.ID)
+			near, err := h.client.Tree(h.Context(), client.TreeRequest{ID: r.ID, Depth: 1})
 			if err != nil {
 				h.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func (w world) canBeReady(r *inhabitant) bool {
 	if r == nil || strings.Contains(string(r.Spec), `"unmanaged"`) {
 		return false
 	}
-	return !slices.ContainsFunc(r.uses, func(n client.Neighbour) bool { return !w.canBeReady(w[n.Kind+"/"+n.Name]) })
+	return !slices.ContainsFunc(r.uses, func(n client.TreeNode) bool { return !w.canBeReady(w[n.Kind+"/"+n.Name]) })
 }
 
 // asItShould says what is not as it has to be once nothing happens any more.

@@ -211,7 +211,7 @@ func TestDescribeExplainAndAPIResources(t *testing.T) {
 		{"describe net far -n other", 0, []string{"project/gone", "MISSING", "Waiting for Project/gone to be created"}},
 		{"describe sn/sub-a", 0, []string{"network/net-a", "NOT_READY"}},
 		{"describe net nobody", 3, []string{"does not exist"}},
-		{"describe net", 2, []string{"one resource is wanted"}},
+		{"describe net", 2, []string{"name the resources as KIND NAME"}},
 		{"explain net", 0, []string{"KIND:     Network", "network, networks, net", "An isolated layer 2 network.", "spec <Object> required"}},
 		{"explain networks.spec.resource.mtu", 0, []string{"spec.resource.mtu <Int>", "at least 68", "at most 9216", "Largest packet in bytes"}},
 		{"explain net.spec.managementPolicy", 0, []string{"immutable", `"managed"`, "unmanaged (in the API UNMANAGED)"}},

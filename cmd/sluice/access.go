@@ -33,16 +33,13 @@ func (q *accessQuestion) command(use, short, long string, answer func(context.Co
 		Example:           "  sluice auth " + use + " patch network net-a -n web\n  sluice auth " + use + " create networks\n  sluice auth " + use + " export -o json",
 		Args:              usage(cobra.RangeArgs(1, 3)),
 		ValidArgsFunction: completeAccess,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if q.client, err = q.remote.client(cmd); err != nil {
-				return err
-			}
+		RunE: with(q.remote.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			q.client = c
 			if err := q.read(cmd.Context(), args); err != nil {
 				return err
 			}
 			return answer(cmd.Context())
-		},
+		}),
 	}
 	q.remote.register(cmd)
 	q.form.register(cmd)
@@ -80,17 +77,15 @@ func (q *accessQuestion) aim(ctx context.Context, args []string) error {
 	if len(targets) != 1 || len(targets[0].names) > 1 {
 		return usageError{errors.New("one kind or resource is wanted: KIND, KIND NAME or KIND/NAME")}
 	}
-	q.target.Kind = targets[0].kind.Name
-	namespaced := targets[0].kind.Scope != "GLOBAL"
-	if namespaced {
-		q.target.Namespace = q.remote.namespace
-	}
+	kind, namespace := targets[0].kind, q.remote.namespace
 	if len(targets[0].names) == 1 {
-		q.target.Name = targets[0].names[0]
-		if namespaced && q.target.Namespace == "" {
-			q.target.Namespace = client.DefaultNamespace
-		}
+		q.target = newSubject(kind, namespace, targets[0].names[0]).access()
+		return nil
 	}
+	if kind.Scope == "GLOBAL" {
+		namespace = ""
+	}
+	q.target = client.AccessTarget{Kind: kind.Name, Namespace: namespace}
 	return nil
 }
 
@@ -140,15 +135,14 @@ func canICommand(std streams) *cobra.Command {
 			if yes {
 				text = "yes"
 			}
-			if q.form == "table" {
-				_, err = fmt.Fprintln(std.out, text)
-			} else {
-				err = q.form.print(std, struct {
-					Allowed             bool   `json:"allowed" yaml:"allowed"`
-					Verb                string `json:"verb" yaml:"verb"`
-					client.AccessTarget `yaml:",inline"`
-				}{yes, q.verb, q.target}, table{})
-			}
+			err = q.form.print(std, struct {
+				Allowed             bool   `json:"allowed" yaml:"allowed"`
+				Verb                string `json:"verb" yaml:"verb"`
+				client.AccessTarget `yaml:",inline"`
+			}{yes, q.verb, q.target}, func() error {
+				_, err := fmt.Fprintln(std.out, text)
+				return err
+			})
 			if err == nil && !yes {
 				err = errReported
 			}
@@ -158,18 +152,18 @@ func canICommand(std streams) *cobra.Command {
 	cmd.Use = "can-i VERB [KIND [NAME] | KIND/NAME] | --list [KIND [NAME] | KIND/NAME]"
 	cmd.Example += "\n  sluice auth can-i --list -n web"
 	cmd.Args = usage(cobra.MaximumNArgs(3))
-	one := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		switch {
-		case !list && len(args) == 0:
-			return usageError{fmt.Errorf("a VERB is wanted, or --list; see %s --help", cmd.CommandPath())}
-		case !list:
-			return one(cmd, args)
-		}
-		if q.client, err = q.remote.client(cmd); err != nil {
-			return err
-		}
+	one, all := cmd.RunE, with(q.remote.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
+		q.client = c
 		return q.list(cmd.Context(), args)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case list:
+			return all(cmd, args)
+		case len(args) == 0:
+			return usageError{fmt.Errorf("a VERB is wanted, or --list; see %s --help", cmd.CommandPath())}
+		}
+		return one(cmd, args)
 	}
 	return cmd
 }
@@ -189,7 +183,7 @@ func (q *accessQuestion) list(ctx context.Context, args []string) error {
 	if len(shown.rows) == 0 && q.form == "table" {
 		_, _ = fmt.Fprintln(q.std.err, "there is nothing that you may do")
 	}
-	return q.form.print(q.std, all, shown)
+	return q.form.print(q.std, all, shown.to(q.std))
 }
 
 // allowed returns the verbs that the caller may use on the resources that args name, or on each kind.

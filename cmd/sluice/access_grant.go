@@ -45,7 +45,7 @@ func whoCanCommand(std streams) *cobra.Command {
 			case len(grants) == 0:
 				_, _ = fmt.Fprintf(std.err, "there is no binding for %s that you may see\n", q.what())
 			}
-			return q.form.print(std, grants, shown)
+			return q.form.print(std, grants, shown.to(std))
 		})
 }
 
@@ -89,18 +89,11 @@ func accessExplainCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if q.form == "table" {
-				err = q.showExplanation(e)
-			} else {
-				err = q.form.print(std, e, table{})
+			err = q.form.print(std, e, func() error { return q.showExplanation(e) })
+			if err == nil && !e.Allowed {
+				err = errReported
 			}
-			if err != nil {
-				return err
-			}
-			if !e.Allowed {
-				return errReported
-			}
-			return nil
+			return err
 		})
 }
 

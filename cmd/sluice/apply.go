@@ -13,7 +13,7 @@ import (
 )
 
 func applyCommand(std streams) *cobra.Command {
-	a := application{std: std}
+	a := application{writing: writing{std: std}}
 	cmd := a.command(&cobra.Command{
 		Use:   "apply -f FILE|FOLDER|-",
 		Short: "Create or replace resources from manifests",
@@ -35,7 +35,7 @@ removed. Those that others have set stay.`,
 }
 
 func createCommand(std streams) *cobra.Command {
-	a := application{std: std, createOnly: true}
+	a := application{writing: writing{std: std}, createOnly: true}
 	return a.command(&cobra.Command{
 		Use:   "create -f FILE|FOLDER|-",
 		Short: "Create resources from manifests; existing ones are left alone",
@@ -48,11 +48,8 @@ func createCommand(std streams) *cobra.Command {
 func (a *application) command(cmd *cobra.Command) *cobra.Command {
 	var r remote
 	var files documents
-	cmd.Args, cmd.ValidArgsFunction = usage(cobra.NoArgs), cobra.NoFileCompletions
-	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if a.client, err = r.writer(cmd); err != nil {
-			return err
-		}
+	cmd.Args = usage(cobra.NoArgs)
+	cmd.RunE = with(r.writer, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 		if err := a.prune.check(a.std, files.files, bool(a.dry)); err != nil {
 			return err
 		}
@@ -60,13 +57,12 @@ func (a *application) command(cmd *cobra.Command) *cobra.Command {
 		if err != nil || len(docs) == 0 {
 			return err
 		}
-		a.namespace = r.namespace
+		a.client, a.namespace = c, r.namespace
 		return a.run(cmd.Context(), docs)
-	}
+	})
 	r.register(cmd)
 	files.register(cmd)
-	a.dry.register(cmd)
-	a.form.register(cmd)
+	a.writing.register(cmd)
 	a.manager.register(cmd)
 	return cmd
 }
@@ -81,14 +77,10 @@ func (m *fieldManager) register(cmd *cobra.Command) {
 
 // application sends documents one by one.
 type application struct {
-	std                        streams
-	client                     *client.Client
-	namespace                  string
+	writing
 	createOnly, ignoreRevision bool
 	prune                      prune
 	manager                    fieldManager
-	dry                        dryRun
-	form                       outcomeForm
 	// count is how many documents had each outcome.
 	count map[string]int
 	// stored are the resources that the documents are of.
@@ -110,17 +102,6 @@ func keyOf(r *client.Resource) key {
 	return key{r.Kind, orEmpty(r.Metadata.Namespace), r.Metadata.Name}
 }
 
-// keyOfApplied returns the key of an applied resource; false if the answer does not name it.
-func keyOfApplied(a *client.Applied) (key, bool) {
-	switch {
-	case a.Resource != nil:
-		return keyOf(a.Resource), true
-	case a.Preview != nil:
-		return key{a.Preview.Kind, orEmpty(a.Preview.Namespace), a.Preview.Name}, true
-	}
-	return key{}, false
-}
-
 // Outcomes that the API does not have.
 const (
 	failed  = "FAILED"
@@ -131,7 +112,11 @@ const (
 // run applies all documents, then prunes, then sums up.
 func (a *application) run(ctx context.Context, docs []input.Document) error {
 	a.count = map[string]int{}
-	line := progress{out: a.std.err, total: len(docs)}
+	progress := func(text string) { // a line on a terminal, unless there is one document
+		if len(docs) > 1 && isTerminal(a.std.err) {
+			_, _ = fmt.Fprint(a.std.err, "\r\x1b[K"+text)
+		}
+	}
 	a.waits.collect = len(docs) > 1
 	var unable error
 	for i, d := range docs {
@@ -139,9 +124,9 @@ func (a *application) run(ctx context.Context, docs []input.Document) error {
 			a.count[notSent] = len(docs) - i
 			break
 		}
-		line.show(i + 1)
+		progress(fmt.Sprintf("applying %d of %d ...", i+1, len(docs)))
 		out, err := a.client.Apply(ctx, client.ApplyRequest{Manifest: d.Text, Namespace: a.namespace, CreateOnly: a.createOnly, IgnoreRevision: a.ignoreRevision, FieldManager: (*string)(&a.manager), DryRun: bool(a.dry)})
-		line.clear()
+		progress("")
 		if err != nil {
 			a.count[failed]++
 			err = writeError(ctx, err, a.dry)
@@ -156,9 +141,6 @@ func (a *application) run(ctx context.Context, docs []input.Document) error {
 		}
 		a.count[out.Outcome]++
 		a.report(d, out)
-		if k, ok := keyOfApplied(out); ok {
-			a.stored = append(a.stored, k)
-		}
 	}
 	err := a.finish(ctx, docs)
 	if len(docs) > 1 || a.prune.want {
@@ -198,26 +180,21 @@ func (a *application) summary(documents int) string {
 	return fmt.Sprintf("%s: %s%s", plural(documents, "document"), strings.Join(parts, ", "), a.dry.mark())
 }
 
-// report prints what became of a document.
+// report prints what became of a document, and notes its resource as stored.
 func (a *application) report(d input.Document, out *client.Applied) {
-	of, known := keyOfApplied(out)
+	o := outcomeOf(out, a.dry)
+	known := o.key != key{}
 	for _, w := range out.Warnings {
 		if w.Code == client.Waiting && known && a.waits.collect {
-			a.waits.add(of, w.Message)
+			a.waits.add(o.key, w.Message)
 			continue
 		}
 		_, _ = fmt.Fprintf(a.std.err, "%s: warning: %s\n", printable(d.At(inDocument(w.Field))), printable(w.Message))
 	}
-	what := ""
-	if !known {
-		what = d.Where()
-	}
-	o := outcome{key: of, what: what, done: out.Outcome, dry: a.dry}
-	switch {
-	case out.Resource != nil:
-		o.uid, o.revision = out.Resource.Metadata.UID, out.Resource.Metadata.Revision
-	case out.Preview != nil:
-		o.uid = out.Preview.UID
+	if known {
+		a.stored = append(a.stored, o.key)
+	} else {
+		o.what = d.Where()
 	}
 	a.form.print(a.std, o)
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
@@ -67,11 +66,7 @@ func (r *running) client(cmd *cobra.Command) (*client.Client, error) {
 		r.remote.server, r.remote.timeout = cmp.Or(r.remote.server, client.DefaultServer), reload.Timeout
 		return r.remote.writer(cmd)
 	}
-	where := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	for _, name := range []string{"admin-socket", "data", "dry-run"} {
-		where.AddFlag(cmd.Flags().Lookup(name))
-	}
-	if err := loadFlags(cmd, where); err != nil {
+	if err := loadOnly(cmd, "admin-socket", "data", "dry-run"); err != nil {
 		return nil, err
 	}
 	return reload.Client(cmp.Or(r.socket, config.DefaultAdminSocket(r.data)))

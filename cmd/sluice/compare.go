@@ -55,7 +55,7 @@ func (c *comparer) compare(ctx context.Context, d input.Document) (*comparison, 
 	if would.Preview == nil {
 		return nil, fmt.Errorf("%s: the gateway does not show what would be stored", d)
 	}
-	out.key, _ = keyOfApplied(would)
+	out.key = outcomeOf(would, true).key
 	out.would, out.outcome = would.Preview.Manifest, would.Outcome
 	kind, err := client.FindKind(c.kinds, out.key.kind)
 	if err != nil {

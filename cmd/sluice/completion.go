@@ -92,10 +92,9 @@ func withoutSpace(f completion) completion {
 
 // flagsOf reads the flags of any command that speaks to a gateway.
 func flagsOf(f *pflag.FlagSet) (r remote) {
-	for flag, value := range map[string]*string{
-		"server": &r.server, "namespace": &r.namespace, "context": &r.context, "token-file": &r.access.TokenFile,
-		"ca": &r.access.CA, "client-cert": &r.access.ClientCert, "client-key": &r.access.ClientKey,
-	} {
+	values := r.access.Files()
+	values["server"], values["namespace"], values["context"] = &r.server, &r.namespace, &r.context
+	for flag, value := range values {
 		*value, _ = f.GetString(flag)
 	}
 	r.access.PlaintextToken, _ = f.GetBool("plaintext-token")
@@ -116,11 +115,15 @@ func completeFlag(cmd *cobra.Command, flag string, f completion) {
 func completeAll(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		completeAll(cmd)
+		switch {
+		case cmd.ValidArgsFunction != nil || cmd.ValidArgs != nil || strings.Contains(cmd.Use, "DIR"):
+		case strings.Contains(cmd.Use, "KIND"):
+			cmd.ValidArgsFunction = completeTargets(false)
+		default:
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
 		if cmd.Flags().Lookup("context") == nil {
 			continue // it speaks to no gateway
-		}
-		if cmd.ValidArgsFunction == nil && strings.Contains(cmd.Use, "KIND") {
-			cmd.ValidArgsFunction = completeTargets(false)
 		}
 		for flag, f := range map[string]completion{
 			"namespace": completeBy(completer.namespaces), "selector": withoutSpace(completeBy(completer.labels)), "context": completeContexts,
@@ -201,18 +204,16 @@ func kindNames(kinds []client.Kind, all bool) []string {
 // names returns the names of the resources of a kind.
 func (c completer) names(ctx context.Context, kind string) []string {
 	var out []string
-	c.each(ctx, kind, func(r *client.Resource) { out = append(out, r.Metadata.Name) })
+	if k, err := client.FindKind(c.kinds, kind); err == nil {
+		c.each(ctx, k, c.remote.scope(k, false), func(r *client.Resource) { out = append(out, r.Metadata.Name) })
+	}
 	return out
 }
 
 // each visits resources of a kind, their names and labels alone.
-func (c completer) each(ctx context.Context, kind string, visit func(*client.Resource)) {
-	k, err := client.FindKind(c.kinds, kind)
-	if err != nil {
-		return
-	}
+func (c completer) each(ctx context.Context, k client.Kind, namespace string, visit func(*client.Resource)) {
 	n := 0
-	for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, Namespace: c.remote.scope(k, false), NamesOnly: true}) {
+	for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, Namespace: namespace, NamesOnly: true}) {
 		if n++; err != nil || n > maxCompletions {
 			return
 		}
@@ -233,26 +234,32 @@ func completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 func (c completer) namespaces(ctx context.Context, _ []string, _ string) []string {
 	found := map[string]bool{client.DefaultNamespace: true}
 	for _, k := range c.kinds {
-		n := 0
-		for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, NamesOnly: true}) {
-			if n++; err != nil || n > maxCompletions || r.Metadata.Namespace == nil {
-				break
-			}
-			found[*r.Metadata.Namespace] = true
+		if k.Scope != "GLOBAL" {
+			c.each(ctx, k, "", func(r *client.Resource) { found[orEmpty(r.Metadata.Namespace)] = true })
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
 }
 
+// kind returns the kind that the first argument names, if it does.
+func (c completer) kind(args []string) (client.Kind, bool) {
+	if len(args) == 0 {
+		return client.Kind{}, false
+	}
+	k, err := client.FindKind(c.kinds, args[0])
+	return k, err == nil
+}
+
 // labels completes the keys of labels that resources of the kind have, and the values of a key.
 func (c completer) labels(ctx context.Context, args []string, typed string) []string {
-	if len(args) == 0 {
+	k, ok := c.kind(args)
+	if !ok {
 		return nil
 	}
 	before, last := lastOf(typed, true)
 	key, _, valued := strings.Cut(last, "=")
 	found := map[string]bool{}
-	c.each(ctx, args[0], func(r *client.Resource) {
+	c.each(ctx, k, c.remote.scope(k, false), func(r *client.Resource) {
 		for _, l := range r.Metadata.Labels {
 			if !valued {
 				found[l.Key] = true
@@ -266,11 +273,8 @@ func (c completer) labels(ctx context.Context, args []string, typed string) []st
 
 // filters completes the paths that filters of the kind can name.
 func (c completer) filters(_ context.Context, args []string, typed string) []string {
-	if len(args) == 0 {
-		return nil
-	}
-	k, err := client.FindKind(c.kinds, args[0])
-	if err != nil {
+	k, ok := c.kind(args)
+	if !ok {
 		return nil
 	}
 	before, _ := lastOf(typed, true)

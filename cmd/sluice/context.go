@@ -24,7 +24,7 @@ func contextCommand(std streams) *cobra.Command {
 	}, contextListCommand(std), contextUseCommand(std), contextSetCommand(std), contextDeleteCommand(std))
 }
 
-// contextRow is a context as it is listed.
+// contextRow is one context of the list.
 type contextRow struct {
 	Name       string `json:"name" yaml:"name"`
 	Current    bool   `json:"current" yaml:"current"`
@@ -36,11 +36,10 @@ type contextRow struct {
 func contextListCommand(std streams) *cobra.Command {
 	var format dataForm
 	cmd := &cobra.Command{
-		Use:               "list",
-		Short:             "List the contexts; the current one has an asterisk",
-		Example:           "  sluice context list\n  sluice context list -o json",
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "list",
+		Short:   "List the contexts; the current one has an asterisk",
+		Example: "  sluice context list\n  sluice context list -o json",
+		Args:    usage(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			file, err := credential.ReadContexts(contextsPath())
 			if err != nil {
@@ -63,7 +62,7 @@ func contextListCommand(std streams) *cobra.Command {
 				list = append(list, row)
 				shown.rows = append(shown.rows, []string{mark, cell(name), cell(row.Server), cell(row.Namespace), kind})
 			}
-			return format.print(std, list, shown)
+			return format.print(std, list, shown.to(std))
 		},
 	}
 	format.register(cmd)
@@ -169,22 +168,17 @@ func setContext(cmd *cobra.Command, c *credential.Context, given credential.Cont
 	if changed("namespace") {
 		c.Namespace = given.Namespace
 	}
-	for flag, path := range map[string]struct {
-		to    *string
-		given string
-	}{
-		"ca": {&c.CA, given.CA}, "token-file": {&c.TokenFile, given.TokenFile},
-		"client-cert": {&c.ClientCert, given.ClientCert}, "client-key": {&c.ClientKey, given.ClientKey},
-	} {
+	to := c.Files()
+	for flag, path := range given.Files() {
 		if !changed(flag) {
 			continue
 		}
-		if *path.to = ""; path.given != "" {
-			absolute, err := filepath.Abs(path.given)
+		if *to[flag] = *path; *path != "" {
+			absolute, err := filepath.Abs(*path)
 			if err != nil {
 				return fmt.Errorf("%s: %w", flag, err)
 			}
-			*path.to = absolute
+			*to[flag] = absolute
 		}
 	}
 	if changed("plaintext-token") {

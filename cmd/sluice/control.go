@@ -26,16 +26,12 @@ func controlCommand(std streams) *cobra.Command {
 		ValidArgsFunction: completeBy(func(c completer, _ context.Context, args []string, _ string) []string {
 			return kindNames(slices.DeleteFunc(c.kinds, func(k client.Kind) bool { return !k.Offers("CONTROL") || slices.ContainsFunc(args, k.Is) }), false)
 		}),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.writer(cmd)
-			switch {
-			case err != nil:
-				return err
-			case bool(dry):
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			if dry {
 				return usageError{errors.New("dry-run: whether a controller has a kind can only be changed, not tried; `sluice api-resources` shows how it is")}
 			}
 			return control(cmd.Context(), std, c, args, !off)
-		},
+		}),
 	}
 	r.register(cmd)
 	dry.register(cmd) // so that a dry run, perhaps asked for by the environment, is refused and not ignored
@@ -77,13 +73,13 @@ func control(ctx context.Context, std streams, c *client.Client, words []string,
 
 func setControlled(ctx context.Context, std streams, c *client.Client, k client.Kind, controlled bool) error {
 	now, err := c.ControlKind(ctx, k.Name, controlled)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case now:
-		_, err = fmt.Fprintf(std.out, "%s is controlled\n", printable(k.Name))
-	default:
-		_, err = fmt.Fprintf(std.out, "%s is not controlled\n", printable(k.Name))
 	}
+	state := "controlled"
+	if !now {
+		state = "not controlled"
+	}
+	_, err = fmt.Fprintf(std.out, "%s is %s\n", printable(k.Name), state)
 	return err
 }

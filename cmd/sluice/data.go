@@ -24,18 +24,19 @@ type table struct {
 	rows   [][]string
 }
 
+// to returns a function that writes the table.
+func (t table) to(std streams) func() error { return func() error { return t.print(std) } }
+
 func (t table) print(std streams) error {
 	out := output.NewTable(std.out, t.titles)
 	for _, row := range t.rows {
-		if err := out.Row(texts(row)...); err != nil {
-			return err
-		}
+		out.Texts(row...)
 	}
 	return out.Flush()
 }
 
-// print writes data in the form.
-func (f dataForm) print(std streams, data any, t table) error {
+// print writes data in the form. The form table is what people are shown.
+func (f dataForm) print(std streams, data any, people func() error) error {
 	switch f {
 	case "json":
 		enc := json.NewEncoder(std.out)
@@ -44,13 +45,5 @@ func (f dataForm) print(std streams, data any, t table) error {
 	case "yaml":
 		return yaml.NewEncoder(std.out).Encode(data)
 	}
-	return t.print(std)
-}
-
-func texts(row []string) []output.Text {
-	out := make([]output.Text, len(row))
-	for i, text := range row {
-		out[i].Text = text
-	}
-	return out
+	return people()
 }

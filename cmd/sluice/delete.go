@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,8 +18,7 @@ func deleteCommand(std streams) *cobra.Command {
 	var r remote
 	var files documents
 	var by chosen
-	var revision string
-	d := deletion{std: std}
+	d := deletion{writing: writing{std: std}}
 	cmd := &cobra.Command{
 		Use:   "delete KIND NAME... | KIND/NAME... | KIND -l SELECTOR | -f FILE|FOLDER|-",
 		Short: "Delete resources",
@@ -36,74 +35,55 @@ is checked again. Manifests only name the resources; everything else in them is 
   sluice delete network/net-a subnet/sub-a --ignore-not-found
   sluice delete networks -l team=web,stage!=prod --dry-run
   sluice delete -f network.yaml`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.writer(cmd)
-			if err != nil {
-				return err
-			}
-			d.client, d.remote = c, r
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			d.client, d.namespace, d.timeout = c, r.namespace, r.timeout
 			ctx := cmd.Context()
-			byLabels, err := by.given(cmd)
 			switch {
-			case err != nil:
-				return err
 			case d.wait && bool(d.dry):
 				return usageError{errors.New("wait: a dry run deletes nothing that could be waited for")}
 			case d.wait && r.timeout <= 0:
 				return usageError{errors.New("timeout: a duration over 0 is accepted, like 30s")}
-			case len(files.files) > 0 && (len(args) > 0 || byLabels || revision != ""):
+			case len(files.files) > 0 && (len(args) > 0 || len(by.selectors) > 0 || d.revision != ""):
 				return usageError{errors.New("delete: -f goes with neither names, -l nor --revision")}
 			case len(files.files) > 0:
 				docs, err := files.read(ctx, std, r.namespace)
 				if err != nil || len(docs) == 0 {
 					return err
 				}
-				return d.end(ctx, d.documents(ctx, docs, r.namespace))
-			case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || revision != ""):
-				return usageError{errors.New("delete: -l goes with one KIND (or several, joined by commas), and with no names and no --revision")}
-			case byLabels:
-				s, list, err := by.find(ctx, std, c, args[0], r.namespace)
-				if err != nil {
-					return err
-				}
+				return d.end(ctx, d.documents(ctx, docs))
+			}
+			s, list, err := by.resources(cmd, &d.writing, args)
+			switch {
+			case err != nil:
+				return err
+			case s != nil:
 				return d.end(ctx, d.selected(ctx, s, list))
 			}
-			list, err := subjects(ctx, c, r.namespace, args)
-			if err != nil {
-				return err
-			}
-			if revision != "" && len(list) > 1 {
-				return usageError{errors.New("revision: one resource at a time has a revision")}
-			}
 			each(ctx, std, &d.failed, list, func(s subject) error {
-				s.revision = revision
+				s.revision = d.revision
 				return d.one(ctx, s.kind.Name+" "+s.name, s)
 			})
 			return d.end(ctx, d.failed.err())
-		},
+		}),
 	}
 	r.register(cmd)
 	cmd.Flags().Lookup("timeout").Usage = "how long one request may take; with --wait also how long to wait in all"
 	files.register(cmd)
-	d.dry.register(cmd)
-	d.form.register(cmd)
+	d.writing.register(cmd)
 	by.register(cmd, "delete")
 	cmd.Flags().BoolVar(&d.ignoreAbsent, "ignore-not-found", false, "do not fail if a resource does not exist")
 	cmd.Flags().BoolVar(&d.wait, "wait", false, "wait until what is deleted is really gone")
-	cmd.Flags().StringVar(&revision, "revision", "", "delete only at this revision")
+	cmd.Flags().StringVar(&d.revision, "revision", "", "delete only at this revision")
 	return cmd
 }
 
 // deletion is one run of a command that deletes.
 type deletion struct {
-	std          streams
-	client       *client.Client
-	dry          dryRun
-	form         outcomeForm
+	writing
 	ignoreAbsent bool
-	remote       remote
-	// wait: the command ends when all are gone; waiting are those that are not gone yet.
+	// wait: the command ends when all are gone, or after the timeout. waiting are not gone yet.
 	wait    bool
+	timeout time.Duration
 	waiting []pendingDelete
 	done    int
 	failed  tally
@@ -121,7 +101,6 @@ func (d *deletion) one(ctx context.Context, what string, s subject) error {
 // try deletes a resource and reports that. what is its name for people.
 func (d *deletion) try(ctx context.Context, what string, s subject) error {
 	deletion, err := d.client.Delete(ctx, client.DeleteRequest{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: s.revision, DryRun: bool(d.dry)})
-	s.namespace = s.key().namespace // what follows must not look into all namespaces
 	p := pendingDelete{what: what, subject: s, uid: deletion.UID}
 	switch {
 	case err == nil:
@@ -141,7 +120,7 @@ func (d *deletion) try(ctx context.Context, what string, s subject) error {
 }
 
 // documents deletes the resources that documents name.
-func (d *deletion) documents(ctx context.Context, docs []input.Document, namespace string) error {
+func (d *deletion) documents(ctx context.Context, docs []input.Document) error {
 	kinds, err := d.client.Kinds(ctx)
 	if err != nil {
 		return err
@@ -152,14 +131,14 @@ func (d *deletion) documents(ctx context.Context, docs []input.Document, namespa
 		case doc.Kind == "" || doc.Name == "":
 			err = fmt.Errorf("%s: kind or metadata.name is missing, or it cannot be read", doc)
 		case err != nil:
-		case doc.Namespace != "" && namespace != "" && doc.Namespace != namespace:
-			err = fmt.Errorf("the manifest says namespace %q and -n says %q; leave one of them out", doc.Namespace, namespace)
+		case doc.Namespace != "" && d.namespace != "" && doc.Namespace != d.namespace:
+			err = fmt.Errorf("the manifest says namespace %q and -n says %q; leave one of them out", doc.Namespace, d.namespace)
 		}
 		if err != nil {
 			explain(d.std, doc.Where(), err)
 			return err
 		}
-		return d.one(ctx, doc.String(), subject{kind: kind, namespace: cmp.Or(doc.Namespace, namespace), name: doc.Name})
+		return d.one(ctx, doc.String(), newSubject(kind, cmp.Or(doc.Namespace, d.namespace), doc.Name))
 	})
 	return d.failed.err()
 }

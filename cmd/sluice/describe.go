@@ -22,12 +22,8 @@ func describeCommand(std streams) *cobra.Command {
 			"what refers to it. With --watch, go on and show what each change changes.",
 		Example: "  sluice describe network net-a\n  sluice describe net/net-a --watch",
 		Args:    usage(cobra.RangeArgs(1, 2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, kinds, err := r.open(cmd)
-			if err != nil {
-				return err
-			}
-			s, err := r.subject(kinds, args)
+		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			s, err := oneSubject(cmd.Context(), c, r.namespace, args)
 			if err != nil {
 				return err
 			}
@@ -37,7 +33,7 @@ func describeCommand(std streams) *cobra.Command {
 				return err
 			}
 			return d.watch(cmd.Context(), was)
-		},
+		}),
 	}
 	r.register(cmd)
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "then print changes as they happen")
@@ -57,12 +53,15 @@ func (d *describe) run(ctx context.Context) (*client.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	neighbours, err := d.client.Neighbours(ctx, res.ID)
+	around, err := d.client.Tree(ctx, client.TreeRequest{ID: res.ID, Depth: 1, Blockers: 100})
+	if err == nil && around == nil {
+		err = d.absent() // it has gone since
+	}
 	if err != nil {
 		return nil, err
 	}
 	return res, output.Describe(d.std.out, output.Description{
-		Kind: d.kind, Resource: res, Neighbours: neighbours, Now: time.Now(), Colours: coloured(d.std.out),
+		Kind: d.kind, Resource: res, Around: around, Now: time.Now(), Colours: coloured(d.std.out),
 	})
 }
 
@@ -74,7 +73,7 @@ func (d *describe) watch(ctx context.Context, was *client.Resource) error {
 	if err != nil {
 		return err
 	}
-	return follow(ctx, d.std, d.client, req, func(c *client.Change) error {
+	return follow(ctx, d.std, d.client, req, withLost(func(c *client.Change) error {
 		if c.Resource == nil || c.Revision == revision {
 			return nil
 		}
@@ -92,5 +91,5 @@ func (d *describe) watch(ctx context.Context, was *client.Resource) error {
 		}
 		before, revision = now, c.Revision
 		return nil
-	})
+	}))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 func diffCommand(std streams) *cobra.Command {
@@ -18,13 +20,8 @@ and writes nothing. The exit code is 0 if nothing would change, 1 if something w
 if that cannot be said.`,
 		Example: `  sluice diff -f network.yaml
   sluice diff -R -f ./manifests && echo up to date`,
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := r.writer(cmd)
-			if err != nil {
-				return err
-			}
+		Args: usage(cobra.NoArgs),
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			docs, err := files.read(cmd.Context(), std, r.namespace)
 			if err != nil {
 				return usageError{err}
@@ -56,7 +53,7 @@ if that cannot be said.`,
 				return errReported
 			}
 			return nil
-		},
+		}),
 	}
 	r.register(cmd)
 	files.register(cmd)

@@ -29,15 +29,12 @@ func (e *edit) manifest(ctx context.Context) (*draft, error) {
 		if err != nil {
 			return "", textError{err}
 		}
-		m := modification{client: e.client, dry: e.dry}
+		m := modification{writing: writing{std: e.std, client: e.client, dry: e.dry}}
 		out, err := m.apply(ctx, e.subject, wanted, res.Metadata.Revision)
 		if err != nil {
 			return "", writeError(ctx, err, e.dry)
 		}
-		for _, w := range out.Warnings {
-			_, _ = fmt.Fprintf(e.std.err, "%s: warning: %s\n", printable(e.subject.name), printable(w.Message))
-		}
-		return keyOf(res).String() + " " + out.Outcome + e.dry.mark(), nil
+		return keyOf(res).String() + " " + out.done + e.dry.mark(), nil
 	}}, nil
 }
 

@@ -33,12 +33,8 @@ changes are shown and your text is kept in a file.`,
   EDITOR="code --wait" sluice edit network/net-a
   sluice edit network net-a --subresource=status`,
 		Args: usage(cobra.RangeArgs(1, 2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.writer(cmd)
-			if err != nil {
-				return err
-			}
-			s, err := oneSubject(cmd, c, r.namespace, args)
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			s, err := oneSubject(cmd.Context(), c, r.namespace, args)
 			if err != nil {
 				return err
 			}
@@ -50,7 +46,7 @@ changes are shown and your text is kept in a file.`,
 				return e.run(cmd.Context(), e.manifest)
 			}
 			return usageError{fmt.Errorf("subresource: %q; status is accepted", part)}
-		},
+		}),
 	}
 	r.register(cmd)
 	dry.register(cmd)
@@ -111,8 +107,11 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 		if err == nil {
 			return os.Remove(path)
 		}
+		if code(err) == "NOT_FOUND" {
+			return notFoundError{e.keep(path)}
+		}
 		if round == maxEdits || !correctable(err) {
-			return errors.Join(e.keep(path), exitError(err))
+			return e.keep(path)
 		}
 		shown = text
 		if err := os.WriteFile(path, []byte(refusal(err)+text), 0o600); err != nil {
@@ -161,14 +160,6 @@ func (e *edit) keep(path string) error {
 	return errReported
 }
 
-// exitError returns the error for the exit code of a resource that does not exist; nil for other errors.
-func exitError(err error) error {
-	if code(err) == "NOT_FOUND" {
-		return notFoundError{errReported}
-	}
-	return nil
-}
-
 // correctable reports whether the user can correct a text that was refused.
 func correctable(err error) bool {
 	return errors.As(err, new(textError)) || slices.Contains([]string{"BAD_USER_INPUT", "VALIDATION_FAILED", "GRAPHQL_VALIDATION_FAILED", "LIMIT_EXCEEDED"}, code(err))
@@ -176,17 +167,9 @@ func correctable(err error) bool {
 
 // refusal is the comment at the top of a text that was refused.
 func refusal(err error) string {
-	all := client.Errors{}
-	lines := []string{err.Error()}
-	if errors.As(err, &all) {
-		lines = nil
-		for _, e := range all {
-			lines = append(lines, e.Message)
-		}
-	}
 	var b strings.Builder
 	b.WriteString("# This was not stored. Mend it and save, or save it as it is to give up.\n")
-	for _, line := range lines {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
 		_, _ = fmt.Fprintf(&b, "# - %s\n", printable(line))
 	}
 	b.WriteString("#\n")

@@ -20,11 +20,7 @@ func explainCommand(std streams) *cobra.Command {
 		Example:           "  sluice explain network\n  sluice explain net.spec.resource.mtu\n  sluice explain ports.spec --recursive",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: withoutSpace(completeBy(completer.fields)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			kinds, err := c.DescribedKinds(cmd.Context())
 			if err != nil {
 				return err
@@ -35,7 +31,7 @@ func explainCommand(std streams) *cobra.Command {
 				return err
 			}
 			return output.Explain(std.out, kind, strings.TrimSuffix(path, "."), recursive)
-		},
+		}),
 	}
 	r.register(cmd)
 	cmd.Flags().BoolVar(&recursive, "recursive", false, "show the fields of all objects below, without their descriptions")

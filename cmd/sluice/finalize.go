@@ -15,17 +15,15 @@ import (
 func finalizeCommand(std streams) *cobra.Command {
 	var r remote
 	var add, remove []string
-	m := modification{std: std}
+	m := modification{writing: writing{std: std}}
 	cmd := &cobra.Command{
 		Use:   "finalize KIND NAME... | KIND/NAME...  (--add FINALIZER | --remove FINALIZER)...",
 		Short: "Add and remove finalizers of resources",
 		Long: "Add and remove finalizers of resources: a resource whose deletion is requested goes when the last one is removed.\n" +
 			"Each should be removed by who added it; once the deletion is requested, none can be added.",
 		Example: "  sluice finalize network net-a --add example.org/cloud\n  sluice finalize network/net-a --remove example.org/cloud",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if m.client, err = r.writer(cmd); err != nil {
-				return err
-			}
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			m.client = c
 			if len(add)+len(remove) == 0 {
 				return usageError{errors.New("finalize: say what to change with --add FINALIZER and --remove FINALIZER")}
 			}
@@ -33,13 +31,13 @@ func finalizeCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
+			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (outcome, error) {
 				return m.finalize(ctx, was, client.MetadataPatch{
 					Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision, AddFinalizers: add, RemoveFinalizers: remove, DryRun: bool(m.dry),
 				})
 			}
 			return m.all(cmd.Context(), list)
-		},
+		}),
 	}
 	r.register(cmd)
 	m.register(cmd)
@@ -49,7 +47,7 @@ func finalizeCommand(std streams) *cobra.Command {
 }
 
 // finalize changes the finalizers of a resource that was read.
-func (m *modification) finalize(ctx context.Context, was *client.Resource, patch client.MetadataPatch) (change, error) {
+func (m *modification) finalize(ctx context.Context, was *client.Resource, patch client.MetadataPatch) (outcome, error) {
 	next := slices.DeleteFunc(slices.Clone(was.Metadata.Finalizers), func(name string) bool { return slices.Contains(patch.RemoveFinalizers, name) })
 	for _, name := range patch.AddFinalizers {
 		if !slices.Contains(next, name) {
@@ -57,8 +55,8 @@ func (m *modification) finalize(ctx context.Context, was *client.Resource, patch
 		}
 	}
 	if slices.Equal(next, was.Metadata.Finalizers) {
-		return change{done: "UNCHANGED", revision: was.Metadata.Revision}, nil
+		return outcome{done: "UNCHANGED", revision: was.Metadata.Revision}, nil
 	}
 	revision, err := m.client.PatchMetadata(ctx, patch)
-	return change{done: "UPDATED", revision: revision, note: ": finalizers " + printable(cmp.Or(strings.Join(next, ", "), "none"))}, err
+	return outcome{done: "UPDATED", revision: revision, note: ": finalizers " + printable(cmp.Or(strings.Join(next, ", "), "none"))}, err
 }

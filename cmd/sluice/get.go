@@ -128,8 +128,11 @@ func (g *get) run(ctx context.Context) error {
 			break
 		}
 	}
-	if found.failed {
-		return errors.Join(g.breakOff(p), found.err())
+	if found.failed { // nothing that follows may take it for the whole list, so a JSON array stays open
+		if p.Count() > 0 {
+			_, _ = fmt.Fprintln(g.std.err, "sluice: the list is not complete")
+		}
+		return errors.Join(p.Flush(), found.err())
 	}
 	if err := p.End(); err != nil {
 		return err
@@ -142,15 +145,6 @@ func (g *get) run(ctx context.Context) error {
 		_, _ = fmt.Fprintf(g.std.err, "no %s%s\n", what, in(g.remote.scope(g.targets[0].kind, g.everywhere)))
 	}
 	return found.err()
-}
-
-// breakOff ends what could not be read to its end: nothing that follows may take it
-// for the whole list, so that a JSON array stays open.
-func (g *get) breakOff(p *output.Printer) error {
-	if p.Count() > 0 {
-		_, _ = fmt.Fprintln(g.std.err, "sluice: the list is not complete")
-	}
-	return p.Flush()
 }
 
 // printAll prints resources of one kind; errors of single ones are noted.
@@ -185,7 +179,11 @@ func (g *get) follow(ctx context.Context, p *output.Printer, t target) error {
 	if len(t.names) == 1 {
 		req.Name = t.names[0]
 	}
-	err = follow(ctx, g.std, g.client, req, func(c *client.Change) error { return p.PrintChange(t.kind, c) })
+	each := func(c *client.Change) error { return p.PrintChange(t.kind, c) }
+	if g.format.Form != output.FormJSON {
+		each = withLost(each)
+	}
+	err = follow(ctx, g.std, g.client, req, each)
 	return errors.Join(err, p.Flush())
 }
 

@@ -94,6 +94,9 @@ func (g goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
 // errReached ends the stream of a resource that has reached its goal.
 var errReached = errors.New("reached")
 
+// errAbsent ends the stream of a resource that does not exist, or that the caller may not see.
+var errAbsent = errors.New("absent")
+
 // pendingGoal is a goal that one resource has not reached yet.
 type pendingGoal struct {
 	goal goal
@@ -110,7 +113,11 @@ func (s *pendingGoal) observe(c *client.Change) error {
 	switch {
 	case c.Type == "RESET":
 		s.present = false
-	case c.Type == "IN_SYNC" && !s.present, c.Type == "DELETED":
+	case c.Type == "IN_SYNC" && !s.present:
+		return errAbsent
+	case c.Type == "DELETED" && c.Revision == "": // nothing but the caller's rights has changed
+		return s.hidden()
+	case c.Type == "DELETED":
 		return s.gone()
 	}
 	if c.Resource == nil {
@@ -123,18 +130,24 @@ func (s *pendingGoal) observe(c *client.Change) error {
 func (s *pendingGoal) lastLook(ctx context.Context, from *client.Client) error {
 	switch r, err := from.Get(ctx, s.kind, s.namespace, s.name, ""); {
 	case err == nil && r == nil:
-		return s.gone()
+		return errAbsent
 	case err == nil:
 		return s.judge(r)
 	}
 	return nil
 }
 
+// gone judges that the resource does not exist.
 func (s *pendingGoal) gone() error {
 	if s.goal.deleted {
 		return errReached
 	}
 	return s.absent()
+}
+
+// hidden returns the error that the caller may not see the resource.
+func (s *pendingGoal) hidden() error {
+	return fmt.Errorf("%s %q cannot be seen with your rights%s, so whether it exists is not known", s.kind.Name, s.name, in(s.namespace))
 }
 
 func (s *pendingGoal) judge(r *client.Resource) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 func kindsCommand(std streams) *cobra.Command {
@@ -15,14 +16,13 @@ func kindsCommand(std streams) *cobra.Command {
 	format := "table"
 	var noHeaders bool
 	cmd := &cobra.Command{
-		Use:               "api-resources",
-		Aliases:           []string{"kinds"},
-		Short:             "List the kinds that the gateway serves",
-		Example:           "  sluice api-resources\n  sluice api-resources -o name",
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, kinds, err := r.open(cmd)
+		Use:     "api-resources",
+		Aliases: []string{"kinds"},
+		Short:   "List the kinds that the gateway serves",
+		Example: "  sluice api-resources\n  sluice api-resources -o name",
+		Args:    usage(cobra.NoArgs),
+		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -33,16 +33,13 @@ func kindsCommand(std streams) *cobra.Command {
 					_, _ = fmt.Fprintln(std.out, printable(k.Plural))
 					continue
 				}
-				row := []string{
+				t.Texts(
 					cell(k.Plural), cell(strings.Join(k.ShortNames, ",")), cell(k.APIVersion), fmt.Sprint(k.Scope != "GLOBAL"), cell(k.Name), fmt.Sprint(k.Controlled),
 					printable(strings.ToLower(strings.Join(k.Verbs, ","))),
-				}
-				if err := t.Row(texts(row)...); err != nil {
-					return err
-				}
+				)
 			}
 			return t.Flush()
-		},
+		}),
 	}
 	r.register(cmd)
 	addChoice(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or name"}, "table", "name")

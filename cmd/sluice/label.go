@@ -40,40 +40,22 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 	var r remote
 	var by chosen
 	var overwrite bool
-	m := modification{std: std}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	m := modification{writing: writing{std: std}}
+	cmd.RunE = with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
 		args, pairs, err := cutPairs(args, overwrite)
 		if err != nil {
 			return err
 		}
-		if m.client, err = r.writer(cmd); err != nil {
-			return err
-		}
-		m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
+		m.client, m.namespace = c, r.namespace
+		m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (outcome, error) {
 			return pairs.write(ctx, &m, client.MetadataPatch{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision, DryRun: bool(m.dry)}, field, was)
 		}
-		byLabels, err := by.given(cmd)
-		switch {
-		case err != nil:
-			return err
-		case byLabels && (len(args) != 1 || strings.Contains(args[0], "/") || m.revision != ""):
-			return usageError{fmt.Errorf("%s: -l goes with one KIND, and with no names and no --revision", cmd.Name())}
-		case byLabels:
-			_, list, err := by.find(cmd.Context(), std, m.client, args[0], r.namespace)
-			if err != nil {
-				return err
-			}
-			return m.all(cmd.Context(), list)
-		}
-		list, err := subjects(cmd.Context(), m.client, r.namespace, args)
+		_, list, err := by.resources(cmd, &m.writing, args)
 		if err != nil {
 			return err
 		}
-		if m.revision != "" && len(list) > 1 {
-			return usageError{errors.New("revision: one resource at a time has a revision")}
-		}
 		return m.all(cmd.Context(), list)
-	}
+	})
 	r.register(cmd)
 	m.register(cmd)
 	m.registerRevision(cmd)
@@ -120,19 +102,16 @@ func cutPairs(args []string, overwrite bool) (rest []string, p pairs, err error)
 }
 
 // write makes the changes in labels or annotations.
-func (p pairs) write(ctx context.Context, m *modification, patch client.MetadataPatch, field string, was *client.Resource) (change, error) {
+func (p pairs) write(ctx context.Context, m *modification, patch client.MetadataPatch, field string, was *client.Resource) (outcome, error) {
+	pairs, to := was.Metadata.Labels, &patch.Labels
+	if field == "annotations" {
+		pairs, to = was.Metadata.Annotations, &patch.Annotations
+	}
 	present := map[string]string{}
-	for _, l := range was.Metadata.Labels {
-		if field == "labels" {
-			present[l.Key] = l.Value
-		}
+	for _, pair := range pairs {
+		present[pair.Key] = pair.Value
 	}
-	for _, a := range was.Metadata.Annotations {
-		if field == "annotations" {
-			present[a.Key] = a.Value
-		}
-	}
-	out, changes := change{done: "UNCHANGED"}, map[string]*string{}
+	out, changes := outcome{done: "UNCHANGED"}, map[string]*string{}
 	for _, key := range slices.Sorted(maps.Keys(p.set)) {
 		value := p.set[key]
 		old, ok := present[key]
@@ -149,11 +128,7 @@ func (p pairs) write(ctx context.Context, m *modification, patch client.Metadata
 			out.done = "UPDATED"
 		}
 	}
-	if field == "labels" {
-		patch.Labels = changes
-	} else {
-		patch.Annotations = changes
-	}
+	*to = changes
 	var err error
 	out.revision, err = m.client.PatchMetadata(ctx, patch)
 	return out, err

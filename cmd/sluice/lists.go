@@ -85,7 +85,7 @@ func (g *get) sort(ctx context.Context, lists []listing, found *tally) error {
 func fetch(ctx context.Context, c *client.Client, t target, namespace string, f client.Format) iter.Seq2[*client.Resource, error] {
 	return func(yield func(*client.Resource, error) bool) {
 		for _, name := range t.names {
-			if !yield(existing(ctx, c, subject{kind: t.kind, namespace: namespace, name: name}, f)) {
+			if !yield(existing(ctx, c, newSubject(t.kind, namespace, name), f)) {
 				return
 			}
 		}

@@ -3,12 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"golang.org/x/term"
 )
 
 // newLogger writes for people on a terminal and JSON otherwise, unless told.
@@ -19,7 +17,7 @@ func newLogger(w io.Writer, level, format string) (*zap.Logger, error) {
 	}
 	if format == "auto" {
 		format = "json"
-		if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		if isTerminal(w) {
 			format = "console"
 		}
 	}

@@ -25,7 +25,7 @@ func main() {
 	os.Exit(code)
 }
 
-// streams are what a command reads and writes.
+// streams are the standard streams of a command.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer

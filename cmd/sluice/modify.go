@@ -23,33 +23,13 @@ const (
 // modification reads resources and changes each at the revision that was read, so that
 // no change of others is lost.
 type modification struct {
-	std      streams
-	client   *client.Client
-	dry      dryRun
-	form     outcomeForm
-	revision string
+	writing
 	// uid is a precondition; empty for none.
 	uid string
 	// format of the manifest that is read; without one, the whole resource is.
 	format client.Format
-	// write changes a resource that was read, at a revision.
-	write func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error)
-}
-
-// change is what a modification did to one resource.
-type change struct {
-	// done is UPDATED or UNCHANGED.
-	done string
-	// revision that the resource has now; empty after a dry run.
-	revision string
-	// note follows in the form for people.
-	note     string
-	warnings []client.Warning
-}
-
-func (m *modification) register(cmd *cobra.Command) {
-	m.dry.register(cmd)
-	m.form.register(cmd)
+	// write changes a resource that was read, at a revision. The key and the uid of the outcome are set by its caller.
+	write func(ctx context.Context, s subject, was *client.Resource, revision string) (outcome, error)
 }
 
 // registerRevision adds the flag for changes of one revision.
@@ -89,17 +69,22 @@ func (m *modification) one(ctx context.Context, s subject) error {
 		if err != nil {
 			return writeError(ctx, err, m.dry)
 		}
-		for _, w := range out.warnings {
-			_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w.Message))
-		}
-		m.form.print(m.std, outcome{key: keyOf(res), done: out.done, uid: res.Metadata.UID, revision: out.revision, dry: m.dry, note: out.note})
+		out.key, out.uid, out.dry = keyOf(res), res.Metadata.UID, m.dry
+		m.form.print(m.std, out)
 		return nil
 	}
 }
 
-// apply writes a changed manifest. The manifest has the labels and annotations of all field managers, so it
-// replaces them all, and no manager becomes their owner.
-func (m *modification) apply(ctx context.Context, s subject, manifest, revision string) (*client.Applied, error) {
+// apply writes a changed manifest, and prints the warnings. The manifest has the labels and annotations of all field
+// managers, so it replaces them all, and no manager becomes their owner.
+func (m *modification) apply(ctx context.Context, s subject, manifest, revision string) (outcome, error) {
 	nobody := ""
-	return m.client.Apply(ctx, client.ApplyRequest{Manifest: manifest, FieldManager: &nobody, Namespace: s.namespace, ExpectedRevision: revision, DryRun: bool(m.dry)})
+	out, err := m.client.Apply(ctx, client.ApplyRequest{Manifest: manifest, FieldManager: &nobody, Namespace: s.namespace, ExpectedRevision: revision, DryRun: bool(m.dry)})
+	if err != nil {
+		return outcome{}, err
+	}
+	for _, w := range out.Warnings {
+		_, _ = fmt.Fprintf(m.std.err, "%s %s: warning: %s\n", printable(s.kind.Name), printable(s.name), printable(w.Message))
+	}
+	return outcomeOf(out, m.dry), nil
 }

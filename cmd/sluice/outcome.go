@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 // outcomeForm is the form in which a command prints outcomes: the value of -o.
@@ -27,17 +29,46 @@ func (f *outcomeForm) register(cmd *cobra.Command) {
 	}, "text", "name", "json")
 }
 
+// writing is one run of a command that writes.
+type writing struct {
+	std    streams
+	client *client.Client
+	// namespace of resources for which none is given; empty means the default one.
+	namespace string
+	// revision is the only one that may be changed; empty for any.
+	revision string
+	dry      dryRun
+	form     outcomeForm
+}
+
+func (w *writing) register(cmd *cobra.Command) {
+	w.dry.register(cmd)
+	w.form.register(cmd)
+}
+
 // outcome is the result of a write to one resource.
 type outcome struct {
 	key
 	// what is the name of the resource for people; empty: its key.
 	what string
 	// done is CREATED, UPDATED, UNCHANGED, or the state of a deletion.
-	done          string
+	done string
+	// revision that the resource has now; empty after a dry run.
 	uid, revision string
 	dry           dryRun
 	// note follows in the form for people.
 	note string
+}
+
+// outcomeOf returns the outcome of an apply. It has no key if the answer does not name the resource.
+func outcomeOf(a *client.Applied, dry dryRun) outcome {
+	switch r, p := a.Resource, a.Preview; {
+	case r != nil:
+		return outcome{key: keyOf(r), done: a.Outcome, uid: r.Metadata.UID, revision: r.Metadata.Revision, dry: dry}
+	case p != nil:
+		return outcome{key: key{p.Kind, orEmpty(p.Namespace), p.Name}, done: a.Outcome, uid: p.UID, dry: dry}
+	}
+	return outcome{done: a.Outcome, dry: dry}
 }
 
 // print writes an outcome.

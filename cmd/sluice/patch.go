@@ -19,7 +19,7 @@ import (
 func patchCommand(std streams) *cobra.Command {
 	var r remote
 	var text, file, form string
-	m := modification{std: std, format: client.JSON}
+	m := modification{writing: writing{std: std}, format: client.JSON}
 	cmd := &cobra.Command{
 		Use:   "patch KIND NAME | KIND/NAME  (-p PATCH | --patch-file FILE|-)",
 		Short: "Change a resource by a merge patch",
@@ -29,10 +29,8 @@ resource is to have before; otherwise it is left alone.`,
 		Example: `  sluice patch network net-a -p '{"spec": {"resource": {"mtu": 9000}}}'
   sluice patch network/net-a -p 'metadata: {description: null}' --dry-run
   sluice patch network net-a --patch-file patch.yaml --revision 1-7`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if m.client, err = r.writer(cmd); err != nil {
-				return err
-			}
+		RunE: with(r.writer, func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
+			m.client = c
 			switch {
 			case form != "merge":
 				return usageError{fmt.Errorf("type: %q; merge is accepted", form)}
@@ -59,7 +57,7 @@ resource is to have before; otherwise it is left alone.`,
 			case before.Revision != "":
 				m.revision = before.Revision
 			}
-			s, err := oneSubject(cmd, m.client, r.namespace, args)
+			s, err := oneSubject(cmd.Context(), c, r.namespace, args)
 			if err != nil {
 				return err
 			}
@@ -67,26 +65,18 @@ resource is to have before; otherwise it is left alone.`,
 				return err
 			}
 			m.uid = before.UID
-			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (change, error) {
+			m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (outcome, error) {
 				next, err := input.MergePatch(was.Manifest, text)
 				if err == nil {
 					err = sameResource(was.Manifest, next)
 				}
 				if err != nil {
-					return change{}, err
+					return outcome{}, err
 				}
-				out, err := m.apply(ctx, s, next, revision)
-				if err != nil {
-					return change{}, err
-				}
-				done := change{done: out.Outcome, warnings: out.Warnings}
-				if out.Resource != nil {
-					done.revision = out.Resource.Metadata.Revision
-				}
-				return done, nil
+				return m.apply(ctx, s, next, revision)
 			}
 			return m.all(cmd.Context(), []subject{s})
-		},
+		}),
 	}
 	r.register(cmd)
 	m.register(cmd)

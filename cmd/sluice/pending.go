@@ -107,11 +107,11 @@ func (d *deletion) end(ctx context.Context, err error) error {
 	if err != nil && !errors.Is(err, errReported) || len(d.waiting) == 0 {
 		return err
 	}
-	timed, cancel := context.WithTimeout(ctx, d.remote.timeout)
+	timed, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	late, stop := context.WithTimeout(ctx, d.remote.timeout+lastLookTime)
+	late, stop := context.WithTimeout(ctx, d.timeout+lastLookTime)
 	defer stop()
-	w := waiting{std: d.std, client: d.client, remote: d.remote}
+	w := waiting{std: d.std, client: d.client, timeout: d.timeout}
 	for i, one := range d.waiting {
 		if one.uid == "" { // the answer did not show the resource
 			if res, err := d.client.Get(timed, one.kind, one.namespace, one.name, ""); err == nil && res != nil {
@@ -143,5 +143,5 @@ func (d *deletion) overdue(ctx context.Context, one pendingDelete, err error) er
 	if cause != nil {
 		return err
 	}
-	return fmt.Errorf("%s: not gone after %v: %s", one.what, d.remote.timeout.Round(time.Millisecond), strings.TrimSuffix(now.State+": "+holders(now), ": "))
+	return fmt.Errorf("%s: not gone after %v: %s", one.what, d.timeout.Round(time.Millisecond), strings.TrimSuffix(now.State+": "+holders(now), ": "))
 }

@@ -82,7 +82,7 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 			return 0, err
 		}
 	}
-	d := deletion{std: a.std, client: a.client, dry: a.dry, form: a.form}
+	d := deletion{writing: a.writing}
 	err = d.selected(ctx, &s, found)
 	return d.done, err
 }

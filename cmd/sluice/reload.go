@@ -29,7 +29,7 @@ type catalogues struct {
 	log     *zap.Logger
 	compile func(catalogue) (*service.Service, error)
 	results *prometheus.CounterVec
-	// replaced is told the hash of a catalogue that is served in place of another; the context has who asked for it.
+	// replaced is told the hash of a catalogue that is served in place of another; the context has who asked for it. It may be nil.
 	replaced func(ctx context.Context, hash string)
 	// turn holds a token while a catalogue is replaced.
 	turn chan struct{}
@@ -109,7 +109,7 @@ const reloadTime = 5 * time.Minute
 func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)
 	defer cancel()
-	out, err := reload.Answer{Result: reload.Failed}, error(context.DeadlineExceeded)
+	out, err := reload.Answer{}, error(context.DeadlineExceeded)
 	select {
 	case c.turn <- struct{}{}:
 		out, err = c.reload(ctx, r)
@@ -120,7 +120,7 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 	out.Hash, out.Files = c.served.outline.Hash(), c.served.files
 	c.mu.Unlock()
 	if err != nil {
-		out.Lines = []string{err.Error()}
+		out.Result, out.Lines = failedResult(err), []string{err.Error()}
 		var many linesError
 		if errors.As(err, &many) {
 			out.Lines = many.lines
@@ -130,7 +130,7 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 		return out
 	}
 	c.results.WithLabelValues(string(out.Result)).Inc()
-	if out.Result == reload.Replaced {
+	if out.Result == reload.Replaced && c.replaced != nil {
 		c.replaced(ctx, out.Hash)
 	}
 	fields := []zap.Field{zap.String("result", string(out.Result)), zap.String("catalogue", out.Hash), zap.String("files", out.Files)}
@@ -145,11 +145,10 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 	return out
 }
 
-// reload makes everything ready before the store accepts the catalogue. Files of the
+// reload makes everything ready before the store accepts the catalogue. Its result counts if there is no error. Files of the
 // request are put into the folder before the store records the catalogue: if the process dies in
 // between, the next one serves the new files, and needs --allow-breaking again if they break something.
 func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
-	out.Result = reload.Failed
 	if c.dir == "" {
 		return out, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --catalogue DIR")
 	}
@@ -157,27 +156,23 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 	if staged != nil {
 		defer c.discard(staged)
 	}
-	var mistake usageError
-	switch {
-	case errors.As(err, &linesError{}), errors.As(err, &mistake):
-		out.Result = reload.Refused
-		return out, err
-	case err != nil:
+	if err != nil {
 		return out, err
 	}
 	if next.files == c.served.files {
-		if !r.DryRun { // another gateway may have had the store accept another one since
-			err = accept(ctx, c.gate, next.candidate())
+		out.Result = reload.Unchanged
+		if r.DryRun {
+			return out, nil
 		}
-		if err == nil && staged != nil && !r.DryRun {
+		err = accept(ctx, c.gate, next.candidate()) // another gateway may have had the store accept another one since
+		if err == nil && staged != nil {
 			err = staged.Replace()
 		}
-		out.Result = resultOf(err, reload.Unchanged)
 		return out, err
 	}
+	out.Result = reload.Replaced
 	differences := next.changes(c.served)
 	if err := refuseMoves(differences); err != nil {
-		out.Result = reload.Refused
 		return out, err
 	}
 	svc, err := c.compile(next)
@@ -195,12 +190,10 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 		if err = accept(ctx, c.gate, candidate); err == nil {
 			out.Tightened = c.tightened(ctx, svc)
 		}
-		out.Result = resultOf(err, reload.Replaced)
 		return out, err
 	}
 	stop, err := c.fillAhead(ctx, svc, candidate)
 	if err != nil {
-		out.Result = resultOf(err, reload.Replaced)
 		return out, err
 	}
 	defer func() { stop() }()
@@ -208,7 +201,6 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 	if err = c.accept(ctx, candidate, staged); err == nil {
 		stop = c.serve(next, svc, g, stop)
 	}
-	out.Result = resultOf(err, reload.Replaced)
 	return out, err
 }
 
@@ -284,12 +276,10 @@ func (c *catalogues) discard(staged *reload.Staged) {
 	}
 }
 
-// resultOf returns the result of a reload: done without an error.
-func resultOf(err error, done reload.Result) reload.Result {
-	switch {
-	case err == nil:
-		return done
-	case errors.As(err, &linesError{}):
+// failedResult returns the result of a reload that ended with an error.
+func failedResult(err error) reload.Result {
+	var mistake usageError
+	if errors.As(err, &linesError{}) || errors.As(err, &mistake) {
 		return reload.Refused
 	}
 	return reload.Failed

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/credential"
@@ -49,30 +48,22 @@ func registerAccess(cmd *cobra.Command, a *credential.Access) {
 
 // scope returns the namespace that lists and streams are limited to; empty is all.
 func (r *remote) scope(k client.Kind, everywhere bool) string {
-	switch {
-	case everywhere || k.Scope == "GLOBAL":
+	if everywhere {
 		return ""
-	case r.namespace == "":
-		return "default"
 	}
-	return r.namespace
+	return scope(k, r.namespace)
 }
 
 // writer is client for commands that write. The environment may name the gateway and ask for a dry run. All other flags
 // decide what is written, and count only on the command line.
 func (r *remote) writer(cmd *cobra.Command) (*client.Client, error) {
-	where := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	for _, name := range append([]string{"server", "namespace", "timeout", "dry-run", "context"}, accessFlags...) {
-		if f := cmd.Flags().Lookup(name); f != nil {
-			where.AddFlag(f)
-		}
-	}
-	if err := loadFlags(cmd, where); err != nil {
+	if err := loadOnly(cmd, append([]string{"server", "namespace", "timeout", "dry-run", "context"}, accessFlags...)...); err != nil {
 		return nil, err
 	}
 	return r.connect(cmd)
 }
 
+// client makes the client of a command that reads.
 func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	if err := loadSettings(cmd); err != nil {
 		return nil, err
@@ -80,14 +71,16 @@ func (r *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	return r.connect(cmd)
 }
 
-// open makes the client of a command that reads, and returns the kinds of the gateway.
-func (r *remote) open(cmd *cobra.Command) (*client.Client, []client.Kind, error) {
-	c, err := r.client(cmd)
-	if err != nil {
-		return nil, nil, err
+// with returns the RunE of a command that speaks to a gateway, with a client that connect makes: [remote.client] or
+// [remote.writer].
+func with(connect func(*cobra.Command) (*client.Client, error), run func(*cobra.Command, *client.Client, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := connect(cmd)
+		if err != nil {
+			return err
+		}
+		return run(cmd, c, args)
 	}
-	kinds, err := c.Kinds(cmd.Context())
-	return c, kinds, err
 }
 
 // explain prints an error, and each error of the API on its own line.

@@ -21,12 +21,8 @@ func revealCommand(std streams) *cobra.Command {
 			"With --key one value is printed as it is, with nothing around it.",
 		Example: "  sluice reveal secret db\n  sluice reveal secret/db --key password\n  sluice reveal secret db --base64",
 		Args:    usage(cobra.RangeArgs(1, 2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, kinds, err := r.remote.open(cmd)
-			if err != nil {
-				return err
-			}
-			s, err := r.remote.subject(kinds, args)
+		RunE: with(r.remote.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			s, err := oneSubject(cmd.Context(), c, r.remote.namespace, args)
 			if err != nil {
 				return err
 			}
@@ -38,7 +34,7 @@ func revealCommand(std streams) *cobra.Command {
 				return s.absent()
 			}
 			return r.print(data)
-		},
+		}),
 	}
 	r.remote.register(cmd)
 	cmd.Flags().StringVar(&r.key, "key", "", "key of the one value to print")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -32,12 +33,11 @@ import (
 // serving is a gateway with its settings.
 type serving struct {
 	*config.Gateway
-	auditing auditing
+	out io.Writer // for the audit log
 }
 
 func serveCommand(std streams) *cobra.Command {
-	s := &serving{Gateway: config.NewGateway()}
-	s.auditing.to, s.auditing.out = &s.Audit, std.out
+	s := &serving{Gateway: config.NewGateway(), out: std.out}
 	cmd := &cobra.Command{
 		Use:     "serve",
 		Short:   "Run a gateway on the embedded store or on Redis",
@@ -108,11 +108,12 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	kinds, err := s.gateway(ctx, c, shared{store, changes, keys}, log)
+	var kinds *catalogues
+	audit, err := s.openAudit(ctx, changes, func(kind string) bool { return kinds.sensitive(kind) }, log)
 	if err != nil {
 		return err
 	}
-	if err := s.auditing.open(ctx, changes, kinds, log); err != nil {
+	if kinds, err = s.gateway(ctx, c, shared{store, changes, keys, audit}, log); err != nil {
 		return err
 	}
 	edges := []func(context.Context) error{func(ctx context.Context) error { return kinds.hangups(ctx, hangup) }}
@@ -135,7 +136,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", name), zap.String("address", s.scheme()+listener.Addr().String()),
 		zap.String("catalogue", c.outline.Hash()), zap.String("files", c.files))
 	edges = append(edges, func(ctx context.Context) error { return kinds.server.Serve(ctx, listener) })
-	return group(ctx, edges, returnMemory, s.auditing.Run, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run)
+	return group(ctx, edges, returnMemory, audit.Run, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run)
 }
 
 // listenAdmin makes the admin socket; nil for none. The default socket of the embedded store
@@ -164,6 +165,7 @@ type shared struct {
 	store   gatewayStore
 	changes *hub.Hub
 	keys    *keyring.Keyring
+	audit   *auditing // nil for none
 }
 
 // gateway wires server and services to an open store.
@@ -173,10 +175,14 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on shared, log *zap.
 	damaged := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
 	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
 	compile := func(c catalogue) (*service.Service, error) {
-		return service.New(service.Config{
-			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: unreadable, Revealing: s.auditing.reveal, Controlled: s.auditing.control,
+		cfg := service.Config{
+			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: unreadable,
 			Access: access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
-		})
+		}
+		if on.audit != nil {
+			cfg.Revealing, cfg.Controlled = on.audit.Reveal, on.audit.Control
+		}
+		return service.New(cfg)
 	}
 	svc, err := compile(c)
 	if err != nil {
@@ -205,14 +211,17 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on shared, log *zap.
 	)
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)
-	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics, s.Server.Refused = c.serving(svc), log, reg, s.auditing.refuse
+	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics = c.serving(svc), log, reg
 	// Everybody may see the page, so it does not tell where the data is.
 	s.Server.Version, s.Server.Store = versionText(), "the embedded store"
 	if s.Store.URL != "" {
 		s.Server.Store = "Redis"
 	}
 	s.Server.Ready, s.Server.Filling = out.ready(store, s.readyTimeout()), out.filling
-	s.Server.Reload, out.replaced = reload.NewHandler(out), s.auditing.replace
+	s.Server.Reload = reload.NewHandler(out)
+	if on.audit != nil {
+		s.Server.Refused, out.replaced = on.audit.Refuse, on.audit.Replace
+	}
 	out.server, err = wait.Until(ctx, func() (*server.Server, error) { return server.New(s.Server) }) // it reads trusted documents
 	return out, err
 }

@@ -20,6 +20,17 @@ const editorVariable = config.EnvPrefix + "EDITOR"
 // environment, then from the configuration file.
 func loadSettings(cmd *cobra.Command) error { return loadFlags(cmd, cmd.Flags()) }
 
+// loadOnly is loadSettings for the named flags, as far as a command has them.
+func loadOnly(cmd *cobra.Command, names ...string) error {
+	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f != nil {
+			flags.AddFlag(f)
+		}
+	}
+	return loadFlags(cmd, flags)
+}
+
 // loadFlags is loadSettings for some of the flags of a command.
 func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
 	own, others := map[string]bool{}, map[string]bool{}

@@ -97,22 +97,13 @@ func (s storeSettings) tls(ctx context.Context, at *redis.Address) (*tls.Config,
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.CA != "" {
-		pem, err := config.ReadFile(ctx, s.CA)
-		if err != nil {
-			return nil, fmt.Errorf("redis-ca: %w", err)
-		}
 		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("redis-ca: %s holds no certificate (PEM)", s.CA)
+		if err := config.AddAuthorities(ctx, cfg.RootCAs, s.CA); err != nil {
+			return nil, fmt.Errorf("redis-ca: %w", err)
 		}
 	}
 	if s.Cert != "" || s.Key != "" {
-		cert, err1 := config.ReadFile(ctx, s.Cert)
-		key, err2 := config.ReadFile(ctx, s.Key)
-		if err := errors.Join(err1, err2); err != nil {
-			return nil, fmt.Errorf("redis-cert, redis-key: %w", err)
-		}
-		pair, err := tls.X509KeyPair(cert, key)
+		pair, err := config.ReadKeyPair(ctx, s.Cert, s.Key)
 		if err != nil {
 			return nil, fmt.Errorf("redis-cert, redis-key: %w", err)
 		}

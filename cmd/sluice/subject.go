@@ -17,18 +17,31 @@ import (
 // subject is one resource that a command line names, or that its labels choose.
 type subject struct {
 	kind client.Kind
-	// namespace of the name; empty means the default one.
+	// namespace is empty for GLOBAL kinds.
 	namespace, name string
 	// revision at which the resource has the labels; empty if it is named.
 	revision string
 }
 
-// key returns the key of the resource.
-func (s subject) key() key {
-	if s.kind.Scope == "GLOBAL" {
-		return key{kind: s.kind.Name, name: s.name}
+// newSubject returns the resource of a name in a namespace; empty means the default one.
+func newSubject(k client.Kind, namespace, name string) subject {
+	return subject{kind: k, namespace: scope(k, namespace), name: name}
+}
+
+// scope returns the namespace that resources of a kind are in; empty means the default one, or none for a GLOBAL kind.
+func scope(k client.Kind, namespace string) string {
+	if k.Scope == "GLOBAL" {
+		return ""
 	}
-	return key{s.kind.Name, cmp.Or(s.namespace, client.DefaultNamespace), s.name}
+	return cmp.Or(namespace, client.DefaultNamespace)
+}
+
+// key returns the key of the resource.
+func (s subject) key() key { return key{s.kind.Name, s.namespace, s.name} }
+
+// access returns the resource as the target of a question about rights.
+func (s subject) access() client.AccessTarget {
+	return client.AccessTarget{Kind: s.kind.Name, Namespace: s.namespace, Name: s.name}
 }
 
 // existing returns a resource; it is an error if there is none.
@@ -65,20 +78,20 @@ func subjects(ctx context.Context, c *client.Client, namespace string, args []st
 			return nil, wrong
 		}
 		for _, name := range t.names {
-			out = append(out, subject{kind: t.kind, namespace: namespace, name: name})
+			out = append(out, newSubject(t.kind, namespace, name))
 		}
 	}
 	return out, nil
 }
 
-// oneSubject is subjects for a command that changes one resource.
-func oneSubject(cmd *cobra.Command, c *client.Client, namespace string, args []string) (subject, error) {
-	list, err := subjects(cmd.Context(), c, namespace, args)
-	switch {
-	case err != nil:
+// oneSubject is subjects for a command that takes one resource.
+func oneSubject(ctx context.Context, c *client.Client, namespace string, args []string) (subject, error) {
+	list, err := subjects(ctx, c, namespace, args)
+	if err == nil && len(list) > 1 {
+		err = usageError{errors.New("one resource is wanted: KIND NAME or KIND/NAME")}
+	}
+	if err != nil {
 		return subject{}, err
-	case len(list) > 1:
-		return subject{}, usageError{fmt.Errorf("%s: one resource at a time", cmd.Name())}
 	}
 	return list[0], nil
 }
@@ -94,31 +107,35 @@ func (c *chosen) register(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 
-// given reports whether labels choose the resources.
-func (c *chosen) given(cmd *cobra.Command) (bool, error) {
-	byLabels := cmd.Flags().Changed("selector")
-	if c.everywhere && !byLabels {
-		return false, usageError{errors.New("all-namespaces: it goes with -l")}
+// resources returns the resources that args name or, with the selection that finds them again, those of the kinds in args
+// that have the labels. The user is told if none has.
+func (c *chosen) resources(cmd *cobra.Command, w *writing, args []string) (*selection, []subject, error) {
+	ctx := cmd.Context()
+	switch byLabels := cmd.Flags().Changed("selector"); {
+	case !byLabels && c.everywhere:
+		return nil, nil, usageError{errors.New("all-namespaces: it goes with -l")}
+	case !byLabels:
+		list, err := subjects(ctx, w.client, w.namespace, args)
+		if err == nil && w.revision != "" && len(list) > 1 {
+			err = usageError{errors.New("revision: one resource at a time has a revision")}
+		}
+		return nil, list, err
+	case len(args) != 1 || strings.Contains(args[0], "/") || w.revision != "":
+		return nil, nil, usageError{fmt.Errorf("%s: -l goes with one KIND (or several, joined by commas), and with no names and no --revision", cmd.Name())}
 	}
-	return byLabels, nil
-}
-
-// find returns the resources of KIND, or of KIND,KIND, that have the labels, and the selection that finds them again.
-// The user is told if there are none.
-func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds, namespace string) (*selection, []subject, error) {
 	tests, err := input.ParseLabels(c.selectors)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	all, err := to.Kinds(ctx)
+	kinds, err := w.client.Kinds(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	targets, err := parseTargets(all, []string{kinds})
+	targets, err := parseTargets(kinds, args)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &selection{client: to, namespaces: []string{cmp.Or(namespace, client.DefaultNamespace)}, tests: tests}
+	s := &selection{client: w.client, namespaces: []string{cmp.Or(w.namespace, client.DefaultNamespace)}, tests: tests}
 	if c.everywhere {
 		s.namespaces = []string{""}
 	}
@@ -127,7 +144,7 @@ func (c *chosen) find(ctx context.Context, std streams, to *client.Client, kinds
 	}
 	list, err := s.find(ctx)
 	if err == nil && len(list) == 0 {
-		_, _ = fmt.Fprintln(std.err, "no resource has these labels")
+		_, _ = fmt.Fprintln(w.std.err, "no resource has these labels")
 	}
 	return s, list, err
 }

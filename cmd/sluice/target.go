@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sluicegw/sluice/graph/client"
@@ -27,11 +27,16 @@ func parseTargets(kinds []client.Kind, args []string) ([]target, error) {
 		return nil, usageError{fmt.Errorf("names go with one kind, and not with %q; KIND/NAME is accepted for each", args[0])}
 	}
 	var out []target
+	add := func(k client.Kind) {
+		if !slices.ContainsFunc(out, func(t target) bool { return t.kind.Name == k.Name }) { // it may be named twice
+			out = append(out, target{kind: k})
+		}
+	}
 	for _, word := range words {
 		if word == allKinds {
 			for _, k := range kinds {
 				if k.Offers("LIST") {
-					out = append(out, target{kind: k})
+					add(k)
 				}
 			}
 			continue
@@ -40,7 +45,7 @@ func parseTargets(kinds []client.Kind, args []string) ([]target, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, target{kind: k})
+		add(k)
 	}
 	for _, name := range args[1:] {
 		if name == "" || strings.Contains(name, "/") {
@@ -50,7 +55,7 @@ func parseTargets(kinds []client.Kind, args []string) ([]target, error) {
 	if len(args) > 1 {
 		out[0].names = args[1:]
 	}
-	return distinct(out), nil
+	return out, nil
 }
 
 // parsePairs reads KIND/NAME..., in their order.
@@ -72,29 +77,4 @@ func parsePairs(kinds []client.Kind, args []string) ([]target, error) {
 		out = append(out, target{k, []string{name}})
 	}
 	return out, nil
-}
-
-// distinct drops kinds that are named twice.
-func distinct(all []target) []target {
-	var out []target
-	seen := map[string]bool{}
-	for _, t := range all {
-		if !seen[t.kind.Name] {
-			out = append(out, t)
-		}
-		seen[t.kind.Name] = true
-	}
-	return out
-}
-
-// subject reads the one resource that a command takes.
-func (r *remote) subject(kinds []client.Kind, args []string) (subject, error) {
-	all, err := parseTargets(kinds, args)
-	if err != nil {
-		return subject{}, err
-	}
-	if len(all) != 1 || len(all[0].names) != 1 {
-		return subject{}, usageError{errors.New("one resource is wanted: KIND NAME or KIND/NAME")}
-	}
-	return subject{kind: all[0].kind, namespace: r.scope(all[0].kind, false), name: all[0].names[0]}, nil
 }

@@ -5,13 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/credential"
@@ -33,19 +31,15 @@ type tokensFile string
 
 func (f *tokensFile) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar((*string)(f), "tokens", "", "file of tokens, as sluice serve --tokens takes it (required)")
-}
-
-// load takes the file from the environment if need be, and from there nothing else.
-func (f *tokensFile) load(cmd *cobra.Command) error {
-	only := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
-	only.AddFlag(cmd.Flags().Lookup("tokens"))
-	if err := loadFlags(cmd, only); err != nil {
-		return err
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := loadOnly(cmd, "tokens"); err != nil { // nothing else is taken from the environment
+			return err
+		}
+		if *f == "" {
+			return usageError{errors.New("tokens: a file is wanted: --tokens FILE")}
+		}
+		return nil
 	}
-	if *f == "" {
-		return usageError{errors.New("tokens: a file is wanted: --tokens FILE")}
-	}
-	return nil
 }
 
 // change changes the file, and tells which lines of it are damaged. They stay as they are.
@@ -88,13 +82,9 @@ func tokenCreateCommand(std streams) *cobra.Command {
 		Short: "Make a token and print it, which is possible once",
 		Long: "Make a token and print it. It cannot be shown again: the file has its hash. Callers with the token are token:NAME to the\n" +
 			"gateway, in the groups token:GROUP. The file is made if need be, with the mode 0600.",
-		Example:           "  sluice token create ci --group ops --group dev --ttl 720h --tokens tokens",
-		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  sluice token create ci --group ops --group dev --ttl 720h --tokens tokens",
+		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := file.load(cmd); err != nil {
-				return err
-			}
 			text, hash, err := identity.NewToken(rand.Reader)
 			if err != nil {
 				return err
@@ -160,7 +150,7 @@ func tokenExpiry(t identity.Token, now time.Time) string {
 	return t.Expires.Format(time.RFC3339)
 }
 
-// tokenRow is a token as it is listed: without its hash.
+// tokenRow is one token of the list, without its hash.
 type tokenRow struct {
 	Name      string     `json:"name" yaml:"name"`
 	Groups    []string   `json:"groups" yaml:"groups,flow"`
@@ -171,15 +161,11 @@ func tokenListCommand(std streams) *cobra.Command {
 	var file tokensFile
 	var format dataForm
 	cmd := &cobra.Command{
-		Use:               "list --tokens FILE",
-		Short:             "List the tokens of a file with their groups and when they expire",
-		Example:           "  sluice token list --tokens tokens\n  sluice token list --tokens tokens -o json",
-		Args:              usage(cobra.NoArgs),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "list --tokens FILE",
+		Short:   "List the tokens of a file with their groups and when they expire",
+		Example: "  sluice token list --tokens tokens\n  sluice token list --tokens tokens -o json",
+		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := file.load(cmd); err != nil {
-				return err
-			}
 			data, err := file.read()
 			if err != nil {
 				return err
@@ -194,7 +180,7 @@ func tokenListCommand(std streams) *cobra.Command {
 				list = append(list, row)
 				shown.rows = append(shown.rows, []string{cell(t.Name), cell(strings.Join(t.Groups, ",")), tokenExpiry(t, time.Now())})
 			}
-			if err := format.print(std, list, shown); err != nil {
+			if err := format.print(std, list, shown.to(std)); err != nil {
 				return err
 			}
 			if file.warn(std, data) {
@@ -210,11 +196,7 @@ func tokenListCommand(std streams) *cobra.Command {
 
 // read reads the file, which must be there.
 func (f tokensFile) read() ([]byte, error) {
-	_, err := os.Stat(string(f))
-	if err != nil {
-		return nil, usageError{fmt.Errorf("tokens: %w", err)}
-	}
-	data, err := credential.ReadPrivate(string(f))
+	data, err := config.ReadAtMost(string(f), credential.MaxPrivate)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("tokens: %w", err)}
 	}
@@ -228,13 +210,9 @@ func tokenRevokeCommand(std streams) *cobra.Command {
 		Short: "Remove a token: the gateway refuses it, and ends the streams that use it",
 		Long: "Remove a token from the file. A running gateway then refuses the token, and ends the WebSockets and streams that were opened\n" +
 			"with it, within seconds.",
-		Example:           "  sluice token revoke ci --tokens tokens",
-		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  sluice token revoke ci --tokens tokens",
+		Args:    usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := file.load(cmd); err != nil {
-				return err
-			}
 			if _, err := file.read(); err != nil {
 				return err
 			}

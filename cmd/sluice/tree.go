@@ -25,7 +25,7 @@ const (
 )
 
 func treeCommand(std streams) *cobra.Command {
-	t := tree{std: std, direction: "both", format: "table"}
+	t := tree{std: std, direction: "both"}
 	cmd := &cobra.Command{
 		Use:   "tree KIND NAME | KIND/NAME",
 		Short: "Show what a resource refers to and what refers to it, level by level",
@@ -33,28 +33,22 @@ func treeCommand(std streams) *cobra.Command {
 			"NOT_READY, DELETING or BOUND. With --watch the tree is drawn again when it has changed.",
 		Example: "  sluice tree network net-a\n  sluice tree net/net-a --direction dependents --depth 5\n  sluice tree server/web --watch\n  sluice tree network net-a -o json",
 		Args:    usage(cobra.RangeArgs(1, 2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if t.client, err = t.remote.client(cmd); err != nil {
-				return err
-			}
+		RunE: with(t.remote.client, func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			if t.depth < 1 || t.depth > maxDepth {
 				return usageError{fmt.Errorf("depth: %d; 1 to %d is accepted", t.depth, maxDepth)}
 			}
-			if t.kinds, err = t.client.Kinds(cmd.Context()); err != nil {
-				return err
-			}
-			if t.subject, err = t.remote.subject(t.kinds, args); err != nil {
+			t.client = c
+			if t.subject, err = oneSubject(cmd.Context(), c, t.remote.namespace, args); err != nil {
 				return err
 			}
 			return t.run(cmd.Context())
-		},
+		}),
 	}
 	t.remote.register(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, &t.direction, pflag.Flag{Name: "direction", Usage: "dependencies, to what the resource refers to; dependents, to what refers to it; or both"}, "dependencies", "dependents", "both")
 	f.IntVar(&t.depth, "depth", defaultDepth, fmt.Sprintf("how many levels are followed, 1 to %d", maxDepth))
-	addChoice(cmd, &t.format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table, json or yaml"}, "table", "json", "yaml")
+	t.format.register(cmd)
 	f.BoolVarP(&t.watching, "watch", "w", false, "then draw the tree again when it has changed")
 	return cmd
 }
@@ -70,11 +64,11 @@ type tree struct {
 	std    streams
 	remote remote
 	client *client.Client
-	kinds  []client.Kind
 	subject
-	direction, format string
-	depth             int
-	watching          bool
+	direction string
+	format    dataForm
+	depth     int
+	watching  bool
 	// shown is what was printed last; nil before that.
 	shown []byte
 }
@@ -204,23 +198,26 @@ func (t *tree) follow(ctx context.Context, id string) error {
 
 // begin returns the request for all changes that can change the tree: in its namespace, since references do not leave
 // it, or everywhere if there are GLOBAL kinds.
-func (t *tree) begin(ctx context.Context) (client.EventsRequest, error) {
-	req := client.EventsRequest{Namespace: t.namespace, Lost: reportLost(t.std)}
-	if slices.ContainsFunc(t.kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
+func (t *tree) begin(ctx context.Context) (client.ChangesRequest, error) {
+	req := client.ChangesRequest{Namespace: t.namespace, Lost: reportLost(t.std)}
+	kinds, err := t.client.Kinds(ctx)
+	if err != nil {
+		return req, err
+	}
+	if slices.ContainsFunc(kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
 		req.Namespace = ""
 	}
-	i := slices.IndexFunc(t.kinds, func(k client.Kind) bool { return k.Offers("LIST") && (k.Scope != "GLOBAL" || req.Namespace == "") })
+	i := slices.IndexFunc(kinds, func(k client.Kind) bool { return k.Offers("LIST") && (k.Scope != "GLOBAL" || req.Namespace == "") })
 	if i < 0 {
 		return req, errors.New("watch: the gateway has no kind that can be listed")
 	}
-	var err error
-	req.After, err = t.client.Position(ctx, t.kinds[i], req.Namespace)
+	req.After, err = t.client.Position(ctx, kinds[i], req.Namespace)
 	return req, err
 }
 
 // listen signals changes until the stream ends. It never waits for the reader of the tree.
-func (t *tree) listen(ctx context.Context, req client.EventsRequest, changed chan<- struct{}) error {
-	for _, err := range t.client.Events(ctx, req) {
+func (t *tree) listen(ctx context.Context, req client.ChangesRequest, changed chan<- struct{}) error {
+	for _, err := range t.client.Changes(ctx, req) {
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,11 +26,7 @@ func waitCommand(std streams) *cobra.Command {
 		Example: "  sluice wait network/net-a --for=condition=Available\n  sluice wait net/net-a port/p1 --for=delete --timeout 2m\n" +
 			"  sluice wait network net-a --for=jsonpath='{.status.resource.status}'=ACTIVE\n  sluice wait ports -l team=web --for=condition=Available",
 		Args: usage(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client(cmd)
-			if err != nil {
-				return err
-			}
+		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			goal, err := parseGoal(until)
 			if err != nil {
 				return usageError{err}
@@ -51,15 +48,15 @@ func waitCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := waiting{std: std, client: c, remote: r, goal: goal, labels: labels}
-			list, err := w.find(ctx, targets)
+			w := waiting{std: std, client: c, timeout: r.timeout, goal: goal, labels: labels}
+			list, err := w.find(ctx, r.namespace, targets)
 			if err != nil {
 				return err
 			}
 			late, stop := context.WithTimeout(cmd.Context(), r.timeout+lastLookTime)
 			defer stop()
 			return w.all(ctx, late, list)
-		},
+		}),
 	}
 	r.register(cmd)
 	cmd.Flags().Lookup("timeout").Usage = "how long to wait in all"
@@ -73,9 +70,10 @@ func waitCommand(std streams) *cobra.Command {
 type waiting struct {
 	std    streams
 	client *client.Client
-	remote remote
-	goal   goal
-	labels []client.LabelTest
+	// timeout is how long to wait in all.
+	timeout time.Duration
+	goal    goal
+	labels  []client.LabelTest
 }
 
 // lastLookTime is how long the last look at all resources may take, when the time is over.
@@ -86,7 +84,7 @@ const maxWaiting = 1000
 
 // find returns the resources to wait for: those that are named, or that have the labels now. For a deletion it notes
 // their uids, since a later resource of the same name is another one.
-func (w *waiting) find(ctx context.Context, targets []target) (list []pendingGoal, err error) {
+func (w *waiting) find(ctx context.Context, namespace string, targets []target) (list []pendingGoal, err error) {
 	for _, t := range targets {
 		switch {
 		case len(t.names) == 0 && len(w.labels) == 0:
@@ -96,9 +94,9 @@ func (w *waiting) find(ctx context.Context, targets []target) (list []pendingGoa
 		case w.goal.condition != "" && !t.kind.HasConditions():
 			return nil, usageError{fmt.Errorf("for: kind %s has no conditions", t.kind.Name)}
 		}
-		namespace := w.remote.scope(t.kind, false)
+		namespace := scope(t.kind, namespace)
 		for _, name := range t.names {
-			s := pendingGoal{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: name}}
+			s := pendingGoal{goal: w.goal, subject: newSubject(t.kind, namespace, name)}
 			if w.goal.deleted {
 				r, err := w.client.Get(ctx, t.kind, namespace, name, "")
 				if err != nil {
@@ -121,7 +119,7 @@ func (w *waiting) find(ctx context.Context, targets []target) (list []pendingGoa
 			if count++; count > maxWaiting {
 				return nil, fmt.Errorf("selector: more than %d resources of kind %s have the labels", maxWaiting, t.kind.Name)
 			}
-			list = append(list, pendingGoal{goal: w.goal, subject: subject{kind: t.kind, namespace: namespace, name: r.Metadata.Name}, uid: r.Metadata.UID})
+			list = append(list, pendingGoal{goal: w.goal, subject: newSubject(t.kind, namespace, r.Metadata.Name), uid: r.Metadata.UID})
 		}
 		if count == 0 && !w.goal.deleted {
 			return nil, notFoundError{fmt.Errorf("no %s have the labels%s (NOT_FOUND)", t.kind.Plural, in(namespace))}
@@ -155,7 +153,7 @@ func (w *waiting) one(ctx, late context.Context, s pendingGoal) error {
 	for change, err := range w.client.Changes(ctx, req) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			if err = s.lastLook(late, w.client); err == nil {
-				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.kind.Name, s.name, w.remote.timeout.Round(time.Millisecond), s.goal.text, s.state)
+				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.kind.Name, s.name, w.timeout.Round(time.Millisecond), s.goal.text, s.state)
 			}
 		} else if errors.Is(err, context.Canceled) {
 			err = errors.New("interrupted")
@@ -165,9 +163,28 @@ func (w *waiting) one(ctx, late context.Context, s pendingGoal) error {
 		switch {
 		case errors.Is(err, errReached):
 			return nil
+		case errors.Is(err, errAbsent):
+			return w.absent(late, s)
 		case err != nil:
 			return err
 		}
+	}
+	return nil
+}
+
+// absent judges that the gateway does not show a resource. It has been deleted only if the caller could see it.
+func (w *waiting) absent(ctx context.Context, s pendingGoal) error {
+	if s.goal.deleted {
+		verbs, err := w.client.Access(ctx, s.access())
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(verbs, "GET") {
+			return s.hidden()
+		}
+	}
+	if err := s.gone(); !errors.Is(err, errReached) {
+		return err
 	}
 	return nil
 }

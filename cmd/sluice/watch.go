@@ -24,8 +24,8 @@ func watchCommand(std streams) *cobra.Command {
 			"`sluice get --watch` shows changes as `sluice get` shows resources.",
 		Example: "  sluice watch networks\n  sluice watch network net-a -o json\n  sluice watch networks -A --after CURSOR",
 		Args:    usage(cobra.RangeArgs(1, 2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, kinds, err := r.open(cmd)
+		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
+			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -41,14 +41,13 @@ func watchCommand(std streams) *cobra.Command {
 			if len(targets[0].names) == 1 {
 				req.Name = targets[0].names[0]
 			}
-			p := output.NewPrinter(std.out, output.Format{Form: output.FormJSON}, output.Options{Changes: true})
-			return follow(cmd.Context(), std, c, req, func(change *client.Change) error {
-				if format == "json" {
-					return p.PrintChange(kind, change)
-				}
-				return printChange(std, change)
-			})
-		},
+			each := withLost(func(change *client.Change) error { return printChange(std, change) })
+			if format == "json" {
+				p := output.NewPrinter(std.out, output.Format{Form: output.FormJSON}, output.Options{Changes: true})
+				each = func(change *client.Change) error { return p.PrintChange(kind, change) }
+			}
+			return follow(cmd.Context(), std, c, req, each)
+		}),
 	}
 	r.register(cmd)
 	addChoice(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or json (one event a line)"}, "table", "json")
@@ -86,6 +85,26 @@ func follow(ctx context.Context, std streams, c *client.Client, req client.Chang
 		}
 	}
 	return nil
+}
+
+// withLost passes changes to each. A resource that the caller may see no longer gets the metadata that it had when it was
+// seen last.
+func withLost(each func(*client.Change) error) func(*client.Change) error {
+	seen := map[string]*client.Resource{} // by their ids
+	return func(c *client.Change) error {
+		switch {
+		case c.Type == "RESET":
+			clear(seen)
+		case c.Type == "DELETED":
+			if c.Resource == nil {
+				c.Resource = seen[c.ResourceID]
+			}
+			delete(seen, c.ResourceID)
+		case c.Resource != nil:
+			seen[c.ResourceID] = &client.Resource{Kind: c.Resource.Kind, Metadata: c.Resource.Metadata}
+		}
+		return each(c)
+	}
 }
 
 // printChange prints a change in one line.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,9 +46,6 @@ func generate(file string) error {
 	}
 	if len(names) > 0 {
 		cfg.Sources = append(cfg.Sources, &ast.Source{Name: "kinds.graphqls", Input: stubs.String()})
-	}
-	if err := clean(cfg.Exec.DirName); err != nil {
-		return err
 	}
 	return api.Generate(cfg)
 }
@@ -101,24 +96,4 @@ func standIn(schema *ast.Schema, name string) (string, error) {
 		return engineImport + ".Ref", nil
 	}
 	return "", fmt.Errorf("schema/core: no field can return a %s; a kind, Resource, Node and their connections are accepted", name)
-}
-
-// clean removes what an earlier run generated.
-func clean(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			return err
-		}
-		if strings.HasPrefix(string(raw), "// Code generated") {
-			if err := os.Remove(f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -67,10 +66,8 @@ func open(path string, work time.Duration) (*store, error) {
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	lines := bufio.NewReader(bytes.NewReader(raw))
-	for {
-		text, err := lines.ReadBytes('\n')
-		if err != nil {
+	for text := range bytes.Lines(raw) {
+		if !bytes.HasSuffix(text, []byte("\n")) {
 			break
 		}
 		var l line

@@ -10,13 +10,6 @@ import (
 // key names a resource. Namespace is empty for GLOBAL kinds.
 type key struct{ Kind, Namespace, Name string }
 
-func (k key) String() string {
-	if k.Namespace == "" {
-		return k.Kind + "/" + k.Name
-	}
-	return k.Kind + "/" + k.Namespace + "/" + k.Name
-}
-
 // Pauses before a key that failed is worked on again: the first, and the longest.
 const (
 	firstPause = 50 * time.Millisecond

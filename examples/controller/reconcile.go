@@ -45,7 +45,7 @@ func (c *controller) reconcile(ctx context.Context, k key) (after time.Duration,
 		}
 	}
 	if err != nil {
-		c.log.Warn("is tried again", "resource", k.String(), "cause", err)
+		c.log.Warn("is tried again", "resource", k, "cause", err)
 	}
 	return after, err
 }
@@ -58,7 +58,7 @@ func conflict(err error) bool {
 
 // step does the work for a resource.
 func (c *controller) step(ctx context.Context, r *resource) (time.Duration, error) {
-	if r.meta.DeletionRequestedAt != nil {
+	if r.Metadata.DeletionRequestedAt != nil {
 		return c.finalize(ctx, r)
 	}
 	if r.waits() {
@@ -76,8 +76,10 @@ func (c *controller) step(ctx context.Context, r *resource) (time.Duration, erro
 	if r.spec.ManagementPolicy == unmanaged {
 		o = c.adopt(ctx, r)
 	} else {
-		if err := c.addFinalizer(ctx, r); err != nil {
-			return 0, err
+		if !slices.Contains(r.Metadata.Finalizers, finalizer) { // before anything is made in the cloud
+			if err := c.patch(ctx, r, client.MetadataPatch{AddFinalizers: []string{finalizer}}); err != nil {
+				return 0, err
+			}
 		}
 		o = c.ensure(ctx, r)
 	}
@@ -86,9 +88,9 @@ func (c *controller) step(ctx context.Context, r *resource) (time.Duration, erro
 
 // settled reports whether there is nothing to do, and for how long: 0 until something changes.
 func (c *controller) settled(r *resource) (time.Duration, bool) {
-	p := r.condition(progressing)
+	p := r.Condition(progressing)
 	switch {
-	case p.Status != isFalse || p.ObservedGeneration != r.meta.Generation:
+	case p.Status != isFalse || p.ObservedGeneration != r.Metadata.Generation:
 		return 0, false
 	case p.Reason == reasonConfiguration || p.Reason == reasonUnrecoverable:
 		return 0, true
@@ -126,18 +128,10 @@ func (c *controller) finish(ctx context.Context, r *resource, o outcome) (time.D
 	return 0, nil // the change of the status comes back, and with it the time of the next look
 }
 
-// addFinalizer sets the finalizer before anything is made in the cloud.
-func (c *controller) addFinalizer(ctx context.Context, r *resource) error {
-	if slices.Contains(r.meta.Finalizers, finalizer) {
-		return nil
-	}
-	return c.patch(ctx, r, client.MetadataPatch{AddFinalizers: []string{finalizer}})
-}
-
 // patch changes the metadata of a resource.
 func (c *controller) patch(ctx context.Context, r *resource, p client.MetadataPatch) (err error) {
-	p.Kind, p.Namespace, p.Name, p.ExpectedRevision = r.kind, r.key.Namespace, r.key.Name, r.meta.Revision
-	r.meta.Revision, err = c.gateway.PatchMetadata(ctx, p)
+	p.Kind, p.Namespace, p.Name, p.ExpectedRevision = r.kind, r.key.Namespace, r.key.Name, r.Metadata.Revision
+	r.Metadata.Revision, err = c.gateway.PatchMetadata(ctx, p)
 	return err
 }
 
@@ -176,7 +170,7 @@ func (c *controller) find(ctx context.Context, r *resource) (*object, error) {
 			return o, err
 		}
 	}
-	return r.cloud.owned(ctx, r.key.Kind, r.meta.UID)
+	return r.cloud.owned(ctx, r.key.Kind, r.Metadata.UID)
 }
 
 // adopt looks for the object of a resource that is not managed: by its id if this import has found it before, else as
@@ -219,7 +213,7 @@ func (c *controller) adopt(ctx context.Context, r *resource) outcome {
 // finalize cleans up after a resource that is being deleted, once nothing but this
 // controller's finalizer holds it, and then removes the finalizer.
 func (c *controller) finalize(ctx context.Context, r *resource) (time.Duration, error) {
-	if !slices.Contains(r.meta.Finalizers, finalizer) || len(r.meta.Finalizers) > 1 || r.blocked {
+	if !slices.Contains(r.Metadata.Finalizers, finalizer) || len(r.Metadata.Finalizers) > 1 || r.blocked {
 		return 0, nil // a change tells when that is different
 	}
 	if r.spec.ManagedOptions.OnDelete != detach {

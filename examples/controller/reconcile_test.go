@@ -15,8 +15,8 @@ func TestAResourceIsLeftAloneUntilItIsDue(t *testing.T) {
 	c := &controller{resync: time.Hour, now: func() time.Time { return now }}
 	resourceAt := func(ago time.Duration, period string, of client.Condition) *resource {
 		of.Type = progressing
-		r := &resource{meta: client.Metadata{Generation: 2}, spec: spec{ResyncPeriod: period}}
-		r.status.Conditions = []client.Condition{of}
+		r := &resource{Resource: client.Resource{Metadata: client.Metadata{Generation: 2}}, spec: spec{ResyncPeriod: period}}
+		r.Status, _ = json.Marshal(map[string]any{"conditions": []client.Condition{of}})
 		if ago >= 0 {
 			r.status.LastSyncTime = now.Add(-ago)
 		}
@@ -53,7 +53,7 @@ func TestAResourceIsLeftAloneUntilItIsDue(t *testing.T) {
 
 func TestALookThatShowsNothingNewIsNoStatus(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	r := &resource{meta: client.Metadata{Generation: 2}}
+	r := &resource{Resource: client.Resource{Metadata: client.Metadata{Generation: 2}}}
 	for _, path := range []string{"id", "lastSyncTime", "conditions", "resource", "resource.status"} {
 		r.kind.Fields = append(r.kind.Fields, client.Field{Path: "status." + path, Type: "String"})
 	}
@@ -69,7 +69,7 @@ func TestALookThatShowsNothingNewIsNoStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.stored, r.status = nil, status{}
+		r.stored, r.status, r.Status = nil, status{}, raw
 		if err := errors.Join(json.Unmarshal(raw, &r.stored), json.Unmarshal(raw, &r.status)); err != nil {
 			t.Fatal(err)
 		}

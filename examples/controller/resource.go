@@ -40,15 +40,14 @@ type spec struct {
 // status is what all of them have in their statuses.
 type status struct {
 	ID           string
-	Conditions   []client.Condition
 	LastSyncTime time.Time
 }
 
 // resource is a resource as the controller needs it.
 type resource struct {
+	client.Resource
 	key    key
 	kind   client.Kind
-	meta   client.Metadata
 	spec   spec
 	status status
 	// stored is the status as it was read. Fields that the controller does not write are kept.
@@ -88,9 +87,7 @@ const readDocument = `query Read($kind: String!, $namespace: String, $name: Stri
 func (c *controller) read(ctx context.Context, k key) (*resource, error) {
 	var out struct {
 		Resource *struct {
-			Metadata     client.Metadata
-			Spec         json.RawMessage `json:"specJSON"`
-			Status       json.RawMessage `json:"statusJSON"`
+			client.Resource
 			Dependencies struct{ Nodes []need }
 			BlockedBy    struct{ Nodes []struct{} }
 		}
@@ -103,7 +100,7 @@ func (c *controller) read(ctx context.Context, k key) (*resource, error) {
 		return nil, err
 	}
 	got := out.Resource
-	r := &resource{key: k, kind: c.kinds[k.Kind], meta: got.Metadata, needs: got.Dependencies.Nodes, blocked: len(got.BlockedBy.Nodes) > 0, stored: map[string]any{}}
+	r := &resource{Resource: got.Resource, key: k, kind: c.kinds[k.Kind], needs: got.Dependencies.Nodes, blocked: len(got.BlockedBy.Nodes) > 0, stored: map[string]any{}}
 	err := json.Unmarshal(got.Spec, &r.spec)
 	if len(got.Status) > 0 {
 		err = errors.Join(err, json.Unmarshal(got.Status, &r.status), json.Unmarshal(got.Status, &r.stored))
@@ -117,21 +114,11 @@ func (r *resource) waits() bool {
 	return slices.ContainsFunc(r.needs, func(n need) bool { return n.State != "BOUND" })
 }
 
-// condition returns the condition of a type, the zero value if there is none.
-func (r *resource) condition(of string) client.Condition {
-	for _, c := range r.status.Conditions {
-		if c.Type == of {
-			return c
-		}
-	}
-	return client.Condition{}
-}
-
 // mustSearch reports whether to find the object of a resource that is not managed by
 // its import, and not by its status. The gateway sets the reason Progressing as well, without a look at the object.
 func (r *resource) mustSearch() bool {
-	p := r.condition(progressing)
-	looked := p.ObservedGeneration == r.meta.Generation && p.Reason != reasonProgressing
+	p := r.Condition(progressing)
+	looked := p.ObservedGeneration == r.Metadata.Generation && p.Reason != reasonProgressing
 	return r.spec.ManagementPolicy == unmanaged && !looked && (r.spec.Import.ID == "" || r.spec.Import.ID != r.status.ID)
 }
 
@@ -146,9 +133,9 @@ func (r *resource) period(otherwise time.Duration) time.Duration {
 // wanted returns the object of a managed resource as it should be: its spec with ids in the
 // place of names.
 func (r *resource) wanted() request {
-	w := request{Owner: r.meta.UID, Uses: []string{}, Properties: r.resolved("spec.resource", r.spec.Resource)}
+	w := request{Owner: r.Metadata.UID, Uses: []string{}, Properties: r.resolved("spec.resource", r.spec.Resource)}
 	if r.kind.Field("spec.resource.name") != nil && w.Properties["name"] == nil {
-		w.Properties["name"] = r.meta.Name
+		w.Properties["name"] = r.Metadata.Name
 	}
 	for _, n := range r.needs {
 		if id := n.id(); n.Guarded && id != "" && strings.HasPrefix(n.Path, "spec.resource.") && !slices.Contains(w.Uses, id) {

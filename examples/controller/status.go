@@ -85,7 +85,7 @@ func (c *controller) report(ctx context.Context, r *resource, o outcome) error {
 		return nil
 	}
 	_, err := c.gateway.UpdateStatus(ctx, client.StatusRequest{
-		Kind: r.kind, Namespace: r.key.Namespace, Name: r.key.Name, ExpectedRevision: r.meta.Revision, Status: next,
+		Kind: r.kind, Namespace: r.key.Namespace, Name: r.key.Name, ExpectedRevision: r.Metadata.Revision, Status: next,
 	})
 	return err
 }
@@ -113,7 +113,7 @@ func (r *resource) next(o outcome, now time.Time) map[string]any {
 	}
 	var list []any
 	for _, condition := range o.conditions() {
-		before := r.condition(condition.Type)
+		before := r.Condition(condition.Type)
 		if condition.Type == available && condition.Reason == reasonTransient && o.object == nil && r.status.ID != "" && !r.search {
 			condition.Status = isUnknown // it was there, and now the cloud does not say
 		}
@@ -123,7 +123,7 @@ func (r *resource) next(o outcome, now time.Time) map[string]any {
 		}
 		list = append(list, map[string]any{
 			"type": condition.Type, "status": condition.Status, "reason": condition.Reason, "message": condition.Message,
-			"observedGeneration": r.meta.Generation, "lastTransitionTime": since,
+			"observedGeneration": r.Metadata.Generation, "lastTransitionTime": since,
 		})
 	}
 	set("conditions", list)

@@ -12,16 +12,6 @@ type AccessTarget struct {
 	Name      string `json:"name,omitempty" yaml:"name,omitempty"`
 }
 
-func (t AccessTarget) variables() map[string]any {
-	out := map[string]any{}
-	for name, value := range map[string]string{"kind": t.Kind, "namespace": t.Namespace, "name": t.Name} {
-		if value != "" {
-			out[name] = value
-		}
-	}
-	return out
-}
-
 // AccessGrant gives users and groups a verb.
 type AccessGrant struct {
 	// Binding and Role are nil for the administrators' group of the configuration.
@@ -36,14 +26,16 @@ type AccessGrant struct {
 // Access returns the verbs that the caller may use on a target.
 func (c *Client) Access(ctx context.Context, t AccessTarget) ([]string, error) {
 	var out struct{ Access []string }
-	err := c.Do(ctx, accessDocument, t.variables(), &out)
+	err := c.Do(ctx, accessDocument, t, &out)
 	return out.Access, err
 }
 
 // AccessGrants returns the ways in which anybody may use a verb on a target, as far as the caller may see them.
 func (c *Client) AccessGrants(ctx context.Context, verb string, t AccessTarget) ([]AccessGrant, error) {
-	variables := t.variables()
-	variables["verb"] = verb
+	variables := struct {
+		AccessTarget
+		Verb string `json:"verb"`
+	}{t, verb}
 	var out struct{ AccessGrants []AccessGrant }
 	err := c.Do(ctx, accessGrantsDocument, variables, &out)
 	return out.AccessGrants, err
@@ -59,18 +51,9 @@ type AllowedVerbs struct {
 // Allowed returns the verbs that the caller may use on each kind, and last the verbs of no kind.
 func (c *Client) Allowed(ctx context.Context) ([]AllowedVerbs, error) {
 	var out struct {
-		Kinds []struct {
-			Name    string
-			Allowed []string
-		}
+		Kinds  []AllowedVerbs
 		Access []string
 	}
-	if err := c.Do(ctx, allowedDocument, nil, &out); err != nil {
-		return nil, err
-	}
-	var all []AllowedVerbs
-	for _, k := range out.Kinds {
-		all = append(all, AllowedVerbs{Kind: k.Name, Verbs: k.Allowed})
-	}
-	return append(all, AllowedVerbs{Verbs: out.Access}), nil
+	err := c.Do(ctx, allowedDocument, nil, &out)
+	return append(out.Kinds, AllowedVerbs{Verbs: out.Access}), err
 }

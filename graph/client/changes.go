@@ -12,6 +12,8 @@ import (
 
 // ChangesRequest describes a stream of changes.
 type ChangesRequest struct {
+	// Kind is the kind to follow. Without it and Kinds, the changes of all kinds come, without the resources themselves,
+	// and only Namespace, After and Lost are used.
 	Kind Kind
 	// Kinds are followed together, instead of Kind. Then there is no Name.
 	Kinds []Kind
@@ -84,44 +86,31 @@ func (c *Client) Changes(ctx context.Context, req ChangesRequest) iter.Seq2[*Cha
 			yield(nil, err)
 			return
 		}
-		vars := req.Kind.within(req.Namespace, parts(req.Format, req.NamesOnly))
-		vars["snapshot"], vars["filter"] = req.Snapshot, filterOf(req.Selector, req.Filter)
-		if req.Name != "" {
-			vars["name"] = req.Name
-		}
-		document := manyChangesDocument
-		if len(req.Kinds) == 0 {
-			document = req.Kind.document(changesTemplate)
-		} else {
-			names := make([]string, len(req.Kinds))
-			for i, k := range req.Kinds {
-				names[i] = k.Name
-			}
-			vars["kinds"] = names
-		}
+		document, vars := req.operation()
 		f := follower{client: c, document: document, variables: vars, after: req.After, yield: yield}
 		f.follow(ctx, req.Lost)
 	}
 }
 
-// EventsRequest describes a stream of events.
-type EventsRequest struct {
-	// Namespace of the resources; empty means all namespaces and GLOBAL kinds.
-	Namespace string
-	// After is the cursor last seen, or what [Client.Position] returns.
-	After string
-	// Lost, if not nil, is called when a connection has ended, before another is made.
-	Lost func(cause error)
-}
-
-// Events follows changes of resources of all kinds, without the resources themselves. It survives the end of a
-// connection as [Client.Changes] does, and ends with POSITION_EXPIRED if it cannot go on without a gap.
-func (c *Client) Events(ctx context.Context, req EventsRequest) iter.Seq2[*Change, error] {
-	return func(yield func(*Change, error) bool) {
-		vars := Kind{}.within(req.Namespace, map[string]any{})
-		f := follower{client: c, document: eventsDocument, variables: vars, after: req.After, yield: yield}
-		f.follow(ctx, req.Lost)
+// operation returns the subscription, and its variables but for the place where it begins.
+func (r *ChangesRequest) operation() (document string, variables map[string]any) {
+	if r.Kind.Singular == "" && len(r.Kinds) == 0 {
+		return eventsDocument, Kind{}.within(r.Namespace, map[string]any{})
 	}
+	vars := r.Kind.within(r.Namespace, parts(r.Format, r.NamesOnly))
+	vars["snapshot"], vars["filter"] = r.Snapshot, filterOf(r.Selector, r.Filter)
+	if r.Name != "" {
+		vars["name"] = r.Name
+	}
+	if len(r.Kinds) == 0 {
+		return r.Kind.document(changesTemplate), vars
+	}
+	names := make([]string, len(r.Kinds))
+	for i, k := range r.Kinds {
+		names[i] = k.Name
+	}
+	vars["kinds"] = names
+	return manyChangesDocument, vars
 }
 
 // Position returns the present cursor, where a stream can begin. k is any kind that can be
@@ -151,7 +140,7 @@ type follower struct {
 	after             string
 	yield             func(*Change, error) bool
 	progress, stopped bool
-	// token is the one of the last connection.
+	// token of the last connection.
 	token string
 	// refused is a token that must be replaced, and refusal the error with the reason.
 	refused string

@@ -170,7 +170,7 @@ func TestEventsOfAnyKindsGoOnAfterTheLastCursor(t *testing.T) {
 	var after []string
 	c := playback(t, &after, "IN_SYNC:c1 MODIFIED:c2 BOOKMARK:c3", "IN_SYNC:c3 STOP")
 	got, lost := "", 0
-	for change, err := range c.Events(t.Context(), client.EventsRequest{Namespace: "a", After: "c0", Lost: func(error) { lost++ }}) {
+	for change, err := range c.Changes(t.Context(), client.ChangesRequest{Namespace: "a", After: "c0", Lost: func(error) { lost++ }}) {
 		if err != nil {
 			t.Fatal(err)
 		}

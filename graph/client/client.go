@@ -68,14 +68,10 @@ type Read struct {
 
 // Client sends operations to one gateway. It is safe for concurrent use.
 type Client struct {
-	server  *url.URL
-	api     address
-	http    *http.Client
-	tls     *tls.Config
-	token   TokenSource
-	timeout time.Duration
-	silence time.Duration
-	explain func(Read)
+	cfg    Config // with defaults
+	server *url.URL
+	api    address
+	http   *http.Client
 }
 
 // address is where requests go.
@@ -108,21 +104,20 @@ func New(cfg Config) (*Client, error) {
 	if err := cfg.checkToken(u); err != nil {
 		return nil, err
 	}
-	c := &Client{server: u, tls: cfg.TLS, token: cfg.Token, timeout: cfg.Timeout, silence: cfg.Silence, explain: cfg.Explain}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 30 * time.Second
+	}
+	if cfg.Silence <= 0 {
+		cfg.Silence = time.Minute
+	}
+	c := &Client{cfg: cfg, server: u, http: &http.Client{Transport: transport(cfg.TLS)}}
 	c.api = c.at("v1", "graphql")
-	c.http = &http.Client{Transport: transport(cfg.TLS)}
 	if cfg.HTTP != nil {
 		own := *cfg.HTTP
 		c.http = &own
 	}
 	if c.http.CheckRedirect == nil {
 		c.http.CheckRedirect = sameServerOnly
-	}
-	if c.timeout <= 0 {
-		c.timeout = 30 * time.Second
-	}
-	if c.silence <= 0 {
-		c.silence = time.Minute
 	}
 	return c, nil
 }
@@ -192,11 +187,11 @@ func (e *UnansweredError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *UnansweredError) Unwrap() error { return e.err }
 
-// Do sends one operation and decodes its data into out, which may be nil. It returns the
-// API's errors as [Errors], and an [*UnansweredError] if there is no answer.
-func (c *Client) Do(ctx context.Context, query string, variables map[string]any, out any) error {
+// Do sends one operation and decodes its data into out, which may be nil. variables is nil or what JSON has as an object.
+// It returns the API's errors as [Errors], and an [*UnansweredError] if there is no answer.
+func (c *Client) Do(ctx context.Context, query string, variables, out any) error {
 	request := map[string]any{"query": query, "variables": variables}
-	if c.explain != nil {
+	if c.cfg.Explain != nil {
 		request["extensions"] = map[string]any{"explain": true}
 	}
 	return c.exchange(ctx, c.api, request, out)
@@ -254,7 +249,7 @@ func unreachedError(err error) error {
 
 // ask sends the body of a request. It sends it again if the gateway refuses it because of the limits of the caller.
 func (c *Client) ask(ctx context.Context, to address, body []byte) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	for {
 		raw, err := c.authenticated(ctx, to, body)
@@ -346,9 +341,9 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 	case res.StatusCode == http.StatusUnauthorized:
 		return nil, to.proxyError()
 	}
-	if c.explain != nil {
+	if c.cfg.Explain != nil {
 		for _, read := range answer.Extensions.Explain {
-			c.explain(read)
+			c.cfg.Explain(read)
 		}
 	}
 	return answer.Data, nil

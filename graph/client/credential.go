@@ -40,9 +40,6 @@ const codeUnauthenticated = "UNAUTHENTICATED"
 // closeForbidden is the close code of a WebSocket whose credential is missing, not accepted, or has ended.
 const closeForbidden = 4403
 
-// errPlaintext means that a token would be readable by everybody on the way.
-var errPlaintext = errors.New("a token is sent by https only; over http everybody on the way could read it")
-
 // errRedirects means that the answer is a redirect, so the request was not executed.
 var errRedirects = errors.New("it redirects")
 
@@ -57,7 +54,7 @@ func (cfg *Config) checkToken(server *url.URL) error {
 	case server.User != nil:
 		return errors.New("server: a URL with a user or a password, and a token; only one of them can be sent")
 	case server.Scheme == "http" && !cfg.PlaintextToken && !loopback(server.Hostname()):
-		return fmt.Errorf("server: %s: %w", server.Redacted(), errPlaintext)
+		return fmt.Errorf("server: %s: a token is sent by https only; over http everybody on the way could read it", server.Redacted())
 	}
 	return nil
 }
@@ -95,10 +92,10 @@ func sameServerOnly(req *http.Request, via []*http.Request) error {
 
 // bearer asks for a token; refused is the one that the gateway has just refused, if any.
 func (c *Client) bearer(ctx context.Context, refused string) (string, error) {
-	if c.token == nil {
+	if c.cfg.Token == nil {
 		return "", nil
 	}
-	token, err := c.token(ctx, refused)
+	token, err := c.cfg.Token(ctx, refused)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return "", ctx.Err()

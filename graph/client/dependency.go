@@ -6,70 +6,27 @@ import (
 	"time"
 )
 
-// Neighbour is a resource that refers to another one, or that the other one refers to.
-type Neighbour struct {
-	Kind      string
-	Namespace *string
-	Name      string
-	// Path of the reference in the kind that has it, in the names of the API.
-	Path string
-	// Guarded: the resource referred to must stay while it is in use.
-	Guarded bool
-	// State of the reference: MISSING, NOT_READY, DELETING or BOUND, by the resource that is referred to, or UNREADABLE
-	// if the resource that refers to it cannot be read.
-	State string
-}
-
-// Neighbours are the resources around one, by references.
-type Neighbours struct {
-	// Dependencies are the resources that it refers to, Dependents the resources that refer to it.
-	Dependencies, Dependents []Neighbour
-	// BlockedBy are the first 100 references that keep it from being deleted.
-	BlockedBy References
-	// Truncated: there are more in either.
-	Truncated bool
-}
-
 // References are the first references of a list, and how many there are.
 type References struct {
-	// TotalCount is how many there are in all, of those that the caller may see.
+	// TotalCount is how many there are in all that the caller may see.
 	TotalCount int
 	// HiddenCount is how many more resources refer to it which the caller may not see.
 	HiddenCount int
-	// Nodes have kind, namespace and name.
-	Nodes []Neighbour
-}
-
-// Neighbours returns the resources around one.
-func (c *Client) Neighbours(ctx context.Context, id string) (Neighbours, error) {
-	var out struct {
-		DependencyTree *struct {
-			Neighbours
-			Root struct {
-				Resource *struct{ BlockedBy References }
-			}
-		}
-	}
-	err := c.Do(ctx, neighboursDocument, map[string]any{"id": id}, &out)
-	if out.DependencyTree == nil {
-		return Neighbours{}, err
-	}
-	n := out.DependencyTree.Neighbours
-	if r := out.DependencyTree.Root.Resource; r != nil {
-		n.BlockedBy = r.BlockedBy
-	}
-	return n, err
+	// Nodes have kind, namespace and name; of a deletion also path, state and guarded.
+	Nodes []TreeNode
 }
 
 // TreeRequest describes a tree of dependencies.
 type TreeRequest struct {
 	// ID of the root.
-	ID string
+	ID string `json:"id"`
 	// Direction is DEPENDENCIES (the resources that the root refers to), DEPENDENTS (the resources that refer
 	// to the root) or BOTH. Default: BOTH.
-	Direction string
+	Direction string `json:"direction"`
 	// Depth is how many levels are followed, 1 to 10. Default: 3.
-	Depth int
+	Depth int `json:"depth"`
+	// Blockers is how many of the references are read that keep the root from being deleted.
+	Blockers int `json:"blockers"`
 }
 
 // Tree holds the resources around a root, by their references.
@@ -81,6 +38,8 @@ type Tree struct {
 	Dependents []TreeNode `json:"dependents"`
 	// HiddenBlockers is how many resources rely on the root which the caller may not see.
 	HiddenBlockers int `json:"hiddenBlockers,omitempty"`
+	// BlockedBy are the references that keep the root from being deleted.
+	BlockedBy References `json:"-"`
 	// Truncated: there is more than a tree may hold.
 	Truncated bool `json:"truncated"`
 }
@@ -100,8 +59,8 @@ type TreeNode struct {
 	Path string `json:"path,omitempty"`
 	// Guarded: the resource referred to must stay while others rely on it.
 	Guarded bool `json:"guarded"`
-	// State of the reference: MISSING, NOT_READY, DELETING or BOUND; also empty if the
-	// resource that has it is gone since.
+	// State of the reference: MISSING, NOT_READY, DELETING or BOUND, by the resource that is referred to, or UNREADABLE
+	// if the resource that refers to it cannot be read; also empty if that is gone since.
 	State string `json:"state,omitempty"`
 	// Cycle: it was met before on the way from the root, and is not followed again.
 	Cycle bool `json:"cycle"`
@@ -109,7 +68,7 @@ type TreeNode struct {
 	Resource *TreeResource `json:"resource,omitzero"`
 }
 
-// TreeResource tells whether the deletion of a resource of a tree was requested, and nothing else.
+// TreeResource has the time at which the deletion of a resource was requested, and nothing else.
 type TreeResource struct {
 	Metadata struct {
 		DeletionRequestedAt *time.Time `json:"deletionRequestedAt"`
@@ -129,13 +88,14 @@ func (c *Client) Tree(ctx context.Context, req TreeRequest) (*Tree, error) {
 			}
 		}
 	}
-	err := c.Do(ctx, treeDocument, map[string]any{"id": req.ID, "direction": cmp.Or(req.Direction, "BOTH"), "depth": cmp.Or(req.Depth, 3)}, &out)
+	req.Direction, req.Depth = cmp.Or(req.Direction, "BOTH"), cmp.Or(req.Depth, 3)
+	err := c.Do(ctx, treeDocument, req, &out)
 	if out.DependencyTree == nil {
 		return nil, err
 	}
 	tree := &out.DependencyTree.Tree
 	if r := out.DependencyTree.Held.Resource; r != nil {
-		tree.HiddenBlockers = r.BlockedBy.HiddenCount
+		tree.BlockedBy, tree.HiddenBlockers = r.BlockedBy, r.BlockedBy.HiddenCount
 	}
 	return tree, err
 }

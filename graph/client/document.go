@@ -13,7 +13,7 @@ const kindsDocument = `query Kinds($described: Boolean!) {
     subKinds @include(if: $described)
     expires @include(if: $described)
     fields {
-      path storedPath type list manifestAt mergeInto
+      apiPath: path path: storedPath type list manifestAt mergeInto
       enumValues { name stored description @include(if: $described) }
       description @include(if: $described)
       required @include(if: $described)
@@ -61,19 +61,10 @@ const revealDocument = `query Reveal($kind: String!, $namespace: String, $name: 
   }
 }`
 
-const neighboursDocument = `query Neighbours($id: ID!) {
-  dependencyTree(id: $id, depth: 1) {
-    root { resource { blockedBy { totalCount hiddenCount nodes { kind namespace name } } } }
-    dependencies { kind namespace name path guarded state }
-    dependents { kind namespace name path guarded state }
-    truncated
-  }
-}`
-
-const treeDocument = `query Tree($id: ID!, $direction: DependencyDirection!, $depth: Int!) {
+const treeDocument = `query Tree($id: ID!, $direction: DependencyDirection!, $depth: Int!, $blockers: Int!) {
   dependencyTree(id: $id, direction: $direction, depth: $depth) {
     root { ...Node }
-    held: root { resource { blockedBy(first: 0) { hiddenCount } } }
+    held: root { resource { blockedBy(first: $blockers) { totalCount hiddenCount nodes { kind namespace name } } } }
     dependencies { ...Node }
     dependents { ...Node }
     truncated
@@ -94,7 +85,7 @@ const accessGrantsDocument = `query AccessGrants($verb: AccessVerb!, $kind: Stri
   accessGrants(verb: $verb, kind: $kind, namespace: $namespace, name: $name) { binding role rule users groups }
 }`
 
-const allowedDocument = `query Allowed { kinds { name allowed } access }`
+const allowedDocument = `query Allowed { kinds { kind: name verbs: allowed } access }`
 
 // positionDocument reads where a stream of changes can begin.
 const positionDocument = `query Position($kind: String!, $namespace: String) {
@@ -168,7 +159,7 @@ func (k Kind) document(template string) string {
 // those given to [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
-		kindsDocument, getDocument, revealDocument, neighboursDocument, treeDocument, positionDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
+		kindsDocument, getDocument, revealDocument, treeDocument, positionDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
 	}
 	for _, k := range kinds {
 		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", metadataTemplate}} {

@@ -78,9 +78,6 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 	if _, err := c.DescribedKinds(ctx); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Neighbours(ctx, "id"); err != nil {
-		t.Error(err)
-	}
 	if _, err := c.Tree(ctx, client.TreeRequest{ID: "id"}); err != nil {
 		t.Error(err)
 	}

@@ -144,32 +144,20 @@ func (c *Client) Kinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx
 func (c *Client) DescribedKinds(ctx context.Context) ([]Kind, error) { return c.kinds(ctx, true) }
 
 func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
-	var out struct {
-		Kinds []struct {
-			Kind
-			Fields []struct {
-				Field
-				StoredPath string
-			}
-		}
-	}
+	var out struct{ Kinds []Kind }
 	err := c.Do(ctx, kindsDocument, map[string]any{"described": described}, &out)
-	kinds := make([]Kind, len(out.Kinds))
-	for i, told := range out.Kinds {
-		kinds[i] = told.Kind
-		stored := map[string]string{}
-		for _, f := range told.Fields {
-			stored[f.Path] = f.StoredPath
-			f.APIPath, f.Field.Path = f.Path, f.StoredPath
-			kinds[i].Fields = append(kinds[i].Fields, f.Field)
-		}
-		kinds[i].inStore(stored)
+	for _, k := range out.Kinds {
+		k.inStore()
 	}
-	return kinds, err
+	return out.Kinds, err
 }
 
-// inStore replaces the paths of the API in a kind by paths of the store.
-func (k Kind) inStore(stored map[string]string) {
+// inStore replaces the paths of the API in a kind, but for its fields, by paths of the store.
+func (k Kind) inStore() {
+	stored := map[string]string{} // by the paths of the API
+	for _, f := range k.Fields {
+		stored[f.APIPath] = f.Path
+	}
 	name := func(path string) string { return path[strings.LastIndex(path, ".")+1:] }
 	for i := range k.Fields {
 		f := &k.Fields[i]
@@ -207,20 +195,6 @@ func (c *Client) ControlKind(ctx context.Context, kind string, controlled bool) 
 	return out.UpdateKind.Kind.Controlled, err
 }
 
-// UnknownKindError names the kinds that a gateway has.
-type UnknownKindError struct {
-	Name  string
-	Known []Kind
-}
-
-func (e *UnknownKindError) Error() string {
-	names := make([]string, len(e.Known))
-	for i, k := range e.Known {
-		names[i] = k.Plural
-	}
-	return fmt.Sprintf("kind %q is not known; known kinds: %s", e.Name, strings.Join(names, ", "))
-}
-
 // Kind finds a kind by its name, singular, plural or short name, in any case.
 func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
 	kinds, err := c.Kinds(ctx)
@@ -230,14 +204,16 @@ func (c *Client) Kind(ctx context.Context, name string) (Kind, error) {
 	return FindKind(kinds, name)
 }
 
-// FindKind finds a kind by its name, singular, plural or short name, in any case.
-// The error is an [*UnknownKindError].
+// FindKind finds a kind by its name, singular, plural or short name, in any case. The error names the known kinds.
 func FindKind(kinds []Kind, name string) (Kind, error) {
-	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Is(name) })
-	if i < 0 {
-		return Kind{}, &UnknownKindError{Name: name, Known: kinds}
+	var known []string
+	for _, k := range kinds {
+		if k.Is(name) {
+			return k, nil
+		}
+		known = append(known, k.Plural)
 	}
-	return kinds[i], nil
+	return Kind{}, fmt.Errorf("kind %q is not known; known kinds: %s", name, strings.Join(known, ", "))
 }
 
 // Value returns the value at a path of a decoded body, {"spec": ..., "status": ...}. If the path leads through lists,

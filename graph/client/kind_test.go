@@ -12,10 +12,10 @@ import (
 func TestPathsOfKindsAreThoseOfManifests(t *testing.T) {
 	c, _ := asked(t, `{"data": {"kinds": [{"name": "Room",
 		"fields": [
-			{"path": "spec.doors", "storedPath": "spec.openings", "type": "Door", "list": true, "keys": ["side"]},
-			{"path": "spec.doors.side", "storedPath": "spec.openings.wall", "type": "String"},
-			{"path": "spec.plain", "storedPath": "spec.text", "type": "MapEntry", "list": true, "mergeInto": "coded"},
-			{"path": "spec.coded", "storedPath": "spec.data", "type": "MapEntry", "list": true}
+			{"apiPath": "spec.doors", "path": "spec.openings", "type": "Door", "list": true, "keys": ["side"]},
+			{"apiPath": "spec.doors.side", "path": "spec.openings.wall", "type": "String"},
+			{"apiPath": "spec.plain", "path": "spec.text", "type": "MapEntry", "list": true, "mergeInto": "coded"},
+			{"apiPath": "spec.coded", "path": "spec.data", "type": "MapEntry", "list": true}
 		],
 		"filterableFields": [{"path": "spec.doors.side", "sortable": true}],
 		"columns": [{"title": "SIDE", "path": "spec.doors.side"}],

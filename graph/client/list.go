@@ -54,11 +54,8 @@ func (t LabelTest) filter() map[string]any {
 }
 
 // filterOf joins tests of labels and a filter; nil if there is neither.
-func filterOf(selector []LabelTest, filter map[string]any) any {
+func filterOf(selector []LabelTest, filter map[string]any) map[string]any {
 	if len(selector) == 0 {
-		if filter == nil {
-			return nil
-		}
 		return filter
 	}
 	labels := make([]map[string]any, len(selector))

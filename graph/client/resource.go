@@ -39,9 +39,9 @@ type Metadata struct {
 	DeletionRequestedAt *time.Time
 	// Finalizers hold the resource while its deletion waits.
 	Finalizers []string
-	Labels     []Label
+	Labels     []Pair
 	// Annotations and Description come with spec and status.
-	Annotations []Annotation
+	Annotations []Pair
 	Description string
 }
 
@@ -112,11 +112,8 @@ func numbers(v any) any {
 	return v
 }
 
-// Label is one label of a resource.
-type Label struct{ Key, Value string }
-
-// Annotation is one annotation of a resource.
-type Annotation struct{ Key, Value string }
+// Pair is one label or annotation of a resource.
+type Pair struct{ Key, Value string }
 
 // DefaultNamespace is the namespace of a resource if none is given.
 const DefaultNamespace = "default"
@@ -152,21 +149,21 @@ func (c *Client) Get(ctx context.Context, k Kind, namespace, name string, format
 
 // ApplyRequest is one manifest document.
 type ApplyRequest struct {
-	Manifest string
+	Manifest string `json:"manifest"`
 	// Namespace is used where the manifest names none; empty means the default one.
-	Namespace string
+	Namespace string `json:"namespace,omitempty"`
 	// ExpectedRevision is a precondition; empty for none.
-	ExpectedRevision string
+	ExpectedRevision string `json:"expectedRevision,omitempty"`
 	// IgnoreRevision ignores the revision that the manifest is based on. It excludes
 	// ExpectedRevision.
-	IgnoreRevision bool
+	IgnoreRevision bool `json:"ignoreRevision"`
 	// FieldManager owns the labels and annotations of the manifest. Nil means the gateway's default. With "" they replace
 	// all labels and annotations, and nobody owns them.
-	FieldManager *string
+	FieldManager *string `json:"fieldManager,omitempty"`
 	// CreateOnly fails with ALREADY_EXISTS where the resource is there.
-	CreateOnly bool
+	CreateOnly bool `json:"createOnly"`
 	// DryRun returns what would happen, and writes nothing.
-	DryRun bool
+	DryRun bool `json:"dryRun"`
 }
 
 // Applied is the result of an apply. Outcome is CREATED, UPDATED or UNCHANGED.
@@ -199,17 +196,7 @@ const Waiting = "WAITING"
 
 // Apply makes one resource what the manifest says.
 func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {
-	in := map[string]any{"manifest": req.Manifest, "dryRun": req.DryRun, "createOnly": req.CreateOnly, "ignoreRevision": req.IgnoreRevision}
-	if req.Namespace != "" {
-		in["namespace"] = req.Namespace
-	}
-	if req.ExpectedRevision != "" {
-		in["expectedRevision"] = req.ExpectedRevision
-	}
-	if req.FieldManager != nil {
-		in["fieldManager"] = *req.FieldManager
-	}
 	var out struct{ ApplyManifest *Applied }
-	err := c.Do(ctx, applyDocument, map[string]any{"input": in}, &out)
+	err := c.Do(ctx, applyDocument, map[string]any{"input": req}, &out)
 	return out.ApplyManifest, err
 }

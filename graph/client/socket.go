@@ -41,9 +41,9 @@ type subscription struct {
 // subscribe runs one subscription until it completes or fails. A connection that ends is errEnded, errors of
 // the API are [Errors].
 func (c *Client) subscribe(ctx context.Context, sub subscription) error {
-	dialCtx, cancel := context.WithTimeout(ctx, c.timeout)
+	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	dialer := websocket.Dialer{Subprotocols: []string{protocol}, Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.tls}
+	dialer := websocket.Dialer{Subprotocols: []string{protocol}, Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.cfg.TLS}
 	conn, res, err := dialer.DialContext(dialCtx, "ws"+strings.TrimPrefix(c.api.url, "http"), nil)
 	if err != nil {
 		return c.handshakeError(ctx, res, err)
@@ -51,7 +51,7 @@ func (c *Client) subscribe(ctx context.Context, sub subscription) error {
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	conn.SetReadLimit(maxMessage)
-	s := &socket{conn: conn, timeout: c.timeout, silence: c.silence}
+	s := &socket{conn: conn, timeout: c.cfg.Timeout, silence: c.cfg.Silence}
 	pong := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error { return errors.Join(s.extendDeadline(), pong(data)) })
 	payload, err := json.Marshal(map[string]any{"query": sub.query, "variables": sub.variables})

@@ -9,13 +9,14 @@ import (
 
 // DeleteRequest names a resource to delete.
 type DeleteRequest struct {
-	Kind Kind
+	Kind Kind `json:"-"`
 	// Namespace of the name; empty means the default one.
-	Namespace, Name string
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 	// ExpectedRevision is a precondition; empty for none.
-	ExpectedRevision string
+	ExpectedRevision string `json:"expectedRevision,omitempty"`
 	// DryRun returns what would happen, and deletes nothing.
-	DryRun bool
+	DryRun bool `json:"dryRun"`
 }
 
 // Deletion is the state of a deletion; of a dry run, the state that it would have.
@@ -39,11 +40,7 @@ func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error
 	if err := k.offers("DELETE"); err != nil {
 		return Deletion{}, err
 	}
-	in := k.named(req.Namespace, req.Name)
-	in["dryRun"] = req.DryRun
-	if req.ExpectedRevision != "" {
-		in["expectedRevision"] = req.ExpectedRevision
-	}
+	req.Namespace = k.scoped(req.Namespace)
 	var out struct {
 		Delete struct {
 			Deletion
@@ -51,7 +48,7 @@ func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error
 			Preview  *Preview
 		}
 	}
-	err := c.Do(ctx, k.document(deleteTemplate), map[string]any{"input": in}, &out)
+	err := c.Do(ctx, k.document(deleteTemplate), map[string]any{"input": req}, &out)
 	d := out.Delete.Deletion
 	switch r, p := out.Delete.Resource, out.Delete.Preview; {
 	case r != nil:
@@ -95,8 +92,7 @@ func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision
 			return "", err
 		}
 	}
-	in := k.named(req.Namespace, req.Name)
-	in["expectedRevision"], in["dryRun"] = req.ExpectedRevision, req.DryRun
+	in := k.within(req.Namespace, map[string]any{"name": req.Name, "expectedRevision": req.ExpectedRevision, "dryRun": req.DryRun})
 	for name, pairs := range map[string]map[string]*string{"labels": req.Labels, "annotations": req.Annotations} {
 		var list []map[string]any
 		for _, key := range slices.Sorted(maps.Keys(pairs)) {
@@ -114,14 +110,17 @@ func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision
 	return c.written(ctx, k.document(metadataTemplate), in)
 }
 
-// named returns the part of an input that names a resource.
-func (k Kind) named(namespace, name string) map[string]any {
-	return k.within(namespace, map[string]any{"name": name})
+// scoped returns the namespace, or an empty one for a GLOBAL kind.
+func (k Kind) scoped(namespace string) string {
+	if k.Scope == "GLOBAL" {
+		return ""
+	}
+	return namespace
 }
 
-// within adds a namespace to variables or an input, unless it is empty or the kind is GLOBAL.
+// within adds a namespace to variables, unless it is empty or the kind is GLOBAL.
 func (k Kind) within(namespace string, in map[string]any) map[string]any {
-	if namespace != "" && k.Scope != "GLOBAL" {
+	if namespace = k.scoped(namespace); namespace != "" {
 		in["namespace"] = namespace
 	}
 	return in
@@ -147,9 +146,8 @@ func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision 
 	if err := k.offers("STATUS"); err != nil {
 		return "", err
 	}
-	in := k.named(req.Namespace, req.Name)
-	in["expectedRevision"], in["status"], in["dryRun"] = req.ExpectedRevision, k.input("status", req.Status), req.DryRun
-	return c.written(ctx, k.document(statusTemplate), in)
+	in := map[string]any{"name": req.Name, "expectedRevision": req.ExpectedRevision, "status": k.input("status", req.Status), "dryRun": req.DryRun}
+	return c.written(ctx, k.document(statusTemplate), k.within(req.Namespace, in))
 }
 
 // written sends a mutation and returns the new revision.

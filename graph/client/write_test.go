@@ -52,11 +52,11 @@ func TestMetadataArePatchedAtARevision(t *testing.T) {
 func TestADeletionNamesWhatItIsBasedOn(t *testing.T) {
 	c, variables := asked(t, `{"data": {"delete": {"state": "PENDING", "blockedBy": {"totalCount": 2, "nodes": [{"kind": "File", "name": "f"}]}}}}`)
 	got, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a", ExpectedRevision: "1-2", DryRun: true})
-	if got.State != "PENDING" || got.BlockedBy.TotalCount != 2 || got.BlockedBy.Nodes[0].Name != "f" || err != nil || variables() != `{"dryRun":true,"expectedRevision":"1-2","name":"a","namespace":"m"}` {
+	if got.State != "PENDING" || got.BlockedBy.TotalCount != 2 || got.BlockedBy.Nodes[0].Name != "f" || err != nil || variables() != `{"namespace":"m","name":"a","expectedRevision":"1-2","dryRun":true}` {
 		t.Errorf("%+v %v: %s", got, err, variables())
 	}
 	_, err = c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk", Scope: "GLOBAL"}, Namespace: "m", Name: "a"})
-	if err != nil || variables() != `{"dryRun":false,"name":"a"}` {
+	if err != nil || variables() != `{"name":"a","dryRun":false}` {
 		t.Errorf("%v: %s", err, variables())
 	}
 	if _, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk", Verbs: []string{"GET"}}, Name: "a"}); err == nil {

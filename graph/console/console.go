@@ -44,20 +44,11 @@ type Config struct {
 	Dist fs.FS
 }
 
-// DataPath is the path of the data of the page. The server of a [Console] must ask for a credential there.
+// DataPath is the path of the data of the page. The server of a console must ask for a credential there.
 const DataPath = "/console/data"
 
-// Console is a handler for / and everything under /console/.
-type Console struct {
-	mux *http.ServeMux
-	// whole: GraphiQL is served; else the plain page is.
-	whole bool
-}
-
-var _ http.Handler = (*Console)(nil)
-
-// New reads and prepares all files. It starts nothing.
-func New(cfg Config) (*Console, error) {
+// New returns the handler of GET and HEAD for / and everything under /console/. It reads and prepares all files.
+func New(cfg Config) (http.Handler, error) {
 	if cfg.Endpoint == "" {
 		cfg.Endpoint = "/graphql"
 	}
@@ -81,13 +72,9 @@ func New(cfg Config) (*Console, error) {
 	for _, a := range append(own, theirs...) {
 		files[a.source] = a
 	}
-	examples, err := Examples(cfg.Schema, cfg.Kinds)
-	if err != nil {
-		return nil, fmt.Errorf("examples: %w", err)
-	}
-	c := &Console{mux: http.NewServeMux(), whole: whole}
+	mux := http.NewServeMux()
 	for _, a := range files {
-		c.mux.Handle("GET "+a.path, a)
+		mux.Handle("GET "+a.path, a)
 	}
 	plain, err := newPage("plain.html", cfg, files)
 	if err != nil {
@@ -99,10 +86,16 @@ func New(cfg Config) (*Console, error) {
 			return nil, err
 		}
 	}
-	c.mux.Handle("GET /{$}", front)
-	c.mux.Handle("GET /console/plain", plain)
-	c.mux.Handle("GET "+DataPath, data{Endpoint: cfg.Endpoint, Version: cfg.Version, Store: cfg.Store, Examples: examples})
-	return c, nil
+	mux.Handle("GET /{$}", front)
+	mux.Handle("GET /console/plain", plain)
+	mux.Handle("GET "+DataPath, data{Endpoint: cfg.Endpoint, Version: cfg.Version, Store: cfg.Store, Examples: Examples(cfg.Schema, cfg.Kinds)})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		mux.ServeHTTP(w, r)
+	}), nil
 }
 
 // data describes the gateway to a user with a credential.
@@ -131,16 +124,4 @@ func (d data) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	_ = json.NewEncoder(w).Encode(d)
-}
-
-// Whole reports whether GraphiQL is served; else the plain page is.
-func (c *Console) Whole() bool { return c.whole }
-
-// ServeHTTP answers GET and HEAD.
-func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	c.mux.ServeHTTP(w, r)
 }

@@ -41,7 +41,7 @@ func builtIn(t *testing.T) fstest.MapFS {
 	return out
 }
 
-func open(t *testing.T, dist fstest.MapFS) *console.Console {
+func open(t *testing.T, dist fstest.MapFS) http.Handler {
 	t.Helper()
 	c, err := console.New(console.Config{Version: "v9", Store: "memory", Schema: kindstest.API(t), Kinds: kinds(), Dist: dist})
 	if err != nil {
@@ -50,7 +50,7 @@ func open(t *testing.T, dist fstest.MapFS) *console.Console {
 	return c
 }
 
-func get(c *console.Console, path string, header ...string) *http.Response {
+func get(c http.Handler, path string, header ...string) *http.Response {
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8080"+path, nil)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
@@ -71,9 +71,6 @@ func text(t *testing.T, r *http.Response) string {
 
 func TestWithoutGraphiQLThePlainPageStandsIn(t *testing.T) {
 	c := open(t, fstest.MapFS{})
-	if c.Whole() {
-		t.Error("the console takes itself for whole")
-	}
 	front := text(t, get(c, "/"))
 	if !strings.Contains(front, `<textarea id="query"`) || strings.Contains(front, "graphiql.min") {
 		t.Errorf("not the plain page:\n%s", front)
@@ -85,9 +82,6 @@ func TestWithoutGraphiQLThePlainPageStandsIn(t *testing.T) {
 
 func TestWithGraphiQLBothPagesAreServed(t *testing.T) {
 	c := open(t, builtIn(t))
-	if !c.Whole() {
-		t.Error("the console does not take itself for whole")
-	}
 	if front := text(t, get(c, "/")); !strings.Contains(front, `<div id="graphiql">`) {
 		t.Errorf("not GraphiQL's page:\n%s", front)
 	}

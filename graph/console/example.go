@@ -1,13 +1,9 @@
 package console
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -42,24 +38,20 @@ type Example struct {
 // Examples returns the examples of the kinds: the handwritten ones if all of them are
 // valid in the API, since another catalogue may have another kind of that name, else a list and a stream of changes.
 // Kinds with handwritten examples come first, and the examples for all kinds last.
-func Examples(schema *ast.Schema, kinds []*descriptor.Kind) ([]Example, error) {
+func Examples(schema *ast.Schema, kinds []*descriptor.Kind) []Example {
 	var wrote, made []Example
 	for _, k := range kinds {
-		own, err := writtenFor(k)
-		if err != nil {
-			return nil, err
-		}
-		if len(own) > 0 && valid(schema, own) {
+		if own := writtenFor(k); len(own) > 0 && valid(schema, own) {
 			wrote = append(wrote, own...)
-			continue
+		} else {
+			made = append(made, madeFor(k)...)
 		}
-		made = append(made, madeFor(k)...)
 	}
 	out := append(wrote, made...)
 	for i := range out {
 		out[i].First = i < firstExamples
 	}
-	return append(out, forAll()...), nil
+	return append(out, forAll()...)
 }
 
 // firstExamples is how many tabs the page opens at the first visit.
@@ -73,39 +65,17 @@ func valid(schema *ast.Schema, examples []Example) bool {
 	})
 }
 
-func writtenFor(k *descriptor.Kind) ([]Example, error) {
-	entries, err := written.ReadDir("examples/" + k.Name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// writtenFor returns the handwritten examples of a kind. What is embedded can be read.
+func writtenFor(k *descriptor.Kind) (out []Example) {
+	names, _ := fs.Glob(written, "examples/"+k.Name+"/*.graphql")
+	for _, name := range names {
+		query, _ := written.ReadFile(name)
+		variables, _ := written.ReadFile(strings.TrimSuffix(name, ".graphql") + ".json") // or there are none
+		title, _, _ := strings.Cut(strings.TrimPrefix(string(query), "# "), "\n")
+		text := strings.ReplaceAll(string(variables), "{apiVersion}", k.APIVersion())
+		out = append(out, Example{Title: strings.TrimSuffix(title, "."), Group: k.Plural, Query: string(query), Variables: strings.TrimSpace(text)})
 	}
-	if err != nil {
-		return nil, err
-	}
-	var out []Example
-	for _, e := range entries {
-		name := "examples/" + k.Name + "/" + e.Name()
-		if path.Ext(name) != ".graphql" {
-			continue
-		}
-		query, err := written.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		title, ok := strings.CutPrefix(strings.SplitN(string(query), "\n", 2)[0], "# ")
-		if !ok {
-			return nil, fmt.Errorf("%s: the first line is no comment that says what the example shows", name)
-		}
-		variables, err := written.ReadFile(strings.TrimSuffix(name, ".graphql") + ".json")
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		variables = bytes.ReplaceAll(variables, []byte("{apiVersion}"), []byte(k.APIVersion()))
-		if len(variables) > 0 && !json.Valid(variables) {
-			return nil, fmt.Errorf("%s: its variables are no JSON", name)
-		}
-		out = append(out, Example{Title: strings.TrimSuffix(title, "."), Group: k.Plural, Query: string(query), Variables: strings.TrimSpace(string(variables))})
-	}
-	return out, nil
+	return out
 }
 
 // madeFor returns the examples that any kind can have.

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // api bounds, measures and logs the operations of one API of a generation.
@@ -105,8 +109,36 @@ func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.
 		return fields
 	}
 	typ, kind := a.labels(op)
+	if kind == "none" {
+		kind = cmp.Or(shortName(inputKind(op)), kind)
+	}
 	return append(fields, zap.String("operationName", shortName(op.Operation.Name)), zap.String("operationType", typ), zap.String("kind", kind),
 		zap.String("documentHash", fmt.Sprintf("%x", sha256.Sum256([]byte(op.RawQuery)))))
+}
+
+// topKind matches the kind of a manifest in YAML.
+var topKind = regexp.MustCompile(`(?m)^kind:[ \t]*["']?(\w+)`)
+
+// inputKind returns the kind that the input of a mutation of any kind names by a global id or a manifest; empty if it names
+// none.
+func inputKind(op *graphql.OperationContext) string {
+	field, _ := op.Operation.SelectionSet[0].(*ast.Field)
+	if field == nil || field.Arguments.ForName("input") == nil {
+		return ""
+	}
+	input, _ := field.Arguments.ForName("input").Value.Value(op.Variables) // nil if it is malformed
+	in, _ := input.(map[string]any)
+	if id, ok := in["id"].(string); ok {
+		key, _ := kind.ParseGlobalID(id)
+		return key.Kind
+	}
+	text, _ := in["manifest"].(string)
+	if found := topKind.FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	var manifest struct{ Kind string }
+	_ = json.Unmarshal([]byte(text), &manifest)
+	return manifest.Kind
 }
 
 // shortName returns the part of a client's name for something that is logged.

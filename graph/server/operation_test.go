@@ -8,6 +8,8 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -23,6 +25,14 @@ func TestTheAccessLogNamesEachOperationItsClientAndItsOutcome(t *testing.T) {
 			map[string]any{"operationName": "Inside", "kind": "Network", "code": "OK"}},
 		{"a refused mutation", `{"query":"mutation Make { deleteNetwork(input: {name: \"A\"}) { state } }"}`,
 			map[string]any{"operationName": "Make", "operationType": "mutation", "kind": "Network", "code": "VALIDATION_FAILED"}},
+		{"an id", `{"query":"mutation($id: ID!) { deleteResource(input: {id: $id}) { state } }","variables":{"id":"` + kind.GlobalID(backend.Key{Kind: "Network", Namespace: "a", Name: "b"}) + `"}}`,
+			map[string]any{"operationName": "", "kind": "Network", "code": "NOT_FOUND"}},
+		{"no id", `{"query":"mutation { deleteResource(input: {id: \"x\"}) { state } }"}`, map[string]any{"operationName": "", "kind": "none", "code": "BAD_USER_INPUT"}},
+		{"a manifest", `{"query":"mutation($m: String!) { applyManifest(input: {manifest: $m}) { outcome } }","variables":{"m":"spec: {kind: Inner}\nkind: Network\n"}}`,
+			map[string]any{"operationName": "", "kind": "Network"}},
+		{"a manifest in JSON", `{"query":"mutation($in: ApplyManifestInput!) { applyManifest(input: $in) { outcome } }","variables":{"in":{"manifest":"{\"spec\": {\"kind\": \"Inner\"}, \"kind\": \"Network\"}"}}}`,
+			map[string]any{"operationName": "", "kind": "Network"}},
+		{"no manifest", `{"query":"mutation { applyManifest(input: {manifest: \"x\"}) { outcome } }"}`, map[string]any{"operationName": "", "kind": "none"}},
 		{"of no kind", `{"query":"{ __typename }"}`, map[string]any{"operationName": "", "kind": "none", "code": "OK"}},
 		{"no document", `{"query":"{"}`, map[string]any{"code": "GRAPHQL_PARSE_FAILED", "caller": "anonymous"}},
 	} {

@@ -63,7 +63,7 @@ type Identities struct {
 	Certificates identity.Certificates
 	// Tokens and Issuers are the files of static tokens and of issuers of OpenID Connect.
 	Tokens, Issuers string
-	// Proxies are those that may name users in headers.
+	// Proxies are the proxies that may name users in headers.
 	Proxies []string
 	// AdminGroup is the group whose users may do everything; empty for none.
 	AdminGroup string
@@ -119,7 +119,7 @@ func NewGateway() *Gateway {
 // FileFlag names the flag of the configuration file; it is no key of the file.
 const FileFlag = "config"
 
-// Settings is the table.
+// Settings returns the table of all settings.
 func (g *Gateway) Settings() []Setting {
 	sv, st, l, d := &g.Server, &g.Store, &g.Server.Limits, &g.Server.Documents
 	id, by := &g.Identities, &g.Server.Caller

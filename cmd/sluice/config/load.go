@@ -3,6 +3,8 @@ package config
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,20 +37,40 @@ const maxFile = 1 << 20
 // the file may be a pipe that nobody writes to. Files of more than 1 MiB are refused, since a device may
 // have no end.
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
-	return wait.Until(ctx, func() ([]byte, error) { return readFile(path) })
+	return wait.Until(ctx, func() ([]byte, error) { return ReadAtMost(path, maxFile) })
 }
 
-func readFile(path string) ([]byte, error) {
+// ReadAtMost reads a file, and refuses one of more than most bytes.
+func ReadAtMost(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("%s has more than the %d bytes that are accepted", path, maxFile)
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s has more than the %d bytes that are accepted", path, most)
 	}
 	return data, err
+}
+
+// AddAuthorities adds the certificates (PEM) in a file to a pool.
+func AddAuthorities(ctx context.Context, to *x509.CertPool, path string) error {
+	pem, err := ReadFile(ctx, path)
+	if err == nil && !to.AppendCertsFromPEM(pem) {
+		err = fmt.Errorf("%s holds no certificate (PEM)", path)
+	}
+	return err
+}
+
+// ReadKeyPair reads the files (PEM) of a certificate and its key.
+func ReadKeyPair(ctx context.Context, cert, key string) (tls.Certificate, error) {
+	certPEM, err1 := ReadFile(ctx, cert)
+	keyPEM, err2 := ReadFile(ctx, key)
+	if err := errors.Join(err1, err2); err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
 // Variables are the names of environment variables that a command knows.

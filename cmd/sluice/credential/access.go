@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -74,23 +73,14 @@ func (a *Access) Authorities(ctx context.Context) (*x509.CertPool, error) {
 }
 
 func (a *Access) addCA(ctx context.Context, to *x509.CertPool) error {
-	pem, err := config.ReadFile(ctx, a.CA)
-	if err != nil {
+	if err := config.AddAuthorities(ctx, to, a.CA); err != nil {
 		return fmt.Errorf("ca: %w", err)
-	}
-	if !to.AppendCertsFromPEM(pem) {
-		return fmt.Errorf("ca: %s holds no certificate (PEM)", a.CA)
 	}
 	return nil
 }
 
 func (a *Access) certificate(ctx context.Context) (*tls.Certificate, error) {
-	cert, err1 := config.ReadFile(ctx, a.ClientCert)
-	key, err2 := config.ReadFile(ctx, a.ClientKey)
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, fmt.Errorf("client-cert, client-key: %w", err)
-	}
-	pair, err := tls.X509KeyPair(cert, key)
+	pair, err := config.ReadKeyPair(ctx, a.ClientCert, a.ClientKey)
 	if err != nil {
 		return nil, fmt.Errorf("client-cert, client-key: %w", err)
 	}

@@ -1,6 +1,6 @@
-// Package credential keeps how a person reaches gateways, in files that only he can read: contexts with
+// Package credential keeps how a person reaches gateways, in files that nobody else can read: contexts with
 // their credentials, and the tokens of logins at OpenID Connect issuers, which it gets and refreshes.
-// A context has a name, and is to a gateway what a context of kubectl is to a cluster.
+// Contexts have names, as in kubectl.
 package credential
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // Context is a gateway and how to speak to it.
 type Context struct {
-	// Server is the gateway's base URL. Default: the one of the command line.
+	// Server is the gateway's base URL. Default: the server that the command line names.
 	Server string `yaml:"server,omitempty"`
 	// Namespace of commands that name none. Default: "default".
 	Namespace string `yaml:"namespace,omitempty"`
@@ -29,11 +29,8 @@ type File struct {
 	Contexts map[string]Context `yaml:"contexts,omitempty"`
 }
 
-// contextName is what a context can be called.
+// contextName matches the names that a context can have.
 var contextName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
-
-// ErrUnknownContext is of a context that is not in the file.
-var ErrUnknownContext = errors.New("there is no such context")
 
 // CheckName reports why a context cannot have the name.
 func CheckName(name string) error {
@@ -53,7 +50,7 @@ func (f *File) Find(name string) (Context, error) {
 	if len(f.Contexts) > 0 {
 		known = strings.Join(f.Names(), ", ")
 	}
-	return c, fmt.Errorf("context: %w as %q; known: %s", ErrUnknownContext, name, known)
+	return c, fmt.Errorf("context: there is no such context as %q; known: %s", name, known)
 }
 
 // Names returns the names of all contexts in order.
@@ -92,7 +89,7 @@ func (a *Access) Validate() error {
 // NoCredential is the [Access.Kind] of a context without a credential; there may be a login.
 const NoCredential = "none"
 
-// Kind says in a word how a caller is identified.
+// Kind names the credential of the caller in a word.
 func (a *Access) Kind() string {
 	switch {
 	case len(a.TokenCommand) > 0:
@@ -105,9 +102,14 @@ func (a *Access) Kind() string {
 	return NoCredential
 }
 
+// Files returns the fields that are paths, by the names of their flags.
+func (a *Access) Files() map[string]*string {
+	return map[string]*string{"ca": &a.CA, "client-cert": &a.ClientCert, "client-key": &a.ClientKey, "token-file": &a.TokenFile}
+}
+
 // under makes the paths of files in a context absolute, which begin at a folder.
 func (a *Access) under(folder string) {
-	for _, path := range []*string{&a.CA, &a.TokenFile, &a.ClientCert, &a.ClientKey} {
+	for _, path := range a.Files() {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(folder, *path)
 		}

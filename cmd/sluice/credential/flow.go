@@ -77,7 +77,7 @@ func stopServer(server *http.Server) {
 	}
 }
 
-// late says why nobody has logged in.
+// late returns the reason why nobody has logged in.
 func (f Flow) late(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("nobody has logged in within %v", patience)

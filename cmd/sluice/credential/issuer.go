@@ -16,13 +16,13 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// maxAnswer bounds what a gateway or an issuer answers, in bytes.
+// maxAnswer is the most that is read of an answer of a gateway or an issuer, in bytes.
 const maxAnswer = 1 << 20
 
 // IssuerTimeout is how long an issuer may take for one answer.
 const IssuerTimeout = 10 * time.Second
 
-// Issuer is one that a gateway accepts tokens of, and how to log in there.
+// Issuer is an OpenID Connect issuer that a gateway trusts, and how to log in there.
 type Issuer struct {
 	Name     string   `json:"name" yaml:"name"`
 	URL      string   `json:"url" yaml:"url"`
@@ -64,7 +64,7 @@ func Choose(issuers []Issuer, name string) (Issuer, error) {
 	return Issuer{}, fmt.Errorf("issuer: the gateway has none that is named %q; accepted: %s", name, strings.Join(names, ", "))
 }
 
-// metadata is what an issuer says of itself (OpenID Connect Discovery 1.0, section 3).
+// metadata is the discovery document of an issuer (OpenID Connect Discovery 1.0, section 3).
 type metadata struct {
 	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
@@ -135,7 +135,7 @@ func get(ctx context.Context, c *http.Client, at *url.URL, to any) error {
 	return nil
 }
 
-// errUnreached is of an issuer that does not answer.
+// errUnreached means that an issuer does not answer.
 var errUnreached = errors.New("no answer")
 
 func unreached(at *url.URL, err error) error {
@@ -149,7 +149,7 @@ func unreached(at *url.URL, err error) error {
 // offline is the scope for a refresh token (OpenID Connect Core, section 11).
 const offline = "offline_access"
 
-// config is how tokens are asked for. The client is public: it has no secret.
+// config returns how tokens are asked for. The client is public: it has no secret.
 func (i Issuer) config(m metadata) *oauth2.Config {
 	scopes := i.Scopes
 	if slices.Contains(m.Scopes, offline) && !slices.Contains(scopes, offline) {
@@ -166,7 +166,7 @@ type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return e.text }
 
-// explain says in a line what an issuer answered. Bodies stay out of it: they could have tokens.
+// explain returns an error of one line about the answer of an issuer. Bodies stay out of it: they could have tokens.
 func (i Issuer) explain(err error) error {
 	var answer *oauth2.RetrieveError
 	if errors.As(err, &answer) {

@@ -49,7 +49,7 @@ func (i Issuer) loginOf(token *oauth2.Token) (*Login, error) {
 	return &Login{Issuer: i, IDToken: id, Obtained: time.Now().UTC().Truncate(time.Second), Expires: expires, RefreshToken: token.RefreshToken}, nil
 }
 
-// expiry reads the end of an ID token. The gateway is who verifies it.
+// expiry reads the end of an ID token. The gateway verifies the token.
 func expiry(token string) (time.Time, error) {
 	parts := strings.Split(token, ".")
 	var claims struct {

@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
 // MaxPrivate is the largest file that is read, in bytes.
@@ -24,19 +25,11 @@ const (
 	lockPause = 10 * time.Millisecond
 )
 
-// ReadPrivate returns what a file has; nothing if there is none.
+// ReadPrivate returns the content of a file; nothing if there is no file.
 func ReadPrivate(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	data, err := config.ReadAtMost(path, MaxPrivate)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, MaxPrivate+1))
-	if err == nil && len(data) > MaxPrivate {
-		err = fmt.Errorf("%s has more than the %d bytes that are accepted", path, MaxPrivate)
+		err = nil
 	}
 	return data, err
 }

@@ -32,7 +32,7 @@ type Document struct {
 	base int
 }
 
-// read fills in what a document says about itself.
+// read fills in the fields that the document itself gives.
 func (d Document) read() Document {
 	m, err := manifest.Parse(d.Text)
 	if err != nil {

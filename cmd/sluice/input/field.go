@@ -13,13 +13,13 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// fieldForms are what a filter is made of, joined by commas.
+// fieldForms describes the tests of a filter.
 const fieldForms = "PATH=value, !=, <, <=, >, >=, ^= (begins with), *= (contains), PATH in (a,b), PATH notin (a,b), PATH and !PATH are accepted, joined by commas"
 
 // maxTests is how many tests a filter of the API takes in one list.
 const maxTests = 50
 
-// field is what a filter can name.
+// field is a field that filters can name.
 type field struct {
 	path string
 	// inAPI is the path in the names of the API; empty: the same.
@@ -145,8 +145,8 @@ func among(k client.Kind, path string, texts []string, not bool) (map[string]any
 	return f.nest(map[string]any{"in": values}), nil
 }
 
-// fields are all that filters of a kind can name. What is in the metadata is that
-// of every kind.
+// fields returns the fields that filters of a kind can name: the fields of the metadata, which every kind has, and the declared
+// ones.
 func fields(k client.Kind) []field {
 	out := []field{{path: "metadata.name", kind: "String"}}
 	if k.Scope != "GLOBAL" {
@@ -167,7 +167,7 @@ func fields(k client.Kind) []field {
 	return out
 }
 
-// Paths are what filters of a kind can name.
+// Paths returns the paths that filters of a kind can name.
 func Paths(k client.Kind) []string {
 	var out []string
 	for _, f := range fields(k) {

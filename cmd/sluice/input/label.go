@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// LabelForms are what a selector is made of, joined by commas.
+// LabelForms describes the tests of a selector.
 const LabelForms = "key=value, key!=value, key in (a,b), key notin (a,b), key and !key are accepted, joined by commas"
 
 // ParseLabels reads label selectors as kubectl has them; several of them must all

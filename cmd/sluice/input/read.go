@@ -153,9 +153,8 @@ func split(file string, data []byte) (docs []Document, listed bool, err error) {
 		}
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) && json.Valid(data) {
-		items, err := elements(data, 1)
-		add(items...)
-		return docs, true, err
+		add(elements(data, 1)...)
+		return docs, true, nil
 	}
 	for _, part := range manifest.Split(string(data)) {
 		items, isList, err := list(part)
@@ -171,22 +170,18 @@ func split(file string, data []byte) (docs []Document, listed bool, err error) {
 	return docs, listed, nil
 }
 
-// elements returns the elements of a JSON array that begins on a line.
-func elements(array []byte, line int) ([]Document, error) {
+// elements returns the elements of a valid JSON array that begins on a line.
+func elements(array []byte, line int) (docs []Document) {
 	dec := json.NewDecoder(bytes.NewReader(array))
-	if _, err := dec.Token(); err != nil {
-		return nil, err
-	}
-	var docs []Document
-	for dec.More() {
+	_, _ = dec.Token()
+	for at := 0; dec.More(); {
 		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, err
-		}
+		_ = dec.Decode(&raw)
 		begin := int(dec.InputOffset()) - len(raw)
-		docs = append(docs, Document{Line: line + bytes.Count(array[:begin], []byte("\n")), Text: string(raw)})
+		line, at = line+bytes.Count(array[at:begin], []byte("\n")), begin
+		docs = append(docs, Document{Line: line, Text: string(raw)})
 	}
-	return docs, nil
+	return docs
 }
 
 // withoutItems returns the error about a document of kind List without items. It returns nil if the document
@@ -241,46 +236,35 @@ func list(part manifest.Part) ([]Document, bool, error) {
 	return docs, true, nil
 }
 
+// listJSON returns the items of a document of kind List in valid JSON, so that decoding it again has no errors.
 func listJSON(part manifest.Part) ([]Document, bool, error) {
 	text := []byte(part.Text)
-	var head struct {
-		Kind            string
-		Metadata, Items json.RawMessage
-	}
-	if err := json.Unmarshal(text, &head); err != nil || head.Kind != "List" {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if begin, _ := dec.Token(); begin != json.Delim('{') {
 		return nil, false, nil
 	}
-	if !bytes.HasPrefix(head.Items, []byte("[")) {
-		var metadata struct{ Name any }
-		_ = json.Unmarshal(head.Metadata, &metadata) // a value that is no object has no name
-		return nil, false, withoutItems(metadata.Name != nil)
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if _, err := dec.Token(); err != nil {
-		return nil, true, err
-	}
 	var keys []string
-	var items json.RawMessage
-	line := part.Line
+	values, line := map[string]json.RawMessage{}, part.Line
 	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, true, err
-		}
+		key, _ := dec.Token()
 		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, true, err
+		_ = dec.Decode(&raw)
+		if keys, values[key.(string)] = append(keys, key.(string)), raw; key == "items" {
+			line = part.Line + bytes.Count(text[:int(dec.InputOffset())-len(raw)], []byte("\n"))
 		}
-		keys = append(keys, fmt.Sprint(key))
-		if key == "items" {
-			items, line = raw, part.Line+bytes.Count(text[:int(dec.InputOffset())-len(raw)], []byte("\n"))
-		}
+	}
+	if string(values["kind"]) != `"List"` {
+		return nil, false, nil
+	}
+	if !bytes.HasPrefix(values["items"], []byte("[")) {
+		var metadata struct{ Name any }
+		_ = json.Unmarshal(values["metadata"], &metadata) // a value that is no object has no name
+		return nil, false, withoutItems(metadata.Name != nil)
 	}
 	if err := checkListKeys(keys); err != nil {
 		return nil, true, err
 	}
-	docs, err := elements(items, line)
-	return docs, true, err
+	return elements(values["items"], line), true, nil
 }
 
 // checkListKeys refuses keys of a List that would be ignored, with the documents that they may hold.

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// row is what a row of a table shows.
+// row is one row of a table.
 type row struct {
 	// Resource is whole, or has its metadata alone.
 	*client.Resource
@@ -66,7 +66,7 @@ func columns(k client.Kind, wide bool, o Options) []column {
 
 // eventColumn returns the first column of a table whose rows are changes.
 func eventColumn() column {
-	return column{"EVENT", func(r *row) (Text, error) { return Text{Cell(r.event), eventColour(r.event)}, nil }}
+	return column{"EVENT", func(r *row) (Text, error) { return Text{Cell(r.event), colourOf(r.event)}, nil }}
 }
 
 func namespace(r *row) string {
@@ -90,30 +90,10 @@ func condition(of string, coloured bool) func(*row) (Text, error) {
 		status := r.Condition(of).Status
 		t := Text{Text: Cell(status)}
 		if coloured {
-			t.Colour = StatusColour(status)
+			t.Colour = colourOf(status)
 		}
 		return t, nil
 	}
-}
-
-// StatusColour returns the colour of a condition's status, for conditions that are good if True.
-func StatusColour(status string) Colour {
-	switch status {
-	case "True":
-		return Green
-	case "False":
-		return Red
-	case "Unknown":
-		return Yellow
-	}
-	return Plain
-}
-
-func eventColour(event string) Colour {
-	if event == "DELETED" {
-		return Red
-	}
-	return Plain
 }
 
 // upToDate is the reason of a condition Progressing whose message is of no interest.

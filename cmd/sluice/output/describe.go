@@ -16,9 +16,10 @@ import (
 
 // Description is what [Describe] shows.
 type Description struct {
-	Kind       client.Kind
-	Resource   *client.Resource
-	Neighbours client.Neighbours
+	Kind     client.Kind
+	Resource *client.Resource
+	// Around has the resources that it refers to and that refer to it.
+	Around *client.Tree
 	// Now is what ages are counted to.
 	Now time.Time
 	// Colours are shown.
@@ -41,13 +42,9 @@ func Describe(to io.Writer, d Description) error {
 		return err
 	}
 	if d.Kind.HasConditions() {
-		if err := d.conditions(w, conditions); err != nil {
-			return err
-		}
+		d.conditions(w, conditions)
 	}
-	if err := d.neighbours(w); err != nil {
-		return err
-	}
+	d.around(w)
 	return w.Flush()
 }
 
@@ -62,9 +59,9 @@ func (d Description) metadata(w io.Writer) {
 	when := func(title string, t time.Time) {
 		line(title, fmt.Sprintf("%s (%s ago)", t.Format(time.RFC3339), Age(d.Now.Sub(t))))
 	}
-	pairs := func(title string, pairs []client.Label) {
+	pairs := func(title string, pairs []client.Pair, shown func(value string) string) {
 		for _, p := range pairs {
-			_, _ = fmt.Fprintf(w, "%-13s %s\n", title, Printable(p.Key+"="+p.Value))
+			_, _ = fmt.Fprintf(w, "%-13s %s\n", title, Printable(p.Key+"="+shown(p.Value)))
 			title = ""
 		}
 	}
@@ -75,12 +72,8 @@ func (d Description) metadata(w io.Writer) {
 	line("Kind", d.Resource.Kind+" ("+d.Kind.APIVersion+")")
 	line("SubKind", d.Resource.SubKind)
 	line("Description", m.Description)
-	pairs("Labels:", m.Labels)
-	annotations := make([]client.Label, len(m.Annotations))
-	for i, a := range m.Annotations {
-		annotations[i] = client.Label{Key: a.Key, Value: Cell(a.Value)}
-	}
-	pairs("Annotations:", annotations)
+	pairs("Labels:", m.Labels, Printable)
+	pairs("Annotations:", m.Annotations, Cell)
 	line("UID", m.UID)
 	line("Revision", m.Revision)
 	line("Generation", fmt.Sprint(m.Generation))
@@ -93,7 +86,7 @@ func (d Description) metadata(w io.Writer) {
 	line("Finalizers", strings.Join(m.Finalizers, ", "))
 	if m.DeletionRequestedAt != nil {
 		when("Deletion", *m.DeletionRequestedAt)
-		if by := d.Neighbours.BlockedBy; by.TotalCount+by.HiddenCount > 0 {
+		if by := d.Around.BlockedBy; by.TotalCount+by.HiddenCount > 0 {
 			var names []string
 			for _, n := range by.Nodes {
 				names = append(names, Named(n.Kind, n.Namespace, n.Name, m.Namespace))
@@ -132,14 +125,14 @@ func without(raw json.RawMessage, field string) json.RawMessage {
 	return out
 }
 
-func (d Description) conditions(w io.Writer, all []client.Condition) error {
+func (d Description) conditions(w io.Writer, all []client.Condition) {
 	if len(all) == 0 {
 		_, _ = io.WriteString(w, "Conditions:   none\n")
-		return nil
+		return
 	}
 	_, _ = io.WriteString(w, "Conditions:\n")
-	t := NewTable(indented{w}, []string{"TYPE", "STATUS", "AGE", "REASON", "MESSAGE"})
-	t.Colours = d.Colours
+	t := NewTable(w, []string{"TYPE", "STATUS", "AGE", "REASON", "MESSAGE"})
+	t.Indent, t.Colours = "  ", d.Colours
 	for _, c := range all {
 		age := "-"
 		if at, err := descriptor.ParseTime(c.LastTransitionTime); err == nil {
@@ -147,45 +140,38 @@ func (d Description) conditions(w io.Writer, all []client.Condition) error {
 		}
 		status := Text{Text: Cell(c.Status)}
 		if c.Type == "Available" {
-			status.Colour = StatusColour(c.Status)
+			status.Colour = colourOf(c.Status)
 		}
 		message := "-"
 		if c.Message != "" {
 			message = Printable(strings.ReplaceAll(c.Message, "\n", "; "))
 		}
-		if err := t.Row(Text{Text: Cell(c.Type)}, status, Text{Text: age}, Text{Text: Cell(c.Reason)}, Text{Text: message}); err != nil {
-			return err
-		}
+		t.Row(Text{Text: Cell(c.Type)}, status, Text{Text: age}, Text{Text: Cell(c.Reason)}, Text{Text: message})
 	}
-	return t.Flush()
+	_ = t.Flush() // w keeps the error
 }
 
-// neighbours writes the resources that it refers to and the resources that refer to it.
-func (d Description) neighbours(w io.Writer) error {
+// around writes the resources that it refers to and the resources that refer to it.
+func (d Description) around(w io.Writer) {
 	for _, part := range []struct {
 		title string
-		all   []client.Neighbour
-	}{{"Refers to", d.Neighbours.Dependencies}, {"Referred to by", d.Neighbours.Dependents}} {
+		all   []client.TreeNode
+	}{{"Refers to", d.Around.Dependencies}, {"Referred to by", d.Around.Dependents}} {
 		if len(part.all) == 0 {
 			continue
 		}
 		_, _ = fmt.Fprintf(w, "%s:\n", part.title)
-		t := NewTable(indented{w}, []string{"RESOURCE", "BY", "STATE", "GUARDED"})
-		t.Colours = d.Colours
+		t := NewTable(w, []string{"RESOURCE", "BY", "STATE", "GUARDED"})
+		t.Indent, t.Colours = "  ", d.Colours
 		for _, n := range part.all {
-			state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
-			if err := t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yesNo(n.Guarded)}); err != nil {
-				return err
-			}
+			state := Text{Text: Cell(n.State), Colour: colourOf(n.State)}
+			t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yesNo(n.Guarded)})
 		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
+		_ = t.Flush() // w keeps the error
 	}
-	if d.Neighbours.Truncated {
+	if d.Around.Truncated {
 		_, _ = io.WriteString(w, "There are more resources that refer to it than are shown.\n")
 	}
-	return nil
 }
 
 // maxNamed is how many of several Some names.
@@ -220,17 +206,4 @@ func yesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-// indented writes lines with an indent of two. Each write must be whole lines.
-type indented struct{ w io.Writer }
-
-// Write is part of [io.Writer].
-func (i indented) Write(p []byte) (int, error) {
-	for line := range strings.Lines(string(p)) {
-		if _, err := io.WriteString(i.w, "  "+line); err != nil {
-			return 0, err
-		}
-	}
-	return len(p), nil
 }

@@ -47,22 +47,10 @@ func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 	out := whole{
 		APIVersion: k.APIVersion, Kind: r.Kind, SubKind: r.SubKind,
 		Metadata: metadata{
-			Name: m.Name, Namespace: m.Namespace, Description: m.Description, UID: m.UID, Revision: m.Revision,
-			Generation: m.Generation, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, UpdatedBy: m.UpdatedBy, ExpiresAt: m.ExpiresAt,
+			Name: m.Name, Namespace: m.Namespace, Labels: byKey(m.Labels), Annotations: byKey(m.Annotations), Description: m.Description,
+			UID: m.UID, Revision: m.Revision, Generation: m.Generation, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, UpdatedBy: m.UpdatedBy, ExpiresAt: m.ExpiresAt,
 			Requested: m.DeletionRequestedAt, Finalizers: m.Finalizers,
 		},
-	}
-	if len(m.Labels) > 0 {
-		out.Metadata.Labels = map[string]string{}
-		for _, l := range m.Labels {
-			out.Metadata.Labels[l.Key] = l.Value
-		}
-	}
-	if len(m.Annotations) > 0 {
-		out.Metadata.Annotations = map[string]string{}
-		for _, a := range m.Annotations {
-			out.Metadata.Annotations[a.Key] = a.Value
-		}
 	}
 	spec, placed, err := place(k, r.Spec)
 	if err != nil {
@@ -82,6 +70,14 @@ func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 	var b bytes.Buffer
 	err = json.Indent(&b, append(text, '}'), "", "  ")
 	return b.Bytes(), err
+}
+
+func byKey(pairs []client.Pair) map[string]string {
+	out := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		out[p.Key] = p.Value
+	}
+	return out
 }
 
 // encode returns a value as JSON in one line, without escapes for HTML.

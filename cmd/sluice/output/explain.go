@@ -26,11 +26,7 @@ func Explain(to io.Writer, k client.Kind, path string, recursive bool) error {
 	if len(e.below(path)) > 0 {
 		_, _ = io.WriteString(w, "\nFIELDS:\n")
 	}
-	if recursive {
-		e.tree(path, "  ")
-	} else {
-		e.fields(path)
-	}
+	e.fields(path, "  ", recursive)
 	return w.Flush()
 }
 
@@ -164,19 +160,15 @@ func (e explanation) unknown(path string) error {
 	return fmt.Errorf("%s has no field at %q", e.kind.Name, path)
 }
 
-// fields lists the fields of an object with their descriptions.
-func (e explanation) fields(path string) {
+// fields lists the fields of an object, with their descriptions or, recursively, with the fields of the objects in it.
+func (e explanation) fields(path, indent string, recursive bool) {
 	for _, f := range e.below(path) {
-		_, _ = fmt.Fprintf(e.w, "  %s\n", Printable(lastName(f)+" "+signature(f)))
-		writeLines(e.w, "    ", f.Description)
-	}
-}
-
-// tree lists the fields of an object and of those in it.
-func (e explanation) tree(path, indent string) {
-	for _, f := range e.below(path) {
-		_, _ = fmt.Fprintf(e.w, "%s%s %s\n", indent, lastName(f), signature(f))
-		e.tree(f.Path, indent+"  ")
+		_, _ = fmt.Fprintf(e.w, "%s%s\n", indent, Printable(lastName(f)+" "+signature(f)))
+		if recursive {
+			e.fields(f.Path, indent+"  ", true)
+		} else {
+			writeLines(e.w, indent+"  ", f.Description)
+		}
 	}
 }
 

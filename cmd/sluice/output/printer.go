@@ -193,8 +193,15 @@ func (p *Printer) row(k client.Kind, r *client.Resource, event string) error {
 		}
 		cells = append(cells, t)
 	}
-	return p.table.Row(cells...)
+	p.table.Row(cells...)
+	if p.count%tableBlock == 0 {
+		return p.table.Flush()
+	}
+	return nil
 }
+
+// tableBlock is how many rows of a table are held, so that a list of any length needs little memory.
+const tableBlock = 500
 
 // begin ends the table of the kind before, and begins one.
 func (p *Printer) begin(k client.Kind) error {

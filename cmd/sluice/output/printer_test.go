@@ -50,7 +50,7 @@ func resource(name string, width string) *client.Resource {
 	r.Metadata = client.Metadata{
 		Name: name, Namespace: &ns, UID: "uid-" + name, Revision: "7-1", Generation: 2,
 		CreatedAt: now().Add(-90 * time.Minute), UpdatedAt: now().Add(-time.Minute),
-		Labels: []client.Label{{Key: "team", Value: "web"}}, Description: "for <books>",
+		Labels: []client.Pair{{Key: "team", Value: "web"}}, Description: "for <books>",
 	}
 	r.Spec = json.RawMessage(`{"width":` + width + `,"code":"ABC","type":"tall","boards":[{"at":10},{"at":20,"material":"dark-oak"}],"extras":{"colour":"rot\u001b[31m"}}`)
 	r.Status = json.RawMessage(`{"load":0.5,"conditions":[{"type":"Available","status":"False","reason":"Waiting","message":"Waiting for Room/a to be created\nWaiting for Room/b to be created","lastTransitionTime":"2026-02-03T04:00:00Z"},{"type":"Progressing","status":"True","reason":"Waiting","message":"still at work"}]}`)
@@ -214,9 +214,9 @@ func TestResourcesAreSortedByNumbersAndTexts(t *testing.T) {
 
 func TestADescriptionShowsWhatTheResourceIsTiedTo(t *testing.T) {
 	var b strings.Builder
-	if err := output.Describe(&b, output.Description{Kind: shelf(), Resource: resource("a", "900"), Now: now(), Neighbours: client.Neighbours{
-		Dependencies: []client.Neighbour{{Kind: "Room", Name: "a", Path: "spec.roomRef", Guarded: true, State: "MISSING"}},
-		Dependents:   []client.Neighbour{{Kind: "Book", Name: "b", Path: "spec.shelfRef", State: "BOUND"}},
+	if err := output.Describe(&b, output.Description{Kind: shelf(), Resource: resource("a", "900"), Now: now(), Around: &client.Tree{
+		Dependencies: []client.TreeNode{{Kind: "Room", Name: "a", Path: "spec.roomRef", Guarded: true, State: "MISSING"}},
+		Dependents:   []client.TreeNode{{Kind: "Book", Name: "b", Path: "spec.shelfRef", State: "BOUND"}},
 		Truncated:    true,
 	}}); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package output
 import (
 	"bufio"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,20 @@ const (
 	Green  Colour = "\x1b[32m"
 	Yellow Colour = "\x1b[33m"
 )
+
+// colourOf returns the colour of the status of a condition that is good if True, of the state of a reference, or of the type
+// of a change.
+func colourOf(word string) Colour {
+	switch word {
+	case "True", "BOUND":
+		return Green
+	case "Unknown", "NOT_READY":
+		return Yellow
+	case "False", "MISSING", "DELETING", "DELETED":
+		return Red
+	}
+	return Plain
+}
 
 // Paint returns a text in a colour.
 func (c Colour) Paint(s string) string {
@@ -31,12 +46,13 @@ type Text struct {
 	Colour Colour
 }
 
-// Table writes rows with aligned columns. It holds a block of
-// rows, so that a list of any length needs little memory; a later block is never
-// narrower than an earlier one.
+// Table writes rows with aligned columns. It holds the rows until they are flushed. If that happens several times,
+// a later block is never narrower than an earlier one.
 type Table struct {
 	// Titles of the columns.
 	Titles []string
+	// Indent begins each line.
+	Indent string
 	// NoHeaders leaves the titles out.
 	NoHeaders bool
 	// Colours are shown.
@@ -47,9 +63,6 @@ type Table struct {
 	widths []int
 	rows   [][]Text
 }
-
-// tableBlock is how many rows are held.
-const tableBlock = 500
 
 // gap separates two columns.
 const gap = "   "
@@ -65,13 +78,18 @@ func (t *Table) Reserve(column, width int) {
 	t.widths[column] = max(t.widths[column], width)
 }
 
-// Row adds a row; it has as many cells as there are titles.
-func (t *Table) Row(cells ...Text) error {
-	t.rows = append(t.rows, cells)
-	if len(t.rows) < tableBlock {
-		return nil
+// Row adds a row. It has at most as many cells as there are titles.
+func (t *Table) Row(cells ...Text) { t.rows = append(t.rows, cells) }
+
+// Texts adds a row of texts without a colour.
+func (t *Table) Texts(texts ...string) { t.Row(plain(texts)...) }
+
+func plain(texts []string) []Text {
+	cells := make([]Text, len(texts))
+	for i, text := range texts {
+		cells[i].Text = text
 	}
-	return t.Flush()
+	return cells
 }
 
 // Flush writes the rows that are held.
@@ -81,11 +99,7 @@ func (t *Table) Flush() error {
 	}
 	rows := t.rows
 	if !t.begun && !t.NoHeaders {
-		head := make([]Text, len(t.Titles))
-		for i, title := range t.Titles {
-			head[i] = Text{Text: title}
-		}
-		rows = append([][]Text{head}, rows...)
+		rows = slices.Insert(rows, 0, plain(t.Titles))
 	}
 	t.begun, t.rows = true, nil
 	if t.widths == nil {
@@ -104,6 +118,7 @@ func (t *Table) Flush() error {
 	}
 	w := bufio.NewWriter(t.w)
 	for _, row := range rows {
+		_, _ = w.WriteString(t.Indent)
 		for i, c := range row {
 			text := c.Text
 			if t.Colours {

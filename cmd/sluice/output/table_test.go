@@ -2,6 +2,7 @@ package output_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,9 +32,7 @@ func TestWideCharactersDoNotBreakATable(t *testing.T) {
 	var b strings.Builder
 	table := output.NewTable(&b, []string{"NAME", "OWNER", "AGE"})
 	for _, owner := range []string{"ada", "王小明", "한국어", "e\u0301mile", "🚀", "👩‍👩‍👧", output.Cell(strings.Repeat("宽", 100))} {
-		if err := table.Row(output.Text{Text: "n"}, output.Text{Text: output.Cell(owner)}, output.Text{Text: "1s"}); err != nil {
-			t.Fatal(err)
-		}
+		table.Texts("n", output.Cell(owner), "1s")
 	}
 	if err := table.Flush(); err != nil {
 		t.Fatal(err)
@@ -51,16 +50,16 @@ func TestWideCharactersDoNotBreakATable(t *testing.T) {
 
 func TestALongTableIsWrittenInBlocksThatKeepTheirColumns(t *testing.T) {
 	var b strings.Builder
-	table := output.NewTable(&b, []string{"NAME", "AGE"})
+	p := output.NewPrinter(&b, output.Format{Form: output.FormTable}, output.Options{Now: now})
 	for i := range 1200 {
-		if err := table.Row(output.Text{Text: fmt.Sprintf("resource-%04d", i)}, output.Text{Text: "1s"}); err != nil {
+		if err := p.Print(shelf(), resource(fmt.Sprintf("resource-%04d", i), "900")); err != nil {
 			t.Fatal(err)
 		}
 		if i == 1100 && !strings.Contains(b.String(), "resource-0999") {
 			t.Error("everything is held until the end")
 		}
 	}
-	if err := table.Flush(); err != nil {
+	if err := p.End(); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
@@ -68,7 +67,7 @@ func TestALongTableIsWrittenInBlocksThatKeepTheirColumns(t *testing.T) {
 		t.Fatalf("%d lines", len(lines))
 	}
 	for _, line := range lines {
-		if got := columnsOf(line); len(got) != 2 || got[1] != columnsOf(lines[0])[1] {
+		if got := columnsOf(line); !slices.Equal(got, columnsOf(lines[0])) {
 			t.Fatalf("%q: columns at %v", line, got)
 		}
 	}
@@ -79,9 +78,7 @@ func TestATableHasNoTitlesAndNoColoursUnlessItIsToldSo(t *testing.T) {
 		var b strings.Builder
 		table := output.NewTable(&b, []string{"NAME", "AVAILABLE", "AGE"})
 		table.NoHeaders, table.Colours = noHeaders, colours
-		if err := table.Row(output.Text{Text: "a"}, output.Text{Text: "False", Colour: output.StatusColour("False")}, output.Text{Text: "1s"}); err != nil {
-			t.Fatal(err)
-		}
+		table.Row(output.Text{Text: "a"}, output.Text{Text: "False", Colour: output.Red}, output.Text{Text: "1s"})
 		if err := table.Flush(); err != nil {
 			t.Fatal(err)
 		}

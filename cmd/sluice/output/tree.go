@@ -23,18 +23,12 @@ func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 	t := NewTable(to, []string{"RESOURCE", "STATE", "GUARDED", "BY"})
 	t.Colours = o.Colours
 	d := drawing{table: t, namespace: tree.Root.Namespace}
-	if err := d.row(d.name(tree.Root)); err != nil {
-		return err
-	}
+	t.Texts(d.name(tree.Root))
 	if o.Dependencies {
-		if err := d.part("refers to", tree.Root.ResourceID, tree.Dependencies); err != nil {
-			return err
-		}
+		d.part("refers to", tree.Root.ResourceID, tree.Dependencies)
 	}
 	if o.Dependents {
-		if err := d.part("referred to by", tree.Root.ResourceID, tree.Dependents); err != nil {
-			return err
-		}
+		d.part("referred to by", tree.Root.ResourceID, tree.Dependents)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -69,14 +63,11 @@ type drawing struct {
 func origin(n client.TreeNode) string { return n.From + "\x00" + n.Path }
 
 // part draws the resources on one side of the root.
-func (d *drawing) part(title, root string, nodes []client.TreeNode) error {
-	none := ""
+func (d *drawing) part(title, root string, nodes []client.TreeNode) {
 	if len(nodes) == 0 {
-		none = ": nothing"
+		title += ": nothing"
 	}
-	if err := d.row(title + none); err != nil {
-		return err
-	}
+	d.table.Texts(title)
 	d.children, d.first = map[string][]client.TreeNode{}, map[string]string{}
 	for _, n := range nodes {
 		d.children[n.From] = append(d.children[n.From], n)
@@ -84,11 +75,11 @@ func (d *drawing) part(title, root string, nodes []client.TreeNode) error {
 			d.first[n.ResourceID] = origin(n)
 		}
 	}
-	return d.below(root, "")
+	d.below(root, "")
 }
 
 // below draws the nodes below one.
-func (d *drawing) below(id, indent string) error {
+func (d *drawing) below(id, indent string) {
 	for i, n := range d.children[id] {
 		branch, next := "├── ", "│   "
 		if i == len(d.children[id])-1 {
@@ -103,22 +94,12 @@ func (d *drawing) below(id, indent string) error {
 			name += " (*)"
 			d.repeated = true
 		}
-		state := Text{Text: Cell(n.State), Colour: stateColour(n.State)}
-		if err := d.table.Row(Text{Text: indent + branch + name}, state, Text{Text: yesNo(n.Guarded)}, Text{Text: Printable(n.Path)}); err != nil {
-			return err
-		}
+		state := Text{Text: Cell(n.State), Colour: colourOf(n.State)}
+		d.table.Row(Text{Text: indent + branch + name}, state, Text{Text: yesNo(n.Guarded)}, Text{Text: Printable(n.Path)})
 		if follow {
-			if err := d.below(n.ResourceID, indent+next); err != nil {
-				return err
-			}
+			d.below(n.ResourceID, indent+next)
 		}
 	}
-	return nil
-}
-
-// row has a text and nothing else.
-func (d *drawing) row(text string) error {
-	return d.table.Row(Text{Text: text}, Text{}, Text{}, Text{})
 }
 
 // name names a node, with its namespace where that is not the root's.
@@ -138,18 +119,6 @@ func Named(kind string, namespace *string, name string, other *string) string {
 		text += " -n " + *namespace
 	}
 	return Printable(text)
-}
-
-func stateColour(state string) Colour {
-	switch state {
-	case "MISSING", "DELETING":
-		return Red
-	case "NOT_READY":
-		return Yellow
-	case "BOUND":
-		return Green
-	}
-	return Plain
 }
 
 // TreeJSON is a tree as the API has it, in one line. Of resources it has nothing but when the deletion of one was requested.
