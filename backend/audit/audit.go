@@ -68,7 +68,7 @@ type Config struct {
 	// Sensitive reports whether the changed paths of a kind are not told.
 	Sensitive func(kind string) bool
 	// To is where the lines go.
-	To *File
+	To     *File
 	Logger *zap.Logger
 }
 
