@@ -357,7 +357,7 @@ func TestAFileOfIssuersIsRefusedWithAllThatIsWrong(t *testing.T) {
 			t.Errorf("%q is accepted", text)
 		}
 	}
-	broken := []identity.IssuerConfig{{Name: "a", UserExpression: "claims."}}
+	broken := []identity.IssuerConfig{{Login: identity.Login{Name: "a"}, UserExpression: "claims."}}
 	if _, err := identity.NewIssuers(broken, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "issuers[0]: userExpression: ") {
 		t.Error(err)
 	}

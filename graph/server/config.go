@@ -138,7 +138,11 @@ func (c Config) Validate() error { return errors.Join(c.ValidateSettings(), c.Ca
 
 // ValidateSettings is [Config.Validate] for the settings of an operator.
 func (c Config) ValidateSettings() error {
-	errs := []error{c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins)}
+	errs := []error{
+		c.Documents.Validate(),
+		checkEach("allowed-hosts", c.AllowedHosts, hostRefusal, "names like gateway.example.com"),
+		checkEach("allowed-origins", c.AllowedOrigins, originRefusal, "origins like https://app.example.com"),
+	}
 	l, by := c.Limits, c.Caller
 	numbers := map[string]int64{
 		"limit-body": l.Body, "limit-memory": l.Memory, "limit-depth": int64(l.Depth), "limit-aliases": int64(l.Aliases), "limit-fields": int64(l.Fields),
