@@ -62,17 +62,14 @@ type Line struct {
 	Position string `json:"position"`
 }
 
-// Config of a log. All but Clock are required.
+// Config of a log. All fields are required.
 type Config struct {
 	Hub *hub.Hub
 	// Sensitive reports whether the changed paths of a kind are not told.
 	Sensitive func(kind string) bool
 	// To is where the lines go.
-	To *File
-	// Logger.
+	To     *File
 	Logger *zap.Logger
-	// Clock. Default [time.Now].
-	Clock func() time.Time
 }
 
 // Log is the audit log of one gateway. It is safe for concurrent use.
@@ -86,9 +83,6 @@ type Log struct {
 
 // Open takes up the log where its file ends, or begins it at the present position. It starts nothing.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
-	if cfg.Clock == nil {
-		cfg.Clock = time.Now
-	}
 	l := &Log{cfg: cfg, turn: make(chan struct{}, 1)}
 	var err error
 	if l.at, err = cfg.To.open(); err != nil {
@@ -203,7 +197,7 @@ func (l *Log) skip(ctx context.Context) error {
 		return err
 	}
 	l.cfg.Logger.Error("the audit log has a gap: the store's log did not reach back to its end")
-	return l.write(ctx, at, Line{Time: l.cfg.Clock().UTC(), Event: Gap, Position: at.String()})
+	return l.write(ctx, at, Line{Time: time.Now().UTC(), Event: Gap, Position: at.String()})
 }
 
 // line returns the line of a change.
@@ -242,7 +236,7 @@ func (l *Log) append(lines ...Line) error {
 		return err
 	}
 	if to.size == 0 {
-		lines = append([]Line{{Time: l.cfg.Clock().UTC(), Event: Opened, Position: l.at.String()}}, lines...)
+		lines = append([]Line{{Time: time.Now().UTC(), Event: Opened, Position: l.at.String()}}, lines...)
 	}
 	var out []byte
 	for _, one := range lines {
@@ -257,23 +251,14 @@ func (l *Log) append(lines ...Line) error {
 
 // Refuse writes that a request was refused.
 func (l *Log) Refuse(ctx context.Context, refused *failure.Error) {
-	line := l.request(ctx, Refused)
-	line.Code, line.Verb = string(refused.Code), refused.Verb
-	line.Kind, line.Namespace, line.Name = refused.Kind, refused.Namespace, refused.Name
-	if err := l.note(ctx, line); err != nil {
-		l.cfg.Logger.Error("a refusal is missing in the audit log", zap.Error(err))
-	}
+	_ = l.request(ctx, "a refusal is missing in the audit log", Line{
+		Event: Refused, Code: string(refused.Code), Verb: refused.Verb, Kind: refused.Kind, Namespace: refused.Namespace, Name: refused.Name,
+	})
 }
 
 // Reveal writes that the sensitive values of a resource are revealed. If it cannot be written, they must not be.
 func (l *Log) Reveal(ctx context.Context, key backend.Key) error {
-	line := l.request(ctx, Revealed)
-	line.Kind, line.Namespace, line.Name = key.Kind, key.Namespace, key.Name
-	err := l.note(ctx, line)
-	if err != nil {
-		l.cfg.Logger.Error("sensitive values are not revealed: the audit log cannot be written", zap.Error(err))
-	}
-	return err
+	return l.request(ctx, "sensitive values are not revealed: the audit log cannot be written", Line{Event: Revealed, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
 }
 
 // Control writes that a kind was given to a controller or taken back.
@@ -282,26 +267,23 @@ func (l *Log) Control(ctx context.Context, kind string, controlled bool) {
 	if controlled {
 		event = Controlled
 	}
-	line := l.request(ctx, event)
-	line.Kind = kind
-	if err := l.note(ctx, line); err != nil {
-		l.cfg.Logger.Error("a change of who controls a kind is missing in the audit log", zap.Error(err))
-	}
+	_ = l.request(ctx, "a change of who controls a kind is missing in the audit log", Line{Event: event, Kind: kind})
 }
 
 // Replace writes that another catalogue is served.
 func (l *Log) Replace(ctx context.Context, hash string) {
-	line := l.request(ctx, Replaced)
-	line.Catalogue = hash
-	if err := l.note(ctx, line); err != nil {
-		l.cfg.Logger.Error("a replaced catalogue is missing in the audit log", zap.Error(err))
-	}
+	_ = l.request(ctx, "a replaced catalogue is missing in the audit log", Line{Event: Replaced, Catalogue: hash})
 }
 
-// request returns a line about the request of a context.
-func (l *Log) request(ctx context.Context, event string) Line {
+// request writes a line about the request of a context. It logs missing if it cannot.
+func (l *Log) request(ctx context.Context, missing string, line Line) error {
 	by := access.ActorFrom(ctx)
-	return Line{Time: l.cfg.Clock().UTC(), Event: event, By: by.Name, Address: by.Address, RequestID: by.Request}
+	line.Time, line.By, line.Address, line.RequestID = time.Now().UTC(), by.Name, by.Address, by.Request
+	err := l.note(ctx, line)
+	if err != nil {
+		l.cfg.Logger.Error(missing, zap.Error(err))
+	}
+	return err
 }
 
 // note writes lines that are no changes. They are written even if the request of ctx has ended.

@@ -283,6 +283,30 @@ func TestAFileThatWasRenamedBeforeTheNewOneHadALineIsContinued(t *testing.T) {
 	}
 }
 
+// TestZerosAtTheEndAreRemoved has the end that some file systems leave after a crash.
+func TestZerosAtTheEndAreRemoved(t *testing.T) {
+	for _, cut := range []string{"", `{"time":`} {
+		for _, zeros := range []int{10, 1 << 20, 5<<20 + 1} {
+			w := newWorld(t, memory.Config{})
+			_, stop := w.run(&audit.File{Path: w.path})
+			w.put("Network", "a", "")
+			w.wait(1)
+			stop()
+			text, err := os.ReadFile(w.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, w.path, string(text)+cut+strings.Repeat("\x00", zeros))
+			w.put("Network", "meanwhile", "")
+			_, stop = w.run(&audit.File{Path: w.path})
+			if got := w.wait(2); got[0].Name != "a" || got[1].Name != "meanwhile" || len(got) != 2 {
+				t.Errorf("after %q and %d zeros: %+v", cut, zeros, got)
+			}
+			stop()
+		}
+	}
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

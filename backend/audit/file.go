@@ -71,9 +71,12 @@ func (f *File) open() (at backend.Position, err error) {
 
 // lastLine returns the position of the last whole line of a file, and where that line ends.
 func lastLine(file *os.File, size int64) (at backend.Position, whole int64, err error) {
-	from := max(size-maxLine, 0)
-	tail := make([]byte, size-from)
-	if _, err := file.ReadAt(tail, from); err != nil && !errors.Is(err, io.EOF) {
+	size, err = sizeWithoutZeros(file, size)
+	if err != nil {
+		return at, 0, err
+	}
+	tail, from, err := readTail(file, size)
+	if err != nil {
 		return at, 0, err
 	}
 	end := bytes.LastIndexByte(tail, '\n') + 1
@@ -92,6 +95,32 @@ func lastLine(file *os.File, size int64) (at backend.Position, whole int64, err 
 		at, err = backend.ParsePosition(line.Position)
 	}
 	return at, from + int64(end), err
+}
+
+// readTail returns the last maxLine bytes of a file of size bytes, and where they begin.
+func readTail(file *os.File, size int64) (tail []byte, from int64, err error) {
+	from = max(size-maxLine, 0)
+	tail = make([]byte, size-from)
+	if _, err := file.ReadAt(tail, from); err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, err
+	}
+	return tail, from, nil
+}
+
+// sizeWithoutZeros returns the size of a file without the NUL bytes at its end: some file systems leave any number of
+// them after a crash.
+func sizeWithoutZeros(file *os.File, size int64) (int64, error) {
+	for size > 0 {
+		tail, from, err := readTail(file, size)
+		if err != nil {
+			return 0, err
+		}
+		size = from
+		if n := len(bytes.TrimRight(tail, "\x00")); n > 0 {
+			return from + int64(n), nil
+		}
+	}
+	return 0, nil
 }
 
 // renamed returns the position of the last line of the newest file that has the name of this one and more, as this package and

@@ -105,18 +105,13 @@ func (s selector) texts(ctx context.Context, from claims) ([]string, error) {
 		}
 		out := make([]string, len(v))
 		for i, one := range v {
-			if out[i], err = textOf(one); err != nil {
-				return nil, err
+			group, ok := one.(string)
+			if !ok {
+				return nil, invalid(fmt.Sprintf("a group of the user is no text but of type %T", one))
 			}
+			out[i] = group
 		}
 		return out, nil
 	}
 	return nil, invalid("the claim with the groups of the user is no list of texts")
-}
-
-func textOf(v any) (string, error) {
-	if s, ok := v.(string); ok {
-		return s, nil
-	}
-	return "", invalid(fmt.Sprintf("a group of the user is no text but of type %T", v))
 }

@@ -57,13 +57,9 @@ func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
 	if i.groups, err = newSelector(c.Groups, c.GroupsExpression); err != nil {
 		return nil, fmt.Errorf("groupsExpression: %w", err)
 	}
-	pem, err := readCA(c.CA)
+	trusted, err := clientTLS(c.CA)
 	if err != nil {
 		return nil, fmt.Errorf("ca: %w", err)
-	}
-	trusted, err := clientTLS(pem)
-	if err != nil {
-		return nil, fmt.Errorf("ca: %s: %w", c.CA, err)
 	}
 	i.transport = &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trusted, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 2, MaxResponseHeaderBytes: 64 << 10}
 	return i, nil
@@ -81,7 +77,7 @@ var errTooOften = errors.New("the keys were fetched a moment ago")
 type limitedTransport struct {
 	next    http.RoundTripper
 	fetches *rate.Limiter // nil does not limit
-	// answered is called when the issuer answers; nil for nothing.
+	// answered is called when the issuer answers.
 	answered func()
 }
 
@@ -92,9 +88,7 @@ func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res, err := t.next.RoundTrip(r)
 	if err == nil {
-		if t.answered != nil {
-			t.answered()
-		}
+		t.answered()
 		res.Body = struct {
 			io.Reader
 			io.Closer
@@ -107,7 +101,7 @@ func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // serves all others.
 func (i *issuer) discover(ctx context.Context) error {
 	retry, next := retryFirst, time.Duration(0)
-	discovery := oidc.ClientContext(ctx, i.client(nil, nil))
+	discovery := oidc.ClientContext(ctx, i.client(nil, func() {}))
 	for wait.For(ctx, next) {
 		provider, err := oidc.NewProvider(discovery, i.cfg.URL)
 		if err != nil {

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,12 +19,21 @@ const MaxIssuersFile = 1 << 20
 // maxSkew is the most that the clock of an issuer may be off.
 const maxSkew = 5 * time.Minute
 
+// Login is how a user logs in at an issuer.
+type Login struct {
+	// Name is part of the prefix of its users and groups, oidc:NAME.
+	Name string `yaml:"name" json:"name"`
+	// URL is its issuer identifier; https, or http on this machine.
+	URL string `yaml:"url" json:"url"`
+	// The console and the command line log in with ClientID and Scopes; default: the audience, and openid, profile and
+	// email.
+	ClientID string   `yaml:"clientId" json:"clientId"`
+	Scopes   []string `yaml:"scopes" json:"scopes"`
+}
+
 // IssuerConfig is an issuer of OpenID Connect, as the file of issuers has it.
 type IssuerConfig struct {
-	// Name is part of the prefix of its users and groups, oidc:NAME.
-	Name string `yaml:"name"`
-	// URL is its issuer identifier; https, or http on this machine.
-	URL string `yaml:"url"`
+	Login `yaml:",inline"`
 	// Audience is the audience that tokens must have.
 	Audience string `yaml:"audience"`
 	// User is the path of the claim with the user's name, names with dots between them; default sub.
@@ -37,10 +47,6 @@ type IssuerConfig struct {
 	ClockSkew string `yaml:"clockSkew"`
 	// CA is a file with the CA certificates (PEM) to trust for it; default: the system's.
 	CA string `yaml:"ca"`
-	// The console and the command line log in with ClientID and Scopes; default: the audience, and openid, profile and
-	// email.
-	ClientID string   `yaml:"clientId"`
-	Scopes   []string `yaml:"scopes"`
 
 	skew time.Duration
 }
@@ -79,19 +85,14 @@ func ParseIssuers(data []byte) ([]IssuerConfig, error) {
 }
 
 func (c *IssuerConfig) setDefaults() {
-	fill := func(s *string, value string) {
-		if *s == "" {
-			*s = value
-		}
-	}
 	if c.UserExpression == "" {
-		fill(&c.User, "sub")
+		c.User = cmp.Or(c.User, "sub")
 	}
 	if c.GroupsExpression == "" {
-		fill(&c.Groups, "groups")
+		c.Groups = cmp.Or(c.Groups, "groups")
 	}
-	fill(&c.ClockSkew, "30s")
-	fill(&c.ClientID, c.Audience)
+	c.ClockSkew = cmp.Or(c.ClockSkew, "30s")
+	c.ClientID = cmp.Or(c.ClientID, c.Audience)
 	if len(c.Scopes) == 0 {
 		c.Scopes = []string{"openid", "profile", "email"}
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -356,8 +357,44 @@ func TestAFileOfIssuersIsRefusedWithAllThatIsWrong(t *testing.T) {
 			t.Errorf("%q is accepted", text)
 		}
 	}
-	broken := []identity.IssuerConfig{{Name: "a", UserExpression: "claims."}}
+	broken := []identity.IssuerConfig{{Login: identity.Login{Name: "a"}, UserExpression: "claims."}}
 	if _, err := identity.NewIssuers(broken, zap.NewNop()); err == nil || !strings.Contains(err.Error(), "issuers[0]: userExpression: ") {
 		t.Error(err)
+	}
+}
+
+// BenchmarkRefusal refuses credentials that anybody can make up. docs/security.md has the times.
+func BenchmarkRefusal(b *testing.B) {
+	x := newIssuer(b)
+	a := accept(b, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]")
+	if got := identify(b, a, x.token(nil)); got != "oidc:corp:alice" {
+		b.Fatal(got)
+	}
+	path := filepath.Join(b.TempDir(), "tokens")
+	writeFile(b, path, "", 0o600)
+	var err error
+	if a.Tokens, err = identity.OpenTokens(b.Context(), path, zap.NewNop()); err != nil {
+		b.Fatal(err)
+	}
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	unknown, _, err := identity.NewToken(rand.Reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, token := range map[string]string{
+		"static token": unknown,
+		"signature":    x.signed(jose.ES256, other, "k1", nil),
+		"key":          x.signed(jose.ES256, other, "k2", nil),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := a.Authorization(b.Context(), "Bearer "+token); err == nil {
+					b.Fatal("it is accepted")
+				}
+			}
+		})
 	}
 }

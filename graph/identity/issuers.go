@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -24,13 +23,13 @@ const maxVerified = 10_000
 type Issuers struct {
 	// all are the issuers by URL.
 	all      map[string]*issuer
-	configs  []IssuerConfig
+	logins   []Login
 	verified *lru.Cache[[sha256.Size]byte, *access.Identity]
 }
 
 // NewIssuers prepares the issuers, and reads the CA files that they name. It asks none of them, and starts nothing.
 func NewIssuers(configs []IssuerConfig, log *zap.Logger) (*Issuers, error) {
-	out := &Issuers{all: map[string]*issuer{}, configs: configs}
+	out := &Issuers{all: map[string]*issuer{}}
 	out.verified, _ = lru.New[[sha256.Size]byte, *access.Identity](maxVerified) // the size is positive
 	var errs []error
 	for i, c := range configs {
@@ -39,7 +38,7 @@ func NewIssuers(configs []IssuerConfig, log *zap.Logger) (*Issuers, error) {
 			errs = append(errs, fmt.Errorf("issuers[%d]: %w", i, err))
 			continue
 		}
-		out.all[c.URL] = one
+		out.all[c.URL], out.logins = one, append(out.logins, c.Login)
 	}
 	return out, errors.Join(errs...)
 }
@@ -53,24 +52,12 @@ func (x *Issuers) Run(ctx context.Context) error {
 	return all.Wait()
 }
 
-// Login is how a user logs in at an issuer.
-type Login struct {
-	Name     string   `json:"name"`
-	URL      string   `json:"url"`
-	ClientID string   `json:"clientId"`
-	Scopes   []string `json:"scopes"`
-}
-
-// Logins returns how users log in at each issuer, in the order of the file.
+// Logins returns how users log in at each issuer, in the order of the file. It is never nil.
 func (x *Issuers) Logins() []Login {
-	out := []Login{}
 	if x == nil {
-		return out
+		return []Login{}
 	}
-	for _, c := range x.configs {
-		out = append(out, Login{Name: c.Name, URL: c.URL, ClientID: c.ClientID, Scopes: c.Scopes})
-	}
-	return out
+	return x.logins
 }
 
 // identity returns the identity of a token.
@@ -110,12 +97,4 @@ func issuerOf(token string) string {
 		return ""
 	}
 	return claim.Issuer
-}
-
-// readCA returns the content of a file of CAs; nil for none.
-func readCA(path string) ([]byte, error) {
-	if path == "" {
-		return nil, nil
-	}
-	return os.ReadFile(path)
 }

@@ -6,8 +6,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 
 	"go.uber.org/zap"
@@ -123,14 +123,18 @@ func (t *TLS) Config() *tls.Config {
 	return out
 }
 
-// clientTLS returns a configuration of a client that trusts only the CAs of a PEM file; nil without one.
-func clientTLS(pem []byte) (*tls.Config, error) {
-	if pem == nil {
+// clientTLS returns a configuration of a client that trusts only the CAs of a PEM file; nil without a path.
+func clientTLS(path string) (*tls.Config, error) {
+	if path == "" {
 		return nil, nil
+	}
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("there is no certificate (PEM) in it")
+		return nil, fmt.Errorf("%s: there is no certificate (PEM) in it", path)
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, nil
 }

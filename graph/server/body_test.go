@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // half is a body of which only a part comes.
@@ -42,7 +43,7 @@ func (h *half) Read(b []byte) (int, error) {
 
 func TestRequestsInFlightShareOneBudgetOfBytes(t *testing.T) {
 	const budget = 8 << 20
-	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 1 << 20, Message: 1 << 20, Memory: budget}})
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 1 << 20, Memory: budget}})
 	end := make(chan struct{})
 	var refused *httptest.ResponseRecorder
 	var done []chan struct{}
@@ -112,7 +113,7 @@ func (w unread) Write(p []byte) (int, error) {
 }
 
 func TestAnAnswerThatIsNotReadKeepsNobodyWaiting(t *testing.T) {
-	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 16 << 10, Message: 16 << 10, Memory: 128 << 10}})
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 16 << 10, Memory: 128 << 10}})
 	topology(t, e, 1, 20, 0)
 	ask := func(w http.ResponseWriter, method, query string) {
 		r := httptest.NewRequest(http.MethodPost, "http://localhost/graphql", strings.NewReader(`{"query":"`+query+`"}`))
@@ -228,12 +229,12 @@ func answer(t *testing.T, c net.Conn) (*http.Response, string) {
 
 func TestASlowBodyIsCutEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := run(t, plain, server.Config{BodyTimeout: 3 * time.Second})
+		g := run(t, plain, server.Config{})
 		c := g.dial()
 		begin := time.Now()
 		_, _ = fmt.Fprintf(c, head+"{", 1000)
 		res, text := answer(t, c)
-		if took := time.Since(begin); took != 3*time.Second || res.StatusCode != http.StatusRequestTimeout || !strings.Contains(text, `"code":"TIMEOUT"`) || !res.Close {
+		if took := time.Since(begin); took != transport.DefaultMessageTimeout || res.StatusCode != http.StatusRequestTimeout || !strings.Contains(text, `"code":"TIMEOUT"`) || !res.Close {
 			t.Errorf("after %v: %s %s", took, res.Status, text)
 		}
 		_ = c.Close()
@@ -247,7 +248,7 @@ func TestASlowBodyIsCutEarly(t *testing.T) {
 // time-out, not all of it.
 func TestABodyThatKeepsComingIsReadForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := run(t, plain, server.Config{BodyTimeout: 3 * time.Second})
+		g := run(t, plain, server.Config{})
 		c := g.dial()
 		begin := time.Now()
 		_, _ = fmt.Fprintf(c, head, 4<<20)
@@ -258,7 +259,7 @@ func TestABodyThatKeepsComingIsReadForAMinute(t *testing.T) {
 				if _, err := c.Write(make([]byte, 64<<10)); err != nil {
 					return
 				}
-				time.Sleep(2 * time.Second) // of the bubble
+				time.Sleep(7 * time.Second) // of the bubble
 			}
 		}()
 		res, _ := answer(t, c)

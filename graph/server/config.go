@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,9 +25,6 @@ import (
 type Config struct {
 	// Catalogue is the first one that is served. Required.
 	Catalogue Catalogue
-	// Paths of the API, with the names of the APIs that are served there. The page at
-	// / speaks to /v1/graphql, which is required. Default [DefaultPaths].
-	Paths map[string]string
 	// AfterFunc calls a function once, some time later, unless it is stopped. Default [time.AfterFunc].
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	// Ready returns why the gateway cannot serve now, nil if it can. Default: always ready.
@@ -71,45 +69,30 @@ type Config struct {
 	// LoaderWait is how long the first read of a batch of references waits for
 	// others. Default 1 ms.
 	LoaderWait time.Duration
-	// BodyTimeout is how long a client may take to send 64 KiB of a request. Default [transport.DefaultMessageTimeout].
-	BodyTimeout time.Duration
 	// DrainDelay is how long the server goes on to serve, while it reports that it is not
 	// ready, after Serve's context ends. Default: it stops at once.
 	DrainDelay time.Duration
-	// DrainTimeout is how long running requests may take after that. Default [DefaultDrainTimeout].
-	DrainTimeout time.Duration
 }
 
 // Limits bound what clients can ask for. Zero means the default, see [DefaultLimits].
 type Limits struct {
-	// Body is the most bytes of the body of one request.
+	// Body is the most bytes of the body of one request, and of a WebSocket message.
 	Body int64
 	// Memory is the most bytes that all clients together make the gateway hold:
 	// bodies and messages that are being read or executed, the reads and answers of running
 	// operations, answers and events that are being sent. Default: 16 MiB for
 	// each processor, but no less than 64 MiB, eight of the largest requests and four of the largest answers.
 	Memory int64
-	// Connections is the most that are open at once. Default: 1,000 more than Sockets and Streams.
+	// Connections is the most that are open at once. Default: 1,000 more than twice Sockets.
 	Connections int
-	// Text is the most bytes of names and strings in a document; longer ones go into variables.
-	Text int
-	// Tokens is the most lexical tokens of a document, comments included.
-	Tokens int
 	// Depth is the deepest nesting of a document, fragments expanded, and of each value in it.
 	Depth int
 	// Aliases is the most aliased fields of a document.
 	Aliases int
 	// Fields is the most fields of a document, fragments expanded; each spread of a fragment counts as well.
 	Fields int
-	// Validation is the most comparisons of fields that the validation of a
-	// document may take: estimated before, and from above.
-	Validation int
 	// CachedTokens is the most tokens of parsed documents in the cache; each takes 100 to 400 bytes.
 	CachedTokens int
-	// Repeats is how often one selection set may name the same field.
-	Repeats int
-	// Fragments is the most named fragments of a document.
-	Fragments int
 	// Rows is the most resources that an operation may read, Objects the most that it
 	// may return, and Steps the work of a processor that it may take, see
 	// [budget.Steps]. Each event of a subscription may have a tenth.
@@ -123,76 +106,58 @@ type Limits struct {
 	Events int
 	// Time is how long a query or mutation may take, parsing included.
 	Time time.Duration
-	// Sockets is the most WebSocket connections.
+	// Sockets is the most WebSocket connections, and the most answers as server-sent events at once.
 	Sockets int
-	// SocketsWaiting is the most of them that have not initialised; more close the oldest. Default: half of Sockets.
-	SocketsWaiting int
-	// Streams is the most answers as server-sent events at once. Default: Sockets.
-	Streams int
-	// Operations is the most operations that run on one WebSocket connection.
-	Operations int
-	// Queue is the most events that wait for one client, QueueBytes their bytes.
-	Queue, QueueBytes int
-	// Message is the most bytes of a WebSocket message. Default: Body.
-	Message int64
 }
+
+// Limits of documents that cannot be set.
+const (
+	// MaxText is the most bytes of names and strings in a document; longer ones go into variables.
+	MaxText = 256 << 10
+	// MaxTokens is the most lexical tokens of a document, comments included.
+	MaxTokens = 5000
+	// MaxRepeats is how often one selection set may name the same field.
+	MaxRepeats = 20
+	// MaxFragments is the most named fragments of a document.
+	MaxFragments = 200
+	// MaxValidation is the most comparisons of fields that the validation of a document may take: estimated before, and
+	// from above.
+	MaxValidation = 500_000
+)
 
 // DefaultLimits returns the defaults that do not follow from other limits.
 func DefaultLimits() Limits {
 	return Limits{
-		Body: 4 << 20, Text: 256 << 10, Tokens: 5000, Depth: 20, Aliases: 100, Fields: 2000, Validation: 500_000, CachedTokens: 100_000,
-		Repeats: 20, Fragments: 200, Rows: 200_000, Objects: 100_000, Steps: 10_000_000, Answer: 16 << 20, Held: 32 << 20, Events: 6_000_000, Time: transport.DefaultTime,
-		Sockets: transport.DefaultConnections, Operations: transport.DefaultOperations,
-		Queue: transport.DefaultQueue, QueueBytes: transport.DefaultQueueBytes,
+		Body: transport.DefaultMessage, Depth: 20, Aliases: 100, Fields: 2000, CachedTokens: 100_000, Rows: 200_000, Objects: 100_000, Steps: 10_000_000,
+		Answer: 16 << 20, Held: 32 << 20, Events: 6_000_000, Time: transport.DefaultTime, Sockets: transport.DefaultConnections,
 	}
 }
-
-// DefaultDrainTimeout is the default of Config.DrainTimeout.
-const DefaultDrainTimeout = 10 * time.Second
 
 // Validate returns every problem of the configuration, joined.
-func (c Config) Validate() error {
-	paths := c.Paths
-	if paths == nil {
-		paths = DefaultPaths()
-	}
-	errs := []error{c.ValidateSettings(), c.Catalogue.validate(paths)}
-	if paths[consoleEndpoint] == "" {
-		errs = append(errs, fmt.Errorf("paths: %s is missing", consoleEndpoint))
-	}
-	return errors.Join(errs...)
-}
-
-// consoleEndpoint is the path to which the page at / sends its requests.
-const consoleEndpoint = "/v1/graphql"
+func (c Config) Validate() error { return errors.Join(c.ValidateSettings(), c.Catalogue.validate()) }
 
 // ValidateSettings is [Config.Validate] for the settings of an operator.
 func (c Config) ValidateSettings() error {
-	l := c.Limits
-	errs := []error{c.Caller.Validate(), c.Documents.Validate(), checkHosts(c.AllowedHosts), checkOrigins(c.AllowedOrigins), notNegative(map[string]int64{
-		"limit-body": l.Body, "limit-memory": l.Memory, "limit-connections": int64(l.Connections), "limit-text": int64(l.Text), "limit-tokens": int64(l.Tokens),
-		"limit-depth": int64(l.Depth), "limit-aliases": int64(l.Aliases), "limit-fields": int64(l.Fields), "limit-repeats": int64(l.Repeats), "limit-time": int64(l.Time),
-		"limit-validation": int64(l.Validation), "limit-cached-tokens": int64(l.CachedTokens), "limit-fragments": int64(l.Fragments), "limit-rows": int64(l.Rows),
-		"limit-steps": int64(l.Steps), "limit-objects": int64(l.Objects), "limit-answer": l.Answer, "limit-held": l.Held, "limit-events": int64(l.Events),
-		"limit-sockets": int64(l.Sockets), "limit-streams": int64(l.Streams), "limit-sockets-waiting": int64(l.SocketsWaiting), "limit-queue": int64(l.Queue),
-		"limit-queue-bytes": int64(l.QueueBytes), "limit-operations": int64(l.Operations), "limit-message": l.Message,
-		"drain-delay": int64(c.DrainDelay), "drain-timeout": int64(c.DrainTimeout),
-		"body-timeout": int64(c.BodyTimeout), "slow-log": int64(c.SlowLog),
-	})}
-	l.setDefaults()
-	if most := max(l.Body, l.Message); l.Memory < 8*most {
-		errs = append(errs, fmt.Errorf("limit-memory: %d bytes are less than eight requests of %d (limit-body, limit-message)", l.Memory, most))
+	errs := []error{
+		c.Documents.Validate(),
+		checkEach("allowed-hosts", c.AllowedHosts, hostRefusal, "names like gateway.example.com"),
+		checkEach("allowed-origins", c.AllowedOrigins, originRefusal, "origins like https://app.example.com"),
 	}
-	return errors.Join(errs...)
-}
-
-// notNegative returns an error that names all settings below zero, nil if there are none.
-func notNegative(settings map[string]int64) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		if settings[name] < 0 {
+	l, by := c.Limits, c.Caller
+	numbers := map[string]int64{
+		"limit-body": l.Body, "limit-memory": l.Memory, "limit-depth": int64(l.Depth), "limit-aliases": int64(l.Aliases), "limit-fields": int64(l.Fields),
+		"limit-time": int64(l.Time), "limit-rows": int64(l.Rows), "limit-steps": int64(l.Steps), "limit-answer": l.Answer, "limit-held": l.Held, "limit-sockets": int64(l.Sockets),
+		"limit-caller-requests": int64(by.Requests), "limit-caller-subscriptions": int64(by.Subscriptions), "limit-caller-sockets": int64(by.Sockets),
+		"limit-caller-rate": int64(by.Rate), "limit-caller-steps": int64(by.Steps), "drain-delay": int64(c.DrainDelay), "slow-log": int64(c.SlowLog),
+	}
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		if numbers[name] < 0 {
 			errs = append(errs, fmt.Errorf("%s: must not be negative", name))
 		}
+	}
+	l.setDefaults()
+	if l.Memory < 8*l.Body {
+		errs = append(errs, fmt.Errorf("limit-memory: %d bytes are less than eight requests of %d (limit-body, limit-message)", l.Memory, l.Body))
 	}
 	return errors.Join(errs...)
 }
@@ -213,41 +178,32 @@ func (c *Config) setDefaults() {
 	if c.Metrics == nil {
 		c.Metrics = prometheus.NewRegistry()
 	}
-	if c.Paths == nil {
-		c.Paths = DefaultPaths()
-	}
 	if c.AfterFunc == nil {
 		c.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	c.Limits.setDefaults()
 	c.AllowedHosts = lowerAll(c.AllowedHosts)
 	c.AllowedOrigins = lowerAll(c.AllowedOrigins)
-	fill(&c.DrainTimeout, DefaultDrainTimeout)
 }
 
 func (l *Limits) setDefaults() {
 	d := DefaultLimits()
-	for _, one := range []struct{ limit, value *int }{
-		{&l.Text, &d.Text}, {&l.Tokens, &d.Tokens}, {&l.Depth, &d.Depth}, {&l.Aliases, &d.Aliases}, {&l.Fields, &d.Fields},
-		{&l.Validation, &d.Validation}, {&l.CachedTokens, &d.CachedTokens}, {&l.Repeats, &d.Repeats}, {&l.Fragments, &d.Fragments},
-		{&l.Rows, &d.Rows}, {&l.Steps, &d.Steps}, {&l.Objects, &d.Objects}, {&l.Events, &d.Events}, {&l.Sockets, &d.Sockets},
-		{&l.Operations, &d.Operations}, {&l.Queue, &d.Queue}, {&l.QueueBytes, &d.QueueBytes},
-	} {
-		fill(one.limit, *one.value)
-	}
 	fill(&l.Body, d.Body)
-	fill(&l.Message, l.Body)
-	fill(&l.Streams, l.Sockets)
+	fill(&l.Depth, d.Depth)
+	fill(&l.Aliases, d.Aliases)
+	fill(&l.Fields, d.Fields)
+	fill(&l.CachedTokens, d.CachedTokens)
+	fill(&l.Rows, d.Rows)
+	fill(&l.Objects, d.Objects)
+	fill(&l.Steps, d.Steps)
 	fill(&l.Answer, d.Answer)
 	fill(&l.Held, d.Held)
+	fill(&l.Events, d.Events)
 	fill(&l.Time, d.Time)
-	fill(&l.Memory, max(64<<20, int64(runtime.GOMAXPROCS(0))<<24, 8*max(l.Body, l.Message), 4*l.Answer))
-	fill(&l.Connections, l.Sockets+l.Streams+1000)
+	fill(&l.Sockets, d.Sockets)
+	fill(&l.Memory, max(64<<20, int64(runtime.GOMAXPROCS(0))<<24, 8*l.Body, 4*l.Answer))
+	fill(&l.Connections, 2*l.Sockets+1000)
 }
 
-func fill[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
-}
+// fill sets a field to its default if it is zero.
+func fill[T comparable](field *T, value T) { *field = cmp.Or(*field, value) }

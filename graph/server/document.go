@@ -41,14 +41,14 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 		return doc, nil
 	}
 	query = strings.Clone(query) // a cached document does not keep the rest of the request
-	text := scan(query, d.limits.Tokens)
+	text := scan(query, MaxTokens)
 	work := text.tokens
 	defer func() { d.spend(ctx, int64(work)) }() // about as long as so many steps
-	if text.tokens > d.limits.Tokens {
-		return nil, gqlerror.List{exceeded("tokens", "limit-tokens", d.limits.Tokens)}
+	if text.tokens > MaxTokens {
+		return nil, gqlerror.List{exceeded("tokens", "limit-tokens", MaxTokens)}
 	}
-	if text.bytes > d.limits.Text {
-		return nil, gqlerror.List{exceeded("bytes of names and strings", "limit-text", d.limits.Text)}
+	if text.bytes > MaxText {
+		return nil, gqlerror.List{exceeded("bytes of names and strings", "limit-text", MaxText)}
 	}
 	if text.half {
 		return nil, gqlerror.List{coded(errcode.ParseFailed, "a string has the escape of half a character (a surrogate without its other half)")}
@@ -63,9 +63,9 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	if err := checkLimits(doc, d.limits, d.hidden); err != nil {
 		return nil, gqlerror.List{err}
 	}
-	comparisons := validationWork(doc, d.limits.Validation)
-	if work += comparisons; comparisons > d.limits.Validation {
-		return nil, gqlerror.List{exceeded("comparisons of fields to make", "limit-validation", d.limits.Validation)}
+	comparisons := validationWork(doc)
+	if work += comparisons; comparisons > MaxValidation {
+		return nil, gqlerror.List{exceeded("comparisons of fields to make", "limit-validation", MaxValidation)}
 	}
 	if ctx.Err() != nil {
 		return nil, gqlerror.List{timedOut(ctx)}

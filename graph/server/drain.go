@@ -39,14 +39,15 @@ func (f *fresh) close() {
 	}
 }
 
+// drainTimeout is how long running requests may take once nothing more is accepted.
+const drainTimeout = 10 * time.Second
+
 // drain shuts the server down in order. First it reports that it is not ready, but
 // goes on to serve for the drain delay, so that load balancers can notice. Then it
 // accepts nothing more: streams end, requests that have arrived are answered, and
 // those that are still arriving are abandoned after transport.LateGrace.
 func (s *Server) drain(ctx context.Context, srv *http.Server, conns *fresh, failed <-chan error) error {
-	if !s.draining.Swap(true) {
-		close(s.stopping)
-	}
+	s.startDraining()
 	if s.cfg.DrainDelay > 0 {
 		select {
 		case <-time.After(s.cfg.DrainDelay):
@@ -54,16 +55,16 @@ func (s *Server) drain(ctx context.Context, srv *http.Server, conns *fresh, fail
 			return fmt.Errorf("serve: %w", err)
 		}
 	}
-	limit, cancel := context.WithTimeout(ctx, s.cfg.DrainTimeout)
+	limit, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
-	late := time.AfterFunc(min(transport.LateGrace, s.cfg.DrainTimeout/2), conns.close)
+	late := time.AfterFunc(min(transport.LateGrace, drainTimeout/2), conns.close)
 	defer late.Stop()
 	var streams sync.WaitGroup
 	streams.Go(func() { s.transport.Drain(limit) })
 	err := srv.Shutdown(limit)
 	streams.Wait()
 	if err != nil {
-		err = errors.Join(fmt.Errorf("requests did not finish in %v: %w", s.cfg.DrainTimeout, err), srv.Close())
+		err = errors.Join(fmt.Errorf("requests did not finish in %v: %w", drainTimeout, err), srv.Close())
 	}
 	<-failed
 	return err

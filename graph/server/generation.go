@@ -2,12 +2,9 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,7 +28,7 @@ type Catalogue struct {
 	// Hash is the hash of what the catalogue declares about stored resources, Files the hash of its
 	// files. /metrics and /readyz show both.
 	Hash, Files string
-	// APIs by the names that [Config.Paths] gives them. Required.
+	// APIs by their names. The newest is required.
 	APIs map[string]API
 }
 
@@ -46,25 +43,29 @@ type API struct {
 // newestAPI is the name of the newest API, at present the only one.
 const newestAPI = "v1"
 
-// Single returns a catalogue with the one API of [DefaultPaths].
+// Single returns a catalogue with one API, the newest.
 func Single(svc *service.Service, schema *ast.Schema) Catalogue {
 	return Catalogue{APIs: map[string]API{newestAPI: {Service: svc, Schema: schema}}}
 }
 
-// DefaultPaths returns the paths of the one API: under its version, and as the newest.
-func DefaultPaths() map[string]string {
-	return map[string]string{"/graphql": newestAPI, "/v1/graphql": newestAPI}
+// consoleEndpoint is the path of the API to which the page at / sends its requests.
+const consoleEndpoint = "/v1/graphql"
+
+// apiAt returns the name of the API that is served at a path; empty for other paths.
+func apiAt(path string) string {
+	switch path {
+	case "/graphql", consoleEndpoint:
+		return newestAPI
+	}
+	return ""
 }
 
-// validate returns an error for each path whose API is missing or incomplete.
-func (c Catalogue) validate(paths map[string]string) error {
-	var errs []error
-	for path, name := range paths {
-		if api := c.APIs[name]; api.Service == nil || api.Schema == nil {
-			errs = append(errs, fmt.Errorf("catalogue: %s wants the API %s with service and schema", path, name))
-		}
+// validate refuses a catalogue without a complete newest API.
+func (c Catalogue) validate() error {
+	if api := c.APIs[newestAPI]; api.Service == nil || api.Schema == nil {
+		return fmt.Errorf("catalogue: %s wants the API %s with service and schema", consoleEndpoint, newestAPI)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // Generation is a catalogue that is ready to be served.
@@ -82,7 +83,7 @@ type Generation struct {
 
 // Prepare makes a catalogue ready to be served. [Server.Replace] serves it.
 func (s *Server) Prepare(c Catalogue) (*Generation, error) {
-	if err := c.validate(s.cfg.Paths); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	g := &Generation{catalogue: c, executors: map[string]*transport.Executor{}, streams: stream.NewSet(), everyKind: stream.NewSet()}
@@ -91,7 +92,7 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 			return nil, fmt.Errorf("api %s: %w", name, err)
 		}
 	}
-	newest := c.APIs[s.cfg.Paths[consoleEndpoint]]
+	newest := c.APIs[newestAPI]
 	var kinds []descriptor.Kind
 	for _, k := range newest.Service.Kinds() {
 		kinds = append(kinds, *k)
@@ -233,9 +234,4 @@ func (s *Server) olderStreams() (out []string, total int) {
 // the API of the path that its request came to.
 func (s *Server) executor(ctx context.Context) *transport.Executor {
 	return s.generation.Load().executors[factsOf(ctx).api]
-}
-
-// pathList returns the paths of the API as text.
-func pathList(paths map[string]string) string {
-	return strings.Join(slices.Sorted(maps.Keys(paths)), " and ")
 }

@@ -80,13 +80,10 @@ func (s *Server) foreign(r *http.Request) string {
 
 // namesAPI reports whether an Accept header names a media type of the API.
 func namesAPI(accept []string) bool {
-	for one := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+	return slices.ContainsFunc(strings.Split(strings.Join(accept, ","), ","), func(one string) bool {
 		name, _, _ := strings.Cut(one, ";")
-		if isAPIType(name) {
-			return true
-		}
-	}
-	return false
+		return isAPIType(name)
+	})
 }
 
 // acceptsAnything reports whether there is no Accept header, or only */*.

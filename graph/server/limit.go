@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -43,8 +44,8 @@ type counter struct {
 // checkLimits refuses a document that has too much of something, or a cycle of
 // fragments. Validation does not end in reasonable time on some of them.
 func checkLimits(doc *ast.QueryDocument, limits Limits, hidden bool) *gqlerror.Error {
-	if len(doc.Fragments) > limits.Fragments {
-		return exceeded("fragments", "limit-fragments", limits.Fragments)
+	if len(doc.Fragments) > MaxFragments {
+		return exceeded("fragments", "limit-fragments", MaxFragments)
 	}
 	c := counter{limits: limits, hidden: hidden, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[string]size{}}
 	for _, f := range doc.Fragments {
@@ -99,8 +100,8 @@ func (c *counter) set(set ast.SelectionSet) (out size) {
 			c.directives(sel.Directives)
 			s = c.fragment(sel.Name)
 		}
-		if seen[name]++; seen[name] > c.limits.Repeats {
-			c.refuse("repetitions of one field", "limit-repeats", c.limits.Repeats)
+		if seen[name]++; seen[name] > MaxRepeats {
+			c.refuse("repetitions of one field", "limit-repeats", MaxRepeats)
 		}
 		out.selections = min(out.selections+s.selections+1, c.limits.Fields+1)
 		out.depth = max(out.depth, s.depth)
@@ -141,11 +142,9 @@ func (c *counter) fragment(name string) size {
 	if f == nil {
 		return size{}
 	}
-	for i, outer := range c.open {
-		if outer == name {
-			c.cycle(f, c.open[i+1:])
-			return size{}
-		}
+	if i := slices.Index(c.open, name); i >= 0 {
+		c.cycle(f, c.open[i+1:])
+		return size{}
 	}
 	c.open = append(c.open, name)
 	s := c.set(f.SelectionSet)

@@ -24,7 +24,7 @@ func (e edge) ask(w http.ResponseWriter, query string) {
 // TestAnOperationThatFindsNoMemoryIsToldWhenToTryAgain while one that needs little is
 // answered, and the answer that has the memory is sent.
 func TestAnOperationThatFindsNoMemoryIsToldWhenToTryAgain(t *testing.T) {
-	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 64 << 10, Message: 64 << 10, Memory: 1 << 20, Time: time.Second}})
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 64 << 10, Memory: 1 << 20, Time: time.Second}})
 	topology(t, e, 1, 1, 300)
 	large := "{ ports(first: 300) { " + aliases(20, "nodes { id metadata { uid } }") + "} }"
 	var slow [2]unread // one has the room of answers, the other one stays where it was executed
@@ -68,7 +68,7 @@ func TestAnOperationThatFindsNoMemoryIsToldWhenToTryAgain(t *testing.T) {
 // of the size.
 func TestManyLargePagesAtOnceShareTheMemory(t *testing.T) {
 	const memory, held, whole = 2 << 20, 1 << 20, 1 << 20
-	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 256 << 10, Message: 256 << 10, Memory: memory, Held: held, Answer: whole}})
+	e := newEdge(t, plain, server.Config{Limits: server.Limits{Body: 256 << 10, Memory: memory, Held: held, Answer: whole}})
 	for i := range 40 {
 		annotation := strings.Repeat(fmt.Sprintf("%010d", i), 5000)
 		got := e.post(t, `mutation($name: String!, $text: String!) { createNetwork(input: {name: $name, annotations: [{key: "a", value: $text}], spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {}}}) { network { id } } }`, map[string]any{"name": fmt.Sprint("n", i), "text": annotation})

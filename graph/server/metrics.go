@@ -25,30 +25,48 @@ type metrics struct {
 	badTimes *prometheus.CounterVec
 	// catalogue is 1 for the catalogue that is served.
 	catalogue *prometheus.GaugeVec
-
-	register prometheus.Registerer
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	m := &metrics{
-		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "sluice_http_request_duration_seconds", Help: "Time to answer an HTTP request, by path, method and status.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
-		}, []string{"path", "method", "status"}),
-		operation: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "sluice_operation_duration_seconds", Help: "Time to answer a query or mutation, and to make an event of a subscription, by operation type and the kind of the first root field.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
-		}, []string{"type", "kind"}),
-		errors:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_operation_errors_total", Help: "Errors that clients were told, by operation type, the kind of the first root field, and extensions.code."}, []string{"type", "kind", "code"}),
-		sockets:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_websockets", Help: "Open WebSocket connections."}),
-		streams:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_event_streams", Help: "Answers as server-sent events that are under way."}),
-		operations: prometheus.NewGauge(prometheus.GaugeOpts{Name: "sluice_websocket_operations", Help: "Operations that run on WebSocket connections."}),
-		closed:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_websockets_closed_total", Help: "WebSocket connections that the gateway closed, by close code."}, []string{"code"}),
+// newMetrics registers the metrics of a server.
+func newMetrics(s *Server) (*metrics, error) {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	m.register = reg
-	m.badTimes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_bad_times_total", Help: "Times of stored resources that were shown as null since they are none, by kind."}, []string{"kind"})
-	m.catalogue = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "sluice_catalogue_info", Help: "The catalogue that is served: the hash of what it says of stored resources, and that of its files."}, []string{"hash", "files"})
-	all := []prometheus.Collector{m.badTimes, m.catalogue, m.requests, m.operation, m.errors, m.sockets, m.streams, m.operations, m.closed}
+	duration := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8)}, labels)
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	waiting := func(what string, n func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_operations_waiting", Help: "Operations and events that wait, by what for: memory, or a turn to run for long.",
+			ConstLabels: prometheus.Labels{"for": what},
+		}, func() float64 { return float64(n()) })
+	}
+	m := &metrics{
+		requests:   duration("sluice_http_request_duration_seconds", "Time to answer an HTTP request, by path, method and status.", "path", "method", "status"),
+		operation:  duration("sluice_operation_duration_seconds", "Time to answer a query or mutation, and to make an event of a subscription, by operation type and the kind of the first root field.", "type", "kind"),
+		errors:     counter("sluice_operation_errors_total", "Errors that clients were told, by operation type, the kind of the first root field, and extensions.code.", "type", "kind", "code"),
+		sockets:    gauge("sluice_websockets", "Open WebSocket connections."),
+		streams:    gauge("sluice_event_streams", "Answers as server-sent events that are under way."),
+		operations: gauge("sluice_websocket_operations", "Operations that run on WebSocket connections."),
+		closed:     counter("sluice_websockets_closed_total", "WebSocket connections that the gateway closed, by close code.", "code"),
+		badTimes:   counter("sluice_bad_times_total", "Times of stored resources that were shown as null since they are none, by kind.", "kind"),
+		catalogue: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "sluice_catalogue_info", Help: "The catalogue that is served: the hash of what it says of stored resources, and that of its files.",
+		}, []string{"hash", "files"}),
+	}
+	all := []prometheus.Collector{
+		m.badTimes, m.catalogue, m.requests, m.operation, m.errors, m.sockets, m.streams, m.operations, m.closed,
+		waiting("memory", s.memory.Waiting), waiting("turn", s.turns.Waiting),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_request_bytes", Help: "Bytes of limit-memory that are in use: requests, what operations hold, answers and events that are being sent.",
+		}, func() float64 { return float64(s.memory.Used()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_catalogue_older_streams", Help: "Change streams that began on a catalogue that was replaced since.",
+		}, func() float64 { _, n := s.olderStreams(); return float64(n) }),
+	}
 	names := [budget.Things]string{
 		budget.Rows: "rows", budget.Objects: "objects", budget.Bytes: "answer_bytes", budget.Held: "held_bytes", budget.Steps: "steps", budget.Events: "event_steps",
 	}
@@ -60,33 +78,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		m.spent[t], all = spent, append(all, spent)
 	}
 	for _, c := range all {
-		if err := reg.Register(c); err != nil {
+		if err := s.cfg.Metrics.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
-}
-
-// waits registers the gauges of the memory in use, and of the operations that wait.
-func (m *metrics) waits(memory *budget.Memory, turns *budget.Turns) error {
-	waiting := func(what string, n func() int) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "sluice_operations_waiting", Help: "Operations and events that wait, by what for: memory, or a turn to run for long.",
-			ConstLabels: prometheus.Labels{"for": what},
-		}, func() float64 { return float64(n()) })
-	}
-	for _, c := range []prometheus.Collector{
-		prometheus.NewGaugeFunc(
-			prometheus.GaugeOpts{Name: "sluice_request_bytes", Help: "Bytes of limit-memory that are in use: requests, what operations hold, answers and events that are being sent."},
-			func() float64 { return float64(memory.Used()) },
-		),
-		waiting("memory", memory.Waiting), waiting("turn", turns.Waiting),
-	} {
-		if err := m.register.Register(c); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // serve updates the gauge of the catalogue that is served.
@@ -95,13 +91,6 @@ func (m *metrics) serve(before, now *Generation) {
 	if before != nil && (before.catalogue.Hash != now.catalogue.Hash || before.catalogue.Files != now.catalogue.Files) {
 		m.catalogue.DeleteLabelValues(before.catalogue.Hash, before.catalogue.Files)
 	}
-}
-
-// older registers the gauge of the streams on catalogues that were replaced.
-func (m *metrics) older(streams func() float64) error {
-	return m.register.Register(prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "sluice_catalogue_older_streams", Help: "Change streams that began on a catalogue that was replaced since."}, streams,
-	))
 }
 
 func (m *metrics) observe(r *http.Request, status int, took time.Duration) {

@@ -8,57 +8,53 @@ import (
 	"strings"
 )
 
-// checkHosts refuses what no Host header can match.
-func checkHosts(hosts []string) error {
+// checkEach returns an error for each value that refusal gives a reason against.
+func checkEach(setting string, values []string, refusal func(string) string, accepted string) error {
 	var errs []error
-	for _, h := range hosts {
-		reason := ""
-		switch {
-		case h == "":
-			reason = "it is empty"
-		case strings.Contains(h, "*"):
-			reason = "wildcards are not supported; name each host"
-		case strings.Contains(h, "://"):
-			reason = "a name is wanted, not a URL"
-		case net.ParseIP(strings.Trim(h, "[]")) != nil:
-			continue // served anyway
-		case strings.Contains(h, ":"):
-			reason = "the port does not count; leave it out"
-		case strings.Contains(h, "/"):
-			reason = "a name is wanted, without a path"
-		case strings.ContainsAny(h, " \t@?#%\\"):
-			reason = "it is no host name"
-		default:
-			continue
+	for _, v := range values {
+		if reason := refusal(v); reason != "" {
+			errs = append(errs, fmt.Errorf("%s: %q: %s; accepted are %s", setting, v, reason, accepted))
 		}
-		errs = append(errs, fmt.Errorf("allowed-hosts: %q: %s; accepted are names like gateway.example.com", h, reason))
 	}
 	return errors.Join(errs...)
 }
 
-// checkOrigins refuses what no Origin header can match.
-func checkOrigins(origins []string) error {
-	var errs []error
-	for _, o := range origins {
-		reason := ""
-		u, err := url.Parse(o)
-		switch {
-		case strings.Contains(o, "*"):
-			reason = "wildcards are not supported; name each origin"
-		case o == "null":
-			reason = "any sandboxed page has that origin"
-		case err != nil || u.Scheme == "" || u.Hostname() == "" || u.User != nil:
-			reason = "it is no origin"
-		case strings.HasSuffix(o, "/") || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-			reason = "an origin ends after the host or the port"
-		case u.Scheme == "https" && u.Port() == "443", u.Scheme == "http" && u.Port() == "80":
-			reason = "browsers leave the usual port out"
-		default:
-			continue
-		}
-		errs = append(errs, fmt.Errorf("allowed-origins: %q: %s; accepted are origins like https://app.example.com", o, reason))
+// hostRefusal returns why no Host header can match a name, "" if one can.
+func hostRefusal(h string) string {
+	switch {
+	case h == "":
+		return "it is empty"
+	case strings.Contains(h, "*"):
+		return "wildcards are not supported; name each host"
+	case strings.Contains(h, "://"):
+		return "a name is wanted, not a URL"
+	case net.ParseIP(strings.Trim(h, "[]")) != nil: // served anyway
+	case strings.Contains(h, ":"):
+		return "the port does not count; leave it out"
+	case strings.Contains(h, "/"):
+		return "a name is wanted, without a path"
+	case strings.ContainsAny(h, " \t@?#%\\"):
+		return "it is no host name"
 	}
-	return errors.Join(errs...)
+	return ""
+}
+
+// originRefusal returns why no Origin header can match a text, "" if one can.
+func originRefusal(o string) string {
+	u, err := url.Parse(o)
+	switch {
+	case strings.Contains(o, "*"):
+		return "wildcards are not supported; name each origin"
+	case o == "null":
+		return "any sandboxed page has that origin"
+	case err != nil || u.Scheme == "" || u.Hostname() == "" || u.User != nil:
+		return "it is no origin"
+	case strings.HasSuffix(o, "/") || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
+		return "an origin ends after the host or the port"
+	case u.Scheme == "https" && u.Port() == "443", u.Scheme == "http" && u.Port() == "80":
+		return "browsers leave the usual port out"
+	}
+	return ""
 }
 
 func lowerAll(texts []string) []string {

@@ -40,14 +40,6 @@ func (l CallerLimits) of(use transport.Use) (most int, setting, what string) {
 	}
 }
 
-// Validate returns every limit that is negative, joined. The names in errors are the user's own configuration keys.
-func (l CallerLimits) Validate() error {
-	return notNegative(map[string]int64{
-		"limit-caller-requests": int64(l.Requests), "limit-caller-subscriptions": int64(l.Subscriptions), "limit-caller-sockets": int64(l.Sockets),
-		"limit-caller-rate": int64(l.Rate), "limit-caller-steps": int64(l.Steps),
-	})
-}
-
 // DefaultCallerLimits are the defaults for a number of processors, of which one caller may take half.
 func DefaultCallerLimits(processors int) CallerLimits {
 	const stepsOfProcessor = 10_000_000 // in a second
@@ -70,14 +62,11 @@ type callers struct {
 
 // newCallers returns the counts of callers under limits, zeros of which are as in defaults.
 func newCallers(limits, defaults CallerLimits, now func() time.Time) *callers {
-	for _, one := range []struct{ limit, value *int }{
-		{&limits.Requests, &defaults.Requests}, {&limits.Subscriptions, &defaults.Subscriptions}, {&limits.Sockets, &defaults.Sockets},
-		{&limits.Rate, &defaults.Rate}, {&limits.Steps, &defaults.Steps},
-	} {
-		if *one.limit == 0 {
-			*one.limit = *one.value
-		}
-	}
+	fill(&limits.Requests, defaults.Requests)
+	fill(&limits.Subscriptions, defaults.Subscriptions)
+	fill(&limits.Sockets, defaults.Sockets)
+	fill(&limits.Rate, defaults.Rate)
+	fill(&limits.Steps, defaults.Steps)
 	return &callers{limits: limits, now: now, known: map[string]*caller{}, idle: list.New()}
 }
 

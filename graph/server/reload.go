@@ -26,13 +26,7 @@ func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	go func() {
-		select {
-		case <-s.stopping:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	defer context.AfterFunc(s.draining, cancel)()
 	s.cfg.Reload.ServeHTTP(w, r.WithContext(ctx))
 }
 
@@ -41,7 +35,7 @@ func (s *Server) mayReload(ctx context.Context) error {
 	if !s.cfg.Identities.Required() {
 		return &failure.Error{Code: failure.CodeForbidden, Message: "this gateway does not know its callers, so its catalogue is changed over its admin socket only"}
 	}
-	rights, err := s.generation.Load().catalogue.APIs[s.cfg.Paths[consoleEndpoint]].Service.Rights(ctx, access.CallerFrom(ctx))
+	rights, err := s.generation.Load().catalogue.APIs[newestAPI].Service.Rights(ctx, access.CallerFrom(ctx))
 	if err == nil && !rights.May(access.VerbCatalogue) {
 		err = &failure.Error{Code: failure.CodeForbidden, Verb: string(access.VerbCatalogue), Message: fmt.Sprintf("you do not have the verb %s; an administrator can give it by an AccessBinding", access.VerbCatalogue)}
 	}

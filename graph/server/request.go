@@ -31,7 +31,7 @@ const (
 
 // factsFrom returns the facts of a request.
 func (s *Server) factsFrom(r *http.Request) facts {
-	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.cfg.Paths[r.URL.Path]}
+	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: apiAt(r.URL.Path)}
 	if s.cfg.AccessLog {
 		f.address = r.RemoteAddr
 		if len(s.cfg.Identities.Proxies) > 0 {

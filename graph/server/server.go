@@ -37,9 +37,9 @@ type Server struct {
 	// generation is the one that is served.
 	generation atomic.Pointer[Generation]
 	replaced   replaced
-	draining   atomic.Bool
-	// stopping is closed when draining becomes true.
-	stopping chan struct{}
+	// draining ends when the server begins to drain.
+	draining      context.Context
+	startDraining context.CancelFunc
 	// memory is shared by everything in flight.
 	memory *budget.Memory
 	// work is the allowance of all events of subscriptions.
@@ -59,15 +59,16 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg.setDefaults()
-	m, err := newMetrics(cfg.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
 	s := &Server{
-		cfg: cfg, metrics: m, stopping: make(chan struct{}), turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
+		cfg: cfg, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
 		memory: budget.NewMemory(cfg.Limits.Memory, cfg.Limits.Held+cfg.Limits.Answer), work: budget.NewAllowance(cfg.Limits.Events),
 		callers:     newCallers(cfg.Caller, DefaultCallerLimits(runtime.GOMAXPROCS(0)), time.Now),
 		unavailable: rate.Sometimes{Interval: logInterval}, unready: rate.Sometimes{Interval: logInterval},
+	}
+	s.draining, s.startDraining = context.WithCancel(context.Background())
+	var err error
+	if s.metrics, err = newMetrics(s); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	if s.documents, err = transport.OpenNamedDocuments(cfg.Documents); err != nil {
 		return nil, err
@@ -77,20 +78,13 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s.Replace(first)
-	if err := m.older(func() float64 { _, n := s.olderStreams(); return float64(n) }); err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
-	if err := m.waits(s.memory, s.turns); err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
 	if s.transport, err = s.newTransport(); err != nil {
 		return nil, fmt.Errorf("transport: %w", err)
 	}
 	mux := http.NewServeMux()
 	guarded := s.identified(s.sameOriginOnly(s.transport), s.transport.Refuse)
-	for path := range cfg.Paths {
-		mux.Handle(path, guarded)
-	}
+	mux.Handle("/graphql", guarded)
+	mux.Handle(consoleEndpoint, guarded)
 	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.generation.Load().console.ServeHTTP(w, r) })
 	mux.Handle("GET "+console.DataPath, s.identified(front, s.refuseCaller))
 	for path, handler := range map[string]http.Handler{
@@ -101,31 +95,32 @@ func New(cfg Config) (*Server, error) {
 		"/metrics": s.identified(promhttp.HandlerFor(cfg.Metrics, promhttp.HandlerOpts{}), s.refuseCaller),
 	} {
 		mux.Handle("GET "+path, handler) // and HEAD
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Allow", "GET, HEAD")
-			refuse(w, r, http.StatusMethodNotAllowed, failure.CodeBadUserInput, "use GET")
-		})
+		mux.HandleFunc(path, refuseMethod("GET, HEAD", "use GET"))
 	}
 	if cfg.Reload != nil {
 		mux.Handle("POST "+reloadPath, s.identified(s.sameOriginOnly(http.HandlerFunc(s.reload)), s.refuseCaller))
-		mux.HandleFunc(reloadPath, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Allow", "POST")
-			refuse(w, r, http.StatusMethodNotAllowed, failure.CodeBadUserInput, "use POST")
-		})
+		mux.HandleFunc(reloadPath, refuseMethod("POST", "use POST"))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "there is nothing here; the API is at "+pathList(cfg.Paths))
+		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "there is nothing here; the API is at /graphql and "+consoleEndpoint)
 	})
 	s.handler = s.edge(mux)
 	return s, nil
+}
+
+// refuseMethod returns a handler that answers which methods a path has.
+func refuseMethod(allowed, message string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", allowed)
+		refuse(w, r, http.StatusMethodNotAllowed, failure.CodeBadUserInput, message)
+	}
 }
 
 func (s *Server) newTransport() (*transport.Transport, error) {
 	l, by := s.cfg.Limits, func(g prometheus.Gauge) func(int) { return func(delta int) { g.Add(float64(delta)) } }
 	return transport.New(transport.Config{
 		Executor: s.executor, Logger: s.cfg.Logger, Memory: s.memory, Work: s.work, Init: s.initSocket, Admit: s.admit, Keep: ofConnection,
-		Connections: l.Sockets, Waiting: l.SocketsWaiting, Streams: l.Streams, Operations: l.Operations,
-		Body: l.Body, Message: l.Message, Queue: l.Queue, QueueBytes: l.QueueBytes, Time: l.Time, MessageTimeout: s.cfg.BodyTimeout,
+		Connections: l.Sockets, Streams: l.Sockets, Body: l.Body, Message: l.Body, Time: l.Time,
 		SocketsOpened: by(s.metrics.sockets), StreamsOpened: by(s.metrics.streams), Started: by(s.metrics.operations),
 		Closed: func(code int) { s.metrics.closed.WithLabelValues(strconv.Itoa(code)).Inc() },
 	})
@@ -151,7 +146,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch err := s.cfg.Ready(ctx); {
-	case s.draining.Load():
+	case s.draining.Err() != nil:
 		http.Error(w, "draining", http.StatusServiceUnavailable)
 	case errors.Is(err, backend.ErrNoSpace):
 		http.Error(w, "the store has no space left and takes no changes", http.StatusServiceUnavailable)

@@ -11,13 +11,12 @@ import "github.com/vektah/gqlparser/v2/ast"
 // refused before.
 type work struct {
 	fragments map[string]*ast.FragmentDefinition
-	limit     int
 	spent     int
 }
 
-// validationWork returns the cost of a document, or some number above limit.
-func validationWork(doc *ast.QueryDocument, limit int) int {
-	w := &work{fragments: map[string]*ast.FragmentDefinition{}, limit: limit}
+// validationWork returns the cost of a document, or some number above MaxValidation.
+func validationWork(doc *ast.QueryDocument) int {
+	w := &work{fragments: map[string]*ast.FragmentDefinition{}}
 	for _, f := range doc.Fragments {
 		w.fragments[f.Name] = f
 	}
@@ -30,7 +29,7 @@ func validationWork(doc *ast.QueryDocument, limit int) int {
 	return w.spent
 }
 
-func (w *work) over() bool { return w.spent > w.limit }
+func (w *work) over() bool { return w.spent > MaxValidation }
 
 // root adds the cost of an operation or a fragment: it is compared as a whole, and so is each
 // inline fragment in it.

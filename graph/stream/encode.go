@@ -13,28 +13,30 @@ func Encode(res *graphql.Response) []byte {
 	var out bytes.Buffer
 	out.Grow(len(res.Data) + 32)
 	separator := byte('{')
-	add := func(key string, value any) {
-		data, err := json.Marshal(value)
-		if err != nil {
-			data = []byte("null")
-		}
+	add := func(key string, data []byte) {
 		out.WriteByte(separator)
 		separator = ','
 		out.WriteString(`"` + key + `":`)
 		out.Write(data)
 	}
 	if len(res.Errors) > 0 {
-		add("errors", res.Errors)
+		add("errors", encoded(res.Errors))
 	}
 	if res.Data != nil {
-		out.WriteByte(separator)
-		separator = ','
-		out.WriteString(`"data":`)
-		out.Write(res.Data)
+		add("data", res.Data)
 	}
 	if len(res.Extensions) > 0 {
-		add("extensions", res.Extensions)
+		add("extensions", encoded(res.Extensions))
 	}
 	out.WriteByte('}')
 	return out.Bytes()
+}
+
+// encoded returns a value as JSON, null if it has none.
+func encoded(value any) []byte {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return []byte("null")
+	}
+	return data
 }

@@ -58,8 +58,8 @@ type group struct {
 
 var _ change.Leader = (*group)(nil)
 
-// newGroup begins a group and its leader, which replaces the execution of its first follower. The caller
-// holds the lock of x.
+// newGroup begins a group and its leader, which replaces the execution of its first follower. It returns nil if the
+// leader does not begin. The caller holds the lock of x.
 func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	g := &group{of: x, key: key, first: s.execution, room: x.cfg.Memory.Events(), memory: x.cfg.Memory.BeginEvents(), tail: &event{}, turn: make(chan struct{}, 1)}
 	g.mu.Lock() // nobody makes a step before it has a leader
@@ -68,11 +68,15 @@ func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 	if !g.live {
 		g.head = g.tail
 	}
-	g.add(s, g.tail)
 	g.state.group = g
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	g.cancel = cancel
 	g.handler, g.ctx = x.begin(ctx, s.operation, &g.state, g.memory)
+	if g.leader == nil {
+		g.stop()
+		return nil
+	}
+	g.add(s, g.tail)
 	return g
 }
 

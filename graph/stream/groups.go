@@ -49,8 +49,8 @@ func (x *Groups) begin(ctx context.Context, op *graphql.OperationContext, state 
 }
 
 // join makes a subscription a follower of the group with its key that goes on from the same moment, and begins one
-// if there is none. It reports false if it cannot join the group: a change lies between the two, or the subscription's
-// rights are of an older policy.
+// if there is none. It reports false if it cannot: a change lies between the two, the subscription's rights are of an
+// older policy, or the shared execution does not begin.
 func (x *Groups) join(s *Subscription, at change.Moment) bool {
 	key := groupKey{s.execution.Key(), at}
 	s.parked, s.seen, s.place = false, 0, nil
@@ -74,6 +74,9 @@ func (x *Groups) join(s *Subscription, at change.Moment) bool {
 		}
 	}
 	g := x.newGroup(key, s)
+	if g == nil {
+		return false
+	}
 	x.open[key] = g
 	if g.live {
 		g.Wake() // its first poll asks to be woken by changes

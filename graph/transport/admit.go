@@ -72,9 +72,9 @@ func Status(w http.ResponseWriter, err error) int {
 	return http.StatusForbidden
 }
 
-// closingFor returns how a connection ends whose caller is refused or whose credential has ended.
-func closingFor(err error) closing {
-	out := closing{code: codeForbidden, reason: "Forbidden", wait: true}
+// closingFor returns how a connection ends if its caller is refused or the credential has ended.
+func closingFor(err error) *closing {
+	out := &closing{code: codeForbidden, reason: "Forbidden", wait: true}
 	var known *failure.Error
 	if errors.As(err, &known) {
 		out.reason = string(known.Code) + ": " + known.Message

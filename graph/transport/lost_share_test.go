@@ -7,8 +7,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/99designs/gqlgen/graphql"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/graph/engine/enginetest"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // losing is a store whose watches end as if its log had been trimmed away.
@@ -114,5 +118,42 @@ func TestAllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *testing.T) 
 		if got := p.payload("1"); !strings.Contains(got, `"last"`) {
 			t.Errorf("after it comes %s", got)
 		}
+	}
+}
+
+// unshared is an engine that begins no shared execution.
+type unshared struct{ graphql.ExecutableSchema }
+
+func (u unshared) Exec(ctx context.Context) graphql.ResponseHandler {
+	if stream.From(ctx).First() != nil {
+		return graphql.OneShot(graphql.ErrorResponse(ctx, "it does not begin"))
+	}
+	return u.ExecutableSchema.Exec(ctx)
+}
+
+func TestSubscriptionsWhoseSharedExecutionDoesNotBeginGoOnAlone(t *testing.T) {
+	s := openStore(t, memory.Config{})
+	s.create(t, "first")
+	s.exec = executorOf(t, unshared{enginetest.New(t, nil, s.Service)}, s.memory)
+	g := s.serve(t)
+	defer g.stop()
+	peers := []*peer{g.open(), g.open()}
+	for _, p := range peers {
+		defer func() { _ = p.Close() }()
+		p.subscribe("1", `subscription { networkChanges(snapshot: true) { type network { metadata { name } } } }`)
+		for _, want := range []string{"RESET", "first", "IN_SYNC"} {
+			if got := p.payload("1"); !strings.Contains(got, want) {
+				t.Fatalf("%s, want %s", got, want)
+			}
+		}
+	}
+	s.create(t, "last")
+	for _, p := range peers {
+		if got := p.payload("1"); !strings.Contains(got, "last") {
+			t.Error(got)
+		}
+	}
+	if n, _ := s.exec.Shared(); n != 0 {
+		t.Errorf("%d share an execution", n)
 	}
 }

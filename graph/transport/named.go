@@ -26,25 +26,21 @@ type NamedDocumentsConfig struct {
 	Trusted []string
 	// TrustedOnly refuses every document that is not in a manifest, nor given to [NamedDocuments.With].
 	TrustedOnly bool
-	// Registered is how many documents clients can register; the least recently used goes. Default 1,000.
-	Registered int
-	// RegisteredBytes is the largest document that is registered, in bytes. A larger one is executed and forgotten. Default 32 KiB.
-	RegisteredBytes int
 }
 
-// Validate returns every problem of the configuration, joined.
+const (
+	// maxRegistered is how many documents clients can register; the least recently used goes.
+	maxRegistered = 1000
+	// maxRegisteredBytes is the largest document that is registered, in bytes. A larger one is executed and forgotten.
+	maxRegisteredBytes = 32 << 10
+)
+
+// Validate refuses a configuration that would refuse all documents.
 func (c NamedDocumentsConfig) Validate() error {
-	var errs []error
 	if c.TrustedOnly && len(c.Trusted) == 0 {
-		errs = append(errs, errors.New("trusted-only: needs trusted-documents, the manifests that clients' compilers wrote"))
+		return errors.New("trusted-only: needs trusted-documents, the manifests that clients' compilers wrote")
 	}
-	if c.Registered < 0 {
-		errs = append(errs, fmt.Errorf("registered-documents: %d is negative; 0 means the default", c.Registered))
-	}
-	if c.RegisteredBytes < 0 {
-		errs = append(errs, fmt.Errorf("registered-bytes: %d is negative; 0 means the default", c.RegisteredBytes))
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // NamedDocuments holds the documents that clients name instead of sending them: the documents that were trusted at
@@ -60,17 +56,8 @@ func OpenNamedDocuments(cfg NamedDocumentsConfig) (*NamedDocuments, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Registered == 0 {
-		cfg.Registered = 1000
-	}
-	if cfg.RegisteredBytes == 0 {
-		cfg.RegisteredBytes = 32 << 10
-	}
 	s := &NamedDocuments{cfg: cfg, trusted: map[string]string{}}
-	var err error
-	if s.registered, err = lru.New[string, string](cfg.Registered); err != nil {
-		return nil, fmt.Errorf("registered documents: %w", err)
-	}
+	s.registered, _ = lru.New[string, string](maxRegistered) // the size is positive
 	for _, path := range cfg.Trusted {
 		if err := s.trust(path); err != nil {
 			return nil, fmt.Errorf("trusted-documents: %s: %w", path, err)
@@ -115,7 +102,7 @@ func (s *NamedDocuments) Resolve(r *Request) (ResolvedDocument, *gqlerror.Error)
 		return ResolvedDocument{}, badRequest("the hash is not that of the query that came with it")
 	}
 	out, err := s.sent(r.Query)
-	if err == nil && automatic && !s.cfg.TrustedOnly && len(r.Query) <= s.cfg.RegisteredBytes {
+	if err == nil && automatic && !s.cfg.TrustedOnly && len(r.Query) <= maxRegisteredBytes {
 		out.register = id
 	}
 	return out, err

@@ -93,30 +93,33 @@ func TestWhatDoesNotNameADocumentIsRefused(t *testing.T) {
 }
 
 func TestLargeDocumentsAreExecutedAndForgotten(t *testing.T) {
-	s := openNamed(t, transport.NamedDocumentsConfig{RegisteredBytes: 10})
-	r, err := s.Resolve(&transport.Request{Query: namedQuery, Extensions: automatic(hash(namedQuery))})
-	if err != nil || r.Query != namedQuery {
+	s := openNamed(t, transport.NamedDocumentsConfig{})
+	large := namedQuery + strings.Repeat(" ", 32<<10)
+	r, err := s.Resolve(&transport.Request{Query: large, Extensions: automatic(hash(large))})
+	if err != nil || r.Query != large {
 		t.Fatal(r, err)
 	}
 	s.Remember(r)
-	if got := resolve(s, transport.Request{Extensions: automatic(hash(namedQuery))}); got == namedQuery {
+	if got := resolve(s, transport.Request{Extensions: automatic(hash(large))}); got == large {
 		t.Error("it was registered")
 	}
 }
 
 func TestTheLeastRecentlyUsedDocumentGoes(t *testing.T) {
-	s := openNamed(t, transport.NamedDocumentsConfig{Registered: 2})
-	for _, q := range []string{"{ a }", "{ b }", "{ c }"} {
+	const most = 1000
+	s := openNamed(t, transport.NamedDocumentsConfig{})
+	for i := range most + 1 {
+		q := fmt.Sprintf("{ a%d }", i)
 		r, err := s.Resolve(&transport.Request{Query: q, Extensions: automatic(hash(q))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Remember(r)
 	}
-	if got := resolve(s, transport.Request{DocumentID: "sha256:" + hash("{ a }")}); !strings.HasPrefix(got, "PERSISTED") {
+	if got := resolve(s, transport.Request{DocumentID: "sha256:" + hash("{ a0 }")}); !strings.HasPrefix(got, "PERSISTED") {
 		t.Error("the oldest is still there")
 	}
-	if got := resolve(s, transport.Request{DocumentID: "sha256:" + hash("{ c }")}); got != "{ c }" {
+	if got := resolve(s, transport.Request{DocumentID: "sha256:" + hash("{ a1000 }")}); got != "{ a1000 }" {
 		t.Error(got)
 	}
 }
@@ -164,7 +167,7 @@ func TestManifestsThatCannotBeReadAreRefusedAtStart(t *testing.T) {
 	if _, err := transport.OpenNamedDocuments(transport.NamedDocumentsConfig{Trusted: []string{a, b}}); err == nil || !strings.Contains(err.Error(), "another document") {
 		t.Errorf("two documents of one id: %v", err)
 	}
-	if _, err := transport.OpenNamedDocuments(transport.NamedDocumentsConfig{TrustedOnly: true, Registered: -1}); err == nil || !strings.Contains(err.Error(), "trusted-only") || !strings.Contains(err.Error(), "registered-documents") {
+	if _, err := transport.OpenNamedDocuments(transport.NamedDocumentsConfig{TrustedOnly: true}); err == nil || !strings.Contains(err.Error(), "trusted-only") {
 		t.Errorf("configuration: %v", err)
 	}
 }

@@ -126,24 +126,23 @@ func (s *socket) serve(ctx context.Context) {
 }
 
 // read handles messages until the connection must end.
-func (s *socket) read(ctx context.Context) (end closing) {
+func (s *socket) read(ctx context.Context) (end *closing) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.sockets.cfg.Logger.Error("panic on a socket", zap.Any("panic", p), zap.Stack("stack"))
-			end = closing{code: websocket.CloseInternalServerErr, reason: "internal error", wait: true}
+			end = &closing{code: websocket.CloseInternalServerErr, reason: "internal error", wait: true}
 		}
 	}()
 	defer s.giveBack()
 	if s.protocol() == "" {
-		return closing{code: codeBadSubprotocol, reason: "Subprotocol not acceptable: use " + protocolModern, wait: true}
+		return &closing{code: codeBadSubprotocol, reason: "Subprotocol not acceptable: use " + protocolModern, wait: true}
 	}
 	for {
 		// An idle connection waits here, where the goroutine needs little stack. take reads the bytes
 		// and finds the error.
 		_, _ = s.in.Peek(1)
-		var stop *closing
-		if ctx, stop = s.take(ctx); stop != nil {
-			return *stop
+		if ctx, end = s.take(ctx); end != nil {
+			return end
 		}
 	}
 }
@@ -156,8 +155,7 @@ func (s *socket) take(ctx context.Context) (context.Context, *closing) {
 	case errors.Is(err, errNoMemory):
 		return ctx, &closing{code: websocket.CloseTryAgainLater, reason: "Too many bytes in flight (configuration key limit-memory)", wait: true, mute: true}
 	case err != nil:
-		end := s.failed(err)
-		return ctx, &end
+		return ctx, s.failed(err)
 	case kind != websocket.TextMessage:
 		return ctx, &closing{code: codeBadMessage, reason: "Invalid message: text frames are accepted", wait: true}
 	case !utf8.Valid(data):
@@ -205,43 +203,43 @@ func (s *socket) giveBack() {
 }
 
 // failed returns how a connection ends after a read error.
-func (s *socket) failed(err error) closing {
+func (s *socket) failed(err error) *closing {
 	var closed *websocket.CloseError
 	var network net.Error
 	switch {
 	case errors.As(err, &closed):
 		switch closed.Code {
 		case websocket.CloseAbnormalClosure:
-			return closing{}
+			return &closing{}
 		case websocket.CloseNoStatusReceived:
-			return closing{code: websocket.CloseNormalClosure, echo: true}
+			return &closing{code: websocket.CloseNormalClosure, echo: true}
 		}
-		return closing{code: closed.Code, echo: true}
+		return &closing{code: closed.Code, echo: true}
 	case errors.Is(err, websocket.ErrReadLimit):
 		reason := fmt.Sprintf("a message has at most %d bytes (configuration key limit-message)", s.sockets.cfg.Message)
 		if !s.ready.Load() {
 			reason = fmt.Sprintf("a message before connection_ack has at most %d bytes", maxFirstMessage)
 		}
-		return closing{code: websocket.CloseMessageTooBig, reason: reason, wait: true, mute: true}
+		return &closing{code: websocket.CloseMessageTooBig, reason: reason, wait: true, mute: true}
 	case errors.As(err, &network) && network.Timeout() && !s.ready.Load():
-		return closing{code: codeInitTimeout, reason: "Connection initialisation timeout"}
+		return &closing{code: codeInitTimeout, reason: "Connection initialisation timeout"}
 	case errors.As(err, &network) && network.Timeout():
-		return closing{code: websocket.CloseGoingAway, reason: "nothing was heard for too long"}
+		return &closing{code: websocket.CloseGoingAway, reason: "nothing was heard for too long"}
 	case errors.As(err, &network), errors.Is(err, net.ErrClosed), errors.Is(err, io.ErrClosedPipe):
-		return closing{}
+		return &closing{}
 	}
-	return closing{code: websocket.CloseProtocolError, reason: err.Error(), wait: true, mute: true}
+	return &closing{code: websocket.CloseProtocolError, reason: err.Error(), wait: true, mute: true}
 }
 
 // close ends all operations and sends a close frame after everything that is
 // queued. Only the first call has an effect.
-func (s *socket) close(end closing) {
+func (s *socket) close(end *closing) {
 	s.mu.Lock()
 	if s.ending != nil {
 		s.mu.Unlock()
 		return
 	}
-	s.ending, s.endBy = &end, time.Now().Add(s.sockets.cfg.WriteTimeout)
+	s.ending, s.endBy = end, time.Now().Add(s.sockets.cfg.WriteTimeout)
 	_ = s.net.SetReadDeadline(s.endBy.Add(closeWait))
 	if s.beat != nil {
 		s.beat.Stop()
@@ -280,7 +278,7 @@ func (s *socket) drain() {
 	answered := s.answers == 0
 	s.mu.Unlock()
 	if answered {
-		s.close(closing{code: websocket.CloseGoingAway, reason: "the gateway stops", wait: true})
+		s.close(&closing{code: websocket.CloseGoingAway, reason: "the gateway stops", wait: true})
 	}
 }
 

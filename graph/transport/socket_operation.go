@@ -64,17 +64,14 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 	admitted, err := s.sockets.cfg.Init(ctx, m.payload)
 	if err != nil {
 		s.sockets.cfg.Logger.Debug("a socket was refused", zap.Error(err))
-		end := closingFor(err)
-		return ctx, &end
+		return ctx, closingFor(err)
 	}
 	if err := access.CallerFrom(admitted).Identity.Err(); err != nil {
-		end := closingFor(err)
-		return ctx, &end
+		return ctx, closingFor(err)
 	}
 	done, refused := s.sockets.cfg.admit(admitted, UseSocket)
 	if refused != nil {
-		end := closingFor(refused)
-		return ctx, &end
+		return ctx, closingFor(refused)
 	}
 	context.AfterFunc(ctx, done)
 	s.watchCredential(admitted)

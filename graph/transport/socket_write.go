@@ -15,6 +15,14 @@ type buffer struct {
 	frames []stream.Frame // taken from the queue, not yet encoded
 	bytes  []byte
 	sent   int // of bytes
+	// now is writeNow, of which a method value for each write would be garbage.
+	now func(fd uintptr) (done bool)
+}
+
+func newBuffer() *buffer {
+	b := new(buffer)
+	b.now = b.writeNow
+	return b
 }
 
 // fill takes the next frames from the queue of a socket. If there are none, the writer is done.
@@ -78,7 +86,7 @@ func (s *socket) writeFrom(b *buffer) {
 	for {
 		b.encode()
 		if err := s.send(b.bytes[b.sent:]); err != nil {
-			s.close(closing{})
+			s.close(&closing{})
 			s.abort()
 			return
 		}

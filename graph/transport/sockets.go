@@ -40,7 +40,7 @@ type sockets struct {
 
 func newSockets(cfg Config) *sockets {
 	s := &sockets{cfg: cfg, open: &admission{key: "limit-sockets", most: cfg.Connections, changed: cfg.SocketsOpened}, all: map[*socket]struct{}{}, waiting: list.New()}
-	s.buffers.New = func() any { return new(buffer) }
+	s.buffers.New = func() any { return newBuffer() }
 	s.pool = writerPool{sockets: s, most: runtime.GOMAXPROCS(0)}
 	s.upgrader = websocket.Upgrader{
 		HandshakeTimeout: cfg.WriteTimeout,
@@ -98,7 +98,7 @@ func (s *sockets) add(c *socket) {
 	}
 	s.mu.Unlock()
 	if oldest != nil {
-		oldest.close(closing{code: codeInitTimeout, reason: "Connection initialisation timeout: too many wait"})
+		oldest.close(&closing{code: codeInitTimeout, reason: "Connection initialisation timeout: too many wait"})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/graph/transport"
 )
 
 // markdown is the table of the settings for the documentation. It shows the
@@ -62,20 +63,20 @@ func limitTable(b *strings.Builder, head string, limits []config.Setting) {
 // fixedLimits are the limits that cannot be set, for docs/limits.md.
 func fixedLimits(l *server.Limits) []config.Setting {
 	return []config.Setting{
-		{Name: "limit-tokens", Value: &l.Tokens, Help: "most lexical tokens of a document, comments included", Why: "a document is held parsed; a page of a frontend has some hundred"},
-		{Name: "limit-text", Value: new(int64(l.Text)), Help: "most bytes of names and strings in a document; longer ones go into variables", Why: "names and strings are compared and hashed; data belongs into variables"},
-		{Name: "limit-repeats", Value: &l.Repeats, Help: "how often one selection set may name the same field", Why: "validation compares equal fields in pairs"},
-		{Name: "limit-fragments", Value: &l.Fragments, Help: "most named fragments of a document", Why: "validation visits each from each"},
-		{Name: "limit-validation", Value: &l.Validation, Help: "most comparisons of fields that the validation of a document may take, estimated before it begins", Why: "about 60 ms on one core; validation cannot be interrupted"},
+		{Name: "limit-tokens", Value: new(server.MaxTokens), Help: "most lexical tokens of a document, comments included", Why: "a document is held parsed; a page of a frontend has some hundred"},
+		{Name: "limit-text", Value: new(int64(server.MaxText)), Help: "most bytes of names and strings in a document; longer ones go into variables", Why: "names and strings are compared and hashed; data belongs into variables"},
+		{Name: "limit-repeats", Value: new(server.MaxRepeats), Help: "how often one selection set may name the same field", Why: "validation compares equal fields in pairs"},
+		{Name: "limit-fragments", Value: new(server.MaxFragments), Help: "most named fragments of a document", Why: "validation visits each from each"},
+		{Name: "limit-validation", Value: new(server.MaxValidation), Help: "most comparisons of fields that the validation of a document may take, estimated before it begins", Why: "about 60 ms on one core; validation cannot be interrupted"},
 		{Name: "limit-cached-tokens", Value: &l.CachedTokens, Help: "most tokens of parsed documents in the cache; each takes 100 to 400 bytes", Why: "a few hundred documents of a frontend, in at most 40 MB"},
 		{Name: "limit-objects", Value: &l.Objects, Help: "most resources that an operation may return; each place in the answer counts", Why: "less than 0.1 s of writing few fields each; a hundred pages of the largest size"},
 		{Name: "limit-events", Value: &l.Events, Help: "steps that expensive events of all subscriptions may take at once; a quarter comes back each second, and one connection may use a quarter. The first 5,000 steps of each event are free", Why: "about half a second: one change may be an event for ten thousand listeners"},
 		{Name: "limit-connections", Value: &l.Connections, Auto: "twice `limit-sockets`, and 1,000", Help: "most connections; requests on further ones are answered 503, except for `/healthz`, `/readyz` and `/metrics`", Why: "each needs a file descriptor and a few kilobytes"},
-		{Name: "limit-streams", Value: &l.Streams, Auto: "`limit-sockets`", Help: "most connections that receive server-sent events; subscriptions over WebSocket do not count", Why: "as `limit-sockets`"},
-		{Name: "limit-sockets-waiting", Value: &l.SocketsWaiting, Auto: "half of `limit-sockets`", Help: "most WebSocket connections that have not sent connection_init; one more closes the oldest of them", Why: "a client that never initialises must not keep others out"},
-		{Name: "limit-operations", Value: &l.Operations, Help: "most operations that run on one WebSocket connection", Why: "a frontend has a few dozen at once; all share one core of validation"},
-		{Name: "limit-message", Value: &l.Message, Auto: "`limit-body`", Help: "most bytes of a WebSocket message", Why: "as `limit-body`"},
-		{Name: "limit-queue", Value: &l.Queue, Help: "most events that wait for one listener's connection", Why: "a listener that is behind by more reads the state anew more cheaply"},
-		{Name: "limit-queue-bytes", Value: new(int64(l.QueueBytes)), Help: "most bytes of events that wait for one listener's connection; one event may always wait", Why: "what one slow listener makes the gateway hold"},
+		{Name: "limit-streams", Value: &l.Sockets, Auto: "`limit-sockets`", Help: "most connections that receive server-sent events; subscriptions over WebSocket do not count", Why: "as `limit-sockets`"},
+		{Name: "limit-sockets-waiting", Value: &l.Sockets, Auto: "half of `limit-sockets`", Help: "most WebSocket connections that have not sent connection_init; one more closes the oldest of them", Why: "a client that never initialises must not keep others out"},
+		{Name: "limit-operations", Value: new(transport.DefaultOperations), Help: "most operations that run on one WebSocket connection", Why: "a frontend has a few dozen at once; all share one core of validation"},
+		{Name: "limit-message", Value: &l.Body, Auto: "`limit-body`", Help: "most bytes of a WebSocket message", Why: "as `limit-body`"},
+		{Name: "limit-queue", Value: new(transport.DefaultQueue), Help: "most events that wait for one listener's connection", Why: "a listener that is behind by more reads the state anew more cheaply"},
+		{Name: "limit-queue-bytes", Value: new(int64(transport.DefaultQueueBytes)), Help: "most bytes of events that wait for one listener's connection; one event may always wait", Why: "what one slow listener makes the gateway hold"},
 	}
 }
