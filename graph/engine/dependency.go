@@ -38,7 +38,7 @@ func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
 	if req.None = w.Resource == nil || w.Deletion == service.Deleted; w.Resource != nil {
 		req.Key = w.Resource.Stored.Key
 	}
-	pages, errs := r.reads().Dependencies(r.ctx, []query.DependencyRequest{req})
+	pages, errs := r.engine.svc.Dependencies(r.ctx, r.caller, []query.DependencyRequest{req})
 	if out.err = errs[0]; out.err != nil {
 		r.haltOn(out.err, f)
 		return out

@@ -148,7 +148,7 @@ func (r *run) resolveNodes(f *field, a *resolved, ids []any) error {
 		}
 		keys, of = append(keys, key), append(of, i)
 	}
-	found, err := r.reads().Resources(r.ctx, keys)
+	found, err := r.engine.svc.Lookup(r.ctx, r.caller, keys)
 	if err != nil {
 		r.haltOn(err, f)
 		return err

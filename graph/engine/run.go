@@ -14,7 +14,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
-	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
@@ -103,9 +102,6 @@ type visit struct {
 	item *item
 	on   *object
 }
-
-// reads returns the batch functions of the run's caller.
-func (r *run) reads() loader.Reads { return loader.Reads{Service: r.engine.svc, Caller: r.caller} }
 
 // bodyOf returns the body of a resource, nil for none.
 func bodyOf(r *query.Resource) *body.Body {
