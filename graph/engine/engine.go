@@ -85,22 +85,9 @@ func (e *Engine) Complexity(context.Context, string, string, int, map[string]any
 // KindOf returns the name of the kind of the first root field of a valid operation; empty if the field is of no kind,
 // or of any.
 func (e *Engine) KindOf(op *ast.OperationDefinition) string {
-	set := op.SelectionSet
-	for len(set) > 0 {
-		switch first := set[0].(type) {
-		case *ast.Field:
-			if first.ObjectDefinition == nil {
-				return ""
-			}
-			if k := e.roots[rootKey{first.ObjectDefinition.Name, first.Name}].kind; k != nil {
-				return k.Name
-			}
-			return ""
-		case *ast.InlineFragment:
-			set = first.SelectionSet
-		case *ast.FragmentSpread:
-			set = first.Definition.SelectionSet
-		}
+	fields := slices.Collect(selectedFields(op.SelectionSet))
+	if k := e.roots[rootKey{e.rootType(op.Operation).Name, fields[0].Name}].kind; k != nil {
+		return k.Name
 	}
 	return ""
 }

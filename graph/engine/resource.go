@@ -39,7 +39,7 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 			return r.null(buf, f, err)
 		}
 		if len(text) > longValue {
-			buf = r.roomFor(f, buf, len(text))
+			buf = r.room(f, buf, len(text))
 		}
 		return appendText(buf, text), true
 	case opConditions:
@@ -129,7 +129,7 @@ func (r *run) partJSON(buf []byte, f *field, stored *backend.Resource, read func
 	if err != nil {
 		return r.null(buf, f, err)
 	}
-	buf = r.roomFor(f, buf, len(raw))
+	buf = r.room(f, buf, len(raw))
 	return append(buf, raw...), raw != nil
 }
 

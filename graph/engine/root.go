@@ -55,7 +55,7 @@ func (r *run) execute(buf []byte) []byte {
 			buf, some = r.mutationField(buf, fields[i:i+1], answers[i:i+1])
 		} else {
 			buf, some = r.writeRoot(buf, f, &answers[i])
-			buf = r.room(f, buf)
+			buf = r.room(f, buf, 0)
 		}
 		if !some {
 			buf = append(buf[:at], "null"...)

@@ -247,7 +247,7 @@ func (r *run) event(f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)
 	buf, some := r.writeRoot(buf, f, a)
-	buf = r.room(f, buf)
+	buf = r.room(f, buf, 0)
 	r.chargeWritten(len(buf))
 	switch {
 	case some:
