@@ -259,7 +259,7 @@ func operations() map[role]map[string]op {
 }
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {
-	root, ok := c.engine.roots[rootKey{def.Name, f.node.Name}]
+	root, ok := c.engine.roots[fieldName{def.Name, f.node.Name}]
 	if !ok {
 		f.op = opCore
 		return

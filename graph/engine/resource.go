@@ -51,12 +51,16 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 	case opStatusJSON:
 		return r.partJSON(buf, f, b.Stored, r.engine.svc.StatusJSON)
 	}
-	l := &it.links[it.at]
 	it.at++
+	return r.linked(buf, f, it.links[it.at-1])
+}
+
+// linked writes what a link leads to.
+func (r *run) linked(buf []byte, f *field, l link) ([]byte, bool) {
 	switch {
 	case l.err != nil:
 		return r.null(buf, f, l.err)
-	case f.op != opRef:
+	case l.page != nil:
 		return r.connection(buf, f, l.page)
 	case l.item == nil:
 		return buf, false
