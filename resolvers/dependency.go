@@ -48,7 +48,7 @@ func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *co
 	if err != nil {
 		return nil, err
 	}
-	walked, err := r.loaders(ctx).Once(ctx, fmt.Sprint("dependencyTree", key, direction, depth), func() (any, error) {
+	walked, err := r.loaders(ctx).Once(fmt.Sprint("dependencyTree", key, direction, depth), func() (any, error) {
 		return r.tree(ctx, key, direction, depth)
 	})
 	t, _ := walked.(*tree)

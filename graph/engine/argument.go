@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -38,10 +37,6 @@ func (e *Engine) coerceInto(out *arguments, node *ast.Field, vars map[string]any
 	for _, def := range node.Definition.Arguments {
 		v, ok := valueOf(node, def, vars)
 		if !ok {
-			continue
-		}
-		if isText(def.Type, v) { // most are
-			out.values[def.Name] = v
 			continue
 		}
 		switch v.(type) {
@@ -184,33 +179,8 @@ func jsonOf(v any) (out any, err error) {
 }
 
 func (e *Engine) coerceList(elem *ast.Type, list []any, at *valuePath) (any, error) {
-	if err := unlikeKeys(elem, list, at); err != nil {
-		return nil, err
-	}
-	switch elem.NamedType {
-	case "MapEntryInput":
-		var m StringMap
-		if err := m.UnmarshalGQL(list); err != nil {
-			return nil, at.refuse(err)
-		}
-		out := make(map[string]any, len(m))
-		for k, v := range m {
-			out[k] = v
-		}
-		return out, nil
-	case "MapEntryPatch":
-		var m StringMapPatch
-		if err := m.UnmarshalGQL(list); err != nil {
-			return nil, at.refuse(err)
-		}
-		out := make(map[string]any, len(m))
-		for k, v := range m {
-			out[k] = nil
-			if v != nil {
-				out[k] = *v
-			}
-		}
-		return out, nil
+	if elem.NamedType == "MapEntryInput" || elem.NamedType == "MapEntryPatch" {
+		return coerceEntries(list, elem.NamedType == "MapEntryPatch", at)
 	}
 	out := make([]any, len(list))
 	for i, v := range list {
@@ -222,22 +192,30 @@ func (e *Engine) coerceList(elem *ast.Type, list []any, at *valuePath) (any, err
 	return out, nil
 }
 
-// unlikeKeys refuses a map with two entries of one key.
-func unlikeKeys(elem *ast.Type, list []any, at *valuePath) error {
-	if elem.NamedType != "MapEntryInput" && elem.NamedType != "MapEntryPatch" {
-		return nil
-	}
-	seen := make(map[string]bool, len(list))
+// coerceEntries returns the entries of a map of strings as the object that is stored. In a patch, null removes an entry.
+func coerceEntries(list []any, patch bool, at *valuePath) (any, error) {
+	out := make(map[string]any, len(list))
 	for i, e := range list {
-		entry, _ := e.(map[string]any)
-		key, ok := entry["key"].(string)
-		if ok && seen[key] {
-			entry := &valuePath{in: at, index: i}
-			return (&valuePath{in: entry, name: "key"}).refuse(refuseInput("entry %q is given twice", failure.Shorten(key)))
+		entry, ok := e.(map[string]any)
+		if !ok {
+			return nil, at.refuse(refuseInput("%s is no entry of a map; {key, value} is wanted", jsonKind(e)))
 		}
-		seen[key] = true
+		key, ok := entry["key"].(string)
+		if !ok {
+			return nil, at.refuse(refuseInput("an entry of a map has no key"))
+		}
+		if _, twice := out[key]; twice {
+			entry := &valuePath{in: at, index: i}
+			return nil, (&valuePath{in: entry, name: "key"}).refuse(refuseInput("entry %q is given twice", failure.Shorten(key)))
+		}
+		out[key] = entry["value"]
+		if _, ok := out[key].(string); !ok && !patch {
+			return nil, at.refuse(refuseInput("entry %.64q has no value; a string is wanted", key))
+		} else if !ok {
+			out[key] = nil
+		}
 	}
-	return nil
+	return out, nil
 }
 
 // coerceNamed coerces an enum value or an input object.
@@ -265,7 +243,7 @@ func (e *Engine) coerceNamed(name string, v any, at *valuePath) (any, error) {
 		}
 		var err error
 		inner, key := valuePath{in: at, name: f.Name}, f.Name
-		if stored, ok := e.stored[inputField{name, f.Name}]; ok {
+		if stored, ok := e.stored[fieldName{name, f.Name}]; ok {
 			key = stored
 		}
 		if out[key], err = e.coerce(f.Type, v, &inner); err != nil && kinds.IsWriteOnly(f) {
@@ -326,12 +304,13 @@ func listRequest(f *field, args map[string]any) query.ListRequest {
 		After: optional[string](args, "after"), Before: optional[string](args, "before"), ChangeCursor: f.changeCursor, Ahead: f.ahead, Total: f.total,
 	}
 	req.Kind = value[string](args, "kind")
-	of := sharedOrders()
+	var of map[string]string
 	if f.kind != nil {
 		req.Kind, of = f.kind.Name, f.kind.orders
+	} else if args["orderBy"] != nil {
+		of = sharedOrders()
 	}
-	for _, o := range value[[]any](args, "orderBy") {
-		o, _ := o.(map[string]any)
+	for _, o := range elementsOf[map[string]any](args, "orderBy") {
 		req.OrderBy = append(req.OrderBy, query.Order{Field: of[value[string](o, "field")], Descending: value[string](o, "direction") == "DESC"})
 	}
 	return req
@@ -340,10 +319,12 @@ func listRequest(f *field, args map[string]any) query.ListRequest {
 // metadata returns the metadata in an input.
 func metadata(in map[string]any) service.Metadata {
 	m := service.Metadata{Description: description(in), ExpiresAt: expiry(in)}
-	for e := range pairs(in, "labels", &m.Labels.Set) {
+	_, m.Labels.Set = in["labels"]
+	for _, e := range elementsOf[map[string]any](in, "labels") {
 		m.Labels.Value = append(m.Labels.Value, service.Label{Key: value[string](e, "key"), Value: value[string](e, "value")})
 	}
-	for e := range pairs(in, "annotations", &m.Annotations.Set) {
+	_, m.Annotations.Set = in["annotations"]
+	for _, e := range elementsOf[map[string]any](in, "annotations") {
 		m.Annotations.Value = append(m.Annotations.Value, service.Annotation{Key: value[string](e, "key"), Value: value[string](e, "value")})
 	}
 	return m
@@ -353,7 +334,7 @@ func metadata(in map[string]any) service.Metadata {
 func metadataPatch(in map[string]any) service.MetadataPatch {
 	return service.MetadataPatch{
 		Labels: pairPatch(in, "labels"), Annotations: pairPatch(in, "annotations"), Description: description(in), ExpiresAt: expiry(in),
-		AddFinalizers: texts(in, "addFinalizers"), RemoveFinalizers: texts(in, "removeFinalizers"),
+		AddFinalizers: elementsOf[string](in, "addFinalizers"), RemoveFinalizers: elementsOf[string](in, "removeFinalizers"),
 	}
 }
 
@@ -374,33 +355,20 @@ func expiry(in map[string]any) (out service.Optional[time.Time]) {
 
 // pairPatch returns the changes of labels or annotations; null removes all.
 func pairPatch(in map[string]any, name string) (out service.Optional[[]service.PairPatch]) {
-	if in[name] != nil {
+	if _, out.Set = in[name]; in[name] != nil {
 		out.Value = []service.PairPatch{}
 	}
-	for e := range pairs(in, name, &out.Set) {
+	for _, e := range elementsOf[map[string]any](in, name) {
 		out.Value = append(out.Value, service.PairPatch{Key: value[string](e, "key"), Value: optional[string](e, "value")})
 	}
 	return out
 }
 
-// pairs returns the entries of a list. It sets given if the list is there, null included.
-func pairs(in map[string]any, name string, given *bool) iter.Seq[map[string]any] {
-	list, _ := in[name].([]any)
-	_, *given = in[name]
-	return func(yield func(map[string]any) bool) {
-		for _, e := range list {
-			if p, _ := e.(map[string]any); !yield(p) { // coerce has made it one
-				return
-			}
-		}
-	}
-}
-
-// texts returns the texts of a list.
-func texts(in map[string]any, name string) (out []string) {
+// elementsOf returns the elements of a list, which coerce has made all of one type.
+func elementsOf[T any](in map[string]any, name string) (out []T) {
 	for _, e := range value[[]any](in, name) {
-		text, _ := e.(string) // coerce has made it one
-		out = append(out, text)
+		one, _ := e.(T)
+		out = append(out, one)
 	}
 	return out
 }
@@ -424,11 +392,4 @@ func tooLong(path, rule string, limit int, unit string) error {
 		Code: failure.CodeValidationFailed, Path: path, Rule: rule, Limit: limit,
 		Message: fmt.Sprintf("%s: must have at most %d %s", path, limit, unit),
 	}
-}
-
-// isText reports whether a value is a string of a type that takes each as it is: String or ID.
-// Most values of requests are.
-func isText(t *ast.Type, value any) bool {
-	_, ok := value.(string)
-	return ok && (t.NamedType == "String" || t.NamedType == "ID")
 }

@@ -14,14 +14,13 @@ const maxTruths = 64
 // plans are the plans of the documents in the gateway's cache. The zero value
 // is ready; safe for concurrent use.
 type plans struct {
-	mu   sync.RWMutex // guards docs
+	mu   sync.Mutex // guards docs and all below
 	docs map[*ast.QueryDocument]*document
 }
 
 // document has the plans of a document in the cache.
 type document struct {
 	weigh      func(fields int) // is called with the number of fields that were added
-	mu         sync.Mutex       // guards operations
 	operations map[*ast.OperationDefinition]*operation
 }
 
@@ -53,13 +52,12 @@ func (e *Engine) Forget(doc *ast.QueryDocument) {
 
 // plan returns the plan of an operation, compiled if necessary.
 func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
-	e.plans.mu.RLock()
+	e.plans.mu.Lock()
 	d := e.plans.docs[oc.Doc]
-	e.plans.mu.RUnlock()
 	if d == nil {
+		e.plans.mu.Unlock()
 		return e.compile(oc, conditionVariables(oc.Doc, oc.Operation))
 	}
-	d.mu.Lock()
 	op := d.operations[oc.Operation]
 	if op == nil {
 		op = &operation{variables: conditionVariables(oc.Doc, oc.Operation), plans: map[string]*plan{}}
@@ -75,7 +73,7 @@ func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
 		truth = append(truth, bit)
 	}
 	p := op.plans[string(truth)]
-	d.mu.Unlock()
+	e.plans.mu.Unlock()
 	if p != nil {
 		return p, nil
 	}
@@ -83,12 +81,12 @@ func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
+	e.plans.mu.Lock()
 	first, kept := op.plans[string(truth)], false
 	if first == nil && len(op.plans) < maxTruths {
 		op.plans[string(truth)], kept = p, true
 	}
-	d.mu.Unlock()
+	e.plans.mu.Unlock()
 	if first != nil {
 		return first, nil
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -53,7 +54,7 @@ func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *p
 			err = failed
 		}
 	}()
-	root := c.object(e.rootType(oc.Operation.Operation), oc.Operation.SelectionSet)
+	root := c.object(e.rootType(oc.Operation.Operation), oc.Operation.SelectionSet, nil)
 	return &plan{compiler: c, root: root}, nil
 }
 
@@ -133,8 +134,8 @@ func (c *compiler) included(list ast.DirectiveList) bool {
 	return len(list) == 0 || !value("skip", false) && value("include", true)
 }
 
-// object compiles a selection on an object type.
-func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
+// object compiles a selection on an object type below a field, nil for a root.
+func (c *compiler) object(def *ast.Definition, set ast.SelectionSet, above *field) *object {
 	list := c.collect(def, set, map[string]bool{}, nil)
 	o := &object{fields: make([]field, len(list))}
 	c.count(len(list))
@@ -145,7 +146,7 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 			separator = '{'
 		}
 		f.prefix = append(appendText([]byte{separator}, s.Alias), ':')
-		f.alias, f.node, f.set = s.Alias, s.Field, s.set
+		f.above, f.alias, f.node, f.set = above, s.Alias, s.Field, s.set
 		if s.Position != nil {
 			f.location = gqlerror.Location{Line: s.Position.Line, Column: s.Position.Column}
 		}
@@ -175,10 +176,10 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet) *object {
 func (c *compiler) below(f *field, typ string) {
 	def := c.engine.schema.Types[typ]
 	if def.IsAbstractType() {
-		f.abstract = &abstract{compiler: c, set: f.set}
+		f.abstract = &abstract{compiler: c, field: f}
 		return
 	}
-	f.sub = c.object(def, f.set)
+	f.sub = c.object(def, f.set, f)
 }
 
 // field sets how a field is executed.
@@ -258,7 +259,7 @@ func operations() map[role]map[string]op {
 }
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {
-	root, ok := c.engine.roots[rootKey{def.Name, f.node.Name}]
+	root, ok := c.engine.roots[fieldName{def.Name, f.node.Name}]
 	if !ok {
 		f.op = opCore
 		return
@@ -386,6 +387,30 @@ func (c *compiler) connection(f *field) {
 	f.changeCursor = c.selects(f.set, "changeCursor")
 	f.total = c.selects(f.set, "totalCount")
 	f.ahead = c.selects(f.set, "pageInfo", "hasNextPage") || c.selects(f.set, "pageInfo", "hasPreviousPage")
+}
+
+// selectedFields are the fields of a selection set, fragments expanded.
+func selectedFields(set ast.SelectionSet) iter.Seq[*ast.Field] {
+	return func(yield func(*ast.Field) bool) {
+		for _, s := range set {
+			var fragment ast.SelectionSet
+			switch s := s.(type) {
+			case *ast.Field:
+				if !yield(s) {
+					return
+				}
+			case *ast.InlineFragment:
+				fragment = s.SelectionSet
+			case *ast.FragmentSpread:
+				fragment = s.Definition.SelectionSet
+			}
+			for f := range selectedFields(fragment) {
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // selects reports whether a selection has a field at a path of names.

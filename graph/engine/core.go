@@ -146,28 +146,20 @@ func (r *run) coreMiddleware(ctx context.Context, next graphql.Resolver) (any, e
 		}
 	}
 	out, err := r.oc.ResolverMiddleware(ctx, next)
-	if selected := r.selections(fc.Field.Selections); err == nil && !hidden && selected > 0 {
+	if err != nil || hidden {
+		return out, err
+	}
+	selected := 0
+	for range selectedFields(fc.Field.Selections) {
+		selected++
+	}
+	if selected > 0 {
 		if err := spent.Spend(budget.Steps, budget.Field*selected*elements(out)); err != nil {
 			return nil, err
 		}
 		spent.Pace(ctx)
 	}
 	return out, err
-}
-
-// selections returns the number of fields of a selection set, fragments expanded.
-func (r *run) selections(set ast.SelectionSet) (n int) {
-	for _, s := range set {
-		switch s := s.(type) {
-		case *ast.Field:
-			n++
-		case *ast.InlineFragment:
-			n += r.selections(s.SelectionSet)
-		case *ast.FragmentSpread:
-			n += r.selections(s.Definition.SelectionSet)
-		}
-	}
-	return n
 }
 
 // elements returns the number of objects in the value of a resolver.

@@ -28,8 +28,7 @@ func (r *run) dependencies(w *want) query.DependencyRequest {
 }
 
 // readBlockers reads a page of the resources for which a deletion waits.
-func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
-	out.field = f
+func (r *run) readBlockers(f *field, w *service.Written) (out link) {
 	args := r.evaluated(f)
 	if out.err = args.err; out.err != nil {
 		return out
@@ -38,43 +37,13 @@ func (r *run) readBlockers(f *field, w *service.Written) (out blockers) {
 	if req.None = w.Resource == nil || w.Deletion == service.Deleted; w.Resource != nil {
 		req.Key = w.Resource.Stored.Key
 	}
-	pages, errs := r.reads().Dependencies(r.ctx, []query.DependencyRequest{req})
+	pages, errs := r.engine.svc.Dependencies(r.ctx, r.caller, []query.DependencyRequest{req})
 	if out.err = errs[0]; out.err != nil {
 		r.haltOn(out.err, f)
 		return out
 	}
 	out.page = r.newPage(pages[0], f)
 	return out
-}
-
-// enqueueOthers adds the resources on a page of dependencies to the next level, with the selections below nodes and
-// edges in the order in which they are written.
-func (r *run) enqueueOthers(p *page, f *field) {
-	for i := range p.Edges {
-		b := p.Edges[i].Resource.Body
-		if b == nil {
-			continue
-		}
-		it := &p.items[i]
-		it.body, it.kind = b, r.kindOf(b)
-		for _, l := range f.sub.links {
-			switch l.op {
-			case opNodes:
-				r.enqueueOther(it, l.sub)
-			case opEdges:
-				for _, node := range l.sub.links {
-					r.enqueueOther(it, node.sub)
-				}
-			}
-		}
-	}
-}
-
-// enqueueOther adds the resource of a dependency to the next level.
-func (r *run) enqueueOther(it *item, on *object) {
-	for _, other := range on.links {
-		r.enqueue(it, other.on(it.kind))
-	}
 }
 
 // dependencyField writes a field of a dependency.

@@ -47,11 +47,11 @@ type Engine struct {
 	streams, everyKind *stream.Set
 	types              map[string]*typeInfo
 	ops                map[role]map[string]op
-	roots              map[rootKey]rootField
+	roots              map[fieldName]rootField
 	// enums are the stored forms of enum values, by type and name.
 	enums map[string]map[string]string
 	// stored are the stored names of fields of inputs that have another name in the API.
-	stored map[inputField]string
+	stored map[fieldName]string
 	plans  plans
 	// spare are runs to be used again.
 	spare sync.Pool
@@ -85,22 +85,9 @@ func (e *Engine) Complexity(context.Context, string, string, int, map[string]any
 // KindOf returns the name of the kind of the first root field of a valid operation; empty if the field is of no kind,
 // or of any.
 func (e *Engine) KindOf(op *ast.OperationDefinition) string {
-	set := op.SelectionSet
-	for len(set) > 0 {
-		switch first := set[0].(type) {
-		case *ast.Field:
-			if first.ObjectDefinition == nil {
-				return ""
-			}
-			if k := e.roots[rootKey{first.ObjectDefinition.Name, first.Name}].kind; k != nil {
-				return k.Name
-			}
-			return ""
-		case *ast.InlineFragment:
-			set = first.SelectionSet
-		case *ast.FragmentSpread:
-			set = first.Definition.SelectionSet
-		}
+	fields := slices.Collect(selectedFields(op.SelectionSet))
+	if k := e.roots[fieldName{e.rootType(op.Operation).Name, fields[0].Name}].kind; k != nil {
+		return k.Name
 	}
 	return ""
 }

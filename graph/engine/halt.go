@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -113,20 +112,12 @@ func (r *run) countLink(f *field) {
 	}
 }
 
-// room halts if the answer, errors included, is too long or finds no memory. It returns the answer in a buffer with as
-// much room as was granted.
-func (r *run) room(f *field, buf []byte) []byte {
-	if n := len(buf) + r.spent.errors; n > r.spent.until {
-		return r.grow(f, buf, n)
-	}
-	return buf
-}
-
 // longValue is the size from which a value asks for room before it is written.
 const longValue = 4 << 10
 
-// roomFor is room for a value of n bytes more.
-func (r *run) roomFor(f *field, buf []byte, n int) []byte {
+// room halts if the answer, errors and a value of n bytes included, is too long or finds no memory. It returns the answer in a
+// buffer with as much room as was granted.
+func (r *run) room(f *field, buf []byte, n int) []byte {
 	if n += len(buf) + r.spent.errors; n > r.spent.until {
 		return r.grow(f, buf, n)
 	}
@@ -192,52 +183,21 @@ func (r *run) haltOn(err error, f *field) {
 func (r *run) halt(err error, f *field) {
 	out := &gqlerror.Error{Err: err, Message: err.Error(), Path: r.where(), Extensions: map[string]any{}}
 	if f != nil {
-		place := r.plan.root.find(f)
-		switch {
-		case len(r.path) > 0 || len(place) == 1:
-			out.Path = append(out.Path, ast.PathName(f.alias))
-		case len(place) > 0: // it was read for many places at once
-			out.Path = ast.Path{ast.PathName(place[0])}
+		place := f.alias
+		top := f
+		for ; top.above != nil; top = top.above {
+			place = top.above.alias + "." + place
 		}
-		out.Extensions["selection"] = strings.Join(place, ".")
+		if len(r.path) > 0 {
+			top = f // else f is read for many places at once
+		}
+		out.Path = append(out.Path, ast.PathName(top.alias))
+		out.Extensions["selection"] = place
 		if f.location.Line > 0 {
 			out.Locations = []gqlerror.Location{f.location}
 		}
 	}
 	panic(&halted{out})
-}
-
-// find returns the path to a field of the plan by names of the answer; nil if the
-// field is not below the object.
-func (o *object) find(f *field) []string {
-	if o == nil {
-		return nil
-	}
-	for i := range o.fields {
-		here := &o.fields[i]
-		if here == f {
-			return []string{here.alias}
-		}
-		below := here.sub.find(f)
-		if below == nil && here.abstract != nil {
-			below = here.abstract.find(f)
-		}
-		if below != nil {
-			return append([]string{here.alias}, below...)
-		}
-	}
-	return nil
-}
-
-func (a *abstract) find(f *field) []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, o := range a.types {
-		if way := o.find(f); way != nil {
-			return way
-		}
-	}
-	return nil
 }
 
 // mutationField answers one root field of a mutation; fields and answers have one element. If it halts, its error reports whether the change was made, and the
@@ -276,7 +236,7 @@ func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out
 	r.resolve()
 	out, some = r.writeRoot(buf, f, a)
 	r.releaseArguments()
-	return r.room(f, out), some
+	return r.room(f, out, 0), some
 }
 
 // explained returns the error of a root field that halted, or that follows one.

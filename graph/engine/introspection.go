@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -12,9 +14,8 @@ import (
 // the core executes it. Fields that are merged, skipped or deprecated count as well, so the count may be too high but
 // never too low. A selection on a type is counted once and the number used again.
 type introspection struct {
-	schema    *ast.Schema
-	fragments ast.FragmentDefinitionList
-	known     map[shown]int
+	schema *ast.Schema
+	known  map[shown]int
 }
 
 // shown is a selection on a type.
@@ -44,12 +45,12 @@ func (r *run) chargeIntrospection(fields []field) {
 		if f.op != opCore || f.node.Name != "__schema" && f.node.Name != "__type" {
 			continue
 		}
-		in := introspection{schema: r.engine.schema, fragments: r.oc.Doc.Fragments, known: map[shown]int{}}
+		in := introspection{schema: r.engine.schema, known: map[shown]int{}}
 		n := 0
 		if f.node.Name == "__schema" {
-			n = in.root(f.set)
+			n = in.count(f.set, in.schema)
 		} else if name, ok := f.node.ArgumentMap(r.oc.Variables)["name"].(string); ok {
-			n = in.definition(f.set, in.schema.Types[name])
+			n = in.count(f.set, in.schema.Types[name])
 		}
 		r.charge(f, budget.SchemaValue*n)
 		r.hold(f, r.spent.budget.Hold(r.ctx, n*introspectedBytes))
@@ -66,198 +67,129 @@ const corePlaces = 1000
 // checkAliases halts if the answer of the core may be too long because of the document's aliases. The core cannot be stopped
 // while it writes.
 func (r *run) checkAliases(fields []field) {
-	in := introspection{fragments: r.oc.Doc.Fragments}
 	n, left := 0, r.spent.budget.Left(budget.Bytes)
 	for i := range fields {
 		f := &fields[i]
 		if f.op != opCore || f.node.Name == "__schema" || f.node.Name == "__type" {
 			continue
 		}
-		if n = min(n+in.names(f.set), maxIntrospection); n > left/corePlaces {
+		if n = min(n+aliasBytes(f.set), maxIntrospection); n > left/corePlaces {
 			r.exceed(budget.Bytes, f, max(n*corePlaces, left+1))
 		}
 	}
 }
 
-// names returns the bytes of the aliases of a selection, up to maxIntrospection.
-func (in *introspection) names(set ast.SelectionSet) (n int) {
-	for _, s := range set {
-		switch s := s.(type) {
-		case *ast.Field:
-			if s.Alias != s.Name {
-				n += len(s.Alias)
-			}
-			n += in.names(s.SelectionSet)
-		case *ast.InlineFragment:
-			n += in.names(s.SelectionSet)
-		case *ast.FragmentSpread:
-			if f := in.fragments.ForName(s.Name); f != nil {
-				n += in.names(f.SelectionSet)
-			}
+// aliasBytes returns the bytes of the aliases of a selection, up to maxIntrospection.
+func aliasBytes(set ast.SelectionSet) (n int) {
+	for f := range selectedFields(set) {
+		if f.Alias != f.Name {
+			n += len(f.Alias)
 		}
-		n = min(n, maxIntrospection)
+		n = min(n+aliasBytes(f.SelectionSet), maxIntrospection)
 	}
 	return n
 }
 
-// each returns the number of fields of a selection and of the values below them.
-func (in *introspection) each(set ast.SelectionSet, below func(*ast.Field) int) int {
-	n := 0
-	for _, s := range set {
-		switch s := s.(type) {
-		case *ast.Field:
-			n += 1 + len(s.Alias)/descriptionBytes + below(s)
-		case *ast.InlineFragment:
-			n += in.each(s.SelectionSet, below)
-		case *ast.FragmentSpread:
-			if f := in.fragments.ForName(s.Name); f != nil {
-				n += in.each(f.SelectionSet, below)
-			}
-		}
-		n = min(n, maxIntrospection)
-	}
-	return n
-}
-
-func (in *introspection) root(set ast.SelectionSet) int {
-	return in.each(set, func(f *ast.Field) (n int) {
-		switch f.Name {
-		case "types":
-			for _, def := range in.schema.Types {
-				n = min(n+in.definition(f.SelectionSet, def), maxIntrospection)
-			}
-		case "directives":
-			for _, d := range in.schema.Directives {
-				n += in.each(f.SelectionSet, func(f *ast.Field) int {
-					if f.Name == "args" {
-						return in.arguments(f.SelectionSet, d.Arguments)
-					}
-					return described(f, d.Description)
-				})
-			}
-		case "queryType":
-			n = in.definition(f.SelectionSet, in.schema.Query)
-		case "mutationType":
-			n = in.definition(f.SelectionSet, in.schema.Mutation)
-		case "subscriptionType":
-			n = in.definition(f.SelectionSet, in.schema.Subscription)
-		}
-		return n
-	})
-}
-
-// described returns what a description costs beyond one value.
-func described(f *ast.Field, text string) int {
-	if f.Name != "description" {
-		return 0
-	}
-	return len(text) / descriptionBytes
-}
-
-// definition counts a selection on a type that has a name.
-func (in *introspection) definition(set ast.SelectionSet, def *ast.Definition) int {
-	if def == nil || len(set) == 0 {
-		return 0
-	}
-	key := shown{&set[0], def.Name}
-	n, ok := in.known[key]
-	if !ok {
-		n = in.each(set, func(f *ast.Field) int { return in.below(f, def) })
-		in.known[key] = n
-	}
-	return n
-}
-
-func (in *introspection) below(f *ast.Field, def *ast.Definition) (n int) {
-	types := func(list []*ast.Definition) {
-		for _, one := range list {
-			n = min(n+in.definition(f.SelectionSet, one), maxIntrospection)
-		}
-	}
-	switch f.Name {
-	case "fields":
-		if def.Kind == ast.InputObject {
-			return 0
-		}
-		for _, one := range def.Fields {
-			n += in.each(f.SelectionSet, func(f *ast.Field) int {
-				switch f.Name {
-				case "args":
-					return in.arguments(f.SelectionSet, one.Arguments)
-				case "type":
-					return in.reference(f.SelectionSet, one.Type)
-				}
-				return described(f, one.Description)
-			})
-			n = min(n, maxIntrospection)
-		}
-	case "inputFields":
-		if def.Kind != ast.InputObject {
-			return 0
-		}
-		for _, one := range def.Fields {
-			n = min(n+in.input(f.SelectionSet, one.Description, one.Type), maxIntrospection)
-		}
-	case "interfaces":
-		for _, name := range def.Interfaces {
-			types([]*ast.Definition{in.schema.Types[name]})
-		}
-	case "possibleTypes":
-		if def.IsAbstractType() {
-			types(in.schema.GetPossibleTypes(def))
-		}
-	case "enumValues":
-		for _, one := range def.EnumValues {
-			n += in.each(f.SelectionSet, func(f *ast.Field) int { return described(f, one.Description) })
-		}
-	}
-	return n + described(f, def.Description)
-}
-
-func (in *introspection) arguments(set ast.SelectionSet, list ast.ArgumentDefinitionList) (n int) {
-	for _, one := range list {
-		n = min(n+in.input(set, one.Description, one.Type), maxIntrospection)
-	}
-	return n
-}
-
-// input counts a selection on an argument or a field of an input.
-func (in *introspection) input(set ast.SelectionSet, description string, t *ast.Type) int {
-	return in.each(set, func(f *ast.Field) int {
-		if f.Name == "type" {
-			return in.reference(f.SelectionSet, t)
-		}
-		return described(f, description)
-	})
-}
-
-// reference counts a selection on the type of a field or an argument, with its lists and
-// NonNull.
-func (in *introspection) reference(set ast.SelectionSet, t *ast.Type) int {
-	var inner *ast.Type
-	switch {
-	case t.NonNull:
-		bare := *t
-		bare.NonNull = false
-		inner = &bare
-	case t.Elem != nil:
-		inner = t.Elem
-	default:
-		return in.definition(set, in.schema.Types[t.NamedType])
-	}
+// count returns the number of values of a selection on an element of the schema, up to maxIntrospection.
+func (in *introspection) count(set ast.SelectionSet, element any) (n int) {
 	if len(set) == 0 {
 		return 0
 	}
-	key := shown{&set[0], t.String()}
-	n, ok := in.known[key]
-	if !ok {
-		n = in.each(set, func(f *ast.Field) int {
-			if f.Name == "ofType" {
-				return in.reference(f.SelectionSet, inner)
-			}
+	key, text := shown{set: &set[0]}, ""
+	switch e := element.(type) {
+	case *ast.Definition:
+		if e == nil {
 			return 0
-		})
+		}
+		key.typ, text = e.Name, e.Description
+	case *ast.Type:
+		if e.Elem == nil && !e.NonNull {
+			return in.count(set, in.schema.Types[e.NamedType])
+		}
+		key.typ = e.String()
+	case *ast.FieldDefinition:
+		text = e.Description
+	case *ast.ArgumentDefinition:
+		text = e.Description
+	case *ast.EnumValueDefinition:
+		text = e.Description
+	case *ast.DirectiveDefinition:
+		text = e.Description
+	}
+	if n, ok := in.known[key]; ok && key.typ != "" {
+		return n
+	}
+	for f := range selectedFields(set) {
+		if n += 1 + len(f.Alias)/descriptionBytes; f.Name == "description" {
+			n += len(text) / descriptionBytes
+		}
+		in.below(element, f.Name, func(below any) { n = min(n+in.count(f.SelectionSet, below), maxIntrospection) })
+	}
+	if key.typ != "" {
 		in.known[key] = n
 	}
 	return n
+}
+
+// below calls visit with each element that a field of an element of the schema shows.
+func (in *introspection) below(element any, field string, visit func(any)) {
+	switch e := element.(type) {
+	case *ast.Schema:
+		switch field {
+		case "types":
+			visitAll(slices.Collect(maps.Values(e.Types)), visit)
+		case "directives":
+			visitAll(slices.Collect(maps.Values(e.Directives)), visit)
+		case "queryType":
+			visit(e.Query)
+		case "mutationType":
+			visit(e.Mutation)
+		case "subscriptionType":
+			visit(e.Subscription)
+		}
+	case *ast.Definition:
+		switch {
+		case field == "fields" && e.Kind != ast.InputObject, field == "inputFields" && e.Kind == ast.InputObject:
+			visitAll(e.Fields, visit)
+		case field == "enumValues":
+			visitAll(e.EnumValues, visit)
+		case field == "possibleTypes" && e.IsAbstractType():
+			visitAll(in.schema.GetPossibleTypes(e), visit)
+		case field == "interfaces":
+			for _, name := range e.Interfaces {
+				visit(in.schema.Types[name])
+			}
+		}
+	case *ast.FieldDefinition:
+		switch field {
+		case "args":
+			visitAll(e.Arguments, visit)
+		case "type":
+			visit(e.Type)
+		}
+	case *ast.DirectiveDefinition:
+		if field == "args" {
+			visitAll(e.Arguments, visit)
+		}
+	case *ast.ArgumentDefinition:
+		if field == "type" {
+			visit(e.Type)
+		}
+	case *ast.Type:
+		switch {
+		case field != "ofType":
+		case e.NonNull:
+			bare := *e
+			bare.NonNull = false
+			visit(&bare)
+		default:
+			visit(e.Elem)
+		}
+	}
+}
+
+func visitAll[T any](list []T, visit func(any)) {
+	for _, one := range list {
+		visit(one)
+	}
 }

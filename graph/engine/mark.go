@@ -134,7 +134,7 @@ func (r *run) readMarks(found []markedField) {
 	var failed error
 	if len(keys) > 0 {
 		var read []*query.Resource
-		read, failed = r.reads().Resources(r.ctx, keys)
+		read, failed = r.engine.svc.Lookup(r.ctx, r.caller, keys)
 		for i, res := range read {
 			r.found[keys[i]] = bodyOf(res)
 		}

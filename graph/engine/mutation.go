@@ -88,7 +88,7 @@ func (r *run) readWritten(out *written) {
 		case p.op == opWritten && out.item != nil && !out.DryRun:
 			r.enqueue(out.item, p.on(out.item.kind))
 		case p.op == opBlockers:
-			out.blockers = append(out.blockers, r.readBlockers(p, out.Written))
+			out.blockers[p] = r.readBlockers(p, out.Written)
 		}
 	}
 }

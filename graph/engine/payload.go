@@ -18,15 +18,8 @@ type written struct {
 	mutationID *string
 	// item is the resource that was stored, or with DryRun would be; nil if there is none to show.
 	item *item
-	// blockers are the pages of the fields blockedBy, in their order.
-	blockers []blockers
-}
-
-// blockers is a page of the resources for which a deletion waits, or why it cannot be shown.
-type blockers struct {
-	field *field
-	page  *page
-	err   error
+	// blockers are the pages of the resources for which a deletion waits, by the fields that show them.
+	blockers map[*field]link
 }
 
 // payloadField writes a field of the payload of a mutation.
@@ -63,25 +56,11 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 	case f.op == opDeletion:
 		return appendText(buf, string(w.Deletion)), true
 	case f.op == opBlockers:
-		return r.blockers(buf, f, w)
+		return r.linked(buf, f, w.blockers[f])
 	case w.Resource == nil || w.DryRun || w.Deletion != service.Deleted:
 		return buf, false
 	}
 	return r.appendID(buf, w.Resource.Stored.Key), true // opDeletedID
-}
-
-// blockers writes a page of the resources for which a deletion waits.
-func (r *run) blockers(buf []byte, f *field, w *written) ([]byte, bool) {
-	for _, b := range w.blockers {
-		switch {
-		case b.field != f:
-		case b.err != nil:
-			return r.null(buf, f, b.err)
-		default:
-			return r.connection(buf, f, b.page)
-		}
-	}
-	return buf, false
 }
 
 // warningField writes a field of a warning.

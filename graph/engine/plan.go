@@ -144,7 +144,9 @@ type field struct {
 	// prefix stands before the value: {"alias": or ,"alias":
 	prefix []byte
 	alias  string
-	op     op
+	// above is the field whose selection has this one, nil for a root field.
+	above *field
+	op    op
 	// nonNull and elementNonNull report whether the value, and an element of it, cannot be null.
 	nonNull, elementNonNull bool
 	// slot of a field of a body.
@@ -201,7 +203,7 @@ func (f *field) on(k *kindInfo) *object {
 // abstract is a selection on an interface. It is compiled for each type when the first value of that type is written.
 type abstract struct {
 	compiler *compiler
-	set      ast.SelectionSet
+	field    *field
 	mu       sync.Mutex // guards types
 	types    map[string]*object
 }
@@ -211,7 +213,7 @@ func (a *abstract) on(typ string) *object {
 	defer a.mu.Unlock()
 	o := a.types[typ]
 	if o == nil {
-		o = a.compiler.object(a.compiler.engine.schema.Types[typ], a.set)
+		o = a.compiler.object(a.compiler.engine.schema.Types[typ], a.field.set, a.field)
 		if a.types == nil {
 			a.types = map[string]*object{}
 		}

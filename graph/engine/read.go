@@ -55,15 +55,15 @@ func (r *run) readLevel() {
 	var calls [3]func()
 	n := 0
 	if len(keys) > 0 {
-		calls[n] = func() { resources, failed = r.reads().Resources(r.ctx, keys) }
+		calls[n] = func() { resources, failed = r.engine.svc.Lookup(r.ctx, r.caller, keys) }
 		n++
 	}
 	if len(requests.list) > 0 {
-		calls[n] = func() { pages.pages, pages.errs = r.reads().Pages(r.ctx, requests.list) }
+		calls[n] = func() { pages.pages, pages.errs = r.engine.svc.ListMany(r.ctx, r.caller, requests.list) }
 		n++
 	}
 	if len(requests.related) > 0 {
-		calls[n] = func() { related.pages, related.errs = r.reads().Dependencies(r.ctx, requests.related) }
+		calls[n] = func() { related.pages, related.errs = r.engine.svc.Dependencies(r.ctx, r.caller, requests.related) }
 		n++
 	}
 	together(calls[:n])

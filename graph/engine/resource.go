@@ -39,7 +39,7 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 			return r.null(buf, f, err)
 		}
 		if len(text) > longValue {
-			buf = r.roomFor(f, buf, len(text))
+			buf = r.room(f, buf, len(text))
 		}
 		return appendText(buf, text), true
 	case opConditions:
@@ -51,12 +51,16 @@ func (r *run) resourceField(buf []byte, f *field, it *item) ([]byte, bool) {
 	case opStatusJSON:
 		return r.partJSON(buf, f, b.Stored, r.engine.svc.StatusJSON)
 	}
-	l := &it.links[it.at]
 	it.at++
+	return r.linked(buf, f, it.links[it.at-1])
+}
+
+// linked writes what a link leads to.
+func (r *run) linked(buf []byte, f *field, l link) ([]byte, bool) {
 	switch {
 	case l.err != nil:
 		return r.null(buf, f, l.err)
-	case f.op != opRef:
+	case l.page != nil:
 		return r.connection(buf, f, l.page)
 	case l.item == nil:
 		return buf, false
@@ -129,7 +133,7 @@ func (r *run) partJSON(buf []byte, f *field, stored *backend.Resource, read func
 	if err != nil {
 		return r.null(buf, f, err)
 	}
-	buf = r.roomFor(f, buf, len(raw))
+	buf = r.room(f, buf, len(raw))
 	return append(buf, raw...), raw != nil
 }
 

@@ -17,8 +17,7 @@ type resolved struct {
 	err        error
 	item       *item
 	page       *page
-	items      []*item // of the field nodes; nil for one that does not exist
-	refused    []error // parallel to items: why an id is refused
+	nodes      []link // of the field nodes: each a resource, nothing, or why its id is refused
 	written    *written
 	change     *change.Change
 	summary    *query.Summary
@@ -55,7 +54,7 @@ func (r *run) execute(buf []byte) []byte {
 			buf, some = r.mutationField(buf, fields[i:i+1], answers[i:i+1])
 		} else {
 			buf, some = r.writeRoot(buf, f, &answers[i])
-			buf = r.room(f, buf)
+			buf = r.room(f, buf, 0)
 		}
 		if !some {
 			buf = append(buf[:at], "null"...)
@@ -94,7 +93,7 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 		res, err := r.engine.svc.Node(r.ctx, r.caller, value[string](args, "id"))
 		r.setItem(f, a, res, err)
 	case opNodesByID:
-		a.err = r.resolveNodes(f, a, value[[]any](args, "ids"))
+		a.err = r.resolveNodes(f, a, elementsOf[string](args, "ids"))
 	case opList:
 		p, err := r.engine.svc.List(r.ctx, r.caller, evaluated.request)
 		if a.err = err; err == nil {
@@ -115,7 +114,7 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 		w, err := r.write(f, in)
 		r.moment.Forget() // later reads for the answer see the write
 		if a.err = err; err == nil {
-			a.written = &written{Written: w, field: f, mutationID: optional[string](in, "clientMutationId")}
+			a.written = &written{Written: w, field: f, blockers: map[*field]link{}, mutationID: optional[string](in, "clientMutationId")}
 			r.readWritten(a.written) // may halt, when a.written is set already
 		}
 	}
@@ -133,29 +132,28 @@ func (r *run) setItem(f *field, a *resolved, res *query.Resource, err error) {
 }
 
 // resolveNodes reads the resources of the field nodes.
-func (r *run) resolveNodes(f *field, a *resolved, ids []any) error {
+func (r *run) resolveNodes(f *field, a *resolved, ids []string) error {
 	if len(ids) > maxIDs {
 		return tooLong("ids", "maxItems", maxIDs, "elements")
 	}
-	a.items, a.refused = make([]*item, len(ids)), make([]error, len(ids))
+	a.nodes = make([]link, len(ids))
 	keys, of := make([]backend.Key, 0, len(ids)), make([]int, 0, len(ids))
 	for i, id := range ids {
-		text, _ := id.(string)
-		key, err := r.engine.svc.NodeKey(r.ctx, r.caller, text)
+		key, err := r.engine.svc.NodeKey(r.ctx, r.caller, id)
 		if err != nil {
-			a.refused[i] = failure.InList(err, "ids", i)
+			a.nodes[i].err = failure.InList(err, "ids", i)
 			continue
 		}
 		keys, of = append(keys, key), append(of, i)
 	}
-	found, err := r.reads().Resources(r.ctx, keys)
+	found, err := r.engine.svc.Lookup(r.ctx, r.caller, keys)
 	if err != nil {
 		r.haltOn(err, f)
 		return err
 	}
 	for n, res := range found {
 		if b := bodyOf(res); b != nil {
-			a.items[of[n]] = r.newItem(b, f)
+			a.nodes[of[n]].item = r.newItem(b, f)
 		}
 	}
 	return nil
@@ -199,16 +197,16 @@ func (r *run) writeNodes(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()
 	buf = append(buf, '[')
-	for i, it := range a.items {
+	for i, node := range a.nodes {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
 		at, some := len(buf), false
 		r.pushIndex(i)
-		if err := a.refused[i]; err != nil {
-			r.report(err, f, nil)
+		if node.err != nil {
+			r.report(node.err, f, nil)
 		}
-		if it != nil {
+		if it := node.item; it != nil {
 			r.count(f, 1)
 			r.element(f)
 			buf, some = r.object(buf, f.on(it.kind), &source{item: it})

@@ -14,7 +14,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
-	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/internal/slab"
 )
 
@@ -44,8 +43,6 @@ type run struct {
 	spareRequests pageRequests
 	// found are the resources that were read by their keys, nil for absent ones.
 	found map[backend.Key]*body.Body
-	// kind is the kind of the last resource.
-	kind *kindInfo
 	// sharedItems are the items of references: all that show a resource with one selection share one.
 	sharedItems map[itemKey]*item
 	// moment is the state of the store that all reads see.
@@ -104,9 +101,6 @@ type visit struct {
 	on   *object
 }
 
-// reads returns the batch functions of the run's caller.
-func (r *run) reads() loader.Reads { return loader.Reads{Service: r.engine.svc, Caller: r.caller} }
-
 // bodyOf returns the body of a resource, nil for none.
 func bodyOf(r *query.Resource) *body.Body {
 	if r == nil {
@@ -115,13 +109,8 @@ func bodyOf(r *query.Resource) *body.Body {
 	return r.Body
 }
 
-// kindOf returns the kind of a resource, mostly that of the resource before.
-func (r *run) kindOf(b *body.Body) *kindInfo {
-	if name := b.Stored.Kind; r.kind == nil || name != r.kind.Name {
-		r.kind = r.engine.types[name].kind
-	}
-	return r.kind
-}
+// kindOf returns the kind of a resource.
+func (r *run) kindOf(b *body.Body) *kindInfo { return r.engine.types[b.Stored.Kind].kind }
 
 // newItem returns an item, and adds it to the next level.
 func (r *run) newItem(b *body.Body, f *field) *item {
@@ -142,27 +131,36 @@ func (r *run) enqueue(it *item, on *object) {
 func (r *run) newPage(p *query.Page, f *field) *page {
 	out := r.pageSlab.One()
 	*out = page{Page: p, items: r.itemSlab.Take(len(p.Edges))}
-	if p.Dependencies != nil {
-		r.enqueueOthers(out, f)
-		return out
-	}
 	for i := range p.Edges {
+		b := p.Edges[i].Resource.Body
+		if b == nil { // the resource of a dependency
+			continue
+		}
 		it := &out.items[i]
-		it.body = p.Edges[i].Resource.Body
-		it.kind = r.kindOf(it.body)
+		it.body, it.kind = b, r.kindOf(b)
 		// An item has the links of nodes and of edges, in the order in which they are written.
 		for _, l := range f.sub.links {
-			switch l.op {
-			case opNodes:
-				r.enqueue(it, l.on(it.kind))
-			case opEdges:
-				for _, node := range l.sub.links {
-					r.enqueue(it, node.on(it.kind))
-				}
+			if l.op == opNodes {
+				r.enqueueNode(it, l, p.Dependencies != nil)
+				continue
+			}
+			for _, node := range l.sub.links { // of an edge
+				r.enqueueNode(it, node, p.Dependencies != nil)
 			}
 		}
 	}
 	return out
+}
+
+// enqueueNode adds the item of a node to the next level. The node shows the item, or a dependency whose resource it is.
+func (r *run) enqueueNode(it *item, node *field, dependency bool) {
+	if !dependency {
+		r.enqueue(it, node.on(it.kind))
+		return
+	}
+	for _, resource := range node.sub.links {
+		r.enqueue(it, resource.on(it.kind))
+	}
 }
 
 // arguments returns the arguments of a field, evaluated once for all its places in the answer.

@@ -8,6 +8,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // MarshalTime writes a time in RFC 3339 form; the zero time is null.
@@ -26,16 +27,7 @@ func UnmarshalTime(v any) (time.Time, error) {
 	}
 	t, err := descriptor.ParseTime(text)
 	if err != nil {
-		return time.Time{}, refuseInput("%q is no Time: %s", shortened(text), err)
+		return time.Time{}, refuseInput("%q is no Time: %s", failure.Shorten(text), err)
 	}
 	return t, nil
-}
-
-// shortened is the beginning of a text that an error repeats.
-func shortened(text string) string {
-	const most = 64
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
 }

@@ -113,19 +113,16 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 	if err != nil {
 		return nil, req, err
 	}
-	kinds := value[[]any](args, "kinds")
+	kinds := elementsOf[string](args, "kinds")
 	if len(kinds) > maxKinds {
 		return nil, req, tooLong("kinds", "maxItems", maxKinds, "elements")
 	}
 	req = change.Request{
 		Namespace: optional[string](args, "namespace"), Name: optional[string](args, "name"), Filter: args["filter"],
-		After: stream.From(r.ctx).Resume(optional[string](args, "after")), Snapshot: value[bool](args, "snapshot"),
+		After: stream.From(r.ctx).Resume(optional[string](args, "after")), Snapshot: value[bool](args, "snapshot"), Kinds: kinds,
 	}
 	if f.kind != nil {
 		req.Kinds = []string{f.kind.Name}
-	}
-	for _, k := range kinds {
-		req.Kinds = append(req.Kinds, k.(string))
 	}
 	if args["id"] != nil {
 		if err := r.followed(f, args, &req); err != nil {
@@ -247,7 +244,7 @@ func (r *run) event(f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)
 	buf, some := r.writeRoot(buf, f, a)
-	buf = r.room(f, buf)
+	buf = r.room(f, buf, 0)
 	r.chargeWritten(len(buf))
 	switch {
 	case some:

@@ -10,7 +10,7 @@ import (
 func (r *run) summary(f *field, args map[string]any) (*query.Summary, error) {
 	return r.engine.svc.Summary(r.ctx, r.caller, query.SummaryRequest{
 		Kind: f.kind.Name, Namespace: optional[string](args, "namespace"), Filter: args["filter"],
-		By: texts(args, "by"), Conditions: texts(args, "conditions"),
+		By: elementsOf[string](args, "by"), Conditions: elementsOf[string](args, "conditions"),
 	})
 }
 

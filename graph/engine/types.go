@@ -70,10 +70,8 @@ type inverse struct {
 	path string
 }
 
-type rootKey struct{ typ, field string }
-
-// inputField is a field of an input.
-type inputField struct{ typ, field string }
+// fieldName is the name of a field of a type.
+type fieldName struct{ typ, field string }
 
 // rootField is how a root field is executed.
 type rootField struct {
@@ -96,7 +94,7 @@ func (e *Engine) readKinds() error {
 		"PatchResourcePayload": {role: rolePayload}, "UpdateResourceStatusPayload": {role: rolePayload}, "DeleteResourcePayload": {role: rolePayload},
 		"ResourcePreview": {role: rolePreview},
 	}
-	e.roots = map[rootKey]rootField{
+	e.roots = map[fieldName]rootField{
 		{"Query", "node"}: {op: opNodeByID}, {"Query", "nodes"}: {op: opNodesByID}, {"Query", "resource"}: {op: opGet},
 		{"Query", "resources"}: {op: opList}, {"Query", "namespaces"}: {op: opNamespaces}, {"Mutation", "applyManifest"}: {op: opApply},
 		{"Mutation", "patchResource"}: {op: opWrite, verb: descriptor.VerbPatch}, {"Mutation", "updateResourceStatus"}: {op: opWrite, verb: descriptor.VerbStatus},
@@ -104,7 +102,7 @@ func (e *Engine) readKinds() error {
 		{"Subscription", "resourceChanges"}: {op: opChanges},
 	}
 	e.ops = operations()
-	e.enums, e.stored = map[string]map[string]string{}, map[inputField]string{}
+	e.enums, e.stored = map[string]map[string]string{}, map[fieldName]string{}
 	kinds := map[string]*kindInfo{}
 	for _, bk := range e.svc.Kinds() {
 		k := &kindInfo{Kind: bk, body: e.svc.Body(bk.Name), quoted: appendText(nil, bk.Name), inverses: map[string]*inverse{}, orders: orders(bk)}
@@ -151,18 +149,18 @@ func (e *Engine) addKind(k *kindInfo) {
 	if k.Status != nil {
 		e.addShape(k.body.Fields[body.SlotStatus].Shape, k.Status)
 	}
-	e.roots[rootKey{"Query", k.Singular}] = rootField{op: opGet, kind: k}
-	e.roots[rootKey{"Query", k.Plural}] = rootField{op: opList, kind: k}
-	e.roots[rootKey{"Query", kinds.SummaryField(k.Plural)}] = rootField{op: opSummary, kind: k}
-	e.roots[rootKey{"Subscription", k.Singular + "Changes"}] = rootField{op: opChanges, kind: k}
+	e.roots[fieldName{"Query", k.Singular}] = rootField{op: opGet, kind: k}
+	e.roots[fieldName{"Query", k.Plural}] = rootField{op: opList, kind: k}
+	e.roots[fieldName{"Query", kinds.SummaryField(k.Plural)}] = rootField{op: opSummary, kind: k}
+	e.roots[fieldName{"Subscription", k.Singular + "Changes"}] = rootField{op: opChanges, kind: k}
 	for verb, name := range map[descriptor.Verb]string{
 		descriptor.VerbCreate: "create" + k.Name, descriptor.VerbUpdate: "update" + k.Name, descriptor.VerbPatch: "patch" + k.Name,
 		descriptor.VerbUpsert: "upsert" + k.Name, descriptor.VerbDelete: "delete" + k.Name, descriptor.VerbStatus: "update" + k.Name + "Status",
 	} {
-		e.roots[rootKey{"Mutation", name}] = rootField{op: opWrite, kind: k, verb: verb}
+		e.roots[fieldName{"Mutation", name}] = rootField{op: opWrite, kind: k, verb: verb}
 		e.types[strings.ToUpper(name[:1])+name[1:]+"Payload"] = &typeInfo{role: rolePayload, kind: k}
 	}
-	e.roots[rootKey{"Mutation", "patch" + k.Name + "Status"}] = rootField{op: opWrite, kind: k, verb: descriptor.VerbStatus, merge: true}
+	e.roots[fieldName{"Mutation", "patch" + k.Name + "Status"}] = rootField{op: opWrite, kind: k, verb: descriptor.VerbStatus, merge: true}
 	e.types["Patch"+k.Name+"StatusPayload"] = &typeInfo{role: rolePayload, kind: k}
 }
 
@@ -178,7 +176,7 @@ func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 		t.slots[f.InAPI()] = i
 		if f.APIName != "" {
 			for _, input := range []string{kinds.InputType(s.Name), kinds.PatchType(s.Name), kinds.FilterType(s.Name)} {
-				e.stored[inputField{input, f.APIName}] = f.Name
+				e.stored[fieldName{input, f.APIName}] = f.Name
 			}
 		}
 		if f.Enum != nil && e.enums[f.Enum.Name] == nil {

@@ -71,7 +71,7 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 			}
 			raw := b.Bytes(s)
 			if len(raw) > longValue {
-				buf = r.roomFor(f, buf, len(raw))
+				buf = r.room(f, buf, len(raw))
 			}
 			if s.Ready() {
 				buf = append(buf, raw...)

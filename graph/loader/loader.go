@@ -1,20 +1,22 @@
 // Package loader batches the reads of resolvers that are written by hand and
 // run in goroutines of gqlgen: one call for all resources of one kind that they
-// ask for at about the same time, and one for all pages of one kind. The engine
-// knows a level as a whole and calls the same batch functions, [Reads], itself.
+// ask for at about the same time, and one for all pages. The engine
+// knows a level as a whole and calls the service itself.
 //
 // Loaders live as long as one response: what they have read once is not read
 // again, and two fields of one response show one state of a resource.
 package loader
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/graph-gophers/dataloader/v7"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -33,19 +35,29 @@ const (
 // machine may take longer to begin all of them; then a level is two calls.
 const DefaultWait = time.Millisecond
 
+// Service is what loaders read from. Its reads end with their context.
+type Service interface {
+	// Lookup reads resources, nil for what is absent or unreadable.
+	Lookup(context.Context, access.Caller, []backend.Key) ([]*query.Resource, error)
+	// ListMany reads pages of connections, each with its own error.
+	ListMany(context.Context, access.Caller, []query.ListRequest) ([]*query.Page, []error)
+}
+
 // Loaders are those of one caller and one response.
 type Loaders struct {
-	reads Reads
-	wait  time.Duration
+	service Service
+	caller  access.Caller
+	wait    time.Duration
+	// pages by their requests as JSON.
+	pages *dataloader.Loader[string, *query.Page]
 
-	mu sync.Mutex
-	// resources and pages by kind; guarded by mu.
-	resources map[string]*batch[backend.Key, *query.Resource]
-	pages     map[string]*batch[string, *query.Page]
-	// requests by the key of their page; guarded by mu.
+	mu sync.Mutex // guards the rest
+	// resources are the loaders of each kind. One call for several kinds would fail for all if one of them cannot be read.
+	resources map[string]*dataloader.Loader[backend.Key, *query.Resource]
+	// requests by the key of their page.
 	requests map[string]query.ListRequest
-	// once are the answers of [Loaders.Once], by key; guarded by mu.
-	once map[string]*promise[any]
+	// once are the reads of [Loaders.Once], by key.
+	once map[string]func() (any, error)
 }
 
 // New returns loaders that have read nothing. A zero wait means DefaultWait.
@@ -53,11 +65,16 @@ func New(s Service, c access.Caller, wait time.Duration) *Loaders {
 	if wait <= 0 {
 		wait = DefaultWait
 	}
-	return &Loaders{
-		reads: Reads{s, c}, wait: wait,
-		resources: map[string]*batch[backend.Key, *query.Resource]{}, pages: map[string]*batch[string, *query.Page]{},
-		requests: map[string]query.ListRequest{}, once: map[string]*promise[any]{},
+	l := &Loaders{
+		service: s, caller: c, wait: wait, requests: map[string]query.ListRequest{},
+		resources: map[string]*dataloader.Loader[backend.Key, *query.Resource]{}, once: map[string]func() (any, error){},
 	}
+	l.pages = newLoader(wait, MaxPages, l.list)
+	return l
+}
+
+func newLoader[K comparable, V any](wait time.Duration, most int, read dataloader.BatchFunc[K, V]) *dataloader.Loader[K, V] {
+	return dataloader.NewBatchedLoader(read, dataloader.WithWait[K, V](wait), dataloader.WithBatchCapacity[K, V](most))
 }
 
 type contextKey struct{}
@@ -76,14 +93,14 @@ func From(ctx context.Context) *Loaders {
 // Resource reads one resource together with others of its kind; nil if it is
 // absent or cannot be read.
 func (l *Loaders) Resource(ctx context.Context, key backend.Key) (*query.Resource, error) {
-	return l.resourcesOf(key.Kind).load(ctx, key)()
+	return l.resourcesOf(key.Kind).Load(ctx, key)()
 }
 
 // Resources reads several resources, of one kind or of several.
 func (l *Loaders) Resources(ctx context.Context, keys []backend.Key) ([]*query.Resource, error) {
-	waits := make([]func() (*query.Resource, error), len(keys))
+	waits := make([]dataloader.Thunk[*query.Resource], len(keys))
 	for i, key := range keys {
-		waits[i] = l.resourcesOf(key.Kind).load(ctx, key)
+		waits[i] = l.resourcesOf(key.Kind).Load(ctx, key)
 	}
 	out := make([]*query.Resource, len(keys))
 	for i, await := range waits {
@@ -95,7 +112,7 @@ func (l *Loaders) Resources(ctx context.Context, keys []backend.Key) ([]*query.R
 	return out, nil
 }
 
-// Page reads one page of a connection together with others of its kind.
+// Page reads one page of a connection together with others.
 func (l *Loaders) Page(ctx context.Context, req query.ListRequest) (*query.Page, error) {
 	raw, err := json.Marshal(req)
 	if err != nil {
@@ -105,7 +122,7 @@ func (l *Loaders) Page(ctx context.Context, req query.ListRequest) (*query.Page,
 	l.mu.Lock()
 	l.requests[key] = req
 	l.mu.Unlock()
-	return l.pagesOf(req.Kind).load(ctx, key)()
+	return l.pages.Load(ctx, key)()
 }
 
 // Pages reads pages of connections, of whatever kinds, [MaxPages] in a call. Unlike Page it
@@ -116,9 +133,9 @@ func (l *Loaders) Pages(ctx context.Context, requests []query.ListRequest) ([]*q
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		pages, errs := l.reads.Pages(ctx, some)
-		if err := errors.Join(errs...); err != nil {
-			return nil, errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
+		pages, errs := l.service.ListMany(ctx, l.caller, some)
+		if err := cmp.Or(errs...); err != nil {
+			return nil, err
 		}
 		out = append(out, pages...)
 	}
@@ -127,65 +144,50 @@ func (l *Loaders) Pages(ctx context.Context, requests []query.ListRequest) ([]*q
 
 // Once returns what read returns, which is called once in a response for all who give the
 // same key. Nobody may change what it returns.
-func (l *Loaders) Once(ctx context.Context, key string, read func() (any, error)) (any, error) {
+func (l *Loaders) Once(key string, read func() (any, error)) (any, error) {
 	l.mu.Lock()
-	p, begun := l.once[key]
-	if !begun {
-		p = &promise[any]{done: make(chan struct{}), err: errUnanswered}
-		l.once[key] = p
+	if l.once[key] == nil {
+		l.once[key] = sync.OnceValues(read)
 	}
+	once := l.once[key]
 	l.mu.Unlock()
-	if !begun {
-		defer close(p.done) // also if it panics
-		p.value, p.err = read()
-		return p.value, p.err
-	}
-	select {
-	case <-p.done:
-		return p.value, p.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return once()
 }
 
-func (l *Loaders) resourcesOf(kind string) *batch[backend.Key, *query.Resource] {
+func (l *Loaders) resourcesOf(kind string) *dataloader.Loader[backend.Key, *query.Resource] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.resources[kind] == nil {
-		l.resources[kind] = newBatch(l.wait, MaxResources, l.lookup)
+		l.resources[kind] = newLoader(l.wait, MaxResources, l.lookup)
 	}
 	return l.resources[kind]
 }
 
-func (l *Loaders) pagesOf(kind string) *batch[string, *query.Page] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.pages[kind] == nil {
-		l.pages[kind] = newBatch(l.wait, MaxPages, l.list)
-	}
-	return l.pages[kind]
-}
-
 // lookup reads one batch of resources; an error is that of all.
-func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) ([]*query.Resource, []error) {
-	found, err := l.reads.Resources(ctx, keys)
-	errs := make([]error, len(keys))
-	if err != nil {
-		found = make([]*query.Resource, len(keys))
-		for i := range errs {
-			errs[i] = err
+func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) []*dataloader.Result[*query.Resource] {
+	found, err := l.service.Lookup(ctx, l.caller, keys)
+	out := make([]*dataloader.Result[*query.Resource], len(keys))
+	for i := range keys {
+		out[i] = &dataloader.Result[*query.Resource]{Error: err}
+		if err == nil {
+			out[i].Data = found[i]
 		}
 	}
-	return found, errs
+	return out
 }
 
 // list reads one batch of pages.
-func (l *Loaders) list(ctx context.Context, keys []string) ([]*query.Page, []error) {
+func (l *Loaders) list(ctx context.Context, keys []string) []*dataloader.Result[*query.Page] {
 	requests := make([]query.ListRequest, len(keys))
 	l.mu.Lock()
 	for i, key := range keys {
 		requests[i] = l.requests[key]
 	}
 	l.mu.Unlock()
-	return l.reads.Pages(ctx, requests)
+	pages, errs := l.service.ListMany(ctx, l.caller, requests)
+	out := make([]*dataloader.Result[*query.Page], len(keys))
+	for i := range keys {
+		out[i] = &dataloader.Result[*query.Page]{Data: pages[i], Error: errs[i]}
+	}
+	return out
 }

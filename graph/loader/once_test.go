@@ -18,7 +18,7 @@ func TestWhatIsReadOnceIsReadByTheFirstWhoAsks(t *testing.T) {
 		var reads, wrong atomic.Int64
 		together(50, func(i int) {
 			key := []string{"a", "b", "bad"}[i%3]
-			got, err := loader.From(ctx).Once(ctx, key, func() (any, error) {
+			got, err := loader.From(ctx).Once(key, func() (any, error) {
 				reads.Add(1)
 				if key == "bad" {
 					return nil, errStore
