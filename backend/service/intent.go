@@ -122,7 +122,7 @@ func (in *intent) parse(part string, value any) (map[string]any, error) {
 		return nil, failure.BadInput(part, "%s must not be null; an object is wanted", part).At(in.key)
 	}
 	if part == "spec" {
-		in.sent.Cleared = in.kind.Spec.TakeCleared(nil, part, tree)
+		in.sent.Cleared = in.kind.Spec.TakeCleared(part, tree)
 	}
 	jsontree.DropNulls(tree, jsontree.MaxDepth)
 	switch {

@@ -37,7 +37,7 @@ func (st *State) Seal(k *Kind) (*State, []byte, error) {
 	sealed := map[string]any{}
 	if st.Sealed != nil {
 		sealed = jsontree.Clone(st.Sealed).(map[string]any)
-		k.Spec.hide(sealed)
+		k.Spec.takeHidden(sealed)
 		prune(sealed)
 	}
 	jsontree.Merge(sealed, k.Spec.takeHidden(rest.Spec))
