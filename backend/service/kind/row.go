@@ -39,10 +39,10 @@ type Rows struct {
 	shape      *body.Shape
 	indexes    []indexed
 	references []reference
-	// conditions are the slots of status.conditions and of type and status in a condition;
-	// nil if the kind has no conditions. A condition has a reason if reason is not -1.
-	conditions []int
-	reason     int
+	// conditions are the slots of status.conditions and of type in a condition; nil if the kind has no
+	// conditions. status and reason are slots in a condition, -1 for a field that it does not have.
+	conditions     []int
+	status, reason int
 }
 
 // indexed is a field that has index rows: a [descriptor.FilterableField], or a reference,
@@ -101,13 +101,11 @@ func (d *Rows) findConditions(k *descriptor.Kind) error {
 	if err != nil {
 		return err
 	}
-	status, _, err := d.shape.Find("status." + ConditionIndex + ".status")
-	if err != nil {
-		return err
-	}
-	d.conditions, d.reason = append(typ[1:], status[len(status)-1]), -1
-	if reason, _, err := d.shape.Find("status." + ConditionIndex + ".reason"); err == nil {
-		d.reason = reason[len(reason)-1]
+	condition := d.shape.Fields[typ[0]].Shape.Fields[typ[1]].Shape
+	d.conditions, d.reason = typ[1:], -1
+	d.status, _ = condition.Slot("status")
+	if reason, ok := condition.Slot("reason"); ok {
+		d.reason = reason
 	}
 	return nil
 }
