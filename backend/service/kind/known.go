@@ -241,7 +241,7 @@ func (k *keptValues) addValue(f *Field, value any) {
 			k.add(f.shape, value)
 		}
 	case string:
-		if f.Enum != nil && !f.Enum.Has(value) || f.Constraint.Format == descriptor.FormatName && !accepts(descriptor.FormatName, value) {
+		if f.Enum != nil && !f.Enum.Has(value) || f.Constraint.Format == descriptor.FormatName && !isName(value) {
 			if *k == nil {
 				*k = keptValues{}
 			}

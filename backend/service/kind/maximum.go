@@ -16,7 +16,7 @@ func (v *Violations) Maxima(s *Shape, path string, status map[string]any, stored
 		return
 	}
 	var largest map[measure]int
-	m := meter{func(x excess) bool {
+	m := meter(func(x excess) bool {
 		if largest == nil {
 			largest = s.excesses(stored())
 		}
@@ -25,17 +25,17 @@ func (v *Violations) Maxima(s *Shape, path string, status map[string]any, stored
 		}
 		v.Add(x.at.String(), x.rule, x.most, x.message(), x.most, x.size)
 		return false
-	}}
+	})
 	m.object(s, &location{name: path}, status)
 }
 
 // excesses returns the largest size by measure of the values in a tree that are larger than they may be.
 func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	out := map[measure]int{}
-	m := meter{func(x excess) bool {
+	m := meter(func(x excess) bool {
 		out[x.measure] = max(out[x.measure], x.size)
 		return true
-	}}
+	})
 	m.object(s, &location{}, tree)
 	return out
 }
@@ -74,12 +74,9 @@ type excess struct {
 	most, size int
 }
 
-// meter looks for values that are larger than they may be. A value that is not of the type of its
-// field has no size.
-type meter struct {
-	// found is called for each, and reports whether to look into it.
-	found func(excess) bool
-}
+// meter is called for each value that is larger than it may be, and reports whether to look into it. A value
+// that is not of the type of its field has no size.
+type meter func(excess) bool
 
 func (m meter) object(s *Shape, at *location, tree map[string]any) {
 	here := &location{in: at} // one after the other
@@ -94,7 +91,7 @@ func (m meter) object(s *Shape, at *location, tree map[string]any) {
 			continue
 		}
 		list, _ := value.([]any)
-		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m.found(excess{measure{f, maxItems}, here, *most, len(list)}) {
+		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m(excess{measure{f, maxItems}, here, *most, len(list)}) {
 			continue
 		}
 		for i, e := range list {
@@ -127,14 +124,14 @@ func (m meter) text(of measure, most *int, text string, at *location) {
 		return
 	}
 	if n := utf8.RuneCountInString(text); n > *most {
-		m.found(excess{of, at, *most, n})
+		m(excess{of, at, *most, n})
 	}
 }
 
 // mapping measures a map of strings.
 func (m meter) mapping(f *Field, entries map[string]any, at *location) {
 	c := f.Constraint
-	if most := c.MaxItems; most != nil && len(entries) > *most && !m.found(excess{measure{f, maxProperties}, at, *most, len(entries)}) {
+	if most := c.MaxItems; most != nil && len(entries) > *most && !m(excess{measure{f, maxProperties}, at, *most, len(entries)}) {
 		return
 	}
 	entry := &location{in: at}
