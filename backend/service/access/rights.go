@@ -13,8 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Rights are what a caller may do by one state of the policy. They are safe for concurrent use. The zero value may
-// do nothing.
+// Rights are what a caller may do by one state of the policy. They are safe for concurrent use.
 type Rights struct {
 	all    bool
 	grants []grant
@@ -58,9 +57,6 @@ func (r *Rights) Key() string {
 	if r.all {
 		return ""
 	}
-	if r.key == nil {
-		return keyOf(nil)
-	}
 	return r.key()
 }
 
@@ -87,9 +83,6 @@ func textOf(grants []grant, on func(*grant) string) string {
 func (r *Rights) Stamp() string {
 	if r.all {
 		return ""
-	}
-	if r.stamp == nil {
-		return stampOf(nil)
 	}
 	return r.stamp()
 }
@@ -131,8 +124,8 @@ func (r *Rights) Scope(k *descriptor.Kind, of ...descriptor.Verb) *Scope {
 	if known, ok := r.scopes.Load(key); ok {
 		return known.(*Scope)
 	}
-	out := r.scope(k.Name, k.Scope == descriptor.Global, of[0])
-	for _, v := range of[1:] {
+	out := Everything()
+	for _, v := range of {
 		out = out.And(r.scope(k.Name, k.Scope == descriptor.Global, v))
 	}
 	r.scopes.Store(key, out)
@@ -169,13 +162,11 @@ func (r *Rights) Use(k *descriptor.Kind, v descriptor.Verb) error {
 
 // UseAll refuses a verb that the kind does not offer, or that the caller may not use on all of its resources.
 func (r *Rights) UseAll(k *descriptor.Kind, v descriptor.Verb) error {
-	if err := r.Use(k, v); err != nil || r.all {
-		return err
+	err := r.Use(k, v)
+	if err == nil && !r.Scope(k, v).All() {
+		err = forbidden(backend.Key{Kind: k.Name}, v)
 	}
-	if !r.Scope(k, v).All() {
-		return forbidden(backend.Key{Kind: k.Name}, v)
-	}
-	return nil
+	return err
 }
 
 // Authorize refuses a write of a resource. What exists can be written only by a caller who may GET it, so that no
@@ -237,12 +228,8 @@ func (r *Rights) verbs(k *descriptor.Kind, in func(*Scope) bool) (out []descript
 // forbidden is the refusal of a verb; key may be of a kind alone.
 func forbidden(key backend.Key, v descriptor.Verb) error {
 	on := "kind " + key.Kind
-	switch {
-	case key.Name == "":
-	case key.Namespace == "":
-		on = fmt.Sprintf("%s %q", key.Kind, failure.Shorten(key.Name))
-	default:
-		on = fmt.Sprintf("%s %q in namespace %q", key.Kind, failure.Shorten(key.Name), failure.Shorten(key.Namespace))
+	if key.Name != "" {
+		on = failure.Describe(backend.Key{Kind: key.Kind, Namespace: failure.Shorten(key.Namespace), Name: failure.Shorten(key.Name)})
 	}
 	err := &failure.Error{Code: failure.CodeForbidden, Verb: string(v), Message: fmt.Sprintf("%s: you do not have the verb %s; an administrator can give it by an AccessBinding", on, v)}
 	return err.At(key)

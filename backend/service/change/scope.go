@@ -129,7 +129,10 @@ func (s *scope) permits(key backend.Key) bool {
 
 // same reports whether two scopes, which may differ only in allowed, cover the same.
 func (s *scope) same(o *scope) bool {
-	return !slices.ContainsFunc(s.kinds, func(k *kind.Kind) bool { return s.permitted(k.Name).Key() != o.permitted(k.Name).Key() })
+	return !slices.ContainsFunc(s.kinds, func(k *kind.Kind) bool {
+		a, b := s.permitted(k.Name), o.permitted(k.Name)
+		return !a.Covers(b) || !b.Covers(a)
+	})
 }
 
 func (s *scope) kind(name string) *kind.Kind {

@@ -42,12 +42,12 @@ func (p *planner) scopeChoice(s *access.Scope) (choice, bool) {
 		}
 		return out, len(out.runs) <= p.mostPlaces()
 	}
-	places, everywhere := s.Places(), s.Everywhere()
-	if len(places)+len(everywhere) > p.mostPlaces() || p.trees == nil && len(everywhere) > 0 {
+	everywhere := s.Everywhere()
+	if s.Size()+len(everywhere) > p.mostPlaces() || p.trees == nil && len(everywhere) > 0 {
 		return choice{}, false
 	}
-	out.runs = make([]index.Run, 0, len(places)+len(everywhere))
-	for _, place := range places {
+	out.runs = make([]index.Run, 0, s.Size()+len(everywhere))
+	for _, place := range s.Places() {
 		out.addPlace(filter.Range(place), p.q.places)
 	}
 	for _, name := range everywhere {
