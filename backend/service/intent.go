@@ -112,14 +112,23 @@ func (s *Service) intendSpec(ctx context.Context, c access.Caller, w wanted, spe
 	return in, nil
 }
 
-// parse reads a part of the body; null is BAD_USER_INPUT.
-func (in *intent) parse(part string, value any) (map[string]any, error) {
+// object reads the object that the caller gave for a part of the body; null is BAD_USER_INPUT.
+func (in *intent) object(part string, value any) (map[string]any, error) {
 	tree, err := jsontree.Object(value)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, failure.BadInput(part, "%s is not acceptable: %v", part, err).At(in.key)
-	}
-	if tree == nil {
+	case tree == nil:
 		return nil, failure.BadInput(part, "%s must not be null; an object is wanted", part).At(in.key)
+	}
+	return tree, nil
+}
+
+// parse reads a part of the body.
+func (in *intent) parse(part string, value any) (map[string]any, error) {
+	tree, err := in.object(part, value)
+	if err != nil {
+		return nil, err
 	}
 	if part == "spec" {
 		in.sent.Cleared = in.kind.Spec.TakeCleared(part, tree)

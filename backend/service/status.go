@@ -47,12 +47,9 @@ func (s *Service) PatchStatus(ctx context.Context, c access.Caller, req StatusPa
 		return nil, err
 	}
 	in.dryRun = req.DryRun
-	patch, err := jsontree.Object(req.Patch)
-	switch {
-	case err != nil:
-		return nil, failure.BadInput("status", "status is not acceptable: %v", err).At(in.key)
-	case patch == nil:
-		return nil, failure.BadInput("status", "status must not be null; an object is wanted").At(in.key)
+	patch, err := in.object("status", req.Patch)
+	if err != nil {
+		return nil, err
 	}
 	jsontree.DropListNulls(patch, jsontree.MaxDepth)
 	in.kind.Status.Canonical(patch)

@@ -54,7 +54,8 @@ func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest
 
 // retry reads a resource, which must be there, and lets write judge it, again as often as
 // another writer comes in between. At first it takes what the index has. That may be old, so
-// it is believed only if a write was sent that holds it to be current.
+// it is believed only if a write was sent that holds it to be current. A write that is too large, or has too
+// many values, depends on the stored status, and is refused before it is sent.
 func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, write func(current *stored) (*Written, error)) (*Written, error) {
 	first := true
 	return s.repeat(ctx, key, func() (*Written, error) {
@@ -64,7 +65,7 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 				if err := recent.payToWrite(ctx); err != nil {
 					return nil, err
 				}
-				if out, err := write(recent); recent.used && !errors.Is(err, errRaced) && !overLimit(err) {
+				if out, err := write(recent); recent.used && !errors.Is(err, errRaced) && !hasCode(err, failure.CodeLimitExceeded) {
 					return out, err
 				}
 			}
@@ -80,11 +81,10 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 	})
 }
 
-// overLimit reports whether a write is too large, or has too many values. That depends on the stored status,
-// and is judged before the write is sent.
-func overLimit(err error) bool {
+// hasCode reports whether an error is one for the caller with a code.
+func hasCode(err error, code failure.Code) bool {
 	known, ok := errors.AsType[*failure.Error](err)
-	return ok && known.Code == failure.CodeLimitExceeded
+	return ok && known.Code == code
 }
 
 // Pauses of a write that lost a race against another gateway; each is random up to its bound.
@@ -114,7 +114,7 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 			contended, err = true, backend.ErrConflict
 		case errors.Is(err, reconcile.ErrLost):
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
-		case contended && timedOut(err): // while others wrote
+		case contended && hasCode(err, failure.CodeTimeout): // while others wrote
 			return nil, failure.Of(backend.ErrConflict, key)
 		default:
 			if err == nil && s.cfg.Access.Enabled && (key.Kind == access.RoleKind || key.Kind == access.BindingKind) {
@@ -126,12 +126,6 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 			return nil, failure.Of(err, key)
 		}
 	}
-}
-
-// timedOut reports whether a write was not made because the request's time was over.
-func timedOut(err error) bool {
-	known, ok := errors.AsType[*failure.Error](err)
-	return ok && known.Code == failure.CodeTimeout
 }
 
 // errRaced means that another writer came in between, so that the write may be judged again.
@@ -229,8 +223,7 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 			return nil, err
 		}
 		out, err := s.create(ctx, in)
-		var failed *failure.Error
-		if errors.As(err, &failed) && failed.Code == failure.CodeAlreadyExists {
+		if hasCode(err, failure.CodeAlreadyExists) {
 			return nil, errRaced
 		}
 		return out, err
