@@ -87,7 +87,7 @@ func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	var merged []any
 	placed := make([]bool, len(next))
 	for _, condition := range stored {
-		at := slices.IndexFunc(next, func(other any) bool { return typeOf(other) == typeOf(condition) })
+		at := slices.IndexFunc(next, func(other any) bool { return kind.ConditionType(other) == kind.ConditionType(condition) })
 		if at < 0 {
 			merged = append(merged, condition)
 		} else { // in its old place
@@ -113,7 +113,7 @@ func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]
 	conditions, _ := status[kind.ConditionIndex].([]any)
 	first := map[string]int{}
 	for i, condition := range conditions {
-		typ := typeOf(condition)
+		typ := kind.ConditionType(condition)
 		switch of, repeats := first[typ]; {
 		case typ == "": // a missing type is another violation
 		case repeats:
@@ -122,11 +122,4 @@ func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]
 			first[typ] = i
 		}
 	}
-}
-
-// typeOf returns the type of a condition.
-func typeOf(condition any) string {
-	m, _ := condition.(map[string]any)
-	text, _ := m["type"].(string)
-	return text
 }

@@ -34,6 +34,16 @@ const MaxIndexChars = 256
 // maxIndexBytes is the most bytes that such a string, or a type and status of a condition, has.
 const maxIndexBytes = 1024
 
+// ConditionType returns the type of a condition in the tree of a status.
+func ConditionType(condition any) string { return ConditionText(condition, "type") }
+
+// ConditionText returns a text of a condition in the tree of a status, empty for none.
+func ConditionText(condition any, field string) string {
+	c, _ := condition.(map[string]any)
+	text, _ := c[field].(string)
+	return text
+}
+
 // Rows extracts the index rows and references of the resources of a kind.
 type Rows struct {
 	shape      *body.Shape
