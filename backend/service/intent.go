@@ -133,7 +133,7 @@ func (in *intent) parse(part string, value any) (map[string]any, error) {
 	if part == "spec" {
 		in.sent.Cleared = in.kind.Spec.TakeCleared(part, tree)
 	}
-	jsontree.DropNulls(tree, jsontree.MaxDepth)
+	jsontree.DropNulls(tree)
 	switch {
 	case part == "spec":
 		in.kind.Spec.Canonical(tree)
@@ -153,7 +153,7 @@ func (in *intent) parsePatch(ctx context.Context, value any) (patch, later map[s
 	if patch == nil {
 		return nil, nil, nil
 	}
-	jsontree.DropListNulls(patch, jsontree.MaxDepth)
+	jsontree.DropListNulls(patch)
 	in.found.DropUnknown(in.kind.Spec, "spec", patch)
 	in.kind.Spec.ClearEmpty(patch)
 	in.kind.Spec.Canonical(patch)

@@ -51,7 +51,7 @@ func (s *Service) PatchStatus(ctx context.Context, c access.Caller, req StatusPa
 	if err != nil {
 		return nil, err
 	}
-	jsontree.DropListNulls(patch, jsontree.MaxDepth)
+	jsontree.DropListNulls(patch)
 	in.kind.Status.Canonical(patch)
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if req.ExpectedRevision != nil && current.Revision.String() != *req.ExpectedRevision {

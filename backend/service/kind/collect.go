@@ -107,7 +107,7 @@ func (r *rowList) addDefault(f *indexed, v any) {
 		}
 		return
 	}
-	if value, ok := appendValue(r.values, f.Field, v); ok {
+	if value, ok := AppendValue(r.values, f.Field, v); ok {
 		r.add(f.path, value)
 	}
 }
@@ -126,7 +126,7 @@ func (r *rowList) addRaw(f *indexed, raw []byte) {
 	default:
 		v = json.Number(raw)
 	}
-	if value, ok := appendValue(r.values, f.Field, v); ok {
+	if value, ok := AppendValue(r.values, f.Field, v); ok {
 		r.add(f.path, value)
 	}
 }

@@ -220,18 +220,9 @@ func appendPair(dst []byte, a, b string) []byte {
 	return backend.AppendString(backend.AppendString(dst, a), b)
 }
 
-// EncodeValue returns the place of a value in an index: strings by bytes, enums by
-// declaration. Nil means that the value has none.
-func EncodeValue(f *descriptor.Field, v any) []byte {
-	out, ok := appendValue(nil, f, v)
-	if !ok {
-		return nil
-	}
-	return out
-}
-
-// appendValue appends the result of [EncodeValue]; false means that the value has no place.
-func appendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
+// AppendValue appends the place of a value in an index: strings by bytes, enums by
+// declaration; false means that the value has none.
+func AppendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	switch v := v.(type) {
 	case bool:
 		return backend.AppendBool(dst, v), true
@@ -254,12 +245,9 @@ func appendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	return dst, false
 }
 
-// EncodeTime is nanoseconds since 1970. What lies before the first or after the
+// AppendTime appends nanoseconds since 1970. What lies before the first or after the
 // last instant that they tell apart, in 1677 and 2262, counts as that. What a
 // store stamps lies between them.
-func EncodeTime(t time.Time) []byte { return AppendTime(nil, t) }
-
-// AppendTime appends what [EncodeTime] returns.
 func AppendTime(dst []byte, t time.Time) []byte {
 	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	switch {
@@ -271,7 +259,7 @@ func AppendTime(dst []byte, t time.Time) []byte {
 	return backend.AppendInt(dst, t.UnixNano())
 }
 
-// DecodeValue returns the text of a value from its place in an index, as [EncodeValue] made it: an
+// DecodeValue returns the text of a value from its place in an index, as [AppendValue] made it: an
 // enum's value by its name in the API, a time in RFC 3339 form, numbers as JSON writes them.
 func DecodeValue(f *descriptor.Field, place []byte) (string, error) {
 	if f.Type == descriptor.TypeBoolean {

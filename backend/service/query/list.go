@@ -32,8 +32,7 @@ func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*P
 func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	var room []listing // for a few at a time: a level may have hundreds, or be refused
-	view := r.view(ctx)
-	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
+	t := r.lister(ctx, c)
 	var memory *page.Memory
 	var inMemory page.Read
 	var reads []*page.Read
@@ -110,6 +109,11 @@ type lister struct {
 	rights *access.Rights
 	// listable is the kind that the caller was found to have LIST on last.
 	listable *kind.Kind
+}
+
+// lister returns a lister that has prepared nothing.
+func (r *Reader) lister(ctx context.Context, c access.Caller) lister {
+	return lister{reader: r, ctx: ctx, caller: c, view: new(r.view(ctx))}
 }
 
 // judge asks for the caller's rights, by a state that is no older than the view.
@@ -204,26 +208,31 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	return served, err
 }
 
-// begin checks a request and prepares its page. Served is where it is read in memory.
-func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want plan.Want, err error) {
+// prepare checks the query of a request. Served is where it is read in memory.
+func (t *lister) prepare(req *ListRequest, q *connection) (served *index.Kind, err error) {
 	k, err := t.reader.kinds.Find(req.Kind)
+	if err == nil {
+		err = t.use(k)
+	}
+	if err == nil {
+		served, err = t.serve(k)
+	}
+	if err == nil {
+		err = t.use(k) // by the rights of a later view
+	}
 	if err != nil {
-		return nil, want, err
-	}
-	if err := t.use(k); err != nil {
-		return nil, want, err
-	}
-	if served, err = t.serve(k); err != nil {
-		return nil, want, err
-	}
-	if err := t.use(k); err != nil {
-		return nil, want, err
+		return nil, err
 	}
 	common, err := t.common(k, req)
 	if err != nil {
-		return nil, want, err
+		return nil, err
 	}
-	if err := l.query.prepare(common, req); err != nil {
+	return served, q.prepare(common, req)
+}
+
+// begin checks a request and prepares its page. Served is where it is read in memory.
+func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want plan.Want, err error) {
+	if served, err = t.prepare(req, &l.query); err != nil {
 		return nil, want, err
 	}
 	p := &l.page
@@ -238,7 +247,7 @@ func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want p
 	at := t.view.Position()
 	if served == nil {
 		if at, err = t.reader.fetch.Store.Position(t.ctx); err != nil {
-			return nil, want, failure.Of(err, backend.Key{Kind: k.Name})
+			return nil, want, failure.Of(err, backend.Key{Kind: l.query.Kind.Name})
 		}
 	}
 	p.changeCursor = new(ChangeCursor(at, t.rights.Stamp()))

@@ -38,7 +38,7 @@ func Parse(k *kind.Kind, value any) (Filter, error) {
 	if err != nil || len(e) == 0 {
 		return Filter{}, err
 	}
-	jsontree.DropNulls(tree, jsontree.MaxDepth)
+	jsontree.DropNulls(tree)
 	canonical, err := json.Marshal(tree)
 	return Filter{e, string(canonical)}, err
 }
@@ -177,8 +177,8 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 			return nil, err
 		}
 		for _, v := range values {
-			encoded := encodeOperand(f, v)
-			if encoded == nil {
+			encoded, ok := encodeOperand(f, v)
+			if !ok {
 				return nil, noOperand(f, v, at+"."+op)
 			}
 			t.Values = append(t.Values, encoded)
@@ -233,16 +233,14 @@ func nullOperator(at, op, absence string) error {
 	return failure.BadInput(at+"."+op, "%s.%s is null; %sor leave the operator out", at, op, advice)
 }
 
-func encodeOperand(f *descriptor.Field, v any) []byte {
+// encodeOperand returns a value as index rows have it; ok is false if none can have it. A nil field is a time.
+func encodeOperand(f *descriptor.Field, v any) (encoded []byte, ok bool) {
 	if f != nil {
-		return kind.EncodeValue(f, v)
+		return kind.AppendValue(nil, f, v)
 	}
 	s, _ := v.(string)
 	t, err := descriptor.ParseTime(s)
-	if err != nil {
-		return nil
-	}
-	return kind.EncodeTime(t)
+	return kind.AppendTime(nil, t), err == nil
 }
 
 // pairs reads tests of labels and of conditions.
