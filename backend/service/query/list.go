@@ -31,23 +31,17 @@ func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*P
 // pages is one call of the store. pages and errs are parallel to the requests.
 func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
-	var room []listing // for a few at a time: a level may have hundreds, or be refused
-	t := r.lister(ctx, c)
+	t, spent := r.lister(ctx, c), budget.From(ctx)
 	var memory *page.Memory
 	var inMemory page.Read
 	var reads []*page.Read
 	var of []int
 	var lists []*listing
 	for i := range reqs {
-		if len(room) == 0 {
-			if err := budget.From(ctx).Over(); err != nil {
-				errs[i] = err
-				continue
-			}
-			room = make([]listing, min(len(reqs)-i, roomAtOnce))
+		if errs[i] = spent.Over(); errs[i] != nil {
+			continue
 		}
-		l := &room[0]
-		room = room[1:]
+		l := &listing{}
 		served, want, err := t.begin(&reqs[i], l)
 		switch {
 		case err != nil:
@@ -72,9 +66,6 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 	}
 	return pages, errs
 }
-
-// roomAtOnce is for how many pages room is made at once.
-const roomAtOnce = 16
 
 // listing is a page that is being read.
 type listing struct {
@@ -101,10 +92,10 @@ type lister struct {
 	ctx    context.Context
 	caller access.Caller
 	view   *index.View
-	// filters are those that were parsed: the pages of a level share them.
-	filters map[filterKey]parsedFilter
-	// last is what the page before had in common with others.
-	last *plan.Common
+	// last is what the page before had in common with others, and filter the filter of its request: the pages of a
+	// level share them.
+	last   *plan.Common
+	filter any
 	// rights are the caller's; nil until judge has asked for them.
 	rights *access.Rights
 	// listable is the kind that the caller was found to have LIST on last.
@@ -150,47 +141,25 @@ func (t *lister) scope(k *kind.Kind) *access.Scope {
 	return nil
 }
 
-// filterKey tells filters apart, by the map that holds one.
-type filterKey struct {
-	kind *kind.Kind
-	at   uintptr
-}
-
-type parsedFilter struct {
-	filter filter.Filter
-	err    error
-}
-
-// parse parses a filter, unless it was parsed before.
-func (t *lister) parse(k *kind.Kind, value any) (filter.Filter, error) {
-	m, ok := value.(map[string]any)
-	if !ok {
-		return filter.Parse(k, value)
-	}
-	key := filterKey{k, reflect.ValueOf(m).Pointer()}
-	parsed, known := t.filters[key]
-	if !known {
-		if t.filters == nil {
-			t.filters = map[filterKey]parsedFilter{}
-		}
-		parsed.filter, parsed.err = filter.Parse(k, m)
-		t.filters[key] = parsed
-	}
-	return parsed.filter, parsed.err
-}
-
 // common returns the part of a query that most requests of a level share.
 func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
-	f, err := t.parse(k, req.Filter)
+	if c := t.last; c != nil && c.Kind == k && c.Reference == req.Parent.Reference && c.ParentKind == req.Parent.Key.Kind && sameMap(t.filter, req.Filter) && slices.Equal(c.Order, req.OrderBy) {
+		return c, nil
+	}
+	f, err := filter.Parse(k, req.Filter)
 	if err != nil {
 		return nil, err
 	}
-	c := t.last
-	if c == nil || c.Kind != k || c.Reference != req.Parent.Reference || c.ParentKind != req.Parent.Key.Kind || !c.Filter.Same(&f) || !slices.Equal(c.Order, req.OrderBy) {
-		c = &plan.Common{Kind: k, Reference: req.Parent.Reference, ParentKind: req.Parent.Key.Kind, Filter: f, Order: req.OrderBy, Scope: t.scope(k)}
-		t.last = c
-	}
-	return c, nil
+	t.filter = req.Filter
+	t.last = &plan.Common{Kind: k, Reference: req.Parent.Reference, ParentKind: req.Parent.Key.Kind, Filter: f, Order: req.OrderBy, Scope: t.scope(k)}
+	return t.last, nil
+}
+
+// sameMap reports whether two values are the same map, or both nil.
+func sameMap(a, b any) bool {
+	x, isMap := a.(map[string]any)
+	y, areMaps := b.(map[string]any)
+	return isMap && areMaps && reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer() || a == nil && b == nil
 }
 
 // serve returns a kind as the view has it, nil if it is read from the store. It takes a later

@@ -28,8 +28,8 @@ type Page struct {
 	// query or relation is what the page is about.
 	query        *connection
 	relation     *relation
-	hash         atomic.Uint64  // of that, with the bit hashed; 0 until it is asked for
-	in           *plan.Interval // exclusive bounds in the order, nil for none
+	hash         atomic.Uint64 // of that, with the bit hashed; 0 until it is asked for
+	in           plan.Interval // exclusive bounds in the order
 	backward     bool
 	ahead        bool // it is known whether there is more in the page's direction
 	cut          bool // there is
@@ -91,10 +91,7 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	if w.Size, err = p.size(first, last); err != nil {
 		return w, err
 	}
-	if after != nil || before != nil { // most have none: then nothing is made for it
-		p.in = &plan.Interval{}
-	}
-	if after != nil {
+	if after != nil { // most have none: then nothing is made for it
 		if p.in.After, err = p.cursors().Key("after", after); err != nil {
 			return w, err
 		}
@@ -102,16 +99,8 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	if before != nil {
 		p.in.Before, err = p.cursors().Key("before", before)
 	}
-	w.In, w.Backward, w.Ahead = p.interval(), p.backward, ahead
+	w.In, w.Backward, w.Ahead = p.in, p.backward, ahead
 	return w, err
-}
-
-// interval is where in the order the page lies.
-func (p *Page) interval() plan.Interval {
-	if p.in == nil {
-		return plan.Interval{}
-	}
-	return *p.in
 }
 
 // read reads something else of the connection, from the state of the page.
@@ -191,7 +180,7 @@ func (i *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 
 // beyond reports whether the connection has anything behind the page, or before it.
 func (p *Page) beyond(ctx context.Context, before bool) (bool, error) {
-	within := p.interval()
+	within := p.in
 	known, n, bound := p.ahead && before == p.backward, len(p.Edges), within.Before
 	if before {
 		bound = within.After

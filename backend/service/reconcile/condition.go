@@ -178,11 +178,6 @@ func missingAspects(status map[string]any, aspects []Aspect) []Aspect {
 	})
 }
 
-// hasOwned reports whether a status has a condition Available or Progressing.
-func hasOwned(status map[string]any) bool {
-	return slices.ContainsFunc(conditionsOf(status), owned)
-}
-
 // concluded reports whether a status has a condition Available that does not leave it to a
 // controller.
 func concluded(status map[string]any) bool {

@@ -137,16 +137,12 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 		if err := f.handleDue(ctx); err != nil {
 			return at, err
 		}
-		f.setHandled(f.resumeAt(at), false)
+		resume := at
+		if len(f.delayed) > 0 {
+			resume = f.delayed[0].before
+		}
+		f.setHandled(resume, false)
 	}
-}
-
-// resumeAt returns the position before the oldest delayed change, or at.
-func (f *follower) resumeAt(at backend.Position) backend.Position {
-	if len(f.delayed) > 0 {
-		return f.delayed[0].before
-	}
-	return at
 }
 
 // nextDeadline returns when to look at the delayed changes if no change comes before.

@@ -142,7 +142,7 @@ func (r *Reconciler) report(w Write, next *kind.State) (out *kind.State, overrul
 	}
 	if len(next.Meta.Waits) > 0 && w.Was != nil && next.Meta.DeletionRequestedAt.IsZero() {
 		kept := keepConditions(next.Status(), w.Was.Status())
-		return next.WithStatus(kept), hasOwned(next.Status()) && !jsontree.Equal(kept, next.Status())
+		return next.WithStatus(kept), slices.ContainsFunc(conditionsOf(next.Status()), owned) && !jsontree.Equal(kept, next.Status())
 	}
 	if r.controllers.owns(w.Kind.Name) {
 		return next, false

@@ -149,8 +149,11 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 			scanned = true
 			r := backend.Range{Kind: k.Name, Start: start, Shard: f.shard + 1, Limit: pageSize}
 			page, err := f.r.cfg.Store.Range(ctx, r)
-			if err == nil {
-				err = f.settleAll(ctx, page.Resources)
+			if err == nil { // the changes wake the resources that wait for these
+				var out outcome
+				if out, err = f.settle(ctx, page.Resources, nil); err == nil && out.skipped {
+					err = errNotNewest
+				}
 			}
 			if err == nil {
 				rest, more := r.After(page)
@@ -281,15 +284,6 @@ func (f *follower) finishAll(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// settleAll re-evaluates resources. Their changes wake the resources that wait for them.
-func (f *follower) settleAll(ctx context.Context, resources []*backend.Resource) error {
-	out, err := f.settle(ctx, resources, nil)
-	if err == nil && out.skipped {
-		err = errNotNewest
-	}
-	return err
 }
 
 // rebindTime is how long after the check that a gateway's catalogue is the newest its rebinds may be

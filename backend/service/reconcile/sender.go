@@ -110,7 +110,10 @@ func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, e
 			lost, err = t.look(ctx)
 		}
 		if err == nil && t.found() {
-			if err = t.sync(ctx); err == nil {
+			if syncer, ok := t.Store.(backend.Syncer); ok { // as durable as a batch that was acknowledged
+				err = syncer.Sync(ctx, t.batch.Namespace())
+			}
+			if err == nil {
 				return t.result(), nil
 			}
 		}
@@ -193,14 +196,6 @@ func (t *attempt) found() bool {
 		}
 	}
 	return true
-}
-
-// sync makes the batch that was found as durable as an acknowledged one.
-func (t *attempt) sync(ctx context.Context) error {
-	if syncer, ok := t.Store.(backend.Syncer); ok {
-		return syncer.Sync(ctx, t.batch.Namespace())
-	}
-	return nil
 }
 
 // result returns what the store would have answered, without the results of checks.

@@ -29,11 +29,6 @@ type Filter struct {
 // Empty reports whether the filter has no conditions.
 func (f *Filter) Empty() bool { return f.All == nil }
 
-// Same reports whether f and o come from the same call of Parse, or are both empty.
-func (f *Filter) Same(o *Filter) bool {
-	return len(f.All) == len(o.All) && (len(f.All) == 0 || &f.All[0] == &o.All[0])
-}
-
 // Text returns the canonical text of the filter: JSON, empty for the zero value.
 func (f *Filter) Text() string { return f.text }
 

@@ -165,7 +165,11 @@ func (sc *scan) referrerBound(bound []byte) []byte {
 func (s *Store) refuseTooMany(ctx context.Context, scans []*scan) error {
 	var counts []RangeRequest
 	for _, sc := range scans {
-		for _, part := range append([]backend.Range{sc.left}, sc.ranges(sc.rest)...) {
+		parts := []backend.Range{sc.left}
+		for _, run := range sc.rest {
+			parts = append(parts, sc.rangeOf(run))
+		}
+		for _, part := range parts {
 			part.Count = true
 			counts = append(counts, RangeRequest{Range: part, Kind: sc.Query.Kind})
 		}
@@ -192,14 +196,6 @@ func (s *Store) refuseTooMany(ctx context.Context, scans []*scan) error {
 		}
 	}
 	return nil
-}
-
-// ranges returns runs of names as ranges of the store.
-func (sc *scan) ranges(runs []plan.Run) (out []backend.Range) {
-	for _, run := range runs {
-		out = append(out, sc.rangeOf(run))
-	}
-	return out
 }
 
 // tooMany refuses a scan that would look at too much, and says what would help.
