@@ -41,7 +41,7 @@ func (k *Kind) changeOf(was []byte, next []member) []byte {
 		}
 		replaced = append(replaced, member{part.name, value})
 	}
-	out := append(appendMembers([]byte(`{"before":`), replaced), `,"paths":[`...)
+	out := append(objectOf(`{"before":`, replaced), `,"paths":[`...)
 	for i, path := range c.shortened() {
 		if i > 0 {
 			out = append(out, ',')
@@ -54,20 +54,20 @@ func (k *Kind) changeOf(was []byte, next []member) []byte {
 	return out
 }
 
-// appendMembers appends the object that has the members.
-func appendMembers(dst []byte, members []member) []byte {
-	room := 2
+// objectOf returns a text and behind it the object that has the members.
+func objectOf(text string, members []member) []byte {
+	room := len(text) + len("{}")
 	for _, m := range members {
 		room += len(`"":,`) + len(m.name) + len(m.raw)
 	}
-	dst = append(slices.Grow(dst, room), '{')
+	out := append(append(make([]byte, 0, room), text...), '{')
 	for i, m := range members {
 		if i > 0 {
-			dst = append(dst, ',')
+			out = append(out, ',')
 		}
-		dst = append(append(jsontree.AppendText(dst, m.name), ':'), m.raw...)
+		out = append(append(jsontree.AppendText(out, m.name), ':'), m.raw...)
 	}
-	return append(dst, '}')
+	return append(out, '}')
 }
 
 // shownSpec returns a stored spec without its write-only fields: a catalogue in which they
@@ -172,8 +172,11 @@ func bodyBefore(replaced []member, after []byte) ([]byte, error) {
 			parts = append(parts, was)
 		}
 	}
-	return appendMembers([]byte{backend.BodyJSON}, parts), nil
+	return objectOf(bodyHead, parts), nil
 }
+
+// bodyHead begins a stored body.
+const bodyHead = string(rune(backend.BodyJSON))
 
 // member is a member of a JSON object.
 type member struct{ name, raw string }
@@ -184,8 +187,11 @@ func partsOf(body []byte) ([]member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return membersIn(unsafe.String(unsafe.SliceData(raw), len(raw))) // it never changes
+	return membersIn(textOf(raw))
 }
+
+// textOf returns the text of bytes that never change.
+func textOf(raw []byte) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) }
 
 // maxMembers is the most members of an object that are compared one by one.
 const maxMembers = 256

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-	"unsafe"
 
 	"github.com/tidwall/gjson"
 
@@ -42,7 +41,7 @@ func StateOf(r *backend.Resource) (*State, error) {
 		return nil, err
 	}
 	st := &State{ExpiresAt: r.ExpiresAt}
-	body, err := jsontree.Valid(unsafe.String(unsafe.SliceData(raw), len(raw))) // it never changes
+	body, err := jsontree.Valid(textOf(raw))
 	if err == nil {
 		body.ForEach(func(name, part gjson.Result) bool {
 			err = st.read(name.Str, part)
@@ -142,20 +141,20 @@ func (st *State) WithMetadata(meta body.Metadata) *State {
 func (st *State) parts(k *Kind) ([]member, error) {
 	out := make([]member, 0, 5)
 	if st.SubKind != "" {
-		out = append(out, member{"subKind", string(jsontree.AppendText(nil, st.SubKind))})
+		out = append(out, member{"subKind", textOf(jsontree.AppendText(nil, st.SubKind))})
 	}
 	metadata, err := json.Marshal(&st.Meta)
 	if err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
-	out = append(out, member{"version", string(jsontree.AppendText(nil, k.Version))}, member{"metadata", string(metadata)})
+	out = append(out, member{"version", textOf(jsontree.AppendText(nil, k.Version))}, member{"metadata", textOf(metadata)})
 	add := func(name, stored string, tree map[string]any) {
 		if stored == "" && tree != nil && err == nil {
 			var raw []byte
 			if raw, err = jsontree.Append(nil, tree); err != nil {
 				err = fmt.Errorf("%s: %w", name, err)
 			}
-			stored = string(raw)
+			stored = textOf(raw)
 		}
 		if stored != "" {
 			out = append(out, member{name, stored})
@@ -177,7 +176,7 @@ func (st *State) Put(k *Kind, key backend.Key, old *backend.Resource) (put backe
 	if err != nil {
 		return put, err
 	}
-	put.Body = appendMembers([]byte{backend.BodyJSON}, parts)
+	put.Body = objectOf(bodyHead, parts)
 	if len(put.Body) > smallBody {
 		if err := k.checkRows(key, put.Body, old); err != nil {
 			return put, err

@@ -50,24 +50,18 @@ func (v *Violations) Add(path, rule string, limit any, format string, args ...an
 // Err returns VALIDATION_FAILED if there is any violation, else why a rule was not evaluated
 // to its end.
 func (v *Violations) Err(key backend.Key) error {
-	over := (*budget.ExceededError)(nil)
-	switch known := (*failure.Error)(nil); {
-	case len(v.found) > 0:
-	case v.stopped == nil:
-		return nil
-	case errors.As(v.stopped, &over):
-		return over
-	case errors.As(v.stopped, &known):
-		return known.At(key)
-	default:
-		return failure.Of(v.stopped, key)
+	if len(v.found) == 0 {
+		if v.stopped == nil {
+			return nil
+		}
+		if over, ok := errors.AsType[*budget.ExceededError](v.stopped); ok {
+			return over
+		}
+		return failure.Of(v.stopped, key).At(key)
 	}
-	e := &failure.Error{Code: failure.CodeValidationFailed, Violations: v.found}
-	switch n := len(v.found) + v.dropped; n {
-	case 1:
-		e.Message = v.found[0].Path + ": " + v.found[0].Message
-	default:
-		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s: %s", n, v.found[0].Path, v.found[0].Message)
+	e := &failure.Error{Code: failure.CodeValidationFailed, Violations: v.found, Message: v.found[0].Path + ": " + v.found[0].Message}
+	if n := len(v.found) + v.dropped; n > 1 {
+		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s", n, e.Message)
 	}
 	return e.At(key)
 }
