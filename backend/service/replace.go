@@ -93,7 +93,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
-	if current.Deleting && !in.releases() {
+	if current.Deleting && !(in.unspecified && in.meta.releases()) {
 		return nil, failure.Of(backend.ErrDeleting, in.key)
 	}
 	in = in.keeping(was)
@@ -203,9 +203,4 @@ func waitWarnings(j reconcile.Judgement) []failure.Warning {
 		out = append(out, failure.Warning{Code: failure.WarningWaiting, Message: w.String(), Path: w.Path})
 	}
 	return out
-}
-
-// releases reports whether an intent does nothing but remove finalizers.
-func (in *intent) releases() bool {
-	return in.verb == descriptor.VerbPatch && in.unspecified && in.meta.releases()
 }

@@ -143,7 +143,7 @@ func (p *Policy) grants(binding string) (out []grant) {
 	namespaces := listed(b.Namespaces)
 	for _, role := range b.Roles {
 		for _, g := range p.roles[role] {
-			g.binding, g.role = binding, role
+			g.role = role
 			out = append(out, g.within(namespaces))
 		}
 	}

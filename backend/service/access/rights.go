@@ -29,7 +29,9 @@ func Unlimited() *Rights { return &Rights{all: true} }
 // newRights returns the rights that grants give together.
 func newRights(grants []grant) *Rights {
 	r := &Rights{grants: grants}
-	r.key = sync.OnceValue(func() string { return keyOf(grants) })
+	r.key = sync.OnceValue(func() string {
+		return textOf(grants, func(g *grant) string { return fmt.Sprint(g.kinds.text(), " ", g.verbs) })
+	})
 	r.stamp = sync.OnceValue(func() string { return stampOf(grants) })
 	return r
 }
@@ -60,12 +62,7 @@ func (r *Rights) Key() string {
 	return r.key()
 }
 
-// keyOf returns a text that is the same for grants that give the same rights.
-func keyOf(grants []grant) string {
-	return textOf(grants, func(g *grant) string { return fmt.Sprint(g.kinds.text(), " ", g.verbs) })
-}
-
-// textOf states grants: of each what on says, and where.
+// textOf states grants: of each what on says, and where. It is the same for grants that give the same.
 func textOf(grants []grant, on func(*grant) string) string {
 	var each []string
 	for i := range grants {

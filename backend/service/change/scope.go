@@ -198,11 +198,3 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 func (s *rowState) matches(f *filter.Filter) bool {
 	return s.resource != nil && f.MatchesRows(s.resource, s.rows)
 }
-
-// matches reports whether the filter keeps a stored resource. One that cannot be read
-// matches nothing.
-func (s *scope) matches(k *kind.Kind, r *backend.Resource) bool {
-	f := s.filter[k.Name]
-	ok, err := f.Matches(k, r)
-	return err == nil && ok
-}

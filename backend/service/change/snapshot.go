@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
 const (
@@ -121,12 +122,15 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	}
 	var out []Change
 	for _, stored := range page.Resources {
-		if !n.scope.covers(stored.Key) || n.scope.filter != nil && !n.scope.matches(k, stored) {
+		if !n.scope.covers(stored.Key) {
 			continue
 		}
 		b, err := k.Body.Read(stored)
 		if err != nil {
 			n.feed.cfg.Unreadable.Note(stored, err)
+			continue
+		}
+		if f := n.scope.filter[k.Name]; !f.Empty() && !f.Match(filter.Of(k, b)) {
 			continue
 		}
 		out = append(out, n.feed.change(Snapshot, &query.Resource{Stored: stored, Body: b}))

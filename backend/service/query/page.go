@@ -115,10 +115,13 @@ func (p *Page) read(ctx context.Context, w plan.Want) (*page.Read, error) {
 
 // any reports whether the connection has a resource in the interval.
 func (p *Page) any(ctx context.Context, in plan.Interval) (bool, error) {
+	want := plan.Want{In: in, Size: 1}
 	if p.relation != nil {
-		return p.reader.anyRelated(ctx, p.relation, in)
+		sc := &dependents{relation: p.relation, Want: want}
+		err := p.reader.runDependents(ctx, []*dependents{sc})
+		return len(sc.found) > 0, err
 	}
-	r, err := p.read(ctx, plan.Want{In: in, Size: 1})
+	r, err := p.read(ctx, want)
 	return len(r.Edges) > 0, err
 }
 
@@ -138,10 +141,11 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 // Hidden returns how many resources hold the one that a page of [BlockedBy] is about, besides those that the caller may
 // see. It is 0 for other pages.
 func (p *Page) Hidden(ctx context.Context) (int, error) {
-	if p.relation == nil {
+	if p.relation == nil || p.relation.Relation != BlockedBy || p.relation.rights.All() {
 		return 0, nil
 	}
-	return p.reader.hiddenRelated(ctx, p.relation)
+	all, err := p.reader.allRelated(ctx, p.relation)
+	return all.hidden, err
 }
 
 // ChangeCursor is where a stream of changes begins that misses nothing the

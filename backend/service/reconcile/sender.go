@@ -135,7 +135,8 @@ func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, e
 // and has to be called again.
 func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 	left := t.batch.Deadline.Add(refusalGrace).Sub(t.Clock())
-	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Namespace()}})
+	covers := func(key backend.Key) bool { return has(t.batch.Actions, key) }
+	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: covers, Namespaces: []string{t.batch.Namespace()}})
 	if err != nil {
 		return false, err
 	}
@@ -161,10 +162,6 @@ func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-func (t *attempt) covers(key backend.Key) bool {
-	return slices.ContainsFunc(t.batch.Actions, func(a backend.Action) bool { return a.Key == key })
 }
 
 // note remembers what the batch did. A put where an expired resource was has

@@ -32,12 +32,6 @@ func (f *Filter) Empty() bool { return f.All == nil }
 // Text returns the canonical text of the filter: JSON, empty for the zero value.
 func (f *Filter) Text() string { return f.text }
 
-// Matches reports whether a stored resource matches. It fails if the resource cannot be read.
-func (f *Filter) Matches(k *kind.Kind, r *backend.Resource) (bool, error) {
-	b, err := k.Body.Read(r)
-	return err == nil && f.Match(Of(k, b)), err
-}
-
 // MatchesRows reports whether a resource with these index rows matches.
 func (f *Filter) MatchesRows(r *backend.Resource, rows []index.Row) bool {
 	return f.Match(&Values{Resource: r, rows: rows})

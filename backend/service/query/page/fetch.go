@@ -27,7 +27,11 @@ type Reader struct {
 
 // NewReader returns a reader of the resources of some kinds.
 func NewReader(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreadable) *Reader {
-	return &Reader{Store: store, unreadable: tracker, sizes: newSizes(kinds)}
+	r := &Reader{Store: store, unreadable: tracker, sizes: sizes{}}
+	for _, k := range kinds.All() {
+		r.sizes[k.Name] = &atomic.Int64{}
+	}
+	return r
 }
 
 // Read returns the body of a resource. If it is unreadable, it is noted and the result is nil.
@@ -179,14 +183,6 @@ const overhead = 640
 
 // sizes holds the mean sizes in bytes of the resources read last, by kind.
 type sizes map[string]*atomic.Int64
-
-func newSizes(kinds kind.Catalogue) sizes {
-	out := sizes{}
-	for _, k := range kinds.All() {
-		out[k.Name] = &atomic.Int64{}
-	}
-	return out
-}
 
 // learn updates the mean size of a kind. A concurrent update may be lost, which does no harm.
 func (s sizes) learn(k *kind.Kind, bytes, resources int) {

@@ -37,10 +37,6 @@ type pending struct {
 	found *Read
 }
 
-func newSlots() *slots {
-	return &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}
-}
-
 // acquire waits for a slot. The caller calls end.
 func (s *slots) acquire(ctx context.Context) (end func(), err error) {
 	if !s.free.TryAcquire(1) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/budget"
@@ -37,7 +39,7 @@ type Store struct {
 
 // NewStore reads by a reader of the store.
 func NewStore(r *Reader, tracker *kind.Unreadable, idx *index.Index) *Store {
-	return &Store{fetch: r, unreadable: tracker, index: idx, slots: newSlots()}
+	return &Store{fetch: r, unreadable: tracker, index: idx, slots: &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}}
 }
 
 // scan is the state of a page or a count that is read from a store.
