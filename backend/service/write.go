@@ -19,13 +19,21 @@ import (
 
 // Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
 func (s *Service) Create(ctx context.Context, c access.Caller, req CreateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, wanted{verb: descriptor.VerbCreate, id: req.Identity, meta: req.Metadata}, req.Spec)
+	in, err := s.intendNew(ctx, c, descriptor.VerbCreate, req)
 	if err != nil {
 		return nil, err
 	}
-	in.setSubKind(req.SubKind)
-	in.dryRun = req.DryRun
 	return s.createValid(ctx, in)
+}
+
+// intendNew is intendSpec for a resource that may be created.
+func (s *Service) intendNew(ctx context.Context, c access.Caller, verb descriptor.Verb, req CreateRequest) (*intent, error) {
+	in, err := s.intendSpec(ctx, c, wanted{verb: verb, id: req.Identity, meta: req.Metadata}, req.Spec)
+	if err == nil {
+		in.setSubKind(req.SubKind)
+		in.dryRun = req.DryRun
+	}
+	return in, err
 }
 
 // createValid stores an intent that must have no violations.
@@ -185,12 +193,10 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 
 // Upsert creates a resource, or replaces its spec at any revision.
 func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, wanted{verb: descriptor.VerbUpsert, id: req.Identity, meta: req.Metadata}, req.Spec)
+	in, err := s.intendNew(ctx, c, descriptor.VerbUpsert, CreateRequest(req))
 	if err != nil {
 		return nil, err
 	}
-	in.setSubKind(req.SubKind)
-	in.dryRun = req.DryRun
 	return s.upsert(ctx, in)
 }
 

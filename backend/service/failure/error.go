@@ -184,8 +184,8 @@ func Of(err error, key backend.Key) *Error {
 			continue
 		}
 		e.Code, e.Retryable, e.Outcome, e.Message = t.code, t.retryable, t.outcome, t.text
-		if n := len(t.text) - len("%s"); n > 0 && t.text[:2] == "%s" {
-			e.Message = Describe(key) + t.text[2:]
+		if rest, about := strings.CutPrefix(t.text, "%s"); about {
+			e.Message = Describe(key) + rest
 		}
 		break
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/big"
 	"slices"
@@ -80,10 +79,15 @@ func copyOf(v any, depth int) (any, error) {
 		return v, nil
 	}
 	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("json: %w", err)
+	if err == nil {
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		var tree any
+		if err = dec.Decode(&tree); err == nil {
+			return tree, nil
+		}
 	}
-	return decodeJSON(raw)
+	return nil, fmt.Errorf("json: %w", err)
 }
 
 // within reports whether a tree is nested no deeper than depth.
@@ -106,20 +110,6 @@ func within(v any, depth int) bool {
 		}
 	}
 	return true
-}
-
-// decodeJSON reads one value, numbers as written.
-func decodeJSON(raw []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, fmt.Errorf("json: %w", err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("json: more than one value")
-	}
-	return v, nil
 }
 
 // DropNulls removes the null members of all objects in a tree.

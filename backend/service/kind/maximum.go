@@ -23,7 +23,7 @@ func (v *Violations) Maxima(s *Shape, path string, status map[string]any, stored
 		if x.size <= largest[x.measure] {
 			return true
 		}
-		v.Add(x.at.String(), x.rule, x.most, x.message(), x.most, x.size)
+		v.Add(x.at.String(), x.rule, x.most, x.message, x.most, x.size)
 		return false
 	})
 	m.object(s, &location{name: path}, status)
@@ -40,32 +40,14 @@ func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	return out
 }
 
-// measure is a maximum of a field.
+// measure is a maximum of a field, with the message about an excess, which has verbs for the maximum and the size.
 type measure struct {
-	field *Field
-	rule  string
+	field         *Field
+	rule, message string
 }
 
-// The rules of maxima.
-const (
-	maxLength     = "maxLength"
-	maxItems      = "maxItems"
-	maxProperties = "maxProperties"
-	keyMaxLength  = "keyMaxLength"
-)
-
-// message returns the message about an excess, with verbs for its maximum and its size.
-func (m measure) message() string {
-	switch m.rule {
-	case maxItems:
-		return "must have at most %d elements, has %d"
-	case maxProperties:
-		return "must have at most %d keys, has %d"
-	case keyMaxLength:
-		return "the key must have at most %d characters, has %d"
-	}
-	return "must have at most %d characters, has %d"
-}
+// textMessage is the message about a text.
+const textMessage = "must have at most %d characters, has %d"
 
 // excess is a value that is larger than it may be.
 type excess struct {
@@ -91,7 +73,7 @@ func (m meter) object(s *Shape, at *location, tree map[string]any) {
 			continue
 		}
 		list, _ := value.([]any)
-		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m(excess{measure{f, maxItems}, here, *most, len(list)}) {
+		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m(excess{measure{f, "maxItems", "must have at most %d elements, has %d"}, here, *most, len(list)}) {
 			continue
 		}
 		for i, e := range list {
@@ -106,7 +88,7 @@ func (m meter) value(f *Field, value any, at *location) {
 	switch value := value.(type) {
 	case string:
 		if f.Type == descriptor.TypeString {
-			m.text(measure{f, maxLength}, f.Constraint.MaxLength, value, at)
+			m.text(measure{f, "maxLength", textMessage}, f.Constraint.MaxLength, value, at)
 		}
 	case map[string]any:
 		switch {
@@ -131,15 +113,15 @@ func (m meter) text(of measure, most *int, text string, at *location) {
 // mapping measures a map of strings.
 func (m meter) mapping(f *Field, entries map[string]any, at *location) {
 	c := f.Constraint
-	if most := c.MaxItems; most != nil && len(entries) > *most && !m(excess{measure{f, maxProperties}, at, *most, len(entries)}) {
+	if most := c.MaxItems; most != nil && len(entries) > *most && !m(excess{measure{f, "maxProperties", "must have at most %d keys, has %d"}, at, *most, len(entries)}) {
 		return
 	}
 	entry := &location{in: at}
 	for _, key := range jsontree.Keys(entries) {
 		entry.name = key
-		m.text(measure{f, keyMaxLength}, c.KeyMaxLength, key, entry)
+		m.text(measure{f, "keyMaxLength", "the key " + textMessage}, c.KeyMaxLength, key, entry)
 		if text, ok := entries[key].(string); ok {
-			m.text(measure{f, maxLength}, c.MaxLength, text, entry)
+			m.text(measure{f, "maxLength", textMessage}, c.MaxLength, text, entry)
 		}
 	}
 }

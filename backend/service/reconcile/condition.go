@@ -192,19 +192,6 @@ func owned(condition any) bool {
 	return t == Available || t == Progressing
 }
 
-// fits reports whether a field of a type can hold a value: a text or a number.
-func fits(t descriptor.FieldType, value any) bool {
-	switch t {
-	case descriptor.TypeString, descriptor.TypeTime:
-		_, ok := value.(string)
-		return ok
-	case descriptor.TypeSafeInt:
-		_, ok := value.(json.Number)
-		return ok
-	}
-	return false
-}
-
 // tree returns the condition that replaces an old one, nil for none, with the fields that its shape has.
 func (a Aspect) tree(shape *descriptor.Shape, old map[string]any, now time.Time) map[string]any {
 	out := map[string]any{}
@@ -217,7 +204,8 @@ func (a Aspect) tree(shape *descriptor.Shape, old map[string]any, now time.Time)
 		values["lastTransitionTime"] = descriptor.FormatTime(now.Truncate(time.Millisecond))
 	}
 	for name, value := range values {
-		if f := shape.Field(name); f != nil && !f.List && fits(f.Type, value) {
+		_, isText := value.(string)
+		if f := shape.Field(name); f != nil && !f.List && (isText && (f.Type == descriptor.TypeString || f.Type == descriptor.TypeTime) || !isText && f.Type == descriptor.TypeSafeInt) {
 			out[name] = value
 		}
 	}
