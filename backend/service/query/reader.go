@@ -50,7 +50,7 @@ type Config struct {
 // New returns a reader. It starts nothing.
 func New(cfg Config) *Reader {
 	f := page.NewReader(cfg.Store, cfg.Kinds, cfg.Unreadable)
-	r := &Reader{kinds: cfg.Kinds, unreadable: cfg.Unreadable, index: cfg.Index, fetch: f, pages: page.NewStore(f, cfg.Unreadable, cfg.Index), declared: declaredOf(cfg.Kinds)}
+	r := &Reader{kinds: cfg.Kinds, unreadable: cfg.Unreadable, index: cfg.Index, fetch: f, pages: page.NewStore(f, cfg.Index), declared: declaredOf(cfg.Kinds)}
 	r.policies.cfg, r.policies.unlimited = cfg.Access, access.Unlimited()
 	for _, k := range cfg.Kinds.All() {
 		r.policies.kinds = append(r.policies.kinds, *k.Kind)

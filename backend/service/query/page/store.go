@@ -31,15 +31,14 @@ import (
 //	addCount     a scan is done when its page is full or its runs are read
 //	takePage
 type Store struct {
-	fetch      *Reader
-	unreadable *kind.Unreadable
-	index      *index.Index // nil if no kind is in memory
-	slots      *slots
+	fetch *Reader
+	index *index.Index // nil if no kind is in memory
+	slots *slots
 }
 
 // NewStore reads by a reader of the store.
-func NewStore(r *Reader, tracker *kind.Unreadable, idx *index.Index) *Store {
-	return &Store{fetch: r, unreadable: tracker, index: idx, slots: &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}}
+func NewStore(r *Reader, idx *index.Index) *Store {
+	return &Store{fetch: r, index: idx, slots: &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}}
 }
 
 // scan is the state of a page or a count that is read from a store.
@@ -300,7 +299,7 @@ func (s *Store) addCount(ctx context.Context, sc *scan, namespace string, n int)
 	if err := budget.From(ctx).Spend(budget.Steps, budget.Counted*n); err != nil {
 		return err
 	}
-	unreadable, err := s.unreadable.Count(ctx, sc.Query.Kind, namespace)
+	unreadable, err := s.fetch.unreadable.Count(ctx, sc.Query.Kind, namespace)
 	sc.Matches += max(n-unreadable, 0)
 	sc.done = sc.done || sc.countsOnly()
 	return err
