@@ -161,7 +161,7 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 			return nil, err
 		}
 		if m[op] == nil {
-			return nil, nullOperator(at, op, "isNull")
+			return nil, nullOperator(at, op)
 		}
 		if op == "isNull" {
 			want, ok := m[op].(bool)
@@ -223,14 +223,9 @@ func noOperator(at string) error {
 	return failure.BadInput(at, "%s has no operator; give at least one, or leave %s out (a variable that is not defined counts as left out)", at, at)
 }
 
-// nullOperator returns the error for an operator that is null. absence is the operator
-// that asks for absence, if there is one.
-func nullOperator(at, op, absence string) error {
-	advice := "give a value, "
-	if absence != "" {
-		advice += "use " + absence + " to ask for absence, "
-	}
-	return failure.BadInput(at+"."+op, "%s.%s is null; %sor leave the operator out", at, op, advice)
+// nullOperator returns the error for an operator that is null.
+func nullOperator(at, op string) error {
+	return failure.BadInput(at+"."+op, "%s.%s is null; give a value, use isNull to ask for absence, or leave the operator out", at, op)
 }
 
 // encodeOperand returns a value as index rows have it; ok is false if none can have it. A nil field is a time.
@@ -291,7 +286,7 @@ func labelTest(m map[string]any, at string) (All, error) {
 			continue
 		}
 		if m[op] == nil {
-			return nil, nullOperator(at, op, "isNull")
+			return nil, nullOperator(at, op)
 		}
 		ops = append(ops, op)
 	}
