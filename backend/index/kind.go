@@ -47,7 +47,7 @@ const (
 
 // The indexes that every kind has besides the ones of its definition.
 const (
-	// CreatedIndex and UpdatedIndex have every resource, by a time as kind.EncodeTime writes it.
+	// CreatedIndex and UpdatedIndex have every resource, by a time as kind.AppendTime writes it.
 	CreatedIndex = "createdAt"
 	UpdatedIndex = "updatedAt"
 	// NameIndex has every resource by its name, of all namespaces, if the definition asks for it.

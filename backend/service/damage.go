@@ -92,5 +92,5 @@ func (s *Service) rewrite(ctx context.Context, in *intent, damaged *stored) (*Wr
 	if in.meta.expiresAt.Set {
 		next.ExpiresAt = in.meta.expiresAt.Value
 	}
-	return s.save(ctx, in, damaged, nil, next)
+	return s.save(ctx, in, damaged, next, true)
 }

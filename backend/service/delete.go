@@ -25,7 +25,7 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 		return nil, err
 	}
 	if req.DryRun {
-		return s.wouldDelete(ctx, k, key, req.ExpectedRevision)
+		return s.requestDeletion(ctx, k, key, req)
 	}
 	return s.repeat(ctx, key, func() (*Written, error) {
 		// The store knows which resources are bound to this one, even by references that this
@@ -46,7 +46,7 @@ func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest
 		res, err := s.sender.Apply(ctx, actions...)
 		switch {
 		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrFinalized):
-			return s.requestDeletion(ctx, k, key, req.ExpectedRevision)
+			return s.requestDeletion(ctx, k, key, req)
 		case current == nil && replaceable(err, req.ExpectedRevision):
 			return s.deleteDamaged(ctx, k, key)
 		case err != nil:
@@ -73,22 +73,6 @@ func (s *Service) loadForDelete(ctx context.Context, k *kind.Kind, key backend.K
 	return current, nil
 }
 
-// wouldDelete returns the answer that a delete would give.
-func (s *Service) wouldDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*Written, error) {
-	current, err := s.loadForDelete(ctx, k, key, expected)
-	if err != nil {
-		return nil, err
-	}
-	if current == nil {
-		return &Written{DryRun: true, Deletion: Deleted}, nil
-	}
-	deletion, err := s.deletionOf(ctx, current.Resource)
-	if err != nil {
-		return nil, err
-	}
-	return &Written{DryRun: true, Deletion: deletion, Resource: s.present(k, current.Resource)}, nil
-}
-
 // deletionOf returns how far a deletion would come now: Pending while others rely on it, Finalizing while
 // only finalizers hold it.
 func (s *Service) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
@@ -105,27 +89,31 @@ func (s *Service) deletionOf(ctx context.Context, r *backend.Resource) (Deletion
 }
 
 // requestDeletion notes that a resource is to go once nothing holds it. It answers
-// errRaced if it changed meanwhile, and if nothing holds it any more.
-func (s *Service) requestDeletion(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*Written, error) {
-	current, err := s.loadForDelete(ctx, k, key, expected)
-	if err != nil {
+// errRaced if it changed meanwhile, and if nothing holds it any more. A dry run gets the answer that a delete
+// would get.
+func (s *Service) requestDeletion(ctx context.Context, k *kind.Kind, key backend.Key, req DeleteRequest) (*Written, error) {
+	current, err := s.loadForDelete(ctx, k, key, req.ExpectedRevision)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if current == nil {
+	case current == nil && req.DryRun:
+		return &Written{DryRun: true, Deletion: Deleted}, nil
+	case current == nil:
 		return s.deleteDamaged(ctx, k, key)
 	}
-	deletion, err := s.deletionOf(ctx, current.Resource)
-	if err == nil && deletion == Deleted {
-		err = errRaced
-	}
 	stored := current.Resource
-	if err == nil && !current.Deleting {
+	deletion, err := s.deletionOf(ctx, stored)
+	switch {
+	case err != nil, req.DryRun:
+	case deletion == Deleted:
+		err = errRaced
+	case !stored.Deleting:
 		stored, err = s.markDeleting(ctx, k, current, deletion == Finalizing)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Written{Deletion: deletion, Resource: s.present(k, stored)}, nil
+	return &Written{DryRun: req.DryRun, Deletion: deletion, Resource: s.present(k, stored)}, nil
 }
 
 // markDeleting stores that the deletion of a resource was requested; with finalizing
@@ -135,8 +123,7 @@ func (s *Service) markDeleting(ctx context.Context, k *kind.Kind, current *store
 	if err != nil {
 		return nil, failure.Of(err, current.Key)
 	}
-	state := *was
-	next := &state
+	next := was.WithMetadata(was.Meta)
 	next.Meta.DeletionRequestedAt = s.cfg.Clock().UTC().Truncate(time.Millisecond)
 	if finalizing {
 		next = s.reconciler.Finalizing(k, next)

@@ -112,19 +112,28 @@ func (s *Service) intendSpec(ctx context.Context, c access.Caller, w wanted, spe
 	return in, nil
 }
 
-// parse reads a part of the body; null is BAD_USER_INPUT.
-func (in *intent) parse(part string, value any) (map[string]any, error) {
+// object reads the object that the caller gave for a part of the body; null is BAD_USER_INPUT.
+func (in *intent) object(part string, value any) (map[string]any, error) {
 	tree, err := jsontree.Object(value)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, failure.BadInput(part, "%s is not acceptable: %v", part, err).At(in.key)
-	}
-	if tree == nil {
+	case tree == nil:
 		return nil, failure.BadInput(part, "%s must not be null; an object is wanted", part).At(in.key)
 	}
-	if part == "spec" {
-		in.sent.Cleared = in.kind.Spec.TakeCleared(nil, part, tree)
+	return tree, nil
+}
+
+// parse reads a part of the body.
+func (in *intent) parse(part string, value any) (map[string]any, error) {
+	tree, err := in.object(part, value)
+	if err != nil {
+		return nil, err
 	}
-	jsontree.DropNulls(tree, jsontree.MaxDepth)
+	if part == "spec" {
+		in.sent.Cleared = in.kind.Spec.TakeCleared(part, tree)
+	}
+	jsontree.DropNulls(tree)
 	switch {
 	case part == "spec":
 		in.kind.Spec.Canonical(tree)
@@ -144,7 +153,7 @@ func (in *intent) parsePatch(ctx context.Context, value any) (patch, later map[s
 	if patch == nil {
 		return nil, nil, nil
 	}
-	jsontree.DropListNulls(patch, jsontree.MaxDepth)
+	jsontree.DropListNulls(patch)
 	in.found.DropUnknown(in.kind.Spec, "spec", patch)
 	in.kind.Spec.ClearEmpty(patch)
 	in.kind.Spec.Canonical(patch)

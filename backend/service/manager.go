@@ -59,18 +59,18 @@ func (c *metadataChange) ownedAlone(managers []body.Manager, keys func(body.Mana
 // managers returns the owners after the change. A removed key has no owners any more, and neither has a key
 // that anything but an apply has set to another value.
 func (c *metadataChange) managers(old, next body.Metadata) (out []body.Manager) {
-	stays := func(was, now map[string]string) func(key string) bool {
-		return func(key string) bool {
+	stay := func(keys []string, was, now map[string]string) []string {
+		return slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
 			value, ok := now[key]
-			return ok && (c.manager != "" || value == was[key])
-		}
+			return !ok || c.manager == "" && value != was[key]
+		})
 	}
 	for _, m := range old.Managers {
 		if m.Name == c.manager {
 			continue
 		}
-		m.Labels = keep(m.Labels, stays(old.Labels, next.Labels))
-		m.Annotations = keep(m.Annotations, stays(old.Annotations, next.Annotations))
+		m.Labels = stay(m.Labels, old.Labels, next.Labels)
+		m.Annotations = stay(m.Annotations, old.Annotations, next.Annotations)
 		if len(m.Labels)+len(m.Annotations) > 0 {
 			out = append(out, m)
 		}
@@ -80,9 +80,4 @@ func (c *metadataChange) managers(old, next body.Metadata) (out []body.Manager) 
 	}
 	slices.SortFunc(out, func(a, b body.Manager) int { return cmp.Compare(a.Name, b.Name) })
 	return out
-}
-
-// keep returns the keys that stay.
-func keep(keys []string, stays func(key string) bool) []string {
-	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !stays(key) })
 }

@@ -1,12 +1,14 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
@@ -14,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
@@ -85,8 +88,8 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	if err != nil {
 		return nil, err
 	}
-	meta := metadataOf(doc.Metadata)
-	if meta.manager = DefaultFieldManager; req.FieldManager != nil {
+	meta := manifestMetadata{doc.Metadata, DefaultFieldManager}
+	if req.FieldManager != nil {
 		meta.manager = *req.FieldManager
 	}
 	verb, err := s.applyVerb(ctx, c, k, id, req)
@@ -124,18 +127,17 @@ func (s *Service) applyVerb(ctx context.Context, c access.Caller, k *kind.Kind, 
 	if err != nil {
 		return "", err
 	}
-	first := descriptor.VerbUpdate
-	for _, v := range []descriptor.Verb{descriptor.VerbCreate, descriptor.VerbUpsert} {
-		if k.Has(v) {
-			first = v
-		}
-	}
+	var first descriptor.Verb
 	for _, v := range []descriptor.Verb{descriptor.VerbUpsert, descriptor.VerbCreate, descriptor.VerbUpdate} {
-		if k.Has(v) && rights.Authorize(k.Kind, v, key) == nil {
+		if !k.Has(v) {
+			continue
+		}
+		if rights.Authorize(k.Kind, v, key) == nil {
 			return v, nil
 		}
+		first = cmp.Or(first, v)
 	}
-	return first, nil
+	return cmp.Or(first, descriptor.VerbUpdate), nil
 }
 
 // manifestKind finds the kind that a manifest names, and checks its apiVersion.
@@ -158,39 +160,34 @@ func (s *Service) manifestKind(doc *manifest.Document) (*kind.Kind, error) {
 	return k, nil
 }
 
-// metadataOf returns the metadata that a manifest sets. Absent fields stay as they are, and null clears.
-func metadataOf(m manifest.Metadata) Metadata {
-	out := Metadata{mapped: true}
-	if m.Labels != nil {
-		out.Labels = Optional[[]Label]{Set: true, Value: []Label{}}
-		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
-			out.Labels.Value = append(out.Labels.Value, Label{Key: key, Value: m.Labels[key]})
+// manifestMetadata is the metadata of a manifest. Absent fields stay as they are, and null clears.
+type manifestMetadata struct {
+	manifest.Metadata
+	manager string
+}
+
+func (m manifestMetadata) change(v *kind.Violations) metadataChange {
+	cleared := func(name string) bool { return slices.Contains(m.Cleared, name) }
+	pairs := func(name string, given map[string]string, check func(path, value string)) pairsChange {
+		out := pairsChange{all: cleared(name) || given != nil && m.manager == ""}
+		for _, key := range jsontree.Keys(given) {
+			at := failure.Join("metadata."+name, key)
+			check(at, given[key])
+			out.take(v, at, key, new(given[key]))
 		}
+		return out
 	}
-	if m.Annotations != nil {
-		out.Annotations = Optional[[]Annotation]{Set: true, Value: []Annotation{}}
-		for _, key := range slices.Sorted(maps.Keys(m.Annotations)) {
-			out.Annotations.Value = append(out.Annotations.Value, Annotation{Key: key, Value: m.Annotations[key]})
-		}
+	out := metadataChange{
+		labels: pairs("labels", m.Labels, v.LabelValue), annotations: pairs("annotations", m.Annotations, anyValue),
+		description: Optional[string]{Set: cleared("description")}, expiresAt: Optional[time.Time]{Set: cleared("expiresAt")}, manager: m.manager,
 	}
 	if m.Description != nil {
-		out.Description = Optional[string]{Set: true, Value: *m.Description}
+		out.description = Optional[string]{Set: true, Value: *m.Description}
 	}
 	if m.ExpiresAt != nil {
-		out.ExpiresAt = ExpiresAt(*m.ExpiresAt)
+		out.expiresAt = ExpiresAt(*m.ExpiresAt)
 	}
-	for _, key := range m.Cleared {
-		switch key {
-		case "labels":
-			out.Labels.Set = true
-		case "annotations":
-			out.Annotations.Set = true
-		case "description":
-			out.Description.Set = true
-		case "expiresAt":
-			out.ExpiresAt.Set = true
-		}
-	}
+	out.check(v)
 	return out
 }
 
@@ -199,13 +196,9 @@ func metadataOf(m manifest.Metadata) Metadata {
 // shown. Write-only fields and fields of a newer gateway are not printed, and are kept when the manifest is
 // applied.
 func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, error) {
-	k, err := s.kinds.Find(r.Kind)
+	k, st, err := s.stateOf(r)
 	if err != nil {
 		return "", err
-	}
-	st, err := kind.StateOf(r)
-	if err != nil {
-		return "", failure.Of(err, r.Key)
 	}
 	doc := manifest.Document{
 		APIVersion: k.APIVersion(), Kind: k.Name, SubKind: st.SubKind,
@@ -232,4 +225,51 @@ func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, 
 		return "", failure.Of(fmt.Errorf("manifest: %w", err), r.Key)
 	}
 	return string(out), nil
+}
+
+// SpecJSON is the spec of a stored resource, with all that its kind can name and
+// that is shown, in stored form.
+func (s *Service) SpecJSON(r *backend.Resource) ([]byte, error) {
+	return s.partJSON(r, func(k *kind.Kind, st *kind.State) map[string]any { return k.Spec.Shown(st.Spec) })
+}
+
+// StatusJSON is the status of a stored resource, with all that its kind can name, in
+// stored form; nil if there is none.
+func (s *Service) StatusJSON(r *backend.Resource) ([]byte, error) {
+	return s.partJSON(r, func(k *kind.Kind, st *kind.State) map[string]any {
+		status := st.Status()
+		if k.Status == nil || status == nil {
+			return nil
+		}
+		return k.Status.Project(status)
+	})
+}
+
+func (s *Service) partJSON(r *backend.Resource, part func(*kind.Kind, *kind.State) map[string]any) ([]byte, error) {
+	k, st, err := s.stateOf(r)
+	if err != nil {
+		return nil, err
+	}
+	tree := part(k, st)
+	if tree == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(tree)
+	if err != nil {
+		return nil, failure.Of(fmt.Errorf("json: %w", err), r.Key)
+	}
+	return raw, nil
+}
+
+// stateOf returns the kind and the state of a stored resource.
+func (s *Service) stateOf(r *backend.Resource) (*kind.Kind, *kind.State, error) {
+	k, err := s.kinds.Find(r.Kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := kind.StateOf(r)
+	if err != nil {
+		return nil, nil, failure.Of(err, r.Key)
+	}
+	return k, st, nil
 }

@@ -23,7 +23,7 @@ const (
 type Label struct{ Key, Value string }
 
 // Annotation is one annotation of a resource.
-type Annotation struct{ Key, Value string }
+type Annotation = Label
 
 // PairPatch changes one label or annotation; a nil Value removes it.
 type PairPatch struct {
@@ -45,12 +45,6 @@ type Metadata struct {
 	Description Optional[string]
 	// ExpiresAt is for kinds that expire.
 	ExpiresAt Optional[time.Time]
-
-	// mapped is set if labels and annotations were mappings, as in a manifest.
-	mapped bool
-	// manager owns the labels and annotations of a manifest: keys that it owns and the manifest does not have
-	// are removed, and others stay. Empty: the given ones replace all.
-	manager string
 }
 
 // MetadataPatch is the part of a patch that changes metadata.
@@ -71,7 +65,9 @@ type metadataChange struct {
 	description                     Optional[string]
 	expiresAt                       Optional[time.Time]
 	addFinalizers, removeFinalizers []string
-	manager                         string
+	// manager owns the labels and annotations of a manifest: keys that it owns and the manifest does not have
+	// are removed, and others stay. Empty: the given ones replace all.
+	manager string
 }
 
 // pairsChange changes labels or annotations.
@@ -91,42 +87,37 @@ type changer interface {
 var (
 	_ changer = Metadata{}
 	_ changer = MetadataPatch{}
+	_ changer = manifestMetadata{}
 )
 
 func (m Metadata) change(v *kind.Violations) metadataChange {
-	out := metadataChange{description: m.Description, expiresAt: m.ExpiresAt, manager: m.manager}
-	out.labels.all = m.Labels.Set && (m.manager == "" || m.Labels.Value == nil)
-	out.annotations.all = m.Annotations.Set && (m.manager == "" || m.Annotations.Value == nil)
-	for i, l := range m.Labels.Value {
-		key, value := m.places("metadata.labels", i, l.Key)
-		v.LabelValue(value, l.Value)
-		out.labels.take(v, key, l.Key, &l.Value)
+	patch := func(given Optional[[]Label]) (out Optional[[]PairPatch]) {
+		for _, pair := range given.Value {
+			out.Value = append(out.Value, PairPatch{pair.Key, &pair.Value})
+		}
+		return out
 	}
-	for i, a := range m.Annotations.Value {
-		key, _ := m.places("metadata.annotations", i, a.Key)
-		out.annotations.take(v, key, a.Key, &a.Value)
-	}
-	checkTotals(v, out.labels.set, out.annotations.set)
-	checkDescription(v, m.Description.Value)
+	out := MetadataPatch{Labels: patch(m.Labels), Annotations: patch(m.Annotations), Description: m.Description, ExpiresAt: m.ExpiresAt}.change(v)
+	out.labels.all, out.annotations.all = m.Labels.Set, m.Annotations.Set
 	return out
 }
 
 func (m MetadataPatch) change(v *kind.Violations) metadataChange {
 	out := metadataChange{description: m.Description, expiresAt: m.ExpiresAt, addFinalizers: m.AddFinalizers, removeFinalizers: m.RemoveFinalizers}
-	out.labels.all = m.Labels.Set && m.Labels.Value == nil
-	out.annotations.all = m.Annotations.Set && m.Annotations.Value == nil
-	for i, l := range m.Labels.Value {
-		at := failure.Element("metadata.labels", i)
-		if l.Value != nil {
-			v.LabelValue(failure.Join(at, "value"), *l.Value)
+	pairs := func(path string, given Optional[[]PairPatch], check func(path, value string)) (out pairsChange) {
+		out.all = given.Set && given.Value == nil
+		for i, p := range given.Value {
+			at := failure.Element(path, i)
+			if p.Value != nil {
+				check(failure.Join(at, "value"), *p.Value)
+			}
+			out.take(v, failure.Join(at, "key"), p.Key, p.Value)
 		}
-		out.labels.take(v, failure.Join(at, "key"), l.Key, l.Value)
+		return out
 	}
-	for i, a := range m.Annotations.Value {
-		out.annotations.take(v, failure.Join(failure.Element("metadata.annotations", i), "key"), a.Key, a.Value)
-	}
-	checkTotals(v, out.labels.set, out.annotations.set)
-	checkDescription(v, m.Description.Value)
+	out.labels = pairs("metadata.labels", m.Labels, v.LabelValue)
+	out.annotations = pairs("metadata.annotations", m.Annotations, anyValue)
+	out.check(v)
 	checkFinalizers(v, "metadata.addFinalizers", m.AddFinalizers)
 	checkFinalizers(v, "metadata.removeFinalizers", m.RemoveFinalizers)
 	for i, f := range bounded(m.RemoveFinalizers) {
@@ -137,14 +128,15 @@ func (m MetadataPatch) change(v *kind.Violations) metadataChange {
 	return out
 }
 
-// places returns the paths of a key and of its value in a list of pairs, or in a mapping.
-func (m Metadata) places(path string, i int, key string) (ofKey, ofValue string) {
-	if m.mapped {
-		at := failure.Join(path, key)
-		return at, at
+// anyValue accepts the value of an annotation.
+func anyValue(path, value string) {}
+
+// check checks what is given, without regard to what is stored.
+func (c *metadataChange) check(v *kind.Violations) {
+	checkTotals(v, c.labels.set, c.annotations.set)
+	if n := utf8.RuneCountInString(c.description.Value); n > MaxDescription {
+		v.Add("metadata.description", "maxLength", MaxDescription, "must have at most %d characters, has %d", MaxDescription, n)
 	}
-	at := failure.Element(path, i)
-	return failure.Join(at, "key"), failure.Join(at, "value")
 }
 
 // take adds the change of a key, which stands at a path and must not be named twice.
@@ -177,12 +169,6 @@ func checkTotals(v *kind.Violations, labels, annotations map[string]string) {
 	}
 	if size > maxAnnotationBytes {
 		v.Add("metadata.annotations", "maxLength", maxAnnotationBytes, "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
-	}
-}
-
-func checkDescription(v *kind.Violations, text string) {
-	if n := utf8.RuneCountInString(text); n > MaxDescription {
-		v.Add("metadata.description", "maxLength", MaxDescription, "must have at most %d characters, has %d", MaxDescription, n)
 	}
 }
 

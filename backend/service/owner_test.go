@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
@@ -50,5 +51,31 @@ func TestWhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *t
 	h.create("Room", "r", `{}`)
 	if got := h.says("Room", "r"); got != "All dependencies are ready; the controller has not acted yet" {
 		t.Errorf("the room says %q", got)
+	}
+}
+
+func TestADamagedRecordOfControllersIsReplacedByTheNextWrite(t *testing.T) {
+	store := open(t)
+	h := openHouse(t, store)
+	if err := h.SetControlled(t.Context(), access.Caller{}, "Door", true); err != nil {
+		t.Fatal(err)
+	}
+	for _, controlled := range []bool{true, false} {
+		_, err := store.Apply(t.Context(), backend.Batch{
+			RequestID: "damage", Deadline: time.Now().Add(time.Minute),
+			Actions: []backend.Action{{Key: backend.Key{Kind: "_controllers", Name: "kinds"}, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{"))}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.SetControlled(t.Context(), access.Caller{}, "Room", controlled); err != nil {
+			t.Fatal(err)
+		}
+		other := openHouse(t, store)
+		for of, want := range map[string]bool{"Room": controlled, "Door": true} {
+			if got, err := other.Controlled(t.Context(), of); err != nil || got != want {
+				t.Errorf("%s: controlled %v, %v; want %v", of, got, err, want)
+			}
+		}
 	}
 }

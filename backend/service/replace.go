@@ -93,7 +93,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if err != nil {
 		return nil, failure.Of(err, in.key)
 	}
-	if current.Deleting && !in.releases() {
+	if current.Deleting && !(in.unspecified && in.meta.releases()) {
 		return nil, failure.Of(backend.ErrDeleting, in.key)
 	}
 	in = in.keeping(was)
@@ -104,7 +104,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if err := found.Err(in.key); err != nil {
 		return nil, err
 	}
-	next := was.WithMetadata(in.meta.applyTo(was.Meta))
+	next, respecified := was.WithMetadata(in.meta.applyTo(was.Meta)), false
 	if !in.unspecified {
 		spec := in.spec
 		if !in.patch { // a patch makes its spec for each attempt
@@ -112,7 +112,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 		}
 		in.kind.Spec.KeepUnknown(spec, was.Spec)
 		if current.concealed && !current.kept || !in.kind.Spec.Identical(spec, was.Spec) { // else it stays as it was sent before
-			next = next.WithSpec(spec)
+			next, respecified = next.WithSpec(spec), true
 		}
 	}
 	if in.meta.expiresAt.Set {
@@ -121,7 +121,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 	if err := in.meta.judge(was, next).Err(in.key); err != nil {
 		return nil, err
 	}
-	return s.save(ctx, in, current, was, next)
+	return s.save(ctx, in, current, next, respecified)
 }
 
 // replaceStatus stores another status.
@@ -139,19 +139,23 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 	if old := was.Status(); in.kind.Status != nil && old != nil {
 		in.kind.Status.KeepUnknown(status, old)
 	}
-	return s.save(ctx, in, current, was, was.WithStatus(status))
+	return s.save(ctx, in, current, was.WithStatus(status), false)
 }
 
-// save writes the next state if it differs from was, which is nil for a resource that could not be read.
-func (s *Service) save(ctx context.Context, in *intent, current *stored, was, next *kind.State) (*Written, error) {
-	respecified := was == nil || current.concealed && !current.kept || !in.kind.Spec.Identical(next.Spec, was.Spec)
-	if !respecified && next.SameBesides(was) {
-		return s.unchangedBy(in, current), nil
-	}
+// save writes the next state, if it is another than the one that was read. respecified reports whether its
+// spec is; so it is where nothing could be read.
+func (s *Service) save(ctx context.Context, in *intent, current *stored, next *kind.State, respecified bool) (*Written, error) {
+	was, managed := current.read, false
 	if respecified {
 		next.Meta.Generation++
+	} else {
+		if next.SameBesides(was) {
+			return s.unchangedBy(in, current), nil
+		}
+		unmanaged := next.WithMetadata(next.Meta)
+		unmanaged.Meta.Managers = was.Meta.Managers
+		managed = unmanaged.SameBesides(was)
 	}
-	managed := !respecified && next.Managed(was.Meta.Managers).SameBesides(was)
 	w := stateWrite{
 		Write: reconcile.Write{
 			Kind: in.kind, Key: in.key, Stored: current.Resource, Was: was,
@@ -199,9 +203,4 @@ func waitWarnings(j reconcile.Judgement) []failure.Warning {
 		out = append(out, failure.Warning{Code: failure.WarningWaiting, Message: w.String(), Path: w.Path})
 	}
 	return out
-}
-
-// releases reports whether an intent does nothing but remove finalizers.
-func (in *intent) releases() bool {
-	return in.verb == descriptor.VerbPatch && in.unspecified && in.meta.releases()
 }

@@ -45,16 +45,9 @@ func (r *PatchRequest) finalizersAlone() bool {
 	return r.Patch == nil && !r.Labels.Set && !r.Annotations.Set && !r.Description.Set && !r.ExpiresAt.Set
 }
 
-// UpsertRequest creates a resource or replaces its spec without regard to its revision.
-type UpsertRequest struct {
-	kind.Identity
-	Metadata
-	// DryRun checks everything and writes nothing. The answer has the resource that would be stored.
-	DryRun bool
-	// SubKind of a resource that is created; an existing one keeps its own and must have this one, if it is given.
-	SubKind string
-	Spec    any
-}
+// UpsertRequest creates a resource or replaces its spec without regard to its revision. An existing resource
+// keeps its subKind and must have the one that is given, if any.
+type UpsertRequest CreateRequest
 
 // StatusRequest replaces the status and leaves everything else. The revision
 // must be the current one.

@@ -47,13 +47,7 @@ func Sealed(ctx context.Context, store backend.Store, kinds []string) ([]string,
 // that nobody has written it since it was read. It leaves what it cannot decrypt. Without
 // keys it warns of encrypted values. It returns when it is done or ctx ends.
 func (s *Service) reseal(ctx context.Context) {
-	var kinds []string
-	for _, k := range s.kinds.All() {
-		if k.Sensitive {
-			kinds = append(kinds, k.Name)
-		}
-	}
-	log, keys := s.cfg.Logger, s.cfg.Keys
+	log, keys, kinds := s.cfg.Logger, s.cfg.Keys, s.sensitiveKinds()
 	if keys == nil {
 		ids, err := Sealed(ctx, s.cfg.Store, kinds)
 		for err != nil && wait.For(ctx, resealPause) {

@@ -62,8 +62,8 @@ func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 				t.Fatal(err)
 			}
 			keeps := func(r *backend.Resource) bool {
-				ok, err := judge.Matches(kinds.All()[0], r)
-				return err == nil && ok
+				b, err := kinds.All()[0].Body.Read(r)
+				return err == nil && judge.Match(filter.Of(kinds.All()[0], b))
 			}
 			var want []string
 			for _, w := range log {

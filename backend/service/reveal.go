@@ -1,8 +1,8 @@
 package service
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -44,11 +45,12 @@ func (s *Service) Reveal(ctx context.Context, c access.Caller, id kind.Identity)
 	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {
 		return nil, err
 	}
-	leave, err := s.enterReveal(ctx, key)
-	if err != nil {
-		return nil, err
+	select {
+	case s.reveals <- struct{}{}:
+		defer func() { <-s.reveals }()
+	case <-ctx.Done():
+		return nil, failure.Of(ctx.Err(), key)
 	}
-	defer leave()
 	current, err := s.loadWhole(ctx, k, key)
 	if err != nil || current == nil {
 		return nil, err
@@ -73,16 +75,6 @@ func (s *Service) Reveal(ctx context.Context, c access.Caller, id kind.Identity)
 // at once, and how large they are is known when they are there.
 const maxReveals = 8
 
-// enterReveal waits until there is room to reveal a resource.
-func (s *Service) enterReveal(ctx context.Context, key backend.Key) (leave func(), err error) {
-	select {
-	case s.reveals <- struct{}{}:
-		return func() { <-s.reveals }, nil
-	case <-ctx.Done():
-		return nil, failure.Of(ctx.Err(), key)
-	}
-}
-
 // revealedCopies is about how often a value is in memory until it is sent: as it is
 // stored, read, decoded, and in the answer.
 const revealedCopies = 4
@@ -93,11 +85,7 @@ func holdRevealed(ctx context.Context, current *stored) error {
 	if current.sensitive != nil {
 		bytes += revealedCopies * len(current.sensitive.Body)
 	}
-	err := budget.From(ctx).Hold(ctx, bytes)
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return failure.Of(err, current.Key)
-	}
-	return err
+	return page.Failure(budget.From(ctx).Hold(ctx, bytes), current.Key)
 }
 
 // sensitive returns an error for kinds that have no values to reveal, which names the ones that have.
@@ -106,22 +94,23 @@ func (s *Service) sensitive(name string) error {
 	if err == nil && k.Sensitive {
 		return nil
 	}
-	var have []string
-	for _, k := range s.kinds.All() {
-		if k.Sensitive {
-			have = append(have, k.Name)
-		}
-	}
-	which := "there are none"
-	if len(have) > 0 {
-		which = strings.Join(have, ", ")
-	}
+	which := cmp.Or(strings.Join(s.sensitiveKinds(), ", "), "there are none")
 	e := &failure.Error{Code: failure.CodeBadUserInput, Path: "kind", Kind: failure.Shorten(name)}
 	if e.Message = fmt.Sprintf("kind %q is not known; sensitive kinds: %s", e.Kind, which); err == nil {
 		e.Kind = k.Name
 		e.Message = fmt.Sprintf("kind %s is not sensitive, so it has no values to reveal; sensitive kinds: %s", k.Name, which)
 	}
 	return e
+}
+
+// sensitiveKinds returns the names of the sensitive kinds.
+func (s *Service) sensitiveKinds() (out []string) {
+	for _, k := range s.kinds.All() {
+		if k.Sensitive {
+			out = append(out, k.Name)
+		}
+	}
+	return out
 }
 
 // loadWhole loads a resource with its sensitive values at one moment: the resource is

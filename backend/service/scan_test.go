@@ -107,9 +107,13 @@ func TestTwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 		found, told := 0, []error{}
 		scan := func(n int) {
 			all.Go(func() {
-				page, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: heavierThan(n)})
+				spent := budget.New(budget.Limits{budget.Rows: 100})
+				page, err := f.List(budget.With(t.Context(), spent), anon, query.ListRequest{Kind: "Widget", Filter: heavierThan(n)})
 				mu.Lock()
 				defer mu.Unlock()
+				if err == nil && spent.Spent(budget.Held) == 0 {
+					t.Errorf("a page of scan %d is not charged as memory", n)
+				}
 				if err != nil {
 					told = append(told, err)
 				} else {

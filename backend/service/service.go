@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
@@ -217,3 +218,37 @@ func (s *Service) KeyOf(id string) (backend.Key, error) { return s.kinds.KeyOf(i
 
 // Kinds is the catalogue, in its order.
 func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.Descriptors() }
+
+// Controlled reports whether a controller declares the resources of a kind ready.
+func (s *Service) Controlled(ctx context.Context, name string) (bool, error) {
+	k, err := s.kinds.Find(name)
+	if err != nil {
+		return false, err
+	}
+	yes, err := s.reconciler.Controlled(ctx, k)
+	if err != nil {
+		return false, failure.Of(err, backend.Key{})
+	}
+	return yes, nil
+}
+
+// SetControlled gives the resources of a kind to a controller, or takes them back.
+// Other gateways of the store follow within seconds.
+func (s *Service) SetControlled(ctx context.Context, c access.Caller, name string, controlled bool) error {
+	k, err := s.kinds.Find(name)
+	if err != nil {
+		return err
+	}
+	rights, err := s.Rights(ctx, c)
+	if err == nil {
+		err = failure.About(rights.UseAll(k.Kind, descriptor.VerbControl), "kind")
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.reconciler.SetControlled(ctx, k, controlled); err != nil {
+		return failure.Of(err, backend.Key{Kind: k.Name})
+	}
+	s.cfg.Controlled(ctx, k.Name, controlled)
+	return nil
+}

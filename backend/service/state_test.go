@@ -53,13 +53,13 @@ func checkState(t *testing.T, raw string) {
 	if !reflect.DeepEqual(any(st.Spec), tree["spec"]) || st.Status() != nil && !reflect.DeepEqual(any(st.Status()), tree["status"]) {
 		t.Errorf("%q: spec %v, status %v", raw, st.Spec, st.Status())
 	}
-	stored, err := st.Encode(&kind.Kind{Kind: new(widget())})
+	put, err := st.Put(&kind.Kind{Kind: new(widget())}, backend.Key{}, nil)
 	if err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}
-	again, err := kind.StateOf(&backend.Resource{Body: stored})
+	again, err := kind.StateOf(&backend.Resource{Body: put.Body})
 	if err != nil || !jsontree.Equal(again.Spec, st.Spec) || !again.SameBesides(st) || !slices.Equal(again.Meta.Waits, st.Meta.Waits) || again.Meta.Finalizing != st.Meta.Finalizing {
-		t.Errorf("%q is written as %s and read as %+v: %v", raw, stored, again, err)
+		t.Errorf("%q is written as %s and read as %+v: %v", raw, put.Body, again, err)
 	}
 }
 

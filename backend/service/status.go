@@ -47,14 +47,11 @@ func (s *Service) PatchStatus(ctx context.Context, c access.Caller, req StatusPa
 		return nil, err
 	}
 	in.dryRun = req.DryRun
-	patch, err := jsontree.Object(req.Patch)
-	switch {
-	case err != nil:
-		return nil, failure.BadInput("status", "status is not acceptable: %v", err).At(in.key)
-	case patch == nil:
-		return nil, failure.BadInput("status", "status must not be null; an object is wanted").At(in.key)
+	patch, err := in.object("status", req.Patch)
+	if err != nil {
+		return nil, err
 	}
-	jsontree.DropListNulls(patch, jsontree.MaxDepth)
+	jsontree.DropListNulls(patch)
 	in.kind.Status.Canonical(patch)
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if req.ExpectedRevision != nil && current.Revision.String() != *req.ExpectedRevision {
@@ -90,7 +87,7 @@ func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	var merged []any
 	placed := make([]bool, len(next))
 	for _, condition := range stored {
-		at := slices.IndexFunc(next, func(other any) bool { return typeOf(other) == typeOf(condition) })
+		at := slices.IndexFunc(next, func(other any) bool { return kind.ConditionType(other) == kind.ConditionType(condition) })
 		if at < 0 {
 			merged = append(merged, condition)
 		} else { // in its old place
@@ -116,7 +113,7 @@ func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]
 	conditions, _ := status[kind.ConditionIndex].([]any)
 	first := map[string]int{}
 	for i, condition := range conditions {
-		typ := typeOf(condition)
+		typ := kind.ConditionType(condition)
 		switch of, repeats := first[typ]; {
 		case typ == "": // a missing type is another violation
 		case repeats:
@@ -125,11 +122,4 @@ func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]
 			first[typ] = i
 		}
 	}
-}
-
-// typeOf returns the type of a condition.
-func typeOf(condition any) string {
-	m, _ := condition.(map[string]any)
-	text, _ := m["type"].(string)
-	return text
 }

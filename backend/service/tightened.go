@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -75,33 +76,24 @@ func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
 	if err != nil {
 		return ""
 	}
-	type broken struct{ path, rule, limit string }
-	of := func(k *kind.Kind) (all []failure.Violation) {
+	of := func(k *kind.Kind) []failure.Violation {
 		var found kind.Violations
 		found.Object(context.Background(), k.Spec, "spec", k.Spec.Known(st.Spec))
-		e, _ := errors.AsType[*failure.Error](found.Err(r.Key))
-		if e != nil {
+		if e, ok := errors.AsType[*failure.Error](found.Err(r.Key)); ok {
 			return e.Violations
 		}
 		return nil
-	}
-	before := map[broken]bool{}
-	id := func(v failure.Violation) broken {
-		out := broken{path: v.Path, rule: v.Rule}
-		if v.Rule == "rule" {
-			out.limit = fmt.Sprint(v.Limit)
-		}
-		return out
 	}
 	broke := of(now)
 	if len(broke) == 0 {
 		return ""
 	}
-	for _, v := range of(was) {
-		before[id(v)] = true
-	}
+	before := of(was)
 	for _, v := range broke {
-		if !before[id(v)] {
+		same := func(o failure.Violation) bool {
+			return o.Path == v.Path && o.Rule == v.Rule && (v.Rule != "rule" || o.Limit == v.Limit)
+		}
+		if !slices.ContainsFunc(before, same) {
 			return v.Path + ": " + v.Message
 		}
 	}

@@ -19,13 +19,21 @@ import (
 
 // Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
 func (s *Service) Create(ctx context.Context, c access.Caller, req CreateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, wanted{verb: descriptor.VerbCreate, id: req.Identity, meta: req.Metadata}, req.Spec)
+	in, err := s.intendNew(ctx, c, descriptor.VerbCreate, req)
 	if err != nil {
 		return nil, err
 	}
-	in.setSubKind(req.SubKind)
-	in.dryRun = req.DryRun
 	return s.createValid(ctx, in)
+}
+
+// intendNew is intendSpec for a resource that may be created.
+func (s *Service) intendNew(ctx context.Context, c access.Caller, verb descriptor.Verb, req CreateRequest) (*intent, error) {
+	in, err := s.intendSpec(ctx, c, wanted{verb: verb, id: req.Identity, meta: req.Metadata}, req.Spec)
+	if err == nil {
+		in.setSubKind(req.SubKind)
+		in.dryRun = req.DryRun
+	}
+	return in, err
 }
 
 // createValid stores an intent that must have no violations.
@@ -54,7 +62,8 @@ func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest
 
 // retry reads a resource, which must be there, and lets write judge it, again as often as
 // another writer comes in between. At first it takes what the index has. That may be old, so
-// it is believed only if a write was sent that holds it to be current.
+// it is believed only if a write was sent that holds it to be current. A write that is too large, or has too
+// many values, depends on the stored status, and is refused before it is sent.
 func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, write func(current *stored) (*Written, error)) (*Written, error) {
 	first := true
 	return s.repeat(ctx, key, func() (*Written, error) {
@@ -64,7 +73,7 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 				if err := recent.payToWrite(ctx); err != nil {
 					return nil, err
 				}
-				if out, err := write(recent); recent.used && !errors.Is(err, errRaced) && !overLimit(err) {
+				if out, err := write(recent); recent.used && !errors.Is(err, errRaced) && !hasCode(err, failure.CodeLimitExceeded) {
 					return out, err
 				}
 			}
@@ -80,11 +89,10 @@ func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, writ
 	})
 }
 
-// overLimit reports whether a write is too large, or has too many values. That depends on the stored status,
-// and is judged before the write is sent.
-func overLimit(err error) bool {
+// hasCode reports whether an error is one for the caller with a code.
+func hasCode(err error, code failure.Code) bool {
 	known, ok := errors.AsType[*failure.Error](err)
-	return ok && known.Code == failure.CodeLimitExceeded
+	return ok && known.Code == code
 }
 
 // Pauses of a write that lost a race against another gateway; each is random up to its bound.
@@ -114,7 +122,7 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 			contended, err = true, backend.ErrConflict
 		case errors.Is(err, reconcile.ErrLost):
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
-		case contended && timedOut(err): // while others wrote
+		case contended && hasCode(err, failure.CodeTimeout): // while others wrote
 			return nil, failure.Of(backend.ErrConflict, key)
 		default:
 			if err == nil && s.cfg.Access.Enabled && (key.Kind == access.RoleKind || key.Kind == access.BindingKind) {
@@ -126,12 +134,6 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 			return nil, failure.Of(err, key)
 		}
 	}
-}
-
-// timedOut reports whether a write was not made because the request's time was over.
-func timedOut(err error) bool {
-	known, ok := errors.AsType[*failure.Error](err)
-	return ok && known.Code == failure.CodeTimeout
 }
 
 // errRaced means that another writer came in between, so that the write may be judged again.
@@ -191,12 +193,10 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 
 // Upsert creates a resource, or replaces its spec at any revision.
 func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, wanted{verb: descriptor.VerbUpsert, id: req.Identity, meta: req.Metadata}, req.Spec)
+	in, err := s.intendNew(ctx, c, descriptor.VerbUpsert, CreateRequest(req))
 	if err != nil {
 		return nil, err
 	}
-	in.setSubKind(req.SubKind)
-	in.dryRun = req.DryRun
 	return s.upsert(ctx, in)
 }
 
@@ -229,8 +229,7 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 			return nil, err
 		}
 		out, err := s.create(ctx, in)
-		var failed *failure.Error
-		if errors.As(err, &failed) && failed.Code == failure.CodeAlreadyExists {
+		if hasCode(err, failure.CodeAlreadyExists) {
 			return nil, errRaced
 		}
 		return out, err

@@ -12,7 +12,12 @@ package access
 
 import (
 	"context"
+	"errors"
 	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // Caller is who asks, and by which API view. The zero value is anonymous with
@@ -47,4 +52,116 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 func CallerFrom(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
+}
+
+// Gateway is the name of the gateway itself, which gives resources their conditions, binds references and
+// finishes deletions.
+const Gateway = "system:gateway"
+
+// Actor is who made a change, as its log entry has it.
+type Actor struct {
+	// Name of the caller, [Anonymous], or [Gateway].
+	Name string
+	// Address and Request of the caller; empty if they are not known.
+	Address, Request string
+}
+
+// ActorFrom returns the caller in ctx as an actor, or the gateway if there is no caller.
+func ActorFrom(ctx context.Context) Actor {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	if !ok {
+		return Actor{Name: Gateway}
+	}
+	out := Actor{Name: c.Identity.String(), Request: c.Request}
+	if c.Address.IsValid() {
+		out.Address = c.Address.String()
+	}
+	return out
+}
+
+// actorSeparator stands between the parts of an actor as text; names, addresses and ids have none.
+const actorSeparator = "\t"
+
+// String returns the actor as log entries have it. The gateway is the empty text, as in entries of what has expired.
+func (a Actor) String() string {
+	if a.Name == Gateway {
+		return ""
+	}
+	return a.Name + actorSeparator + a.Address + actorSeparator + a.Request
+}
+
+// ParseActor reads what String has written.
+func ParseActor(text string) Actor {
+	if text == "" {
+		return Actor{Name: Gateway}
+	}
+	name, rest, _ := strings.Cut(text, actorSeparator)
+	address, request, _ := strings.Cut(rest, actorSeparator)
+	return Actor{Name: name, Address: address, Request: request}
+}
+
+// Identity is who a credential belongs to. It is immutable, and shared by all requests
+// with that credential.
+type Identity struct {
+	// Name has the prefix of its source, so that equal names of two sources never meet:
+	// token:ci, oidc:corp:alice, cert:worker, proxy:bob.
+	Name string
+	// Source is token, oidc:NAME, cert or proxy.
+	Source string
+	// Groups have the same prefix as the name.
+	Groups []string
+	// ExpiresAt is when the credential says that it expires; zero is never.
+	ExpiresAt time.Time
+	// Until is when it is not accepted any more, which may be a little later; zero is never.
+	Until time.Time
+	// Revoked ends when the credential is revoked. Nil is never.
+	Revoked context.Context
+}
+
+// Anonymous is the name of a caller without an identity, in logs and in the API.
+const Anonymous = "anonymous"
+
+// String returns the name of the caller.
+func (i *Identity) String() string {
+	if i == nil {
+		return Anonymous
+	}
+	return i.Name
+}
+
+// The reasons why a credential is not accepted, or not any more.
+var (
+	ErrNoCredential = errors.New("a credential is needed")
+	ErrExpired      = errors.New("the credential has expired")
+	ErrRevoked      = errors.New("the credential was revoked")
+)
+
+// Err returns why the credential is not valid any more, as a [failure.Error]; nil while it is.
+func (i *Identity) Err() error {
+	switch {
+	case i == nil:
+	case i.Revoked != nil && i.Revoked.Err() != nil:
+		return failure.Unauthenticated(ErrRevoked)
+	case !i.Until.IsZero() && !time.Now().Before(i.Until):
+		return failure.Unauthenticated(ErrExpired)
+	}
+	return nil
+}
+
+// Lifetime returns a context that ends with ctx or with the credential. In the second case its cause is the
+// error that Err returns. end frees what it holds.
+func (i *Identity) Lifetime(ctx context.Context) (lifetime context.Context, end context.CancelFunc) {
+	if i == nil {
+		return context.WithCancel(ctx)
+	}
+	lifetime, cancel := context.WithCancelCause(ctx)
+	end = func() { cancel(nil) }
+	if !i.Until.IsZero() {
+		lifetime, end = context.WithDeadlineCause(lifetime, i.Until, failure.Unauthenticated(ErrExpired))
+	}
+	if i.Revoked != nil {
+		stop := context.AfterFunc(i.Revoked, func() { cancel(failure.Unauthenticated(ErrRevoked)) })
+		context.AfterFunc(lifetime, func() { stop() })
+	}
+	return lifetime, end
 }

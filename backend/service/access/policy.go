@@ -2,7 +2,6 @@ package access
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -73,7 +72,10 @@ func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindi
 		}
 	}
 	for name, body := range bindings {
-		b := before.binding(name)
+		var b storedBinding
+		if before != nil {
+			b = before.bindings[name]
+		}
 		if len(body) == 0 || len(b.body) != len(body) || &b.body[0] != &body[0] {
 			b = storedBinding{body: body}
 			if decode(body, &b.Binding) != nil {
@@ -91,18 +93,10 @@ func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindi
 	return p
 }
 
-// binding returns a binding of the policy, which may be nil; the zero value if it has none of that name.
-func (p *Policy) binding(name string) storedBinding {
-	if p == nil {
-		return storedBinding{}
-	}
-	return p.bindings[name]
-}
-
 // RightsOf returns what a caller may do; nil is an anonymous one.
 func (p *Policy) RightsOf(id *Identity) *Rights {
 	if id == nil {
-		return &Rights{}
+		return newRights(nil)
 	}
 	key := id.Name + "\n" + strings.Join(id.Groups, "\n")
 	p.mu.Lock()
@@ -124,16 +118,12 @@ func (p *Policy) rightsOf(id *Identity) *Rights {
 	if p.cfg.AdminGroup != "" && slices.Contains(groups, p.cfg.AdminGroup) {
 		return Unlimited()
 	}
-	by := map[string]bool{}
-	for _, name := range p.users[id.Name] {
-		by[name] = true
-	}
+	bindings := slices.Clone(p.users[id.Name])
 	for _, group := range groups {
-		for _, name := range p.groups[group] {
-			by[name] = true
-		}
+		bindings = append(bindings, p.groups[group]...)
 	}
-	bindings := slices.Sorted(maps.Keys(by))
+	slices.Sort(bindings)
+	bindings = slices.Compact(bindings)
 	key := strings.Join(bindings, "\n")
 	if known := p.given[key]; known != nil {
 		return known
@@ -153,7 +143,7 @@ func (p *Policy) grants(binding string) (out []grant) {
 	namespaces := listed(b.Namespaces)
 	for _, role := range b.Roles {
 		for _, g := range p.roles[role] {
-			g.binding, g.role = binding, role
+			g.role = role
 			out = append(out, g.within(namespaces))
 		}
 	}
@@ -295,7 +285,6 @@ func (r *Rights) reaches(v descriptor.Verb, k *descriptor.Kind, namespace, name 
 		return scope.Has(namespace, name)
 	case namespace != "":
 		return scope.Touches(namespace)
-	default:
-		return !scope.Empty()
 	}
+	return !scope.Empty()
 }

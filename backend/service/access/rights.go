@@ -13,8 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Rights are what a caller may do by one state of the policy. They are safe for concurrent use. The zero value may
-// do nothing.
+// Rights are what a caller may do by one state of the policy. They are safe for concurrent use.
 type Rights struct {
 	all    bool
 	grants []grant
@@ -30,7 +29,9 @@ func Unlimited() *Rights { return &Rights{all: true} }
 // newRights returns the rights that grants give together.
 func newRights(grants []grant) *Rights {
 	r := &Rights{grants: grants}
-	r.key = sync.OnceValue(func() string { return keyOf(grants) })
+	r.key = sync.OnceValue(func() string {
+		return textOf(grants, func(g *grant) string { return fmt.Sprint(g.kinds.text(), " ", g.verbs) })
+	})
 	r.stamp = sync.OnceValue(func() string { return stampOf(grants) })
 	return r
 }
@@ -58,18 +59,10 @@ func (r *Rights) Key() string {
 	if r.all {
 		return ""
 	}
-	if r.key == nil {
-		return keyOf(nil)
-	}
 	return r.key()
 }
 
-// keyOf returns a text that is the same for grants that give the same rights.
-func keyOf(grants []grant) string {
-	return textOf(grants, func(g *grant) string { return fmt.Sprint(g.kinds.text(), " ", g.verbs) })
-}
-
-// textOf states grants: of each what on says, and where.
+// textOf states grants: of each what on says, and where. It is the same for grants that give the same.
 func textOf(grants []grant, on func(*grant) string) string {
 	var each []string
 	for i := range grants {
@@ -87,9 +80,6 @@ func textOf(grants []grant, on func(*grant) string) string {
 func (r *Rights) Stamp() string {
 	if r.all {
 		return ""
-	}
-	if r.stamp == nil {
-		return stampOf(nil)
 	}
 	return r.stamp()
 }
@@ -131,8 +121,8 @@ func (r *Rights) Scope(k *descriptor.Kind, of ...descriptor.Verb) *Scope {
 	if known, ok := r.scopes.Load(key); ok {
 		return known.(*Scope)
 	}
-	out := r.scope(k.Name, k.Scope == descriptor.Global, of[0])
-	for _, v := range of[1:] {
+	out := Everything()
+	for _, v := range of {
 		out = out.And(r.scope(k.Name, k.Scope == descriptor.Global, v))
 	}
 	r.scopes.Store(key, out)
@@ -169,13 +159,11 @@ func (r *Rights) Use(k *descriptor.Kind, v descriptor.Verb) error {
 
 // UseAll refuses a verb that the kind does not offer, or that the caller may not use on all of its resources.
 func (r *Rights) UseAll(k *descriptor.Kind, v descriptor.Verb) error {
-	if err := r.Use(k, v); err != nil || r.all {
-		return err
+	err := r.Use(k, v)
+	if err == nil && !r.Scope(k, v).All() {
+		err = forbidden(backend.Key{Kind: k.Name}, v)
 	}
-	if !r.Scope(k, v).All() {
-		return forbidden(backend.Key{Kind: k.Name}, v)
-	}
-	return nil
+	return err
 }
 
 // Authorize refuses a write of a resource. What exists can be written only by a caller who may GET it, so that no
@@ -237,12 +225,8 @@ func (r *Rights) verbs(k *descriptor.Kind, in func(*Scope) bool) (out []descript
 // forbidden is the refusal of a verb; key may be of a kind alone.
 func forbidden(key backend.Key, v descriptor.Verb) error {
 	on := "kind " + key.Kind
-	switch {
-	case key.Name == "":
-	case key.Namespace == "":
-		on = fmt.Sprintf("%s %q", key.Kind, failure.Shorten(key.Name))
-	default:
-		on = fmt.Sprintf("%s %q in namespace %q", key.Kind, failure.Shorten(key.Name), failure.Shorten(key.Namespace))
+	if key.Name != "" {
+		on = failure.Describe(backend.Key{Kind: key.Kind, Namespace: failure.Shorten(key.Namespace), Name: failure.Shorten(key.Name)})
 	}
 	err := &failure.Error{Code: failure.CodeForbidden, Verb: string(v), Message: fmt.Sprintf("%s: you do not have the verb %s; an administrator can give it by an AccessBinding", on, v)}
 	return err.At(key)

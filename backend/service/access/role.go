@@ -80,8 +80,8 @@ func BuiltIn(kinds []descriptor.Kind) map[string]Role {
 
 // grant is what one rule of one role gives by one binding. Nil lists are all.
 type grant struct {
-	binding, role string
-	rule          int
+	role string
+	rule int
 	// builtIn states the kinds of a role that every gateway has, as all gateways do; empty for other roles.
 	builtIn           string
 	kinds             names

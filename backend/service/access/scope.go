@@ -16,10 +16,12 @@ type Scope struct {
 	all bool
 	// everywhere are the names that the scope has in all namespaces, and of GLOBAL kinds.
 	everywhere names
-	// in are the names that it has in single namespaces; a nil value is the whole namespace.
+	// in are the names that it has in single namespaces; a nil value is the whole namespace. Namespaces and
+	// scopes may share names.
 	in map[string]names
-	// places returns what [Scope.Places] does; nil for the empty scope.
+	// places returns what [Scope.Places] does, and size how many; nil for the empty scope.
 	places func() []Place
+	size   int
 }
 
 // Place is a part of the names of a kind, in the encoding of [backend.OrderTuple]: a namespace, or one name in it. End
@@ -102,6 +104,9 @@ func (s *Scope) Places() []Place {
 	return s.places()
 }
 
+// Size returns how many places [Scope.Places] returns.
+func (s *Scope) Size() int { return s.size }
+
 func (s *Scope) makePlaces() (out []Place) {
 	add := func(place []byte) { out = append(out, Place{place, backend.PrefixEnd(place)}) }
 	for _, namespace := range s.Namespaces() {
@@ -142,15 +147,16 @@ func (s *Scope) And(o *Scope) *Scope {
 	case s.all:
 		return o
 	}
-	out := builder{}
+	var out builder
 	out.add("", both(s.everywhere, o.everywhere), true)
 	for _, of := range []*Scope{s, o} {
 		for namespace := range of.in {
 			a, b := s.within(namespace), o.within(namespace)
-			switch {
+			switch _, known := out.out.in[namespace]; {
+			case known: // s has it too
 			case a == nil:
 				out.add(namespace, b, false)
-			case b == nil:
+			case b == nil || maps.Equal(a, b):
 				out.add(namespace, a, false)
 			default:
 				out.add(namespace, both(a, b), false)
@@ -163,12 +169,23 @@ func (s *Scope) And(o *Scope) *Scope {
 // within returns the names that the scope has in a namespace, nil if it has all of it.
 func (s *Scope) within(namespace string) names {
 	some, ok := s.in[namespace]
-	if ok && some == nil {
-		return nil
+	if ok && (some == nil || len(s.everywhere) == 0) {
+		return some
 	}
 	out := names{}
 	maps.Copy(out, some)
 	maps.Copy(out, s.everywhere)
+	return out
+}
+
+// without returns the names that are in a and not in b. It is not nil, which would be all names.
+func without(a, b names) names {
+	out := names{}
+	for name := range a {
+		if _, ok := b[name]; !ok {
+			out[name] = struct{}{}
+		}
+	}
 	return out
 }
 
@@ -192,22 +209,14 @@ func (s *Scope) Apart(o *Scope) *Scope {
 	var b builder
 	for _, pair := range [][2]*Scope{{s, o}, {o, s}} {
 		of, but := pair[0], pair[1]
-		for name := range of.everywhere {
-			if _, ok := but.everywhere[name]; !ok {
-				b.add("", names{name: {}}, true)
-			}
-		}
+		b.add("", without(of.everywhere, but.everywhere), true)
 		for namespace, some := range of.in {
 			switch {
 			case but.HasNamespace(namespace):
 			case some == nil:
 				b.add(namespace, nil, false)
 			default:
-				for name := range some {
-					if !but.Has(namespace, name) {
-						b.add(namespace, names{name: {}}, false)
-					}
-				}
+				b.add(namespace, without(some, but.within(namespace)), false)
 			}
 		}
 	}
@@ -263,8 +272,12 @@ func (s *Scope) Key() string {
 	return b.String()
 }
 
-// builder makes a scope. The zero value is empty.
-type builder struct{ out Scope }
+// builder makes a scope. The zero value is empty. A role with many names may be bound in many namespaces, so
+// these share the names until others are added.
+type builder struct {
+	out Scope
+	own map[string]bool // the namespaces whose names are not shared
+}
 
 // add adds names in a namespace, or in all; nil names are all names.
 func (b *builder) add(namespace string, some names, everywhere bool) {
@@ -284,11 +297,16 @@ func (b *builder) add(namespace string, some names, everywhere bool) {
 		known, has := b.out.in[namespace]
 		switch {
 		case has && known == nil:
-		case some == nil:
-			b.out.in[namespace] = nil
-		case !has:
-			b.out.in[namespace] = maps.Clone(some)
+		case some == nil || !has:
+			b.out.in[namespace] = some
 		default:
+			if !b.own[namespace] {
+				if b.own == nil {
+					b.own = map[string]bool{}
+				}
+				known, b.own[namespace] = maps.Clone(known), true
+				b.out.in[namespace] = known
+			}
 			maps.Copy(known, some)
 		}
 	}
@@ -296,19 +314,17 @@ func (b *builder) add(namespace string, some names, everywhere bool) {
 
 // scope returns what was added, each resource stated once, so that equal scopes have equal keys.
 func (b *builder) scope() *Scope {
-	for namespace, some := range b.out.in {
-		if some == nil {
-			continue
-		}
-		maps.DeleteFunc(some, func(name string, _ struct{}) bool {
-			_, ok := b.out.everywhere[name]
-			return ok
-		})
-		if len(some) == 0 {
-			delete(b.out.in, namespace)
-		}
-	}
 	out := &Scope{all: b.out.all, everywhere: b.out.everywhere, in: b.out.in}
+	for namespace, some := range out.in {
+		if len(both(out.everywhere, some)) > 0 {
+			if some = without(some, out.everywhere); len(some) == 0 {
+				delete(out.in, namespace)
+				continue
+			}
+			out.in[namespace] = some
+		}
+		out.size += max(len(some), 1)
+	}
 	out.places = sync.OnceValue(out.makePlaces)
 	return out
 }

@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -37,37 +38,8 @@ const everyVerb verbs = 1<<15 - 1
 
 // bit returns the set of one verb; empty if there is none of that name.
 func bit(v descriptor.Verb) verbs {
-	switch v { // a request asks a hundred times
-	case descriptor.VerbGet:
-		return 1 << 0
-	case descriptor.VerbList:
-		return 1 << 1
-	case descriptor.VerbWatch:
-		return 1 << 2
-	case descriptor.VerbCreate:
-		return 1 << 3
-	case descriptor.VerbUpdate:
-		return 1 << 4
-	case descriptor.VerbPatch:
-		return 1 << 5
-	case descriptor.VerbUpsert:
-		return 1 << 6
-	case descriptor.VerbStatus:
-		return 1 << 7
-	case descriptor.VerbFinalize:
-		return 1 << 8
-	case descriptor.VerbControl:
-		return 1 << 9
-	case descriptor.VerbDelete:
-		return 1 << 10
-	case descriptor.VerbReveal:
-		return 1 << 11
-	case VerbCatalogue:
-		return 1 << 12
-	case VerbExport:
-		return 1 << 13
-	case VerbEscalate:
-		return 1 << 14
+	if i := slices.Index(Verbs(), v); i >= 0 {
+		return 1 << i
 	}
 	return 0
 }

@@ -1,8 +1,15 @@
 package change
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // Request asks for a stream of changes.
@@ -54,4 +61,37 @@ type Change struct {
 	body *body.Body // if it was read already
 	// position is the log position of a change that is sent between pages of the state.
 	position backend.Position
+}
+
+// Config of a [Feed]. All but Index is required.
+type Config struct {
+	Store      backend.Store
+	Hub        *hub.Hub
+	Kinds      kind.Catalogue
+	Unreadable *kind.Unreadable
+	// Reader reads states from memory.
+	Reader *query.Reader
+	// Index in memory; nil for none.
+	Index *index.Index
+	// BookmarkInterval is after how long of silence a stream tells its cursor.
+	BookmarkInterval time.Duration
+}
+
+// Feed gives the streams of changes. Safe for concurrent use.
+type Feed struct {
+	cfg    Config
+	recent recent
+	era    atomic.Pointer[era]
+}
+
+// New starts nothing.
+func New(cfg Config) *Feed {
+	f := &Feed{cfg: cfg, recent: recent{index: cfg.Index}}
+	f.era.Store(newEra())
+	return f
+}
+
+// change returns the event of a resource that was read.
+func (f *Feed) change(t Type, r *query.Resource) Change {
+	return Change{Type: t, Revision: r.Stored.Revision.String(), Key: r.Stored.Key, Stored: r.Stored, feed: f, body: r.Body}
 }

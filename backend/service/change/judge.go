@@ -2,7 +2,6 @@ package change
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -57,13 +56,6 @@ func (f *Feed) judge(ctx context.Context, c access.Caller) (out judge, err error
 	}
 	out.rights, err = f.cfg.Reader.RightsNow(ctx, c)
 	return out, err
-}
-
-// newEras returns a place for the era that begins.
-func newEras() *atomic.Pointer[era] {
-	out := &atomic.Pointer[era]{}
-	out.Store(newEra())
-	return out
 }
 
 // Rights returns the rights by which events, and everything that they lead to, are read; nil without access

@@ -129,7 +129,10 @@ func (s *scope) permits(key backend.Key) bool {
 
 // same reports whether two scopes, which may differ only in allowed, cover the same.
 func (s *scope) same(o *scope) bool {
-	return !slices.ContainsFunc(s.kinds, func(k *kind.Kind) bool { return s.permitted(k.Name).Key() != o.permitted(k.Name).Key() })
+	return !slices.ContainsFunc(s.kinds, func(k *kind.Kind) bool {
+		a, b := s.permitted(k.Name), o.permitted(k.Name)
+		return !a.Covers(b) || !b.Covers(a)
+	})
 }
 
 func (s *scope) kind(name string) *kind.Kind {
@@ -194,12 +197,4 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 // matches reports whether a filter keeps a state. One that is not known matches nothing.
 func (s *rowState) matches(f *filter.Filter) bool {
 	return s.resource != nil && f.MatchesRows(s.resource, s.rows)
-}
-
-// matches reports whether the filter keeps a stored resource. One that cannot be read
-// matches nothing.
-func (s *scope) matches(k *kind.Kind, r *backend.Resource) bool {
-	f := s.filter[k.Name]
-	ok, err := f.Matches(k, r)
-	return err == nil && ok
 }

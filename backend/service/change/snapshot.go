@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/query/filter"
 )
 
 const (
@@ -121,7 +122,7 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	}
 	var out []Change
 	for _, stored := range page.Resources {
-		if !n.scope.covers(stored.Key) || n.scope.filter != nil && !n.scope.matches(k, stored) {
+		if !n.scope.covers(stored.Key) {
 			continue
 		}
 		b, err := k.Body.Read(stored)
@@ -129,7 +130,10 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 			n.feed.cfg.Unreadable.Note(stored, err)
 			continue
 		}
-		out = append(out, Change{Type: Snapshot, Revision: stored.Revision.String(), Key: stored.Key, Stored: stored, feed: n.feed, body: b})
+		if f := n.scope.filter[k.Name]; !f.Empty() && !f.Match(filter.Of(k, b)) {
+			continue
+		}
+		out = append(out, n.feed.change(Snapshot, &query.Resource{Stored: stored, Body: b}))
 	}
 	rest, more := r.After(page)
 	n.pass(rest.Start, more)
@@ -154,9 +158,8 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 		return nil, ok, err
 	}
 	for i := range edges {
-		r := &edges[i].Resource
-		if n.scope.covers(r.Stored.Key) {
-			out = append(out, Change{Type: Snapshot, Revision: r.Stored.Revision.String(), Key: r.Stored.Key, Stored: r.Stored, feed: n.feed, body: r.Body})
+		if r := &edges[i].Resource; n.scope.covers(r.Stored.Key) {
+			out = append(out, n.feed.change(Snapshot, r))
 		}
 	}
 	n.pass(behind(edges), more && len(edges) > 0)

@@ -180,8 +180,11 @@ func (c *Stream) next(ctx context.Context) ([]Change, error) {
 
 // events returns the next events of a stream that does not tell the state.
 func (c *Stream) events(ctx context.Context) ([]Change, error) {
-	if err := c.goOn(ctx); err != nil {
-		return nil, err
+	if from := c.from; !from.IsZero() { // where the stream goes on by itself
+		c.from = backend.Position{}
+		if err := c.follow(ctx, from); err != nil {
+			return nil, err
+		}
 	}
 	if c.transition != nil {
 		if out, err := c.transit(ctx); len(out) > 0 || err != nil {
@@ -199,10 +202,9 @@ func (c *Stream) failed(err error) error {
 		return over
 	}
 	out := failure.Of(err, backend.Key{})
-	var told *failure.Error
 	var lagged *backend.LaggedError
-	if errors.As(err, &lagged) && errors.As(out, &told) {
-		told.Cursor = c.cursor(lagged.Position)
+	if errors.As(err, &lagged) {
+		out.Cursor = c.cursor(lagged.Position)
 	}
 	return out
 }
@@ -256,18 +258,6 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 			return out, nil
 		}
 	}
-}
-
-// goOn begins to watch where the stream goes on by itself.
-func (c *Stream) goOn(ctx context.Context) error {
-	if !c.from.IsZero() {
-		from := c.from
-		c.from = backend.Position{}
-		if err := c.follow(ctx, from); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // poll returns the next delivery; ok is false if there is none. Without a leader it waits until the next
@@ -359,12 +349,8 @@ func (c *Stream) nextOfState(ctx context.Context) ([]Change, error) {
 	if errors.Is(err, backend.ErrPositionExpired) {
 		out, err = c.state.restart(ctx)
 	}
-	var over *budget.ExceededError
-	if errors.As(err, &over) {
-		return nil, over
-	}
 	if err != nil {
-		return nil, failure.Of(err, backend.Key{})
+		return nil, c.failed(err)
 	}
 	return out, nil
 }

@@ -226,10 +226,9 @@ func (c *Stream) read(ctx context.Context, s query.Step) (edges []query.Edge, mo
 
 // gained returns the event of a resource that the caller may see from now on.
 func (c *Stream) gained(r *query.Resource) Change {
-	return Change{
-		Type: Added, Revision: r.Stored.Revision.String(), Key: r.Stored.Key, Stored: r.Stored, Cursor: c.cursor(c.transition.view.Position()),
-		feed: c.feed, body: r.Body,
-	}
+	out := c.feed.change(Added, r)
+	out.Cursor = c.cursor(c.transition.view.Position())
+	return out
 }
 
 // regain returns the events of resources that were gone and are in the new scope.
@@ -262,3 +261,17 @@ func (c *Stream) arrive() []Change {
 	}
 	return out
 }
+
+// unfinished stands for the stamp of the rights in a cursor within a transition: no rights have it.
+const unfinished = "unfinished"
+
+// judgedError ends a stream that cannot go on since its caller's rights have changed.
+type judgedError struct{}
+
+func (judgedError) Error() string { return "the caller's rights have changed since the cursor" }
+
+// Is makes the error one of an expired cursor.
+func (judgedError) Is(target error) bool { return target == backend.ErrPositionExpired }
+
+// Detail returns the text that is added to the caller's error.
+func (judgedError) Detail() string { return "what you may see has changed since" }

@@ -184,8 +184,8 @@ func Of(err error, key backend.Key) *Error {
 			continue
 		}
 		e.Code, e.Retryable, e.Outcome, e.Message = t.code, t.retryable, t.outcome, t.text
-		if n := len(t.text) - len("%s"); n > 0 && t.text[:2] == "%s" {
-			e.Message = Describe(key) + t.text[2:]
+		if rest, about := strings.CutPrefix(t.text, "%s"); about {
+			e.Message = Describe(key) + rest
 		}
 		break
 	}
@@ -246,4 +246,23 @@ func ShortenPath(path string) string {
 // Limited is LIMIT_EXCEEDED for a limit of the API itself.
 func Limited(path, format string, limit int) *Error {
 	return &Error{Code: CodeLimitExceeded, Path: path, Limit: limit, Message: path + ": " + fmt.Sprintf(format, limit)}
+}
+
+// WarningCode is the machine-readable kind of a warning.
+type WarningCode string
+
+// The codes of warnings.
+const (
+	// WarningDeprecated is a field that is set and should not be used any more.
+	WarningDeprecated WarningCode = "DEPRECATED"
+	// WarningWaiting is a reference to a resource that is not ready yet.
+	WarningWaiting WarningCode = "WAITING"
+)
+
+// Warning accompanies a change that succeeded.
+type Warning struct {
+	Code    WarningCode
+	Message string
+	// Path of the value that it is about, as of [Error.Path]; empty for none.
+	Path string
 }

@@ -102,22 +102,23 @@ func Text(steps []any) string {
 
 // InList is an error about the element of a list of arguments: a copy with its path.
 func InList(err error, list string, i int) error {
-	var known *Error
-	if !errors.As(err, &known) {
-		return err
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known.at(Element(list, i))
 	}
-	out := *known
-	out.Path = Element(list, i)
-	return &out
+	return err
 }
 
 // About is an error about the argument at a path, unless it has a path: a copy with that path.
 func About(err error, path string) error {
-	var known *Error
-	if !errors.As(err, &known) || known.Path != "" {
-		return err
+	if known, ok := errors.AsType[*Error](err); ok && known.Path == "" {
+		return known.at(path)
 	}
-	out := *known
+	return err
+}
+
+// at returns a copy of the error with a path.
+func (e *Error) at(path string) *Error {
+	out := *e
 	out.Path = path
 	return &out
 }

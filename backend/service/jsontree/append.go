@@ -69,5 +69,5 @@ func AppendText(dst []byte, s string) []byte {
 			return append(dst, raw...)
 		}
 	}
-	return append(append(append(dst, '"'), s...), '"')
+	return append(append(append(slices.Grow(dst, len(s)+2), '"'), s...), '"')
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/big"
 	"slices"
@@ -80,10 +79,15 @@ func copyOf(v any, depth int) (any, error) {
 		return v, nil
 	}
 	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("json: %w", err)
+	if err == nil {
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		var tree any
+		if err = dec.Decode(&tree); err == nil {
+			return tree, nil
+		}
 	}
-	return decodeJSON(raw)
+	return nil, fmt.Errorf("json: %w", err)
 }
 
 // within reports whether a tree is nested no deeper than depth.
@@ -108,43 +112,22 @@ func within(v any, depth int) bool {
 	return true
 }
 
-// decodeJSON reads one value, numbers as written.
-func decodeJSON(raw []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, fmt.Errorf("json: %w", err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("json: more than one value")
-	}
-	return v, nil
-}
-
-// DropNulls removes the null members of all objects in a tree, and reports whether it
-// is nested no deeper than depth.
-func DropNulls(v any, depth int) bool {
-	if depth == 0 {
-		return false
-	}
+// DropNulls removes the null members of all objects in a tree.
+func DropNulls(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
 			if e == nil {
 				delete(v, k)
-			} else if !DropNulls(e, depth-1) {
-				return false
+			} else {
+				DropNulls(e)
 			}
 		}
 	case []any:
 		for _, e := range v {
-			if !DropNulls(e, depth-1) {
-				return false
-			}
+			DropNulls(e)
 		}
 	}
-	return true
 }
 
 // Clone copies a tree.
@@ -212,60 +195,24 @@ func shortNumber(n json.Number) string {
 	return n.String()
 }
 
-// Keys are the keys of a map in their order.
-func Keys[V any](m map[string]V) []string {
-	if len(m) == 0 {
-		return nil
-	}
-	out := make([]string, 0, len(m))
-	for key := range m {
-		out = append(out, key)
-	}
-	slices.Sort(out)
-	return out
-}
+// Keys returns the keys of a map in their order, nil if there are none.
+func Keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // DropListNulls drops the nulls inside lists: lists are values and are replaced
 // whole, so null in them is the same as absent.
-func DropListNulls(v any, depth int) bool {
-	if depth == 0 {
-		return false
-	}
+func DropListNulls(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, e := range v {
-			if !DropListNulls(e, depth-1) {
-				return false
-			}
+			DropListNulls(e)
 		}
 	case []any:
-		return DropNulls(v, depth)
-	}
-	return true
-}
-
-// Merge changes target as RFC 7386 says: objects merge, null removes, all
-// else replaces.
-func Merge(target, patch map[string]any) {
-	for name, value := range patch {
-		switch value := value.(type) {
-		case nil:
-			delete(target, name)
-		case map[string]any:
-			inner, ok := target[name].(map[string]any)
-			if !ok {
-				inner = map[string]any{}
-				target[name] = inner
-			}
-			Merge(inner, value)
-		default:
-			target[name] = Clone(value)
-		}
+		DropNulls(v)
 	}
 }
 
-// Merged is [Merge] into a copy. What the patch does not name is shared with the
-// target, and must not be changed.
+// Merged returns a copy of target that a patch has changed as RFC 7386 says: objects merge, null removes, all
+// else replaces. What the patch does not name is shared with the target, and must not be changed.
 func Merged(target, patch map[string]any) map[string]any {
 	out := make(map[string]any, len(target)+len(patch))
 	maps.Copy(out, target)

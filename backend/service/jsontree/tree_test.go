@@ -27,7 +27,11 @@ func plain(raw []byte) (map[string]any, bool) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var out map[string]any
-	if err := dec.Decode(&out); err != nil || out == nil || !jsontree.DropNulls(out, jsontree.MaxDepth) {
+	if err := dec.Decode(&out); err != nil || out == nil {
+		return nil, false
+	}
+	jsontree.DropNulls(out)
+	if _, err := jsontree.Object(jsontree.Given(out)); err != nil {
 		return nil, false
 	}
 	_, err := dec.Token()

@@ -67,11 +67,19 @@ type pattern struct {
 	size int // instructions
 }
 
-func newPattern(text string) (out pattern, err error) {
+// pattern compiles the pattern of a field; none if it is empty.
+func (c *compiler) pattern(where, text string) (out pattern) {
+	if text == "" {
+		return out
+	}
+	var err error
 	if out.size, err = descriptor.PatternSize(text); err == nil {
 		out.Regexp, err = regexp.Compile(text)
 	}
-	return out, err
+	if err != nil {
+		c.fail(fmt.Errorf("%s: %w", where, err))
+	}
+	return out
 }
 
 // Field is a compiled [descriptor.Field].
@@ -188,18 +196,8 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 	c.done[s] = out
 	for i := range s.Fields {
 		f := &Field{Field: &s.Fields[i], escaped: escapeCEL(s.Fields[i].Name)}
-		if p := f.Constraint.Pattern; p != "" {
-			var err error
-			if f.pattern, err = newPattern(p); err != nil {
-				c.fail(fmt.Errorf("%s.%s: pattern: %w", s.Name, f.Name, err))
-			}
-		}
-		if p := f.Constraint.KeyPattern; p != "" {
-			var err error
-			if f.keyPattern, err = newPattern(p); err != nil {
-				c.fail(fmt.Errorf("%s.%s: key pattern: %w", s.Name, f.Name, err))
-			}
-		}
+		f.pattern = c.pattern(s.Name+"."+f.Name+": pattern", f.Constraint.Pattern)
+		f.keyPattern = c.pattern(s.Name+"."+f.Name+": key pattern", f.Constraint.KeyPattern)
 		f.shape = c.shape(f.Shape)
 		out.fields[f.Name], out.ordered = f, append(out.ordered, f)
 		if c := f.Constraint; c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil || f.shape != nil && len(f.shape.bounded) > 0 {
@@ -213,11 +211,12 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 	}
 	for _, r := range s.Rules {
 		compiled, iss := c.env.Compile(r.CEL)
-		if iss.Err() != nil {
-			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, iss.Err()))
-			continue
+		err := iss.Err()
+		var p cel.Program
+		if err == nil {
+			c.costs.learn(compiled)
+			p, err = c.env.Program(compiled, cel.CostTracking(c.costs), cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000))
 		}
-		p, err := c.program(compiled)
 		if err != nil {
 			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, err))
 			continue
@@ -274,15 +273,12 @@ func (c Catalogue) Body(kind string) *body.Shape {
 
 // placedOf returns the names of the fields that stand at the top of a manifest, by their keys there.
 func placedOf(spec *descriptor.Shape) map[string]string {
+	out := map[string]string{}
 	if spec == nil {
-		return nil
+		return out
 	}
-	var out map[string]string
 	for i := range spec.Fields {
 		if f := &spec.Fields[i]; f.ManifestAt != "" {
-			if out == nil {
-				out = map[string]string{}
-			}
 			out[f.ManifestAt] = f.Name
 		}
 	}

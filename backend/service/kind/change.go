@@ -17,23 +17,19 @@ import (
 // maxChangedPaths is the most paths that a change names; of more it names the parents.
 const maxChangedPaths = 64
 
-// ChangeOf returns the change from one stored body to another, for the log: a JSON object
+// changeOf returns the change from a stored body to another with some parts, for the log: a JSON object
 // with the parts of the body that changed, whole, as they were ("before", null for a part
 // that was absent), and the paths that changed ("paths"). It has no value of a field that is
-// write-only in this catalogue. It is nil if a body cannot be read, and if it would be longer than
+// write-only in this catalogue. It is nil if the stored body cannot be read, and if it would be longer than
 // [backend.MaxChange].
-func (k *Kind) ChangeOf(was, next []byte) []byte {
+func (k *Kind) changeOf(was []byte, next []member) []byte {
 	before, err := partsOf(was)
 	if err != nil {
 		return nil
 	}
-	after, err := partsOf(next)
-	if err != nil {
-		return nil
-	}
 	var c changedPaths
-	out := append(make([]byte, 0, len(was)+256), `{"before":{`...)
-	for _, part := range differing(before, after) {
+	replaced := make([]member, 0, len(before))
+	for _, part := range differing(before, next) {
 		c.differ(part.name, k.partShape(part.name), part.was, part.now)
 		value := part.was
 		if value == "" {
@@ -43,15 +39,9 @@ func (k *Kind) ChangeOf(was, next []byte) []byte {
 				return nil
 			}
 		}
-		if out[len(out)-1] != '{' {
-			out = append(out, ',')
-		}
-		out = append(append(jsontree.AppendText(out, part.name), ':'), value...)
-		if len(out) > backend.MaxChange {
-			return nil
-		}
+		replaced = append(replaced, member{part.name, value})
 	}
-	out = append(out, `},"paths":[`...)
+	out := append(objectOf(`{"before":`, replaced), `,"paths":[`...)
 	for i, path := range c.shortened() {
 		if i > 0 {
 			out = append(out, ',')
@@ -62,6 +52,22 @@ func (k *Kind) ChangeOf(was, next []byte) []byte {
 		return nil
 	}
 	return out
+}
+
+// objectOf returns a text and behind it the object that has the members.
+func objectOf(text string, members []member) []byte {
+	room := len(text) + len("{}")
+	for _, m := range members {
+		room += len(`"":,`) + len(m.name) + len(m.raw)
+	}
+	out := append(append(make([]byte, 0, room), text...), '{')
+	for i, m := range members {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(jsontree.AppendText(out, m.name), ':'), m.raw...)
+	}
+	return append(out, '}')
 }
 
 // shownSpec returns a stored spec without its write-only fields: a catalogue in which they
@@ -166,15 +172,11 @@ func bodyBefore(replaced []member, after []byte) ([]byte, error) {
 			parts = append(parts, was)
 		}
 	}
-	out := append(make([]byte, 0, len(after)), backend.BodyJSON, '{')
-	for i, m := range parts {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(jsontree.AppendText(out, m.name), ':'), m.raw...)
-	}
-	return append(out, '}'), nil
+	return objectOf(bodyHead, parts), nil
 }
+
+// bodyHead begins a stored body.
+const bodyHead = string(rune(backend.BodyJSON))
 
 // member is a member of a JSON object.
 type member struct{ name, raw string }
@@ -185,8 +187,11 @@ func partsOf(body []byte) ([]member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return membersIn(unsafe.String(unsafe.SliceData(raw), len(raw))) // it never changes
+	return membersIn(textOf(raw))
 }
+
+// textOf returns the text of bytes that never change.
+func textOf(raw []byte) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) }
 
 // maxMembers is the most members of an object that are compared one by one.
 const maxMembers = 256

@@ -13,24 +13,40 @@ import (
 // Of returns the index rows of a resource. Null is the same as absent; a text that is longer than
 // an index takes has no row. An index with several equal values has a row of each.
 func (d *Rows) Of(b *body.Body) []index.Row {
-	out := rowList{body: b, all: make([]index.Row, 0, len(d.indexes)+usualLabels), values: make([]byte, 0, usualBytes)}
+	out := rowList{all: make([]index.Row, 0, len(d.indexes)+usualLabels), values: make([]byte, 0, usualBytes)}
 	if metadata := b.At(body.Root, body.SlotMetadata); !metadata.IsZero() {
 		for key, value := range b.Entries(b.At(b.Object(metadata), body.SlotLabels)) {
 			out.add(LabelIndex, appendPair(out.values, key, value))
 		}
 	}
-	for i := range d.indexes {
-		out.walk(&d.indexes[i], d.shape, body.Root, 0)
+	var f *indexed
+	add := func(raw []byte) { // one for all: a kind has many indexes
+		if raw == nil {
+			out.addDefault(f, f.Field.Default)
+		} else {
+			out.addRaw(f, raw)
+		}
 	}
-	out.addConditions(d)
-	out.addReasons(d)
+	for i := range d.indexes {
+		f = &d.indexes[i]
+		f.each(b, add)
+	}
+	for typ, value := range d.Conditions(b) {
+		if len(typ)+len(value) <= maxIndexBytes {
+			out.add(ConditionIndex, appendPair(out.values, typ, value))
+		}
+	}
+	for typ, reason := range d.texts(b, d.reason) {
+		if reason != "" && len(typ)+len(reason) <= maxIndexBytes && utf8.RuneCountInString(reason) <= MaxIndexChars {
+			out.add(ReasonIndex, appendPair(out.values, typ, reason))
+		}
+	}
 	return out.all
 }
 
 // rowList collects index rows.
 type rowList struct {
-	body *body.Body
-	all  []index.Row
+	all []index.Row
 	// values has the encoded values, one behind the other.
 	values []byte
 	text   []byte
@@ -42,28 +58,45 @@ const (
 	usualBytes  = 512
 )
 
-// walk adds the values of a field below the object at a table, from a step of its path on,
-// and the effective default of a field that is absent from an object that is there.
-func (r *rowList) walk(f *indexed, s *body.Shape, at body.Table, step int) {
-	slot := f.slots[step]
-	span, last := r.body.At(at, slot), step == len(f.slots)-1
-	switch of := &s.Fields[slot]; {
+// each visits the values of the field in a body as they are stored, and nil where the effective default
+// counts: in an object that is there and does not have the field.
+func (f *indexed) each(b *body.Body, visit func(raw []byte)) {
+	f.below(b, b.Shape, body.Root, f.slots, visit)
+}
+
+// below visits the values below the object at a table, to which the other slots of the path lead.
+func (f *indexed) below(b *body.Body, s *body.Shape, at body.Table, slots []int, visit func(raw []byte)) {
+	span, last := b.At(at, slots[0]), len(slots) == 1
+	switch of := &s.Fields[slots[0]]; {
 	case span.IsZero() && last && f.Field.Default != nil:
-		r.addDefault(f, f.Field.Default)
+		visit(nil)
 	case span.IsZero():
 	case of.Type == descriptor.TypeObject && of.List:
-		for _, t := range r.body.Objects(span) {
-			r.walk(f, of.Shape, t, step+1)
+		for _, t := range b.Objects(span) {
+			f.below(b, of.Shape, t, slots[1:], visit)
 		}
 	case of.Type == descriptor.TypeObject:
-		r.walk(f, of.Shape, r.body.Object(span), step+1)
+		f.below(b, of.Shape, b.Object(span), slots[1:], visit)
 	case of.List:
-		for raw := range r.body.Scalars(span) {
-			r.addRaw(f, raw)
+		for raw := range b.Scalars(span) {
+			visit(raw)
 		}
 	default:
-		r.addRaw(f, r.body.Bytes(span))
+		visit(b.Bytes(span))
 	}
+}
+
+// Names visits the names that a reference has in a body.
+func (f *indexed) Names(b *body.Body, visit func(name string)) {
+	f.each(b, func(raw []byte) {
+		name, _ := f.Field.Default.(string)
+		if raw != nil {
+			name = body.Text(raw)
+		}
+		if name != "" {
+			visit(name)
+		}
+	})
 }
 
 // addDefault adds the rows of an effective default, a scalar or a list of them.
@@ -74,7 +107,7 @@ func (r *rowList) addDefault(f *indexed, v any) {
 		}
 		return
 	}
-	if value, ok := appendValue(r.values, f.Field, v); ok {
+	if value, ok := AppendValue(r.values, f.Field, v); ok {
 		r.add(f.path, value)
 	}
 }
@@ -93,44 +126,20 @@ func (r *rowList) addRaw(f *indexed, raw []byte) {
 	default:
 		v = json.Number(raw)
 	}
-	if value, ok := appendValue(r.values, f.Field, v); ok {
+	if value, ok := AppendValue(r.values, f.Field, v); ok {
 		r.add(f.path, value)
-	}
-}
-
-// addConditions adds the rows of the conditions of the status: type and status.
-func (r *rowList) addConditions(d *Rows) {
-	for typ, value := range d.Conditions(r.body) {
-		if len(typ)+len(value) <= maxIndexBytes {
-			r.add(ConditionIndex, appendPair(r.values, typ, value))
-		}
-	}
-}
-
-// addReasons adds the rows of the conditions of the status: type and reason.
-func (r *rowList) addReasons(d *Rows) {
-	if d.reason < 0 {
-		return
-	}
-	for typ, reason := range d.texts(r.body, d.reason) {
-		if reason != "" && len(typ)+len(reason) <= maxIndexBytes && utf8.RuneCountInString(reason) <= MaxIndexChars {
-			r.add(ReasonIndex, appendPair(r.values, typ, reason))
-		}
 	}
 }
 
 // Conditions returns the types and statuses of the conditions of a resource, in their order.
 func (d *Rows) Conditions(b *body.Body) iter.Seq2[string, string] {
-	if d.conditions == nil {
-		return func(func(string, string) bool) {}
-	}
-	return d.texts(b, d.conditions[2])
+	return d.texts(b, d.status)
 }
 
 // texts returns the types of the conditions of a resource, each with the text at a slot.
 func (d *Rows) texts(b *body.Body, slot int) iter.Seq2[string, string] {
 	return func(yield func(typ, text string) bool) {
-		if d.conditions == nil {
+		if d.conditions == nil || slot < 0 {
 			return
 		}
 		status := b.At(body.Root, body.SlotStatus)

@@ -31,27 +31,23 @@ const (
 
 // CallCost is part of [interpreter.ActualCostEstimator].
 func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
-	var cost uint64
+	perUnit := bytesPerUnit
 	switch {
 	case function == matchesFunction && len(args) == 2:
 		pattern, _ := args[1].(types.String)
-		cost = uint64(1 + extent(args[0])*c[string(pattern)]/(budget.PatternTries*budget.CELUnit))
+		return new(uint64(1 + extent(args[0])*c[string(pattern)]/(budget.PatternTries*budget.CELUnit)))
 	case function == "timestamp", function == "duration", function == "strings.quote", function == "reverse":
-		n := extent(result)
-		for _, a := range args {
-			n += extent(a)
-		}
-		cost = uint64(1 + n/bytesPerSlowUnit)
-	case overload == "", function == formatFunction, isEquality(function) && !isText(args[0]):
-		n := extent(result)
-		for _, a := range args {
-			n += extent(a)
-		}
-		cost = uint64(1 + n/bytesPerUnit)
+		perUnit = bytesPerSlowUnit
+	case overload == "", function == formatFunction:
+	case (function == operators.Equals || function == operators.NotEquals) && args[0].Type() != types.StringType:
 	default:
 		return nil
 	}
-	return &cost
+	n := extent(result)
+	for _, a := range args {
+		n += extent(a)
+	}
+	return new(uint64(1 + n/perUnit))
 }
 
 // extent estimates the bytes of a value.
@@ -89,15 +85,6 @@ func sampled(l traits.Lister, n int) int {
 
 // samples is how many elements of a list are looked at to know how large they are.
 const samples = 8
-
-func isEquality(function string) bool {
-	return function == operators.Equals || function == operators.NotEquals
-}
-
-func isText(v ref.Val) bool {
-	_, ok := v.(types.String)
-	return ok
-}
 
 // The names of functions whose cost CEL does not know.
 const (

@@ -152,11 +152,7 @@ func (c Catalogue) KeyOf(id string) (backend.Key, error) {
 	if err != nil {
 		return backend.Key{}, err
 	}
-	of := Identity{Kind: key.Kind, Name: key.Name}
-	if key.Namespace != "" {
-		of.Namespace = &key.Namespace
-	}
-	if _, means, err := c.Resolve(of); err != nil || means != key {
+	if _, means, err := c.Resolve(IdentityOf(key)); err != nil || means != key {
 		return backend.Key{}, badID(id)
 	}
 	return key, nil
@@ -168,4 +164,13 @@ type Identity struct {
 	Kind      string
 	Namespace *string
 	Name      string
+}
+
+// IdentityOf returns the identity of a resource under a key.
+func IdentityOf(key backend.Key) Identity {
+	of := Identity{Kind: key.Kind, Name: key.Name}
+	if key.Namespace != "" {
+		of.Namespace = &key.Namespace
+	}
+	return of
 }

@@ -22,13 +22,7 @@ func (v *Violations) list(ctx context.Context, f *Field, at *location, value any
 		defer func() { v.unchanged = was }()
 	}
 	stored, _ := old.value.([]any)
-	c := f.Constraint
-	counted := !v.unchanged && (!old.ok || len(stored) != len(list))
-	if counted && c.MinItems != nil && len(list) < *c.MinItems {
-		v.Add(at.String(), "minItems", *c.MinItems, "must have at least %d elements%s", *c.MinItems, v.has(len(list)))
-	}
-	if counted && c.MaxItems != nil && len(list) > *c.MaxItems {
-		v.Add(at.String(), "maxItems", *c.MaxItems, "must have at most %d elements%s", *c.MaxItems, v.has(len(list)))
+	if !v.unchanged && (!old.ok || len(stored) != len(list)) && !v.count(f, at, "Items", "elements", len(list)) {
 		return
 	}
 	before, seen := f.elements(stored), map[string]*elements{}

@@ -16,56 +16,38 @@ func (v *Violations) Maxima(s *Shape, path string, status map[string]any, stored
 		return
 	}
 	var largest map[measure]int
-	m := meter{func(x excess) bool {
+	m := meter(func(x excess) bool {
 		if largest == nil {
 			largest = s.excesses(stored())
 		}
 		if x.size <= largest[x.measure] {
 			return true
 		}
-		v.Add(x.at.String(), x.rule, x.most, x.message(), x.most, x.size)
+		v.Add(x.at.String(), x.rule, x.most, x.message, x.most, x.size)
 		return false
-	}}
+	})
 	m.object(s, &location{name: path}, status)
 }
 
 // excesses returns the largest size by measure of the values in a tree that are larger than they may be.
 func (s *Shape) excesses(tree map[string]any) map[measure]int {
 	out := map[measure]int{}
-	m := meter{func(x excess) bool {
+	m := meter(func(x excess) bool {
 		out[x.measure] = max(out[x.measure], x.size)
 		return true
-	}}
+	})
 	m.object(s, &location{}, tree)
 	return out
 }
 
-// measure is a maximum of a field.
+// measure is a maximum of a field, with the message about an excess, which has verbs for the maximum and the size.
 type measure struct {
-	field *Field
-	rule  string
+	field         *Field
+	rule, message string
 }
 
-// The rules of maxima.
-const (
-	maxLength     = "maxLength"
-	maxItems      = "maxItems"
-	maxProperties = "maxProperties"
-	keyMaxLength  = "keyMaxLength"
-)
-
-// message returns the message about an excess, with verbs for its maximum and its size.
-func (m measure) message() string {
-	switch m.rule {
-	case maxItems:
-		return "must have at most %d elements, has %d"
-	case maxProperties:
-		return "must have at most %d keys, has %d"
-	case keyMaxLength:
-		return "the key must have at most %d characters, has %d"
-	}
-	return "must have at most %d characters, has %d"
-}
+// textMessage is the message about a text.
+const textMessage = "must have at most %d characters, has %d"
 
 // excess is a value that is larger than it may be.
 type excess struct {
@@ -74,12 +56,9 @@ type excess struct {
 	most, size int
 }
 
-// meter looks for values that are larger than they may be. A value that is not of the type of its
-// field has no size.
-type meter struct {
-	// found is called for each, and reports whether to look into it.
-	found func(excess) bool
-}
+// meter is called for each value that is larger than it may be, and reports whether to look into it. A value
+// that is not of the type of its field has no size.
+type meter func(excess) bool
 
 func (m meter) object(s *Shape, at *location, tree map[string]any) {
 	here := &location{in: at} // one after the other
@@ -94,7 +73,7 @@ func (m meter) object(s *Shape, at *location, tree map[string]any) {
 			continue
 		}
 		list, _ := value.([]any)
-		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m.found(excess{measure{f, maxItems}, here, *most, len(list)}) {
+		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m(excess{measure{f, "maxItems", "must have at most %d elements, has %d"}, here, *most, len(list)}) {
 			continue
 		}
 		for i, e := range list {
@@ -109,7 +88,7 @@ func (m meter) value(f *Field, value any, at *location) {
 	switch value := value.(type) {
 	case string:
 		if f.Type == descriptor.TypeString {
-			m.text(measure{f, maxLength}, f.Constraint.MaxLength, value, at)
+			m.text(measure{f, "maxLength", textMessage}, f.Constraint.MaxLength, value, at)
 		}
 	case map[string]any:
 		switch {
@@ -127,22 +106,22 @@ func (m meter) text(of measure, most *int, text string, at *location) {
 		return
 	}
 	if n := utf8.RuneCountInString(text); n > *most {
-		m.found(excess{of, at, *most, n})
+		m(excess{of, at, *most, n})
 	}
 }
 
 // mapping measures a map of strings.
 func (m meter) mapping(f *Field, entries map[string]any, at *location) {
 	c := f.Constraint
-	if most := c.MaxItems; most != nil && len(entries) > *most && !m.found(excess{measure{f, maxProperties}, at, *most, len(entries)}) {
+	if most := c.MaxItems; most != nil && len(entries) > *most && !m(excess{measure{f, "maxProperties", "must have at most %d keys, has %d"}, at, *most, len(entries)}) {
 		return
 	}
 	entry := &location{in: at}
 	for _, key := range jsontree.Keys(entries) {
 		entry.name = key
-		m.text(measure{f, keyMaxLength}, c.KeyMaxLength, key, entry)
+		m.text(measure{f, "keyMaxLength", "the key " + textMessage}, c.KeyMaxLength, key, entry)
 		if text, ok := entries[key].(string); ok {
-			m.text(measure{f, maxLength}, c.MaxLength, text, entry)
+			m.text(measure{f, "maxLength", textMessage}, c.MaxLength, text, entry)
 		}
 	}
 }

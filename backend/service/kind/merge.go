@@ -19,26 +19,36 @@ import (
 // themselves: they keep their other entries, see [Shape.KeepWriteOnly]. cleared are
 // the paths of fields that are cleared. A value that is no map stays, to be refused.
 func (v *Violations) TakeMerged(ctx context.Context, s *Shape, path string, tree map[string]any, cleared map[string]bool) map[string]bool {
-	var added map[string]bool
-	s.eachMerged(path, tree, func(from, into *Field, at string, tree map[string]any) {
-		given, sent := tree[into.Name].(map[string]any)
+	added := map[string]bool{}
+	if !s.merges {
+		return added
+	}
+	for _, from := range s.ordered {
 		entries, isMap := tree[from.Name].(map[string]any)
-		if _, other := tree[into.Name]; !isMap || other && !sent {
-			return
+		if !isMap {
+			continue
+		}
+		if from.MergeInto == "" {
+			if from.shape != nil {
+				maps.Copy(added, v.TakeMerged(ctx, from.shape, failure.Join(path, from.Name), entries, cleared))
+			}
+			continue
+		}
+		into := s.fields[from.MergeInto]
+		given, sent := tree[into.Name].(map[string]any)
+		if _, other := tree[into.Name]; other && !sent {
+			continue
 		}
 		delete(tree, from.Name)
 		before := len(v.found)
-		if v.field(ctx, from, &location{in: &location{name: at}, name: from.Name}, entries, prior{}); len(v.found) > before {
-			return // refused once, and not for where it goes too
+		if v.field(ctx, from, &location{in: &location{name: path}, name: from.Name}, entries, prior{}); len(v.found) > before {
+			continue // refused once, and not for where it goes too
 		}
-		if target := failure.Join(at, into.Name); !sent && !cleared[target] {
-			if added == nil {
-				added = map[string]bool{}
-			}
+		if target := failure.Join(path, into.Name); !sent && !cleared[target] {
 			added[target] = true
 		}
 		tree[into.Name] = jsontree.Merged(given, encoded(from, into, entries))
-	})
+	}
 	return added
 }
 
@@ -58,8 +68,16 @@ func (v *Violations) TakeMergedPatch(ctx context.Context, s *Shape, path string,
 		case !isMap:
 		case f.MergeInto != "":
 			delete(patch, f.Name)
-			v.givenEntries(ctx, f, failure.Join(path, f.Name), inner)
-			join(out, f.MergeInto, encoded(f, s.fields[f.MergeInto], inner))
+			given := maps.Clone(inner) // null removes an entry
+			if maps.DeleteFunc(given, func(_ string, value any) bool { return value == nil }); len(given) > 0 {
+				v.field(ctx, f, &location{name: failure.Join(path, f.Name)}, given, prior{})
+			}
+			into, ok := out[f.MergeInto].(map[string]any)
+			if !ok {
+				into = map[string]any{}
+				out[f.MergeInto] = into
+			}
+			maps.Copy(into, encoded(f, s.fields[f.MergeInto], inner))
 		case f.shape != nil:
 			if later := v.TakeMergedPatch(ctx, f.shape, failure.Join(path, f.Name), inner); len(later) > 0 {
 				out[f.Name] = later
@@ -67,39 +85,6 @@ func (v *Violations) TakeMergedPatch(ctx context.Context, s *Shape, path string,
 		}
 	}
 	return out
-}
-
-// givenEntries checks the entries of a patch that are not null.
-func (v *Violations) givenEntries(ctx context.Context, f *Field, path string, entries map[string]any) {
-	given := maps.Clone(entries)
-	maps.DeleteFunc(given, func(_ string, value any) bool { return value == nil })
-	if len(given) > 0 {
-		v.field(ctx, f, &location{name: path}, given, prior{})
-	}
-}
-
-// join puts entries to those that a patch has under a name, nulls and all.
-func join(patch map[string]any, name string, entries map[string]any) {
-	if was, ok := patch[name].(map[string]any); ok {
-		both := maps.Clone(was)
-		maps.Copy(both, entries)
-		entries = both
-	}
-	patch[name] = entries
-}
-
-// eachMerged visits the maps of a tree that go into others, in the order of the fields.
-func (s *Shape) eachMerged(path string, tree map[string]any, visit func(from, into *Field, at string, tree map[string]any)) {
-	if !s.merges {
-		return
-	}
-	for _, f := range s.ordered {
-		if _, ok := tree[f.Name]; ok && f.MergeInto != "" {
-			visit(f, s.fields[f.MergeInto], path, tree)
-		} else if inner, isObject := tree[f.Name].(map[string]any); isObject && f.shape != nil {
-			f.shape.eachMerged(failure.Join(path, f.Name), inner, visit)
-		}
-	}
 }
 
 // encoded returns the entries of one map as the other stores them. Values other than texts are refused

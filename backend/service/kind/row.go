@@ -34,15 +34,25 @@ const MaxIndexChars = 256
 // maxIndexBytes is the most bytes that such a string, or a type and status of a condition, has.
 const maxIndexBytes = 1024
 
+// ConditionType returns the type of a condition in the tree of a status.
+func ConditionType(condition any) string { return ConditionText(condition, "type") }
+
+// ConditionText returns a text of a condition in the tree of a status, empty for none.
+func ConditionText(condition any, field string) string {
+	c, _ := condition.(map[string]any)
+	text, _ := c[field].(string)
+	return text
+}
+
 // Rows extracts the index rows and references of the resources of a kind.
 type Rows struct {
 	shape      *body.Shape
 	indexes    []indexed
 	references []reference
-	// conditions are the slots of status.conditions and of type and status in a condition;
-	// nil if the kind has no conditions. A condition has a reason if reason is not -1.
-	conditions []int
-	reason     int
+	// conditions are the slots of status.conditions and of type in a condition; nil if the kind has no
+	// conditions. status and reason are slots in a condition, -1 for a field that it does not have.
+	conditions     []int
+	status, reason int
 }
 
 // indexed is a field that has index rows: a [descriptor.FilterableField], or a reference,
@@ -101,13 +111,11 @@ func (d *Rows) findConditions(k *descriptor.Kind) error {
 	if err != nil {
 		return err
 	}
-	status, _, err := d.shape.Find("status." + ConditionIndex + ".status")
-	if err != nil {
-		return err
-	}
-	d.conditions, d.reason = append(typ[1:], status[len(status)-1]), -1
-	if reason, _, err := d.shape.Find("status." + ConditionIndex + ".reason"); err == nil {
-		d.reason = reason[len(reason)-1]
+	condition := d.shape.Fields[typ[0]].Shape.Fields[typ[1]].Shape
+	d.conditions, d.reason = typ[1:], -1
+	d.status, _ = condition.Slot("status")
+	if reason, ok := condition.Slot("reason"); ok {
+		d.reason = reason
 	}
 	return nil
 }
@@ -212,18 +220,9 @@ func appendPair(dst []byte, a, b string) []byte {
 	return backend.AppendString(backend.AppendString(dst, a), b)
 }
 
-// EncodeValue returns the place of a value in an index: strings by bytes, enums by
-// declaration. Nil means that the value has none.
-func EncodeValue(f *descriptor.Field, v any) []byte {
-	out, ok := appendValue(nil, f, v)
-	if !ok {
-		return nil
-	}
-	return out
-}
-
-// appendValue appends the result of [EncodeValue]; false means that the value has no place.
-func appendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
+// AppendValue appends the place of a value in an index: strings by bytes, enums by
+// declaration; false means that the value has none.
+func AppendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	switch v := v.(type) {
 	case bool:
 		return backend.AppendBool(dst, v), true
@@ -246,12 +245,9 @@ func appendValue(dst []byte, f *descriptor.Field, v any) ([]byte, bool) {
 	return dst, false
 }
 
-// EncodeTime is nanoseconds since 1970. What lies before the first or after the
+// AppendTime appends nanoseconds since 1970. What lies before the first or after the
 // last instant that they tell apart, in 1677 and 2262, counts as that. What a
 // store stamps lies between them.
-func EncodeTime(t time.Time) []byte { return AppendTime(nil, t) }
-
-// AppendTime appends what [EncodeTime] returns.
 func AppendTime(dst []byte, t time.Time) []byte {
 	first, last := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	switch {
@@ -263,7 +259,7 @@ func AppendTime(dst []byte, t time.Time) []byte {
 	return backend.AppendInt(dst, t.UnixNano())
 }
 
-// DecodeValue returns the text of a value from its place in an index, as [EncodeValue] made it: an
+// DecodeValue returns the text of a value from its place in an index, as [AppendValue] made it: an
 // enum's value by its name in the API, a time in RFC 3339 form, numbers as JSON writes them.
 func DecodeValue(f *descriptor.Field, place []byte) (string, error) {
 	if f.Type == descriptor.TypeBoolean {

@@ -9,8 +9,12 @@ import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/interpreter"
 
+	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
+
+// ruleCost bounds the evaluation of one rule, in CEL's cost units.
+const ruleCost = 1_000_000
 
 // rules judges an object by the rules of its shape that are about one state, and whose
 // inputs have changed.
@@ -103,7 +107,10 @@ func (v *Violations) rule(ctx context.Context, r rule, at *location, vars map[st
 	if v.spent.Over() != nil {
 		return
 	}
-	out, err := v.evaluate(ctx, r.program, vars)
+	out, details, err := r.program.ContextEval(ctx, vars)
+	if cost := details.ActualCost(); cost != nil {
+		v.charge(budget.CELUnit * int(*cost))
+	}
 	var costly interpreter.EvalCancelledError
 	switch {
 	case err != nil && ctx.Err() != nil:

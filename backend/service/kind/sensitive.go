@@ -25,9 +25,7 @@ func (st *State) Unseal(k *Kind, r *backend.Resource) error {
 		return fmt.Errorf("stored sensitive values: %w: %w", backend.ErrUnreadable, err)
 	}
 	known := jsontree.Clone(st.Sealed).(map[string]any)
-	whole := k.Spec.takeHidden(known)
-	jsontree.Merge(whole, st.Spec)
-	st.Spec, st.stored.spec = whole, ""
+	st.Spec, st.stored.spec = jsontree.Merged(k.Spec.takeHidden(known), st.Spec), ""
 	return nil
 }
 
@@ -37,11 +35,10 @@ func (st *State) Seal(k *Kind) (*State, []byte, error) {
 	sealed := map[string]any{}
 	if st.Sealed != nil {
 		sealed = jsontree.Clone(st.Sealed).(map[string]any)
-		k.Spec.hide(sealed)
+		k.Spec.takeHidden(sealed)
 		prune(sealed)
 	}
-	jsontree.Merge(sealed, k.Spec.takeHidden(rest.Spec))
-	raw, err := jsontree.Append([]byte{backend.BodyJSON}, sealed)
+	raw, err := jsontree.Append([]byte{backend.BodyJSON}, jsontree.Merged(sealed, k.Spec.takeHidden(rest.Spec)))
 	if err != nil {
 		return nil, nil, fmt.Errorf("sensitive values: %w", err)
 	}

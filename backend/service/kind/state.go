@@ -7,12 +7,12 @@ import (
 	"maps"
 	"slices"
 	"time"
-	"unsafe"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
@@ -41,7 +41,7 @@ func StateOf(r *backend.Resource) (*State, error) {
 		return nil, err
 	}
 	st := &State{ExpiresAt: r.ExpiresAt}
-	body, err := jsontree.Valid(unsafe.String(unsafe.SliceData(raw), len(raw))) // it never changes
+	body, err := jsontree.Valid(textOf(raw))
 	if err == nil {
 		body.ForEach(func(name, part gjson.Result) bool {
 			err = st.read(name.Str, part)
@@ -130,13 +130,6 @@ func (st *State) WithSpec(spec map[string]any) *State {
 	return &next
 }
 
-// Managed is the state with other field managers.
-func (st *State) Managed(by []body.Manager) *State {
-	next := *st
-	next.Meta.Managers = by
-	return &next
-}
-
 // WithMetadata is the state with other metadata.
 func (st *State) WithMetadata(meta body.Metadata) *State {
 	next := *st
@@ -144,36 +137,55 @@ func (st *State) WithMetadata(meta body.Metadata) *State {
 	return &next
 }
 
-// Encode returns the stored form, in one piece: what has not changed as it is stored.
-func (st *State) Encode(k *Kind) ([]byte, error) {
-	room := 512 + len(st.stored.spec) + len(st.stored.status)
-	b := append(make([]byte, 0, room), backend.BodyJSON, '{')
+// parts returns the parts of the stored form: what has not changed as it is stored.
+func (st *State) parts(k *Kind) ([]member, error) {
+	out := make([]member, 0, 5)
 	if st.SubKind != "" {
-		b = append(jsontree.AppendText(append(b, `"subKind":`...), st.SubKind), ',')
+		out = append(out, member{"subKind", textOf(jsontree.AppendText(nil, st.SubKind))})
 	}
-	b = jsontree.AppendText(append(b, `"version":`...), k.Version)
 	metadata, err := json.Marshal(&st.Meta)
 	if err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
-	b = append(append(b, `,"metadata":`...), metadata...)
-	if b, err = appendPart(append(b, `,"spec":`...), st.Spec, st.stored.spec); err != nil {
-		return nil, fmt.Errorf("spec: %w", err)
-	}
-	if st.status != nil || st.stored.status != "" {
-		if b, err = appendPart(append(b, `,"status":`...), st.status, st.stored.status); err != nil {
-			return nil, fmt.Errorf("status: %w", err)
+	out = append(out, member{"version", textOf(jsontree.AppendText(nil, k.Version))}, member{"metadata", textOf(metadata)})
+	add := func(name, stored string, tree map[string]any) {
+		if stored == "" && tree != nil && err == nil {
+			var raw []byte
+			if raw, err = jsontree.Append(nil, tree); err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
+			}
+			stored = textOf(raw)
+		}
+		if stored != "" {
+			out = append(out, member{name, stored})
 		}
 	}
-	return append(b, '}'), nil
+	add("spec", st.stored.spec, st.Spec)
+	add("status", st.stored.status, st.status)
+	return out, err
 }
 
-// appendPart appends a part of a body: as it is stored, if it is.
-func appendPart(b []byte, tree map[string]any, stored string) ([]byte, error) {
-	if stored != "" {
-		return append(b, stored...), nil
+// smallBody is the size of a body that cannot have more index rows than a resource may.
+const smallBody = 2 * index.MaxRows
+
+// Put returns what stores the state of a resource: in the place of old, which can be read,
+// unless that is nil. Its references stay as they are stored.
+func (st *State) Put(k *Kind, key backend.Key, old *backend.Resource) (put backend.Put, err error) {
+	put = backend.Put{ExpiresAt: st.ExpiresAt, Finalizers: new(len(st.Meta.Finalizers))}
+	parts, err := st.parts(k)
+	if err != nil {
+		return put, err
 	}
-	return jsontree.Append(b, tree)
+	put.Body = objectOf(bodyHead, parts)
+	if len(put.Body) > smallBody {
+		if err := k.checkRows(key, put.Body, old); err != nil {
+			return put, err
+		}
+	}
+	if old != nil {
+		put.UID, put.Deleting, put.Change = old.UID, old.Deleting, k.changeOf(old.Body, parts)
+	}
+	return put, nil
 }
 
 // sameMetadata compares what a caller may set; empty is the same as absent.

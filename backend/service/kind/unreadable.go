@@ -34,18 +34,6 @@ func NewUnreadable(store backend.Store, log *zap.Logger, counter *UnreadableCoun
 	return &Unreadable{store: store, log: log, counter: counter, keys: map[backend.Key]bool{}}
 }
 
-// of returns the unreadable resources of a kind in a namespace; in all of them if it is empty.
-func (u *Unreadable) of(kind, namespace string) (out []backend.Key) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for key := range u.keys {
-		if key.Kind == kind && (namespace == "" || namespace == key.Namespace) {
-			out = append(out, key)
-		}
-	}
-	return out
-}
-
 // Note remembers a stored body that breaks its kind's type, and counts and logs it the
 // first time.
 func (u *Unreadable) Note(r *backend.Resource, err error) {
@@ -64,7 +52,14 @@ func (u *Unreadable) Note(r *backend.Resource, err error) {
 // Count returns how many of the resources of a kind that could not be read still cannot,
 // in a namespace unless that is empty. Lists leave them out, so counts do.
 func (u *Unreadable) Count(ctx context.Context, k *Kind, namespace string) (int, error) {
-	keys := u.of(k.Name, namespace)
+	var keys []backend.Key
+	u.mu.Lock()
+	for key := range u.keys {
+		if key.Kind == k.Name && (namespace == "" || namespace == key.Namespace) {
+			keys = append(keys, key)
+		}
+	}
+	u.mu.Unlock()
 	if len(keys) == 0 {
 		return 0, nil
 	}

@@ -266,14 +266,8 @@ func (v *Violations) mapping(f *Field, at *location, value any, old prior) {
 		v.Add(at.String(), "type", "map", "must be a mapping of strings to strings")
 		return
 	}
-	c := f.Constraint
 	was, _ := old.value.(map[string]any)
-	counted := !v.unchanged && (was == nil || len(was) != len(m))
-	if counted && c.MinItems != nil && len(m) < *c.MinItems {
-		v.Add(at.String(), "minProperties", *c.MinItems, "must have at least %d keys%s", *c.MinItems, v.has(len(m)))
-	}
-	if counted && c.MaxItems != nil && len(m) > *c.MaxItems {
-		v.Add(at.String(), "maxProperties", *c.MaxItems, "must have at most %d keys%s", *c.MaxItems, v.has(len(m)))
+	if !v.unchanged && (was == nil || len(was) != len(m)) && !v.count(f, at, "Properties", "keys", len(m)) {
 		return
 	}
 	for _, key := range jsontree.Keys(m) {
@@ -292,6 +286,19 @@ func (v *Violations) mapping(f *Field, at *location, value any, old prior) {
 			v.Add(entry.String(), "type", "String", "must be a string")
 		}
 	}
+}
+
+// count checks how many elements a list has, or keys a map. It returns false if there are too many.
+func (v *Violations) count(f *Field, at *location, of, noun string, n int) bool {
+	c := f.Constraint
+	if c.MinItems != nil && n < *c.MinItems {
+		v.Add(at.String(), "min"+of, *c.MinItems, "must have at least %d %s%s", *c.MinItems, noun, v.has(n))
+	}
+	if c.MaxItems != nil && n > *c.MaxItems {
+		v.Add(at.String(), "max"+of, *c.MaxItems, "must have at most %d %s%s", *c.MaxItems, noun, v.has(n))
+		return false
+	}
+	return true
 }
 
 func (v *Violations) mapKey(f *Field, at *location, key string) {
@@ -375,8 +382,11 @@ func (v *Violations) text(f *Field, at *location, s string) {
 	if len(c.In) > 0 && !slices.Contains(c.In, s) {
 		v.oneOf(at, "in", len(c.In), func(i int) string { return c.In[i] })
 	}
-	if c.Format != "" && !accepts(c.Format, s) && !slices.Contains(v.kept[f], s) {
-		v.Add(at.String(), "format", string(c.Format), "must be %s", says(c.Format))
+	if c.Format == "" {
+		return
+	}
+	if ok, what := accepts(c.Format, s); !ok && !slices.Contains(v.kept[f], s) {
+		v.Add(at.String(), "format", string(c.Format), "must be %s", what)
 	}
 }
 
@@ -385,41 +395,25 @@ func (v *Violations) matches(p pattern, text string) bool {
 	return p.Regexp == nil || !v.charge(1+len(text)*p.size/budget.PatternTries) || p.MatchString(text)
 }
 
-func accepts(f descriptor.Format, s string) bool {
+// accepts reports whether a text has a format, and returns what the format accepts.
+func accepts(f descriptor.Format, s string) (ok bool, what string) {
+	var err error
 	switch f {
 	case descriptor.FormatUUID:
-		_, err := uuid.Parse(s)
-		return err == nil && len(s) == 36
+		_, err = uuid.Parse(s)
+		return err == nil && len(s) == 36, "a UUID like 123e4567-e89b-12d3-a456-426614174000"
 	case descriptor.FormatDuration:
-		_, err := time.ParseDuration(s)
-		return err == nil
+		_, err = time.ParseDuration(s)
+		return err == nil, "a duration like 90s, 10m or 1h30m"
 	case descriptor.FormatDateTime:
-		_, err := time.Parse(time.RFC3339, s)
-		return err == nil
+		_, err = time.Parse(time.RFC3339, s)
+		return err == nil, "a time in RFC 3339 form like 2006-01-02T15:04:05Z"
 	case descriptor.FormatCIDR:
-		_, err := netip.ParsePrefix(s)
-		return err == nil
+		_, err = netip.ParsePrefix(s)
+		return err == nil, "a prefix like 192.168.0.0/24 or 2001:db8::/64"
 	case descriptor.FormatBase64:
-		_, err := base64.StdEncoding.DecodeString(s)
-		return err == nil
-	case descriptor.FormatName:
-		return isName(s)
+		_, err = base64.StdEncoding.DecodeString(s)
+		return err == nil, "base64 with padding (RFC 4648 section 4)"
 	}
-	return false
-}
-
-func says(f descriptor.Format) string {
-	switch f {
-	case descriptor.FormatUUID:
-		return "a UUID like 123e4567-e89b-12d3-a456-426614174000"
-	case descriptor.FormatDuration:
-		return "a duration like 90s, 10m or 1h30m"
-	case descriptor.FormatCIDR:
-		return "a prefix like 192.168.0.0/24 or 2001:db8::/64"
-	case descriptor.FormatBase64:
-		return "base64 with padding (RFC 4648 section 4)"
-	case descriptor.FormatDateTime:
-		return "a time in RFC 3339 form like 2006-01-02T15:04:05Z"
-	}
-	return "a DNS-1123 subdomain like net-a"
+	return f == descriptor.FormatName && isName(s), "a DNS-1123 subdomain like net-a"
 }

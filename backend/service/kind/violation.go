@@ -3,6 +3,7 @@ package kind
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
@@ -49,24 +50,18 @@ func (v *Violations) Add(path, rule string, limit any, format string, args ...an
 // Err returns VALIDATION_FAILED if there is any violation, else why a rule was not evaluated
 // to its end.
 func (v *Violations) Err(key backend.Key) error {
-	over := (*budget.ExceededError)(nil)
-	switch known := (*failure.Error)(nil); {
-	case len(v.found) > 0:
-	case v.stopped == nil:
-		return nil
-	case errors.As(v.stopped, &over):
-		return over
-	case errors.As(v.stopped, &known):
-		return known.At(key)
-	default:
-		return failure.Of(v.stopped, key)
+	if len(v.found) == 0 {
+		if v.stopped == nil {
+			return nil
+		}
+		if over, ok := errors.AsType[*budget.ExceededError](v.stopped); ok {
+			return over
+		}
+		return failure.Of(v.stopped, key).At(key)
 	}
-	e := &failure.Error{Code: failure.CodeValidationFailed, Violations: v.found}
-	switch n := len(v.found) + v.dropped; n {
-	case 1:
-		e.Message = v.found[0].Path + ": " + v.found[0].Message
-	default:
-		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s: %s", n, v.found[0].Path, v.found[0].Message)
+	e := &failure.Error{Code: failure.CodeValidationFailed, Violations: v.found, Message: v.found[0].Path + ": " + v.found[0].Message}
+	if n := len(v.found) + v.dropped; n > 1 {
+		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s", n, e.Message)
 	}
 	return e.At(key)
 }
@@ -83,4 +78,31 @@ func (v *Violations) charge(steps int) bool {
 // Clone returns the same violations, to add to.
 func (v *Violations) Clone() Violations {
 	return Violations{found: v.found[:len(v.found):len(v.found)], dropped: v.dropped, stopped: v.stopped, Manifest: v.Manifest}
+}
+
+// location is where a value stands. Its path is written only if something is to be said
+// of the value: most values are acceptable.
+type location struct {
+	// in is where the object or the list is, nil for the place where a path begins.
+	in *location
+	// name in the object, or the whole path where one begins.
+	name string
+	// element is the place in a list, counted from 1; 0: the value has a name.
+	element int
+}
+
+// with is where what has a name in the object is.
+func (l *location) with(name string) *location { return &location{in: l, name: name} }
+
+// String is the path. It shares no memory with the location, so that this need not be on
+// the heap.
+func (l *location) String() string {
+	name := strings.Clone(l.name)
+	switch {
+	case l.in == nil:
+		return name
+	case l.element > 0:
+		return failure.Element(l.in.String(), l.element-1)
+	}
+	return failure.Join(l.in.String(), name)
 }

@@ -8,27 +8,36 @@ import (
 // A write-only field is accepted and never shown, so a client that replaces a spec cannot send it back: a
 // write that leaves it out keeps it. Null, an empty text, list, map or object clear it. It stands in no list.
 
-// TakeCleared removes from a spec the values that clear write-only fields, and returns the paths of these
-// fields.
-func (s *Shape) TakeCleared(out map[string]bool, path string, tree map[string]any) map[string]bool {
+// eachHidden visits the write-only fields of the objects in a tree, in each with its path and the object that
+// may have a value of it. It ends early if visit returns false, and so does visit's caller.
+func (s *Shape) eachHidden(path string, tree map[string]any, visit func(f *Field, at string, in map[string]any) bool) bool {
 	if !s.Hides {
-		return out
+		return true
 	}
 	for name, f := range s.fields {
-		value, ok := tree[name]
 		at := failure.Join(path, name)
-		switch inner, isObject := value.(map[string]any); {
-		case !ok:
-		case f.WriteOnly && empty(value):
-			if out == nil {
-				out = map[string]bool{}
+		if f.WriteOnly {
+			if !visit(f, at, tree) {
+				return false
 			}
-			delete(tree, name)
-			out[at] = true
-		case !f.WriteOnly && isObject && f.shape != nil:
-			out = f.shape.TakeCleared(out, at, inner)
+		} else if inner, ok := tree[name].(map[string]any); ok && f.shape != nil && !f.shape.eachHidden(at, inner, visit) {
+			return false
 		}
 	}
+	return true
+}
+
+// TakeCleared removes from a spec the values that clear write-only fields, and returns the paths of these
+// fields.
+func (s *Shape) TakeCleared(path string, tree map[string]any) map[string]bool {
+	out := map[string]bool{}
+	s.eachHidden(path, tree, func(f *Field, at string, in map[string]any) bool {
+		if value, ok := in[f.Name]; ok && empty(value) {
+			delete(in, f.Name)
+			out[at] = true
+		}
+		return true
+	})
 	return out
 }
 
@@ -53,24 +62,16 @@ func empty(value any) bool {
 	return false
 }
 
-// ClearEmpty replaces empty values of write-only fields in a patch by null, because an empty object in a
-// patch changes nothing.
+// ClearEmpty replaces empty texts and lists of write-only fields in a patch by null, which clears them. An
+// empty map or object in a patch changes nothing.
 func (s *Shape) ClearEmpty(patch map[string]any) {
-	if !s.Hides {
-		return
-	}
-	for name, f := range s.fields {
-		switch value := patch[name].(type) {
-		case map[string]any:
-			if !f.WriteOnly && f.shape != nil {
-				f.shape.ClearEmpty(value)
-			}
-		default:
-			if f.WriteOnly && value != nil && empty(value) {
-				patch[name] = nil
-			}
+	s.eachHidden("", patch, func(f *Field, _ string, in map[string]any) bool {
+		value, ok := in[f.Name]
+		if _, isMap := value.(map[string]any); ok && !isMap && empty(value) {
+			in[f.Name] = nil
 		}
-	}
+		return true
+	})
 }
 
 // Sent is the effect of a spec on write-only fields besides their values, by their paths: which of them it
@@ -107,42 +108,18 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) 
 }
 
 // GivesWriteOnly reports whether a spec gives every write-only field, so that it keeps none of
-// those that are stored. One that it clears is not given: nobody knows what was there. A map that goes into another one is not stored.
+// those that are stored. One that it clears is not given: nobody knows what was there. A map that goes into
+// another one is not stored.
 func (s *Shape) GivesWriteOnly(path string, tree map[string]any, sent Sent) bool {
-	if !s.Hides {
-		return true
-	}
-	for name, f := range s.fields {
-		value, has := tree[name]
-		at := failure.Join(path, name)
-		inner, _ := value.(map[string]any)
-		switch {
-		case f.MergeInto != "":
-		case f.WriteOnly && (!has || sent.Added[at]):
-			return false
-		case !f.WriteOnly && inner != nil && f.shape != nil && !f.shape.GivesWriteOnly(at, inner, sent):
-			return false
-		}
-	}
-	return true
+	return s.eachHidden(path, tree, func(f *Field, at string, in map[string]any) bool {
+		_, has := in[f.Name]
+		return f.MergeInto != "" || has && !sent.Added[at]
+	})
 }
 
 // Shown returns a copy of the tree without write-only fields and names that the shape does not have.
 func (s *Shape) Shown(tree map[string]any) map[string]any {
 	out := s.Project(tree)
-	s.hide(out)
+	s.takeHidden(out)
 	return out
-}
-
-func (s *Shape) hide(tree map[string]any) {
-	if !s.Hides {
-		return
-	}
-	for name, f := range s.fields {
-		if f.WriteOnly {
-			delete(tree, name)
-		} else if inner, ok := tree[name].(map[string]any); ok && f.shape != nil {
-			f.shape.hide(inner)
-		}
-	}
 }

@@ -104,11 +104,15 @@ func (r *Reader) Grants(ctx context.Context, c access.Caller, v descriptor.Verb,
 			return nil, failure.About(err, "verb")
 		}
 	}
-	roles, bindings, err := r.rightsKinds()
+	roles, err := r.kinds.Find(access.RoleKind)
 	if err != nil {
 		return nil, err
 	}
-	shown := policy.Bindings(rights.Scope(bindings, descriptor.VerbGet))
+	bindings, err := r.kinds.Find(access.BindingKind)
+	if err != nil {
+		return nil, err
+	}
+	shown := policy.Bindings(rights.Scope(bindings.Kind, descriptor.VerbGet))
 	if err := budget.From(ctx).Spend(budget.Steps, budget.Scan+budget.Binding*len(shown)); err != nil {
 		return nil, err
 	}
@@ -119,20 +123,7 @@ func (r *Reader) Grants(ctx context.Context, c access.Caller, v descriptor.Verb,
 	var out []Grant
 	for _, g := range grants {
 		_, builtIn := access.BuiltIn(nil)[g.Role]
-		out = append(out, Grant{g, !builtIn && !rights.Sees(roles, backend.Key{Kind: roles.Name, Name: g.Role})})
+		out = append(out, Grant{g, !builtIn && !rights.Sees(roles.Kind, backend.Key{Kind: roles.Name, Name: g.Role})})
 	}
 	return out, nil
-}
-
-// rightsKinds returns the kinds that give rights.
-func (r *Reader) rightsKinds() (roles, bindings *descriptor.Kind, err error) {
-	role, err := r.kinds.Find(access.RoleKind)
-	if err != nil {
-		return nil, nil, err
-	}
-	binding, err := r.kinds.Find(access.BindingKind)
-	if err != nil {
-		return nil, nil, err
-	}
-	return role.Kind, binding.Kind, nil
 }

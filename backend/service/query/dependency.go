@@ -98,13 +98,10 @@ type related struct {
 // store, and what they refer to is looked up in one.
 func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []DependencyRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
-	if err := budget.From(ctx).Spend(budget.Steps, budget.Scan*len(reqs)); err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-		return pages, errs
-	}
 	rights, err := r.Rights(ctx, c)
+	if spent := budget.From(ctx).Spend(budget.Steps, budget.Scan*len(reqs)); spent != nil {
+		err = spent
+	}
 	if err != nil {
 		for i := range errs {
 			errs[i] = err

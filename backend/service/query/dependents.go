@@ -293,26 +293,10 @@ func (r *Reader) largest(rel *relation) *kind.Kind {
 	return slices.MaxFunc(rel.kinds, func(a, b *referring) int { return cmp.Compare(r.fetch.Mean(a.Kind), r.fetch.Mean(b.Kind)) }).Kind
 }
 
-// anyRelated reports whether a connection of dependencies has a place in the interval.
-func (r *Reader) anyRelated(ctx context.Context, rel *relation, in plan.Interval) (bool, error) {
-	sc := &dependents{relation: rel, Want: plan.Want{In: in, Size: 1}}
-	err := r.runDependents(ctx, []*dependents{sc})
-	return len(sc.found) > 0, err
-}
-
 // allRelated reads all places of a connection of dependents.
 func (r *Reader) allRelated(ctx context.Context, rel *relation) (*dependents, error) {
 	sc := &dependents{relation: rel, Want: plan.Want{Size: math.MaxInt}}
 	return sc, r.runDependents(ctx, []*dependents{sc})
-}
-
-// hiddenRelated counts the resources that hold one and that the caller may not see.
-func (r *Reader) hiddenRelated(ctx context.Context, rel *relation) (int, error) {
-	if rel.Relation != BlockedBy || rel.rights.All() {
-		return 0, nil
-	}
-	all, err := r.allRelated(ctx, rel)
-	return all.hidden, err
 }
 
 // countRelated counts the places of a connection of dependencies. Those of a kind that

@@ -31,24 +31,17 @@ func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*P
 // pages is one call of the store. pages and errs are parallel to the requests.
 func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
-	var room []listing // for a few at a time: a level may have hundreds, or be refused
-	view := r.view(ctx)
-	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
+	t, spent := r.lister(ctx, c), budget.From(ctx)
 	var memory *page.Memory
 	var inMemory page.Read
 	var reads []*page.Read
 	var of []int
 	var lists []*listing
 	for i := range reqs {
-		if len(room) == 0 {
-			if err := budget.From(ctx).Over(); err != nil {
-				errs[i] = err
-				continue
-			}
-			room = make([]listing, min(len(reqs)-i, roomAtOnce))
+		if errs[i] = spent.Over(); errs[i] != nil {
+			continue
 		}
-		l := &room[0]
-		room = room[1:]
+		l := &listing{}
 		served, want, err := t.begin(&reqs[i], l)
 		switch {
 		case err != nil:
@@ -73,9 +66,6 @@ func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListReque
 	}
 	return pages, errs
 }
-
-// roomAtOnce is for how many pages room is made at once.
-const roomAtOnce = 16
 
 // listing is a page that is being read.
 type listing struct {
@@ -102,14 +92,19 @@ type lister struct {
 	ctx    context.Context
 	caller access.Caller
 	view   *index.View
-	// filters are those that were parsed: the pages of a level share them.
-	filters map[filterKey]parsedFilter
-	// last is what the page before had in common with others.
-	last *plan.Common
+	// last is what the page before had in common with others, and filter the filter of its request: the pages of a
+	// level share them.
+	last   *plan.Common
+	filter any
 	// rights are the caller's; nil until judge has asked for them.
 	rights *access.Rights
 	// listable is the kind that the caller was found to have LIST on last.
 	listable *kind.Kind
+}
+
+// lister returns a lister that has prepared nothing.
+func (r *Reader) lister(ctx context.Context, c access.Caller) lister {
+	return lister{reader: r, ctx: ctx, caller: c, view: new(r.view(ctx))}
 }
 
 // judge asks for the caller's rights, by a state that is no older than the view.
@@ -146,47 +141,25 @@ func (t *lister) scope(k *kind.Kind) *access.Scope {
 	return nil
 }
 
-// filterKey tells filters apart, by the map that holds one.
-type filterKey struct {
-	kind *kind.Kind
-	at   uintptr
-}
-
-type parsedFilter struct {
-	filter filter.Filter
-	err    error
-}
-
-// parse parses a filter, unless it was parsed before.
-func (t *lister) parse(k *kind.Kind, value any) (filter.Filter, error) {
-	m, ok := value.(map[string]any)
-	if !ok {
-		return filter.Parse(k, value)
-	}
-	key := filterKey{k, reflect.ValueOf(m).Pointer()}
-	parsed, known := t.filters[key]
-	if !known {
-		if t.filters == nil {
-			t.filters = map[filterKey]parsedFilter{}
-		}
-		parsed.filter, parsed.err = filter.Parse(k, m)
-		t.filters[key] = parsed
-	}
-	return parsed.filter, parsed.err
-}
-
 // common returns the part of a query that most requests of a level share.
 func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
-	f, err := t.parse(k, req.Filter)
+	if c := t.last; c != nil && c.Kind == k && c.Reference == req.Parent.Reference && c.ParentKind == req.Parent.Key.Kind && sameMap(t.filter, req.Filter) && slices.Equal(c.Order, req.OrderBy) {
+		return c, nil
+	}
+	f, err := filter.Parse(k, req.Filter)
 	if err != nil {
 		return nil, err
 	}
-	c := t.last
-	if c == nil || c.Kind != k || c.Reference != req.Parent.Reference || c.ParentKind != req.Parent.Key.Kind || !c.Filter.Same(&f) || !slices.Equal(c.Order, req.OrderBy) {
-		c = &plan.Common{Kind: k, Reference: req.Parent.Reference, ParentKind: req.Parent.Key.Kind, Filter: f, Order: req.OrderBy, Scope: t.scope(k)}
-		t.last = c
-	}
-	return c, nil
+	t.filter = req.Filter
+	t.last = &plan.Common{Kind: k, Reference: req.Parent.Reference, ParentKind: req.Parent.Key.Kind, Filter: f, Order: req.OrderBy, Scope: t.scope(k)}
+	return t.last, nil
+}
+
+// sameMap reports whether two values are the same map, or both nil.
+func sameMap(a, b any) bool {
+	x, isMap := a.(map[string]any)
+	y, areMaps := b.(map[string]any)
+	return isMap && areMaps && reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer() || a == nil && b == nil
 }
 
 // serve returns a kind as the view has it, nil if it is read from the store. It takes a later
@@ -204,26 +177,31 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	return served, err
 }
 
-// begin checks a request and prepares its page. Served is where it is read in memory.
-func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want plan.Want, err error) {
+// prepare checks the query of a request. Served is where it is read in memory.
+func (t *lister) prepare(req *ListRequest, q *connection) (served *index.Kind, err error) {
 	k, err := t.reader.kinds.Find(req.Kind)
+	if err == nil {
+		err = t.use(k)
+	}
+	if err == nil {
+		served, err = t.serve(k)
+	}
+	if err == nil {
+		err = t.use(k) // by the rights of a later view
+	}
 	if err != nil {
-		return nil, want, err
-	}
-	if err := t.use(k); err != nil {
-		return nil, want, err
-	}
-	if served, err = t.serve(k); err != nil {
-		return nil, want, err
-	}
-	if err := t.use(k); err != nil {
-		return nil, want, err
+		return nil, err
 	}
 	common, err := t.common(k, req)
 	if err != nil {
-		return nil, want, err
+		return nil, err
 	}
-	if err := l.query.prepare(common, req); err != nil {
+	return served, q.prepare(common, req)
+}
+
+// begin checks a request and prepares its page. Served is where it is read in memory.
+func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want plan.Want, err error) {
+	if served, err = t.prepare(req, &l.query); err != nil {
 		return nil, want, err
 	}
 	p := &l.page
@@ -238,7 +216,7 @@ func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want p
 	at := t.view.Position()
 	if served == nil {
 		if at, err = t.reader.fetch.Store.Position(t.ctx); err != nil {
-			return nil, want, failure.Of(err, backend.Key{Kind: k.Name})
+			return nil, want, failure.Of(err, backend.Key{Kind: l.query.Kind.Name})
 		}
 	}
 	p.changeCursor = new(ChangeCursor(at, t.rights.Stamp()))

@@ -120,8 +120,7 @@ type kindOccupancy struct {
 
 // occupied returns the occupancy of the NAMESPACED kinds, of those in memory from one state.
 func (r *Reader) occupied(ctx context.Context, c access.Caller) (out occupied, err error) {
-	view := r.view(ctx)
-	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
+	t := r.lister(ctx, c)
 	var kinds []*kind.Kind
 	for _, k := range r.kinds.All() {
 		if err := t.judge(); err != nil {

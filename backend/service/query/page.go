@@ -28,8 +28,8 @@ type Page struct {
 	// query or relation is what the page is about.
 	query        *connection
 	relation     *relation
-	hash         atomic.Uint64  // of that, with the bit hashed; 0 until it is asked for
-	in           *plan.Interval // exclusive bounds in the order, nil for none
+	hash         atomic.Uint64 // of that, with the bit hashed; 0 until it is asked for
+	in           plan.Interval // exclusive bounds in the order
 	backward     bool
 	ahead        bool // it is known whether there is more in the page's direction
 	cut          bool // there is
@@ -91,10 +91,7 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	if w.Size, err = p.size(first, last); err != nil {
 		return w, err
 	}
-	if after != nil || before != nil { // most have none: then nothing is made for it
-		p.in = &plan.Interval{}
-	}
-	if after != nil {
+	if after != nil { // most have none: then nothing is made for it
 		if p.in.After, err = p.cursors().Key("after", after); err != nil {
 			return w, err
 		}
@@ -102,16 +99,8 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	if before != nil {
 		p.in.Before, err = p.cursors().Key("before", before)
 	}
-	w.In, w.Backward, w.Ahead = p.interval(), p.backward, ahead
+	w.In, w.Backward, w.Ahead = p.in, p.backward, ahead
 	return w, err
-}
-
-// interval is where in the order the page lies.
-func (p *Page) interval() plan.Interval {
-	if p.in == nil {
-		return plan.Interval{}
-	}
-	return *p.in
 }
 
 // read reads something else of the connection, from the state of the page.
@@ -126,10 +115,13 @@ func (p *Page) read(ctx context.Context, w plan.Want) (*page.Read, error) {
 
 // any reports whether the connection has a resource in the interval.
 func (p *Page) any(ctx context.Context, in plan.Interval) (bool, error) {
+	want := plan.Want{In: in, Size: 1}
 	if p.relation != nil {
-		return p.reader.anyRelated(ctx, p.relation, in)
+		sc := &dependents{relation: p.relation, Want: want}
+		err := p.reader.runDependents(ctx, []*dependents{sc})
+		return len(sc.found) > 0, err
 	}
-	r, err := p.read(ctx, plan.Want{In: in, Size: 1})
+	r, err := p.read(ctx, want)
 	return len(r.Edges) > 0, err
 }
 
@@ -149,10 +141,11 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 // Hidden returns how many resources hold the one that a page of [BlockedBy] is about, besides those that the caller may
 // see. It is 0 for other pages.
 func (p *Page) Hidden(ctx context.Context) (int, error) {
-	if p.relation == nil {
+	if p.relation == nil || p.relation.Relation != BlockedBy || p.relation.rights.All() {
 		return 0, nil
 	}
-	return p.reader.hiddenRelated(ctx, p.relation)
+	all, err := p.reader.allRelated(ctx, p.relation)
+	return all.hidden, err
 }
 
 // ChangeCursor is where a stream of changes begins that misses nothing the
@@ -191,7 +184,7 @@ func (i *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 
 // beyond reports whether the connection has anything behind the page, or before it.
 func (p *Page) beyond(ctx context.Context, before bool) (bool, error) {
-	within := p.interval()
+	within := p.in
 	known, n, bound := p.ahead && before == p.backward, len(p.Edges), within.Before
 	if before {
 		bound = within.After

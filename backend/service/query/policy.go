@@ -68,9 +68,8 @@ func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
 			return nil, err
 		}
 	}
-	roles, hasRoles := view.Kind(access.RoleKind)
-	bindings, hasBindings := view.Kind(access.BindingKind) // of the same state: a policy mixed of two states would be taken for the newer one
-	if !hasRoles || !hasBindings {
+	roles, bindings, ok := rightsIn(view)
+	if !ok {
 		return nil, &failure.Error{Code: failure.CodeUnavailable, Retryable: true, RetryAfter: 1, Message: "the gateway does not know yet who may do what; try again"}
 	}
 	return r.policies.of(roles, bindings), nil
@@ -115,8 +114,8 @@ func (r *Reader) Judges() bool { return r.policies.cfg.Enabled }
 // PolicyVersion returns a number that grows with each change of the policy, as the index has it now; 0 while the policy is
 // not known. It asks nobody.
 func (r *Reader) PolicyVersion() uint64 {
-	roles, bindings := r.stored()
-	if roles == nil || bindings == nil {
+	roles, bindings, ok := rightsIn(r.index.Current())
+	if !ok {
 		return 0
 	}
 	return max(roles.Version(), bindings.Version())
@@ -127,19 +126,19 @@ func (r *Reader) PolicyChange() <-chan struct{} { return r.index.Repinned() }
 
 // KnownPolicy returns the policy as the index has it now, nil while it is not known. It asks nobody.
 func (r *Reader) KnownPolicy() *access.Policy {
-	roles, bindings := r.stored()
-	if roles == nil || bindings == nil {
+	roles, bindings, ok := rightsIn(r.index.Current())
+	if !ok {
 		return nil
 	}
 	return r.policies.of(roles, bindings)
 }
 
-// stored returns the two kinds that give rights as the index has them now; nil if it does not.
-func (r *Reader) stored() (roles, bindings *index.Kind) {
-	view := r.index.Current()
-	roles, _ = view.Kind(access.RoleKind)
-	bindings, _ = view.Kind(access.BindingKind)
-	return roles, bindings
+// rightsIn returns the two kinds that give rights as one state has them: a policy mixed of two states would be
+// taken for the newer one. ok is false if the state does not have both.
+func rightsIn(view index.View) (roles, bindings *index.Kind, ok bool) {
+	roles, hasRoles := view.Kind(access.RoleKind)
+	bindings, hasBindings := view.Kind(access.BindingKind)
+	return roles, bindings, hasRoles && hasBindings
 }
 
 // RightsNow is Rights by the newest state, not the state of the operation.

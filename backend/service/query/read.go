@@ -64,11 +64,7 @@ func (r *Reader) Node(ctx context.Context, c access.Caller, id string) (*Resourc
 	if err != nil {
 		return nil, err
 	}
-	at := kind.Identity{Kind: key.Kind, Name: key.Name}
-	if key.Namespace != "" {
-		at.Namespace = &key.Namespace
-	}
-	return r.Get(ctx, c, at)
+	return r.Get(ctx, c, kind.IdentityOf(key))
 }
 
 // NodeKey is the key that a global id means, of a kind that the caller may read.

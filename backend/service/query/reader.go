@@ -4,7 +4,6 @@ package query
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/sluicegw/sluice/backend"
@@ -51,7 +50,7 @@ type Config struct {
 // New returns a reader. It starts nothing.
 func New(cfg Config) *Reader {
 	f := page.NewReader(cfg.Store, cfg.Kinds, cfg.Unreadable)
-	r := &Reader{kinds: cfg.Kinds, unreadable: cfg.Unreadable, index: cfg.Index, fetch: f, pages: page.NewStore(f, cfg.Unreadable, cfg.Index), declared: declaredOf(cfg.Kinds)}
+	r := &Reader{kinds: cfg.Kinds, unreadable: cfg.Unreadable, index: cfg.Index, fetch: f, pages: page.NewStore(f, cfg.Index), declared: declaredOf(cfg.Kinds)}
 	r.policies.cfg, r.policies.unlimited = cfg.Access, access.Unlimited()
 	for _, k := range cfg.Kinds.All() {
 		r.policies.kinds = append(r.policies.kinds, *k.Kind)
@@ -61,7 +60,8 @@ func New(cfg Config) *Reader {
 
 // Definitions returns the kinds of a catalogue that the index in memory keeps. With access control, the kinds that give
 // rights come first and are pinned. Without others, these are all.
-func Definitions(kinds kind.Catalogue, controlled, others bool) (out []index.Definition) {
+func Definitions(kinds kind.Catalogue, controlled, others bool) []index.Definition {
+	var first, rest []index.Definition
 	for _, k := range kinds.All() {
 		pinned := controlled && (k.Name == access.RoleKind || k.Name == access.BindingKind)
 		if k.OutOfMemory || !others && !pinned {
@@ -72,7 +72,7 @@ func Definitions(kinds kind.Catalogue, controlled, others bool) (out []index.Def
 			names = append(names, index.NameIndex)
 		}
 		arenas := sync.Pool{New: func() any { return new(body.Arena) }}
-		out = append(out, index.Definition{
+		d := index.Definition{
 			Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{kind.LabelIndex},
 			Pinned: pinned, Rows: k.Rows.Of,
 			Keep: func(r *backend.Resource, more func(*body.Body) []byte) (body.Body, string, int, error) {
@@ -80,18 +80,14 @@ func Definitions(kinds kind.Catalogue, controlled, others bool) (out []index.Def
 				defer arenas.Put(a)
 				return a.Keep(k.Body, r, more)
 			},
-		})
-	}
-	slices.SortStableFunc(out, func(a, b index.Definition) int {
-		switch {
-		case a.Pinned == b.Pinned:
-			return 0
-		case a.Pinned:
-			return -1
 		}
-		return 1
-	})
-	return out
+		if pinned {
+			first = append(first, d)
+		} else {
+			rest = append(rest, d)
+		}
+	}
+	return append(first, rest...)
 }
 
 // Step is a part of what a kind has, in the order of the names.

@@ -1,8 +1,6 @@
 package query
 
 import (
-	"strings"
-
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -32,11 +30,10 @@ type declared struct {
 	descriptor.Reference
 	// apiPath is the path in the names of the API.
 	apiPath string
-	steps   []string
+	// eachName visits the names that the reference has in a body.
+	eachName func(b *body.Body, visit func(name string))
 	// to is the kind that is referred to, nil if it is not known.
 	to *kind.Kind
-	// otherwise is the effective value where the field is absent; empty for none.
-	otherwise string
 }
 
 // declaredOf are the references of all kinds, by their names.
@@ -44,9 +41,8 @@ func declaredOf(kinds kind.Catalogue) map[string][]declared {
 	out := map[string][]declared{}
 	for _, k := range kinds.All() {
 		for _, ref := range k.References {
-			d := declared{Reference: ref, apiPath: k.APIPath(ref.Path), steps: strings.Split(ref.Path, ".")}
+			d := declared{Reference: ref, apiPath: k.APIPath(ref.Path), eachName: k.Rows.Index(ref.Path).Names}
 			d.to, _ = kinds.Find(ref.Kind)
-			d.otherwise, _ = k.Rows.Index(ref.Path).Field.Default.(string)
 			out[k.Name] = append(out[k.Name], d)
 		}
 	}
@@ -59,39 +55,4 @@ func (d *declared) target(namespace, name string) backend.Key {
 		namespace = d.to.NamespaceFrom(namespace)
 	}
 	return backend.Key{Kind: d.Kind, Namespace: namespace, Name: name}
-}
-
-// eachName visits the names that a reference has in a body.
-func (d *declared) eachName(b *body.Body, visit func(name string)) {
-	d.below(b, b.Shape, body.Root, func(name string) {
-		if name != "" {
-			visit(name)
-		}
-	}, d.steps)
-}
-
-// below visits those in an object, of which steps lead on.
-func (d *declared) below(b *body.Body, shape *body.Shape, at body.Table, visit func(string), steps []string) {
-	slot, ok := shape.Slot(steps[0])
-	if !ok {
-		return
-	}
-	f, span := &shape.Fields[slot], b.At(at, slot)
-	switch last := len(steps) == 1; {
-	case span.IsZero() && last:
-		visit(d.otherwise)
-	case span.IsZero():
-	case last && f.List:
-		for raw := range b.Scalars(span) {
-			visit(body.Text(raw))
-		}
-	case last:
-		visit(b.Text(span))
-	case f.List:
-		for _, e := range b.Objects(span) {
-			d.below(b, f.Shape, e, visit, steps[1:])
-		}
-	default:
-		d.below(b, f.Shape, b.Object(span), visit, steps[1:])
-	}
 }

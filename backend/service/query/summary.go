@@ -56,54 +56,38 @@ type Group struct {
 // filter and a namespace, one key is read off the index: for the price of its groups, however many
 // resources there are. Everything else looks at each match.
 func (r *Reader) Summary(ctx context.Context, c access.Caller, req SummaryRequest) (*Summary, error) {
-	k, err := r.kinds.Find(req.Kind)
-	if err != nil {
-		return nil, err
-	}
-	view := r.view(ctx)
-	t := lister{reader: r, ctx: ctx, caller: c, view: &view}
-	if err := t.use(k); err != nil {
-		return nil, err
-	}
-	keys, err := summaryKeys(k, req)
-	if err != nil {
-		return nil, err
-	}
-	served, err := t.serve(k)
-	if err == nil {
-		err = t.use(k)
-	}
-	if err != nil {
-		return nil, err
-	}
-	list := ListRequest{Kind: req.Kind, Namespace: req.Namespace, Filter: req.Filter}
-	common, err := t.common(k, &list)
-	if err != nil {
-		return nil, err
-	}
+	t := r.lister(ctx, c)
 	var q connection
-	if err := q.prepare(common, &list); err != nil {
+	served, err := t.prepare(&ListRequest{Kind: req.Kind, Namespace: req.Namespace, Filter: req.Filter}, &q)
+	if err != nil {
 		return nil, err
 	}
-	read := &page.Read{Query: &q.Query, Want: plan.Want{Count: true, By: keys.attributes()}}
-	switch {
-	case served != nil && len(keys) == 1 && q.Namespace == "" && q.Filter.Empty() && !q.Scoped() && keys[0].Attribute != filter.Namespace:
-		read.Groups, err = lengths(ctx, served, t.view.Now(), keys[0].Key)
-	case served != nil:
-		err = page.NewMemory(ctx, r.unreadable, t.view.Now(), 1).Do(read, served)
-	default:
-		err = r.pages.Do(ctx, []*page.Read{read})[0]
+	keys, err := summaryKeys(q.Kind, req)
+	if err != nil {
+		return nil, err
+	}
+	var groups map[string]*int
+	if served != nil && len(keys) == 1 && q.Namespace == "" && q.Filter.Empty() && !q.Scoped() && keys[0].Attribute != filter.Namespace {
+		groups, err = lengths(ctx, served, t.view.Now(), keys[0].Key)
+	} else {
+		p := Page{reader: r, query: &q}
+		if served != nil {
+			p.view = t.view
+		}
+		var read *page.Read
+		read, err = p.read(ctx, plan.Want{Count: true, By: keys.attributes()})
+		groups = read.Groups
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(read.Groups) > page.MaxGroups {
+	if len(groups) > page.MaxGroups {
 		return nil, failure.Limited("by", "more than %d groups; filter, or leave out a key that has many values", page.MaxGroups)
 	}
-	if err := budget.From(ctx).Hold(ctx, heldGroups(read.Groups, len(keys))); err != nil {
+	if err := budget.From(ctx).Hold(ctx, heldGroups(groups, len(keys))); err != nil {
 		return nil, page.Failure(err, backend.Key{})
 	}
-	return keys.summary(read.Groups)
+	return keys.summary(groups)
 }
 
 // Roughly the memory of a group and of a value in it, apart from their texts.

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
 // The types of conditions that say how far a resource is.
@@ -69,9 +70,7 @@ const finalizerBegin = "Waiting for finalizer "
 // controller has replaced it since.
 func SaysFinalizing(status map[string]any) bool {
 	return slices.ContainsFunc(conditionsOf(status), func(c any) bool {
-		m, _ := c.(map[string]any)
-		message, _ := m["message"].(string)
-		return typeOf(c) == Available && strings.HasPrefix(message, finalizerBegin)
+		return kind.ConditionType(c) == Available && strings.HasPrefix(kind.ConditionText(c, "message"), finalizerBegin)
 	})
 }
 
@@ -95,7 +94,7 @@ func Done(generation int64) []Aspect {
 func SetConditions(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now time.Time) map[string]any {
 	list := slices.Clone(conditionsOf(status))
 	for _, a := range aspects {
-		at := slices.IndexFunc(list, func(c any) bool { return typeOf(c) == a.Type })
+		at := slices.IndexFunc(list, func(c any) bool { return kind.ConditionType(c) == a.Type })
 		if at < 0 {
 			list = append(list, a.tree(shape, nil, now))
 			continue
@@ -103,7 +102,7 @@ func SetConditions(status map[string]any, shape *descriptor.Shape, aspects []Asp
 		old, _ := list[at].(map[string]any)
 		list[at] = a.tree(shape, old, now)
 		for i := len(list) - 1; i > at; i-- { // one of each type
-			if typeOf(list[i]) == a.Type {
+			if kind.ConditionType(list[i]) == a.Type {
 				list = slices.Delete(list, i, i+1)
 			}
 		}
@@ -175,47 +174,22 @@ func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) 
 // missingAspects returns the aspects for whose types a status has no condition.
 func missingAspects(status map[string]any, aspects []Aspect) []Aspect {
 	return slices.DeleteFunc(aspects, func(a Aspect) bool {
-		return slices.ContainsFunc(conditionsOf(status), func(c any) bool { return typeOf(c) == a.Type })
+		return slices.ContainsFunc(conditionsOf(status), func(c any) bool { return kind.ConditionType(c) == a.Type })
 	})
-}
-
-// hasOwned reports whether a status has a condition Available or Progressing.
-func hasOwned(status map[string]any) bool {
-	return slices.ContainsFunc(conditionsOf(status), owned)
 }
 
 // concluded reports whether a status has a condition Available that does not leave it to a
 // controller.
 func concluded(status map[string]any) bool {
 	return slices.ContainsFunc(conditionsOf(status), func(c any) bool {
-		m, _ := c.(map[string]any)
-		return typeOf(c) == Available && m["message"] != messageReleased
+		return kind.ConditionType(c) == Available && kind.ConditionText(c, "message") != messageReleased
 	})
 }
 
 // owned reports whether a condition has one of the types that are written here.
 func owned(condition any) bool {
-	t := typeOf(condition)
+	t := kind.ConditionType(condition)
 	return t == Available || t == Progressing
-}
-
-func typeOf(condition any) string {
-	c, _ := condition.(map[string]any)
-	text, _ := c["type"].(string)
-	return text
-}
-
-// fits reports whether a field of a type can hold a value: a text or a number.
-func fits(t descriptor.FieldType, value any) bool {
-	switch t {
-	case descriptor.TypeString, descriptor.TypeTime:
-		_, ok := value.(string)
-		return ok
-	case descriptor.TypeSafeInt:
-		_, ok := value.(json.Number)
-		return ok
-	}
-	return false
 }
 
 // tree returns the condition that replaces an old one, nil for none, with the fields that its shape has.
@@ -230,7 +204,8 @@ func (a Aspect) tree(shape *descriptor.Shape, old map[string]any, now time.Time)
 		values["lastTransitionTime"] = descriptor.FormatTime(now.Truncate(time.Millisecond))
 	}
 	for name, value := range values {
-		if f := shape.Field(name); f != nil && !f.List && fits(f.Type, value) {
+		_, isText := value.(string)
+		if f := shape.Field(name); f != nil && !f.List && (isText && (f.Type == descriptor.TypeString || f.Type == descriptor.TypeTime) || !isText && f.Type == descriptor.TypeSafeInt) {
 			out[name] = value
 		}
 	}

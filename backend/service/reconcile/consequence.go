@@ -61,33 +61,37 @@ func (c *consequences) keepKeys() {
 
 // load reads the resources of which keepKeys has kept the keys. Each counts as created and as changed.
 func (f *follower) load(ctx context.Context, c *consequences) error {
-	return f.get(ctx, slices.Collect(maps.Keys(c.unread)), func(r *backend.Resource) error {
-		c.created, c.changed = append(c.created, r), append(c.changed, r)
-		return nil
-	})
+	got, err := f.r.get(ctx, slices.Collect(maps.Keys(c.unread)), FromStore)
+	for _, r := range got {
+		if r.Stored != nil {
+			c.created, c.changed = append(c.created, r.Stored), append(c.changed, r.Stored)
+		}
+	}
+	return err
 }
 
-// get reads the resources under keys that are there and can be read.
-func (f *follower) get(ctx context.Context, keys []backend.Key, each func(*backend.Resource) error) error {
-	for len(keys) > 0 {
-		got, err := f.r.cfg.Store.Get(ctx, keys[:min(len(keys), backend.MaxKeys)]...)
-		if errors.Is(err, backend.ErrUnreadable) {
-			got, err = make([]*backend.Resource, 1), nil
+// get reads the resources under keys, which are parallel to them: those that cannot be read are Damaged, if each is
+// read in a call of its own. Their kinds are not set.
+func (r *Reconciler) get(ctx context.Context, keys []backend.Key, read Reading) ([]Target, error) {
+	out := make([]Target, 0, len(keys))
+	for len(out) < len(keys) {
+		some := keys[len(out):min(len(keys), len(out)+backend.MaxKeys)]
+		if read == OneByOne {
+			some = some[:1]
+		}
+		got, err := r.cfg.Store.Get(ctx, some...)
+		if errors.Is(err, backend.ErrUnreadable) && len(some) == 1 {
+			out = append(out, Target{Damaged: true})
+			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, r := range got {
-			if r == nil {
-				continue
-			}
-			if err := each(r); err != nil {
-				return err
-			}
+		for _, stored := range got {
+			out = append(out, Target{Stored: stored})
 		}
-		keys = keys[len(got):]
 	}
-	return nil
+	return out, nil
 }
 
 // release notes that a resource has lost a bound reference to it.
@@ -128,28 +132,18 @@ func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	if e.Type == backend.Added && k.Conditions != nil {
 		c.created = append(c.created, r)
 	}
-	if e.Before != nil {
-		for _, key := range unbound(e.Before.Bound, r.Bound()) {
+	if e.Before == nil || slices.Equal(e.Before.Bound, r.Bound()) {
+		return
+	}
+	still := map[backend.Key]bool{}
+	for _, key := range r.Bound() {
+		still[key] = true
+	}
+	for _, key := range e.Before.Bound {
+		if !still[key] {
 			c.release(key)
 		}
 	}
-}
-
-// unbound returns the keys before that are not among those after.
-func unbound(before, after []backend.Key) (out []backend.Key) {
-	if slices.Equal(before, after) {
-		return nil
-	}
-	still := make(map[backend.Key]bool, len(after))
-	for _, key := range after {
-		still[key] = true
-	}
-	for _, key := range before {
-		if !still[key] {
-			out = append(out, key)
-		}
-	}
-	return out
 }
 
 // wakes reports whether a change may matter to the resources that wait for a resource.
@@ -172,16 +166,24 @@ func (f *follower) finish(ctx context.Context, c consequences) error {
 			return err
 		}
 	}
-	return f.get(ctx, slices.Collect(maps.Keys(c.released)), func(r *backend.Resource) error {
-		if !r.Deleting {
-			return nil
+	for some := range slices.Chunk(slices.Collect(maps.Keys(c.released)), backend.MaxKeys) {
+		got, err := f.r.get(ctx, some, FromStore)
+		if err != nil {
+			return err
 		}
-		return f.r.Finish(ctx, r.Key)
-	})
+		for _, r := range got {
+			if r.Stored != nil && r.Stored.Deleting {
+				if err := f.r.Finish(ctx, r.Stored.Key); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // wake re-evaluates the dependents of resources, and then the dependents of those that became
-// ready by that. Those in other shards are left to the followers of these, which get their events.
+// ready by that, without waiting for their events: see BenchmarkChain of backend/service. Those in other shards are left to the followers of these, which get their events.
 func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
 	ready, err := f.settleDependents(ctx, keys, nil)
 	for err == nil && len(ready) > 0 {

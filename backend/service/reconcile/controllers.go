@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,8 +22,6 @@ const (
 	controllersFormat = 1
 	// controllersPause is the pause between two looks at the record.
 	controllersPause = 2 * time.Second
-	// maxControllerWrites bounds how often the record is written against others.
-	maxControllerWrites = 16
 )
 
 // controllersKey is the internal record of the kinds that controllers own.
@@ -50,6 +49,14 @@ func (c *controllers) owns(kind string) bool {
 	return kinds != nil && (*kinds)[kind]
 }
 
+// known returns the kinds that were read last, in order.
+func (c *controllers) known() (out []string) {
+	if kinds := c.kinds.Load(); kinds != nil {
+		out = slices.Sorted(maps.Keys(*kinds))
+	}
+	return out
+}
+
 // set replaces the kinds, if they differ, and counts that as a change. The caller holds mu.
 func (c *controllers) set(kinds []string) {
 	if before := c.kinds.Load(); before != nil && len(*before) == len(kinds) && !slices.ContainsFunc(kinds, func(kind string) bool { return !(*before)[kind] }) {
@@ -73,7 +80,7 @@ func (r *Reconciler) readControllers(ctx context.Context) (record controllersRec
 	record.Format = controllersFormat
 	current, err = r.getRecord(ctx, controllersKey(), &record)
 	if err == nil && record.Format != controllersFormat {
-		err = fmt.Errorf("record of controllers in format %d, %d wanted: %w", record.Format, controllersFormat, backend.ErrUnreadable)
+		err = fmt.Errorf("record of controllers in format %d, %d wanted: %w: %w", record.Format, controllersFormat, backend.ErrFormat, backend.ErrUnreadable)
 	}
 	if err != nil {
 		return record, current, err
@@ -94,14 +101,17 @@ func (r *Reconciler) loadControllers(ctx context.Context) (err error) {
 	return err
 }
 
-// followControllers reads the record again and again until ctx ends.
+// followControllers reads the record again and again until ctx ends. It logs a damaged record once.
 func (r *Reconciler) followControllers(ctx context.Context) {
+	damaged := false
 	for {
 		_, _, err := r.readControllers(ctx)
 		if ctx.Err() != nil || errors.Is(err, backend.ErrClosed) {
 			return
 		}
-		if err != nil {
+		before := damaged
+		damaged = errors.Is(err, backend.ErrUnreadable)
+		if err != nil && !(before && damaged) {
 			r.log.Warn("the kinds that controllers own could not be read", zap.Error(err))
 		}
 		if !wait.For(ctx, controllersPause) {
@@ -119,35 +129,36 @@ func (r *Reconciler) Controlled(ctx context.Context, k *kind.Kind) (bool, error)
 }
 
 // SetControlled gives the resources of a kind to a controller, or takes them back.
-// Other gateways of the store follow within seconds.
+// Other gateways of the store follow within seconds. A record that is damaged is replaced by what this gateway has
+// read before.
 func (r *Reconciler) SetControlled(ctx context.Context, k *kind.Kind, controlled bool) error {
 	c := &r.controllers
-	for range maxControllerWrites {
-		record, current, err := r.readControllers(ctx)
-		if err != nil {
-			return err
+	var record controllersRecord
+	changed := false
+	err := r.editRecord(ctx, controllersKey(), func() (any, backend.Condition, error) {
+		read, current, err := r.readControllers(ctx)
+		record, changed = read, true
+		switch {
+		case errors.Is(err, backend.ErrUnreadable) && !errors.Is(err, backend.ErrFormat):
+			record = controllersRecord{Format: controllersFormat, Kinds: c.known()}
+		case err != nil:
+			return nil, current, err
+		case slices.Contains(record.Kinds, k.Name) == controlled:
+			changed = false
+			return nil, current, nil
 		}
-		if slices.Contains(record.Kinds, k.Name) == controlled {
-			return nil
-		}
+		record.Kinds = slices.DeleteFunc(record.Kinds, func(o string) bool { return o == k.Name })
 		if controlled {
 			record.Kinds = append(record.Kinds, k.Name)
 			slices.Sort(record.Kinds)
-		} else {
-			record.Kinds = slices.DeleteFunc(record.Kinds, func(o string) bool { return o == k.Name })
 		}
-		err = r.putRecord(ctx, controllersKey(), current, record)
-		var failed *backend.ConditionError
-		switch {
-		case err == nil:
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.changes++ // even if they are what was known: a reading may have begun before
-			c.set(record.Kinds)
-			return nil
-		case !errors.As(err, &failed):
-			return err
-		}
+		return record, current, nil
+	})
+	if err == nil && changed {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.changes++ // even if they are what was known: a reading may have begun before
+		c.set(record.Kinds)
 	}
-	return backend.ErrConflict
+	return err
 }

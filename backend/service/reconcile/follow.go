@@ -31,8 +31,8 @@ const (
 	idlePause = time.Second
 )
 
-// follower handles the changes of a shard. The goroutine of run owns woken, delayed and
-// delayedCount; maintain runs beside it and owns waiting.
+// follower handles the changes of a shard. The goroutine of run owns woken and
+// delayed; maintain runs beside it and owns waiting.
 type follower struct {
 	r     *Reconciler
 	shard int
@@ -41,8 +41,6 @@ type follower struct {
 	woken map[backend.Key]backend.Revision
 	// delayed are groups of changes of other gateways, the oldest first.
 	delayed []delayedGroup
-	// delayedCount is how many resources they are about.
-	delayedCount int
 	// mayRebind is set once the record no longer has fingerprints other than this gateway's.
 	// Until then foreign references stay: a rebind has no log entry, so a gateway whose
 	// catalogue is the newest later finds it only by a scan, and it scans the kinds that are
@@ -64,8 +62,6 @@ type delayedGroup struct {
 	// before is the position before the first of them.
 	before backend.Position
 	of     consequences
-	// count is of.len() before the group is handled, which changes of.
-	count int
 }
 
 // run follows the shard from the position of its record.
@@ -101,7 +97,7 @@ func (f *follower) run(ctx context.Context) error {
 
 // forget drops what was remembered of changes since the position.
 func (f *follower) forget() {
-	f.delayed, f.delayedCount, f.woken = nil, 0, map[backend.Key]backend.Revision{}
+	f.delayed, f.woken = nil, map[backend.Key]backend.Revision{}
 }
 
 func (f *follower) setHandled(at backend.Position, scanAll bool) {
@@ -137,16 +133,12 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 		if err := f.handleDue(ctx); err != nil {
 			return at, err
 		}
-		f.setHandled(f.resumeAt(at), false)
+		resume := at
+		if len(f.delayed) > 0 {
+			resume = f.delayed[0].before
+		}
+		f.setHandled(resume, false)
 	}
-}
-
-// resumeAt returns the position before the oldest delayed change, or at.
-func (f *follower) resumeAt(at backend.Position) backend.Position {
-	if len(f.delayed) > 0 {
-		return f.delayed[0].before
-	}
-	return at
 }
 
 // nextDeadline returns when to look at the delayed changes if no change comes before.
@@ -180,9 +172,15 @@ func (f *follower) route(events []backend.Event, before backend.Position, now *c
 		last := &f.delayed[len(f.delayed)-1]
 		f.add(&last.of, k, e)
 		last.of.keepKeys()
-		f.delayedCount += last.of.len() - last.count
-		last.count = last.of.len()
 	}
+}
+
+// delayedCount returns how many resources the delayed changes are about.
+func (f *follower) delayedCount() (n int) {
+	for i := range f.delayed {
+		n += f.delayed[i].of.len()
+	}
+	return n
 }
 
 // add adds what follows from a change.
@@ -195,7 +193,7 @@ func (f *follower) add(to *consequences, k *kind.Kind, e *backend.Event) {
 
 // handleDue handles the delayed changes that are due.
 func (f *follower) handleDue(ctx context.Context) error {
-	for len(f.delayed) > 0 && (f.delayedCount > maxDelayed || !f.delayed[0].due.After(time.Now())) {
+	for len(f.delayed) > 0 && (f.delayedCount() > maxDelayed || !f.delayed[0].due.After(time.Now())) {
 		first := f.delayed[0].of
 		err := f.r.retry(ctx, f.shard, "handling a change", func() error {
 			of := first
@@ -207,7 +205,6 @@ func (f *follower) handleDue(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.delayedCount -= f.delayed[0].count
 		f.delayed = f.delayed[1:]
 	}
 	return nil

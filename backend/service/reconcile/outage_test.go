@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
-// away is a store of many shards that answers once and then no more.
+// away is a store of many shards that answers once and then no more. Its record of controllers is damaged.
 type away struct {
 	backend.Store
 	asked atomic.Bool
@@ -28,7 +28,10 @@ func (s *away) Position(context.Context) (backend.Position, error) {
 	return backend.NewPosition(make([]backend.Revision, 256)...), nil
 }
 
-func (s *away) Get(context.Context, ...backend.Key) ([]*backend.Resource, error) {
+func (s *away) Get(_ context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	if keys[0].Kind == "_controllers" {
+		return nil, backend.ErrUnreadable
+	}
 	return nil, backend.ErrUnavailable
 }
 
@@ -46,6 +49,9 @@ func TestAStoreOfManyShardsThatIsAwayIsLoggedOnceInAWhile(t *testing.T) {
 		}
 		if n := logs.FilterMessage("following the changes of a shard failed and is tried again").Len(); n < 1 || n > 13 {
 			t.Errorf("%d lines in a minute", n)
+		}
+		if n := logs.FilterMessage("the kinds that controllers own could not be read").Len(); n != 1 {
+			t.Errorf("a damaged record is logged %d times", n)
 		}
 	})
 }

@@ -16,8 +16,8 @@ const (
 	recordFormat = 1
 	// claimTime is how long a scan counts as under way after its last page.
 	claimTime = 2 * time.Second
-	// maxRecordWrites is how often a change of the record is tried against other gateways.
-	maxRecordWrites = 8
+	// maxRecordWrites is how often a change of a record is tried against other gateways.
+	maxRecordWrites = 16
 )
 
 // record is the stored record of a shard, which the gateways share.
@@ -77,19 +77,31 @@ func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current b
 
 // update changes the record of a shard, unless change returns false.
 func (r *Reconciler) update(ctx context.Context, shard int, change func(*record) bool) error {
-	for range maxRecordWrites {
+	return r.editRecord(ctx, recordKey(shard), func() (any, backend.Condition, error) {
 		rec, current, err := r.read(ctx, shard)
 		if err != nil || !change(&rec) {
-			return err
+			return nil, current, err
 		}
 		rec.Format = recordFormat
-		err = r.putRecord(ctx, recordKey(shard), current, rec)
+		return rec, current, nil
+	})
+}
+
+// editRecord stores what edit returns, on its condition, unless that is nil. It calls edit again if another gateway
+// came in between.
+func (r *Reconciler) editRecord(ctx context.Context, key backend.Key, edit func() (rec any, current backend.Condition, err error)) error {
+	for range maxRecordWrites {
+		rec, current, err := edit()
+		if err != nil || rec == nil {
+			return err
+		}
+		err = r.putRecord(ctx, key, current, rec)
 		var failed *backend.ConditionError
 		if !errors.As(err, &failed) {
 			return err
 		}
 	}
-	return fmt.Errorf("record of shard %d: %w", shard, backend.ErrConflict)
+	return fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
 // getRecord reads an internal record, if it is there, and returns the condition for replacing

@@ -108,15 +108,8 @@ func (r References) Kept() Judgement {
 
 // WaitsFor reports whether exactly these resources, as "Kind/name", are not relied on yet.
 func (r References) WaitsFor(waits []string) bool {
-	if len(r.open) != len(waits) {
-		return false
-	}
-	for key := range r.open {
-		if !slices.Contains(waits, Name(key)) {
-			return false
-		}
-	}
-	return true
+	other := func(key backend.Key) bool { return !slices.Contains(waits, Name(key)) }
+	return len(r.open) == len(waits) && !slices.ContainsFunc(r.Open(), other)
 }
 
 // Open returns the resources that are not relied on yet, in the order of the references.

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
@@ -143,7 +142,7 @@ func (r *Reconciler) report(w Write, next *kind.State) (out *kind.State, overrul
 	}
 	if len(next.Meta.Waits) > 0 && w.Was != nil && next.Meta.DeletionRequestedAt.IsZero() {
 		kept := keepConditions(next.Status(), w.Was.Status())
-		return next.WithStatus(kept), hasOwned(next.Status()) && !jsontree.Equal(kept, next.Status())
+		return next.WithStatus(kept), slices.ContainsFunc(conditionsOf(next.Status()), owned) && !jsontree.Equal(kept, next.Status())
 	}
 	if r.controllers.owns(w.Kind.Name) {
 		return next, false
@@ -157,10 +156,10 @@ func (r *Reconciler) report(w Write, next *kind.State) (out *kind.State, overrul
 
 // Finalizing returns a state whose conditions say that nothing but finalizers holds it.
 func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
-	next := *st
+	next := st.WithMetadata(st.Meta)
 	next.Meta.Finalizing = true
 	if k.Conditions == nil {
-		return &next
+		return next
 	}
 	return next.WithStatus(SetConditions(next.Status(), k.Conditions, Finalizing(next.Meta.Finalizers, next.Meta.Generation), r.cfg.Clock()))
 }
@@ -184,23 +183,10 @@ func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, read Readi
 		}
 		ask = append(ask, key)
 	}
-	for len(ask) > 0 {
-		some := ask[:min(len(ask), backend.MaxKeys)]
-		if read == OneByOne {
-			some = ask[:1]
-		}
-		got, err := r.cfg.Store.Get(ctx, some...)
-		damaged := errors.Is(err, backend.ErrUnreadable) && len(some) == 1
-		if damaged {
-			got, err = make([]*backend.Resource, 1), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		for i, stored := range got {
-			out[some[i]] = Target{Kind: out[some[i]].Kind, Stored: stored, Damaged: damaged}
-		}
-		ask = ask[len(got):]
+	got, err := r.get(ctx, ask, read)
+	for i, key := range ask[:len(got)] {
+		got[i].Kind = out[key].Kind
+		out[key] = got[i]
 	}
-	return out, nil
+	return out, err
 }

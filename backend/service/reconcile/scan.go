@@ -3,11 +3,13 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/internal/wait"
 )
@@ -147,8 +149,11 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 			scanned = true
 			r := backend.Range{Kind: k.Name, Start: start, Shard: f.shard + 1, Limit: pageSize}
 			page, err := f.r.cfg.Store.Range(ctx, r)
-			if err == nil {
-				err = f.settleAll(ctx, page.Resources)
+			if err == nil { // the changes wake the resources that wait for these
+				var out outcome
+				if out, err = f.settle(ctx, page.Resources, nil); err == nil && out.skipped {
+					err = errNotNewest
+				}
 			}
 			if err == nil {
 				rest, more := r.After(page)
@@ -281,11 +286,40 @@ func (f *follower) finishAll(ctx context.Context) error {
 	return nil
 }
 
-// settleAll re-evaluates resources. Their changes wake the resources that wait for them.
-func (f *follower) settleAll(ctx context.Context, resources []*backend.Resource) error {
-	out, err := f.settle(ctx, resources, nil)
-	if err == nil && out.skipped {
-		err = errNotNewest
+// rebindTime is how long after the check that a gateway's catalogue is the newest its rebinds may be
+// applied. A gateway whose catalogue has become the newest waits that long before it scans, so that no
+// rebind of another gateway follows its scan: a rebind has no log entry by which it would be found.
+const rebindTime = time.Second
+
+// Newest reports whether the store has accepted no other catalogue after this gateway's. In
+// a store that was emptied it records this gateway's catalogue first.
+func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
+	hash, err := catalogue.Newest(ctx, r.cfg.Store)
+	if err == nil && hash == "" {
+		if err = (catalogue.Gate{Store: r.cfg.Store, Clock: r.cfg.Clock, Logger: r.cfg.Logger}).Accept(ctx, catalogue.Candidate{Kinds: r.cfg.Descriptors, AllowBreaking: true}); err == nil {
+			hash, err = catalogue.Newest(ctx, r.cfg.Store)
+		}
 	}
-	return err
+	switch {
+	case errors.Is(err, backend.ErrFormat): // a newer release keeps the record
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return hash == r.hash, nil
+}
+
+// fingerprint returns a text that changes whenever all resources of a kind have to be
+// re-evaluated. It is stored in records.
+func (r *Reconciler) fingerprint(ctx context.Context, k *kind.Kind) (string, error) {
+	if err := r.loadControllers(ctx); err != nil {
+		return "", err
+	}
+	name := fmt.Sprint(k.Declared, k.Conditions != nil, r.controllers.owns(k.Name))
+	for _, ref := range k.References {
+		if to, err := r.cfg.Kinds.Find(ref.Kind); err == nil {
+			name += fmt.Sprint(" ", to.Conditions != nil)
+		}
+	}
+	return name, nil
 }

@@ -110,7 +110,10 @@ func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, e
 			lost, err = t.look(ctx)
 		}
 		if err == nil && t.found() {
-			if err = t.sync(ctx); err == nil {
+			if syncer, ok := t.Store.(backend.Syncer); ok { // as durable as a batch that was acknowledged
+				err = syncer.Sync(ctx, t.batch.Namespace())
+			}
+			if err == nil {
 				return t.result(), nil
 			}
 		}
@@ -132,7 +135,8 @@ func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, e
 // and has to be called again.
 func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 	left := t.batch.Deadline.Add(refusalGrace).Sub(t.Clock())
-	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: t.covers, Namespaces: []string{t.batch.Namespace()}})
+	covers := func(key backend.Key) bool { return has(t.batch.Actions, key) }
+	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: covers, Namespaces: []string{t.batch.Namespace()}})
 	if err != nil {
 		return false, err
 	}
@@ -158,10 +162,6 @@ func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-func (t *attempt) covers(key backend.Key) bool {
-	return slices.ContainsFunc(t.batch.Actions, func(a backend.Action) bool { return a.Key == key })
 }
 
 // note remembers what the batch did. A put where an expired resource was has
@@ -193,14 +193,6 @@ func (t *attempt) found() bool {
 		}
 	}
 	return true
-}
-
-// sync makes the batch that was found as durable as an acknowledged one.
-func (t *attempt) sync(ctx context.Context) error {
-	if syncer, ok := t.Store.(backend.Syncer); ok {
-		return syncer.Sync(ctx, t.batch.Namespace())
-	}
-	return nil
 }
 
 // result returns what the store would have answered, without the results of checks.

@@ -103,7 +103,10 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 		return err
 	}
 	for _, one := range todo {
-		j := one.judge(targets, f.r.apartFrom(one.stored.Key))
+		j := Judgement{Refs: one.refs.Kept().Refs} // what is being deleted relies on nothing new, and waits for nothing
+		if !one.stored.Deleting {
+			j = one.refs.Judge(targets, f.r.apartFrom(one.stored.Key))
+		}
 		if !b.fits(one, j) {
 			if err := store(); err != nil {
 				return out, nil, err
@@ -242,15 +245,6 @@ func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*
 		targets[r.Key] = Target{Kind: k, Stored: r, MayBeStale: true}
 	}
 	return targets, nil
-}
-
-// judge judges the references of a resource. A resource that is being deleted relies on nothing new, and
-// waits for nothing.
-func (c *candidate) judge(targets map[backend.Key]Target, apart func(backend.Key) bool) Judgement {
-	if c.stored.Deleting {
-		return Judgement{Refs: c.refs.Kept().Refs}
-	}
-	return c.refs.Judge(targets, apart)
 }
 
 // write returns the action that stores a judgement of a resource; changed is false if there is

@@ -29,19 +29,8 @@ type Filter struct {
 // Empty reports whether the filter has no conditions.
 func (f *Filter) Empty() bool { return f.All == nil }
 
-// Same reports whether f and o come from the same call of Parse, or are both empty.
-func (f *Filter) Same(o *Filter) bool {
-	return len(f.All) == len(o.All) && (len(f.All) == 0 || &f.All[0] == &o.All[0])
-}
-
 // Text returns the canonical text of the filter: JSON, empty for the zero value.
 func (f *Filter) Text() string { return f.text }
-
-// Matches reports whether a stored resource matches. It fails if the resource cannot be read.
-func (f *Filter) Matches(k *kind.Kind, r *backend.Resource) (bool, error) {
-	b, err := k.Body.Read(r)
-	return err == nil && f.Match(Of(k, b)), err
-}
 
 // MatchesRows reports whether a resource with these index rows matches.
 func (f *Filter) MatchesRows(r *backend.Resource, rows []index.Row) bool {

@@ -38,7 +38,7 @@ func Parse(k *kind.Kind, value any) (Filter, error) {
 	if err != nil || len(e) == 0 {
 		return Filter{}, err
 	}
-	jsontree.DropNulls(tree, jsontree.MaxDepth)
+	jsontree.DropNulls(tree)
 	canonical, err := json.Marshal(tree)
 	return Filter{e, string(canonical)}, err
 }
@@ -161,7 +161,7 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 			return nil, err
 		}
 		if m[op] == nil {
-			return nil, nullOperator(at, op, "isNull")
+			return nil, nullOperator(at, op)
 		}
 		if op == "isNull" {
 			want, ok := m[op].(bool)
@@ -177,8 +177,8 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 			return nil, err
 		}
 		for _, v := range values {
-			encoded := encodeOperand(f, v)
-			if encoded == nil {
+			encoded, ok := encodeOperand(f, v)
+			if !ok {
 				return nil, noOperand(f, v, at+"."+op)
 			}
 			t.Values = append(t.Values, encoded)
@@ -223,26 +223,19 @@ func noOperator(at string) error {
 	return failure.BadInput(at, "%s has no operator; give at least one, or leave %s out (a variable that is not defined counts as left out)", at, at)
 }
 
-// nullOperator returns the error for an operator that is null. absence is the operator
-// that asks for absence, if there is one.
-func nullOperator(at, op, absence string) error {
-	advice := "give a value, "
-	if absence != "" {
-		advice += "use " + absence + " to ask for absence, "
-	}
-	return failure.BadInput(at+"."+op, "%s.%s is null; %sor leave the operator out", at, op, advice)
+// nullOperator returns the error for an operator that is null.
+func nullOperator(at, op string) error {
+	return failure.BadInput(at+"."+op, "%s.%s is null; give a value, use isNull to ask for absence, or leave the operator out", at, op)
 }
 
-func encodeOperand(f *descriptor.Field, v any) []byte {
+// encodeOperand returns a value as index rows have it; ok is false if none can have it. A nil field is a time.
+func encodeOperand(f *descriptor.Field, v any) (encoded []byte, ok bool) {
 	if f != nil {
-		return kind.EncodeValue(f, v)
+		return kind.AppendValue(nil, f, v)
 	}
 	s, _ := v.(string)
 	t, err := descriptor.ParseTime(s)
-	if err != nil {
-		return nil
-	}
-	return kind.EncodeTime(t)
+	return kind.AppendTime(nil, t), err == nil
 }
 
 // pairs reads tests of labels and of conditions.
@@ -293,7 +286,7 @@ func labelTest(m map[string]any, at string) (All, error) {
 			continue
 		}
 		if m[op] == nil {
-			return nil, nullOperator(at, op, "isNull")
+			return nil, nullOperator(at, op)
 		}
 		ops = append(ops, op)
 	}

@@ -37,10 +37,6 @@ type pending struct {
 	found *Read
 }
 
-func newSlots() *slots {
-	return &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}
-}
-
 // acquire waits for a slot. The caller calls end.
 func (s *slots) acquire(ctx context.Context) (end func(), err error) {
 	if !s.free.TryAcquire(1) {
@@ -88,7 +84,10 @@ func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 		}
 		if p.found != nil {
 			sc.Edges, sc.More, sc.Matches, sc.Groups, sc.done = slices.Clone(p.found.Edges), p.found.More, p.found.Matches, p.found.Groups, true
-			return spent.Spend(budget.Rows, len(sc.Edges))
+			if err := spent.Spend(budget.Rows, len(sc.Edges)); err != nil {
+				return err
+			}
+			return Failure(spent.Hold(ctx, sc.size()), backend.Key{})
 		}
 	}
 	end, err := s.acquire(ctx)

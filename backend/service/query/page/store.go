@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/budget"
@@ -29,15 +31,14 @@ import (
 //	addCount     a scan is done when its page is full or its runs are read
 //	takePage
 type Store struct {
-	fetch      *Reader
-	unreadable *kind.Unreadable
-	index      *index.Index // nil if no kind is in memory
-	slots      *slots
+	fetch *Reader
+	index *index.Index // nil if no kind is in memory
+	slots *slots
 }
 
 // NewStore reads by a reader of the store.
-func NewStore(r *Reader, tracker *kind.Unreadable, idx *index.Index) *Store {
-	return &Store{fetch: r, unreadable: tracker, index: idx, slots: newSlots()}
+func NewStore(r *Reader, idx *index.Index) *Store {
+	return &Store{fetch: r, index: idx, slots: &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}}
 }
 
 // scan is the state of a page or a count that is read from a store.
@@ -165,7 +166,11 @@ func (sc *scan) referrerBound(bound []byte) []byte {
 func (s *Store) refuseTooMany(ctx context.Context, scans []*scan) error {
 	var counts []RangeRequest
 	for _, sc := range scans {
-		for _, part := range append([]backend.Range{sc.left}, sc.ranges(sc.rest)...) {
+		parts := []backend.Range{sc.left}
+		for _, run := range sc.rest {
+			parts = append(parts, sc.rangeOf(run))
+		}
+		for _, part := range parts {
 			part.Count = true
 			counts = append(counts, RangeRequest{Range: part, Kind: sc.Query.Kind})
 		}
@@ -192,14 +197,6 @@ func (s *Store) refuseTooMany(ctx context.Context, scans []*scan) error {
 		}
 	}
 	return nil
-}
-
-// ranges returns runs of names as ranges of the store.
-func (sc *scan) ranges(runs []plan.Run) (out []backend.Range) {
-	for _, run := range runs {
-		out = append(out, sc.rangeOf(run))
-	}
-	return out
 }
 
 // tooMany refuses a scan that would look at too much, and says what would help.
@@ -302,7 +299,7 @@ func (s *Store) addCount(ctx context.Context, sc *scan, namespace string, n int)
 	if err := budget.From(ctx).Spend(budget.Steps, budget.Counted*n); err != nil {
 		return err
 	}
-	unreadable, err := s.unreadable.Count(ctx, sc.Query.Kind, namespace)
+	unreadable, err := s.fetch.unreadable.Count(ctx, sc.Query.Kind, namespace)
 	sc.Matches += max(n-unreadable, 0)
 	sc.done = sc.done || sc.countsOnly()
 	return err

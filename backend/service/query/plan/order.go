@@ -120,12 +120,13 @@ func (o Order) IsKey(b []byte) bool {
 			return false
 		}
 	}
-	_, rest, err := backend.TakeString(b)
-	if err != nil {
-		return false
+	for range 2 { // namespace and name
+		var err error
+		if _, b, err = backend.TakeString(b); err != nil {
+			return false
+		}
 	}
-	_, rest, err = backend.TakeString(rest)
-	return err == nil && len(rest) == 0
+	return len(b) == 0
 }
 
 // String returns a text that is unique to the order.

@@ -101,7 +101,7 @@ const (
 )
 
 // Plan is how a query is read: by its names, by the length of the runs, or by reading Runs one
-// after the other. It must not be copied: Runs may point into it.
+// after the other.
 type Plan struct {
 	// ByName reads Query.Names one by one.
 	ByName bool
@@ -121,8 +121,6 @@ type Plan struct {
 	Once bool
 	// Measured is how many runs were measured to make the plan; each costs budget.Run.
 	Measured int
-	// only backs Runs of a plain query, as one operation may have hundreds.
-	only [1]Run
 	// how and choice describe the plan, for String.
 	how    string
 	choice choice
@@ -190,9 +188,7 @@ func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 		if in := &w.In; in.After != nil || in.Before != nil || in.From != nil {
 			r = q.clip(w.In, r, q.parentValue())
 		}
-		*p = Plan{Sorting: Sorted, Exact: true, Once: true, how: "order of names"}
-		p.only[0] = Run{Run: r, Reverse: w.Backward}
-		p.Runs = p.only[:]
+		*p = Plan{Sorting: Sorted, Exact: true, Once: true, Runs: []Run{{Run: r, Reverse: w.Backward}}, how: "order of names"}
 	default:
 		by := planner{q: q, trees: trees, want: w, conditions: q.conditions()}
 		*p = by.plan()

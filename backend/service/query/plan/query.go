@@ -154,11 +154,6 @@ func (q *Query) Match(v *filter.Values) bool {
 	return q.Filter.Match(v)
 }
 
-// Range returns the request to a store that counts the resources in the query's places.
-func (q *Query) Range() backend.Range {
-	return backend.Range{Kind: q.Kind.Name, Namespace: q.Namespace, Start: q.places.Start, End: q.places.End, Count: true}
-}
-
 // Within reports whether place is one of the query's places.
 func (q *Query) Within(place string) bool { return q.places.Holds(place) }
 

@@ -42,12 +42,12 @@ func (p *planner) scopeChoice(s *access.Scope) (choice, bool) {
 		}
 		return out, len(out.runs) <= p.mostPlaces()
 	}
-	places, everywhere := s.Places(), s.Everywhere()
-	if len(places)+len(everywhere) > p.mostPlaces() || p.trees == nil && len(everywhere) > 0 {
+	everywhere := s.Everywhere()
+	if s.Size()+len(everywhere) > p.mostPlaces() || p.trees == nil && len(everywhere) > 0 {
 		return choice{}, false
 	}
-	out.runs = make([]index.Run, 0, len(places)+len(everywhere))
-	for _, place := range places {
+	out.runs = make([]index.Run, 0, s.Size()+len(everywhere))
+	for _, place := range s.Places() {
 		out.addPlace(filter.Range(place), p.q.places)
 	}
 	for _, name := range everywhere {
@@ -81,7 +81,7 @@ func (c *choice) addPlace(place, within filter.Range) {
 // Counts returns the ranges that a store counts for a query whose plan has Length.
 func (p *Plan) Counts(q *Query) []backend.Range {
 	if !q.Scoped() {
-		return []backend.Range{q.Range()}
+		return []backend.Range{{Kind: q.Kind.Name, Namespace: q.Namespace, Start: q.places.Start, End: q.places.End, Count: true}}
 	}
 	if q.Namespace != "" { // the scope has whole namespaces, and not this one
 		return nil

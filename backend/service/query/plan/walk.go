@@ -105,7 +105,12 @@ func (p *planner) walkPlan(w walk) Plan {
 	nulls := Run{Run: p.nulls(w.by), Reverse: p.want.Backward}
 	if place != nil && value == nil { // the page begins among the nulls
 		if single {
-			nulls.Run = clipFrom(nulls.Run, place, p.want.Backward)
+			part := filter.Range{Start: place}
+			if p.want.Backward {
+				part = filter.Range{End: place}
+			}
+			part = part.And(filter.Range{Start: nulls.Start, End: nulls.End})
+			nulls.Start, nulls.End = part.Start, part.End
 		}
 		out.Runs = []Run{nulls}
 		if upward {
@@ -165,15 +170,4 @@ func (p *planner) valueRun(w walk, value, place []byte, upward bool) Run {
 		out.Turned = &Turned{prefix: w.value, value: value, place: place, scope: p.q.places}
 	}
 	return out
-}
-
-// clipFrom returns the part of a run in name order that begins at place, or ends there if the page
-// is read backward.
-func clipFrom(r index.Run, place []byte, backward bool) index.Run {
-	b := filter.Range{Start: place}
-	if backward {
-		b = filter.Range{End: place}
-	}
-	b = filter.Range{Start: r.Start, End: r.End}.And(b)
-	return index.Run{Index: r.Index, Start: b.Start, End: b.End}
 }
