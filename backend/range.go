@@ -1,9 +1,11 @@
 package backend
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Range asks for resources of one kind, or for those that refer to a key. Start
@@ -127,18 +129,18 @@ func (r Range) Prefix() []byte {
 // Bounds returns the half-open interval of the range among the driver's keys.
 func (r Range) Bounds() (start, end []byte) {
 	prefix := r.Prefix()
-	start = append(append(start, prefix...), r.Start...)
+	start = slices.Concat(prefix, r.Start)
 	// within begins with the first elements of the order tuple, as far as the range fixes them.
-	within := append([]byte(nil), prefix...)
+	within := slices.Clip(prefix)
 	if r.Referenced != nil && r.Kind != "" {
 		within = AppendString(within, r.Kind)
 	}
 	if r.Namespace != "" && (r.Referenced == nil || r.Kind != "") {
 		within = AppendString(within, r.Namespace)
 	}
-	start, end = maxBytes(start, within), PrefixEnd(within)
+	start, end = slices.MaxFunc([][]byte{start, within}, bytes.Compare), PrefixEnd(within)
 	if r.End != nil {
-		end = minBytes(end, append(append([]byte(nil), prefix...), r.End...))
+		end = slices.MinFunc([][]byte{end, slices.Concat(prefix, r.End)}, bytes.Compare)
 	}
 	return start, end
 }
@@ -147,20 +149,6 @@ func (r Range) Bounds() (start, end []byte) {
 // namespace is referred to from there alone, a GLOBAL one from everywhere.
 func (r Range) MayRefer(namespace string) bool {
 	return r.Referenced.Namespace == "" || r.Referenced.Namespace == namespace
-}
-
-func maxBytes(a, b []byte) []byte {
-	if string(a) < string(b) {
-		return b
-	}
-	return a
-}
-
-func minBytes(a, b []byte) []byte {
-	if string(a) < string(b) {
-		return a
-	}
-	return b
 }
 
 // Ranger is implemented by a store that can answer several ranges in one call.

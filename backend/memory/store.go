@@ -162,11 +162,7 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 
 // Watch is [backend.Store.Watch].
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
-	l, err := storekit.NewLogWatcher(ctx, reader{s}, w)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return storekit.NewLogWatcher(ctx, reader{s}, w)
 }
 
 // reader is the log as the watchers of one handle see it.
@@ -240,12 +236,4 @@ func (s *Store) usable(ctx context.Context) error {
 		return backend.ErrClosed
 	}
 	return ctx.Err()
-}
-
-var _ backend.Heads = (*Store)(nil)
-
-// Head is [backend.Heads.Head].
-func (s *Store) Head(ctx context.Context) (backend.Head, error) {
-	at, err := s.Position(ctx)
-	return backend.Head{Position: at, Now: s.Now()}, err
 }
