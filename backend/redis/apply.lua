@@ -49,14 +49,13 @@ local function judge(a, r, key)
   return nil
 end
 
--- revision returns the revision of the next change.
+-- revision returns the revision of the next change. A logged change counts once append has written it.
 local function revision(a)
   if a.unlogged then
     internal = internal + 1
     return epoch .. '-' .. format('%d', internal)
   end
-  seq = seq + 1
-  return epoch .. '-' .. format('%d', seq)
+  return epoch .. '-' .. format('%d', seq + 1)
 end
 
 -- by are the request id and the actor of the batch, and weight is what each of its
@@ -68,7 +67,8 @@ local by, weight
 local function append(a, id, event, size, before, header, body, change)
   if a.unlogged then return end
   size = size + weight
-  call('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. by .. '\n' .. before .. a.own, 'd', header, 'b', body, 'c', change)
+  write('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. by .. '\n' .. before .. a.own, 'd', header, 'b', body, 'c', change)
+  seq = seq + 1
   if count == 0 then oldest = ms + 0 end
   count, bytes = count + 1, bytes + size
 end
@@ -85,7 +85,7 @@ local function remove(a, r, key)
     gone = r.members or members(a, r)
   end
   reindex(gone, {})
-  call('DEL', key)
+  write('DEL', key)
   return id
 end
 
@@ -112,7 +112,7 @@ local function put(a, r, key)
     append(a, id, 'm', size + #a.more + r.boundsize, r.before .. (same and '\n' or #r.refs .. '\n' .. r.refs), header, a.body, a.more)
     if not same or r.expires ~= a.expires or r.deleting ~= a.deleting then reindex(r.members or members(a, r), members(a, a)) end
   end
-  call('SET', key, header .. a.body)
+  write('SET', key, header .. a.body)
   grown(#header + #a.body + #a.more + (r and #r.refs or 0))
   return header
 end
@@ -123,7 +123,7 @@ local function rebind(a, r, key)
     sub(r.value, r.bodyat)
   a.expires, a.deleting = r.expires, r.deleting
   reindex(r.members or members(a, r), members(a, a))
-  call('SET', key, value)
+  write('SET', key, value)
   grown(#value)
   return value
 end
@@ -202,11 +202,17 @@ local function apply(k, from, n)
   return reply
 end
 
--- run returns the reply to one batch of n actions, and whether something may have been written.
+-- failure returns the reply for what pcall caught.
+local function failure(word, err)
+  return { word, type(err) == 'table' and err.err or tostring(err) }
+end
+
+-- run returns the reply to one batch of n actions, and whether the head has to be stored.
 local function run(deadline, k, from, n)
   if deadline ~= '' and now > tonumber(deadline) then return { 'deadline' }, false end
+  wrote = false
   local done, reply = pcall(apply, k, from, n)
-  if not done then return { 'error', type(reply) == 'table' and reply.err or tostring(reply) }, true end
+  if not done then return failure(wrote and 'unknown' or 'error', reply), wrote end
   return reply, reply[1] == 'ok'
 end
 
@@ -219,5 +225,10 @@ while from < #ARGV do
   replies[#replies + 1], dirty = reply, dirty or changed
   k, from = k + n, from + BATCH + n * STRIDE
 end
-if dirty then saveHead() end
+if dirty then
+  local saved, err = pcall(saveHead)
+  for i, reply in ipairs(saved and {} or replies) do
+    if reply[1] == 'ok' then replies[i] = failure('unknown', err) end
+  end
+end
 return replies
