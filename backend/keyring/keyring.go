@@ -161,12 +161,11 @@ func bound(head []byte, at backend.Key, uid string) []byte {
 }
 
 func (r *Keyring) find(id string) *Key {
-	if r == nil {
-		return nil
-	}
-	for i := range r.keys {
-		if r.keys[i].ID == id {
-			return &r.keys[i]
+	if r != nil {
+		for i := range r.keys {
+			if r.keys[i].ID == id {
+				return &r.keys[i]
+			}
 		}
 	}
 	return nil

@@ -224,16 +224,20 @@ func (s *Store) isClosed() bool {
 // lock locks l, which is data.mu or its RLocker, or returns why the call cannot go on.
 func (s *Store) lock(ctx context.Context, l sync.Locker) error {
 	l.Lock()
-	err := s.usable(ctx)
+	err := ctx.Err()
+	if s.isClosed() {
+		err = backend.ErrClosed
+	}
 	if err != nil {
 		l.Unlock()
 	}
 	return err
 }
 
-func (s *Store) usable(ctx context.Context) error {
-	if s.isClosed() {
-		return backend.ErrClosed
-	}
-	return ctx.Err()
+var _ backend.Heads = (*Store)(nil)
+
+// Head is [backend.Heads.Head].
+func (s *Store) Head(ctx context.Context) (backend.Head, error) {
+	at, err := s.Position(ctx)
+	return backend.Head{Position: at, Now: s.Now()}, err
 }
