@@ -13,14 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// askHead asks where a shard's log ends.
-func askHead(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.SliceCmd {
-	return pipe.HMGet(ctx, sh.meta, "epoch", "seq")
-}
-
-// readState decodes the state of a shard's log, as readLog reads it, or the part of it
-// that askHead asks for. If the epoch is not the one in which
-// the session was verified, the session is renewed.
+// readState decodes the state of a shard's log, as readLog reads it, or epoch and sequence alone, as
+// Position does. If the epoch is not the one in which the session was verified, the session is renewed.
 func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogState, error) {
 	epoch, seq := text(values, 0), text(values, 1)
 	known := s.core.epochs[shard].Load()
