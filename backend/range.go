@@ -25,8 +25,8 @@ type Range struct {
 	Deleting bool
 	// Namespace, if set, leaves out all others.
 	Namespace string
-	// Shard, if not 0, leaves out all namespaces but those of the shard of that number,
-	// from 1: of a store that is no [Sharder] 1 is everything. Not together with
+	// Shard, if not 0, leaves out the namespaces of all other shards. Shards are numbered
+	// from 1 here: of a store that is no [Sharder] 1 is everything. Not together with
 	// Namespace or Referenced.
 	Shard      int
 	Start, End []byte
@@ -85,7 +85,7 @@ func Pages(ctx context.Context, s Store, r Range) iter.Seq2[Page, error] {
 	}
 }
 
-// Validate says what is wrong with the range itself, for a store of so many shards: ErrInvalid.
+// Validate returns ErrInvalid for a malformed range of a store with that many shards.
 func (r Range) Validate(shards int) error {
 	switch {
 	case r.Kind == "" && r.Referenced == nil:
@@ -159,8 +159,8 @@ type Ranger interface {
 	Ranges(ctx context.Context, rs []Range) ([]Page, error)
 }
 
-// ValidateRanges says what is wrong with a call of [Ranger.Ranges], for a store of so many
-// shards: ErrInvalid.
+// ValidateRanges returns ErrInvalid for a malformed call of [Ranger.Ranges] of a store with that
+// many shards.
 func ValidateRanges(rs []Range, shards int) error {
 	if len(rs) > MaxRanges {
 		return fmt.Errorf("ranges: %d, at most %d: %w", len(rs), MaxRanges, ErrInvalid)

@@ -32,8 +32,7 @@ local function bound(a, key)
   end
 end
 
--- judge returns the name of the condition that fails, nil if all hold. r is the live record, nil if there
--- is none.
+-- judge returns the name of the condition that fails, nil if all hold. r is the live record or nil.
 local function judge(a, r, key)
   if a.presence == 'a' then return r and 'exists' or nil end
   if not r then
@@ -89,7 +88,7 @@ local function remove(a, r, key)
   return id
 end
 
--- put stores a resource in the place of the live record r, nil if there is none.
+-- put stores a resource. r is the live record that it replaces, or nil.
 local function put(a, r, key)
   local id = revision(a)
   local spec, uid, created, finalizers, passes, ext = '', a.newuid, ms, a.finalizers, '1', ''
@@ -154,7 +153,7 @@ local function act(a, s, r, key)
   return r and r.value or ''
 end
 
--- read returns what is stored under the key of an action, as load does. A put needs the body only if the
+-- read returns the record under the key of an action, as load does. A put needs the body only if the
 -- record is expired: it logs the record's deletion.
 local function read(a, key)
   local r = load(key, a.op ~= 'p')
@@ -207,12 +206,22 @@ local function failure(word, err)
   return { word, type(err) == 'table' and err.err or tostring(err) }
 end
 
+-- catchUp moves seq to the last entry of the log: where the head could not be stored, there are entries beyond it.
+local function catchUp()
+  local last = redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', '1')[1]
+  local at, top = match(last and last[1] or '', '^(%d+)-(%d+)$')
+  if at == epoch then seq = math.max(seq, tonumber(top)) end
+end
+
 -- run returns the reply to one batch of n actions, and whether the head has to be stored.
 local function run(deadline, k, from, n)
   if deadline ~= '' and now > tonumber(deadline) then return { 'deadline' }, false end
   wrote = false
   local done, reply = pcall(apply, k, from, n)
-  if not done then return failure(wrote and 'unknown' or 'error', reply), wrote end
+  if not done then
+    catchUp()
+    return failure(wrote and 'unknown' or 'error', reply), true
+  end
   return reply, reply[1] == 'ok'
 end
 

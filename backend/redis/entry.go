@@ -71,7 +71,7 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 			e.Change = []byte(change)
 		}
 	}
-	key, err := decodeKey([]byte(f.rest))
+	key, err := backend.DecodeKey([]byte(f.rest))
 	if err != nil || f.bad {
 		return e, false, badRecord()
 	}

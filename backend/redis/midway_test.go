@@ -31,9 +31,22 @@ func TestACommandThatTheServerRefusesMidway(t *testing.T) {
 	for _, command := range []string{"zadd", "set", "hset"} {
 		t.Run(command+" comes after the log entry: the outcome is unknown", func(t *testing.T) {
 			s, st := open(t)
+			from, err := st.Position(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
 			forbid(s, command)
 			if err := put(t, st, 1); !errors.Is(err, backend.ErrUnknown) || errors.Is(err, backend.ErrUnavailable) {
 				t.Errorf("the caller is told %v", err)
+			}
+			s.Do("ACL", "SETUSER", "default", "+"+command)
+			_ = put(t, st, 3) // it may find that the log is ahead of the head
+			if err := put(t, st, 5); err != nil {
+				t.Error(err)
+			}
+			events := changes(t, st, from, faultKey(0, 1).Kind)
+			if len(events) < 2 || events[0].Resource.Key != faultKey(0, 1) || events[len(events)-1].Resource.Key != faultKey(0, 5) {
+				t.Errorf("the log has %v", events)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ type scanner struct {
 type run struct {
 	of      *backend.Range
 	shard   *shard
-	lo, hi  string // bounds of what is left, for ZRANGE BYLEX
+	lo, hi  string // bounds of the rest, for ZRANGE BYLEX
 	reverse bool
 	// prefix is how many bytes a member has before the tuple of the key that it leads to.
 	prefix  int
