@@ -96,9 +96,9 @@ type loader struct {
 	times map[int]time.Time
 }
 
-// measure asks how large the records may be, if that matters.
+// measure asks how large the records may be, unless there is only one, which load reads whatever its size.
 func (l *loader) measure(ctx context.Context, keys []backend.Key) error {
-	if len(keys) <= l.room/maxRecord {
+	if len(keys) == 1 {
 		return nil
 	}
 	pipe := l.session.client.Pipeline()
