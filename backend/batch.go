@@ -12,8 +12,8 @@ const (
 	MaxChecks        = 256
 	MaxBatchBytes    = 4 << 20
 	MaxResourceBytes = 1 << 20
-	// MaxStoredBytes is what a store takes of one resource: what callers may give it, and
-	// what the gateway adds of its own, as conditions and the request of a deletion.
+	// MaxStoredBytes is the most bytes of one resource that a store takes: MaxResourceBytes
+	// from callers, and the conditions and the request of a deletion that the gateway adds.
 	MaxStoredBytes = MaxResourceBytes + 256<<10
 	MaxRequestID   = 64
 	MaxFingerprint = 64
@@ -77,11 +77,11 @@ type Result struct {
 	Resources []*Resource
 	// Revisions are parallel to the actions: the revision of each put and delete, zero for others.
 	Revisions []Revision
-	// Position has seen the batch. It says nothing (zero) of other shards than that of the batch.
+	// Position has seen the batch. It is zero on all shards but the batch's.
 	Position Position
 }
 
-// Validate says what is wrong with the batch itself: ErrInvalid or ErrTooLarge. shards is nil
+// Validate returns ErrInvalid or ErrTooLarge for a malformed batch. shards is nil
 // for a store that has one shard.
 func (b Batch) Validate(shards Sharder) error {
 	if b.RequestID == "" || len(b.RequestID) > MaxRequestID {

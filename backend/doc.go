@@ -11,8 +11,8 @@
 // resource carries the fingerprint of those that were used; an [OpRebind] replaces
 // references that were taken by other declarations.
 //
-// What drivers have in common is in driver; what a kind is, in descriptor: a store
-// knows neither its kinds nor what is in a body.
+// The parts that drivers share are in storekit. Kinds are described in descriptor: a store
+// knows neither its kinds nor the contents of a body.
 //
 // It imports nothing else of this module.
 package backend

@@ -14,15 +14,10 @@ const (
 
 // String is the type's name in the API.
 func (t EventType) String() string {
-	switch t {
-	case Added:
-		return "ADDED"
-	case Modified:
-		return "MODIFIED"
-	case Deleted:
-		return "DELETED"
+	if t < Added || t > Deleted {
+		return "UNKNOWN"
 	}
-	return "UNKNOWN"
+	return [...]string{Added: "ADDED", Modified: "MODIFIED", Deleted: "DELETED"}[t]
 }
 
 // Event is one log entry: one change of one key.

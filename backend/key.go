@@ -19,9 +19,6 @@ const internalPrefix = "_"
 // catalogue can have kinds of that form.
 func (k Key) Internal() bool { return strings.HasPrefix(k.Kind, internalPrefix) }
 
-// sensitivePrefix begins the kinds of the range for sensitive values.
-const sensitivePrefix = internalPrefix + "sensitive."
-
 // Sensitive is the key of the record that holds the sensitive values of the
 // resource under k: in the reserved range, all of them next to each other, apart
 // from the resource and from the log.
@@ -31,10 +28,7 @@ func (k Key) Sensitive() Key {
 }
 
 // SensitiveKind is the kind of the records that hold the sensitive values of a kind.
-func SensitiveKind(kind string) string { return sensitivePrefix + kind }
-
-// IsSensitive reports whether the key is one of a record with sensitive values.
-func (k Key) IsSensitive() bool { return strings.HasPrefix(k.Kind, sensitivePrefix) }
+func SensitiveKind(kind string) string { return internalPrefix + "sensitive." + kind }
 
 // valid reports whether a resource can have the key.
 func (k Key) valid() bool {

@@ -1,9 +1,11 @@
 package backend
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Range asks for resources of one kind, or for those that refer to a key. Start
@@ -23,8 +25,8 @@ type Range struct {
 	Deleting bool
 	// Namespace, if set, leaves out all others.
 	Namespace string
-	// Shard, if not 0, leaves out all namespaces but those of the shard of that number,
-	// from 1: of a store that is no [Sharder] 1 is everything. Not together with
+	// Shard, if not 0, leaves out the namespaces of all other shards. Shards are numbered
+	// from 1 here: of a store that is no [Sharder] 1 is everything. Not together with
 	// Namespace or Referenced.
 	Shard      int
 	Start, End []byte
@@ -83,7 +85,7 @@ func Pages(ctx context.Context, s Store, r Range) iter.Seq2[Page, error] {
 	}
 }
 
-// Validate says what is wrong with the range itself, for a store of so many shards: ErrInvalid.
+// Validate returns ErrInvalid for a malformed range of a store with that many shards.
 func (r Range) Validate(shards int) error {
 	switch {
 	case r.Kind == "" && r.Referenced == nil:
@@ -127,18 +129,18 @@ func (r Range) Prefix() []byte {
 // Bounds returns the half-open interval of the range among the driver's keys.
 func (r Range) Bounds() (start, end []byte) {
 	prefix := r.Prefix()
-	start = append(append(start, prefix...), r.Start...)
+	start = slices.Concat(prefix, r.Start)
 	// within begins with the first elements of the order tuple, as far as the range fixes them.
-	within := append([]byte(nil), prefix...)
+	within := slices.Clip(prefix)
 	if r.Referenced != nil && r.Kind != "" {
 		within = AppendString(within, r.Kind)
 	}
 	if r.Namespace != "" && (r.Referenced == nil || r.Kind != "") {
 		within = AppendString(within, r.Namespace)
 	}
-	start, end = maxBytes(start, within), PrefixEnd(within)
+	start, end = slices.MaxFunc([][]byte{start, within}, bytes.Compare), PrefixEnd(within)
 	if r.End != nil {
-		end = minBytes(end, append(append([]byte(nil), prefix...), r.End...))
+		end = slices.MinFunc([][]byte{end, slices.Concat(prefix, r.End)}, bytes.Compare)
 	}
 	return start, end
 }
@@ -149,20 +151,6 @@ func (r Range) MayRefer(namespace string) bool {
 	return r.Referenced.Namespace == "" || r.Referenced.Namespace == namespace
 }
 
-func maxBytes(a, b []byte) []byte {
-	if string(a) < string(b) {
-		return b
-	}
-	return a
-}
-
-func minBytes(a, b []byte) []byte {
-	if string(a) < string(b) {
-		return a
-	}
-	return b
-}
-
 // Ranger is implemented by a store that can answer several ranges in one call.
 type Ranger interface {
 	// Ranges answers each range as Range does, all from one state of the store;
@@ -171,8 +159,8 @@ type Ranger interface {
 	Ranges(ctx context.Context, rs []Range) ([]Page, error)
 }
 
-// ValidateRanges says what is wrong with a call of [Ranger.Ranges], for a store of so many
-// shards: ErrInvalid.
+// ValidateRanges returns ErrInvalid for a malformed call of [Ranger.Ranges] of a store with that
+// many shards.
 func ValidateRanges(rs []Range, shards int) error {
 	if len(rs) > MaxRanges {
 		return fmt.Errorf("ranges: %d, at most %d: %w", len(rs), MaxRanges, ErrInvalid)

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -18,13 +19,10 @@ func (r Revision) IsZero() bool { return r == Revision{} }
 
 // Compare orders revisions of one shard: -1, 0 or +1.
 func (r Revision) Compare(o Revision) int {
-	switch {
-	case r.Epoch < o.Epoch, r.Epoch == o.Epoch && r.Seq < o.Seq:
-		return -1
-	case r == o:
-		return 0
+	if r.Epoch != o.Epoch {
+		return cmp.Compare(r.Epoch, o.Epoch)
 	}
-	return 1
+	return cmp.Compare(r.Seq, o.Seq)
 }
 
 // String is "<epoch>-<seq>", or "" for the zero value.

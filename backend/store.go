@@ -44,6 +44,14 @@ type Sharder interface {
 	Shard(namespace string) int
 }
 
+// ShardOf returns the index of the namespace's shard in a [Position] of the store.
+func ShardOf(s Store, namespace string) int {
+	if shards, ok := s.(Sharder); ok {
+		return shards.Shard(namespace)
+	}
+	return 0
+}
+
 // SameShard reports whether two namespaces lie in one shard of a store.
 func SameShard(s Store, a, b string) bool {
 	shards, _ := s.(Sharder)

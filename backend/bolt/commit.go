@@ -139,8 +139,8 @@ func (c *core) giveUp(ctx context.Context, w *call) error {
 
 // awaitAbandoned waits for the commits of calls whose callers gave up. A caller learns what
 // became of such a call by asking for the position after the call's deadline, and reading the log
-// up to there: what is absent was not applied. So no position may be told while the call, judged
-// before its deadline, is still being committed.
+// up to there: a batch that is absent was not applied. So no position may be told while the call,
+// judged before its deadline, is still being committed.
 func (c *core) awaitAbandoned(ctx context.Context) error {
 	for {
 		c.mu.Lock()

@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,27 +49,13 @@ func (c *core) create() (db *bbolt.DB, log logRecord, err error) {
 		err = syncFolder(filepath.Dir(c.cfg.Path))
 	}
 	if err != nil {
-		return db, logRecord{}, linkCause(err)
+		return db, logRecord{}, pathCause(err)
 	}
-	c.removeUnfinished()
-	return db, log, nil
-}
-
-// linkCause drops the paths, which the caller states.
-func linkCause(err error) error {
-	var le *os.LinkError
-	if errors.As(err, &le) {
-		return fmt.Errorf("%s: %w", le.Op, le.Err)
-	}
-	return pathCause(err)
-}
-
-// removeUnfinished removes files that [core.create] of other processes left.
-func (c *core) removeUnfinished() {
-	left, _ := filepath.Glob(c.cfg.Path + newSuffix + "*")
-	for _, name := range left {
+	unfinished, _ := filepath.Glob(c.cfg.Path + newSuffix + "*") // by processes that have crashed
+	for _, name := range unfinished {
 		_ = os.Remove(name)
 	}
+	return db, log, nil
 }
 
 // syncFolder makes the names in a folder durable.

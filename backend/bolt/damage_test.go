@@ -1,6 +1,7 @@
 package bolt_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
@@ -115,6 +118,68 @@ func TestDamage(t *testing.T) {
 		if err != nil || len(events) != 1 {
 			t.Errorf("%d events came after it, error %v", len(events), err)
 		}
+	})
+	t.Run("a damaged log key stops no write, is logged once, and ends the watches that come to it", func(t *testing.T) {
+		for name, damaged := range map[string]func(k []byte) []byte{
+			"before all others":   func([]byte) []byte { return []byte{0} },
+			"in its place":        func(k []byte) []byte { return append(k, 7) },
+			"behind all others":   func([]byte) []byte { return []byte{255, 255} },
+			"of a later epoch":    func(k []byte) []byte { return append([]byte{255}, k[1:]...) },
+			"of an earlier epoch": func(k []byte) []byte { return append([]byte{0}, append(k[2:], 0)...) },
+			"which is not there":  func([]byte) []byte { return nil },
+			"with an empty entry": func(k []byte) []byte { return k },
+		} {
+			t.Run(name, func(t *testing.T) {
+				core, logged := observer.New(zap.WarnLevel)
+				s := mustOpen(t, bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db"), LogEntries: 3, Logger: zap.New(core)})
+				begin, _ := s.Position(t.Context())
+				var at []backend.Position
+				for _, name := range []string{"a", "b"} {
+					at = append(at, mustPut(t, s, name).Position)
+				}
+				wantErr(t, s.Edit(func(_, log *bbolt.Bucket) error {
+					k := bolt.EntryKey(at[0].Shard(0))
+					entry := bytes.Clone(log.Get(k))
+					err := log.Delete(k)
+					switch bad := damaged(bytes.Clone(k)); {
+					case bad == nil:
+					case bytes.Equal(bad, k):
+						err = errors.Join(err, log.Put(bad, []byte{}))
+					default:
+						err = errors.Join(err, log.Put(bad, entry))
+					}
+					return err
+				}), nil)
+				s.ForgetTail()
+				if events, err := follow(t.Context(), s, begin); len(events) > 0 || !errors.Is(err, backend.ErrPositionExpired) {
+					t.Errorf("%d events came over the damage, error %v", len(events), err)
+				}
+				var last backend.Result
+				for range 6 {
+					last = mustPut(t, s, "c")
+				}
+				s.ForgetTail()
+				_, err := follow(t.Context(), s, begin)
+				wantErr(t, err, backend.ErrPositionExpired)
+				before := last.Revisions[0]
+				before.Seq--
+				if events, err := follow(t.Context(), s, backend.NewPosition(before)); err != nil || len(events) != 1 {
+					t.Errorf("%d events came after it, error %v", len(events), err)
+				}
+				if n := logged.FilterMessageSnippet("log entry").Len(); n > 1 {
+					t.Errorf("it was logged %d times", n)
+				}
+			})
+		}
+	})
+	t.Run("changes that the log has lost at its end end the watch", func(t *testing.T) {
+		s := setup(t)
+		begin, _ := s.Position(t.Context())
+		last := mustPut(t, s, "a").Revisions[0]
+		wantErr(t, s.Edit(func(_, log *bbolt.Bucket) error { return log.Delete(bolt.EntryKey(last)) }), nil)
+		s.ForgetTail()
+		_, err := follow(t.Context(), s, begin)
+		wantErr(t, err, backend.ErrPositionExpired)
 	})
 	t.Run("a resource that does not decode is ErrUnreadable to a Get of it alone and skipped, counted, by others and by a Range", func(t *testing.T) {
 		s := setup(t)

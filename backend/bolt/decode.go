@@ -134,20 +134,13 @@ func (d *decoder) cutShort() error {
 	return nil
 }
 
-// expiryOf reads when an encoded resource expires; zero means never.
-func expiryOf(b []byte) (time.Time, error) {
-	d, _, err := part(b, resourceForm)
-	if err != nil || d.byte()&flagExpires == 0 {
-		return time.Time{}, err
-	}
-	return d.time(), d.cutShort()
-}
-
 // expiredForm reports whether an encoded resource is expired.
 func expiredForm(b []byte, now time.Time) (bool, error) {
-	at, err := expiryOf(b)
-	e := backend.Envelope{ExpiresAt: at}
-	return e.ExpiredAt(now), err
+	d, _, err := part(b, resourceForm)
+	if err != nil || d.byte()&flagExpires == 0 {
+		return false, err
+	}
+	return !d.time().After(now), d.cutShort()
 }
 
 // key reads what appendKey wrote.

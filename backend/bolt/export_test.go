@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -111,7 +112,7 @@ func DecodeTogether(keys []backend.Key, forms [][]byte) ([]*backend.Resource, er
 func DecodeRest(b []byte) {
 	_, _, _ = entryHead(b)
 	_, _ = decodeEntryKey(b)
-	_, _ = expiryOf(b)
+	_, _ = expiredForm(b, time.Time{})
 	_, _ = entryTarget(b, b)
 }
 

@@ -117,11 +117,15 @@ func openCause(err error) error {
 	return pathCause(err)
 }
 
-// pathCause drops the path, which the caller states.
+// pathCause drops the paths, which the caller states.
 func pathCause(err error) error {
 	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
 		return fmt.Errorf("%s: %w", pe.Op, pe.Err)
+	case errors.As(err, &le):
+		return fmt.Errorf("%s: %w", le.Op, le.Err)
 	}
 	return err
 }

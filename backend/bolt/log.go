@@ -73,8 +73,8 @@ func (t *tail) after(r backend.Revision, limit int) []backend.Event {
 
 // readEntries reads the log from the file up to the head of the state, which is
 // not newer than the transaction, and sets the state's trim mark to where the log
-// begins now. An entry that does not decode is ErrPositionExpired, unless there
-// are others before it: then these are returned.
+// begins now. An entry that is missing or does not decode is ErrPositionExpired, unless
+// there are others before it: then these are returned.
 func readEntries(tx *bbolt.Tx, state *storekit.LogState, after backend.Revision, limit int) ([]backend.Event, error) {
 	log, err := readLogRecord(tx)
 	if err != nil {
@@ -89,20 +89,21 @@ func readEntries(tx *bbolt.Tx, state *storekit.LogState, after backend.Revision,
 	size := 0
 	cursor := tx.Bucket([]byte(logBucket)).Cursor()
 	k, v := cursor.Seek(backend.Successor(entryKey(after)))
-	for ; k != nil && bytes.Compare(k, end) < 0 && len(events) < limit && size < readBytes; k, v = cursor.Next() {
+	for at := after; k != nil && bytes.Compare(k, end) < 0 && len(events) < limit && size < readBytes; k, v = cursor.Next() {
 		rev, err := decodeEntryKey(k)
-		var e backend.Event
-		if err == nil {
-			e, err = decodeEvent(rev, v)
+		if err != nil || !state.Follows(at, rev) {
+			break
 		}
-		if err != nil && len(events) == 0 {
-			return nil, backend.ErrPositionExpired
-		}
+		e, err := decodeEvent(rev, v)
 		if err != nil {
 			break
 		}
+		at = rev
 		size += len(v)
 		events = append(events, e)
+	}
+	if len(events) == 0 && limit > 0 && state.Behind(after) > 0 {
+		return nil, backend.ErrPositionExpired
 	}
 	return events, nil
 }

@@ -60,7 +60,8 @@ func (w *writer) expired(k []byte, now time.Time) (*backend.Resource, error) {
 	return r, err
 }
 
-// trim removes the oldest entries beyond the log's bounds, but never the last one.
+// trim removes the oldest entries beyond the log's bounds, and those that do not decode, but never the last one.
+// What is missing then ends the watches that come to it, see readEntries.
 func (w *writer) trim(now time.Time) {
 	cfg := &w.core.cfg
 	cursor, most := w.logEntries.Cursor(), max(trimRound, 2*len(w.events))
@@ -69,21 +70,18 @@ func (w *writer) trim(now time.Time) {
 		if k == nil {
 			break
 		}
-		size, at, err := entryHead(v)
-		if err != nil {
-			w.core.cfg.Logger.Warn("a log entry does not decode", zap.Binary("key", k), zap.Error(err))
-			at = now
-		}
-		if w.log.Count <= int64(cfg.LogEntries) && w.log.Bytes <= cfg.LogBytes && now.Sub(at) <= cfg.LogAge {
+		rev, err := decodeEntryKey(k)
+		size, at, headErr := entryHead(v)
+		if err = errors.Join(err, headErr); err != nil {
+			w.core.cfg.Logger.Warn("a log entry does not decode and is removed", zap.Binary("key", k), zap.Error(err))
+		} else if w.log.Count <= int64(cfg.LogEntries) && w.log.Bytes <= cfg.LogBytes && now.Sub(at) <= cfg.LogAge {
 			break
 		}
-		rev, err := decodeEntryKey(k)
-		if err == nil {
-			err = cursor.Delete()
-		}
-		w.err, w.changed = err, true
+		w.err, w.changed = cursor.Delete(), true
 		w.log.Count--
 		w.log.Bytes = max(w.log.Bytes-size, 0)
-		w.log.State.Trim(rev)
+		if log := &w.log.State; rev.Compare(log.Trimmed) > 0 && rev.Compare(log.Head()) <= 0 { // else the key is damaged
+			log.Trim(rev)
+		}
 	}
 }

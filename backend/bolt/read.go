@@ -112,30 +112,18 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 	return out, nil
 }
 
-// cursor of a bucket.
-func (s *scan) cursor(bucket string) *bbolt.Cursor {
-	c := s.cursors[bucket]
-	if c == nil {
-		c = s.tx.Bucket([]byte(bucket)).Cursor()
-		s.cursors[bucket] = c
-	}
-	return c
-}
-
 func (s *scan) run(ctx context.Context) error {
-	start, end := s.r.Bounds()
-	in := interval{start, end}
 	switch {
 	case s.r.Deleting:
-		return walk(ctx, s.cursor(deletingBucket), in, s.r.Reverse, func(k, _ []byte) bool {
+		return s.walk(ctx, deletingBucket, func(k, _ []byte) bool {
 			return s.visit(k, valueOf(s.resources, k))
 		})
 	case s.r.Referenced == nil:
-		return walk(ctx, s.cursor(resourceBucket), in, s.r.Reverse, s.visit)
+		return s.walk(ctx, resourceBucket, s.visit)
 	case s.r.Namespace != "" && !s.r.MayRefer(s.r.Namespace):
 		return nil
 	}
-	return walk(ctx, s.cursor(refBucket), in, s.r.Reverse, func(k, v []byte) bool {
+	return s.walk(ctx, refBucket, func(k, v []byte) bool {
 		target, err := entryTarget(k, v)
 		if err != nil {
 			s.skip(k, err)
@@ -202,24 +190,27 @@ func (s *scan) decode(key, form []byte) (*backend.Resource, error) {
 	return s.memory.resource(k, form)
 }
 
-// interval is half-open.
-type interval struct{ start, end []byte }
-
-// walk visits the interval until visit says no or ctx ends.
-func walk(ctx context.Context, c *bbolt.Cursor, in interval, reverse bool, visit func(k, v []byte) bool) error {
+// walk visits the part of a bucket within the range, until visit says no or ctx ends.
+func (s *scan) walk(ctx context.Context, bucket string, visit func(k, v []byte) bool) error {
+	c := s.cursors[bucket]
+	if c == nil {
+		c = s.tx.Bucket([]byte(bucket)).Cursor()
+		s.cursors[bucket] = c
+	}
+	start, end := s.r.Bounds()
 	var k, v []byte
 	step := c.Next
-	if reverse {
+	if s.r.Reverse {
 		step = c.Prev
-		if k, _ = c.Seek(in.end); k == nil {
+		if k, _ = c.Seek(end); k == nil {
 			k, v = c.Last()
 		} else {
 			k, v = c.Prev()
 		}
 	} else {
-		k, v = c.Seek(in.start)
+		k, v = c.Seek(start)
 	}
-	for n := 1; k != nil && bytes.Compare(k, in.end) < 0 && (!reverse || bytes.Compare(k, in.start) >= 0) && visit(k, v); n++ {
+	for n := 1; k != nil && bytes.Compare(k, end) < 0 && (!s.r.Reverse || bytes.Compare(k, start) >= 0) && visit(k, v); n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -172,11 +172,7 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	if err := s.core.awaitAbandoned(ctx); err != nil {
 		return nil, err
 	}
-	l, err := storekit.NewLogWatcher(ctx, reader{s}, w)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return storekit.NewLogWatcher(ctx, reader{s}, w)
 }
 
 // reader is the log as the watchers of one handle see it.

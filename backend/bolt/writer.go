@@ -121,7 +121,6 @@ func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 // write makes one change and logs it.
 func (w *writer) write(c *storekit.Write) {
 	w.changed = true
-	w.log.State.Follow(c)
 	if !c.Logged() {
 		var form []byte
 		if c.After != nil {

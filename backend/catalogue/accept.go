@@ -104,21 +104,17 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 	if err != nil {
 		return err
 	}
-	refused := &RefusedError{}
-	if refused.Reasons, refused.Shards, err = g.guardedApart(ctx, c); err != nil {
-		return err
+	refused := &RefusedError{Final: true}
+	if refused.Reasons, refused.Shards, err = g.guardedApart(ctx, c); err == nil && len(refused.Reasons) == 0 {
+		refused.Reasons, err = g.misplaced(ctx, c)
 	}
-	if len(refused.Reasons) > 0 {
-		refused.Final = true
+	switch {
+	case err != nil:
+		return err
+	case len(refused.Reasons) > 0:
 		return refused
 	}
-	if refused.Reasons, err = g.misplaced(ctx, c); err != nil {
-		return err
-	}
-	if len(refused.Reasons) > 0 {
-		refused.Final = true
-		return refused
-	}
+	refused.Final = false
 	hash := outline.Hash()
 	var newest Outline
 	if n := len(list.Hashes); n > 0 {
@@ -127,11 +123,6 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		}
 		if list.Hashes[n-1] == hash {
 			return g.tellUnknown(ctx, newest, outline)
-		}
-	}
-	if list.Secrets == nil {
-		if list.Secrets, err = g.secrets(ctx, list.Hashes, newest); err != nil {
-			return err
 		}
 	}
 	var breaking []Change

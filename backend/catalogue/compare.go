@@ -12,8 +12,8 @@ import (
 )
 
 // Compare returns everything that a client, an author of manifests or a stored resource may notice of
-// a change from one catalogue to another, the most severe first. [Diff] is its part about what is
-// stored.
+// a change from one catalogue to another, the most severe first. [Diff] is its part about stored
+// resources.
 func Compare(from, to []descriptor.Kind) []Change {
 	out := Diff(OutlineOf(from), OutlineOf(to))
 	for i := range from {

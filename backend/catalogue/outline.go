@@ -121,9 +121,7 @@ func (c Change) String() string {
 	if c.Path != "" {
 		at = c.Kind + "." + c.Path
 	}
-	if c.Place != "" {
-		at = c.Place + ": " + at
-	}
+	at = prefix(c.Place) + at
 	if mark := c.Severity.mark(); mark != "" {
 		return at + " " + c.What + " (" + mark + ")"
 	}

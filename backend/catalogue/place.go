@@ -43,10 +43,13 @@ func (p Places) of(c Change) string {
 	return p.Folder
 }
 
-// ofKind is the beginning of a line about a kind: its place, or nothing.
-func (p Places) ofKind(name string) string {
-	if at := p.Fields[name]; at != "" {
-		return at + ": "
+// ofKind returns the beginning of a line about a kind.
+func (p Places) ofKind(name string) string { return prefix(p.Fields[name]) }
+
+// prefix returns a place as the beginning of a line, empty if the place is not known.
+func prefix(place string) string {
+	if place == "" {
+		return ""
 	}
-	return ""
+	return place + ": "
 }

@@ -33,7 +33,7 @@ type accepted struct {
 	Format int      `json:"format"`
 	Hashes []string `json:"hashes"`
 	// Secrets are the paths of fields that were @writeOnly in some catalogue and were not shown since, by
-	// kinds: their stored values may be secret. Null in records of older releases.
+	// kinds: their stored values may be secret.
 	Secrets map[string][]string `json:"secrets"`
 }
 
@@ -82,26 +82,19 @@ func (g Gate) get(ctx context.Context, name string, into any) (*backend.Resource
 	return got[0], nil
 }
 
-// record stores that a catalogue was accepted and is the newest.
+// record stores that a catalogue was accepted and is the newest, unless another gateway was faster.
 func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resource, hash string, outline Outline) error {
-	list.Hashes = append(slices.Clone(list.Hashes), hash)
-	var actions []backend.Action
+	list.Format, list.Hashes = recordFormat, append(slices.Clone(list.Hashes), hash)
 	one, err := put(hash, outline, backend.Condition{})
 	if err != nil {
 		return err
 	}
-	actions = append(actions, one)
+	actions := []backend.Action{one}
 	for len(list.Hashes) > maxAccepted {
 		gone := list.Hashes[0]
 		list.Hashes = list.Hashes[1:]
 		actions = append(actions, backend.Action{Key: backend.Key{Kind: recordKind, Name: gone}, Op: backend.OpDelete})
 	}
-	return g.write(ctx, list, stored, actions...)
-}
-
-// write stores the list, with other actions, unless another gateway was faster.
-func (g Gate) write(ctx context.Context, list accepted, stored *backend.Resource, actions ...backend.Action) error {
-	list.Format = recordFormat
 	cond := backend.Condition{Presence: backend.Absent}
 	if stored != nil {
 		cond = backend.Condition{Revision: stored.Revision}

@@ -1,7 +1,6 @@
 package catalogue
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -73,24 +72,4 @@ func (k Kind) shows(path string) bool {
 		}
 	}
 	return true
-}
-
-// secrets reads from the outlines of a record without secrets which there may be:
-// what was @writeOnly in one of them, and is not shown by the newest.
-func (g Gate) secrets(ctx context.Context, hashes []string, newest Outline) (map[string][]string, error) {
-	out := map[string][]string{}
-	for _, hash := range hashes {
-		one, err := g.outline(ctx, hash)
-		if err != nil {
-			return nil, err
-		}
-		for kind, k := range one.Kinds {
-			for path, f := range k.Fields {
-				if f.WriteOnly && !slices.Contains(out[kind], path) {
-					out[kind] = append(out[kind], path)
-				}
-			}
-		}
-	}
-	return remember(out, newest), nil
 }

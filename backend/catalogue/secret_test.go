@@ -3,9 +3,7 @@ package catalogue_test
 import (
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
@@ -70,34 +68,6 @@ func TestWhatMayBeASecretIsNeverShownWithoutTheFlag(t *testing.T) {
 				t.Errorf("again: %v", err)
 			}
 		})
-	}
-}
-
-// TestARecordOfAnOlderReleaseIsReadForSecrets: it has no list of them.
-func TestARecordOfAnOlderReleaseIsReadForSecrets(t *testing.T) {
-	f := setup(t)
-	for _, kinds := range [][]descriptor.Kind{hidden(), without()} {
-		if err := f.accept(kinds, true); err != nil {
-			t.Fatal(err)
-		}
-	}
-	key := backend.Key{Kind: "_catalogue", Name: "accepted"}
-	got, err := f.store.Get(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, _ := backend.DecodeBody(got[0].Body)
-	older, _, ok := strings.Cut(string(raw), `,"secrets"`)
-	if !ok {
-		t.Fatalf("the record is %s", raw)
-	}
-	if _, err := f.store.Apply(t.Context(), backend.Batch{RequestID: "older", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{
-		Key: key, Op: backend.OpPut, Put: backend.Put{UID: "accepted", Body: backend.EncodeBody([]byte(older + "}"))},
-	}}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.accept(shown(), false); err == nil || !strings.Contains(err.Error(), "in an earlier catalogue") {
-		t.Errorf("it says %v", err)
 	}
 }
 

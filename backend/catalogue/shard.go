@@ -29,11 +29,8 @@ func (g Gate) guardedApart(ctx context.Context, c Candidate) (reasons []string, 
 					return nil, 0, nil
 				}
 			}
-			reason := fmt.Sprintf("%s.%s: the guarded reference leads to kind %s, which is GLOBAL", k.Name, k.APIPath(ref.Path), ref.Kind)
-			if at := c.Places.of(Change{Kind: k.Name, Path: ref.Path}); at != "" {
-				reason = at + ": " + reason
-			}
-			reasons = append(reasons, reason)
+			at := prefix(c.Places.of(Change{Kind: k.Name, Path: ref.Path}))
+			reasons = append(reasons, fmt.Sprintf("%s%s.%s: the guarded reference leads to kind %s, which is GLOBAL", at, k.Name, k.APIPath(ref.Path), ref.Kind))
 		}
 	}
 	return reasons, shards, nil

@@ -47,8 +47,7 @@ import (
 
 // Hub follows one store. All methods are safe for concurrent use.
 type Hub struct {
-	cfg     Config
-	sharder backend.Sharder // nil: one shard
+	cfg Config
 	// replays holds a token for each watch that is reading the store's log.
 	replays chan struct{}
 
@@ -92,8 +91,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, fmt.Errorf("hub: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	sharder, _ := cfg.Store.(backend.Sharder)
-	return &Hub{cfg: cfg, sharder: sharder, replays: make(chan struct{}, maxReplays), alone: map[*Watcher]struct{}{}, tables: map[Attribute]*table{}}, nil
+	return &Hub{cfg: cfg, replays: make(chan struct{}, maxReplays), alone: map[*Watcher]struct{}{}, tables: map[Attribute]*table{}}, nil
 }
 
 // Position returns how far the hub has followed the store. It is zero while the hub does not
@@ -245,10 +243,4 @@ func (h *Hub) end() {
 	})
 }
 
-// shard returns the shard of a namespace.
-func (h *Hub) shard(namespace string) int {
-	if h.sharder == nil {
-		return 0
-	}
-	return h.sharder.Shard(namespace)
-}
+func (h *Hub) shard(namespace string) int { return backend.ShardOf(h.cfg.Store, namespace) }

@@ -224,7 +224,7 @@ func (f *filler) find(ctx context.Context, made []change, absent []int) error {
 		key := made[at].key
 		switch page := &pages[i]; {
 		case len(page.Unreadable) > 0:
-			revision := head.Position.Shard(f.shard(key.Namespace))
+			revision := head.Position.Shard(backend.ShardOf(f.cfg.Store, key.Namespace))
 			made[at].revision, made[at].entry = revision, f.kind.damagedEntry(key, revision)
 		case len(page.Resources) > 0:
 			made[at] = f.stored(key, page.Resources[0])

@@ -12,6 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
@@ -62,6 +65,42 @@ func (s *damaging) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Res
 		}
 	}
 	return got, err
+}
+
+func TestAKindThatChangesFasterThanItIsReadIsGivenUpWithALine(t *testing.T) {
+	s := &damaging{Store: openMemory(t).(*memory.Store), key: key("a")}
+	f := &fixture{TB: t, store: s}
+	f.put(s.key, "stored")
+	logs, logged := observer.New(zap.WarnLevel)
+	var err error
+	if f.hub, err = hub.New(hub.Config{Store: s}); err != nil {
+		t.Fatal(err)
+	}
+	if f.Index, err = index.New(index.Config{Store: s, Hub: f.hub, Kinds: []index.Definition{thing("Thing"), thing("Other")}, Logger: zap.New(logs)}); err != nil {
+		t.Fatal(err)
+	}
+	s.before = func() {
+		large, at := bodyOf(strings.Repeat("x", 1<<20)), f.hub.Position()
+		d := backend.Delivery{Position: at}
+		for range 70 {
+			d.Events = append(d.Events, backend.Event{Type: backend.Added, Revision: at.Shard(0), Resource: &backend.Resource{Key: s.key, Body: large}})
+		}
+		f.Deliver(d)
+	}
+	f.run(f.hub.Run)
+	f.run(f.Run)
+	f.filled()
+	v, _ := f.View(t.Context())
+	if _, served := v.Kind("Thing"); served {
+		t.Error("the kind is served")
+	}
+	if _, served := v.Kind("Other"); !served {
+		t.Error("the other kind is not served")
+	}
+	all := logged.All()
+	if len(all) != 1 || all[0].ContextMap()["kind"] != "Thing" || all[0].ContextMap()["limit"] != int64(64<<20) {
+		t.Errorf("the log has %v", all)
+	}
 }
 
 func TestAChangeDoesNotOvertakeTheDamageThatFollowedIt(t *testing.T) {

@@ -218,14 +218,6 @@ func (x *Index) putOff(last *kindIndex) {
 	x.order = append(slices.DeleteFunc(x.order, func(k *kindIndex) bool { return k == last }), last)
 }
 
-// shard returns the shard of a namespace.
-func (x *Index) shard(namespace string) int {
-	if sharder, ok := x.cfg.Store.(backend.Sharder); ok {
-		return sharder.Shard(namespace)
-	}
-	return 0
-}
-
 // retry lets kinds that were given up be filled again, if there is room for the resources that the store has
 // now.
 func (x *Index) retry(ctx context.Context) {
@@ -296,11 +288,16 @@ func (x *Index) Deliver(d backend.Delivery) {
 		if k == nil {
 			continue
 		}
-		x.changed.add(backend.Key{Kind: k.Name, Namespace: unique.Make(e.Resource.Namespace).Value(), Name: e.Resource.Name}, x.shard(e.Resource.Namespace), e.Revision)
+		x.changed.add(backend.Key{Kind: k.Name, Namespace: unique.Make(e.Resource.Namespace).Value(), Name: e.Resource.Name}, backend.ShardOf(x.cfg.Store, e.Resource.Namespace), e.Revision)
 		if lacksBefore(e) {
 			x.keepReplaced(k, e)
 		}
 		x.update(k, func() { k.take(change{key: e.Resource.Key, revision: e.Revision, entry: made[i]}, x.version) })
+		if k.waitingBytes > maxWaiting {
+			x.cfg.Logger.Warn("a kind changes faster than it is read into memory; it is read from the store until it is tried again", zap.String("kind", k.Name),
+				zap.Int64("waitingBytes", k.waitingBytes), zap.Int64("limit", maxWaiting))
+			x.giveUp(k)
+		}
 	}
 	x.position = d.Position
 	x.fit()

@@ -315,7 +315,8 @@ func (k *kindIndex) rowsOf(r *backend.Resource, found []Row) []row {
 // timeBytes is how long a time is as the value of a row.
 const timeBytes = 9
 
-// maxWaiting is how many bytes of changes may wait while a page is read.
+// maxWaiting is how many bytes of changes of a kind may wait while a page is read. A kind that has more is
+// given up.
 const maxWaiting = 64 << 20
 
 // take applies a change, or lets it wait while the kind is filled.
@@ -332,10 +333,6 @@ func (k *kindIndex) take(c change, version uint64) {
 		k.waitingBytes += 256
 		if c.entry != nil {
 			k.waitingBytes += int64(c.entry.bytes)
-		}
-		if k.waitingBytes > maxWaiting { // it is written faster than it is read: begin again later
-			k.clear()
-			k.state = givenUp
 		}
 	}
 }

@@ -243,10 +243,7 @@ type Run struct {
 }
 
 // Has reports whether the kind has the index.
-func (k *Kind) Has(index string) bool {
-	_, known := k.of.trees[index]
-	return known || index == ""
-}
+func (k *Kind) Has(index string) bool { return index == "" || k.Number(index) >= 0 }
 
 // Get returns the resource of a name, nil if there is none. It may have expired.
 func (k *Kind) Get(namespace, name string) *Entry {
@@ -291,8 +288,8 @@ func (k *Kind) Scan(r Run, reverse bool, yield func(value string, e *Entry) bool
 		k.byName().scan(r, reverse, func(i item[*Entry]) bool { return yield("", i.of) })
 		return
 	}
-	tree := k.tree(r.Index)
-	next := batch{kind: k, created: k.created(r.Index), beyond: tree.beyond(r, reverse), yield: yield}
+	tree, at := k.tree(r.Index), k.Number(r.Index)
+	next := batch{kind: k, created: at >= 0 && k.of.created[at], beyond: tree.beyond(r, reverse), yield: yield}
 	tree.from(r, reverse, next.add)
 	next.show()
 }
@@ -364,8 +361,8 @@ func (k *Kind) named(s *slot) *Entry {
 
 // tree returns the rows of an index; none if the kind does not have it.
 func (k *Kind) tree(index string) *tree[*slot] {
-	at, known := k.of.trees[index]
-	if !known {
+	at := k.Number(index)
+	if at < 0 {
 		return treeOf(&node[*slot]{}, false)
 	}
 	return treeOf(k.rows[at], k.of.created[at])
@@ -373,12 +370,6 @@ func (k *Kind) tree(index string) *tree[*slot] {
 
 func treeOf(root *node[*slot], created bool) *tree[*slot] {
 	return &tree[*slot]{root: root, key: keyOf(created)}
-}
-
-// created reports whether an index is a [CreationIndex].
-func (k *Kind) created(index string) bool {
-	at, known := k.of.trees[index]
-	return known && k.of.created[at]
 }
 
 func (k *Kind) byName() *tree[*Entry] { return &tree[*Entry]{root: k.names, key: noKey} }

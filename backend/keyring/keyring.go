@@ -137,8 +137,8 @@ func (r *Keyring) Current(stored []byte) bool {
 	return err == nil && (head != nil) == (r.ID() != "") && id == r.ID()
 }
 
-// parts of a stored body: what is authenticated of it and not encrypted, the id of its
-// key, and the rest. There is no head if the body is plain.
+// parts splits a stored body into the head, which is authenticated and not encrypted, the id
+// of its key, and the rest. The head is nil if the body is plain.
 func parts(stored []byte) (head []byte, id string, rest []byte, err error) {
 	if len(stored) == 0 || stored[0] != backend.BodySealed {
 		return nil, "", nil, nil
@@ -154,19 +154,18 @@ func parts(stored []byte) (head []byte, id string, rest []byte, err error) {
 	return stored[:end:end], id, stored[end:], nil
 }
 
-// bound is what is authenticated besides the body.
+// bound returns the bytes that are authenticated besides the body.
 func bound(head []byte, at backend.Key, uid string) []byte {
 	out := make([]byte, 0, len(head)+len(at.Kind)+len(at.Namespace)+len(at.Name)+len(uid)+32)
 	return backend.AppendString(at.Append(append(out, head...)), uid)
 }
 
 func (r *Keyring) find(id string) *Key {
-	if r == nil {
-		return nil
-	}
-	for i := range r.keys {
-		if r.keys[i].ID == id {
-			return &r.keys[i]
+	if r != nil {
+		for i := range r.keys {
+			if r.keys[i].ID == id {
+				return &r.keys[i]
+			}
 		}
 	}
 	return nil

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// ClearRemoved returns the edited text of a document such that what was removed
-// from its metadata is cleared: labels, annotations, description or expiresAt
-// that only the text before has are null in it. An apply would leave what is
-// absent as it is.
+// ClearRemoved returns the edited text of a document with null for each of labels,
+// annotations, description and expiresAt that the edit has removed. Without it an
+// apply would leave the removed ones as they are.
 func ClearRemoved(before, edited string) (string, error) {
 	was, err := members(before)
 	if err != nil {

@@ -18,32 +18,32 @@ const MaxBytes = 4 << 20
 // ErrEmpty is returned for a document without content.
 var ErrEmpty = errors.New("the document is empty")
 
-// Document is one manifest, read but not judged.
+// Document is one manifest, read but not judged. [Document.JSON] writes it in the order of the fields.
 type Document struct {
-	APIVersion string
+	APIVersion string `json:"apiVersion"`
 	// Version is the specification's short form of APIVersion.
-	Version  string
-	Kind     string
-	SubKind  string
-	Metadata Metadata
+	Version  string   `json:"-"`
+	Kind     string   `json:"kind"`
+	SubKind  string   `json:"subKind,omitempty"`
+	Metadata Metadata `json:"metadata"`
 	// Spec as written; nil if absent.
-	Spec json.RawMessage
+	Spec json.RawMessage `json:"spec,omitempty"`
 	// Placed are further keys at the top, as written: fields of the spec that the kind places there, see
 	// [descriptor.Field.ManifestAt], or unknown keys.
-	Placed map[string]json.RawMessage
+	Placed map[string]json.RawMessage `json:"-"`
 }
 
 // Metadata of a manifest. Nil means absent.
 type Metadata struct {
-	Name        string
-	Namespace   *string
-	Labels      map[string]string
-	Annotations map[string]string
-	Description *string
-	ExpiresAt   *time.Time
-	Revision    *string
+	Name        string            `json:"name"`
+	Namespace   *string           `json:"namespace,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Description *string           `json:"description,omitempty"`
+	ExpiresAt   *time.Time        `json:"expiresAt,omitempty"`
+	Revision    *string           `json:"-"`
 	// Cleared are the names of labels, annotations, description and expiresAt that are null.
-	Cleared []string
+	Cleared []string `json:"-"`
 }
 
 // UnknownError is a key that a manifest does not have.

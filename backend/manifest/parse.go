@@ -40,10 +40,7 @@ func Parse(text string) (*Document, error) {
 	}
 	d := &Document{}
 	for key, value := range top {
-		switch {
-		case slices.Contains(strings.Fields(topKeys), key):
-		case slices.Contains(strings.Fields(topOwned), key):
-		default:
+		if !slices.Contains(strings.Fields(topKeys+" "+topOwned), key) {
 			if d.Placed == nil {
 				d.Placed = map[string]json.RawMessage{}
 			}

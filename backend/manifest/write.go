@@ -8,28 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 )
-
-// out fixes the order of keys.
-type out struct {
-	APIVersion string          `json:"apiVersion"`
-	Kind       string          `json:"kind"`
-	SubKind    string          `json:"subKind,omitempty"`
-	Metadata   outMetadata     `json:"metadata"`
-	Spec       json.RawMessage `json:"spec,omitempty"`
-}
-
-type outMetadata struct {
-	Name        string            `json:"name"`
-	Namespace   *string           `json:"namespace,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-	Description *string           `json:"description,omitempty"`
-	ExpiresAt   *time.Time        `json:"expiresAt,omitempty"`
-}
 
 // JSON writes the document, indented, without what the server owns.
 func (d *Document) JSON() ([]byte, error) {
@@ -37,11 +18,7 @@ func (d *Document) JSON() ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	m := d.Metadata
-	err := enc.Encode(out{
-		APIVersion: d.APIVersion, Kind: d.Kind, SubKind: d.SubKind, Spec: d.Spec,
-		Metadata: outMetadata{Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Annotations: m.Annotations, Description: m.Description, ExpiresAt: m.ExpiresAt},
-	})
+	err := enc.Encode(d)
 	if err != nil || len(d.Placed) == 0 {
 		return b.Bytes(), err
 	}

@@ -39,9 +39,7 @@ type expansion map[*yaml.Node]int
 
 // of returns the size of a node, and MaxBytes + 1 for any larger one.
 func (e expansion) of(n *yaml.Node) int {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = resolve(n)
 	if size, known := e[n]; known {
 		return size
 	}
@@ -57,10 +55,7 @@ func (e expansion) of(n *yaml.Node) int {
 // appendJSON appends the JSON form of a node. A key is its text, also where YAML reads it as another type. It
 // refuses tags that JSON has no type for, keys that stand twice and aliases of what they are in.
 func (c *converter) appendJSON(out []byte, n *yaml.Node) ([]byte, error) {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	if c.open[n] {
+	if n = resolve(n); c.open[n] {
 		return nil, fmt.Errorf("line %d: an anchor contains itself", n.Line)
 	}
 	c.open[n] = true

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Config of a store. The zero value is an empty store of its own.
+// Config of a store. The zero value is a new, empty store.
 type Config struct {
 	// Data holds the contents and outlives the store, so that a store can be
 	// reopened. Nil is new, empty data.

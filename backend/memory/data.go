@@ -61,7 +61,6 @@ func (d *Data) commit(changes []storekit.Write) {
 	for i := range changes {
 		c := &changes[i]
 		d.store(c)
-		d.state.Follow(c)
 		if c.Logged() {
 			logged = true
 			d.log = append(d.log, c.Event)
@@ -111,19 +110,16 @@ func expiryKey(at time.Time, key string) string {
 	return string(backend.AppendInt(nil, at.UnixMilli())) + key
 }
 
-// expired returns the changes that purge what is expired, at most purgeRound. The
-// caller holds mu.
+// expired returns the changes that purge what is expired, at most purgeRound, and counts them. The
+// caller holds mu and commits them.
 func (d *Data) expired(now time.Time) []storekit.Write {
 	end := string(backend.AppendInt(nil, now.UnixMilli()+1))
-	after := d.state.Clone()
 	var changes []storekit.Write
 	d.expiry.Scan(func(key string, r *backend.Resource) bool {
 		if key >= end || len(changes) == purgeRound {
 			return false
 		}
-		c := storekit.Expire(r, &after, now)
-		after.Follow(&c)
-		changes = append(changes, c)
+		changes = append(changes, storekit.Expire(r, &d.state, now))
 		return true
 	})
 	return changes

@@ -162,11 +162,7 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 
 // Watch is [backend.Store.Watch].
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
-	l, err := storekit.NewLogWatcher(ctx, reader{s}, w)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
+	return storekit.NewLogWatcher(ctx, reader{s}, w)
 }
 
 // reader is the log as the watchers of one handle see it.
@@ -228,18 +224,14 @@ func (s *Store) isClosed() bool {
 // lock locks l, which is data.mu or its RLocker, or returns why the call cannot go on.
 func (s *Store) lock(ctx context.Context, l sync.Locker) error {
 	l.Lock()
-	err := s.usable(ctx)
+	err := ctx.Err()
+	if s.isClosed() {
+		err = backend.ErrClosed
+	}
 	if err != nil {
 		l.Unlock()
 	}
 	return err
-}
-
-func (s *Store) usable(ctx context.Context) error {
-	if s.isClosed() {
-		return backend.ErrClosed
-	}
-	return ctx.Err()
 }
 
 var _ backend.Heads = (*Store)(nil)

@@ -67,7 +67,7 @@ func TestAccessByTheDocumentedRulesWithAReplica(t *testing.T) {
 func TestAccessByTheDocumentedRulesInACluster(t *testing.T) {
 	parallel(t)
 	n := redistest.Cluster(t, redistest.User("gateway", "password", gatewayRules(t)...), redistest.FollowAsAdmin())
-	cfg := redis.Config{URL: n.URL(), Username: "gateway", Password: "password", Prefix: redistest.Prefix(), Shards: 4}
+	cfg := redis.Config{URL: strings.Replace(n.URL(), "://", "://gateway@", 1), Password: "password", Prefix: redistest.Prefix(), Shards: 4}
 	st, err := redis.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,8 @@ type Address struct {
 	Cluster, TLS       bool
 	DB                 int
 	Username, Password string
-	// SentinelUsername and SentinelPassword are for the Sentinels, if they differ from the servers'.
+	// SentinelUsername and SentinelPassword are for the Sentinels. Without them, Sentinels that ask for a password
+	// are given the servers'.
 	SentinelUsername, SentinelPassword string
 }
 

@@ -32,8 +32,7 @@ local function bound(a, key)
   end
 end
 
--- judge returns the name of the condition that fails, nil if all hold. r is the live record, nil if there
--- is none.
+-- judge returns the name of the condition that fails, nil if all hold. r is the live record or nil.
 local function judge(a, r, key)
   if a.presence == 'a' then return r and 'exists' or nil end
   if not r then
@@ -49,14 +48,13 @@ local function judge(a, r, key)
   return nil
 end
 
--- revision returns the revision of the next change.
+-- revision returns the revision of the next change. A logged change counts once append has written it.
 local function revision(a)
   if a.unlogged then
     internal = internal + 1
     return epoch .. '-' .. format('%d', internal)
   end
-  seq = seq + 1
-  return epoch .. '-' .. format('%d', seq)
+  return epoch .. '-' .. format('%d', seq + 1)
 end
 
 -- by are the request id and the actor of the batch, and weight is what each of its
@@ -68,7 +66,8 @@ local by, weight
 local function append(a, id, event, size, before, header, body, change)
   if a.unlogged then return end
   size = size + weight
-  call('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. by .. '\n' .. before .. a.own, 'd', header, 'b', body, 'c', change)
+  write('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. by .. '\n' .. before .. a.own, 'd', header, 'b', body, 'c', change)
+  seq = seq + 1
   if count == 0 then oldest = ms + 0 end
   count, bytes = count + 1, bytes + size
 end
@@ -85,11 +84,11 @@ local function remove(a, r, key)
     gone = r.members or members(a, r)
   end
   reindex(gone, {})
-  call('DEL', key)
+  write('DEL', key)
   return id
 end
 
--- put stores a resource in the place of the live record r, nil if there is none.
+-- put stores a resource. r is the live record that it replaces, or nil.
 local function put(a, r, key)
   local id = revision(a)
   local spec, uid, created, finalizers, passes, ext = '', a.newuid, ms, a.finalizers, '1', ''
@@ -112,7 +111,7 @@ local function put(a, r, key)
     append(a, id, 'm', size + #a.more + r.boundsize, r.before .. (same and '\n' or #r.refs .. '\n' .. r.refs), header, a.body, a.more)
     if not same or r.expires ~= a.expires or r.deleting ~= a.deleting then reindex(r.members or members(a, r), members(a, a)) end
   end
-  call('SET', key, header .. a.body)
+  write('SET', key, header .. a.body)
   grown(#header + #a.body + #a.more + (r and #r.refs or 0))
   return header
 end
@@ -123,7 +122,7 @@ local function rebind(a, r, key)
     sub(r.value, r.bodyat)
   a.expires, a.deleting = r.expires, r.deleting
   reindex(r.members or members(a, r), members(a, a))
-  call('SET', key, value)
+  write('SET', key, value)
   grown(#value)
   return value
 end
@@ -154,7 +153,7 @@ local function act(a, s, r, key)
   return r and r.value or ''
 end
 
--- read returns what is stored under the key of an action, as load does. A put needs the body only if the
+-- read returns the record under the key of an action, as load does. A put needs the body only if the
 -- record is expired: it logs the record's deletion.
 local function read(a, key)
   local r = load(key, a.op ~= 'p')
@@ -202,11 +201,27 @@ local function apply(k, from, n)
   return reply
 end
 
--- run returns the reply to one batch of n actions, and whether something may have been written.
+-- failure returns the reply for what pcall caught.
+local function failure(word, err)
+  return { word, type(err) == 'table' and err.err or tostring(err) }
+end
+
+-- catchUp moves seq to the last entry of the log: where the head could not be stored, there are entries beyond it.
+local function catchUp()
+  local last = redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', '1')[1]
+  local at, top = match(last and last[1] or '', '^(%d+)-(%d+)$')
+  if at == epoch then seq = math.max(seq, tonumber(top)) end
+end
+
+-- run returns the reply to one batch of n actions, and whether the head has to be stored.
 local function run(deadline, k, from, n)
   if deadline ~= '' and now > tonumber(deadline) then return { 'deadline' }, false end
+  wrote = false
   local done, reply = pcall(apply, k, from, n)
-  if not done then return { 'error', type(reply) == 'table' and reply.err or tostring(reply) }, true end
+  if not done then
+    catchUp()
+    return failure(wrote and 'unknown' or 'error', reply), true
+  end
   return reply, reply[1] == 'ok'
 end
 
@@ -219,5 +234,10 @@ while from < #ARGV do
   replies[#replies + 1], dirty = reply, dirty or changed
   k, from = k + n, from + BATCH + n * STRIDE
 end
-if dirty then saveHead() end
+if dirty then
+  local saved, err = pcall(saveHead)
+  for i, reply in ipairs(saved and {} or replies) do
+    if reply[1] == 'ok' then replies[i] = failure('unknown', err) end
+  end
+end
 return replies

@@ -16,8 +16,9 @@
 --                     |
 --   trim.lua     saveHead: the log's head, once for all batches; then trim what is due
 --
--- If the server refuses a command of a batch (pcall), the reply is 'error'. What the batch
--- wrote before it stays, so the head is stored even then. The server runs nothing else
+-- If the server refuses a command of a batch (pcall), the reply is 'error'; or 'unknown' if the
+-- batch has changed something before. Such changes stay, so the head is stored even then. If the
+-- head cannot be stored, 'unknown' takes the place of each 'ok'. The server runs nothing else
 -- meanwhile.
 --
 -- KEYS  meta, index, log, then the resource of each action of each batch
@@ -56,12 +57,20 @@ local seq, count, bytes, oldest = meta[3] + 0, meta[4] + 0, meta[5] + 0, meta[6]
 -- Internal records have no log entries, and are numbered by themselves.
 local internal = (meta[7] or 0) + 0
 
+-- write calls a command that changes something. wrote reports whether the batch that is run has
+-- changed something.
+local wrote = false
+local function write(...)
+  call(...)
+  wrote = true
+end
+
 -- grown notes the length of a record that is written, or of its log entry. Readers use the largest
 -- length ever to bound how many records or entries they ask for at once.
 local largest = (meta[9] or math.huge) + 0
 local function grown(length)
   if length > largest then
     largest = length
-    call('HSET', KEYS[1], 'largest', format('%d', length))
+    write('HSET', KEYS[1], 'largest', format('%d', length))
   end
 end

@@ -29,11 +29,8 @@ const (
 type Config struct {
 	// URL of the server, of Sentinels or of a cluster, see [ParseURL]; empty is redis://127.0.0.1:6379/0.
 	URL string
-	// Username and Password take precedence over the URL's.
-	Username, Password string
-	// SentinelUsername and SentinelPassword are for the Sentinels, and take precedence over the URL's.
-	// Without them, Sentinels that ask for a password are given the servers'.
-	SentinelUsername, SentinelPassword string
+	// Password takes precedence over the URL's.
+	Password string
 	// TLS takes precedence over what a rediss URL implies.
 	TLS *tls.Config
 	// Prefix of all keys; empty is "sluice:".

@@ -11,13 +11,10 @@ import (
 // countWalk is how many records a count reads ahead.
 const countWalk = 1024
 
-// count is the number of live resources in a range: the number of its members
-// less those that lead to expired resources. While no resource of the kind waits
-// to be purged, it reads no members and no records.
+// count is the number of live resources in a range that the server counts: the number of
+// its members less those that lead to expired resources. While no resource of the kind waits
+// to be purged, it reads no members and no records. If it reads records, the page has their number.
 func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (total int, err error) {
-	if !counted(r) {
-		return sc.walk(ctx, r, runs)
-	}
 	byName := r.Referenced == nil && !r.Deleting
 	whole := byName && r.Namespace == "" && r.Start == nil && r.End == nil
 	for _, n := range runs {
@@ -27,8 +24,8 @@ func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (to
 		case whole:
 			live -= n.first.due
 		case !byName || n.first.due > live || sc.last:
-			n.more = true
-			live, err = sc.walk(ctx, r, []*run{n})
+			n.more, live = true, 0
+			err = sc.page(ctx, r, []*run{n})
 		default:
 			var gone int
 			gone, err = sc.countDue(ctx, r, n)
@@ -39,23 +36,6 @@ func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (to
 		}
 	}
 	return total, nil
-}
-
-// walk counts by reading all records of the range.
-func (sc *scanner) walk(ctx context.Context, r *backend.Range, runs []*run) (n int, err error) {
-	for {
-		m, ok, err := sc.next(ctx, runs)
-		if err != nil || !ok || sc.moved {
-			return n, err
-		}
-		out, err := sc.resource(ctx, r, m, runs, countWalk)
-		if err != nil || sc.moved {
-			return 0, err
-		}
-		if out != nil {
-			n++
-		}
-	}
 }
 
 // countDue is the number of members in a run by name that lead to expired resources. It

@@ -1,5 +1,5 @@
 -- Returns the members of the index that lead to expired resources, kind by kind,
--- and those of a kind in the order of expiry.
+-- and of each kind in the order of expiry.
 -- KEYS  index
 -- ARGV  the first expiry that is in the future, the maximum number of
 --       members of one kind

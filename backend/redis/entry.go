@@ -43,13 +43,11 @@ func entrySize(m goredis.XMessage) int {
 
 // decodeEntry reads an entry. ok is false for one that is no change.
 func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
-	if e, ok, err = decodeChange(m); err != nil {
-		return e, false, fmt.Errorf("log entry %.60s: %w", m.ID, backend.ErrPositionExpired)
-	}
-	return e, ok, nil
-}
-
-func decodeChange(m goredis.XMessage) (e backend.Event, ok bool, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("log entry %.60s: %w", m.ID, backend.ErrPositionExpired)
+		}
+	}()
 	head, _ := m.Values["h"].(string)
 	data, _ := m.Values["d"].(string)
 	body, _ := m.Values["b"].(string)
@@ -73,7 +71,7 @@ func decodeChange(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 			e.Change = []byte(change)
 		}
 	}
-	key, err := decodeKey([]byte(f.rest))
+	key, err := backend.DecodeKey([]byte(f.rest))
 	if err != nil || f.bad {
 		return e, false, badRecord()
 	}

@@ -151,7 +151,8 @@ func (s *Store) writeQueueOf(ctx context.Context, namespace string, look func(*w
 // Handle returns another store on the same data, with separate connections. A handle of a closed store is
 // closed.
 func (s *Store) Handle() *Store {
-	c := newCore(s.core)
+	c := newCore(s.core.cfg, s.core.at)
+	c.clocks = s.core.clocks
 	for i := range c.epochs {
 		c.epochs[i].Store(s.core.epochs[i].Load())
 		c.heads[i].Store(s.core.heads[i].Load())

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,14 +13,8 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-// askHead asks where a shard's log ends.
-func askHead(ctx context.Context, pipe goredis.Pipeliner, sh *shard) *goredis.SliceCmd {
-	return pipe.HMGet(ctx, sh.meta, "epoch", "seq")
-}
-
-// readState decodes the state of a shard's log, as readLog reads it, or the part of it
-// that askHead asks for. If the epoch is not the one in which
-// the session was verified, the session is renewed.
+// readState decodes the state of a shard's log, as readLog reads it, or epoch and sequence alone, as
+// Position does. If the epoch is not the one in which the session was verified, the session is renewed.
 func (s *Store) readState(ses *session, shard int, values []any) (storekit.LogState, error) {
 	epoch, seq := text(values, 0), text(values, 1)
 	known := s.core.epochs[shard].Load()
@@ -145,10 +138,7 @@ func follow(state *storekit.LogState, at backend.Revision, entries []goredis.XMe
 		if err != nil {
 			return events, at, err
 		}
-		switch {
-		case e.Revision.Epoch == at.Epoch && e.Revision.Seq == at.Seq+1:
-		case e.Revision.Epoch > at.Epoch && e.Revision.Seq <= 1 && ends(state, at, e.Revision.Epoch):
-		default:
+		if !state.Follows(at, e.Revision) {
 			return events, at, fmt.Errorf("%s follows %s: %w", m.ID, at, backend.ErrPositionExpired)
 		}
 		at = e.Revision
@@ -157,21 +147,4 @@ func follow(state *storekit.LogState, at backend.Revision, entries []goredis.XMe
 		}
 	}
 	return events, at, nil
-}
-
-// ends reports whether nothing lies between a revision and the beginning of a later epoch.
-func ends(state *storekit.LogState, at backend.Revision, next uint64) bool {
-	i := slices.IndexFunc(state.Epochs, func(e backend.Revision) bool { return e.Epoch == at.Epoch })
-	if i < 0 || state.Epochs[i].Seq != at.Seq {
-		return false
-	}
-	for _, e := range state.Epochs[i+1:] {
-		if e.Epoch == next {
-			return true
-		}
-		if e.Seq > 0 {
-			return false
-		}
-	}
-	return false
 }

@@ -30,7 +30,7 @@ type found struct {
 // find reads a member that has prefix bytes before the tuple of the key.
 func find(prefix int, m string) (f found) {
 	f.text, f.order = m, m[min(prefix, len(m)):]
-	f.key, f.err = decodeKey([]byte(f.order))
+	f.key, f.err = backend.DecodeKey([]byte(f.order))
 	return f
 }
 
@@ -79,7 +79,7 @@ func expiryMember(m string) (backend.Key, error) {
 	if _, err := strconv.ParseUint(at, 10, 63); err != nil {
 		return backend.Key{}, fmt.Errorf("expiry: %w", backend.ErrUnreadable)
 	}
-	return decodeKey([]byte(kind + name))
+	return backend.DecodeKey([]byte(kind + name))
 }
 
 // dueOrder is a sort key that orders members of the expiries by time, then by

@@ -105,3 +105,24 @@ func toTarget(k backend.Key) backend.Ref {
 func batchOf(st *redis.Store, actions ...backend.Action) backend.Batch {
 	return backend.Batch{RequestID: redistest.Prefix(), Deadline: st.Now().Add(batchDeadline), Actions: actions}
 }
+
+func TestAGetOfOneKeyAsksForNothingElse(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	putOne(t, st, faultKey(0, 0), "1")
+	s.Do("CONFIG", "RESETSTAT")
+	for range 5 {
+		if got, err := st.Get(t.Context(), faultKey(0, 0)); err != nil || got[0] == nil {
+			t.Fatal(got, err)
+		}
+	}
+	stats := s.Client().Info(t.Context(), "commandstats").Val()
+	if strings.Contains(stats, "cmdstat_hget:") || !strings.Contains(stats, "cmdstat_mget:calls=5,") {
+		t.Errorf("the server was asked %s", stats)
+	}
+}

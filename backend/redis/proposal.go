@@ -176,6 +176,8 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 		return backend.Result{}, storekit.Unreadable(p.batch.Actions[p.action(text(reply, 1))].Key, backend.ErrUnreadable)
 	case "error":
 		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnavailable, text(reply, 1))
+	case "unknown":
+		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnknown, text(reply, 1))
 	case "format":
 		return backend.Result{}, fmt.Errorf("apply: %s: %w", otherFormat(text(reply, 1)), backend.ErrFormat)
 	default:

@@ -96,9 +96,9 @@ type loader struct {
 	times map[int]time.Time
 }
 
-// measure asks how large the records may be, if that matters.
+// measure asks how large the records may be, unless there is only one, which load reads whatever its size.
 func (l *loader) measure(ctx context.Context, keys []backend.Key) error {
-	if len(keys) <= l.room/maxRecord {
+	if len(keys) == 1 {
 		return nil
 	}
 	pipe := l.session.client.Pipeline()
@@ -287,41 +287,37 @@ func (s *Store) ranges(ctx context.Context, rs []backend.Range) (pages []backend
 	return pages, err
 }
 
-// Position is [backend.Store.Position].
+// Position is [backend.Store.Position]. It asks the primaries where their logs end.
 func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 	if err := s.ready(ctx); err != nil {
 		return backend.Position{}, err
 	}
 	err = s.read(ctx, "position", func(ctx context.Context, ses *session) error {
-		p, err = s.position(ctx, ses, ses.client.Pipeline())
-		return err
+		pipe := ses.client.Pipeline()
+		clock := s.askTime(ctx, pipe)
+		cmds := make([]*goredis.SliceCmd, len(s.core.shards))
+		for i := range s.core.shards {
+			cmds[i] = pipe.HMGet(ctx, s.core.shards[i].meta, "epoch", "seq")
+		}
+		asked := time.Now()
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		s.tellTime(clock, asked)
+		heads := make([]backend.Revision, len(cmds))
+		for i, cmd := range cmds {
+			state, err := s.readState(ses, i, cmd.Val())
+			if err != nil {
+				return err
+			}
+			heads[i] = state.Head()
+		}
+		if !s.core.current(ses) {
+			// The server may not be a primary any more, and not have all of the new epoch.
+			return fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
+		}
+		p = backend.NewPosition(heads...)
+		return nil
 	})
 	return p, err
-}
-
-// position asks the primaries where their logs end.
-func (s *Store) position(ctx context.Context, ses *session, pipe goredis.Pipeliner) (backend.Position, error) {
-	clock := s.askTime(ctx, pipe)
-	cmds := make([]*goredis.SliceCmd, len(s.core.shards))
-	for i := range s.core.shards {
-		cmds[i] = askHead(ctx, pipe, &s.core.shards[i])
-	}
-	asked := time.Now()
-	if _, err := pipe.Exec(ctx); err != nil {
-		return backend.Position{}, err
-	}
-	s.tellTime(clock, asked)
-	heads := make([]backend.Revision, len(cmds))
-	for i, cmd := range cmds {
-		state, err := s.readState(ses, i, cmd.Val())
-		if err != nil {
-			return backend.Position{}, err
-		}
-		heads[i] = state.Head()
-	}
-	if !s.core.current(ses) {
-		// The server may not be a primary any more, and not have all of the new epoch.
-		return backend.Position{}, fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
-	}
-	return backend.NewPosition(heads...), nil
 }

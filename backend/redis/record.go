@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unique"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -236,22 +235,11 @@ func decodeRefs(list string) (refs []backend.Ref, err error) {
 		if last < 0 {
 			return nil, fmt.Errorf("reference: %w", backend.ErrUnreadable)
 		}
-		key, err := decodeKey(element[:last])
+		key, err := backend.DecodeKey(element[:last])
 		if err != nil {
 			return nil, err
 		}
 		refs = append(refs, backend.Ref{Key: key, Bound: element[last] == backend.AppendBool(nil, true)[0]})
 	}
 	return refs, nil
-}
-
-// decodeKey is [backend.DecodeKey], with kinds and namespaces that share their text with those
-// of other keys decoded lately.
-func decodeKey(tuple []byte) (backend.Key, error) {
-	k, err := backend.DecodeKey(tuple)
-	if err != nil {
-		return backend.Key{}, err
-	}
-	k.Kind, k.Namespace = unique.Make(k.Kind).Value(), unique.Make(k.Namespace).Value()
-	return k, nil
 }

@@ -65,7 +65,7 @@ end
 -- zset makes one ZADD or ZREM of many members, in portions that fit the stack.
 local function zset(command, list)
   for from = 1, #list, 2000 do
-    call(command, KEYS[2], unpack(list, from, math.min(from + 1999, #list)))
+    write(command, KEYS[2], unpack(list, from, math.min(from + 1999, #list)))
   end
 end
 

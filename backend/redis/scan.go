@@ -54,7 +54,7 @@ type scanner struct {
 type run struct {
 	of      *backend.Range
 	shard   *shard
-	lo, hi  string // bounds of what is left, for ZRANGE BYLEX
+	lo, hi  string // bounds of the rest, for ZRANGE BYLEX
 	reverse bool
 	// prefix is how many bytes a member has before the tuple of the key that it leads to.
 	prefix  int
@@ -106,22 +106,24 @@ func (sc *scanner) scan(ctx context.Context) ([]backend.Page, error) {
 	for i := range sc.ranges {
 		r, runs := &sc.ranges[i], sc.runs[i]
 		sc.built.Next(*r)
+		var counted int
 		var err error
-		if r.Count {
-			pages[i].Count, err = sc.count(ctx, r, runs)
+		if serverCounts(r) {
+			counted, err = sc.count(ctx, r, runs)
 		} else {
 			err = sc.page(ctx, r, runs)
-			pages[i] = sc.built.Page()
 		}
 		if err != nil || sc.moved {
 			return nil, err
 		}
+		pages[i] = sc.built.Page()
+		pages[i].Count += counted
 	}
 	return pages, nil
 }
 
-// counted reports whether the server can count the range, without the expired resources.
-func counted(r *backend.Range) bool { return r.Count && r.Kind != "" }
+// serverCounts reports whether the server can count the range, without the expired resources.
+func serverCounts(r *backend.Range) bool { return r.Count && r.Kind != "" }
 
 // shards of a range.
 func (sc *scanner) shards(r *backend.Range) []shard {
@@ -215,7 +217,7 @@ func (sc *scanner) begin(ctx context.Context) error {
 
 // ask adds the question for a reading to a pipeline.
 func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a asked) {
-	if !counted(n.of) {
+	if !serverCounts(n.of) {
 		a.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))
 		return a
 	}
@@ -331,14 +333,18 @@ func leading(runs []*run, members func(*run) []found) (least *run) {
 	return least
 }
 
-// page adds resources until the page is full or the range ends.
+// page adds resources until the page is full or the range ends. A count has all of them.
 func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*run) error {
-	for added := 0; ; {
+	wanted := r.Limit + 1
+	if r.Count {
+		wanted = countWalk
+	}
+	for {
 		m, ok, err := sc.next(ctx, runs)
-		if err != nil || !ok {
+		if err != nil || !ok || sc.moved {
 			return err
 		}
-		out, err := sc.resource(ctx, r, m, runs, r.Limit+1-added)
+		out, err := sc.resource(ctx, r, m, runs, wanted)
 		if err != nil || sc.moved {
 			return err
 		}
@@ -348,7 +354,9 @@ func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*run) erro
 		if !sc.built.Add(out) {
 			return nil
 		}
-		added++
-		sc.used += out.Size()
+		if !r.Count { // counted resources take no room
+			wanted--
+			sc.used += out.Size()
+		}
 	}
 }

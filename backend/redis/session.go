@@ -73,10 +73,9 @@ func (s *session) connect(timeout time.Duration, size, idle int) goredis.Univers
 	cfg, at := &s.core.cfg, s.core.at
 	o := &goredis.UniversalOptions{
 		Addrs: at.Hosts, MasterName: at.Master, IsClusterMode: at.Cluster, DB: at.DB,
-		Username: cmp.Or(cfg.Username, at.Username), Password: cmp.Or(cfg.Password, at.Password),
-		SentinelUsername: cmp.Or(cfg.SentinelUsername, at.SentinelUsername),
-		SentinelPassword: cmp.Or(cfg.SentinelPassword, at.SentinelPassword),
-		Protocol:         2, OnConnect: s.onConnect,
+		Username: at.Username, Password: cmp.Or(cfg.Password, at.Password),
+		SentinelUsername: at.SentinelUsername, SentinelPassword: at.SentinelPassword,
+		Protocol: 2, OnConnect: s.onConnect,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: min(cfg.Timeout, 2*time.Second),
 		ReadTimeout: timeout, WriteTimeout: cfg.Timeout, ContextTimeoutEnabled: true,
 		PoolSize: size, PipelinePoolSize: -1, MaxIdleConns: idle, PoolTimeout: cfg.Timeout, ConnMaxIdleTime: 5 * time.Minute,
@@ -150,7 +149,7 @@ func (s *session) authenticate(ctx context.Context, cn *goredis.Conn) error {
 	if password == "" {
 		return errors.New("a password is wanted")
 	}
-	return cn.AuthACL(ctx, cmp.Or(s.core.cfg.Username, s.core.at.Username, "default"), password).Err()
+	return cn.AuthACL(ctx, cmp.Or(s.core.at.Username, "default"), password).Err()
 }
 
 // onConnect verifies a new connection before its first call.

@@ -68,7 +68,7 @@ type core struct {
 	heads []atomic.Pointer[backend.Revision]
 	// begun reports that this gateway has begun an epoch.
 	begun  atomic.Bool
-	clocks *clocks // of this store and its handles
+	clocks *clocks
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
 	// questions are the questions about the heads, and lastHeads is the last answer. skipPause ends the pause of
@@ -99,7 +99,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
 	cfg = cfg.withDefaults(at)
-	c := newCore(&core{cfg: cfg, at: at, scripts: newScripts(), shards: newShards(cfg.Prefix, cfg.Shards), bounds: logBounds(cfg), clocks: &clocks{nodes: map[string]*offset{}, refused: map[string]bool{}}})
+	c := newCore(cfg, at)
 	c.session = newSession(c)
 	c.session.inspecting = true
 	s := &Store{core: c, closed: make(chan struct{})}
@@ -134,12 +134,12 @@ func (s *Store) enter(ctx context.Context) error {
 	})
 }
 
-// newCore returns a core without connections that has the servers, the shards and the
-// clocks in common with another.
-func newCore(of *core) *core {
-	n := len(of.shards)
+// newCore returns a core without connections.
+func newCore(cfg Config, at *Address) *core {
+	n := cfg.Shards
 	return &core{
-		cfg: of.cfg, at: of.at, scripts: of.scripts, shards: of.shards, bounds: of.bounds, clocks: of.clocks, skipPause: make(chan struct{}, 1),
+		cfg: cfg, at: at, scripts: newScripts(), shards: newShards(cfg.Prefix, n), bounds: logBounds(cfg), skipPause: make(chan struct{}, 1),
+		clocks: &clocks{nodes: map[string]*offset{}, refused: map[string]bool{}},
 		epochs: make([]atomic.Uint64, n), largest: make([]atomic.Int64, n), heads: make([]atomic.Pointer[backend.Revision], n),
 	}
 }

@@ -299,7 +299,12 @@ func (w *watcher) start(group int) bool {
 	for _, i := range w.waits[group].shards {
 		args = append(args, streamID(w.pos[i]))
 	}
-	return s.spawn(func(ses *session) {
+	ses, err := s.core.acquire(s)
+	if err != nil {
+		return false
+	}
+	started := s.core.background(func() {
+		defer ses.inflight.Done()
 		// The client's own XREAD would wait ten seconds longer for an answer.
 		cmd := goredis.NewXStreamSliceCmd(context.Background(), args...)
 		cmd.SetFirstKeyPos(int8(6))
@@ -310,21 +315,8 @@ func (w *watcher) start(group int) bool {
 		}
 		w.results <- waited{group: group, streams: streams, err: err}
 	})
-}
-
-// spawn runs a function with the current session in the background, unless the store is closed.
-func (s *Store) spawn(run func(*session)) bool {
-	c := s.core
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
-		return false
+	if !started {
+		ses.inflight.Done()
 	}
-	ses := c.session
-	ses.inflight.Add(1)
-	c.running.Go(func() {
-		defer ses.inflight.Done()
-		run(ses)
-	})
-	return true
+	return started
 }

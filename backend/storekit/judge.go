@@ -18,14 +18,13 @@ type ShardState interface {
 }
 
 // Judge judges a batch against the state of its shard and works out its
-// writes, for drivers that can hold a lock over both. log is the log of the shard; the writes get the
-// revisions that follow in it. Nothing is written, and log stays as it is: see [LogState.Follow]. now must be
-// in UTC.
+// writes, for drivers that can hold a lock over both. Nothing is written. log is the log of the shard; it counts
+// the writes, unless there is an error. now must be in UTC.
 func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (backend.Result, []Write, error) {
 	if now.After(b.Deadline) {
 		return backend.Result{}, nil, backend.ErrDeadline
 	}
-	p := ledger{requestID: b.RequestID, actor: b.Actor, now: now.UTC().Truncate(time.Millisecond), log: log.counts()}
+	p := ledger{requestID: b.RequestID, actor: b.Actor, now: now.Truncate(time.Millisecond), log: log}
 	stored := make([]*backend.Resource, len(b.Actions)) // expired or not
 	damaged := make([]bool, len(b.Actions))
 	for i := range b.Actions {
@@ -104,28 +103,22 @@ func holds(a *backend.Action, stored *backend.Resource, now time.Time, state Sha
 type ledger struct {
 	requestID, actor string
 	now              time.Time // to the millisecond
-	log              counts    // after the writes
+	log              *LogState // counts the writes
 	writes           []Write
 }
 
-// add takes the next write.
-func (p *ledger) add(w Write) {
-	p.log.follow(&w)
-	p.writes = append(p.writes, w)
-}
-
 func (p *ledger) delete(old *backend.Resource, damaged bool) backend.Revision {
-	w := deletion(old, p.log.next(old.Key), p.now)
+	w := Expire(old, p.log, p.now)
 	w.Damaged = damaged
 	if w.Logged() {
 		w.Event.RequestID, w.Event.Actor = p.requestID, p.actor
 	}
-	p.add(w)
+	p.writes = append(p.writes, w)
 	return w.Revision
 }
 
 func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resource, backend.Revision) {
-	rev := p.log.next(a.Key)
+	rev := p.log.Next(a.Key)
 	r := &backend.Resource{
 		Key: a.Key,
 		Envelope: backend.Envelope{
@@ -157,25 +150,20 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 			r.SpecRevision = old.SpecRevision
 		}
 	}
-	p.add(newWrite(old, r, ev))
+	p.writes = append(p.writes, newWrite(old, r, ev))
 	return r, rev
 }
 
 func (p *ledger) rebind(a *backend.Action, old *backend.Resource) *backend.Resource {
 	r := *old
 	r.Refs, r.Declared, r.Passes = a.Put.Refs, a.Put.Declared, old.Passes+1
-	p.add(Write{Before: old, After: &r})
+	p.writes = append(p.writes, Write{Before: old, After: &r})
 	return &r
 }
 
-// Expire returns the write that purges an expired resource, the next one after
-// those that log has.
+// Expire returns the write that purges an expired resource. log counts it.
 func Expire(r *backend.Resource, log *LogState, now time.Time) Write {
-	return deletion(r, log.Next(r.Key), now.UTC().Truncate(time.Millisecond))
-}
-
-func deletion(old *backend.Resource, rev backend.Revision, now time.Time) Write {
-	return newWrite(old, nil, backend.Event{Type: backend.Deleted, Revision: rev, Resource: old, Time: now})
+	return newWrite(r, nil, backend.Event{Type: backend.Deleted, Revision: log.Next(r.Key), Resource: r, Time: now.UTC().Truncate(time.Millisecond)})
 }
 
 // newWrite returns a write with a revision. The log has no entries of internal records.

@@ -30,51 +30,19 @@ func (s *LogState) Head() backend.Revision {
 	return s.Epochs[len(s.Epochs)-1]
 }
 
-// Next returns the revision of the next change of a key. Internal records are counted apart, so that the
+// Next counts a change of a key and returns its revision. Internal records are counted apart, so that the
 // sequence of the entries has no holes.
 func (s *LogState) Next(k backend.Key) backend.Revision {
-	c := s.counts()
-	return c.next(k)
-}
-
-// Follow notes that a write was made.
-func (s *LogState) Follow(w *Write) {
-	c := s.counts()
-	c.follow(w)
-	s.Internal = c.internal
-	if w.Logged() {
-		s.Advance(c.head)
-	}
-}
-
-// counts are the numbers that the revisions of the next writes continue.
-type counts struct {
-	head     backend.Revision
-	internal uint64
-}
-
-func (s *LogState) counts() counts { return counts{s.Head(), s.Internal} }
-
-func (c *counts) next(k backend.Key) backend.Revision {
-	next := c.head
+	next := s.Head()
 	if k.Internal() {
-		next.Seq = c.internal
+		s.Internal++
+		next.Seq = s.Internal
+	} else {
+		next.Seq++
+		s.Epochs[len(s.Epochs)-1] = next
 	}
-	next.Seq++
 	return next
 }
-
-func (c *counts) follow(w *Write) {
-	switch {
-	case w.Logged():
-		c.head = w.Revision
-	case !w.Revision.IsZero():
-		c.internal = w.Revision.Seq
-	}
-}
-
-// Advance moves the head within the current epoch.
-func (s *LogState) Advance(to backend.Revision) { s.Epochs[len(s.Epochs)-1] = to }
 
 // Begin starts a new epoch. The states handed out before keep their own table.
 func (s *LogState) Begin(epoch uint64) {
@@ -116,6 +84,15 @@ func (s *LogState) Shared(r backend.Revision) backend.Revision {
 		return backend.Revision{}
 	}
 	return s.Epochs[i]
+}
+
+// Follows reports whether nothing lies between a revision, which [LogState.Resume] accepts, and a later
+// entry. A log may mark the beginning of an epoch by an entry with the sequence 0.
+func (s *LogState) Follows(r, entry backend.Revision) bool {
+	if entry.Epoch == r.Epoch {
+		return entry.Seq == r.Seq+1
+	}
+	return entry.Epoch > r.Epoch && entry.Seq <= 1 && s.Resume(entry) == nil && s.Behind(r) == s.Behind(backend.Revision{Epoch: entry.Epoch})
 }
 
 // Behind is the number of changes after r, for an r that [LogState.Resume] accepts.

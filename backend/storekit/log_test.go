@@ -12,13 +12,18 @@ import (
 
 func TestLogState(t *testing.T) {
 	rev := func(epoch, seq uint64) backend.Revision { return backend.Revision{Epoch: epoch, Seq: seq} }
+	advance := func(s *storekit.LogState, changes int) {
+		for range changes {
+			s.Next(backend.Key{Kind: "Net", Name: "a"})
+		}
+	}
 	log := func() storekit.LogState {
 		var s storekit.LogState
 		s.Begin(10)
-		s.Advance(rev(10, 5))
+		advance(&s, 5)
 		s.Begin(20)
 		s.Begin(30)
-		s.Advance(rev(30, 3))
+		advance(&s, 3)
 		return s
 	}
 	t.Run("a position resumes in an epoch of the log, up to its last change and not before the trim mark", func(t *testing.T) {
@@ -43,6 +48,21 @@ func TestLogState(t *testing.T) {
 			t.Error(d)
 		}
 	})
+	t.Run("an entry follows a position if nothing lies between them", func(t *testing.T) {
+		s := log()
+		for _, c := range []struct {
+			at, entry backend.Revision
+			want      bool
+		}{
+			{rev(10, 1), rev(10, 2), true}, {rev(10, 1), rev(10, 3), false}, {rev(10, 2), rev(10, 2), false}, {rev(10, 2), rev(10, 1), false},
+			{rev(10, 5), rev(30, 1), true}, {rev(10, 5), rev(30, 0), true}, {rev(10, 5), rev(30, 2), false}, {rev(10, 4), rev(30, 1), false},
+			{rev(10, 5), rev(20, 0), true}, {rev(20, 0), rev(30, 1), true}, {rev(10, 5), rev(25, 1), false}, {rev(30, 0), rev(10, 1), false},
+		} {
+			if got := s.Follows(c.at, c.entry); got != c.want {
+				t.Errorf("%v after %v: %v", c.entry, c.at, got)
+			}
+		}
+	})
 	t.Run("Behind counts the changes after a position over all epochs", func(t *testing.T) {
 		s := log()
 		for r, want := range map[backend.Revision]int{rev(10, 0): 8, rev(10, 5): 3, rev(20, 0): 3, rev(30, 1): 2, rev(30, 3): 0} {
@@ -55,7 +75,7 @@ func TestLogState(t *testing.T) {
 		s := log()
 		out, clone := s, s.Clone()
 		s.Begin(40)
-		s.Advance(rev(40, 1))
+		advance(&s, 1)
 		if out.Head() != rev(30, 3) || clone.Head() != rev(30, 3) {
 			t.Errorf("heads %v and %v", out.Head(), clone.Head())
 		}

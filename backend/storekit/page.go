@@ -47,17 +47,11 @@ func (b *PageBuilder) Add(r *backend.Resource) bool {
 		b.page.More = true
 		return false
 	}
-	if n == 0 {
-		b.page.Resources = make([]*backend.Resource, 0, min(b.r.Limit, fewResources))
-	}
 	b.size += size
 	b.page.Unreadable, b.skipped = append(b.page.Unreadable, b.skipped...), nil
 	b.page.Resources = append(b.page.Resources, r)
 	return true
 }
-
-// fewResources is the room that a page begins with.
-const fewResources = 8
 
 // Skip notes that the next resource of the scan, under a key, does not decode.
 func (b *PageBuilder) Skip(k backend.Key) {

@@ -30,9 +30,9 @@ type LogPage struct {
 
 const watchPage = 256
 
-// LogWatcher is a [backend.Watcher] over a [LogReader]. It holds no events: a slow
+// logWatcher is a [backend.Watcher] over a [LogReader]. It holds no events: a slow
 // watcher costs nothing and stops nobody.
-type LogWatcher struct {
+type logWatcher struct {
 	reader   LogReader
 	pos      backend.Revision
 	maxLag   int
@@ -42,11 +42,9 @@ type LogWatcher struct {
 	closed   chan struct{}
 }
 
-var _ backend.Watcher = (*LogWatcher)(nil)
-
 // NewLogWatcher begins a watch, or fails with ErrPositionExpired.
-func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (*LogWatcher, error) {
-	l := &LogWatcher{reader: reader, pos: w.From.Shard(0), maxLag: w.MaxLag, closed: make(chan struct{})}
+func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (backend.Watcher, error) {
+	l := &logWatcher{reader: reader, pos: w.From.Shard(0), maxLag: w.MaxLag, closed: make(chan struct{})}
 	if l.maxLag <= 0 {
 		l.maxLag = backend.DefaultMaxLag
 	}
@@ -68,10 +66,10 @@ func NewLogWatcher(ctx context.Context, reader LogReader, w backend.Watch) (*Log
 }
 
 // Close ends the watch. A waiting Next returns ErrClosed.
-func (l *LogWatcher) Close() { l.once.Do(func() { close(l.closed) }) }
+func (l *logWatcher) Close() { l.once.Do(func() { close(l.closed) }) }
 
 // Next is [backend.Watcher.Next].
-func (l *LogWatcher) Next(ctx context.Context) (backend.Delivery, error) {
+func (l *logWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	for l.err == nil {
 		select {
 		case <-l.closed:
@@ -108,7 +106,7 @@ func (l *LogWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 }
 
 // read returns the page after the position, or what ends the watch.
-func (l *LogWatcher) read(ctx context.Context) (LogPage, error) {
+func (l *logWatcher) read(ctx context.Context) (LogPage, error) {
 	page, err := l.reader.ReadLog(ctx, l.pos, watchPage)
 	if err != nil {
 		return LogPage{}, err
@@ -129,9 +127,9 @@ func lostAt(log *LogState, place backend.Revision) error {
 	return &lost
 }
 
-// take turns a page into a delivery and moves the position past it. It says
+// take turns a page into a delivery and moves the position past it. It reports
 // whether there is anything to deliver.
-func (l *LogWatcher) take(page LogPage) (backend.Delivery, bool) {
+func (l *logWatcher) take(page LogPage) (backend.Delivery, bool) {
 	head, from := page.State.Head(), l.pos
 	var d backend.Delivery
 	size := 0
