@@ -66,11 +66,7 @@ func (q *accessQuestion) read(ctx context.Context, args []string) error {
 
 // aim reads KIND [NAME].
 func (q *accessQuestion) aim(ctx context.Context, args []string) error {
-	kinds, err := q.client.Kinds(ctx)
-	if err != nil {
-		return err
-	}
-	targets, err := parseTargets(kinds, args)
+	targets, err := readTargets(ctx, q.client, args)
 	if err != nil {
 		return err
 	}

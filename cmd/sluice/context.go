@@ -86,28 +86,32 @@ func contextUseCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeContexts,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeContexts(cmd, func(f *credential.File) error {
+			return changeContexts(cmd, std, args[0], func(f *credential.File) (string, error) {
 				if _, err := f.Find(args[0]); err != nil {
-					return notFoundError{err}
+					return "", notFoundError{err}
 				}
 				f.Current = args[0]
-				return nil
-			}, func() { _, _ = fmt.Fprintf(std.out, "context %s is the current one\n", printable(args[0])) })
+				return "is the current one", nil
+			})
 		},
 	}
 }
 
-// changeContexts changes the file, and then says so.
-func changeContexts(cmd *cobra.Command, change func(*credential.File) error, done func()) error {
+// changeContexts changes the file, and then prints the result, as change returns it, behind the name of the context.
+func changeContexts(cmd *cobra.Command, std streams, name string, change func(*credential.File) (string, error)) error {
+	var result string
 	var absent notFoundError
-	switch err := credential.UpdateContexts(cmd.Context(), contextsPath(), change); {
+	switch err := credential.UpdateContexts(cmd.Context(), contextsPath(), func(f *credential.File) (err error) {
+		result, err = change(f)
+		return err
+	}); {
 	case errors.As(err, &absent) || cmd.Context().Err() != nil:
 		return err
 	case err != nil:
 		return usageError{errors.New(oneLine(err))}
 	}
-	done()
-	return nil
+	_, err := fmt.Fprintf(std.out, "context %s %s\n", printable(name), result)
+	return err
 }
 
 func contextSetCommand(std streams) *cobra.Command {
@@ -132,23 +136,17 @@ func contextSetCommand(std streams) *cobra.Command {
 			if err := credential.CheckName(name); err != nil {
 				return usageError{err}
 			}
-			first := false
-			return changeContexts(cmd, func(f *credential.File) error {
+			return changeContexts(cmd, std, name, func(f *credential.File) (string, error) {
 				c := f.Contexts[name]
 				if err := setContext(cmd, &c, given, command); err != nil {
-					return err
-				}
-				if first = f.Current == ""; first {
-					f.Current = name
+					return "", err
 				}
 				f.Contexts[name] = c
-				return nil
-			}, func() {
-				text := "is set"
-				if first {
-					text += ", and is the current one"
+				if f.Current != "" {
+					return "is set", nil
 				}
-				_, _ = fmt.Fprintf(std.out, "context %s %s\n", printable(name), text)
+				f.Current = name
+				return "is set, and is the current one", nil
 			})
 		},
 	}
@@ -206,19 +204,19 @@ func contextDeleteCommand(std streams) *cobra.Command {
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeContexts,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeContexts(cmd, func(f *credential.File) error {
+			return changeContexts(cmd, std, args[0], func(f *credential.File) (string, error) {
 				if _, err := f.Find(args[0]); err != nil {
-					return notFoundError{err}
+					return "", notFoundError{err}
 				}
 				if err := credential.KeepLogin(cmd.Context(), credential.LoginsPath(contextsPath()), args[0], nil); err != nil {
-					return err
+					return "", err
 				}
 				delete(f.Contexts, args[0])
 				if f.Current == args[0] {
 					f.Current = ""
 				}
-				return nil
-			}, func() { _, _ = fmt.Fprintf(std.out, "context %s is deleted\n", printable(args[0])) })
+				return "is deleted", nil
+			})
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,28 +44,18 @@ func controlCommand(std streams) *cobra.Command {
 // control gives kinds to a controller, or takes them back. All are known before the
 // first is changed.
 func control(ctx context.Context, std streams, c *client.Client, words []string, controlled bool) error {
-	known, err := c.Kinds(ctx)
+	if i := slices.IndexFunc(words, func(word string) bool { return strings.Contains(word, "/") }); i >= 0 {
+		return usageError{fmt.Errorf("%q: kinds are given to a controller, not single resources", words[i])}
+	}
+	targets, err := readTargets(ctx, c, []string{strings.Join(words, ",")})
 	if err != nil {
 		return err
 	}
-	var kinds []client.Kind
-	for _, word := range words {
-		targets, err := parseTargets(known, []string{word})
-		if err != nil {
-			return err
-		}
-		for _, t := range targets {
-			if len(t.names) > 0 {
-				return usageError{fmt.Errorf("%q: kinds are given to a controller, not single resources", word)}
-			}
-			kinds = append(kinds, t.kind)
-		}
-	}
 	var failed tally
-	each(ctx, std, &failed, kinds, func(k client.Kind) error {
-		err := writeError(ctx, setControlled(ctx, std, c, k, controlled), false)
+	each(ctx, std, &failed, targets, func(t target) error {
+		err := writeError(ctx, setControlled(ctx, std, c, t.kind, controlled), false)
 		if err != nil {
-			explain(std, k.Name, err)
+			explain(std, t.kind.Name, err)
 		}
 		return err
 	})

@@ -53,11 +53,7 @@ func getCommand(std streams) *cobra.Command {
 			if g.labels, err = input.ParseLabels(g.selectors); err != nil {
 				return usageError{err}
 			}
-			kinds, err := g.client.Kinds(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if g.targets, err = parseTargets(kinds, args); err != nil {
+			if g.targets, err = readTargets(cmd.Context(), g.client, args); err != nil {
 				return err
 			}
 			return g.run(cmd.Context())

@@ -55,10 +55,8 @@ func openIssuers(ctx context.Context, path string, log *zap.Logger) (*identity.I
 // warnOfExposure warns if the gateway serves a network on which others can do what they want, or read credentials.
 func (s *serving) warnOfExposure(log *zap.Logger) {
 	host, _, err := net.SplitHostPort(s.Listen)
-	if ip := net.ParseIP(host); err != nil || host == "localhost" || ip != nil && ip.IsLoopback() {
-		return
-	}
 	switch {
+	case err != nil || config.Loopback(host):
 	case s.AllowAnonymous:
 		log.Warn("everybody who reaches the address may read and change everything (allow-anonymous)", zap.String("listen", s.Listen))
 	case s.Server.TLS == nil && len(s.Server.Identities.Proxies) == 0:

@@ -64,11 +64,7 @@ func subjects(ctx context.Context, c *client.Client, namespace string, args []st
 	if len(args) == 0 {
 		return nil, wrong
 	}
-	kinds, err := c.Kinds(ctx)
-	if err != nil {
-		return nil, err
-	}
-	targets, err := parseTargets(kinds, args)
+	targets, err := readTargets(ctx, c, args)
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +123,7 @@ func (c *chosen) resources(cmd *cobra.Command, w *writing, args []string) (*sele
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	kinds, err := w.client.Kinds(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	targets, err := parseTargets(kinds, args)
+	targets, err := readTargets(ctx, w.client, args)
 	if err != nil {
 		return nil, nil, err
 	}

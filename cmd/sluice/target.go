@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,15 @@ const allKinds = "all"
 type target struct {
 	kind  client.Kind
 	names []string
+}
+
+// readTargets reads the targets that args name, with the kinds that the gateway has.
+func readTargets(ctx context.Context, c *client.Client, args []string) ([]target, error) {
+	kinds, err := c.Kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return parseTargets(kinds, args)
 }
 
 // parseTargets reads KIND NAME..., KIND,KIND,..., all, or KIND/NAME...

@@ -40,11 +40,7 @@ func waitCommand(std streams) *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), r.timeout)
 			defer cancel()
-			kinds, err := c.Kinds(ctx)
-			if err != nil {
-				return err
-			}
-			targets, err := parseTargets(kinds, args)
+			targets, err := readTargets(ctx, c, args)
 			if err != nil {
 				return err
 			}

@@ -25,11 +25,7 @@ func watchCommand(std streams) *cobra.Command {
 		Example: "  sluice watch networks\n  sluice watch network net-a -o json\n  sluice watch networks -A --after CURSOR",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: with(r.client, func(cmd *cobra.Command, c *client.Client, args []string) error {
-			kinds, err := c.Kinds(cmd.Context())
-			if err != nil {
-				return err
-			}
-			targets, err := parseTargets(kinds, args)
+			targets, err := readTargets(cmd.Context(), c, args)
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"maps"
@@ -198,7 +199,11 @@ func (f *follower) run(ctx context.Context) error {
 	if f.after != "" {
 		vars["after"] = f.after
 	}
-	return f.client.subscribe(ctx, subscription{query: f.document, variables: vars, token: token, each: f.take})
+	payload, err := json.Marshal(map[string]any{"query": f.document, "variables": vars})
+	if err != nil {
+		return fmt.Errorf("variables: %w", err)
+	}
+	return f.client.subscribe(ctx, token, payload, f.take)
 }
 
 // take yields an event and keeps its cursor.

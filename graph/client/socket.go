@@ -29,18 +29,9 @@ type message struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// subscription is the operation of one connection.
-type subscription struct {
-	query     string
-	variables map[string]any
-	token     string
-	// each gets the data of every result.
-	each func(json.RawMessage) error
-}
-
-// subscribe runs one subscription until it completes or fails. A connection that ends is errEnded, errors of
-// the API are [Errors].
-func (c *Client) subscribe(ctx context.Context, sub subscription) error {
+// subscribe runs one subscription, by the payload of its message, until it completes or fails. each gets the data of every
+// result. A connection that ends is errEnded, errors of the API are [Errors].
+func (c *Client) subscribe(ctx context.Context, token string, payload []byte, each func(json.RawMessage) error) error {
 	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	dialer := websocket.Dialer{Subprotocols: []string{protocol}, Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.cfg.TLS}
@@ -54,11 +45,7 @@ func (c *Client) subscribe(ctx context.Context, sub subscription) error {
 	s := &socket{conn: conn, timeout: c.cfg.Timeout, silence: c.cfg.Silence}
 	pong := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error { return errors.Join(s.extendDeadline(), pong(data)) })
-	payload, err := json.Marshal(map[string]any{"query": sub.query, "variables": sub.variables})
-	if err != nil {
-		return fmt.Errorf("variables: %w", err)
-	}
-	if err := s.begin(ctx, sub.token, payload); err != nil {
+	if err := s.begin(ctx, token, payload); err != nil {
 		return err
 	}
 	for {
@@ -70,7 +57,7 @@ func (c *Client) subscribe(ctx context.Context, sub subscription) error {
 		case "ping":
 			err = s.write(ctx, message{Type: "pong"})
 		case "next":
-			err = deliver(m.Payload, sub.each)
+			err = deliver(m.Payload, each)
 		case "error":
 			var errs Errors
 			if json.Unmarshal(m.Payload, &errs) != nil || len(errs) == 0 {

@@ -252,14 +252,19 @@ func (g *Gateway) checkAdminGroup() error {
 	return nil
 }
 
+// Loopback reports whether a connection to a host stays on this machine.
+func Loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // checkListen refuses to serve the network by accident.
 func (g *Gateway) checkListen() error {
 	host, _, err := net.SplitHostPort(g.Listen)
 	if err != nil {
 		return fmt.Errorf("%q is not an address like 127.0.0.1:8080", g.Listen)
 	}
-	ip := net.ParseIP(host)
-	if g.AllowAnonymous || g.Identities.Given() || host == "localhost" || ip != nil && ip.IsLoopback() {
+	if g.AllowAnonymous || g.Identities.Given() || Loopback(host) {
 		return nil
 	}
 	return fmt.Errorf("%s is not loopback, and everybody who reaches it may read and change everything; say who may with --tokens, --oidc, --tls-client-ca or --trust-proxy, or allow everybody with --allow-anonymous", g.Listen)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/sluicegw/sluice/cmd/sluice/config"
 )
 
 // maxAnswer is the most that is read of an answer of a gateway or an issuer, in bytes.
@@ -104,9 +105,7 @@ func secure(text string) (*url.URL, error) {
 	if err != nil || u.Host == "" {
 		return nil, fmt.Errorf("issuer: %q is not a URL", text)
 	}
-	ip := net.ParseIP(u.Hostname())
-	here := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	if u.Scheme != "https" && (u.Scheme != "http" || !here) {
+	if u.Scheme != "https" && (u.Scheme != "http" || !config.Loopback(u.Hostname())) {
 		return nil, fmt.Errorf("issuer: %s does not begin with https", u.Redacted())
 	}
 	return u, nil

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ func columns(k client.Kind, wide bool, o Options) []column {
 		out = append(out, eventColumn())
 	}
 	if o.Namespaces && k.Scope != "GLOBAL" {
-		add("NAMESPACE", namespace)
+		add("NAMESPACE", func(r *row) string { return *cmp.Or(r.Metadata.Namespace, new(string)) })
 	}
 	add("NAME", func(r *row) string {
 		if o.Kinds {
@@ -67,13 +68,6 @@ func columns(k client.Kind, wide bool, o Options) []column {
 // eventColumn returns the first column of a table whose rows are changes.
 func eventColumn() column {
 	return column{"EVENT", func(r *row) (Text, error) { return Text{Cell(r.event), colourOf(r.event)}, nil }}
-}
-
-func namespace(r *row) string {
-	if r.Metadata.Namespace == nil {
-		return ""
-	}
-	return *r.Metadata.Namespace
 }
 
 // age also tells of a deletion that waits.
@@ -116,12 +110,7 @@ func declared(c client.Column) func(*row) (Text, error) {
 				return Text{}, err
 			}
 		}
-		values := client.Value(r.body, c.Path)
-		texts := make([]string, len(values))
-		for i, v := range values {
-			texts[i] = Value(v)
-		}
-		return Text{Text: Cell(strings.Join(texts, ","))}, nil
+		return Text{Text: Cell(join(client.Value(r.body, c.Path)))}, nil
 	}
 }
 

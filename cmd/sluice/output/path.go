@@ -58,11 +58,16 @@ func (p Path) Values(tree any) ([]any, error) {
 // Text is what the path finds, as one text: several values are joined by commas.
 func (p Path) Text(tree any) (string, error) {
 	values, err := p.Values(tree)
+	return join(values), err
+}
+
+// join returns several values as a table shows them.
+func join(values []any) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
 		texts[i] = Value(v)
 	}
-	return strings.Join(texts, ","), err
+	return strings.Join(texts, ",")
 }
 
 // Execute returns the text that the expression, which may be a template with {range} and text between, makes of a
