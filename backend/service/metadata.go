@@ -131,7 +131,7 @@ func (m MetadataPatch) change(v *kind.Violations) metadataChange {
 // anyValue accepts the value of an annotation.
 func anyValue(path, value string) {}
 
-// check checks what is given, without regard to what is stored.
+// check checks the change by itself, without the stored metadata.
 func (c *metadataChange) check(v *kind.Violations) {
 	checkTotals(v, c.labels.set, c.annotations.set)
 	if n := utf8.RuneCountInString(c.description.Value); n > MaxDescription {

@@ -77,25 +77,25 @@ func (s *Service) PatchStatus(ctx context.Context, c access.Caller, req StatusPa
 	})
 }
 
-// mergeConditions returns the patch of a status with the stored conditions of other types before its own.
+// mergeConditions returns the patch of a status with the stored conditions of other types: a condition of the
+// patch takes the place of the stored one of its type, or comes after all of them.
 func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	next, given := patch[kind.ConditionIndex].([]any)
 	if !given || !k.HasConditions() {
 		return patch
 	}
 	stored, _ := old[kind.ConditionIndex].([]any)
-	var merged []any
-	placed := make([]bool, len(next))
-	for _, condition := range stored {
-		at := slices.IndexFunc(next, func(other any) bool { return kind.ConditionType(other) == kind.ConditionType(condition) })
-		if at < 0 {
-			merged = append(merged, condition)
-		} else { // in its old place
-			merged, placed[at] = append(merged, next[at]), true
+	merged := slices.Clone(stored)
+	ofType := func(list []any, condition any) int {
+		return slices.IndexFunc(list, func(other any) bool { return kind.ConditionType(other) == kind.ConditionType(condition) })
+	}
+	for i, condition := range stored {
+		if at := ofType(next, condition); at >= 0 {
+			merged[i] = next[at]
 		}
 	}
-	for i, condition := range next {
-		if !placed[i] {
+	for _, condition := range next {
+		if ofType(stored, condition) < 0 {
 			merged = append(merged, condition)
 		}
 	}

@@ -45,7 +45,7 @@ type Binding struct {
 
 // The roles that every gateway has. They are not stored.
 const (
-	// Viewer reads every kind, but for the sensitive ones and those that give rights.
+	// Viewer reads every kind, except the sensitive ones, AccessRole and AccessBinding.
 	Viewer = "viewer"
 	// Editor also writes them, and reads and writes the sensitive ones. It does not reveal their values.
 	Editor = "editor"

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// The verbs that are of no single kind, beside those that kinds offer.
+// The verbs that kinds do not offer.
 const (
 	// VerbCatalogue applies and reloads catalogues through the API.
 	VerbCatalogue descriptor.Verb = "CATALOGUE"
@@ -55,8 +55,8 @@ func setOf(named ...descriptor.Verb) (out verbs) {
 	return out
 }
 
-// offered reports whether resources of a kind can be used with a verb: those that it offers, and ESCALATE of the two
-// kinds that give rights. CATALOGUE and EXPORT are of no kind.
+// offered reports whether resources of a kind can be used with a verb: the verbs that the kind offers, and ESCALATE of
+// AccessRole and AccessBinding. CATALOGUE and EXPORT are of no kind.
 func offered(k *descriptor.Kind, v descriptor.Verb) bool {
 	if v == VerbEscalate {
 		return k.Name == RoleKind || k.Name == BindingKind

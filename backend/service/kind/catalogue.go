@@ -112,8 +112,8 @@ type Catalogue struct {
 // oldSelf recognises a rule about a change.
 var oldSelf = regexp.MustCompile(`\boldSelf\b`)
 
-// NewRuleEnv is the CEL environment of rules: the object as self, what is
-// stored as oldSelf, the standard library and the string extensions.
+// NewRuleEnv is the CEL environment of rules: the object as self, the stored
+// one as oldSelf, the standard library and the string extensions.
 func NewRuleEnv() (*cel.Env, error) {
 	return cel.NewEnv(append([]cel.EnvOption{cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings()}, boundedTexts()...)...)
 }

@@ -97,7 +97,7 @@ func (c costs) learn(rule *cel.Ast) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(rule.NativeRep()), ast.FunctionMatcher(matchesFunction)) {
 		if args := e.AsCall().Args(); len(args) > 0 && args[len(args)-1].Kind() == ast.LiteralKind {
 			pattern, _ := args[len(args)-1].AsLiteral().(types.String)
-			c[string(pattern)], _ = descriptor.PatternSize(string(pattern)) // the loader refuses what is none
+			c[string(pattern)], _ = descriptor.PatternSize(string(pattern)) // the loader refuses one that does not compile
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (s *Shape) KeepUnknown(next, old map[string]any) {
 }
 
 // keepUnknownElements pairs the objects of two lists: by their keys in a MAP,
-// else those that are equal in all that the shape can name.
+// else the ones that are equal in all fields of the shape.
 func (f *Field) keepUnknownElements(next, old []any) {
 	if f.canName(old) { // mostly
 		return

@@ -183,7 +183,7 @@ func (k *Kind) checkRows(key backend.Key, next []byte, old *backend.Resource) er
 	return e.At(key)
 }
 
-// distinct orders rows and removes those that another one equals.
+// distinct orders rows and removes repeated ones.
 func distinct(rows []index.Row) []index.Row {
 	compare := func(a, b index.Row) int {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), bytes.Compare(a.Value, b.Value))

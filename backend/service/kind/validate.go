@@ -119,7 +119,7 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree, o
 	v.rules(ctx, s, at, tree, old)
 }
 
-// sameNames reports whether two objects have the same fields, of those that the shape has.
+// sameNames reports whether two objects have the same fields of the shape.
 func (s *Shape) sameNames(a, b map[string]any) bool {
 	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
 		_, ok1 := a[f.Name]

@@ -72,7 +72,7 @@ type relation struct {
 	body   *body.Body
 	// declared are the references of the kind of the resource, for Dependencies.
 	declared []declared
-	// kinds are those that refer to the kind of the resource, for the others, by name.
+	// kinds are the kinds that refer to the kind of the resource, by name, for the other relations.
 	kinds []*referring
 }
 

@@ -17,13 +17,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
-// dependents reads the places of a connection of dependencies that a page wants. What
-// refers to a resource is read from the store step by step: the references that stores
-// keep are those that guard deletions.
+// dependents reads the places of a connection of dependencies that a page wants. Resources that
+// refer to another are read from the store step by step: stores keep the references
+// that guard deletions.
 type dependents struct {
 	*relation
 	plan.Want
-	// of is the kind of those that are wanted; empty for all.
+	// of is the kind that is wanted; empty for all.
 	of string
 	// start and end bound the places not yet read; nil is open.
 	start, end []byte
@@ -284,8 +284,8 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 	return nil
 }
 
-// largest is the kind of those that refer to a resource whose resources are the largest, nil
-// if none is known to.
+// largest returns the kind with the largest resources among the kinds that refer to a resource, nil if there is
+// none.
 func (r *Reader) largest(rel *relation) *kind.Kind {
 	if len(rel.kinds) == 0 {
 		return nil

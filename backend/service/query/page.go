@@ -138,8 +138,8 @@ func (p *Page) TotalCount(ctx context.Context) (int, error) {
 	return r.Matches, err
 }
 
-// Hidden returns how many resources hold the one that a page of [BlockedBy] is about, besides those that the caller may
-// see. It is 0 for other pages.
+// Hidden returns the number of resources that hold the one of a page of [BlockedBy] and that the caller may not see.
+// It is 0 for other pages.
 func (p *Page) Hidden(ctx context.Context) (int, error) {
 	if p.relation == nil || p.relation.Relation != BlockedBy || p.relation.rights.All() {
 		return 0, nil

@@ -15,7 +15,7 @@ type Reference struct {
 	Key backend.Key
 }
 
-// References are those that a resource has by the declarations of its kind, in the
+// References returns the references of a resource by the declarations of its kind, in the
 // order of the declarations and of the names, no two equal.
 func (r *Reader) References(res *Resource) (out []Reference) {
 	rel := relation{key: res.Stored.Key, body: res.Body, declared: r.declared[res.Stored.Kind]}

@@ -70,8 +70,8 @@ func (f *follower) load(ctx context.Context, c *consequences) error {
 	return err
 }
 
-// get reads the resources under keys, which are parallel to them: those that cannot be read are Damaged, if each is
-// read in a call of its own. Their kinds are not set.
+// get returns the resources under keys, parallel to them, without their kinds. One that cannot be read is Damaged if
+// it was read by itself, and else seems to be missing.
 func (r *Reconciler) get(ctx context.Context, keys []backend.Key, read Reading) ([]Target, error) {
 	out := make([]Target, 0, len(keys))
 	for len(out) < len(keys) {
@@ -217,7 +217,7 @@ func (f *follower) takeWoken(e *backend.Event) bool {
 	return ok && e.Resource.Revision == revision
 }
 
-// settleDependents re-evaluates the dependents of resources, and returns those that became ready.
+// settleDependents re-evaluates the dependents of resources, and returns the ones that became ready.
 // known are resources that were just stored. Resources that are left to a gateway with the newest catalogue
 // are found by it: it follows the same changes.
 func (f *follower) settleDependents(ctx context.Context, keys []backend.Key, known []*backend.Resource) (ready []*backend.Resource, err error) {

@@ -150,7 +150,7 @@ func (f *follower) nextDeadline() time.Time {
 	return at
 }
 
-// route sorts changes into those that are handled now and those that are delayed.
+// route adds changes to now, or delays them.
 func (f *follower) route(events []backend.Event, before backend.Position, now *consequences) {
 	for i := range events {
 		e := &events[i]

@@ -134,7 +134,7 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []Wait)
 
 // report returns the state with a status that a controller reports. While the resource
 // waits, its conditions Available and Progressing stay; overruled reports whether the
-// controller gave others. A resource that no controller owns keeps those that the report
+// controller gave others. A resource that no controller owns keeps the ones that the report
 // leaves out.
 func (r *Reconciler) report(w Write, next *kind.State) (out *kind.State, overruled bool) {
 	if !w.StatusReport || w.Kind.Conditions == nil {

@@ -81,8 +81,8 @@ func (f *follower) settleOne(ctx context.Context, key backend.Key) (outcome, err
 	return outcome{}, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// settleTogether settles resources in as few batches as possible. It returns the keys of those that
-// have to be settled alone, see storeBatch.
+// settleTogether settles resources in as few batches as possible. It returns the keys of
+// resources that have to be settled alone, see storeBatch.
 func (f *follower) settleTogether(ctx context.Context, resources, known []*backend.Resource, read Reading) (out outcome, alone []backend.Key, err error) {
 	if err := f.r.loadControllers(ctx); err != nil {
 		return out, nil, err

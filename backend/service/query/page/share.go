@@ -32,8 +32,8 @@ type slots struct {
 // pending is a scan that waits for a slot, for itself and identical scans.
 type pending struct {
 	done chan struct{} // closed when it has ended
-	// found is what it has read, set before done is closed. It is nil if the scan failed: then each of
-	// those that waited for it scans by itself.
+	// found is what it has read, set before done is closed. It is nil if the scan failed: then each
+	// waiting scan runs by itself.
 	found *Read
 }
 

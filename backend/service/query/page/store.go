@@ -112,7 +112,7 @@ func (s *Store) admit(ctx context.Context, scans, whole []*scan) error {
 	return s.run(ctx, scans)
 }
 
-// begin prepares scans. whole are those that test every resource of a range of names.
+// begin prepares scans. whole are the scans that test every resource of a range of names.
 func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
 	arena := &body.Arena{}
 	for _, r := range reads {
@@ -305,7 +305,7 @@ func (s *Store) addCount(ctx context.Context, sc *scan, namespace string, n int)
 	return err
 }
 
-// takePage takes the resources that a step has read for a scan, and releases the memory of those that are
+// takePage takes the resources that a step has read for a scan, and releases the memory of the others, which are
 // not on the page.
 func (s *Store) takePage(ctx context.Context, sc *scan, page backend.Page) error {
 	before, compared := sc.size(), 0
