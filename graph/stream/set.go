@@ -2,7 +2,7 @@ package stream
 
 import "sync"
 
-// Set is a set of subscriptions that end together, like those of one catalogue. All methods
+// Set is a set of subscriptions that end together, like the subscriptions to one catalogue. All methods
 // are safe for concurrent use. A nil Set never ends.
 type Set struct {
 	mu    sync.Mutex // guards all below

@@ -134,7 +134,7 @@ func (s *eventStream) Close() {
 	s.work.Done()
 }
 
-// write sends what is queued until the last of it is sent or ctx ends.
+// write sends the queued frames until the last one is sent or ctx ends.
 func (s *eventStream) write(ctx context.Context) {
 	// Clients of a gateway that shuts down reconnect, but not all at the same moment.
 	// This is sent at once, and the head of the answer with it.
@@ -150,7 +150,7 @@ func (s *eventStream) write(ctx context.Context) {
 			s.out.Finish(event("next", "", s.refused(context.Cause(lifetime))), complete())
 		}
 	})()
-	beat := time.NewTicker(s.transport.cfg.Heartbeat)
+	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
 		select {
