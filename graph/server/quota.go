@@ -110,7 +110,7 @@ func (c *caller) pace(now time.Time) error {
 	limits := c.of.limits
 	// What is in flight is paid at its end; without this, all that wait would begin together.
 	if left := c.stepsLeft(now) - float64(c.open[transport.UseRequest])*c.mean; left < 0 {
-		return callerExceeds("limit-caller-steps", limits.Steps, seconds(-left/float64(limits.Steps)), fmt.Sprintf("the caller's operations take more than %d steps a second (limit-caller-steps)", limits.Steps))
+		return callerExceeds("limit-caller-steps", limits.Steps, int(math.Ceil(-left/float64(limits.Steps))), fmt.Sprintf("the caller's operations take more than %d steps a second (limit-caller-steps)", limits.Steps))
 	}
 	if !c.begun.AllowN(now, 1) {
 		return callerExceeds("limit-caller-rate", limits.Rate, 1, fmt.Sprintf("the caller begins more than %d operations a second (limit-caller-rate)", limits.Rate))
@@ -132,13 +132,6 @@ func (c *callers) Spend(name string, steps int64) {
 	caller, now := c.caller(name), c.now()
 	caller.mean += (float64(steps) - caller.mean) / 8
 	caller.left, caller.at = caller.stepsLeft(now)-float64(steps), now
-}
-
-// Len returns the number of callers that are remembered.
-func (c *callers) Len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.known)
 }
 
 // caller returns a caller, which is new if it is not remembered. The caller holds mu.
@@ -170,9 +163,6 @@ func (c *callers) end(caller *caller, use transport.Use) {
 		caller.place = c.idle.PushBack(caller)
 	}
 }
-
-// seconds rounds a time up to whole seconds.
-func seconds(s float64) int { return max(int(math.Ceil(s)), 1) }
 
 func callerExceeds(setting string, limit, retryAfter int, message string) error {
 	return &failure.Error{Code: failure.CodeLimitExceeded, Message: message, Limit: limit, Setting: setting, Retryable: true, RetryAfter: retryAfter}
