@@ -20,7 +20,7 @@ func NewCallers(limits, defaults CallerLimits, now func() time.Time) *callers {
 func (c *callers) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.known)
+	return len(c.busy) + c.idle.Len()
 }
 
 // Coerce coerces the variables of an operation.
