@@ -50,7 +50,7 @@ type Line struct {
 	Name      string `json:"name,omitempty"`
 	UID       string `json:"uid,omitempty"`
 	Revision  string `json:"revision,omitempty"`
-	// By is who did it, Address where it asked from, RequestID the id of the request.
+	// By is the caller, Address its address, RequestID the id of its request.
 	By        string `json:"by,omitempty"`
 	Address   string `json:"address,omitempty"`
 	RequestID string `json:"requestId,omitempty"`

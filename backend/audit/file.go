@@ -22,8 +22,8 @@ const DefaultSize = 128 << 20
 // maxLine is the most bytes of a line that is read.
 const maxLine = 1 << 20
 
-// File is where lines go. Each line has a position in the log, so a file that a crash has cut short is taken up after its last
-// whole line: no change is missing, and none stands in it twice.
+// File is where lines go. Each line has a position in the log, so the gateway continues a file that a crash has cut short
+// after its last whole line: no change is missing, and none is written twice.
 type File struct {
 	// Path of the file; it is made with the mode 0600. Empty writes to Out, which begins at the present position.
 	Path string
@@ -43,8 +43,8 @@ type File struct {
 	cut bool
 }
 
-// open opens the file and returns the position of its last line. If it has none, that is the last of the file that it was
-// before it was renamed; zero if there is no such file.
+// open opens the file and returns the position of its last line. If it has no line, a file that was renamed counts (see
+// renamed); zero if there is none.
 func (f *File) open() (at backend.Position, err error) {
 	if f.Size == 0 {
 		f.Size = DefaultSize
@@ -123,8 +123,8 @@ func sizeWithoutZeros(file *os.File, size int64) (int64, error) {
 	return 0, nil
 }
 
-// renamed returns the position of the last line of the newest file that has the name of this one and more, as this package and
-// logrotate rename it: who did it may have been killed before the new file had a line.
+// renamed returns the position of the last line of the newest file whose name begins with the name of this one, as after a
+// rename by this package or logrotate: either may have been killed before the new file had a line.
 func (f *File) renamed() (at backend.Position) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {

@@ -39,19 +39,14 @@ const (
 type about struct{ key, name, text string }
 
 func (t Thing) about() about {
-	switch t {
-	case Rows:
-		return about{"limit-rows", "rows", "reads more than the %d resources that it may look at"}
-	case Objects:
-		return about{"limit-objects", "objects", "returns more than the %d resources that it may"}
-	case Bytes:
-		return about{"limit-answer", "bytes", "has an answer of more than the %d bytes that it may have"}
-	case Held:
-		return about{"limit-held", "held", "holds resources and arguments of more than the %d bytes that it may"}
-	case Events:
-		return about{"limit-events", "events", "is one of too many expensive events: together they may take %d steps at once"}
-	}
-	return about{"limit-steps", "steps", "takes more work than the %d steps that it may"}
+	return [Things]about{
+		Rows:    {"limit-rows", "rows", "reads more than the %d resources that it may look at"},
+		Objects: {"limit-objects", "objects", "returns more than the %d resources that it may"},
+		Bytes:   {"limit-answer", "bytes", "has an answer of more than the %d bytes that it may have"},
+		Held:    {"limit-held", "held", "holds resources and arguments of more than the %d bytes that it may"},
+		Steps:   {"limit-steps", "steps", "takes more work than the %d steps that it may"},
+		Events:  {"limit-events", "events", "is one of too many expensive events: together they may take %d steps at once"},
+	}[t]
 }
 
 // Key returns the name of the limit in docs/limits.md.

@@ -167,10 +167,10 @@ func (s *Share) climb(ctx context.Context, bytes int64, pause func()) error {
 		return ErrBusy
 	}
 	next := 1 + slices.IndexFunc(s.memory.levels, func(l level) bool { return bytes <= l.bytes })
-	room, size := s.memory.at(next)
-	if !room.Take(size) {
+	to := s.memory.levels[next-1]
+	if !to.room.Take(to.bytes) {
 		pause()
-		if err := s.await(ctx, room, size); err != nil {
+		if err := s.await(ctx, to); err != nil {
 			s.refused = errors.Is(err, ErrBusy)
 			return err
 		}
@@ -182,9 +182,9 @@ func (s *Share) climb(ctx context.Context, bytes int64, pause func()) error {
 
 // await waits for room on a level. An operation with only its initial grant gives that back while it waits, so
 // that others can begin; the room of waiters bounds how many do so.
-func (s *Share) await(ctx context.Context, room *Room, size int64) error {
+func (s *Share) await(ctx context.Context, to level) error {
 	if s.level > 0 || s.event {
-		return room.Await(ctx, size)
+		return to.room.Await(ctx, to.bytes)
 	}
 	if !s.memory.waiters.Take(BeginBytes) {
 		return ErrBusy
@@ -192,21 +192,15 @@ func (s *Share) await(ctx context.Context, room *Room, size int64) error {
 	defer s.memory.waiters.Give(BeginBytes)
 	s.memory.operations.Give(s.begin)
 	s.begin = 0
-	return room.AwaitPatiently(ctx, size)
-}
-
-// at returns the room of a level and how much of it one operation takes.
-func (m *Memory) at(n int) (*Room, int64) {
-	l := m.levels[n-1]
-	return l.room, l.bytes
+	return to.room.AwaitPatiently(ctx, to.bytes)
 }
 
 // leave gives back what the operation has on its level, or its initial grant.
 func (s *Share) leave() {
 	switch {
 	case s.level > 0:
-		room, size := s.memory.at(s.level)
-		room.Give(size)
+		from := s.memory.levels[s.level-1]
+		from.room.Give(from.bytes)
 		s.level = 0
 	case !s.event:
 		s.memory.operations.Give(s.begin)

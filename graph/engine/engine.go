@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Service == nil || cfg.Schema == nil || cfg.Core == nil {
 		return nil, errors.New("engine: config: Service, Schema and Core are needed")
 	}
-	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, badTime: cfg.BadTime, streams: cfg.Streams, everyKind: cfg.EveryKind}
+	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, badTime: cfg.BadTime, streams: cmp.Or(cfg.Streams, stream.NewSet()), everyKind: cmp.Or(cfg.EveryKind, stream.NewSet())}
 	if e.badTime == nil {
 		e.badTime = func(string) {}
 	}

@@ -65,7 +65,7 @@ func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
 	return i, nil
 }
 
-// client returns one that asks the issuer; answered is called when it answers.
+// client returns an HTTP client for the issuer; answered is called when the issuer answers.
 func (i *issuer) client(fetches *rate.Limiter, answered func()) *http.Client {
 	return &http.Client{Transport: &limitedTransport{next: i.transport, fetches: fetches, answered: answered}, Timeout: issuerTimeout}
 }
@@ -112,7 +112,7 @@ func (i *issuer) discover(ctx context.Context) error {
 			retry = min(2*retry, retryMost)
 			continue
 		}
-		// A new verifier has no keys yet, so it has a limiter of its own: the old one's may be used up.
+		// A new verifier has no keys yet, so it has a new limiter: the old one may be used up.
 		fetches := rate.NewLimiter(rate.Every(keyInterval), keyFetches)
 		keys := oidc.ClientContext(context.WithoutCancel(ctx), i.client(fetches, func() { i.unknown.Store(false) }))
 		// checkTimes checks the times, since go-oidc always allows nbf five minutes.

@@ -63,11 +63,9 @@ func (t *TLS) load(content [][]byte) error {
 		if !next.ClientCAs.AppendCertsFromPEM(content[2]) {
 			return fmt.Errorf("%s: there is no certificate (PEM) in it", t.Paths[2])
 		}
-	}
-	t.current.Store(next)
-	if len(content) > 2 {
 		t.replaceAuthorities(content[2])
 	}
+	t.current.Store(next)
 	return nil
 }
 

@@ -65,7 +65,7 @@ func (t Token) String() string {
 	return strings.Join([]string{t.Name, hashPrefix + hex.EncodeToString(t.Hash[:]), groups, expires}, " ")
 }
 
-// Validate returns what is wrong with the names of a token.
+// Validate returns every problem of the names of a token, joined.
 func (t Token) Validate() error {
 	errs := []error{checkTokenName("name", t.Name)}
 	if len(t.Groups) > maxGroups {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/graph/engine"
 )
 
 // documentCache keeps the valid documents that were used last, and their plans, up to a number
@@ -12,18 +14,12 @@ import (
 // plan counts as one token. The cache is safe for concurrent use.
 type documentCache struct {
 	most  int
-	plans keeper
+	plans *engine.Engine
 
 	mu     sync.Mutex
 	closed bool // nothing is cached any more
 	tokens int
 	used   *simplelru.LRU[string, weighed]
-}
-
-// keeper keeps the plans of the documents in the cache.
-type keeper interface {
-	Keep(doc *ast.QueryDocument, weigh func(fields int))
-	Forget(*ast.QueryDocument)
 }
 
 type weighed struct {
@@ -40,7 +36,7 @@ const (
 	maxCachedText = 32 << 10
 )
 
-func newDocumentCache(tokens int, plans keeper) *documentCache {
+func newDocumentCache(tokens int, plans *engine.Engine) *documentCache {
 	c := &documentCache{most: tokens, plans: plans}
 	// No entry weighs less than a token, so it never holds more than that many.
 	c.used, _ = simplelru.NewLRU(tokens, func(_ string, w weighed) {

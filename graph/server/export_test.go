@@ -16,6 +16,13 @@ func NewCallers(limits, defaults CallerLimits, now func() time.Time) *callers {
 	return newCallers(limits, defaults, now)
 }
 
+// Len returns the number of callers that are remembered.
+func (c *callers) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.busy) + c.idle.Len()
+}
+
 // Coerce coerces the variables of an operation.
 func Coerce(schema *ast.Schema, op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
 	return variables{schema}.coerce(op, given)

@@ -80,10 +80,13 @@ func (s *Server) foreign(r *http.Request) string {
 
 // namesAPI reports whether an Accept header names a media type of the API.
 func namesAPI(accept []string) bool {
-	return slices.ContainsFunc(strings.Split(strings.Join(accept, ","), ","), func(one string) bool {
+	for one := range strings.SplitSeq(strings.Join(accept, ","), ",") {
 		name, _, _ := strings.Cut(one, ";")
-		return isAPIType(name)
-	})
+		if isAPIType(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // acceptsAnything reports whether there is no Accept header, or only */*.

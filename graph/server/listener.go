@@ -21,9 +21,6 @@ type bounded struct {
 	open int
 }
 
-// spare is how many connections beyond the limit are told why they are refused.
-func (b *bounded) spare() int { return max(b.most/10, 16) }
-
 // Accept returns the next connection.
 func (b *bounded) Accept() (net.Conn, error) {
 	for {
@@ -33,7 +30,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 		}
 		b.mu.Lock()
 		over := b.open >= b.most
-		refused := b.open >= b.most+b.spare()
+		refused := b.open >= b.most+max(b.most/10, 16)
 		if !refused {
 			b.open++
 		}

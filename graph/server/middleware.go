@@ -25,9 +25,8 @@ type overKey struct{}
 func (s *Server) edge(next http.Handler) http.Handler {
 	next = s.crossOrigin(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f := s.factsFrom(r)
-		id := f.id
-		r = r.WithContext(s.withFacts(r, f))
+		r = s.withFacts(r)
+		id := requestID(r.Context())
 		q := &recorder{ResponseWriter: w, status: http.StatusOK, begin: time.Now()}
 		q.Header().Set(requestIDHeader, id)
 		q.Header().Set("X-Content-Type-Options", "nosniff")

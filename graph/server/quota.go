@@ -1,12 +1,12 @@
 package server
 
 import (
-	"container/list"
 	"fmt"
 	"math"
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/time/rate"
 
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -54,10 +54,9 @@ type callers struct {
 	limits CallerLimits
 	now    func() time.Time
 
-	mu    sync.Mutex
-	known map[string]*caller
-	// idle are the callers that have nothing open, the one that has been idle for longest first.
-	idle *list.List
+	mu   sync.Mutex         // guards the rest
+	busy map[string]*caller // have something open
+	idle *simplelru.LRU[string, *caller]
 }
 
 // newCallers returns the counts of callers under limits, zeros of which are as in defaults.
@@ -67,7 +66,8 @@ func newCallers(limits, defaults CallerLimits, now func() time.Time) *callers {
 	fill(&limits.Sockets, defaults.Sockets)
 	fill(&limits.Rate, defaults.Rate)
 	fill(&limits.Steps, defaults.Steps)
-	return &callers{limits: limits, now: now, known: map[string]*caller{}, idle: list.New()}
+	idle, _ := simplelru.NewLRU[string, *caller](maxIdle, nil) // the size is positive
+	return &callers{limits: limits, now: now, busy: map[string]*caller{}, idle: idle}
 }
 
 // caller counts what one caller takes. callers.mu guards it.
@@ -80,7 +80,6 @@ type caller struct {
 	// operations took of late.
 	left, mean float64
 	at         time.Time
-	place      *list.Element // in callers.idle; nil while something is open
 }
 
 // Begin counts one more thing of a caller, which done gives back. The error is LIMIT_EXCEEDED if the caller
@@ -98,10 +97,8 @@ func (c *callers) Begin(name string, use transport.Use) (done func(), err error)
 		}
 	}
 	caller.open[use]++
-	if caller.place != nil {
-		c.idle.Remove(caller.place)
-		caller.place = nil
-	}
+	c.busy[name] = caller
+	c.idle.Remove(name)
 	return func() { c.end(caller, use) }, nil
 }
 
@@ -110,7 +107,7 @@ func (c *caller) pace(now time.Time) error {
 	limits := c.of.limits
 	// What is in flight is paid at its end; without this, all that wait would begin together.
 	if left := c.stepsLeft(now) - float64(c.open[transport.UseRequest])*c.mean; left < 0 {
-		return callerExceeds("limit-caller-steps", limits.Steps, seconds(-left/float64(limits.Steps)), fmt.Sprintf("the caller's operations take more than %d steps a second (limit-caller-steps)", limits.Steps))
+		return callerExceeds("limit-caller-steps", limits.Steps, int(math.Ceil(-left/float64(limits.Steps))), fmt.Sprintf("the caller's operations take more than %d steps a second (limit-caller-steps)", limits.Steps))
 	}
 	if !c.begun.AllowN(now, 1) {
 		return callerExceeds("limit-caller-rate", limits.Rate, 1, fmt.Sprintf("the caller begins more than %d operations a second (limit-caller-rate)", limits.Rate))
@@ -118,8 +115,8 @@ func (c *caller) pace(now time.Time) error {
 	return nil
 }
 
-// stepsLeft returns how many steps the caller has: at most those of a second. A [rate.Limiter] takes no more than
-// these at once, and an operation may have many times as many.
+// stepsLeft returns how many steps the caller has: at most the steps of one second. A [rate.Limiter] allows no more than
+// that at once, and one operation may take many times as many.
 func (c *caller) stepsLeft(now time.Time) float64 {
 	most := float64(c.of.limits.Steps)
 	return min(most, c.left+now.Sub(c.at).Seconds()*most)
@@ -134,30 +131,20 @@ func (c *callers) Spend(name string, steps int64) {
 	caller.left, caller.at = caller.stepsLeft(now)-float64(steps), now
 }
 
-// Len returns the number of callers that are remembered.
-func (c *callers) Len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.known)
-}
-
 // caller returns a caller, which is new if it is not remembered. The caller holds mu.
 func (c *callers) caller(name string) *caller {
-	known := c.known[name]
-	if known != nil {
+	if known := c.busy[name]; known != nil {
 		return known
 	}
-	if c.idle.Len() >= maxIdle {
-		oldest := c.idle.Remove(c.idle.Front()).(*caller)
-		delete(c.known, oldest.name)
+	if known, ok := c.idle.Get(name); ok {
+		return known
 	}
-	known = &caller{
+	known := &caller{
 		of: c, name: name,
 		begun: rate.NewLimiter(rate.Limit(c.limits.Rate), c.limits.Rate),
 		left:  float64(c.limits.Steps), at: c.now(),
 	}
-	known.place = c.idle.PushBack(known)
-	c.known[name] = known
+	c.idle.Add(name, known)
 	return known
 }
 
@@ -167,12 +154,10 @@ func (c *callers) end(caller *caller, use transport.Use) {
 	defer c.mu.Unlock()
 	caller.open[use]--
 	if caller.open == [uses]int{} {
-		caller.place = c.idle.PushBack(caller)
+		delete(c.busy, caller.name)
+		c.idle.Add(caller.name, caller)
 	}
 }
-
-// seconds rounds a time up to whole seconds.
-func seconds(s float64) int { return max(int(math.Ceil(s)), 1) }
 
 func callerExceeds(setting string, limit, retryAfter int, message string) error {
 	return &failure.Error{Code: failure.CodeLimitExceeded, Message: message, Limit: limit, Setting: setting, Retryable: true, RetryAfter: retryAfter}

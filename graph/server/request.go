@@ -29,8 +29,8 @@ const (
 	hiveClientHeader   = "X-Graphql-Client-Name"
 )
 
-// factsFrom returns the facts of a request.
-func (s *Server) factsFrom(r *http.Request) facts {
+// withFacts returns a request whose context carries its facts, and a caller who has not shown who it is.
+func (s *Server) withFacts(r *http.Request) *http.Request {
 	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: apiAt(r.URL.Path)}
 	if s.cfg.AccessLog {
 		f.address = r.RemoteAddr
@@ -39,12 +39,8 @@ func (s *Server) factsFrom(r *http.Request) facts {
 		}
 		f.client = shortName(cmp.Or(r.Header.Get(apolloClientHeader), r.Header.Get(hiveClientHeader)))
 	}
-	return f
-}
-
-// withFacts returns the context of a request whose caller has not shown who it is.
-func (s *Server) withFacts(r *http.Request, f facts) context.Context {
-	return access.WithCaller(context.WithValue(r.Context(), factsKey{}, f), access.Caller{Address: s.cfg.Identities.Proxies.Address(r), Request: f.id})
+	caller := access.Caller{Address: s.cfg.Identities.Proxies.Address(r), Request: f.id}
+	return r.WithContext(access.WithCaller(context.WithValue(r.Context(), factsKey{}, f), caller))
 }
 
 type factsKey struct{}

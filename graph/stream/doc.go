@@ -46,10 +46,10 @@
 //
 // # Goroutines and locks
 //
-// The transport runs Subscription.Run in a goroutine of its own; a parked subscription that falls behind, is stopped
+// The transport runs Subscription.Run in a goroutine; a parked subscription that falls behind, is stopped
 // or loses its group runs it in a new one. Group.work runs while Wake was called; it is called when something
-// may have happened, by a timer, and when a group becomes live. A group ends with its last follower, so whoever stops all
-// subscriptions stops all goroutines.
+// may have happened, by a timer, and when a group becomes live. A group ends with its last follower, so a transport that stops all
+// its subscriptions stops all goroutines.
 //
 // The locks are taken in the order Groups.mu, group.mu, Queue.mu. Two groups are locked at once only under Groups.mu
 // (Groups.unite). Nothing waits for a client or executes while it holds one of them, except that a group begins

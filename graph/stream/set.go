@@ -2,8 +2,8 @@ package stream
 
 import "sync"
 
-// Set is a set of subscriptions that end together, like those of one catalogue. All methods
-// are safe for concurrent use. A nil Set never ends.
+// Set is a set of subscriptions that end together, like the subscriptions to one catalogue. All methods
+// are safe for concurrent use.
 type Set struct {
 	mu    sync.Mutex // guards all below
 	ended bool
@@ -22,9 +22,6 @@ func NewSet() *Set { return &Set{open: map[*member]struct{}{}} }
 // Join adds a subscription. End calls end, and so does Join if the set has ended. The caller
 // calls leave when the subscription ends by itself; a second call does nothing. Len does not count a shared execution.
 func (s *Set) Join(end func(), shared bool) (leave func()) {
-	if s == nil {
-		return func() {}
-	}
 	m := &member{end, shared}
 	s.mu.Lock()
 	ended := s.ended
@@ -44,9 +41,6 @@ func (s *Set) Join(end func(), shared bool) (leave func()) {
 
 // End ends all subscriptions, also those that join later.
 func (s *Set) End() {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	open := s.open
 	s.ended, s.open = true, nil
@@ -58,9 +52,6 @@ func (s *Set) End() {
 
 // Len returns the number of subscriptions in the set.
 func (s *Set) Len() (n int) {
-	if s == nil {
-		return 0
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for m := range s.open {

@@ -25,12 +25,3 @@ func TestASetEndsAllThatHaveNotLeft(t *testing.T) {
 		t.Errorf("ended: %v, open: %d", ended, set.Len())
 	}
 }
-
-func TestNoSetNeverEnds(t *testing.T) {
-	var set *stream.Set
-	set.Join(func() { t.Error("it ended") }, false)()
-	set.End()
-	if set.Len() != 0 {
-		t.Error("it has streams")
-	}
-}

@@ -22,14 +22,12 @@ const (
 	DefaultMessage        = 4 << 20
 	DefaultQueue          = 256
 	DefaultQueueBytes     = 1 << 20
-	DefaultInitTimeout    = 10 * time.Second
-	DefaultPingInterval   = 25 * time.Second
-	DefaultHeartbeat      = 12 * time.Second
-	DefaultWriteTimeout   = 10 * time.Second
 	DefaultMessageTimeout = 10 * time.Second
 	DefaultTime           = 30 * time.Second
-	DefaultGather         = time.Millisecond
 )
+
+// heartbeat is how often an idle event stream sends a comment.
+const heartbeat = 12 * time.Second
 
 // LateGrace is how long clients may go on to send a body once the gateway drains.
 const LateGrace = time.Second
@@ -75,21 +73,19 @@ type Config struct {
 	// QueueBytes is the most bytes of messages that wait for one client; one message may always wait. Default [DefaultQueueBytes].
 	QueueBytes int
 
-	// InitTimeout is how long a WebSocket client may take to initialise. Default [DefaultInitTimeout].
+	// InitTimeout is how long a WebSocket client may take to initialise. Default 10 s.
 	InitTimeout time.Duration
 	// PingInterval is how often a WebSocket client is pinged. A client that sends nothing, not even
-	// a pong, for two intervals is disconnected. Default [DefaultPingInterval].
+	// a pong, for two intervals is disconnected. Default 25 s.
 	PingInterval time.Duration
-	// Heartbeat is how often an idle event stream sends a comment. Default [DefaultHeartbeat].
-	Heartbeat time.Duration
 	// MessageTimeout is how long a client may take to send 64 KiB of a body or a message. Default [DefaultMessageTimeout].
 	MessageTimeout time.Duration
-	// WriteTimeout is how long a client may take to accept 128 KiB. Default [DefaultWriteTimeout].
+	// WriteTimeout is how long a client may take to accept 128 KiB. Default 10 s.
 	WriteTimeout time.Duration
 	// Time is how long a query or mutation may take, parsing included. Default [DefaultTime].
 	Time time.Duration
 	// Gather is how soon after a write the next event may be written: events that arrive in between
-	// leave together. Default [DefaultGather]; less than zero means at once.
+	// leave together. Default 1 ms; less than zero means at once.
 	Gather time.Duration
 
 	// SocketsOpened, StreamsOpened and Started are called when the number of WebSocket connections,
@@ -126,13 +122,12 @@ func (c *Config) setDefaults() {
 	c.Message = cmp.Or(c.Message, DefaultMessage)
 	c.Queue = cmp.Or(c.Queue, DefaultQueue)
 	c.QueueBytes = cmp.Or(c.QueueBytes, DefaultQueueBytes)
-	c.InitTimeout = cmp.Or(c.InitTimeout, DefaultInitTimeout)
-	c.PingInterval = cmp.Or(c.PingInterval, DefaultPingInterval)
-	c.Heartbeat = cmp.Or(c.Heartbeat, DefaultHeartbeat)
-	c.WriteTimeout = cmp.Or(c.WriteTimeout, DefaultWriteTimeout)
+	c.InitTimeout = cmp.Or(c.InitTimeout, 10*time.Second)
+	c.PingInterval = cmp.Or(c.PingInterval, 25*time.Second)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
 	c.MessageTimeout = cmp.Or(c.MessageTimeout, DefaultMessageTimeout)
 	c.Time = cmp.Or(c.Time, DefaultTime)
-	c.Gather = cmp.Or(c.Gather, DefaultGather)
+	c.Gather = cmp.Or(c.Gather, time.Millisecond)
 }
 
 // Transport serves the operations of all clients of one endpoint.

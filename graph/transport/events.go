@@ -71,8 +71,6 @@ type eventStream struct {
 	transport *Transport
 	to        *pacedWriter
 	ending    <-chan struct{} // closed when the gateway drains
-	caller    *access.Identity
-	refused   func(error) []byte // returns an answer with an error
 	out       stream.Queue
 	ready     chan struct{} // holds a token when there is something to write
 	wrote     time.Time
@@ -89,8 +87,7 @@ func (t *Transport) openStream(w http.ResponseWriter, r *http.Request) *eventStr
 		t.streams.refuse(w, r, t.cfg.Executor(r.Context()), "event streams")
 		return nil
 	}
-	s := &eventStream{transport: t, to: t.paced(w), ending: t.draining.Done(), caller: access.CallerFrom(r.Context()).Identity, ready: make(chan struct{}, 1)}
-	s.refused = func(err error) []byte { return t.cfg.Executor(r.Context()).Refuse(r.Context(), asGraphQL(err)) }
+	s := &eventStream{transport: t, to: t.paced(w), ending: t.draining.Done(), ready: make(chan struct{}, 1)}
 	s.out = stream.Queue{Messages: t.cfg.Queue, Bytes: t.cfg.QueueBytes, Memory: t.cfg.Memory.Events(), Wake: s.wake}
 	h := w.Header()
 	h.Set("Content-Type", typeEvents+"; charset=utf-8")
@@ -134,7 +131,7 @@ func (s *eventStream) Close() {
 	s.work.Done()
 }
 
-// write sends what is queued until the last of it is sent or ctx ends.
+// write sends the queued frames until the last one is sent or ctx ends.
 func (s *eventStream) write(ctx context.Context) {
 	// Clients of a gateway that shuts down reconnect, but not all at the same moment.
 	// This is sent at once, and the head of the answer with it.
@@ -142,15 +139,16 @@ func (s *eventStream) write(ctx context.Context) {
 	if s.flush() != nil {
 		return
 	}
-	lifetime, end := s.caller.Lifetime(ctx)
+	lifetime, end := access.CallerFrom(ctx).Identity.Lifetime(ctx)
 	defer end()
 	// Not in the loop: a stream that always has something to send would not come back to it.
 	defer context.AfterFunc(lifetime, func() {
 		if ctx.Err() == nil {
-			s.out.Finish(event("next", "", s.refused(context.Cause(lifetime))), complete())
+			refused := s.transport.cfg.Executor(ctx).Refuse(ctx, asGraphQL(context.Cause(lifetime)))
+			s.out.Finish(event("next", "", refused), complete())
 		}
 	})()
-	beat := time.NewTicker(s.transport.cfg.Heartbeat)
+	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
 		select {

@@ -22,7 +22,7 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-// Close codes of graphql-transport-ws, besides those of RFC 6455, 7.4.1.
+// Close codes of graphql-transport-ws. The other codes are from RFC 6455, 7.4.1.
 const (
 	codeBadMessage     = 4400
 	codeUnauthorized   = 4401

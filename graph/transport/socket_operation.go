@@ -37,7 +37,11 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 	case verbStop:
 		s.stop(m.id)
 	case verbPing:
-		s.say(ctx, stream.Frame{Kind: websocket.TextMessage, Head: []byte(`{"type":"pong"`), Payload: jsonMember("payload", m.payload), Tail: "}"})
+		pong := stream.Frame{Kind: websocket.TextMessage, Head: []byte(`{"type":"pong"`), Payload: m.payload, Tail: "}"}
+		if len(m.payload) > 0 {
+			pong.Head = append(pong.Head, `,"payload":`...)
+		}
+		s.say(ctx, pong)
 	case verbTerminate:
 		return ctx, &closing{code: websocket.CloseNormalClosure}
 	}
@@ -48,13 +52,6 @@ func (s *socket) handle(ctx context.Context, m message) (context.Context, *closi
 // that does not read gets no answers.
 func (s *socket) say(ctx context.Context, f stream.Frame) {
 	_ = s.out.Put(ctx, nil, f) // fails only when the connection ends
-}
-
-func jsonMember(name string, value json.RawMessage) []byte {
-	if len(value) == 0 {
-		return nil
-	}
-	return append([]byte(`,"`+name+`":`), value...)
 }
 
 func (s *socket) initialise(ctx context.Context, m message) (context.Context, *closing) {
