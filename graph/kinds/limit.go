@@ -36,7 +36,7 @@ func limits(f *descriptor.Field) string {
 		return sentences(mapLimits(f), writeOnly(f))
 	}
 	if f.List {
-		if r := interval(c.MinItems, c.MaxItems); r != "" {
+		if r := interval(c.MinItems, c.MaxItems, thousands); r != "" {
 			add("%s elements%s.", r, map[bool]string{true: ", no two equal"}[c.Unique || f.ListType == descriptor.ListSet])
 		}
 		if f.ListType == descriptor.ListMap {
@@ -44,11 +44,11 @@ func limits(f *descriptor.Field) string {
 		}
 	}
 	each := map[bool]string{true: " each"}[f.List]
-	if r := interval(c.MinLength, c.MaxLength); r != "" {
+	if r := interval(c.MinLength, c.MaxLength, thousands); r != "" {
 		add("%s characters%s.", r, each)
 	}
-	if c.Min != nil || c.Max != nil {
-		add("%s%s.", between(c.Min, c.Max), each)
+	if r := interval(c.Min, c.Max, decimal); r != "" {
+		add("%s%s.", r, each)
 	}
 	if c.Pattern != "" {
 		add("Matches `%s`.", c.Pattern)
@@ -64,7 +64,7 @@ func limits(f *descriptor.Field) string {
 	}
 	if f.Shape != nil && !f.List {
 		least, most := f.Shape.MinProperties, f.Shape.MaxProperties
-		if r := interval(nonzero(least), nonzero(most)); r != "" {
+		if r := interval(nonzero(least), nonzero(most), thousands); r != "" {
 			add("%s of its fields.", r)
 		}
 	}
@@ -115,12 +115,12 @@ func mapLimits(f *descriptor.Field) string {
 			out = append(out, what+r+" "+unit+".")
 		}
 	}
-	add("", interval(c.MinItems, c.MaxItems), "entries, no two with one key")
-	add("Keys: ", lower(interval(c.KeyMinLength, c.KeyMaxLength)), "characters")
+	add("", interval(c.MinItems, c.MaxItems, thousands), "entries, no two with one key")
+	add("Keys: ", strings.ToLower(interval(c.KeyMinLength, c.KeyMaxLength, thousands)), "characters")
 	if c.KeyPattern != "" {
 		out = append(out, "Keys match `"+c.KeyPattern+"`.")
 	}
-	add("Values: ", lower(interval(c.MinLength, c.MaxLength)), "characters")
+	add("Values: ", strings.ToLower(interval(c.MinLength, c.MaxLength, thousands)), "characters")
 	if c.Pattern != "" {
 		out = append(out, "Values match `"+c.Pattern+"`.")
 	}
@@ -133,14 +133,6 @@ func mapLimits(f *descriptor.Field) string {
 	return strings.Join(out, " ")
 }
 
-// lower returns a text that begins with a lower case letter.
-func lower(s string) string {
-	if s == "" {
-		return ""
-	}
-	return strings.ToLower(s[:1]) + s[1:]
-}
-
 func nonzero(n int) *int {
 	if n == 0 {
 		return nil
@@ -149,30 +141,21 @@ func nonzero(n int) *int {
 }
 
 // interval returns "1 to 255", "Exactly 1", "At most 64", "At least 1" or "".
-func interval(least, most *int) string {
+func interval[T comparable](least, most *T, number func(T) string) string {
 	switch {
 	case least != nil && most != nil && *least == *most:
-		return "Exactly " + thousands(*least)
+		return "Exactly " + number(*least)
 	case least != nil && most != nil:
-		return thousands(*least) + " to " + thousands(*most)
+		return number(*least) + " to " + number(*most)
 	case most != nil:
-		return "At most " + thousands(*most)
+		return "At most " + number(*most)
 	case least != nil:
-		return "At least " + thousands(*least)
+		return "At least " + number(*least)
 	}
 	return ""
 }
 
-func between(least, most *float64) string {
-	number := func(x *float64) string { return strconv.FormatFloat(*x, 'f', -1, 64) }
-	switch {
-	case least == nil:
-		return "At most " + number(most)
-	case most == nil:
-		return "At least " + number(least)
-	}
-	return number(least) + " to " + number(most)
-}
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // thousands formats a number like 1,024.
 func thousands(n int) string {

@@ -180,17 +180,23 @@ func (l *loader) vocabulary() (err error) {
 // apiSources returns the SDL of the API that does not depend on the kinds: of the engine's types and fields, and of
 // the fields that are resolved by hand.
 func apiSources() ([]*ast.Source, error) {
-	out := []*ast.Source{{Name: "api.graphqls", Input: apiSDL}}
-	files, err := fs.Glob(schema.Files, "core/*.graphqls")
+	byHand, err := embedded("core/*.graphqls", false)
+	return append([]*ast.Source{{Name: "api.graphqls", Input: apiSDL}}, byHand...), err
+}
+
+// embedded returns the embedded files of a pattern.
+func embedded(pattern string, builtIn bool) ([]*ast.Source, error) {
+	names, err := fs.Glob(schema.Files, pattern)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range files {
+	var out []*ast.Source
+	for _, name := range names {
 		raw, err := schema.Files.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, &ast.Source{Name: "schema/" + name, Input: string(raw)})
+		out = append(out, &ast.Source{Name: "schema/" + name, Input: string(raw), BuiltIn: builtIn})
 	}
 	return out, nil
 }

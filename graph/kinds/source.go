@@ -81,28 +81,11 @@ func ReadTexts(texts map[string]string, dir string) (*Schema, error) {
 		}
 		sources = append(sources, &ast.Source{Name: path.Join(dir, name), Input: texts[name]})
 	}
-	product, err := productSources()
+	product, err := embedded("access/*.graphqls", true) // the kinds that every catalogue has
 	if err != nil {
 		return nil, err
 	}
 	return Load(append(sources, product...)...)
-}
-
-// productSources returns the files of the kinds that every catalogue has.
-func productSources() ([]*ast.Source, error) {
-	texts, err := fs.Glob(schema.Files, "access/*.graphqls")
-	if err != nil {
-		return nil, err
-	}
-	var out []*ast.Source
-	for _, name := range texts {
-		raw, err := schema.Files.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, &ast.Source{Name: "schema/" + name, Input: string(raw), BuiltIn: true})
-	}
-	return out, nil
 }
 
 // Files returns the texts of the files of a catalogue, by their names.
