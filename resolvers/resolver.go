@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/loader"
 )
@@ -33,10 +32,7 @@ func New(s *service.Service) *Resolver {
 
 // loaders returns the loaders of the response.
 func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
-	if l := loader.From(ctx); l != nil {
-		return l
-	}
-	return loader.New(r.service, access.CallerFrom(ctx), 0)
+	return loader.From(ctx)
 }
 
 // nonempty returns nil for the empty text.
