@@ -8,7 +8,6 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -24,7 +23,7 @@ import (
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument
-	// truths are the values of the variables in @skip and @include.
+	// truths are the values of the Boolean variables, among them those in @skip and @include.
 	truths map[string]any
 
 	mu sync.Mutex // guards the rest, since selections on interfaces are compiled later
@@ -40,10 +39,12 @@ type compileError struct{ what string }
 
 func (e *compileError) Error() string { return "engine: no way to execute " + e.what }
 
-func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *plan, err error) {
+func (e *Engine) compile(oc *graphql.OperationContext) (p *plan, err error) {
 	c := &compiler{engine: e, doc: oc.Doc, truths: map[string]any{}, literals: map[*ast.Field]*arguments{}}
-	for _, name := range variables {
-		c.truths[name] = oc.Variables[name]
+	for _, v := range oc.Operation.VariableDefinitions {
+		if isBoolean(v) {
+			c.truths[v.Variable] = oc.Variables[v.Variable]
+		}
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -147,9 +148,6 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet, above *fiel
 		}
 		f.prefix = append(appendText([]byte{separator}, s.Alias), ':')
 		f.above, f.alias, f.node, f.set = above, s.Alias, s.Field, s.set
-		if s.Position != nil {
-			f.location = gqlerror.Location{Line: s.Position.Line, Column: s.Position.Column}
-		}
 		if s.Name == "__typename" {
 			f.op, f.constant, f.nonNull = opConst, appendText(nil, def.Name), true
 			continue

@@ -235,7 +235,7 @@ func (r *run) reportAll(err error, f *field) {
 // report adds an error of a field to the answer, at the current path and rest. Its extensions have the path of the
 // argument, if it is about one.
 func (r *run) report(err error, f *field, rest ast.Path) {
-	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...)}
+	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...), Locations: f.locations()}
 	var argument *argumentError
 	var known *failure.Error
 	switch {
@@ -250,9 +250,6 @@ func (r *run) report(err error, f *field, rest ast.Path) {
 			out.Extensions = map[string]any{}
 		}
 		out.Extensions["outcome"] = failure.OutcomeApplied
-	}
-	if f.location.Line > 0 {
-		out.Locations = []gqlerror.Location{f.location}
 	}
 	r.countError(out)
 	graphql.AddError(r.ctx, out)

@@ -99,8 +99,9 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	}
 	slices.SortFunc(out.Kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range docs {
-		out.Documents = append(out.Documents, public(d))
+		publish(d.SchemaDocument)
 	}
+	out.Documents = docs
 	return out, nil
 }
 
@@ -244,39 +245,16 @@ func invalidLine(text string) int {
 	return 0
 }
 
-// public returns a document without kinds and without the directives of this package.
-func public(d Document) Document {
-	out := *d.SchemaDocument
-	out.Definitions = nil
-	for _, def := range d.Definitions {
-		if def.Directives.ForName("resource") != nil {
-			continue
-		}
-		c := *def
-		c.Directives = standard(def.Directives)
-		c.Fields = nil
+// publish removes the kinds and the directives of this package from a document.
+func publish(doc *ast.SchemaDocument) {
+	doc.Definitions = slices.DeleteFunc(doc.Definitions, func(def *ast.Definition) bool { return def.Directives.ForName("resource") != nil })
+	for _, def := range doc.Definitions {
+		def.Directives = def.Directives.ForNames("deprecated")
 		for _, f := range def.Fields {
-			g := *f
-			g.Directives = standard(f.Directives)
-			c.Fields = append(c.Fields, &g)
+			f.Directives = f.Directives.ForNames("deprecated")
 		}
-		c.EnumValues = nil
 		for _, v := range def.EnumValues {
-			w := *v
-			w.Directives = standard(v.Directives)
-			c.EnumValues = append(c.EnumValues, &w)
-		}
-		out.Definitions = append(out.Definitions, &c)
-	}
-	return Document{Name: d.Name, SchemaDocument: &out}
-}
-
-func standard(list ast.DirectiveList) ast.DirectiveList {
-	var out ast.DirectiveList
-	for _, d := range list {
-		if d.Name == "deprecated" {
-			out = append(out, d)
+			v.Directives = v.Directives.ForNames("deprecated")
 		}
 	}
-	return out
 }
