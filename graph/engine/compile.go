@@ -235,6 +235,11 @@ func operations() map[role]map[string]op {
 			"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
 			"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers, "updatedBy": opUpdatedBy,
 		},
+		roleResource: {
+			"id": opID, "kind": opConst, "subKind": opSubKind, "apiVersion": opAPIVersion, "metadata": opMetadata, "spec": opObject, "status": opObject,
+			"manifest": opManifest, "specJSON": opSpecJSON, "statusJSON": opStatusJSON, "conditions": opConditions, "allowed": opAllowed,
+			"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy,
+		},
 		roleEntry:      {"key": opKey, "value": opValue},
 		roleConnection: page, roleEdge: page, rolePageInfo: page,
 		rolePayload: {
@@ -270,46 +275,32 @@ func (c *compiler) rootField(def *ast.Definition, f *field) {
 }
 
 func (c *compiler) resourceField(t *typeInfo, f *field) {
-	k := t.kind
-	switch name := f.node.Name; name {
-	case "id":
-		f.op = opID
-	case "kind":
-		f.op, f.constant = opConst, k.quoted
-	case "subKind":
-		f.op = opSubKind
-	case "apiVersion":
-		f.op, f.kind = opAPIVersion, k
-	case "metadata":
-		f.op = opMetadata
-	case "manifest":
-		f.op = opManifest
+	k, name := t.kind, f.node.Name
+	o, ok := c.engine.ops[roleResource][name]
+	if inv := k.inverses[name]; inv != nil {
+		f.op, f.inverse, f.kind = opInverse, inv, inv.kind
+		c.connection(f)
 		c.arguments(f)
-	case "specJSON":
-		f.op = opSpecJSON
-	case "statusJSON":
-		f.op = opStatusJSON
-	case "spec":
-		f.op, f.slot = opObject, body.SlotSpec
-	case "status":
-		f.op, f.slot = opObject, body.SlotStatus
-	case "conditions":
+		return
+	} else if !ok {
+		c.refField(t, k.Name, f)
+		return
+	}
+	switch f.op = o; o {
+	case opConst:
+		f.constant = k.quoted
+	case opAPIVersion, opAllowed:
+		f.kind = k
+	case opObject:
+		f.slot = map[string]int{"spec": body.SlotSpec, "status": body.SlotStatus}[name]
+	case opConditions:
 		c.conditions(k, f)
-	case "allowed":
-		f.op, f.kind = opAllowed, k
-	case "dependencies", "dependents", "blockedBy":
-		f.op = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}[name]
+	case opManifest:
+		c.arguments(f)
+	case opDependencies, opDependents, opBlockedBy:
 		f.targets = c.selects(f.set, "nodes", "state") || c.selects(f.set, "nodes", "resource") || c.selects(f.set, "edges", "node", "state") || c.selects(f.set, "edges", "node", "resource")
 		c.connection(f)
 		c.arguments(f)
-	default:
-		if inv := k.inverses[name]; inv != nil {
-			f.op, f.inverse, f.kind = opInverse, inv, inv.kind
-			c.connection(f)
-			c.arguments(f)
-			return
-		}
-		c.refField(t, k.Name, f)
 	}
 }
 

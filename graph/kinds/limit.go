@@ -33,7 +33,7 @@ func limits(f *descriptor.Field) string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	c := f.Constraint
 	if f.Type == descriptor.TypeMap {
-		return sentences(mapLimits(f), writeOnly(f))
+		return strings.Join(append(mapLimits(f), fixed(f)...), " ")
 	}
 	if f.List {
 		if r := interval(c.MinItems, c.MaxItems, thousands); r != "" {
@@ -71,24 +71,22 @@ func limits(f *descriptor.Field) string {
 	if f.Default != nil {
 		add("Absent means %s.", effective(f))
 	}
+	return strings.Join(append(out, fixed(f)...), " ")
+}
+
+// fixed describes an immutable field and a write-only one.
+func fixed(f *descriptor.Field) (out []string) {
 	if f.Immutable {
-		add("Cannot be changed once it is set.")
+		out = append(out, "Cannot be changed once it is set.")
 	}
-	return sentences(strings.Join(out, " "), writeOnly(f))
+	switch {
+	case f.MergeInto != "":
+		out = append(out, "Never shown. Put into "+f.MergeInto+", whose other entries stay as they are.")
+	case f.WriteOnly:
+		out = append(out, "Never shown. Left out it stays as it is; null and what is empty clear it.")
+	}
+	return out
 }
-
-// writeOnly describes a write-only field; "" for others.
-func writeOnly(f *descriptor.Field) string {
-	if !f.WriteOnly {
-		return ""
-	}
-	if f.MergeInto != "" {
-		return "Never shown. Put into " + f.MergeInto + ", whose other entries stay as they are."
-	}
-	return "Never shown. Left out it stays as it is; null and what is empty clear it."
-}
-
-func sentences(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
 // statusLimits describes the maxima of a field of a status. The fields of an object describe their own.
 func statusLimits(f *descriptor.Field) string {
@@ -97,7 +95,7 @@ func statusLimits(f *descriptor.Field) string {
 	case bounded && f.Shape != nil:
 		return limits(f)
 	case bounded:
-		return sentences(limits(f), nothingElse)
+		return strings.TrimSpace(limits(f) + " " + nothingElse)
 	case f.Shape != nil && f.List:
 		return unbounded
 	case f.Shape != nil:
@@ -107,9 +105,8 @@ func statusLimits(f *descriptor.Field) string {
 }
 
 // mapLimits describes what a map accepts.
-func mapLimits(f *descriptor.Field) string {
+func mapLimits(f *descriptor.Field) (out []string) {
 	c := f.Constraint
-	var out []string
 	add := func(what, r, unit string) {
 		if r != "" {
 			out = append(out, what+r+" "+unit+".")
@@ -127,10 +124,7 @@ func mapLimits(f *descriptor.Field) string {
 	if c.Format != "" {
 		out = append(out, "Format of values: "+string(c.Format)+".")
 	}
-	if f.Immutable {
-		out = append(out, "Cannot be changed once it is set.")
-	}
-	return strings.Join(out, " ")
+	return out
 }
 
 func nonzero(n int) *int {
