@@ -160,11 +160,8 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 					return out, nil
 				}
 				p := &place{node: node(s.key), key: s.key, above: from}
-				p.node.Level, p.node.From = int32(n), &from.node.ResourceID
-				path := w.pathOf(s, from)
-				p.node.Path, p.node.Guarded = &path, &s.reference.Guarded
-				p.node.Outward = w.outward
-				p.node.Cycle = from.under(s.key)
+				p.node.Level, p.node.From, p.node.Outward, p.node.Cycle = int32(n), &from.node.ResourceID, w.outward, from.under(s.key)
+				p.node.Path, p.node.Guarded = new(w.pathOf(s, from)), &s.reference.Guarded
 				out = append(out, p.node)
 				if !w.seen[s.key] {
 					w.seen[s.key] = true

@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -113,17 +115,9 @@ func (l *loader) typeNames() {
 
 // ordered returns the authors' types in the order of files and lines.
 func (l *loader) ordered() []*ast.Definition {
-	var out []*ast.Definition
-	for _, def := range l.types {
-		out = append(out, def)
-	}
-	slices.SortFunc(out, func(a, b *ast.Definition) int {
-		if c := strings.Compare(a.Position.Src.Name, b.Position.Src.Name); c != 0 {
-			return c
-		}
-		return a.Position.Start - b.Position.Start
+	return slices.SortedFunc(maps.Values(l.types), func(a, b *ast.Definition) int {
+		return cmp.Or(cmp.Compare(a.Position.Src.Name, b.Position.Src.Name), a.Position.Start-b.Position.Start)
 	})
-	return out
 }
 
 // kindNames refuses kinds that callers could not tell apart. Callers use the name, the singular, the plural or a
