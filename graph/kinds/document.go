@@ -98,7 +98,7 @@ func (l *loader) known(where string, t *ast.Type, at *ast.Position) {
 	if len(l.unread) > 0 {
 		return
 	}
-	if l.types[name] == nil && !l.isAPI(name) && !slices.Contains(scalars(), name) && !l.isDerived(name) {
+	if l.types[name] == nil && !l.isAPI(name) && !slices.Contains(scalars(), name) && l.derivedFrom(name) == "" {
 		l.report(at, "%s: type %s is not known", where, name)
 	}
 }

@@ -52,9 +52,7 @@ func derivedFromType(def *ast.Definition) []string {
 // isAPI reports whether the API has a type of that name whatever the kinds are.
 func (l *loader) isAPI(name string) bool { return l.api.Definitions.ForName(name) != nil }
 
-// isDerived reports whether a type of that name is derived from an author's type.
-func (l *loader) isDerived(name string) bool { return l.derivedFrom(name) != "" }
-
+// derivedFrom returns the author's type from which a type of that name is derived, "" if there is none.
 func (l *loader) derivedFrom(name string) string {
 	if kind, ok := l.derived[name]; ok {
 		return "kind " + kind

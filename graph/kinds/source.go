@@ -94,17 +94,13 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalogue: %s: %w", dir, err)
 	}
-	var names []string
-	for _, e := range entries {
-		if path.Ext(e.Name()) == ".graphqls" {
-			names = append(names, e.Name())
-		}
-	}
-	if err := checkCount(len(names), dir); err != nil {
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return path.Ext(e.Name()) != ".graphqls" })
+	if err := checkCount(len(entries), dir); err != nil {
 		return nil, err
 	}
 	texts, total := map[string]string{}, 0
-	for _, name := range names {
+	for _, e := range entries {
+		name := e.Name()
 		text, err := readFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, name), err)
