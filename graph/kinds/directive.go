@@ -112,30 +112,24 @@ func (l *loader) literal(v *ast.Value, t *ast.Type) string {
 		}
 		return ""
 	}
-	kinds, wanted := []ast.ValueKind{}, ""
+	wanted, accepted := "", false
 	switch t.NamedType {
-	case "String":
-		kinds, wanted = []ast.ValueKind{ast.StringValue, ast.BlockValue}, "a string"
-	case "Boolean":
-		kinds, wanted = []ast.ValueKind{ast.BooleanValue}, "true or false"
-	case "Int":
-		if _, err := strconv.ParseInt(v.Raw, 10, 32); err == nil || v.Kind != ast.IntValue {
-			kinds = []ast.ValueKind{ast.IntValue}
-		}
-		wanted = "a whole number of 32 bits"
-	case "Float":
-		kinds, wanted = []ast.ValueKind{ast.IntValue, ast.FloatValue}, "a number"
 	case "Literal":
-		return ""
+		accepted = true
+	case "String":
+		wanted, accepted = "a string", v.Kind == ast.StringValue || v.Kind == ast.BlockValue
+	case "Boolean":
+		wanted, accepted = "true or false", v.Kind == ast.BooleanValue
+	case "Int":
+		_, err := strconv.ParseInt(v.Raw, 10, 32)
+		wanted, accepted = "a whole number of 32 bits", v.Kind == ast.IntValue && err == nil
+	case "Float":
+		wanted, accepted = "a number", v.Kind == ast.IntValue || v.Kind == ast.FloatValue
 	default:
-		if def := l.enums[t.NamedType]; def != nil {
-			if v.Kind == ast.EnumValue && def.EnumValues.ForName(v.Raw) != nil {
-				return ""
-			}
-			return "one of " + enumNames(def)
-		}
+		def := l.enums[t.NamedType]
+		wanted, accepted = "one of "+enumNames(def), v.Kind == ast.EnumValue && def.EnumValues.ForName(v.Raw) != nil
 	}
-	if slices.Contains(kinds, v.Kind) {
+	if accepted {
 		return ""
 	}
 	return wanted
