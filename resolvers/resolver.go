@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/loader"
 )
@@ -30,9 +31,12 @@ func New(s *service.Service) *Resolver {
 	})}
 }
 
-// loaders returns the loaders of the response.
+// loaders returns the loaders of the response. Between two events of a subscription there is none.
 func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
-	return loader.From(ctx)
+	if l := loader.From(ctx); l != nil {
+		return l
+	}
+	return loader.New(r.service, access.CallerFrom(ctx), 0)
 }
 
 // nonempty returns nil for the empty text.
