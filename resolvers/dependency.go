@@ -81,7 +81,7 @@ func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.Dep
 	}
 	t := &tree{failed: map[string]error{}}
 	t.Root, t.Dependencies, t.Dependents = node(key), []*core.DependencyNode{}, []*core.DependencyNode{}
-	begin := &place{node: t.Root, key: key, resource: root}
+	begin := &place{node: t.Root, key: key}
 	if direction != core.DependencyDirectionDependents {
 		w := &walk{Resolver: r, expand: r.dependencies, outward: true, depth: int(depth), seen: map[backend.Key]bool{key: true}}
 		t.Dependencies, t.failed["dependencies"] = w.run(ctx, begin)
@@ -96,18 +96,14 @@ func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.Dep
 }
 
 func node(key backend.Key) *core.DependencyNode {
-	n := &core.DependencyNode{ResourceID: kind.GlobalID(key), Kind: key.Kind, Name: key.Name}
-	n.Namespace = nonempty(key.Namespace)
-	return n
+	return &core.DependencyNode{ResourceID: kind.GlobalID(key), Kind: key.Kind, Name: key.Name, Namespace: nonempty(key.Namespace)}
 }
 
 // place is a node of a tree during the walk.
 type place struct {
-	node *core.DependencyNode
-	key  backend.Key
-	// resource is nil until it is read, and if it does not exist.
-	resource *query.Resource
-	above    *place
+	node  *core.DependencyNode
+	key   backend.Key
+	above *place
 }
 
 // under reports whether a resource is on the way from the root to the place.
@@ -164,11 +160,8 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 					return out, nil
 				}
 				p := &place{node: node(s.key), key: s.key, above: from}
-				p.node.Level, p.node.From = int32(n), &from.node.ResourceID
-				path := w.pathOf(s, from)
-				p.node.Path, p.node.Guarded = &path, &s.reference.Guarded
-				p.node.Outward = w.outward
-				p.node.Cycle = from.under(s.key)
+				p.node.Level, p.node.From, p.node.Outward, p.node.Cycle = int32(n), &from.node.ResourceID, w.outward, from.under(s.key)
+				p.node.Path, p.node.Guarded = new(w.pathOf(s, from)), &s.reference.Guarded
 				out = append(out, p.node)
 				if !w.seen[s.key] {
 					w.seen[s.key] = true
@@ -195,37 +188,24 @@ func (w *walk) pathOf(s step, from *place) string {
 
 // dependencies returns the steps to the resources that a level refers to.
 func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, bool, error) {
-	if err := r.read(ctx, level); err != nil {
+	keys := make([]backend.Key, len(level))
+	for i, p := range level {
+		keys[i] = p.key
+	}
+	found, err := r.loaders(ctx).Resources(ctx, keys) // each kind in one call
+	if err != nil {
 		return nil, false, err
 	}
 	out := make([][]step, len(level))
-	for i, p := range level {
-		if p.resource == nil {
+	for i, res := range found {
+		if res == nil {
 			continue
 		}
-		for _, ref := range r.service.References(p.resource) {
+		for _, ref := range r.service.References(res) {
 			out[i] = append(out[i], step{ref.Reference, ref.Key})
 		}
 	}
 	return out, false, nil
-}
-
-// read reads the resources of a level, each kind in one call.
-func (r *Resolver) read(ctx context.Context, level []*place) error {
-	var keys []backend.Key
-	for _, p := range level {
-		keys = append(keys, p.key)
-	}
-	found, err := r.loaders(ctx).Resources(ctx, keys)
-	if err != nil {
-		return err
-	}
-	for i, res := range found {
-		if res != nil {
-			level[i].resource = res
-		}
-	}
-	return nil
 }
 
 // dependents returns the steps to the resources that refer to a level.
@@ -281,12 +261,11 @@ type dependencyNodeResolver struct{ *Resolver }
 func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
 
 // lookup reads the resource of a node, in one call with those of the other nodes.
-func (r dependencyNodeResolver) lookup(ctx context.Context, id string) (*query.Resource, error) {
-	key, err := kind.ParseGlobalID(id)
-	if err != nil {
-		return nil, err
+func (r dependencyNodeResolver) lookup(ctx context.Context, id string) (key backend.Key, res *query.Resource, err error) {
+	if key, err = kind.ParseGlobalID(id); err == nil {
+		res, err = r.loaders(ctx).Resource(ctx, key)
 	}
-	return r.loaders(ctx).Resource(ctx, key)
+	return key, res, err
 }
 
 // State resolves DependencyNode.state.
@@ -298,15 +277,11 @@ func (r dependencyNodeResolver) State(ctx context.Context, n *core.DependencyNod
 	if !n.Outward {
 		referrer, target = n.ResourceID, *n.From
 	}
-	from, err := r.lookup(ctx, referrer)
+	_, from, err := r.lookup(ctx, referrer)
 	if err != nil || from == nil {
 		return nil, err // the referrer was deleted since the tree was read
 	}
-	key, err := kind.ParseGlobalID(target)
-	if err != nil {
-		return nil, err
-	}
-	to, err := r.loaders(ctx).Resource(ctx, key)
+	key, to, err := r.lookup(ctx, target)
 	if err != nil {
 		return nil, err
 	}
@@ -315,6 +290,6 @@ func (r dependencyNodeResolver) State(ctx context.Context, n *core.DependencyNod
 
 // Resource resolves DependencyNode.resource.
 func (r dependencyNodeResolver) Resource(ctx context.Context, n *core.DependencyNode) (*engine.Ref, error) {
-	res, err := r.lookup(ctx, n.ResourceID)
+	_, res, err := r.lookup(ctx, n.ResourceID)
 	return engine.RefTo(res), err
 }

@@ -95,15 +95,6 @@ func positive(n int) *int32 {
 	return count(&n)
 }
 
-// referencesOf returns the references of a kind.
-func referencesOf(k *descriptor.Kind) []*core.KindReference {
-	out := make([]*core.KindReference, len(k.References))
-	for i, r := range k.References {
-		out[i] = &core.KindReference{Path: k.APIPath(r.Path), Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guarded: r.Guarded}
-	}
-	return out
-}
-
 // queryResolver and kindResolver resolve the fields of Query and Kind. gqlgen gives them the names.
 type (
 	queryResolver struct{ *Resolver }
@@ -193,5 +184,9 @@ func inInput(err error) error {
 
 // References resolves Kind.references.
 func (kindResolver) References(_ context.Context, k *descriptor.Kind) ([]*core.KindReference, error) {
-	return referencesOf(k), nil
+	out := make([]*core.KindReference, len(k.References))
+	for i, r := range k.References {
+		out[i] = &core.KindReference{Path: k.APIPath(r.Path), Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guarded: r.Guarded}
+	}
+	return out, nil
 }

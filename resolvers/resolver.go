@@ -31,7 +31,7 @@ func New(s *service.Service) *Resolver {
 	})}
 }
 
-// loaders returns the loaders of the response.
+// loaders returns the loaders of the response. Between two events of a subscription there is none.
 func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
 	if l := loader.From(ctx); l != nil {
 		return l

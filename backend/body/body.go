@@ -55,7 +55,7 @@ func (b *Body) span(at int) Span {
 // Bytes returns a scalar, a list of scalars or a map as it is stored.
 // The bytes are shared and must not be changed.
 func (b *Body) Bytes(s Span) []byte {
-	return b.Stored.Body[1+s.begin : 1+abs(s.end)] // behind the codec, see [backend.DecodeBody]
+	return b.Stored.Body[1+s.begin : 1+max(s.end, -s.end)] // behind the codec, see [backend.DecodeBody]
 }
 
 // Object is the table of an object.
@@ -133,11 +133,4 @@ func (b *Body) Entries(s Span) iter.Seq2[string, string] {
 			}
 		}
 	}
-}
-
-func abs(n int32) int32 {
-	if n < 0 {
-		return -n
-	}
-	return n
 }

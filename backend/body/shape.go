@@ -34,18 +34,6 @@ type storedName struct {
 	slot int
 }
 
-// order says in which order the fields are stored.
-func (s *Shape) order(before func(a, b storedName) int) {
-	s.places = make([]int, len(s.Fields))
-	for i := range s.Fields {
-		s.stored = append(s.stored, storedName{`"` + s.Fields[i].Name + `":`, i})
-	}
-	slices.SortStableFunc(s.stored, before)
-	for place, name := range s.stored {
-		s.places[name.slot] = place
-	}
-}
-
 // Field is a compiled [descriptor.Field].
 type Field struct {
 	Name string
@@ -125,7 +113,7 @@ func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 			SlotFinalizers:          {Name: "finalizers", Type: descriptor.TypeString, List: true},
 			SlotWaits:               {Name: "waits", Type: descriptor.TypeString, List: true},
 			SlotUpdatedBy:           {Name: "updatedBy", Type: descriptor.TypeString},
-		})
+		}, inOrder)
 	}
 	fields := []Field{
 		SlotSubKind: {Name: "subKind", Type: descriptor.TypeString}, SlotVersion: {Name: "version", Type: descriptor.TypeString},
@@ -135,19 +123,27 @@ func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 	if k.Status != nil {
 		fields = append(fields, Field{Name: "status", Type: descriptor.TypeObject, Shape: c.Shape(k.Status), object: true})
 	}
-	s := newShape(k.Name, fields)
+	s := newShape(k.Name, fields, inOrder)
 	s.required = []int{SlotSpec}
 	return s
 }
 
-func newShape(name string, fields []Field) *Shape {
-	s := &Shape{Name: name, Fields: fields, slots: make(map[string]int, len(fields))}
+// newShape returns a shape whose fields are stored in the order of before.
+func newShape(name string, fields []Field, before func(a, b storedName) int) *Shape {
+	s := &Shape{Name: name, Fields: fields, slots: make(map[string]int, len(fields)), places: make([]int, len(fields))}
 	for i := range fields {
 		s.slots[fields[i].Name] = i
+		s.stored = append(s.stored, storedName{`"` + fields[i].Name + `":`, i})
 	}
-	s.order(func(a, b storedName) int { return cmp.Compare(a.slot, b.slot) })
+	slices.SortStableFunc(s.stored, before)
+	for place, name := range s.stored {
+		s.places[name.slot] = place
+	}
 	return s
 }
+
+// inOrder is the order of declaration.
+func inOrder(a, b storedName) int { return cmp.Compare(a.slot, b.slot) }
 
 // Shape compiles a shape and those below it.
 func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
@@ -160,26 +156,29 @@ func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 	if c.done == nil {
 		c.done = map[*descriptor.Shape]*Shape{}
 	}
-	out := &Shape{Name: s.Name, Fields: make([]Field, len(s.Fields)), slots: make(map[string]int, len(s.Fields))}
-	c.done[s] = out
+	fields, required := make([]Field, len(s.Fields)), []int(nil)
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		out.Fields[i] = Field{Name: f.Name, Type: f.Type, List: f.List, Shape: c.Shape(f.Shape)}
-		out.slots[f.Name] = i
+		fields[i] = Field{Name: f.Name, Type: f.Type, List: f.List}
 		if f.Default != nil {
-			out.Fields[i].Default, _ = json.Marshal(f.Default) // a text, a number or a Boolean
+			fields[i].Default, _ = json.Marshal(f.Default) // a text, a number or a Boolean
 		}
 		if f.Required {
-			out.required = append(out.required, i)
+			required = append(required, i)
 		}
 		if f.Enum != nil {
 			names := make(map[string]string, len(f.Enum.Values))
 			for _, v := range f.Enum.Values {
 				names[v.Stored] = v.Name
 			}
-			out.Fields[i].EnumNames = names
+			fields[i].EnumNames = names
 		}
 	}
-	out.order(func(a, b storedName) int { return cmp.Compare(a.text, b.text) }) // as encoding/json writes maps
+	out := newShape(s.Name, fields, func(a, b storedName) int { return cmp.Compare(a.text, b.text) }) // as encoding/json writes maps
+	out.required = required
+	c.done[s] = out
+	for i := range s.Fields {
+		out.Fields[i].Shape = c.Shape(s.Fields[i].Shape)
+	}
 	return out
 }

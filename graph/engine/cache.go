@@ -1,33 +1,29 @@
 package engine
 
 import (
+	"strconv"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// maxTruths is the most plans of one operation that are kept: there is one for each combination of values of the
-// variables in @skip and @include.
+// maxTruths is the most plans of one operation that are kept: there is one for each combination of values of its Boolean
+// variables, of which some are in @skip and @include.
 const maxTruths = 64
 
 // plans are the plans of the documents in the gateway's cache. The zero value
 // is ready; safe for concurrent use.
 type plans struct {
-	mu   sync.Mutex // guards docs and all below
+	mu   sync.RWMutex // guards docs and all below
 	docs map[*ast.QueryDocument]*document
 }
 
 // document has the plans of a document in the cache.
 type document struct {
-	weigh      func(fields int) // is called with the number of fields that were added
-	operations map[*ast.OperationDefinition]*operation
-}
-
-type operation struct {
-	// variables are the variables in @skip and @include.
-	variables []string
-	plans     map[string]*plan
+	weigh func(fields int) // is called with the number of fields that were added
+	// plans by the values of the Boolean variables, of each operation.
+	plans map[*ast.OperationDefinition]map[string]*plan
 }
 
 // Keep makes the engine keep the plans of a document until [Engine.Forget]. It calls weigh with the number of fields
@@ -39,7 +35,7 @@ func (e *Engine) Keep(doc *ast.QueryDocument, weigh func(fields int)) {
 		e.plans.docs = map[*ast.QueryDocument]*document{}
 	}
 	if e.plans.docs[doc] == nil {
-		e.plans.docs[doc] = &document{weigh: weigh, operations: map[*ast.OperationDefinition]*operation{}}
+		e.plans.docs[doc] = &document{weigh: weigh, plans: map[*ast.OperationDefinition]map[string]*plan{}}
 	}
 }
 
@@ -52,43 +48,40 @@ func (e *Engine) Forget(doc *ast.QueryDocument) {
 
 // plan returns the plan of an operation, compiled if necessary.
 func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
-	e.plans.mu.Lock()
-	d := e.plans.docs[oc.Doc]
-	if d == nil {
-		e.plans.mu.Unlock()
-		return e.compile(oc, conditionVariables(oc.Doc, oc.Operation))
-	}
-	op := d.operations[oc.Operation]
-	if op == nil {
-		op = &operation{variables: conditionVariables(oc.Doc, oc.Operation), plans: map[string]*plan{}}
-		d.operations[oc.Operation] = op
-	}
-	var space [16]byte
+	var space [32]byte
 	truth := space[:0]
-	for _, name := range op.variables {
-		bit := byte('0')
-		if b, _ := oc.Variables[name].(bool); b {
-			bit = '1'
+	for _, v := range oc.Operation.VariableDefinitions {
+		if isBoolean(v) {
+			truth = strconv.AppendBool(truth, oc.Variables[v.Variable] == true)
 		}
-		truth = append(truth, bit)
 	}
-	p := op.plans[string(truth)]
-	e.plans.mu.Unlock()
-	if p != nil {
-		return p, nil
+	var known *plan
+	e.plans.mu.RLock()
+	d := e.plans.docs[oc.Doc]
+	if d != nil {
+		known = d.plans[oc.Operation][string(truth)]
 	}
-	p, err := e.compile(oc, op.variables)
-	if err != nil {
-		return nil, err
+	e.plans.mu.RUnlock()
+	if known != nil {
+		return known, nil
+	}
+	p, err := e.compile(oc)
+	if err != nil || d == nil {
+		return p, err
 	}
 	e.plans.mu.Lock()
-	first, kept := op.plans[string(truth)], false
-	if first == nil && len(op.plans) < maxTruths {
-		op.plans[string(truth)], kept = p, true
+	if d.plans[oc.Operation] == nil {
+		d.plans[oc.Operation] = map[string]*plan{}
+	}
+	of := d.plans[oc.Operation]
+	known = of[string(truth)]
+	kept := known == nil && len(of) < maxTruths
+	if kept {
+		of[string(truth)] = p
 	}
 	e.plans.mu.Unlock()
-	if first != nil {
-		return first, nil
+	if known != nil {
+		return known, nil
 	}
 	if kept {
 		p.compiler.kept(d.weigh)
@@ -96,42 +89,4 @@ func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
 	return p, nil
 }
 
-// conditionVariables returns the variables in @skip and @include.
-func conditionVariables(doc *ast.QueryDocument, op *ast.OperationDefinition) []string {
-	var out []string
-	seen, visited := map[string]bool{}, map[string]bool{}
-	directives := func(list ast.DirectiveList) {
-		for _, d := range list {
-			if d.Name != "skip" && d.Name != "include" {
-				continue
-			}
-			for _, a := range d.Arguments {
-				if name := a.Value.Raw; a.Value.Kind == ast.Variable && !seen[name] {
-					seen[name] = true
-					out = append(out, name)
-				}
-			}
-		}
-	}
-	var visit func(ast.SelectionSet)
-	visit = func(set ast.SelectionSet) {
-		for _, s := range set {
-			switch s := s.(type) {
-			case *ast.Field:
-				directives(s.Directives)
-				visit(s.SelectionSet)
-			case *ast.InlineFragment:
-				directives(s.Directives)
-				visit(s.SelectionSet)
-			case *ast.FragmentSpread:
-				directives(s.Directives)
-				if f := doc.Fragments.ForName(s.Name); f != nil && !visited[s.Name] {
-					visited[s.Name] = true
-					visit(f.SelectionSet)
-				}
-			}
-		}
-	}
-	visit(op.SelectionSet)
-	return out
-}
+func isBoolean(v *ast.VariableDefinition) bool { return v.Type.NamedType == "Boolean" }

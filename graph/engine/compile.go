@@ -8,7 +8,6 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -24,7 +23,7 @@ import (
 type compiler struct {
 	engine *Engine
 	doc    *ast.QueryDocument
-	// truths are the values of the variables in @skip and @include.
+	// truths are the values of the Boolean variables, among them those in @skip and @include.
 	truths map[string]any
 
 	mu sync.Mutex // guards the rest, since selections on interfaces are compiled later
@@ -40,10 +39,12 @@ type compileError struct{ what string }
 
 func (e *compileError) Error() string { return "engine: no way to execute " + e.what }
 
-func (e *Engine) compile(oc *graphql.OperationContext, variables []string) (p *plan, err error) {
+func (e *Engine) compile(oc *graphql.OperationContext) (p *plan, err error) {
 	c := &compiler{engine: e, doc: oc.Doc, truths: map[string]any{}, literals: map[*ast.Field]*arguments{}}
-	for _, name := range variables {
-		c.truths[name] = oc.Variables[name]
+	for _, v := range oc.Operation.VariableDefinitions {
+		if isBoolean(v) {
+			c.truths[v.Variable] = oc.Variables[v.Variable]
+		}
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -147,9 +148,6 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet, above *fiel
 		}
 		f.prefix = append(appendText([]byte{separator}, s.Alias), ':')
 		f.above, f.alias, f.node, f.set = above, s.Alias, s.Field, s.set
-		if s.Position != nil {
-			f.location = gqlerror.Location{Line: s.Position.Line, Column: s.Position.Column}
-		}
 		if s.Name == "__typename" {
 			f.op, f.constant, f.nonNull = opConst, appendText(nil, def.Name), true
 			continue
@@ -237,6 +235,11 @@ func operations() map[role]map[string]op {
 			"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
 			"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers, "updatedBy": opUpdatedBy,
 		},
+		roleResource: {
+			"id": opID, "kind": opConst, "subKind": opSubKind, "apiVersion": opAPIVersion, "metadata": opMetadata, "spec": opObject, "status": opObject,
+			"manifest": opManifest, "specJSON": opSpecJSON, "statusJSON": opStatusJSON, "conditions": opConditions, "allowed": opAllowed,
+			"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy,
+		},
 		roleEntry:      {"key": opKey, "value": opValue},
 		roleConnection: page, roleEdge: page, rolePageInfo: page,
 		rolePayload: {
@@ -272,46 +275,32 @@ func (c *compiler) rootField(def *ast.Definition, f *field) {
 }
 
 func (c *compiler) resourceField(t *typeInfo, f *field) {
-	k := t.kind
-	switch name := f.node.Name; name {
-	case "id":
-		f.op = opID
-	case "kind":
-		f.op, f.constant = opConst, k.quoted
-	case "subKind":
-		f.op = opSubKind
-	case "apiVersion":
-		f.op, f.kind = opAPIVersion, k
-	case "metadata":
-		f.op = opMetadata
-	case "manifest":
-		f.op = opManifest
+	k, name := t.kind, f.node.Name
+	o, ok := c.engine.ops[roleResource][name]
+	if inv := k.inverses[name]; inv != nil {
+		f.op, f.inverse, f.kind = opInverse, inv, inv.kind
+		c.connection(f)
 		c.arguments(f)
-	case "specJSON":
-		f.op = opSpecJSON
-	case "statusJSON":
-		f.op = opStatusJSON
-	case "spec":
-		f.op, f.slot = opObject, body.SlotSpec
-	case "status":
-		f.op, f.slot = opObject, body.SlotStatus
-	case "conditions":
+		return
+	} else if !ok {
+		c.refField(t, k.Name, f)
+		return
+	}
+	switch f.op = o; o {
+	case opConst:
+		f.constant = k.quoted
+	case opAPIVersion, opAllowed:
+		f.kind = k
+	case opObject:
+		f.slot = map[string]int{"spec": body.SlotSpec, "status": body.SlotStatus}[name]
+	case opConditions:
 		c.conditions(k, f)
-	case "allowed":
-		f.op, f.kind = opAllowed, k
-	case "dependencies", "dependents", "blockedBy":
-		f.op = map[string]op{"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy}[name]
+	case opManifest:
+		c.arguments(f)
+	case opDependencies, opDependents, opBlockedBy:
 		f.targets = c.selects(f.set, "nodes", "state") || c.selects(f.set, "nodes", "resource") || c.selects(f.set, "edges", "node", "state") || c.selects(f.set, "edges", "node", "resource")
 		c.connection(f)
 		c.arguments(f)
-	default:
-		if inv := k.inverses[name]; inv != nil {
-			f.op, f.inverse, f.kind = opInverse, inv, inv.kind
-			c.connection(f)
-			c.arguments(f)
-			return
-		}
-		c.refField(t, k.Name, f)
 	}
 }
 

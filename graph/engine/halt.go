@@ -192,10 +192,7 @@ func (r *run) halt(err error, f *field) {
 			top = f // else f is read for many places at once
 		}
 		out.Path = append(out.Path, ast.PathName(top.alias))
-		out.Extensions["selection"] = place
-		if f.location.Line > 0 {
-			out.Locations = []gqlerror.Location{f.location}
-		}
+		out.Extensions["selection"], out.Locations = place, f.locations()
 	}
 	panic(&halted{out})
 }

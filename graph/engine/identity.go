@@ -33,16 +33,14 @@ func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 	if f.kind != nil {
 		id.Kind = f.kind.Name
 	}
-	text, name := optional[string](n.values, "id"), n.values["name"]
 	switch {
-	case text == nil && name != nil:
+	case n.values["id"] == nil && n.values["name"] != nil:
 		return id, nil
-	case text == nil:
+	case n.values["id"] == nil:
 		return id, n.refuse("", "no resource is named: give id, or name")
-	case name != nil:
-		return id, n.refuse("", "id and name exclude each other; give one of them")
-	case n.namespaced:
-		return id, n.refuse("namespace", "the id says which namespace it is; leave namespace out")
+	}
+	if err := n.idAlone(); err != nil {
+		return id, err
 	}
 	if f.kind == nil {
 		k, err := r.engine.svc.Kind(id.Kind)
@@ -51,7 +49,7 @@ func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 		}
 		id.Kind = k.Name
 	}
-	key, err := r.key(n, *text, id.Kind)
+	key, err := r.key(n, id.Kind)
 	if err != nil {
 		return id, err
 	}
@@ -59,9 +57,20 @@ func (r *run) identity(f *field, n naming) (kind.Identity, error) {
 	return id, nil
 }
 
-// key returns the key of an id. Its kind must be kindName, unless that is empty.
-func (r *run) key(n naming, id, kindName string) (backend.Key, error) {
-	key, err := r.engine.svc.KeyOf(id)
+// idAlone refuses a name or a namespace beside the id.
+func (n naming) idAlone() error {
+	switch {
+	case n.values["name"] != nil:
+		return n.refuse("", "id and name exclude each other; give one of them")
+	case n.namespaced:
+		return n.refuse("namespace", "the id says which namespace it is; leave namespace out")
+	}
+	return nil
+}
+
+// key returns the key of the id. Its kind must be kindName, unless that is empty.
+func (r *run) key(n naming, kindName string) (backend.Key, error) {
+	key, err := r.engine.svc.KeyOf(value[string](n.values, "id"))
 	switch {
 	case err != nil:
 		return key, n.refuse("id", "%s", err)
@@ -80,20 +89,17 @@ func namespaceOf(key backend.Key) *string {
 
 // followed narrows a stream to the resource whose id was given.
 func (r *run) followed(f *field, args map[string]any, req *change.Request) error {
-	n, of := naming{values: args}, ""
+	n, of := naming{values: args, namespaced: req.Namespace != nil}, ""
 	switch {
 	case f.kind != nil:
 		of = f.kind.Name
 	case len(req.Kinds) > 0:
 		return n.refuse("kinds", "the id says which kind it is; leave kinds out")
 	}
-	switch {
-	case req.Name != nil:
-		return n.refuse("", "id and name exclude each other; give one of them")
-	case req.Namespace != nil:
-		return n.refuse("namespace", "the id says which namespace it is; leave namespace out")
+	if err := n.idAlone(); err != nil {
+		return err
 	}
-	key, err := r.key(n, value[string](args, "id"), of)
+	key, err := r.key(n, of)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (r *run) target(f *field, in map[string]any) (kind.Identity, error) {
 	if f.kind != nil {
 		return r.identity(f, n)
 	}
-	key, err := r.key(n, value[string](in, "id"), "")
+	key, err := r.key(n, "")
 	return kind.Identity{Kind: key.Kind, Namespace: namespaceOf(key), Name: key.Name}, err
 }
 

@@ -24,16 +24,15 @@ func (r *run) namespacePageField(buf []byte, f *field, src *source) ([]byte, boo
 		return strconv.AppendBool(buf, p.More), true
 	case opHasPreviousPage:
 		return strconv.AppendBool(buf, p.Before), true
-	case opStartCursor:
-		if len(p.Namespaces) == 0 {
+	case opStartCursor, opEndCursor:
+		at, last := 0, len(p.Namespaces)-1
+		if last < 0 {
 			return buf, false
 		}
-		return appendText(buf, p.Cursor(0)), true
-	case opEndCursor:
-		if len(p.Namespaces) == 0 {
-			return buf, false
+		if f.op == opEndCursor {
+			at = last
 		}
-		return appendText(buf, p.Cursor(len(p.Namespaces)-1)), true
+		return appendText(buf, p.Cursor(at)), true
 	}
 	n, err := p.TotalCount(r.ctx)
 	if err != nil {

@@ -125,7 +125,7 @@ const (
 	opCore
 )
 
-// plan is a compiled operation, for one combination of values of the variables in @skip and @include. Selections on
+// plan is a compiled operation, for one combination of values of its Boolean variables. Selections on
 // interfaces are compiled at first use; the rest never changes.
 type plan struct {
 	compiler *compiler
@@ -177,10 +177,17 @@ type field struct {
 	// set is the selections below, of all merged fields.
 	set ast.SelectionSet
 	// core is a root field of the core as gqlgen executes it.
-	core     *ast.Field
-	location gqlerror.Location
+	core *ast.Field
 	// args are the arguments, if they have no variables.
 	args *arguments
+}
+
+// locations returns the place of the field in the document.
+func (f *field) locations() []gqlerror.Location {
+	if at := f.node.Position; at != nil {
+		return []gqlerror.Location{{Line: at.Line, Column: at.Column}}
+	}
+	return nil
 }
 
 // linked reports whether the field leads to other resources.

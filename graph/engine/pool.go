@@ -64,33 +64,9 @@ func (r *run) release() {
 	r.nameSlab.Reset()
 }
 
-// maxSpareArguments is the most arguments whose memory is kept for the next operation.
-const maxSpareArguments = 64
-
-// releaseArguments takes the maps of arguments back, but not their values, which the service may keep.
+// releaseArguments forgets the arguments, and gives back the memory that they took of the budget.
 func (r *run) releaseArguments() {
-	for f, a := range r.args {
-		if a != f.args && len(r.spareArguments) < maxSpareArguments {
-			clear(a.values)
-			*a = arguments{values: a.values}
-			r.spareArguments = append(r.spareArguments, a)
-		}
-	}
 	clear(r.args)
 	r.spent.budget.Release(r.spent.inputs)
 	r.spent.inputs = 0
-}
-
-// maxAsked is the most requests whose memory is used again.
-const maxAsked = 1024
-
-// emptied returns the memory of requests that were answered.
-func (p *pageRequests) emptied() pageRequests {
-	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
-		return pageRequests{}
-	}
-	clear(p.list)
-	clear(p.related)
-	clear(p.same)
-	return pageRequests{list: p.list[:0], related: p.related[:0], of: p.of[:0], same: p.same}
 }

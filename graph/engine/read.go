@@ -52,27 +52,22 @@ func (r *run) readLevel() {
 	var resources []*query.Resource
 	var failed error
 	var pages, related answeredPages
-	var calls [3]func()
-	n := 0
+	calls := make([]func(), 0, 3)
 	if len(keys) > 0 {
-		calls[n] = func() { resources, failed = r.engine.svc.Lookup(r.ctx, r.caller, keys) }
-		n++
+		calls = append(calls, func() { resources, failed = r.engine.svc.Lookup(r.ctx, r.caller, keys) })
 	}
 	if len(requests.list) > 0 {
-		calls[n] = func() { pages.pages, pages.errs = r.engine.svc.ListMany(r.ctx, r.caller, requests.list) }
-		n++
+		calls = append(calls, func() { pages.pages, pages.errs = r.engine.svc.ListMany(r.ctx, r.caller, requests.list) })
 	}
 	if len(requests.related) > 0 {
-		calls[n] = func() { related.pages, related.errs = r.engine.svc.Dependencies(r.ctx, r.caller, requests.related) }
-		n++
+		calls = append(calls, func() { related.pages, related.errs = r.engine.svc.Dependencies(r.ctx, r.caller, requests.related) })
 	}
-	together(calls[:n])
+	together(calls)
 	for i, res := range resources {
 		r.found[keys[i]] = bodyOf(res)
 	}
 	r.linkResources(failed)
 	r.linkPages(&requests, pages, related)
-	r.spareRequests = requests.emptied()
 }
 
 // linkBytes is the memory that the links of a selection on an item take while they are read.
@@ -244,7 +239,6 @@ type sameRequest struct {
 
 // requests returns the requests of the wanted pages.
 func (r *run) requests() (out pageRequests) {
-	out, r.spareRequests = r.spareRequests, pageRequests{}
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		switch w.field.op {

@@ -39,8 +39,6 @@ type run struct {
 	nameSlab slab.Slab[string]
 	// answers are the values of the root fields.
 	answers []resolved
-	// spareRequests is memory for the requests of a level.
-	spareRequests pageRequests
 	// found are the resources that were read by their keys, nil for absent ones.
 	found map[backend.Key]*body.Body
 	// sharedItems are the items of references: all that show a resource with one selection share one.
@@ -48,11 +46,9 @@ type run struct {
 	// moment is the state of the store that all reads see.
 	moment *query.Moment
 	// args are arguments with variables, evaluated once.
-	args map[*field]*arguments
-	// spareArguments are arguments of earlier runs to be used again.
-	spareArguments []*arguments
-	scratch        []byte
-	spent          spending
+	args    map[*field]*arguments
+	scratch []byte
+	spent   spending
 	// manifests are the two manifests that were rendered last.
 	manifests [2]manifest
 	// applied reports whether the current root field of a mutation has changed something. Errors of its answer have it as
@@ -192,12 +188,8 @@ func (r *run) evaluated(f *field) *arguments {
 }
 
 // coerced returns the arguments of a field with the variables that are in them.
-func (r *run) coerced(f *field) (a *arguments) {
-	if n := len(r.spareArguments) - 1; n >= 0 {
-		a, r.spareArguments = r.spareArguments[n], r.spareArguments[:n]
-	} else {
-		a = &arguments{values: map[string]any{}}
-	}
+func (r *run) coerced(f *field) *arguments {
+	a := &arguments{values: map[string]any{}}
 	r.engine.coerceInto(a, f.node, r.oc.Variables, func(name string, v any) {
 		values, texts := inputSize(v)
 		r.charge(f, inputSteps(name, values, texts))
@@ -243,7 +235,7 @@ func (r *run) reportAll(err error, f *field) {
 // report adds an error of a field to the answer, at the current path and rest. Its extensions have the path of the
 // argument, if it is about one.
 func (r *run) report(err error, f *field, rest ast.Path) {
-	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...)}
+	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...), Locations: f.locations()}
 	var argument *argumentError
 	var known *failure.Error
 	switch {
@@ -258,9 +250,6 @@ func (r *run) report(err error, f *field, rest ast.Path) {
 			out.Extensions = map[string]any{}
 		}
 		out.Extensions["outcome"] = failure.OutcomeApplied
-	}
-	if f.location.Line > 0 {
-		out.Locations = []gqlerror.Location{f.location}
 	}
 	r.countError(out)
 	graphql.AddError(r.ctx, out)

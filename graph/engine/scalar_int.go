@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -19,23 +20,16 @@ func MarshalSafeInt(i int64) graphql.Marshaler {
 
 // UnmarshalSafeInt reads a whole JSON number, or an integer of a document.
 func UnmarshalSafeInt(v any) (int64, error) {
-	var i int64
+	text := jsonKind(v)
 	switch v := v.(type) {
-	case int64:
-		i = v
-	case int:
-		i = int64(v)
+	case int64, int:
+		text = fmt.Sprint(v)
 	case json.Number:
-		n, err := v.Int64()
-		if err != nil {
-			return 0, refuseInput("%.40s is no SafeInt: a whole number within +-%d is accepted", v, MaxSafeInt)
-		}
-		i = n
-	default:
-		return 0, refuseInput("%s is no SafeInt: a whole number within +-%d is accepted", jsonKind(v), MaxSafeInt)
+		text = v.String()
 	}
-	if i > MaxSafeInt || i < -MaxSafeInt {
-		return 0, refuseInput("%d is no SafeInt: a whole number within +-%d is accepted", i, MaxSafeInt)
+	i, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || i > MaxSafeInt || i < -MaxSafeInt {
+		return 0, refuseInput("%.40s is no SafeInt: a whole number within +-%d is accepted", text, MaxSafeInt)
 	}
 	return i, nil
 }

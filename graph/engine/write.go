@@ -207,16 +207,13 @@ func appendScalars(buf []byte, f *field, b *body.Body, s body.Span) []byte {
 		return append(buf, b.Bytes(s)...)
 	}
 	buf = append(buf, '[')
-	first := true
 	for raw := range b.Scalars(s) {
-		if !first {
+		if buf[len(buf)-1] != '[' {
 			buf = append(buf, ',')
 		}
-		first = false
-		switch {
-		case f.enum != nil:
+		if f.enum != nil {
 			buf = appendEnum(buf, f, raw)
-		default:
+		} else {
 			buf = appendScalar(buf, raw)
 		}
 	}

@@ -54,11 +54,7 @@ func (l *loader) columns(k *Kind) {
 		l.report(all[maxColumns].Position, "kind %s: %d columns; at most %d are accepted", k.Name, len(all), maxColumns)
 	}
 	seen := names{}
-	for _, d := range all {
-		if slices.Contains(l.malformed, d) {
-			continue
-		}
-		column := &directive{d}
+	for _, column := range l.readAll(k.Definition.Directives, "column") {
 		c := descriptor.Column{Title: column.text("title"), Path: column.text("path"), Wide: column.text("wide") == "true"}
 		switch {
 		case !columnForm.MatchString(c.Title) || len(c.Title) > maxColumnTitle:
@@ -93,7 +89,9 @@ func unprintable(k *Kind, path string) string {
 			return "there is no such field; " + f.Name + " is no object"
 		}
 		if f = shape.Field(step); f == nil {
-			return "there is no such field; known there are " + listed(slices.Sorted(slices.Values(fieldNames(shape)))).String()
+			names := textsOf(shape.Fields, func(f descriptor.Field) string { return f.Name })
+			slices.Sort(names)
+			return "there is no such field; known there are " + listed(names).String()
 		}
 		shape, hidden = f.Shape, hidden || f.WriteOnly
 	}
@@ -106,20 +104,10 @@ func unprintable(k *Kind, path string) string {
 	return ""
 }
 
-func fieldNames(s *descriptor.Shape) []string {
-	out := make([]string, len(s.Fields))
-	for i := range s.Fields {
-		out[i] = s.Fields[i].Name
-	}
-	return out
-}
-
 // noColumns refuses columns on a type that is no kind.
 func (l *loader) noColumns(def *ast.Definition) {
-	for _, d := range def.Directives.ForNames("column") {
-		if !slices.Contains(l.malformed, d) {
-			l.report(d.Position, "directive @column has no effect: type %s is no kind", def.Name)
-			l.malformed = append(l.malformed, d)
-		}
+	for _, d := range l.readAll(def.Directives, "column") {
+		l.report(d.Position, "directive @column has no effect: type %s is no kind", def.Name)
+		l.malformed = append(l.malformed, d.Directive)
 	}
 }

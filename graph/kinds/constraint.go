@@ -103,11 +103,8 @@ func (l *loader) format(c *descriptor.Constraint, d *directive, where string) {
 	if !d.has("format") || slices.Contains(formats(), c.Format) {
 		return
 	}
-	names := make([]string, len(formats()))
-	for i, f := range formats() {
-		names[i] = string(f)
-	}
-	l.report(d.at("format"), "%s: format %q is not known; known are %s", where, c.Format, listed(names))
+	known := textsOf(formats(), func(f descriptor.Format) string { return string(f) })
+	l.report(d.at("format"), "%s: format %q is not known; known are %s", where, c.Format, listed(known))
 }
 
 // nameLimits bounds a field with @ref, which holds the name of a resource.

@@ -45,10 +45,7 @@ func (l *loader) checkDeprecated(d *ast.Directive) {
 }
 
 func (l *loader) directiveNames() []string {
-	names := slices.Sorted(maps.Keys(l.directives))
-	for i := range names {
-		names[i] = "@" + names[i]
-	}
+	names := textsOf(slices.Sorted(maps.Keys(l.directives)), func(name string) string { return "@" + name })
 	return append(names, "@deprecated")
 }
 
@@ -56,11 +53,7 @@ func locations(def *ast.DirectiveDefinition) string {
 	names := map[ast.DirectiveLocation]string{
 		ast.LocationObject: "object types", ast.LocationFieldDefinition: "fields", ast.LocationEnumValue: "enum values",
 	}
-	out := make([]string, len(def.Locations))
-	for i, at := range def.Locations {
-		out[i] = names[at]
-	}
-	return strings.Join(out, " and ")
+	return strings.Join(textsOf(def.Locations, func(at ast.DirectiveLocation) string { return names[at] }), " and ")
 }
 
 func (l *loader) checkArguments(d *ast.Directive, def *ast.DirectiveDefinition) bool {
@@ -94,11 +87,16 @@ func argumentNames(def *ast.DirectiveDefinition) listed {
 	if len(def.Arguments) == 0 {
 		return listed{"none"}
 	}
-	names := make([]string, len(def.Arguments))
-	for i, a := range def.Arguments {
-		names[i] = a.Name
+	return textsOf(def.Arguments, func(a *ast.ArgumentDefinition) string { return a.Name })
+}
+
+// textsOf returns the texts of the elements of a list.
+func textsOf[T any](list []T, text func(T) string) []string {
+	out := make([]string, len(list))
+	for i, one := range list {
+		out[i] = text(one)
 	}
-	return names
+	return out
 }
 
 // literal returns what the type accepts, or "" if it accepts the value.
@@ -114,41 +112,31 @@ func (l *loader) literal(v *ast.Value, t *ast.Type) string {
 		}
 		return ""
 	}
-	kinds, wanted := []ast.ValueKind{}, ""
+	wanted, accepted := "", false
 	switch t.NamedType {
-	case "String":
-		kinds, wanted = []ast.ValueKind{ast.StringValue, ast.BlockValue}, "a string"
-	case "Boolean":
-		kinds, wanted = []ast.ValueKind{ast.BooleanValue}, "true or false"
-	case "Int":
-		if _, err := strconv.ParseInt(v.Raw, 10, 32); err == nil || v.Kind != ast.IntValue {
-			kinds = []ast.ValueKind{ast.IntValue}
-		}
-		wanted = "a whole number of 32 bits"
-	case "Float":
-		kinds, wanted = []ast.ValueKind{ast.IntValue, ast.FloatValue}, "a number"
 	case "Literal":
-		return ""
+		accepted = true
+	case "String":
+		wanted, accepted = "a string", v.Kind == ast.StringValue || v.Kind == ast.BlockValue
+	case "Boolean":
+		wanted, accepted = "true or false", v.Kind == ast.BooleanValue
+	case "Int":
+		_, err := strconv.ParseInt(v.Raw, 10, 32)
+		wanted, accepted = "a whole number of 32 bits", v.Kind == ast.IntValue && err == nil
+	case "Float":
+		wanted, accepted = "a number", v.Kind == ast.IntValue || v.Kind == ast.FloatValue
 	default:
-		if def := l.enums[t.NamedType]; def != nil {
-			if v.Kind == ast.EnumValue && def.EnumValues.ForName(v.Raw) != nil {
-				return ""
-			}
-			return "one of " + enumNames(def)
-		}
+		def := l.enums[t.NamedType]
+		wanted, accepted = "one of "+enumNames(def), v.Kind == ast.EnumValue && def.EnumValues.ForName(v.Raw) != nil
 	}
-	if slices.Contains(kinds, v.Kind) {
+	if accepted {
 		return ""
 	}
 	return wanted
 }
 
 func enumNames(def *ast.Definition) string {
-	names := make([]string, len(def.EnumValues))
-	for i, v := range def.EnumValues {
-		names[i] = v.Name
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(textsOf(def.EnumValues, func(v *ast.EnumValueDefinition) string { return v.Name }), ", ")
 }
 
 // directive is a directive that was read without findings. All methods accept nil, which stands for none.
@@ -161,6 +149,16 @@ func (l *loader) read(list ast.DirectiveList, name string) *directive {
 		return nil
 	}
 	return &directive{d}
+}
+
+// readAll returns the directives of that name that are not malformed.
+func (l *loader) readAll(list ast.DirectiveList, name string) (out []*directive) {
+	for _, d := range list.ForNames(name) {
+		if !slices.Contains(l.malformed, d) {
+			out = append(out, &directive{d})
+		}
+	}
+	return out
 }
 
 // isMalformed reports whether there is a directive of that name with findings.

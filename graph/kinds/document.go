@@ -62,9 +62,7 @@ func (l *loader) definition(def *ast.Definition) {
 	if len(def.Interfaces) > 0 {
 		l.report(def.Position, "type %s: authors' types implement no interfaces; kinds implement Node and Resource without being told", def.Name)
 	}
-	l.checkDirectives(def.Directives, map[ast.DefinitionKind]ast.DirectiveLocation{
-		ast.Object: ast.LocationObject, ast.Enum: ast.LocationEnum,
-	}[def.Kind])
+	l.checkDirectives(def.Directives, ast.DirectiveLocation(def.Kind)) // both are OBJECT or ENUM
 	l.fields(def)
 	if def.Kind == ast.Object && len(def.Fields) == 0 && def.Directives.ForName("resource") == nil {
 		l.report(def.Position, "type %s has no fields", def.Name)
@@ -100,7 +98,7 @@ func (l *loader) known(where string, t *ast.Type, at *ast.Position) {
 	if len(l.unread) > 0 {
 		return
 	}
-	if l.types[name] == nil && !l.isAPI(name) && !slices.Contains(scalars(), name) && !l.isDerived(name) {
+	if l.types[name] == nil && !l.isAPI(name) && !slices.Contains(scalars(), name) && l.derivedFrom(name) == "" {
 		l.report(at, "%s: type %s is not known", where, name)
 	}
 }

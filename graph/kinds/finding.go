@@ -23,11 +23,7 @@ func (f Finding) String() string { return fmt.Sprintf("%s:%d: %s", f.File, f.Lin
 type Findings []Finding
 
 func (f Findings) Error() string {
-	lines := make([]string, len(f))
-	for i, one := range f {
-		lines[i] = one.String()
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(textsOf(f, Finding.String), "\n")
 }
 
 // maxQuoted is how many characters a finding repeats of an author's text.
@@ -49,11 +45,7 @@ type listed []string
 
 // String is "a, b, c".
 func (n listed) String() string {
-	out := make([]string, len(n))
-	for i, name := range n {
-		out[i] = shorten(name)
-	}
-	return strings.Join(out, ", ")
+	return strings.Join(textsOf(n, shorten), ", ")
 }
 
 // report adds a finding. A finding that is there already is not repeated. Texts are shortened unless their type is

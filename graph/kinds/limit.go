@@ -33,10 +33,10 @@ func limits(f *descriptor.Field) string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	c := f.Constraint
 	if f.Type == descriptor.TypeMap {
-		return sentences(mapLimits(f), writeOnly(f))
+		return strings.Join(append(mapLimits(f), fixed(f)...), " ")
 	}
 	if f.List {
-		if r := interval(c.MinItems, c.MaxItems); r != "" {
+		if r := interval(c.MinItems, c.MaxItems, thousands); r != "" {
 			add("%s elements%s.", r, map[bool]string{true: ", no two equal"}[c.Unique || f.ListType == descriptor.ListSet])
 		}
 		if f.ListType == descriptor.ListMap {
@@ -44,11 +44,11 @@ func limits(f *descriptor.Field) string {
 		}
 	}
 	each := map[bool]string{true: " each"}[f.List]
-	if r := interval(c.MinLength, c.MaxLength); r != "" {
+	if r := interval(c.MinLength, c.MaxLength, thousands); r != "" {
 		add("%s characters%s.", r, each)
 	}
-	if c.Min != nil || c.Max != nil {
-		add("%s%s.", between(c.Min, c.Max), each)
+	if r := interval(c.Min, c.Max, decimal); r != "" {
+		add("%s%s.", r, each)
 	}
 	if c.Pattern != "" {
 		add("Matches `%s`.", c.Pattern)
@@ -64,31 +64,29 @@ func limits(f *descriptor.Field) string {
 	}
 	if f.Shape != nil && !f.List {
 		least, most := f.Shape.MinProperties, f.Shape.MaxProperties
-		if r := interval(nonzero(least), nonzero(most)); r != "" {
+		if r := interval(nonzero(least), nonzero(most), thousands); r != "" {
 			add("%s of its fields.", r)
 		}
 	}
 	if f.Default != nil {
 		add("Absent means %s.", effective(f))
 	}
+	return strings.Join(append(out, fixed(f)...), " ")
+}
+
+// fixed describes an immutable field and a write-only one.
+func fixed(f *descriptor.Field) (out []string) {
 	if f.Immutable {
-		add("Cannot be changed once it is set.")
+		out = append(out, "Cannot be changed once it is set.")
 	}
-	return sentences(strings.Join(out, " "), writeOnly(f))
+	switch {
+	case f.MergeInto != "":
+		out = append(out, "Never shown. Put into "+f.MergeInto+", whose other entries stay as they are.")
+	case f.WriteOnly:
+		out = append(out, "Never shown. Left out it stays as it is; null and what is empty clear it.")
+	}
+	return out
 }
-
-// writeOnly describes a write-only field; "" for others.
-func writeOnly(f *descriptor.Field) string {
-	if !f.WriteOnly {
-		return ""
-	}
-	if f.MergeInto != "" {
-		return "Never shown. Put into " + f.MergeInto + ", whose other entries stay as they are."
-	}
-	return "Never shown. Left out it stays as it is; null and what is empty clear it."
-}
-
-func sentences(a, b string) string { return strings.TrimSpace(a + " " + b) }
 
 // statusLimits describes the maxima of a field of a status. The fields of an object describe their own.
 func statusLimits(f *descriptor.Field) string {
@@ -97,7 +95,7 @@ func statusLimits(f *descriptor.Field) string {
 	case bounded && f.Shape != nil:
 		return limits(f)
 	case bounded:
-		return sentences(limits(f), nothingElse)
+		return strings.TrimSpace(limits(f) + " " + nothingElse)
 	case f.Shape != nil && f.List:
 		return unbounded
 	case f.Shape != nil:
@@ -107,38 +105,26 @@ func statusLimits(f *descriptor.Field) string {
 }
 
 // mapLimits describes what a map accepts.
-func mapLimits(f *descriptor.Field) string {
+func mapLimits(f *descriptor.Field) (out []string) {
 	c := f.Constraint
-	var out []string
 	add := func(what, r, unit string) {
 		if r != "" {
 			out = append(out, what+r+" "+unit+".")
 		}
 	}
-	add("", interval(c.MinItems, c.MaxItems), "entries, no two with one key")
-	add("Keys: ", lower(interval(c.KeyMinLength, c.KeyMaxLength)), "characters")
+	add("", interval(c.MinItems, c.MaxItems, thousands), "entries, no two with one key")
+	add("Keys: ", strings.ToLower(interval(c.KeyMinLength, c.KeyMaxLength, thousands)), "characters")
 	if c.KeyPattern != "" {
 		out = append(out, "Keys match `"+c.KeyPattern+"`.")
 	}
-	add("Values: ", lower(interval(c.MinLength, c.MaxLength)), "characters")
+	add("Values: ", strings.ToLower(interval(c.MinLength, c.MaxLength, thousands)), "characters")
 	if c.Pattern != "" {
 		out = append(out, "Values match `"+c.Pattern+"`.")
 	}
 	if c.Format != "" {
 		out = append(out, "Format of values: "+string(c.Format)+".")
 	}
-	if f.Immutable {
-		out = append(out, "Cannot be changed once it is set.")
-	}
-	return strings.Join(out, " ")
-}
-
-// lower returns a text that begins with a lower case letter.
-func lower(s string) string {
-	if s == "" {
-		return ""
-	}
-	return strings.ToLower(s[:1]) + s[1:]
+	return out
 }
 
 func nonzero(n int) *int {
@@ -149,30 +135,21 @@ func nonzero(n int) *int {
 }
 
 // interval returns "1 to 255", "Exactly 1", "At most 64", "At least 1" or "".
-func interval(least, most *int) string {
+func interval[T comparable](least, most *T, number func(T) string) string {
 	switch {
 	case least != nil && most != nil && *least == *most:
-		return "Exactly " + thousands(*least)
+		return "Exactly " + number(*least)
 	case least != nil && most != nil:
-		return thousands(*least) + " to " + thousands(*most)
+		return number(*least) + " to " + number(*most)
 	case most != nil:
-		return "At most " + thousands(*most)
+		return "At most " + number(*most)
 	case least != nil:
-		return "At least " + thousands(*least)
+		return "At least " + number(*least)
 	}
 	return ""
 }
 
-func between(least, most *float64) string {
-	number := func(x *float64) string { return strconv.FormatFloat(*x, 'f', -1, 64) }
-	switch {
-	case least == nil:
-		return "At most " + number(most)
-	case most == nil:
-		return "At least " + number(least)
-	}
-	return number(least) + " to " + number(most)
-}
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // thousands formats a number like 1,024.
 func thousands(n int) string {

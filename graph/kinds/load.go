@@ -99,8 +99,9 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	}
 	slices.SortFunc(out.Kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range docs {
-		out.Documents = append(out.Documents, public(d))
+		publish(d.SchemaDocument)
 	}
+	out.Documents = docs
 	return out, nil
 }
 
@@ -180,17 +181,23 @@ func (l *loader) vocabulary() (err error) {
 // apiSources returns the SDL of the API that does not depend on the kinds: of the engine's types and fields, and of
 // the fields that are resolved by hand.
 func apiSources() ([]*ast.Source, error) {
-	out := []*ast.Source{{Name: "api.graphqls", Input: apiSDL}}
-	files, err := fs.Glob(schema.Files, "core/*.graphqls")
+	byHand, err := embedded("core/*.graphqls", false)
+	return append([]*ast.Source{{Name: "api.graphqls", Input: apiSDL}}, byHand...), err
+}
+
+// embedded returns the embedded files of a pattern.
+func embedded(pattern string, builtIn bool) ([]*ast.Source, error) {
+	names, err := fs.Glob(schema.Files, pattern)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range files {
+	var out []*ast.Source
+	for _, name := range names {
 		raw, err := schema.Files.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, &ast.Source{Name: "schema/" + name, Input: string(raw)})
+		out = append(out, &ast.Source{Name: "schema/" + name, Input: string(raw), BuiltIn: builtIn})
 	}
 	return out, nil
 }
@@ -238,39 +245,16 @@ func invalidLine(text string) int {
 	return 0
 }
 
-// public returns a document without kinds and without the directives of this package.
-func public(d Document) Document {
-	out := *d.SchemaDocument
-	out.Definitions = nil
-	for _, def := range d.Definitions {
-		if def.Directives.ForName("resource") != nil {
-			continue
-		}
-		c := *def
-		c.Directives = standard(def.Directives)
-		c.Fields = nil
+// publish removes the kinds and the directives of this package from a document.
+func publish(doc *ast.SchemaDocument) {
+	doc.Definitions = slices.DeleteFunc(doc.Definitions, func(def *ast.Definition) bool { return def.Directives.ForName("resource") != nil })
+	for _, def := range doc.Definitions {
+		def.Directives = def.Directives.ForNames("deprecated")
 		for _, f := range def.Fields {
-			g := *f
-			g.Directives = standard(f.Directives)
-			c.Fields = append(c.Fields, &g)
+			f.Directives = f.Directives.ForNames("deprecated")
 		}
-		c.EnumValues = nil
 		for _, v := range def.EnumValues {
-			w := *v
-			w.Directives = standard(v.Directives)
-			c.EnumValues = append(c.EnumValues, &w)
-		}
-		out.Definitions = append(out.Definitions, &c)
-	}
-	return Document{Name: d.Name, SchemaDocument: &out}
-}
-
-func standard(list ast.DirectiveList) ast.DirectiveList {
-	var out ast.DirectiveList
-	for _, d := range list {
-		if d.Name == "deprecated" {
-			out = append(out, d)
+			v.Directives = v.Directives.ForNames("deprecated")
 		}
 	}
-	return out
 }

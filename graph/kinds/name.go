@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -50,9 +52,7 @@ func derivedFromType(def *ast.Definition) []string {
 // isAPI reports whether the API has a type of that name whatever the kinds are.
 func (l *loader) isAPI(name string) bool { return l.api.Definitions.ForName(name) != nil }
 
-// isDerived reports whether a type of that name is derived from an author's type.
-func (l *loader) isDerived(name string) bool { return l.derivedFrom(name) != "" }
-
+// derivedFrom returns the author's type from which a type of that name is derived, "" if there is none.
 func (l *loader) derivedFrom(name string) string {
 	if kind, ok := l.derived[name]; ok {
 		return "kind " + kind
@@ -113,17 +113,9 @@ func (l *loader) typeNames() {
 
 // ordered returns the authors' types in the order of files and lines.
 func (l *loader) ordered() []*ast.Definition {
-	var out []*ast.Definition
-	for _, def := range l.types {
-		out = append(out, def)
-	}
-	slices.SortFunc(out, func(a, b *ast.Definition) int {
-		if c := strings.Compare(a.Position.Src.Name, b.Position.Src.Name); c != 0 {
-			return c
-		}
-		return a.Position.Start - b.Position.Start
+	return slices.SortedFunc(maps.Values(l.types), func(a, b *ast.Definition) int {
+		return cmp.Or(cmp.Compare(a.Position.Src.Name, b.Position.Src.Name), a.Position.Start-b.Position.Start)
 	})
-	return out
 }
 
 // kindNames refuses kinds that callers could not tell apart. Callers use the name, the singular, the plural or a

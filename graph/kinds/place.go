@@ -30,8 +30,11 @@ func (s *Schema) Places(folder string) Places {
 	for i := range s.Kinds {
 		k := &s.Kinds[i]
 		p.Fields[k.Name] = lineOf(k.Definition.Position)
-		p.part(k, "spec", k.Spec)
-		p.part(k, "status", k.Status)
+		for name, part := range map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status} {
+			if f := k.Definition.Fields.ForName(name); f != nil {
+				p.field(k.Name+"."+name, f, part)
+			}
+		}
 	}
 	return p.Places
 }
@@ -40,12 +43,6 @@ func (s *Schema) Places(folder string) Places {
 type placing struct {
 	Places
 	types map[string]*ast.Definition
-}
-
-func (p *placing) part(k *Kind, name string, s *descriptor.Shape) {
-	if f := k.Definition.Fields.ForName(name); f != nil {
-		p.field(k.Name+"."+name, f, s)
-	}
 }
 
 // field adds a field and the fields below it.

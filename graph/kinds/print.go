@@ -46,7 +46,7 @@ func printable(def *ast.Definition) *ast.Definition {
 			continue
 		}
 		g := *f
-		g.Directives = standard(f.Directives)
+		g.Directives = ast.DirectiveList(f.Directives.ForNames("deprecated"))
 		if d := f.Directives.ForName(semanticNonNull); d != nil {
 			g.Directives = append(g.Directives, d)
 		}

@@ -126,10 +126,7 @@ func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Refer
 }
 
 func (l *loader) kindList() []string {
-	out := make([]string, len(l.kinds))
-	for i, k := range l.kinds {
-		out[i] = k.Name
-	}
+	out := textsOf(l.kinds, func(k *ast.Definition) string { return k.Name })
 	slices.Sort(out)
 	return out
 }

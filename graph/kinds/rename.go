@@ -2,7 +2,6 @@ package kinds
 
 import (
 	"regexp"
-	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -55,29 +54,18 @@ func (l *loader) rename(k *Kind) {
 	if len(l.renamed) == 0 {
 		return
 	}
-	for i := range k.FilterableFields {
-		k.FilterableFields[i].Path = l.storedPath(k, k.FilterableFields[i].Path)
-	}
-	for i := range k.Columns {
-		k.Columns[i].Path = l.storedPath(k, k.Columns[i].Path)
-	}
-	for i := range k.Refs {
-		path := l.storedPath(k, k.Refs[i].Path)
-		k.Refs[i].Path, k.References[i].Path = path, path
-	}
 	l.renameShape(k.Spec)
 	l.renameShape(k.Status)
-}
-
-// storedPath returns a path in stored names.
-func (l *loader) storedPath(k *Kind, path string) string {
-	steps := strings.Split(path, ".")
-	s := map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status}[steps[0]]
-	for i, step := range steps[1:] {
-		f := s.Field(step)
-		steps[i+1], s = l.storedOf(s, step), f.Shape
+	for i := range k.FilterableFields {
+		k.FilterableFields[i].Path = k.StoredPath(k.FilterableFields[i].Path)
 	}
-	return strings.Join(steps, ".")
+	for i := range k.Columns {
+		k.Columns[i].Path = k.StoredPath(k.Columns[i].Path)
+	}
+	for i := range k.Refs {
+		path := k.StoredPath(k.Refs[i].Path)
+		k.Refs[i].Path, k.References[i].Path = path, path
+	}
 }
 
 // storedOf returns the stored name of a field, given its name in the API.

@@ -17,11 +17,7 @@ import (
 // rules reads @rule and compiles each rule against the types of the shape. A misspelt field or a comparison of
 // different types is a finding.
 func (l *loader) rules(s *descriptor.Shape, def *ast.Definition) {
-	for _, d := range def.Directives.ForNames("rule") {
-		if slices.Contains(l.malformed, d) {
-			continue
-		}
-		r := &directive{d}
+	for _, r := range l.readAll(def.Directives, "rule") {
 		s.Rules = append(s.Rules, descriptor.Rule{CEL: r.text("cel"), Message: r.text("message")})
 		if r.text("message") == "" {
 			l.report(r.at("message"), "%s: a rule says what is wrong; message is empty", def.Name)

@@ -93,12 +93,11 @@ func (l *loader) expand(where string, f *ast.FieldDefinition, d *directive) {
 			continue
 		}
 		wider := false
+		was, is := d.integer(a.Name), narrower.integer(a.Name)
 		switch a.Name {
 		case "minLength":
-			was, is := d.integer(a.Name), narrower.integer(a.Name)
 			wider = was != nil && is != nil && *is < *was
 		case "maxLength":
-			was, is := d.integer(a.Name), narrower.integer(a.Name)
 			wider = was != nil && is != nil && *is > *was
 		case "in":
 			wider = slices.ContainsFunc(narrower.texts("in"), func(text string) bool { return !slices.Contains(d.texts("in"), text) })

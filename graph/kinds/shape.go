@@ -114,7 +114,7 @@ func (l *loader) fieldType(out *descriptor.Field, name string, in *typed) {
 		l.conditionType(out, in)
 	case name == "ID":
 		l.report(in.at, "%s: ID is for global ids; use String", in.where)
-	case def == nil && l.isAPI(name), def == nil && l.isDerived(name):
+	case def == nil && l.isAPI(name), def == nil && l.derivedFrom(name) != "":
 		l.report(in.at, "%s: %s is a type of the API and cannot be part of a resource", in.where, name)
 	case def == nil:
 		// known has reported it

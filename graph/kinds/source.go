@@ -81,28 +81,11 @@ func ReadTexts(texts map[string]string, dir string) (*Schema, error) {
 		}
 		sources = append(sources, &ast.Source{Name: path.Join(dir, name), Input: texts[name]})
 	}
-	product, err := productSources()
+	product, err := embedded("access/*.graphqls", true) // the kinds that every catalogue has
 	if err != nil {
 		return nil, err
 	}
 	return Load(append(sources, product...)...)
-}
-
-// productSources returns the files of the kinds that every catalogue has.
-func productSources() ([]*ast.Source, error) {
-	texts, err := fs.Glob(schema.Files, "access/*.graphqls")
-	if err != nil {
-		return nil, err
-	}
-	var out []*ast.Source
-	for _, name := range texts {
-		raw, err := schema.Files.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, &ast.Source{Name: "schema/" + name, Input: string(raw), BuiltIn: true})
-	}
-	return out, nil
 }
 
 // Files returns the texts of the files of a catalogue, by their names.
@@ -111,17 +94,13 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("catalogue: %s: %w", dir, err)
 	}
-	var names []string
-	for _, e := range entries {
-		if path.Ext(e.Name()) == ".graphqls" {
-			names = append(names, e.Name())
-		}
-	}
-	if err := checkCount(len(names), dir); err != nil {
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return path.Ext(e.Name()) != ".graphqls" })
+	if err := checkCount(len(entries), dir); err != nil {
 		return nil, err
 	}
 	texts, total := map[string]string{}, 0
-	for _, name := range names {
+	for _, e := range entries {
+		name := e.Name()
 		text, err := readFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, name), err)

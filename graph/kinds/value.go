@@ -59,14 +59,12 @@ func storedForm(f *descriptor.Field, v *ast.Value) (stored any, accepted string)
 		}
 		return nil, "true or false"
 	case descriptor.TypeEnum:
-		names := make([]string, len(f.Enum.Values))
-		for i, e := range f.Enum.Values {
+		for _, e := range f.Enum.Values {
 			if v.Kind == ast.EnumValue && v.Raw == e.Name {
 				return e.Stored, ""
 			}
-			names[i] = e.Name
 		}
-		return nil, "one of " + strings.Join(names, ", ")
+		return nil, "one of " + strings.Join(textsOf(f.Enum.Values, func(e descriptor.EnumValue) string { return e.Name }), ", ")
 	case descriptor.TypeFloat:
 		if v.Kind == ast.IntValue || v.Kind == ast.FloatValue {
 			return json.Number(v.Raw), ""

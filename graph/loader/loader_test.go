@@ -68,7 +68,7 @@ func key(kind string, i int) backend.Key {
 
 // longWait is for reads of one key by several goroutines. They wait for a mutex of dataloader, where the clock of a bubble
 // would stand still.
-const longWait = 200 * time.Millisecond
+const longWait = time.Second
 
 // together runs n reads at once and returns when all have ended.
 func together(n int, read func(i int)) {
