@@ -93,6 +93,7 @@ var testsMay = map[string][]string{
 	"backend/index":             {"backend/memory", "backend/bolt", "backend/redis", "internal/redistest"},
 	"backend/service":           {"backend/memory", "backend/bolt", "backend/redis", "graph/kinds/kindstest", "internal/redistest"},
 	"backend/service/reconcile": {"backend/memory"},
+	"graph/identity":            {"internal/redistest"},
 	"graph/engine":              {"schema", "backend/memory", "backend/bolt", "backend/redis", "graph/engine/enginetest", "internal/redistest"},
 	"graph/server":              {"backend/memory", "backend/bolt", "backend/hub"},
 	"graph/console":             {"graph/kinds/kindstest"},
