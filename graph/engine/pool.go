@@ -70,3 +70,17 @@ func (r *run) releaseArguments() {
 	r.spent.budget.Release(r.spent.inputs)
 	r.spent.inputs = 0
 }
+
+// maxAsked is the most requests whose memory is used again.
+const maxAsked = 1024
+
+// emptied returns the memory of requests that were answered.
+func (p *pageRequests) emptied() pageRequests {
+	if max(cap(p.list), cap(p.related), len(p.same)) > maxAsked {
+		return pageRequests{}
+	}
+	clear(p.list)
+	clear(p.related)
+	clear(p.same)
+	return pageRequests{list: p.list[:0], related: p.related[:0], of: p.of[:0], same: p.same}
+}

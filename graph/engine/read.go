@@ -68,6 +68,7 @@ func (r *run) readLevel() {
 	}
 	r.linkResources(failed)
 	r.linkPages(&requests, pages, related)
+	r.spareRequests = requests.emptied()
 }
 
 // linkBytes is the memory that the links of a selection on an item take while they are read.
@@ -239,6 +240,7 @@ type sameRequest struct {
 
 // requests returns the requests of the wanted pages.
 func (r *run) requests() (out pageRequests) {
+	out, r.spareRequests = r.spareRequests, pageRequests{}
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		switch w.field.op {

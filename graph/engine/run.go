@@ -39,6 +39,8 @@ type run struct {
 	nameSlab slab.Slab[string]
 	// answers are the values of the root fields.
 	answers []resolved
+	// spareRequests is memory for the requests of a level: see BenchmarkGraph of graph/server, three-levels.
+	spareRequests pageRequests
 	// found are the resources that were read by their keys, nil for absent ones.
 	found map[backend.Key]*body.Body
 	// sharedItems are the items of references: all that show a resource with one selection share one.

@@ -67,7 +67,11 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 		m.reused.Make(r.Query, k, &r.Want)
 		m.values.Compared = budget.Run * r.plan.Measured
 		if m.reused.Sorting == plan.Sorted {
-			r.Edges = make([]Edge, 0, min(r.Limit(), firstEdges))
+			room := min(r.Limit(), firstEdges)
+			if r.plan.ByName {
+				room = min(room, len(r.Query.Names))
+			}
+			r.Edges = make([]Edge, 0, room)
 		}
 		switch {
 		case r.plan.ByName:
