@@ -72,6 +72,8 @@ type question struct {
 	// mixed: the store of Redis has answered, which reads the resources after what has led
 	// to them. Each is of a state in between, and not all of them of the same.
 	mixed bool
+	// source says where the answer was read.
+	source string
 }
 
 func newRound(t *testing.T, on, how string, seed uint64) *round {
@@ -273,6 +275,7 @@ func (r *round) note(a question, ask func(context.Context, *question) error) boo
 	a.last, a.to = head(), r.clock.Load()
 	reads := explained.Reads()
 	a.mixed = r.on == "redis" && (len(reads) == 0 || reads[0].Source != "index")
+	a.source = fmt.Sprint(reads)
 	r.asked = append(r.asked, a)
 	return true
 }
@@ -320,10 +323,23 @@ func (r *round) judge() {
 			was = append(was, strings.Join(a.expected(states[at], a.to), " "))
 		}
 		if !found && !(a.mixed && len(left) == 0) {
-			r.t.Errorf("%s, between %d and %d:\ngot  %v more %v count %d\nwant one of\n%s", a.text(), a.first, a.last, a.keys, a.more, a.count, strings.Join(slices.Compact(was), "\n"))
+			r.t.Errorf("%s, between %d and %d, clock %d to %d, from %s:\ngot  %v more %v count %d\nwant one of\n%s\nchanges%s", a.text(), a.first, a.last, a.from, a.to, a.source,
+				a.keys, a.more, a.count, strings.Join(slices.Compact(was), "\n"), r.changes(a.first, a.last))
 			return
 		}
 	}
+}
+
+// changes returns the changes between two sequences, as text.
+func (r *round) changes(first, last uint64) (out string) {
+	for i := range r.events {
+		e := &r.events[i]
+		if e.Revision.Seq >= first && e.Revision.Seq <= last {
+			out += fmt.Sprintf("\n%d %s %s/%s created %d updated %d expires %d", e.Revision.Seq, e.Type, e.Resource.Namespace, e.Resource.Name,
+				e.Resource.CreatedAt.UnixMilli(), e.Resource.UpdatedAt.UnixMilli(), e.Resource.ExpiresAt.UnixMilli())
+		}
+	}
+	return out
 }
 
 // expected is all that the query keeps behind its cursor, in order, forward.
