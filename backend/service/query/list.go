@@ -92,10 +92,11 @@ type lister struct {
 	ctx    context.Context
 	caller access.Caller
 	view   *index.View
-	// last is what the page before had in common with others, and filter the filter of its request: the pages of a
-	// level share them.
-	last   *plan.Common
-	filter any
+	// known is what requests had in common with others, and last, under lastKey, what the one before had: the pages of a
+	// level share it.
+	known   map[commonKey]*plan.Common
+	last    *plan.Common
+	lastKey commonKey
 	// rights are the caller's; nil until judge has asked for them.
 	rights *access.Rights
 	// listable is the kind that the caller was found to have LIST on last.
@@ -141,25 +142,45 @@ func (t *lister) scope(k *kind.Kind) *access.Scope {
 	return nil
 }
 
-// common returns the part of a query that most requests of a level share.
+// commonKey tells apart what requests have in common. filter is the map that holds the filter, 0 for none.
+type commonKey struct {
+	kind                  *kind.Kind
+	reference, parentKind string
+	filter                uintptr
+}
+
+// common returns the part of a query that many requests of a level share, so that a filter is parsed once.
 func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
-	if c := t.last; c != nil && c.Kind == k && c.Reference == req.Parent.Reference && c.ParentKind == req.Parent.Key.Kind && sameMap(t.filter, req.Filter) && slices.Equal(c.Order, req.OrderBy) {
-		return c, nil
+	key := commonKey{kind: k, reference: req.Parent.Reference, parentKind: req.Parent.Key.Kind}
+	if m, ok := req.Filter.(map[string]any); ok {
+		key.filter = reflect.ValueOf(m).Pointer()
+	} else if req.Filter != nil { // no other request has it
+		return t.newCommon(key, req)
 	}
-	f, err := filter.Parse(k, req.Filter)
+	c := t.last
+	if c == nil || key != t.lastKey {
+		c = t.known[key]
+	}
+	if c == nil || !slices.Equal(c.Order, req.OrderBy) {
+		var err error
+		if c, err = t.newCommon(key, req); err != nil {
+			return nil, err
+		}
+		if t.known == nil {
+			t.known = map[commonKey]*plan.Common{}
+		}
+		t.known[key] = c
+	}
+	t.last, t.lastKey = c, key
+	return c, nil
+}
+
+func (t *lister) newCommon(key commonKey, req *ListRequest) (*plan.Common, error) {
+	f, err := filter.Parse(key.kind, req.Filter)
 	if err != nil {
 		return nil, err
 	}
-	t.filter = req.Filter
-	t.last = &plan.Common{Kind: k, Reference: req.Parent.Reference, ParentKind: req.Parent.Key.Kind, Filter: f, Order: req.OrderBy, Scope: t.scope(k)}
-	return t.last, nil
-}
-
-// sameMap reports whether two values are the same map, or both nil.
-func sameMap(a, b any) bool {
-	x, isMap := a.(map[string]any)
-	y, areMaps := b.(map[string]any)
-	return isMap && areMaps && reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer() || a == nil && b == nil
+	return &plan.Common{Kind: key.kind, Reference: key.reference, ParentKind: key.parentKind, Filter: f, Order: req.OrderBy, Scope: t.scope(key.kind)}, nil
 }
 
 // serve returns a kind as the view has it, nil if it is read from the store. It takes a later
@@ -171,7 +192,7 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	}
 	later, ok, err := t.reader.await(t.ctx, *t.view, k)
 	if ok {
-		t.view, t.rights, t.last = &later, nil, nil
+		t.view, t.rights, t.last, t.known = &later, nil, nil, nil
 		served, _ = t.view.Kind(k.Name)
 	}
 	return served, err
