@@ -258,3 +258,24 @@ func TestAPageThatShowsAllAgreesWithItsCount(t *testing.T) {
 		}
 	}
 }
+
+func TestPagesOfOneCallHaveTheirOwnFilters(t *testing.T) {
+	f, _ := setupScanned(t, -1)
+	for i := range 4 {
+		if _, err := f.Create(t.Context(), anon, service.CreateRequest{Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("n", i)}, Spec: map[string]any{"title": "A", "weight": 100 + i}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := heavierThan(100), heavierThan(101)
+	type typed map[string]map[string]map[string]int // is no map[string]any, and so told apart from none and from others
+	var reqs []query.ListRequest
+	for _, by := range []any{one, typed{"spec": {"weight": {"gt": 102}}}, nil, two, one, typed{"spec": {"weight": {"gt": 101}}}, nil} {
+		reqs = append(reqs, query.ListRequest{Kind: "Widget", Filter: by})
+	}
+	pages, errs := f.ListMany(t.Context(), anon, reqs)
+	for i, want := range []int{3, 1, 4, 2, 3, 2, 4} {
+		if errs[i] != nil || len(pages[i].Edges) != want {
+			t.Errorf("page %d has %d resources, want %d: %v", i, len(pages[i].Edges), want, errs[i])
+		}
+	}
+}
