@@ -76,12 +76,7 @@ func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 
 func TestABatchDeletesSeveralDamagedResources(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t)
-	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	s, st := openOwn(t)
 	for i := range 3 {
 		putOne(t, st, faultKey(0, i), "1", toTarget(faultKey(0, i)))
 	}

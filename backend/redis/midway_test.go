@@ -14,12 +14,7 @@ import (
 func TestACommandThatTheServerRefusesMidway(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T) (*redistest.Server, *redis.Store) {
-		s := redistest.Start(t)
-		st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = st.Close() })
+		s, st := openOwn(t)
 		putOne(t, st, faultKey(0, 0), "1")
 		return s, st
 	}

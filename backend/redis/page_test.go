@@ -52,12 +52,7 @@ func TestPageIsReadInTwoExchanges(t *testing.T) {
 
 func TestScanOfLargeResourcesReadsLittleAhead(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t)
-	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	s, st := openOwn(t)
 	const size, n = 75 << 10, 60
 	for i := range n {
 		putOne(t, st, backend.Key{Kind: "Net", Namespace: "ns", Name: fmt.Sprint("n", i)}, strings.Repeat("x", size))
@@ -101,6 +96,18 @@ func toTarget(k backend.Key) backend.Ref {
 	return backend.Ref{Key: backend.Key{Kind: "Target", Namespace: k.Namespace, Name: "t"}, Bound: k.Name[len(k.Name)-1]%2 == 0}
 }
 
+// openOwn returns a store on a server of its own.
+func openOwn(t *testing.T) (*redistest.Server, *redis.Store) {
+	t.Helper()
+	s := redistest.Start(t)
+	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return s, st
+}
+
 // batchOf has time enough to be judged.
 func batchOf(st *redis.Store, actions ...backend.Action) backend.Batch {
 	return backend.Batch{RequestID: redistest.Prefix(), Deadline: st.Now().Add(batchDeadline), Actions: actions}
@@ -108,12 +115,7 @@ func batchOf(st *redis.Store, actions ...backend.Action) backend.Batch {
 
 func TestAGetOfOneKeyAsksForNothingElse(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t)
-	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	s, st := openOwn(t)
 	putOne(t, st, faultKey(0, 0), "1")
 	s.Do("CONFIG", "RESETSTAT")
 	for range 5 {

@@ -103,8 +103,8 @@ func (c *chosen) register(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 
-// resources returns the resources that args name or, with the selection that finds them again, those of the kinds in args
-// that have the labels. The user is told if none has.
+// resources returns the resources that args name. With --selector, args are kinds: it returns the resources of these kinds
+// that have the labels, and the selection that finds them again, and tells the user if there are none.
 func (c *chosen) resources(cmd *cobra.Command, w *writing, args []string) (*selection, []subject, error) {
 	ctx := cmd.Context()
 	switch byLabels := cmd.Flags().Changed("selector"); {

@@ -216,7 +216,7 @@ func membersIn(raw string) (out []member, err error) {
 // difference is a member that two objects do not have alike; "" is absent.
 type difference struct{ name, was, now string }
 
-// differing returns the members that differ: first those of before, then those that only after has.
+// differing returns the members that differ between two objects: first the members of before, then the new ones of after.
 func differing(before, after []member) (out []difference) {
 	find := func(in []member, name string) string {
 		for i := range in {
