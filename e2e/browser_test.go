@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"crypto/sha256"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,19 +58,4 @@ func needLogin(t *testing.T, s *suite) {
 	}
 	s.args = []string{"--tokens", filepath.Join(dir, "tokens"), "--oidc", filepath.Join(dir, "oidc"), "--trust-proxy", "127.0.0.1", "--admin-group", "system:authenticated"}
 	s.env = append(s.env, "SLUICE_TOKEN="+token, "SLUICE_TOKENS="+filepath.Join(dir, "tokens"), "SLUICE_ISSUER="+i.URL, "SLUICE_ISSUER_CONTROL="+i.Control)
-}
-
-// freePort is a port of this machine on which nobody listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

@@ -9,10 +9,13 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // examples are the programs of that folder, built once for all tests.
@@ -83,14 +86,16 @@ func (p *program) kill() {
 }
 
 // freeAddress is one on which nobody listens now.
-func freeAddress(t *testing.T) string {
+func freeAddress(t *testing.T) string { return net.JoinHostPort("127.0.0.1", freePort(t)) }
+
+// freePort is a port of this machine on which nobody listens.
+func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := redistest.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	return strconv.Itoa(port)
 }
 
 // cloudObject is what the simulated cloud shows.

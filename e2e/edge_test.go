@@ -163,12 +163,7 @@ func TestAHalfSentRequestDoesNotSpoilTheEnd(t *testing.T) {
 func TestAGatewayListensWhenItsStoreIsOpen(t *testing.T) {
 	first := start(t, "", "--data", t.TempDir())
 	folder := first.cmd.Args[len(first.cmd.Args)-1]
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
+	address := freeAddress(t)
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)

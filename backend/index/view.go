@@ -34,9 +34,15 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 			at := head.Position // head itself would be allocated for each read
 			x.head.Store(&at)
 		}
-		if s = x.await(ctx, head.Position); s != nil && s.served > 0 {
+		now := head.Now
+		if !s.shows(head.Position) {
+			if s = x.await(ctx, head.Position); s != nil {
+				now, err = x.clock(ctx)
+			}
+		}
+		if err == nil && s != nil && s.served > 0 {
 			x.reads.Add(1)
-			return View{index: x, snapshot: s, now: head.Now}, true
+			return View{index: x, snapshot: s, now: now}, true
 		}
 	}
 	x.fallbacks.Add(1)
@@ -98,8 +104,12 @@ func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok
 	for {
 		s := x.current.Load()
 		if s.kinds[k.number] != nil && s.shows(head.Position) {
+			now, err := x.clock(ctx)
+			if err != nil {
+				return View{}, false, err
+			}
 			x.reads.Add(1)
-			return View{index: x, snapshot: s, now: head.Now}, true, nil
+			return View{index: x, snapshot: s, now: now}, true, nil
 		}
 		if x.leftToStore(k) {
 			return View{}, false, nil
@@ -112,6 +122,13 @@ func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok
 			return View{}, false, ctx.Err()
 		}
 	}
+}
+
+// clock returns the store's clock. A snapshot that is newer than the clock may lack what had not expired by it: the
+// store purges what has expired, and leaves it out when a kind is filled.
+func (x *Index) clock(ctx context.Context) (time.Time, error) {
+	head, err := backend.HeadOf(ctx, x.cfg.Store)
+	return head.Now, err
 }
 
 // Patience is how long a read waits for a kind that is being filled.

@@ -55,15 +55,16 @@ func TestWhatIsNoGatewayIsSaidInOneLine(t *testing.T) {
 	}
 }
 
+// nobody is a server that does not listen: a port that was free a moment ago may be somebody else's by now.
+const nobody = "http://127.0.0.1:1"
+
 func TestWhyNobodyAnswersIsSaidInWords(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
 	closes := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer closes.Close()
 	for server, why := range map[string]string{
-		gone.URL: "nothing listens there",
+		nobody: "nothing listens there",
 		strings.Replace(plain.URL, "http:", "https:", 1): "it does not speak TLS; is it http instead of https?",
 		closes.URL: "it closed the connection",
 	} {
@@ -104,9 +105,7 @@ func TestListWalksAllPagesAndStopsWhenAsked(t *testing.T) {
 }
 
 func TestAnErrorSaysWhetherTheRequestWasSent(t *testing.T) {
-	away := httptest.NewServer(http.NotFoundHandler())
-	away.Close()
-	nobody, err := client.New(client.Config{Server: away.URL})
+	unsent, err := client.New(client.Config{Server: nobody})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +113,7 @@ func TestAnErrorSaysWhetherTheRequestWasSent(t *testing.T) {
 		client *client.Client
 		sent   bool
 	}{
-		"nobody listens":   {nobody, false},
+		"nobody listens":   {unsent, false},
 		"it is cut":        {serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), true},
 		"a proxy gives up": {serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusGatewayTimeout) }), true},
 		"no such page":     {serve(t, http.NotFound), false},

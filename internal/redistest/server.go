@@ -66,7 +66,7 @@ func start(dir string, opts []Option) (*Server, error) {
 		}
 	}
 	for range portAttempts {
-		port, err := freePort()
+		port, err := FreePort()
 		if err != nil {
 			return nil, err
 		}
