@@ -37,6 +37,14 @@ type Store interface {
 // and expiries are judged by it.
 type Clock interface{ Now() time.Time }
 
+// ClockOf is the clock of any store.
+func ClockOf(s Store) func() time.Time {
+	if c, ok := s.(Clock); ok {
+		return c.Now
+	}
+	return time.Now
+}
+
 // Sharder is implemented by a store that has several shards. Every namespace
 // lies in one; GLOBAL kinds, whose namespace is empty, all lie in shard 0.
 type Sharder interface {
@@ -62,35 +70,20 @@ func sameShard(shards Sharder, a, b string) bool {
 	return a == b || shards == nil || shards.Shard(a) == shards.Shard(b)
 }
 
-// Head is how far the log of a store goes.
-type Head struct {
-	// Position has at least every change that was acknowledged before it was asked for.
-	Position Position
-	// Now is the store's clock after it was asked for.
-	Now time.Time
-}
-
-// Heads is implemented by a store that tells its head for less than [Store.Position]
+// Heads is implemented by a store that tells how far its log goes for less than [Store.Position]
 // costs: it waits for no batch that is still being applied.
 type Heads interface {
-	// Head is answered by the primaries, whose changes it tells whichever gateway made them.
-	Head(ctx context.Context) (Head, error)
+	// Head has at least every change that was acknowledged before it was asked for, whichever gateway
+	// made it: the primaries answer.
+	Head(ctx context.Context) (Position, error)
 }
 
 // HeadOf is the head of any store.
-func HeadOf(ctx context.Context, s Store) (Head, error) {
+func HeadOf(ctx context.Context, s Store) (Position, error) {
 	if h, ok := s.(Heads); ok {
 		return h.Head(ctx)
 	}
-	at, err := s.Position(ctx)
-	if err != nil {
-		return Head{}, err
-	}
-	now := time.Now()
-	if c, ok := s.(Clock); ok {
-		now = c.Now()
-	}
-	return Head{Position: at, Now: now}, nil
+	return s.Position(ctx)
 }
 
 // Syncer is implemented by a store that acknowledges a batch only when it is

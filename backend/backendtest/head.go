@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/sluicegw/sluice/backend"
 )
@@ -29,7 +28,7 @@ func headStatements() []statement {
 							f.Error(err)
 							return
 						}
-						if at := f.own(head.Position); at.Compare(res.Revisions[0]) < 0 {
+						if at := f.own(head); at.Compare(res.Revisions[0]) < 0 {
 							f.Errorf("the head is %s after %s was acknowledged", at, res.Revisions[0])
 						}
 					}
@@ -37,17 +36,8 @@ func headStatements() []statement {
 			}
 			wg.Wait()
 			head, err := backend.HeadOf(f.ctx(), f.Store)
-			if err != nil || !head.Position.Equal(f.position()) {
-				f.Errorf("the head of a store at rest is %v, %v and its position %v", head.Position, err, f.position())
-			}
-		}},
-		{"the head comes with the store's clock", func(f *fixture) {
-			f.start()
-			f.clock.Advance(time.Hour)
-			before := f.Now()
-			head, err := backend.HeadOf(f.ctx(), f.Store)
-			if err != nil || head.Now.Before(before) || head.Now.After(f.Now()) {
-				f.Errorf("it is %v, %v; the store's clock went from %v to %v", head.Now, err, before, f.Now())
+			if err != nil || !head.Equal(f.position()) {
+				f.Errorf("the head of a store at rest is %v, %v and its position %v", head, err, f.position())
 			}
 		}},
 		{"a closed store has no head", func(f *fixture) {

@@ -37,8 +37,8 @@ func TestAReadShowsACommitOnceItIsAcknowledged(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						if got[0] != nil && head.Position.Shard(0).Compare(got[0].Revision) < 0 {
-							t.Errorf("revision %s was read before the head was there, at %s", got[0].Revision, head.Position)
+						if got[0] != nil && head.Shard(0).Compare(got[0].Revision) < 0 {
+							t.Errorf("revision %s was read before the head was there, at %s", got[0].Revision, head)
 						}
 					}()
 					synctest.Wait() // until it has read, or waits

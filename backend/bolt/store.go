@@ -243,15 +243,15 @@ var _ backend.Heads = (*Store)(nil)
 
 // Head is [backend.Heads.Head]. It answers also while the file is being opened again: core.state
 // has everything that was acknowledged.
-func (s *Store) Head(ctx context.Context) (backend.Head, error) {
+func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {
-		return backend.Head{}, err
+		return backend.Position{}, err
 	}
 	if at := s.core.head.Load(); at != nil {
-		return backend.Head{Position: *at, Now: s.Now()}, nil
+		return *at, nil
 	}
 	s.core.mu.Lock()
 	at := s.core.state.Head()
 	s.core.mu.Unlock()
-	return backend.Head{Position: backend.NewPosition(at), Now: s.Now()}, nil
+	return backend.NewPosition(at), nil
 }

@@ -62,8 +62,6 @@ func (e *RefusedError) Error() string { return strings.Join(e.Lines(), "\n") }
 type Gate struct {
 	// Store of the resources. Required.
 	Store backend.Store
-	// Clock is the gateway's; a store's own clock takes precedence. Default: time.Now.
-	Clock func() time.Time
 	// Logger receives the numbers of resources whose kinds are not known. Default: none.
 	Logger *zap.Logger
 }
@@ -89,12 +87,6 @@ func (g Gate) Accept(ctx context.Context, c Candidate) error {
 func (g Gate) ready() Gate {
 	if g.Logger == nil {
 		g.Logger = zap.NewNop()
-	}
-	if g.Clock == nil {
-		g.Clock = time.Now
-	}
-	if c, ok := g.Store.(backend.Clock); ok {
-		g.Clock = c.Now
 	}
 	return g
 }

@@ -18,8 +18,8 @@ type lateHead struct {
 	beside atomic.Pointer[func(ask func())]
 }
 
-func (s *lateHead) Head(ctx context.Context) (head backend.Head, err error) {
-	ask := func() { head, err = s.Store.Head(ctx) }
+func (s *lateHead) Head(ctx context.Context) (head backend.Position, err error) {
+	ask := func() { head, err = s.Store.Position(ctx) }
 	if beside := s.beside.Swap(nil); beside != nil {
 		(*beside)(ask)
 	} else {

@@ -44,7 +44,7 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	default:
 		err = f.reread(ctx, slices.Collect(maps.Keys(lost)))
 	}
-	var head backend.Head
+	var head backend.Position
 	if err == nil {
 		head, err = backend.HeadOf(ctx, x.cfg.Store)
 	}
@@ -64,7 +64,7 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	default:
 		f.put(nil) // the changes that came since the last page
 		if k.fillings == f.number {
-			k.state, k.since, k.stale, k.lost = filled, head.Position, false, nil
+			k.state, k.since, k.stale, k.lost = filled, head, false, nil
 		}
 		x.publish()
 	}
@@ -224,7 +224,7 @@ func (f *filler) find(ctx context.Context, made []change, absent []int) error {
 		key := made[at].key
 		switch page := &pages[i]; {
 		case len(page.Unreadable) > 0:
-			revision := head.Position.Shard(backend.ShardOf(f.cfg.Store, key.Namespace))
+			revision := head.Shard(backend.ShardOf(f.cfg.Store, key.Namespace))
 			made[at].revision, made[at].entry = revision, f.kind.damagedEntry(key, revision)
 		case len(page.Resources) > 0:
 			made[at] = f.stored(key, page.Resources[0])

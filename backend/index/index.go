@@ -96,6 +96,8 @@ func (c Config) withDefaults() Config {
 // Index holds the resources of kinds in memory. All methods are safe for concurrent use.
 type Index struct {
 	cfg Config
+	// now is the store's clock.
+	now func() time.Time
 	// current is the state for readers; a kind that is not served is nil.
 	current atomic.Pointer[snapshot]
 	// head is the last known head of the store.
@@ -148,7 +150,7 @@ func New(cfg Config) (*Index, error) {
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	x := &Index{cfg: cfg, work: make(chan struct{}, 1), byName: map[string]*kindIndex{}}
+	x := &Index{cfg: cfg, now: backend.ClockOf(cfg.Store), work: make(chan struct{}, 1), byName: map[string]*kindIndex{}}
 	x.changed.limit = cfg.Bytes / changedShare
 	for i := range cfg.Kinds {
 		k := newKindIndex(&x.cfg.Kinds[i], i)

@@ -272,7 +272,7 @@ func TestWhatTheHubLosesIsFilledAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Begin(head.Position) // as the hub says where it could not go on
+	f.Begin(head) // as the hub says where it could not go on
 	f.filled()
 	_, k = f.view("Thing")
 	if got := k.Content("colour"); !slices.Equal(got, was) {
@@ -290,9 +290,9 @@ type asked struct {
 	onHead func()
 }
 
-func (a *asked) Head(ctx context.Context) (backend.Head, error) {
+func (a *asked) Head(ctx context.Context) (backend.Position, error) {
 	a.onHead()
-	return a.Store.Head(ctx)
+	return a.Store.Position(ctx)
 }
 
 func TestWhatIsWrittenBetweenTheLastPageAndTheHeadIsNotLost(t *testing.T) {

@@ -30,23 +30,23 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	}
 	head, err := backend.HeadOf(ctx, x.cfg.Store)
 	if err == nil {
-		if last := x.head.Load(); last == nil || !last.Equal(head.Position) {
-			at := head.Position // head itself would be allocated for each read
+		if last := x.head.Load(); last == nil || !last.Equal(head) {
+			at := head // head itself would be allocated for each read
 			x.head.Store(&at)
 		}
-		now := head.Now
-		if !s.shows(head.Position) {
-			if s = x.await(ctx, head.Position); s != nil {
-				now, err = x.clock(ctx)
-			}
-		}
-		if err == nil && s != nil && s.served > 0 {
-			x.reads.Add(1)
-			return View{index: x, snapshot: s, now: now}, true
+		if s = x.await(ctx, head); s != nil && s.served > 0 {
+			return x.view(s), true
 		}
 	}
 	x.fallbacks.Add(1)
 	return View{Err: err}, false
+}
+
+// view returns the view of a state. The clock is asked after the state was taken: by an earlier clock the state could lack
+// what had not expired, since a store leaves out what has expired when a kind is filled, and purges it.
+func (x *Index) view(s *snapshot) View {
+	x.reads.Add(1)
+	return View{index: x, snapshot: s, now: x.now()}
 }
 
 // Current returns the index's state as it is. It asks nobody: the store may have acknowledged more. Its clock is the
@@ -103,13 +103,8 @@ func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok
 	defer patience.Stop()
 	for {
 		s := x.current.Load()
-		if s.kinds[k.number] != nil && s.shows(head.Position) {
-			now, err := x.clock(ctx)
-			if err != nil {
-				return View{}, false, err
-			}
-			x.reads.Add(1)
-			return View{index: x, snapshot: s, now: now}, true, nil
+		if s.kinds[k.number] != nil && s.shows(head) {
+			return x.view(s), true, nil
 		}
 		if x.leftToStore(k) {
 			return View{}, false, nil
@@ -122,13 +117,6 @@ func (x *Index) Await(ctx context.Context, before View, kind string) (v View, ok
 			return View{}, false, ctx.Err()
 		}
 	}
-}
-
-// clock returns the store's clock. A snapshot that is newer than the clock may lack what had not expired by it: the
-// store purges what has expired, and leaves it out when a kind is filled.
-func (x *Index) clock(ctx context.Context) (time.Time, error) {
-	head, err := backend.HeadOf(ctx, x.cfg.Store)
-	return head.Now, err
 }
 
 // Patience is how long a read waits for a kind that is being filled.

@@ -41,8 +41,8 @@ func TestFaultNoAnswerAboutTheHeadsIsOlderThanItsQuestion(t *testing.T) {
 			defer mu.Unlock()
 			if err == nil {
 				answered++
-				if head.Position.Shard(0).Compare(before) < 0 {
-					t.Errorf("the head is %s after a change at %s", head.Position.Shard(0), before)
+				if head.Shard(0).Compare(before) < 0 {
+					t.Errorf("the head is %s after a change at %s", head.Shard(0), before)
 				}
 			} else if failed++; ctx.Err() == nil && !errors.Is(err, backend.ErrUnavailable) {
 				t.Errorf("a question that may take its time is answered by: %v", err)
@@ -158,8 +158,8 @@ func TestFaultServerThatWasReplacedIsNotAskedAboutTheHeads(t *testing.T) {
 			}
 			calls.Wait()
 			head, err := st.Head(t.Context())
-			if err != nil || head.Position.Shard(0).Compare(after) < 0 {
-				t.Errorf("the head is %s after a change at %s, error %v", head.Position.Shard(0), after, err)
+			if err != nil || head.Shard(0).Compare(after) < 0 {
+				t.Errorf("the head is %s after a change at %s, error %v", head.Shard(0), after, err)
 			}
 		})
 	}

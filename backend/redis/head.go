@@ -25,22 +25,22 @@ type headQuestions struct {
 // headQuestion is one to the primaries of all shards; head and err are set when answered is closed.
 type headQuestion struct {
 	answered chan struct{}
-	head     backend.Head
+	head     backend.Position
 	err      error
 }
 
 // Head is [backend.Heads.Head]. All callers that wait share one question, which begins after each of them has
 // come.
-func (s *Store) Head(ctx context.Context) (backend.Head, error) {
+func (s *Store) Head(ctx context.Context) (backend.Position, error) {
 	if err := s.ready(ctx); err != nil {
-		return backend.Head{}, err
+		return backend.Position{}, err
 	}
 	q := s.core.questions.join(s)
 	select {
 	case <-q.answered:
 		return q.head, q.err
 	case <-ctx.Done():
-		return backend.Head{}, ctx.Err()
+		return backend.Position{}, ctx.Err()
 	}
 }
 
@@ -81,15 +81,15 @@ func (qs *headQuestions) ask(s *Store) {
 }
 
 // askHeads asks the primaries. If there is something new, watchers do not pause.
-func (s *Store) askHeads() (backend.Head, error) {
+func (s *Store) askHeads() (backend.Position, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
 	defer cancel()
 	at, err := s.Position(ctx)
 	if err != nil && ctx.Err() != nil {
 		// headTimeout has passed; the callers may have longer deadlines.
-		return backend.Head{}, fmt.Errorf("head: no answer within %v: %w", headTimeout, backend.ErrUnavailable)
+		return backend.Position{}, fmt.Errorf("head: no answer within %v: %w", headTimeout, backend.ErrUnavailable)
 	} else if err != nil {
-		return backend.Head{}, err
+		return backend.Position{}, err
 	}
 	if last := s.core.lastHeads.Swap(&at); last == nil || !last.Equal(at) {
 		select {
@@ -97,5 +97,5 @@ func (s *Store) askHeads() (backend.Head, error) {
 		default:
 		}
 	}
-	return backend.Head{Position: at, Now: s.Now()}, nil
+	return at, nil
 }

@@ -124,7 +124,7 @@ func (s *Service) markDeleting(ctx context.Context, k *kind.Kind, current *store
 		return nil, failure.Of(err, current.Key)
 	}
 	next := was.WithMetadata(was.Meta)
-	next.Meta.DeletionRequestedAt = s.cfg.Clock().UTC().Truncate(time.Millisecond)
+	next.Meta.DeletionRequestedAt = s.clock().UTC().Truncate(time.Millisecond)
 	if finalizing {
 		next = s.reconciler.Finalizing(k, next)
 	}

@@ -18,10 +18,10 @@ type headless struct {
 	asked atomic.Int32
 }
 
-func (h *headless) Head(ctx context.Context) (backend.Head, error) {
+func (h *headless) Head(ctx context.Context) (backend.Position, error) {
 	if h.down.Load() {
 		h.asked.Add(1)
-		return backend.Head{}, backend.ErrUnavailable
+		return backend.Position{}, backend.ErrUnavailable
 	}
 	return backend.HeadOf(ctx, h.Store)
 }

@@ -78,7 +78,7 @@ func (s *Service) intend(ctx context.Context, c access.Caller, w wanted) (*inten
 	}
 	if t := in.meta.expiresAt; t.Set && !k.Expires {
 		return nil, failure.BadInput("metadata.expiresAt", "resources of kind %s do not expire", k.Name).At(key)
-	} else if t.Set && !t.Value.IsZero() && !t.Value.After(s.cfg.Clock()) {
+	} else if t.Set && !t.Value.IsZero() && !t.Value.After(s.clock()) {
 		in.found.Add("metadata.expiresAt", "future", nil, "must be in the future")
 	} else if t.Value.UTC().Year() > lastYear {
 		in.found.Add("metadata.expiresAt", "max", "9999-12-31T23:59:59Z", "must be before the year 10000 in UTC")

@@ -269,7 +269,10 @@ func (r *round) note(a question, ask func(context.Context, *question) error) boo
 	}
 	a.from, a.first = r.clock.Load(), head()
 	if err := ask(ctx, &a); err != nil {
-		r.t.Errorf("%s: %v", a.text(), err)
+		// An index that fails again and again may be filled too late on a busy machine.
+		if code, _ := codeOf(r.t, err); code != "UNAVAILABLE" || r.how != "failing index" {
+			r.t.Errorf("%s: %v", a.text(), err)
+		}
 		return false
 	}
 	a.last, a.to = head(), r.clock.Load()
@@ -286,6 +289,9 @@ func keyOf(r *backend.Resource) string {
 
 // judge holds each answer against the states that the store had meanwhile.
 func (r *round) judge() {
+	if len(r.asked) == 0 {
+		r.t.Error("nothing was answered")
+	}
 	states := map[uint64]map[string]*volume{r.begin.Shard(0).Seq: {}}
 	now, last := map[string]*volume{}, r.begin.Shard(0).Seq
 	for i := range r.events {

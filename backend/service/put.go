@@ -48,7 +48,7 @@ func (s *Service) storeState(ctx context.Context, w stateWrite, st *kind.State, 
 
 // wouldStore returns what actions would store. A new resource has neither uid nor revision.
 func (s *Service) wouldStore(w *stateWrite, actions []backend.Action) (*backend.Resource, error) {
-	now := s.cfg.Clock().UTC().Truncate(time.Millisecond)
+	now := s.clock().UTC().Truncate(time.Millisecond)
 	shards, _ := s.cfg.Store.(backend.Sharder)
 	if err := (backend.Batch{RequestID: "dry run", Deadline: now, Actions: actions}).Validate(shards); err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func (s *Service) resealOne(ctx context.Context, r *backend.Resource) (changed b
 		return false, fmt.Errorf("reseal: %w", err)
 	}
 	_, err = s.cfg.Store.Apply(ctx, backend.Batch{
-		RequestID: s.cfg.NewID(), Deadline: s.cfg.Clock().Add(s.cfg.WriteTimeout),
+		RequestID: s.cfg.NewID(), Deadline: s.clock().Add(s.cfg.WriteTimeout),
 		Actions: []backend.Action{{
 			Key: r.Key, Op: backend.OpPut,
 			If:  backend.Condition{Presence: backend.Present, Revision: r.Revision, UID: r.UID},

@@ -48,8 +48,6 @@ type Config struct {
 	Access access.Config
 	// Logger receives what a client is not told. Default: none.
 	Logger *zap.Logger
-	// Clock is the gateway's; a store's own clock takes precedence. Default: time.Now.
-	Clock func() time.Time
 	// NewID makes uids, and what request ids begin with. Default: random UUIDs.
 	NewID func() string
 	// WriteTimeout is how long the store may take to begin a batch. Default 5 s.
@@ -93,12 +91,6 @@ func (c Config) Validate() error {
 
 func (c *Config) setDefaults() {
 	c.Logger = cmp.Or(c.Logger, zap.NewNop())
-	if c.Clock == nil {
-		c.Clock = time.Now
-	}
-	if sc, ok := c.Store.(backend.Clock); ok {
-		c.Clock = sc.Now
-	}
 	if c.NewID == nil {
 		c.NewID = uuid.NewString
 	}
@@ -128,6 +120,7 @@ type Service struct {
 
 	cfg        Config
 	kinds      kind.Catalogue
+	clock      func() time.Time // of the store
 	hub        *hub.Hub
 	ownHub     bool // Run runs the hub
 	unreadable *kind.Unreadable
@@ -148,7 +141,7 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	s := &Service{cfg: cfg, kinds: kinds, hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals)}
+	s := &Service{cfg: cfg, kinds: kinds, clock: backend.ClockOf(cfg.Store), hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals)}
 	tag := cfg.NewID()
 	if s.ownHub {
 		if s.hub, err = hub.New(hub.Config{Store: cfg.Store, Logger: cfg.Logger}); err != nil {
@@ -166,7 +159,7 @@ func New(cfg Config) (*Service, error) {
 	s.Reader = query.New(query.Config{Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Index: s.index, Access: cfg.Access})
 	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, Index: s.index, BookmarkInterval: cfg.BookmarkInterval})
 	s.sender = &reconcile.Sender{
-		Store: cfg.Store, Hub: s.hub, Clock: cfg.Clock, Tag: tag[:min(len(tag), maxTag)] + "-",
+		Store: cfg.Store, Hub: s.hub, Clock: s.clock, Tag: tag[:min(len(tag), maxTag)] + "-",
 		WriteTimeout: cfg.WriteTimeout, OutcomeTimeout: cfg.OutcomeTimeout,
 	}
 	s.reconciler = reconcile.New(reconcile.Config{

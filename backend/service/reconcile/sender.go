@@ -41,7 +41,7 @@ func Raced(err error, key backend.Key) bool {
 type Sender struct {
 	Store backend.Store
 	Hub   *hub.Hub
-	// Clock is the store's, or the gateway's.
+	// Clock is the store's.
 	Clock func() time.Time
 	// Tag begins the request ids of this sender's batches.
 	Tag string
