@@ -36,11 +36,21 @@ At their defaults, no frontend should reach them. Most limits answer LIMIT_EXCEE
 What an operation spent is told in extensions.cost of its answer if the request has "extensions": {"cost": true}, and in the metric
 sluice_operation_* of all of them; ` + "`slow-log`" + ` logs the most expensive. Times are of one core of a small server.
 
-All that is in flight shares ` + "`limit-memory`" + `. Four sixteenths are for requests, but for 4 KiB of each, three for answers that are
-being sent, three for operations to begin with, 64 KiB each, three for those that need more: up to 256 KiB, 1 MiB, 4 MiB; one for operations that wait for that, one for events
-that wait for their clients, one for what subscriptions keep of their requests. If there is no room for an answer, the client that has read its own for longest, for 5 s at least, is cut off. One operation at a time may hold more than that, beyond ` + "`limit-memory`" + `, as its own limits allow. Operations wait in
-the order in which they came, and none that runs is ended to make room for another. One that waits in vain for 3 s before it has more than it began with is answered
-UNAVAILABLE, with the time after which to try again; so is at once a request for which there is no room. An event has a tenth of
+All that is in flight shares ` + "`limit-memory`" + `:
+
+| sixteenths | for |
+|---|---|
+| 4 | requests; the first 4 KiB of each are not counted |
+| 3 | answers that are being sent |
+| 3 | running operations, 64 KiB each |
+| 3 | operations that need more: up to 256 KiB, 1 MiB, 4 MiB |
+| 1 | operations that wait to get more |
+| 1 | events that wait for their clients |
+| 1 | what subscriptions keep of their requests |
+
+One operation at a time may hold more than 4 MiB, beyond ` + "`limit-memory`" + `, as its own limits allow. Operations wait in the order in which they came, and no running one is ended to make room for another.
+A request for which there is no room is answered UNAVAILABLE at once, and an operation that has only its first 64 KiB after it has waited for 3 s. Both answers say when to try again.
+If there is no room for an answer, the client that has been reading its own for longest, and for at least 5 s, is cut off. An event has a tenth of
 ` + "`limit-rows`, `limit-steps` and `limit-objects`, a quarter of `limit-held` and all of `limit-answer`" + `.
 
 `)
