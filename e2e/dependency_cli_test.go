@@ -292,6 +292,9 @@ func TestAKindIsGivenToAControllerAndTakenBack(t *testing.T) {
 	if got := controlled("networks"); got != "false" {
 		t.Error(got)
 	}
+	if out, errOut, code := g.cli("", "control", "all", "--off"); code != 0 || errOut != "" || !strings.Contains(out, "Subnet is not controlled\n") || strings.Contains(out, "Secret") {
+		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	}
 	for line, code := range map[string]int{"control": 2, "control net/net-a": 2, "control teapot": 1, "control secret": 1} {
 		if out, errOut, got := g.cli("", strings.Fields(line)...); got != code || out != "" {
 			t.Errorf("%s: exit %d, want %d\n%s%s", line, got, code, out, errOut)

@@ -115,14 +115,58 @@ func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 	}
 }
 
-// cliAs runs a command with the token of a name.
-func (g *audited) cliAs(name string, args ...string) (out, problem string, code int) {
+// TestAllKindsAreThoseThatTheCallerMayList, a tree has the kinds that the caller may see, and both are no errors.
+func TestAllKindsAreThoseThatTheCallerMayList(t *testing.T) {
+	g := startAudited(t, "viewer", "nobody")
+	g.bind("viewer", "viewer", "*")
+	file := filepath.Join(t.TempDir(), "wired.yaml")
+	if err := os.WriteFile(file, []byte(credentials("s")+wired()+"---\n"+subnet("sub-a")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, problem, code := g.cliAs("root", "apply", "-f", file); code != 0 {
+		t.Fatal(problem)
+	}
+	const left = "sluice: left out, since you do not have the verb LIST: AccessBinding, AccessRole, Secret\n"
+	for _, args := range [][]string{{"get", "all", "-o", "name"}, {"get", "all", "-o", "name", "--sort-by", ".metadata.name"}} {
+		out, problem, code := g.cliAs("viewer", args...)
+		if code != 0 || problem != left || !strings.Contains(out, "network/net-a\n") || strings.Contains(out, "secret") {
+			t.Errorf("%s: exit %d\n%s%s", args, code, out, problem)
+		}
+	}
+	if _, problem, code := g.cliAs("viewer", "get", "secrets,networks"); code != 1 || !strings.Contains(problem, "FORBIDDEN") {
+		t.Errorf("kinds that are named: exit %d\n%s", code, problem)
+	}
+	if out, problem, code := g.cliAs("nobody", "get", "all"); code != 1 || out != "" || problem != "sluice: you do not have the verb LIST on any kind\n" {
+		t.Errorf("nobody: exit %d\n%s%s", code, out, problem)
+	}
+	if out, problem, code := g.cliAs("viewer", "tree", "network", "net-a"); code != 0 || strings.Contains(out, "secret") || !strings.Contains(out, "subnet/") {
+		t.Errorf("exit %d\n%s%s", code, out, problem)
+	}
+	if out, _, _ := g.cliAs("root", "tree", "network", "net-a"); !strings.Contains(out, "secret/s ") {
+		t.Errorf("root:\n%s", out)
+	}
+	tree := g.run("tree", "network/net-a", "--watch", "--token-file", g.tokenOf("viewer"))
+	tree.until("subnet/sub-a", "BOUND")
+	if err := tree.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	tree.ends(0)
+}
+
+// tokenOf returns a file with the token of a name.
+func (g *audited) tokenOf(name string) string {
 	g.t.Helper()
 	path := filepath.Join(g.t.TempDir(), "token")
 	if err := os.WriteFile(path, []byte(g.texts[name]), 0o600); err != nil {
 		g.t.Fatal(err)
 	}
-	return g.cli("", append(args, "--token-file", path)...)
+	return path
+}
+
+// cliAs runs a command with the token of a name.
+func (g *audited) cliAs(name string, args ...string) (out, problem string, code int) {
+	g.t.Helper()
+	return g.cli("", append(args, "--token-file", g.tokenOf(name))...)
 }
 
 // lined has one space between words, so that columns can be compared.

@@ -186,7 +186,8 @@ func (w *walk) pathOf(s step, from *place) string {
 	return s.reference.Path
 }
 
-// dependencies returns the steps to the resources that a level refers to.
+// dependencies returns the steps to the resources that a level refers to, without those of kinds of which the caller may
+// GET nothing.
 func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, bool, error) {
 	keys := make([]backend.Key, len(level))
 	for i, p := range level {
@@ -196,13 +197,19 @@ func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, 
 	if err != nil {
 		return nil, false, err
 	}
+	rights, err := r.service.Rights(ctx, access.CallerFrom(ctx))
+	if err != nil {
+		return nil, false, err
+	}
 	out := make([][]step, len(level))
 	for i, res := range found {
 		if res == nil {
 			continue
 		}
 		for _, ref := range r.service.References(res) {
-			out[i] = append(out[i], step{ref.Reference, ref.Key})
+			if k, err := r.service.Kind(ref.Key.Kind); err == nil && rights.Use(k, descriptor.VerbGet) == nil {
+				out[i] = append(out[i], step{ref.Reference, ref.Key})
+			}
 		}
 	}
 	return out, false, nil

@@ -11,8 +11,10 @@ const (
 	Looked = 2
 	// Counted is a resource that a store counts without reading it: backend/service/query/page.
 	Counted = 2
-	// Field is a field of an object that is resolved by hand, which gqlgen executes: graph/engine.
-	Field = 150
+	// Object is an object that is resolved by hand, which gqlgen executes, besides its fields: graph/engine.
+	Object = 75
+	// Field is one of its fields: graph/engine.
+	Field = 15
 	// SchemaValue is a value that an introspection returns: graph/engine.
 	SchemaValue = 60
 	// TreeNode is a resource that is met on a walk of dependencyTree: resolvers.

@@ -136,13 +136,13 @@ func (x *Index) leftToStore(k *kindIndex) bool {
 	return k.state == givenUp && k.tooLarge
 }
 
-// Needs is how many bytes of memory all kinds would take, roughly, if one had so many resources.
+// Needs is how many bytes of memory all kinds would take, roughly, if one had so many resources; 0 if that is not known.
 func (x *Index) Needs(kind string, resources int) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	k := x.byName[kind]
-	if k == nil {
-		return x.bytes
+	if k == nil || k.mean == 0 {
+		return 0
 	}
 	return x.bytes - k.bytes + k.mean*int64(resources)
 }

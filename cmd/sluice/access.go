@@ -30,7 +30,7 @@ func (q *accessQuestion) command(use, short, long string, answer func(context.Co
 		Use:               use + " VERB [KIND [NAME] | KIND/NAME]",
 		Short:             short,
 		Long:              long + "\n\nWithout NAME, some resource of the namespace is meant, or of any namespace if -n is absent. CATALOGUE and EXPORT have no KIND.",
-		Example:           "  sluice auth " + use + " patch network net-a -n web\n  sluice auth " + use + " create networks\n  sluice auth " + use + " export -o json",
+		Example:           "  sluice auth " + use + " patch network net-a -n web\n  sluice auth " + use + " create networks\n  sluice auth " + use + " catalogue -o json",
 		Args:              usage(cobra.RangeArgs(1, 3)),
 		ValidArgsFunction: completeAccess,
 		RunE: with(q.remote.client, func(cmd *cobra.Command, c *client.Client, args []string) error {

@@ -51,6 +51,7 @@ func control(ctx context.Context, std streams, c *client.Client, words []string,
 	if err != nil {
 		return err
 	}
+	targets = slices.DeleteFunc(targets, func(t target) bool { return t.ofAll && !t.kind.Offers("CONTROL") })
 	var failed tally
 	each(ctx, std, &failed, targets, func(t target) error {
 		err := writeError(ctx, setControlled(ctx, std, c, t.kind, controlled), false)

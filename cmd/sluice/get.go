@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,6 +86,8 @@ type get struct {
 	selectors, filters []string
 	labels             []client.LabelTest
 	everywhere, watch  bool
+	// forbidden are the kinds that were left out.
+	forbidden []string
 }
 
 func (g *get) run(ctx context.Context) error {
@@ -123,6 +126,12 @@ func (g *get) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
+	}
+	switch n := len(g.forbidden); {
+	case n == len(g.targets):
+		found.note(g.std, errors.New("you do not have the verb LIST on any kind"))
+	case n > 0:
+		_, _ = fmt.Fprintf(g.std.err, "sluice: left out, since you do not have the verb LIST: %s\n", printable(strings.Join(g.forbidden, ", ")))
 	}
 	if found.failed { // nothing that follows may take it for the whole list, so a JSON array stays open
 		if p.Count() > 0 {

@@ -22,11 +22,29 @@ func (g *get) lists(ctx context.Context, found *tally) ([]listing, error) {
 		if out[i], err = g.read(ctx, t); err != nil {
 			return nil, err
 		}
+		if t.ofAll {
+			out[i] = g.allowed(t.kind, out[i])
+		}
 	}
 	if g.sortBy == nil {
 		return out, nil
 	}
 	return out, g.sort(ctx, out, found)
+}
+
+// allowed returns an empty list if the user may not list the kind, and notes the kind.
+func (g *get) allowed(k client.Kind, all listing) listing {
+	return func(yield func(*client.Resource, error) bool) {
+		for r, err := range all {
+			if code(err) == "FORBIDDEN" {
+				g.forbidden = append(g.forbidden, k.Name)
+				return
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
 }
 
 // read returns the list of one target.

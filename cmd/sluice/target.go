@@ -16,6 +16,8 @@ const allKinds = "all"
 type target struct {
 	kind  client.Kind
 	names []string
+	// ofAll: the kind is not named itself.
+	ofAll bool
 }
 
 // readTargets reads the targets that args name, with the kinds that the gateway has.
@@ -37,16 +39,19 @@ func parseTargets(kinds []client.Kind, args []string) ([]target, error) {
 		return nil, usageError{fmt.Errorf("names go with one kind, and not with %q; KIND/NAME is accepted for each", args[0])}
 	}
 	var out []target
-	add := func(k client.Kind) {
-		if !slices.ContainsFunc(out, func(t target) bool { return t.kind.Name == k.Name }) { // it may be named twice
-			out = append(out, target{kind: k})
+	add := func(k client.Kind, ofAll bool) {
+		i := slices.IndexFunc(out, func(t target) bool { return t.kind.Name == k.Name }) // it may be named twice
+		if i < 0 {
+			out = append(out, target{kind: k, ofAll: ofAll})
+		} else if !ofAll {
+			out[i].ofAll = false
 		}
 	}
 	for _, word := range words {
 		if word == allKinds {
 			for _, k := range kinds {
 				if k.Offers("LIST") {
-					add(k)
+					add(k, true)
 				}
 			}
 			continue
@@ -55,7 +60,7 @@ func parseTargets(kinds []client.Kind, args []string) ([]target, error) {
 		if err != nil {
 			return nil, err
 		}
-		add(k)
+		add(k, false)
 	}
 	for _, name := range args[1:] {
 		if name == "" || strings.Contains(name, "/") {
@@ -84,7 +89,7 @@ func parsePairs(kinds []client.Kind, args []string) ([]target, error) {
 			out[last].names = append(out[last].names, name)
 			continue
 		}
-		out = append(out, target{k, []string{name}})
+		out = append(out, target{kind: k, names: []string{name}})
 	}
 	return out, nil
 }

@@ -30,7 +30,7 @@ func treeCommand(std streams) *cobra.Command {
 		Use:   "tree KIND NAME | KIND/NAME",
 		Short: "Show what a resource refers to and what refers to it, level by level",
 		Long: "Show what a resource refers to and what refers to it, level by level, with the state of each reference: MISSING,\n" +
-			"NOT_READY, DELETING or BOUND. With --watch the tree is drawn again when it has changed.",
+			"NOT_READY, DELETING, BOUND or UNREADABLE. With --watch the tree is drawn again when it has changed.",
 		Example: "  sluice tree network net-a\n  sluice tree net/net-a --direction dependents --depth 5\n  sluice tree server/web --watch\n  sluice tree network net-a -o json",
 		Args:    usage(cobra.RangeArgs(1, 2)),
 		RunE: with(t.remote.client, func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
@@ -207,11 +207,7 @@ func (t *tree) begin(ctx context.Context) (client.ChangesRequest, error) {
 	if slices.ContainsFunc(kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
 		req.Namespace = ""
 	}
-	i := slices.IndexFunc(kinds, func(k client.Kind) bool { return k.Offers("LIST") && (k.Scope != "GLOBAL" || req.Namespace == "") })
-	if i < 0 {
-		return req, errors.New("watch: the gateway has no kind that can be listed")
-	}
-	req.After, err = t.client.Position(ctx, kinds[i], req.Namespace)
+	req.After, err = t.client.Position(ctx, t.kind, t.namespace)
 	return req, err
 }
 

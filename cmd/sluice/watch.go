@@ -52,10 +52,14 @@ func watchCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-// reportLost tells the user that a connection was lost.
+// reportLost tells the user that a connection was lost, or refused for now.
 func reportLost(std streams) func(cause error) {
 	return func(cause error) {
-		_, _ = fmt.Fprintf(std.err, "sluice: the connection was lost (%s); connecting again\n", printable(cause.Error()))
+		what := "the connection was lost"
+		if code(cause) == "LIMIT_EXCEEDED" {
+			what = "the gateway refused the stream for now"
+		}
+		_, _ = fmt.Fprintf(std.err, "sluice: %s (%s); connecting again\n", what, printable(cause.Error()))
 	}
 }
 

@@ -141,7 +141,7 @@ func (r *run) coreMiddleware(ctx context.Context, next graphql.Resolver) (any, e
 	fc := graphql.GetFieldContext(ctx)
 	hidden := strings.HasPrefix(fc.Object, "__") || strings.HasPrefix(fc.Field.Name, "__")
 	if fc.Object == "Query" && !hidden {
-		if err := spent.Spend(budget.Steps, budget.Field); err != nil {
+		if err := spent.Spend(budget.Steps, budget.Object+budget.Field); err != nil {
 			return nil, err
 		}
 	}
@@ -154,7 +154,7 @@ func (r *run) coreMiddleware(ctx context.Context, next graphql.Resolver) (any, e
 		selected++
 	}
 	if selected > 0 {
-		if err := spent.Spend(budget.Steps, budget.Field*selected*elements(out)); err != nil {
+		if err := spent.Spend(budget.Steps, elements(out)*(budget.Object+budget.Field*selected)); err != nil {
 			return nil, err
 		}
 		spent.Pace(ctx)

@@ -59,7 +59,7 @@ func (a *admission) isDraining() bool {
 
 // refuse answers a request for a connection that was not admitted.
 func (a *admission) refuse(w http.ResponseWriter, r *http.Request, e *Executor, what string) {
-	err := exceeded(a.key, int64(a.most), fmt.Sprintf("the gateway has the %d %s that it accepts (configuration key %s), or is stopping", a.most, what, a.key))
+	err := exceeded(a.key, int64(a.most), fmt.Sprintf("the gateway has the %d %s that it accepts (%s), or is stopping", a.most, what, a.key))
 	err.Extensions["retryable"] = true
 	w.Header().Set("Retry-After", "1")
 	write(w, typeJSON, http.StatusServiceUnavailable, e.Refuse(r.Context(), err))

@@ -216,7 +216,7 @@ func (s *socket) failed(err error) *closing {
 		}
 		return &closing{code: closed.Code, echo: true}
 	case errors.Is(err, websocket.ErrReadLimit):
-		reason := fmt.Sprintf("a message has at most %d bytes (configuration key limit-message)", s.sockets.cfg.Message)
+		reason := fmt.Sprintf("a message has at most %d bytes (limit-message)", s.sockets.cfg.Message)
 		if !s.ready.Load() {
 			reason = fmt.Sprintf("a message before connection_ack has at most %d bytes", maxFirstMessage)
 		}

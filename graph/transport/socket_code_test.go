@@ -54,7 +54,7 @@ func TestWhatTheProtocolForbidsClosesWithItsCode(t *testing.T) {
 		"subscribe before connection_init":  {[]string{feed}, 4401, "Unauthorized"},
 		"an id that is in use":              {[]string{init, feed, feed}, 4409, "Subscriber for a already exists"},
 		"connection_init twice":             {[]string{init, init}, 4429, "Too many initialisation requests"},
-		"a message that is too large":       {[]string{init, `{"type":"ping","payload":{"a":"` + strings.Repeat("a", 100_000) + `"}}`}, 1009, "a message has at most 100000 bytes (configuration key limit-message)"},
+		"a message that is too large":       {[]string{init, `{"type":"ping","payload":{"a":"` + strings.Repeat("a", 100_000) + `"}}`}, 1009, "a message has at most 100000 bytes (limit-message)"},
 		"a large message before all":        {[]string{`{"type":"connection_init","payload":{"a":"` + strings.Repeat("a", 65_536) + `"}}`}, 1009, "a message before connection_ack has at most 65536 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -113,7 +113,9 @@ func (e explanation) ofField(path string) error {
 	e.text("DESCRIPTION", f.Description)
 	e.text("DEPRECATED", f.DeprecationReason)
 	e.text("LIMITS", strings.Join(limits(f), "\n"))
-	e.text("DEFAULT", string(f.Default))
+	if string(f.Default) != "null" {
+		e.text("DEFAULT", string(f.Default))
+	}
 	if len(f.EnumValues) > 0 {
 		_, _ = io.WriteString(e.w, "\nVALUES:\n")
 		for _, v := range f.EnumValues {

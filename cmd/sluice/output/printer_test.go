@@ -28,7 +28,7 @@ func shelf() client.Kind {
 		Fields: []client.Field{
 			{Path: "spec.width", Type: "Int", Description: "Width in mm.", Default: json.RawMessage("900"), Limits: client.Limits{Min: new(1.0), Max: new(5000000.0)}},
 			{Path: "spec.code", Type: "String", Required: true, Immutable: true, Limits: client.Limits{MinLength: new(3), MaxLength: new(10), Pattern: "^[A-Z]"}},
-			{Path: "spec.type", Type: "String", ManifestAt: "type"},
+			{Path: "spec.type", Type: "String", ManifestAt: "type", Default: json.RawMessage("null")},
 			{Path: "spec.secret", Type: "String", WriteOnly: true},
 			{Path: "spec.roomRef", Type: "String", Description: "Where it stands."},
 			{Path: "spec.extras", Type: "MapEntry", List: true},

@@ -205,9 +205,13 @@ func (s *Store) tooMany(q *plan.Query, n, most int) error {
 	if q.Scoped() { // the caller is not told how many there are
 		all = "more of its resources than that"
 	}
-	help := "the kind's author keeps it out of memory"
-	if s.index != nil && !k.OutOfMemory && !q.Scoped() {
-		help = fmt.Sprintf("with about %d bytes it would be (configuration key index-memory)", s.index.Needs(k.Name, n))
+	help := "with more memory it would be (configuration key index-memory)"
+	if k.OutOfMemory {
+		help = "the kind's author keeps it out of memory"
+	} else if s.index != nil && !q.Scoped() {
+		if bytes := s.index.Needs(k.Name, n); bytes > 0 {
+			help = fmt.Sprintf("with about %d bytes it would be (configuration key index-memory)", bytes)
+		}
 	}
 	return &failure.Error{Code: failure.CodeLimitExceeded, Kind: k.Name, Limit: most, Setting: budget.Rows.Key(), Message: fmt.Sprintf(
 		"a filter or an order of %s looks at %s, since the kind is not in memory, and the operation may look at %d (configuration key limit-rows); %s", k.Name, all, most, help)}
