@@ -36,7 +36,8 @@ var (
 var (
 	// ErrDeadline: the store's clock was past the batch's deadline. Nothing was applied, and never will be.
 	ErrDeadline = errors.New("batch deadline passed")
-	// ErrUnknown: the batch may or may not have been applied; the log will say.
+	// ErrUnknown: the batch may or may not have been applied; the log will say. With ErrFormat it was applied in
+	// part, and the log may have what is not stored.
 	ErrUnknown = errors.New("outcome unknown")
 )
 

@@ -12,7 +12,7 @@ type Store interface {
 	// Apply judges all conditions and applies all actions in one atomic step. A
 	// *ConditionError, ErrDeadline, ErrInvalid, ErrTooLarge and ErrUnavailable
 	// say that nothing was applied, and so does a bare error of the context.
-	// ErrUnknown says that nobody can tell yet.
+	// ErrUnknown says that nobody can tell yet, or not at all if it is an ErrFormat too.
 	Apply(ctx context.Context, b Batch) (Result, error)
 	// Get returns the live resources under keys, in their order, nil where there
 	// is none: those of all keys, or of as many of the first as MaxPageBytes allow,

@@ -3,9 +3,13 @@ package redis_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -64,4 +68,25 @@ func TestACommandThatTheServerRefusesMidway(t *testing.T) {
 			t.Errorf("the log has %v", events)
 		}
 	})
+}
+
+// TestAWriteThatTheServerRefusesMidwayIsNotTakenForMade although the log has it.
+func TestAWriteThatTheServerRefusesMidwayIsNotTakenForMade(t *testing.T) {
+	t.Parallel()
+	s, st := openOwn(t)
+	g := gateway(t, st, "midway-", time.Second)
+	if _, err := g.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: thingNamed("before"), Spec: titled("t")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"zadd", "set"} {
+		s.Do("ACL", "SETUSER", "default", "-"+command)
+		_, err := g.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: thingNamed(command), Spec: titled("t")})
+		s.Do("ACL", "SETUSER", "default", "+"+command)
+		if known, ok := errors.AsType[*failure.Error](err); !ok || known.Code != failure.CodeUnavailable || known.Outcome != failure.OutcomeUnknown {
+			t.Errorf("without %s the caller is told %v", command, err)
+		}
+		if got, err := st.Get(t.Context(), thingKey(command)); err != nil || got[0] != nil {
+			t.Errorf("without %s the store has %v, %v", command, got, err)
+		}
+	}
 }

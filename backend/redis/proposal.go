@@ -177,7 +177,7 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 	case "error":
 		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnavailable, text(reply, 1))
 	case "unknown":
-		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnknown, text(reply, 1))
+		return backend.Result{}, fmt.Errorf("apply: refused midway: %w: %w: %.200s", backend.ErrUnknown, backend.ErrFormat, text(reply, 1))
 	case "format":
 		return backend.Result{}, fmt.Errorf("apply: %s: %w", otherFormat(text(reply, 1)), backend.ErrFormat)
 	default:

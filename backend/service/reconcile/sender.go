@@ -73,7 +73,7 @@ func (s *Sender) ApplyBy(ctx context.Context, deadline time.Time, actions ...bac
 		}
 	}
 	t.batch = backend.Batch{RequestID: s.Tag + strconv.FormatUint(s.requests.Add(1), 36), Actor: access.ActorFrom(ctx).String(), Deadline: deadline, Actions: actions}
-	if res, err = s.Store.Apply(ctx, t.batch); errors.Is(err, backend.ErrUnknown) {
+	if res, err = s.Store.Apply(ctx, t.batch); errors.Is(err, backend.ErrUnknown) && !errors.Is(err, backend.ErrFormat) {
 		res, err = t.outcome(ctx, err)
 	}
 	return res, err
