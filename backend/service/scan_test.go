@@ -280,3 +280,25 @@ func TestPagesOfOneCallHaveTheirOwnFilters(t *testing.T) {
 		}
 	}
 }
+
+func TestAFilterOfALevelIsParsedOnceAlsoIfItIsRefusedOrTheOrdersDiffer(t *testing.T) {
+	f, _ := setupScanned(t, -1)
+	var conditions []any
+	for range 2000 {
+		conditions = append(conditions, heavierThan(1))
+	}
+	valid := map[string]any{"or": conditions[:50]}
+	orders := [][]query.Order{nil, {{Field: "spec.weight"}}}
+	for name, by := range map[string]map[string]any{"refused": {"or": conditions}, "with two orders": valid} {
+		ask := func(pages int) float64 {
+			reqs := make([]query.ListRequest, pages)
+			for i := range reqs {
+				reqs[i] = query.ListRequest{Kind: "Widget", Filter: by, OrderBy: orders[i%2]}
+			}
+			return testing.AllocsPerRun(1, func() { f.ListMany(t.Context(), anon, reqs) })
+		}
+		if one, more := ask(2), ask(202); more-one > 200*200 {
+			t.Errorf("%s: 2 pages take %.0f allocations, and 202 take %.0f", name, one, more)
+		}
+	}
+}

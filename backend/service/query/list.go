@@ -97,6 +97,8 @@ type lister struct {
 	known   map[commonKey]*plan.Common
 	last    *plan.Common
 	lastKey commonKey
+	// refused has the errors of filters.
+	refused map[commonKey]error
 	// rights are the caller's; nil until judge has asked for them.
 	rights *access.Rights
 	// listable is the kind that the caller was found to have LIST on last.
@@ -149,38 +151,48 @@ type commonKey struct {
 	filter                uintptr
 }
 
-// common returns the part of a query that many requests of a level share, so that a filter is parsed once.
+// common returns the part of a query that many requests of a level share, so that a filter is parsed once, also if it is
+// refused: parsing is not charged, and a level may have thousands of requests.
 func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	key := commonKey{kind: k, reference: req.Parent.Reference, parentKind: req.Parent.Key.Kind}
 	if m, ok := req.Filter.(map[string]any); ok {
 		key.filter = reflect.ValueOf(m).Pointer()
 	} else if req.Filter != nil { // no other request has it
-		return t.newCommon(key, req)
+		f, err := filter.Parse(k, req.Filter)
+		return t.newCommon(key, f, req.OrderBy), err
+	}
+	if err := t.refused[key]; err != nil {
+		return nil, err
 	}
 	c := t.last
 	if c == nil || key != t.lastKey {
 		c = t.known[key]
 	}
 	if c == nil || !slices.Equal(c.Order, req.OrderBy) {
-		var err error
-		if c, err = t.newCommon(key, req); err != nil {
+		var f filter.Filter
+		if c != nil {
+			f = c.Filter
+		} else if parsed, err := filter.Parse(k, req.Filter); err == nil {
+			f = parsed
+		} else {
+			if t.refused == nil {
+				t.refused = map[commonKey]error{}
+			}
+			t.refused[key] = err
 			return nil, err
 		}
 		if t.known == nil {
 			t.known = map[commonKey]*plan.Common{}
 		}
+		c = t.newCommon(key, f, req.OrderBy)
 		t.known[key] = c
 	}
 	t.last, t.lastKey = c, key
 	return c, nil
 }
 
-func (t *lister) newCommon(key commonKey, req *ListRequest) (*plan.Common, error) {
-	f, err := filter.Parse(key.kind, req.Filter)
-	if err != nil {
-		return nil, err
-	}
-	return &plan.Common{Kind: key.kind, Reference: key.reference, ParentKind: key.parentKind, Filter: f, Order: req.OrderBy, Scope: t.scope(key.kind)}, nil
+func (t *lister) newCommon(key commonKey, f filter.Filter, order []Order) *plan.Common {
+	return &plan.Common{Kind: key.kind, Reference: key.reference, ParentKind: key.parentKind, Filter: f, Order: order, Scope: t.scope(key.kind)}
 }
 
 // serve returns a kind as the view has it, nil if it is read from the store. It takes a later
