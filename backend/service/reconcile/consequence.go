@@ -75,23 +75,30 @@ func (f *follower) load(ctx context.Context, c *consequences) error {
 func (r *Reconciler) get(ctx context.Context, keys []backend.Key, read Reading) ([]Target, error) {
 	out := make([]Target, 0, len(keys))
 	for len(out) < len(keys) {
-		some := keys[len(out):min(len(keys), len(out)+backend.MaxKeys)]
-		if read == OneByOne {
-			some = some[:1]
-		}
-		got, err := r.cfg.Store.Get(ctx, some...)
-		if errors.Is(err, backend.ErrUnreadable) && len(some) == 1 {
-			out = append(out, Target{Damaged: true})
-			continue
-		}
+		got, err := r.getFirst(ctx, keys[len(out):], read)
 		if err != nil {
 			return nil, err
 		}
-		for _, stored := range got {
-			out = append(out, Target{Stored: stored})
-		}
+		out = append(out, got...)
 	}
 	return out, nil
+}
+
+// getFirst is get for the first of the keys, at least one: their resources count at most backend.MaxPageBytes.
+func (r *Reconciler) getFirst(ctx context.Context, keys []backend.Key, read Reading) ([]Target, error) {
+	keys = keys[:min(len(keys), backend.MaxKeys)]
+	if read == OneByOne {
+		keys = keys[:1]
+	}
+	got, err := r.cfg.Store.Get(ctx, keys...)
+	if errors.Is(err, backend.ErrUnreadable) && len(keys) == 1 {
+		return []Target{{Damaged: true}}, nil
+	}
+	out := make([]Target, len(got))
+	for i := range got {
+		out[i].Stored = got[i]
+	}
+	return out, err
 }
 
 // release notes that a resource has lost a bound reference to it.
@@ -166,11 +173,12 @@ func (f *follower) finish(ctx context.Context, c consequences) error {
 			return err
 		}
 	}
-	for some := range slices.Chunk(slices.Collect(maps.Keys(c.released)), backend.MaxKeys) {
-		got, err := f.r.get(ctx, some, FromStore)
+	for keys := slices.Collect(maps.Keys(c.released)); len(keys) > 0; { // never all at once: they may be large
+		got, err := f.r.getFirst(ctx, keys, FromStore)
 		if err != nil {
 			return err
 		}
+		keys = keys[len(got):]
 		for _, r := range got {
 			if r.Stored != nil && r.Stored.Deleting {
 				if err := f.r.Finish(ctx, r.Stored.Key); err != nil {

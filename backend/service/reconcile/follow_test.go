@@ -2,7 +2,10 @@ package reconcile_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,6 +85,77 @@ func TestAChangeOfAnotherGatewayIsLeftToItAfterManyDeletions(t *testing.T) {
 		}
 		if err := store.Close(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// recorder is a store that remembers the calls about targets: of Get with the number of keys.
+type recorder struct {
+	backend.Store
+	mu    sync.Mutex
+	calls []string
+}
+
+func (s *recorder) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	s.note(keys[0], fmt.Sprint("get ", len(keys)))
+	return s.Store.Get(ctx, keys...)
+}
+
+func (s *recorder) Apply(ctx context.Context, b backend.Batch) (backend.Result, error) {
+	s.note(b.Actions[0].Key, "apply")
+	return s.Store.Apply(ctx, b)
+}
+
+func (s *recorder) note(about backend.Key, call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if strings.HasPrefix(about.Name, "target") {
+		s.calls = append(s.calls, call)
+	}
+}
+
+func TestReleasedResourcesAreNotReadAllAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memoryStore(t)
+		store := &recorder{Store: inner}
+		compiled, err := kind.Compile(widgets(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared, body := compiled.All()[0].Declared, []byte(`j{"spec":{}`+strings.Repeat(" ", 700<<10)+"}")
+		put := func(name string, deleting bool, refs ...backend.Ref) backend.Key {
+			t.Helper()
+			k := backend.Key{Kind: "Widget", Namespace: "n", Name: name}
+			if _, err := inner.Apply(t.Context(), backend.Batch{RequestID: "theirs-" + name, Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{
+				{Key: k, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: body, Declared: declared, Refs: refs, Deleting: deleting}},
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			return k
+		}
+		var bound []backend.Ref
+		for i := range 3 {
+			bound = append(bound, backend.Ref{Key: put(fmt.Sprint("target", i), true), Bound: true})
+		}
+		referrer := put("referrer", false, bound...)
+		r := gateway(t, store, widgets(true))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- r.Run(ctx) }()
+		time.Sleep(5 * time.Second) // of the bubble, as all that follow
+		store.mu.Lock()
+		store.calls = nil
+		store.mu.Unlock()
+		if _, err := inner.Apply(t.Context(), backend.Batch{RequestID: "theirs-last", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{Key: referrer, Op: backend.OpDelete}}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		cancel()
+		if err := errors.Join(<-done, inner.Close()); err != nil {
+			t.Error(err)
+		}
+		if calls := strings.Join(store.calls, ", "); !strings.Contains(calls, "get 3") || strings.Contains(calls, "get 3, get 2") {
+			t.Errorf("the calls were %s: the first page of resources is handled before the next one is read", calls)
 		}
 	})
 }
