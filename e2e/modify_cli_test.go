@@ -208,6 +208,7 @@ func TestDeletionByNamesLabelsAndFiles(t *testing.T) {
 		{2, `selector: ""`, []string{"networks", "-l", ""}},
 		{2, "one KIND", []string{"networks", "net-a", "-l", "a=b"}},
 		{2, "neither names", []string{"networks", "net-a", "-f", dir}},
+		{2, "neither names, -l, -A", []string{"-f", dir, "-A"}},
 		{2, "as KIND NAME or as KIND/NAME", []string{"networks"}},
 		{2, "as KIND NAME or as KIND/NAME", nil},
 		{2, "KIND/NAME is accepted", []string{"network/net-a", "net-b"}},

@@ -43,8 +43,8 @@ is checked again. Manifests only name the resources; everything else in them is 
 				return usageError{errors.New("wait: a dry run deletes nothing that could be waited for")}
 			case d.wait && r.timeout <= 0:
 				return usageError{errors.New("timeout: a duration over 0 is accepted, like 30s")}
-			case len(files.files) > 0 && (len(args) > 0 || len(by.selectors) > 0 || d.revision != ""):
-				return usageError{errors.New("delete: -f goes with neither names, -l nor --revision")}
+			case len(files.files) > 0 && (len(args) > 0 || len(by.selectors) > 0 || by.everywhere || d.revision != ""):
+				return usageError{errors.New("delete: -f goes with neither names, -l, -A nor --revision")}
 			case len(files.files) > 0:
 				docs, err := files.read(ctx, std, r.namespace)
 				if err != nil || len(docs) == 0 {

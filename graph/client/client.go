@@ -340,6 +340,8 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 		return nil, answer.Errors
 	case res.StatusCode == http.StatusUnauthorized:
 		return nil, to.proxyError()
+	case len(answer.Data) == 0 || string(answer.Data) == "null":
+		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered has neither data nor errors", to.shown)}
 	}
 	if c.cfg.Explain != nil {
 		for _, read := range answer.Extensions.Explain {

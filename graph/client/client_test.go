@@ -55,6 +55,19 @@ func TestWhatIsNoGatewayIsSaidInOneLine(t *testing.T) {
 	}
 }
 
+func TestAnAnswerWithoutDataIsAnError(t *testing.T) {
+	for _, answer := range []string{`{"data":null}`, `{}`} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprint(w, answer)
+		})
+		var unanswered *client.UnansweredError
+		if _, err := c.Apply(t.Context(), client.ApplyRequest{}); !errors.As(err, &unanswered) || !unanswered.Sent || !strings.Contains(err.Error(), "neither data nor errors") {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
 // nobody is a server that does not listen: a port that was free a moment ago may be somebody else's by now.
 const nobody = "http://127.0.0.1:1"
 

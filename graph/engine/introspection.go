@@ -12,9 +12,11 @@ import (
 
 // introspection counts the values that a selection on the schema writes, before
 // the core executes it. Fields that are merged, skipped or deprecated count as well, so the count may be too high but
-// never too low. A selection on a type is counted once and the number used again.
+// never too low. A selection on a type is counted once and the number used again. Once the count is above most, it
+// stops: the operation is refused anyway.
 type introspection struct {
 	schema *ast.Schema
+	most   int
 	known  map[shown]int
 }
 
@@ -45,7 +47,8 @@ func (r *run) chargeIntrospection(fields []field) {
 		if f.op != opCore || f.node.Name != "__schema" && f.node.Name != "__type" {
 			continue
 		}
-		in := introspection{schema: r.engine.schema, known: map[shown]int{}}
+		most := r.spent.budget.Left(budget.Steps) / budget.SchemaValue
+		in := introspection{schema: r.engine.schema, most: min(most, maxIntrospection), known: map[shown]int{}}
 		n := 0
 		if f.node.Name == "__schema" {
 			n = in.count(f.set, in.schema)
@@ -90,7 +93,7 @@ func aliasBytes(set ast.SelectionSet) (n int) {
 	return n
 }
 
-// count returns the number of values of a selection on an element of the schema, up to maxIntrospection.
+// count returns the number of values of a selection on an element of the schema, or some number above in.most.
 func (in *introspection) count(set ast.SelectionSet, element any) (n int) {
 	if len(set) == 0 {
 		return 0
@@ -123,7 +126,11 @@ func (in *introspection) count(set ast.SelectionSet, element any) (n int) {
 		if n += 1 + len(f.Alias)/descriptionBytes; f.Name == "description" {
 			n += len(text) / descriptionBytes
 		}
-		in.below(element, f.Name, func(below any) { n = min(n+in.count(f.SelectionSet, below), maxIntrospection) })
+		in.below(element, f.Name, func(below any) {
+			if n <= in.most {
+				n += in.count(f.SelectionSet, below)
+			}
+		})
 	}
 	if key.typ != "" {
 		in.known[key] = n

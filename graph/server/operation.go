@@ -116,11 +116,14 @@ func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.
 		zap.String("documentHash", fmt.Sprintf("%x", sha256.Sum256([]byte(op.RawQuery)))))
 }
 
+// maxScanned is the largest manifest whose kind is looked for, in bytes: no budget is charged for it.
+const maxScanned = 64 << 10
+
 // topKind matches the kind of a manifest in YAML.
 var topKind = regexp.MustCompile(`(?m)^kind:[ \t]*["']?(\w+)`)
 
 // inputKind returns the kind that the input of a mutation of any kind names by a global id or a manifest; empty if it names
-// none.
+// none, or in a large manifest.
 func inputKind(op *graphql.OperationContext) string {
 	field, _ := op.Operation.SelectionSet[0].(*ast.Field)
 	if field == nil || field.Arguments.ForName("input") == nil {
@@ -133,6 +136,9 @@ func inputKind(op *graphql.OperationContext) string {
 		return key.Kind
 	}
 	text, _ := in["manifest"].(string)
+	if len(text) > maxScanned {
+		return ""
+	}
 	if found := topKind.FindStringSubmatch(text); found != nil {
 		return found[1]
 	}

@@ -33,6 +33,8 @@ func TestTheAccessLogNamesEachOperationItsClientAndItsOutcome(t *testing.T) {
 		{"a manifest in JSON", `{"query":"mutation($in: ApplyManifestInput!) { applyManifest(input: $in) { outcome } }","variables":{"in":{"manifest":"{\"spec\": {\"kind\": \"Inner\"}, \"kind\": \"Network\"}"}}}`,
 			map[string]any{"operationName": "", "kind": "Network"}},
 		{"no manifest", `{"query":"mutation { applyManifest(input: {manifest: \"x\"}) { outcome } }"}`, map[string]any{"operationName": "", "kind": "none"}},
+		{"a large manifest", `{"query":"mutation($m: String!) { applyManifest(input: {manifest: $m}) { outcome } }","variables":{"m":"kind: Network\n` + strings.Repeat("#", 64<<10) + `"}}`,
+			map[string]any{"operationName": "", "kind": "none"}},
 		{"of no kind", `{"query":"{ __typename }"}`, map[string]any{"operationName": "", "kind": "none", "code": "OK"}},
 		{"no document", `{"query":"{"}`, map[string]any{"code": "GRAPHQL_PARSE_FAILED", "caller": "anonymous"}},
 	} {
