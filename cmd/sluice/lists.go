@@ -35,12 +35,13 @@ func (g *get) lists(ctx context.Context, found *tally) ([]listing, error) {
 // allowed returns an empty list if the user may not list the kind, and notes the kind.
 func (g *get) allowed(k client.Kind, all listing) listing {
 	return func(yield func(*client.Resource, error) bool) {
+		begun := false
 		for r, err := range all {
-			if code(err) == "FORBIDDEN" {
+			if code(err) == "FORBIDDEN" && !begun {
 				g.forbidden = append(g.forbidden, k.Name)
 				return
 			}
-			if !yield(r, err) {
+			if begun = true; !yield(r, err) {
 				return
 			}
 		}
