@@ -33,16 +33,16 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	}
 	k.state, k.read = filling, progress{begin: time.Now(), total: max(k.names.root.len(), len(k.lost))}
 	f := filler{x, k, k.fillings}
-	stale, lost := k.stale, k.lost
+	stale, known, lost := k.stale, k.lost != nil, slices.Collect(maps.Keys(k.lost)) // Begin may add to k.lost meanwhile
 	x.mu.Unlock()
 	var err error
 	switch {
 	case !stale:
 		err = f.readAll(ctx)
-	case lost == nil:
+	case !known:
 		err = f.readDifferences(ctx)
 	default:
-		err = f.reread(ctx, slices.Collect(maps.Keys(lost)))
+		err = f.reread(ctx, lost)
 	}
 	var head backend.Position
 	if err == nil {

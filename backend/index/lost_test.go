@@ -300,3 +300,45 @@ func TestAWatchThatReadsDuringAFailOverIsInSyncOnceItHasSeenAll(t *testing.T) {
 		}
 	})
 }
+
+// slowGets is a store that takes its time to get resources by their keys.
+type slowGets struct {
+	*memory.Store
+	pause atomic.Int64
+}
+
+func (s *slowGets) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	time.Sleep(time.Duration(s.pause.Load()))
+	return s.Store.Get(ctx, keys...)
+}
+
+// A fail-over may come while the index reads again what another one has lost: what it loses is added to that. The race
+// detector tells if both are done at once.
+func TestMoreIsLostWhileWhatWasLostIsReadAgain(t *testing.T) {
+	inner, err := memory.Open(memory.Config{})
+	s := &slowGets{Store: inner}
+	f := start(t, opened(t, s, err), index.Config{Wait: time.Minute})
+	for round := range 10 {
+		var at [2]backend.Position
+		for i := range at {
+			v, _ := f.view("Thing")
+			at[i] = v.Position()
+			f.put(key(fmt.Sprint("n", i)), fmt.Sprint(round))
+		}
+		f.view("Thing")
+		s.pause.Store(int64(20 * time.Millisecond))
+		f.Begin(at[1])
+		time.Sleep(time.Duration(1+round) * time.Millisecond)
+		f.Begin(at[0])
+		s.pause.Store(0)
+		f.put(key("last"), fmt.Sprint(round)) // and with it the hub goes on
+		v, ok, err := f.Await(t.Context(), index.View{}, "Thing")
+		k, served := v.Kind("Thing")
+		if err != nil || !ok || !served {
+			t.Fatalf("%v %v %v", ok, served, err)
+		}
+		if got := names(k, index.Run{}, false); got != "last n0 n1" {
+			t.Fatalf("it has %s", got)
+		}
+	}
+}
