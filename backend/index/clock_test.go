@@ -28,8 +28,8 @@ func (s *lateHead) Head(ctx context.Context) (head backend.Position, err error) 
 	return head, err
 }
 
-// TestWhatAViewLacksHadExpiredByItsClock, also if the kind was filled, or the store purged, between the answer
-// with the clock and the state that the view shows.
+// TestWhatAViewLacksHadExpiredByItsClock, also if the kind is filled, or the store purged, after the view has asked for the
+// head.
 func TestWhatAViewLacksHadExpiredByItsClock(t *testing.T) {
 	for how, refills := range map[string]bool{"refilled": true, "purged": false} {
 		for _, which := range []string{"current", "later", "awaited"} {

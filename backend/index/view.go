@@ -42,8 +42,8 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	return View{Err: err}, false
 }
 
-// view returns the view of a state. The clock is asked after the state was taken: by an earlier clock the state could lack
-// what had not expired, since a store leaves out what has expired when a kind is filled, and purges it.
+// view returns the view of a state. It reads the clock after the state was taken. What had expired when the kind was filled
+// is not in the state; by an earlier clock a page would lack it and still show what expired before it.
 func (x *Index) view(s *snapshot) View {
 	x.reads.Add(1)
 	return View{index: x, snapshot: s, now: x.now()}

@@ -96,7 +96,7 @@ func toTarget(k backend.Key) backend.Ref {
 	return backend.Ref{Key: backend.Key{Kind: "Target", Namespace: k.Namespace, Name: "t"}, Bound: k.Name[len(k.Name)-1]%2 == 0}
 }
 
-// openOwn returns a store on a server of its own.
+// openOwn starts a server and opens a store on it.
 func openOwn(t *testing.T) (*redistest.Server, *redis.Store) {
 	t.Helper()
 	s := redistest.Start(t)

@@ -16,7 +16,7 @@ const allKinds = "all"
 type target struct {
 	kind  client.Kind
 	names []string
-	// ofAll: the kind is not named itself.
+	// ofAll reports whether the kind was chosen by the word all, and not by a name.
 	ofAll bool
 }
 

@@ -168,26 +168,27 @@ func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	if c == nil || key != t.lastKey {
 		c = t.known[key]
 	}
-	if c == nil || !slices.Equal(c.Order, req.OrderBy) {
-		var f filter.Filter
-		if c != nil {
-			f = c.Filter
-		} else if parsed, err := filter.Parse(k, req.Filter); err == nil {
-			f = parsed
-		} else {
+	switch {
+	case c == nil:
+		f, err := filter.Parse(k, req.Filter)
+		if err != nil {
 			if t.refused == nil {
 				t.refused = map[commonKey]error{}
 			}
 			t.refused[key] = err
 			return nil, err
 		}
-		if t.known == nil {
-			t.known = map[commonKey]*plan.Common{}
-		}
 		c = t.newCommon(key, f, req.OrderBy)
-		t.known[key] = c
+	case slices.Equal(c.Order, req.OrderBy):
+		t.last, t.lastKey = c, key
+		return c, nil
+	default:
+		c = t.newCommon(key, c.Filter, req.OrderBy)
 	}
-	t.last, t.lastKey = c, key
+	if t.known == nil {
+		t.known = map[commonKey]*plan.Common{}
+	}
+	t.known[key], t.last, t.lastKey = c, c, key
 	return c, nil
 }
 
