@@ -111,7 +111,7 @@ func (s *Service) replace(ctx context.Context, in *intent, current *stored) (*Wr
 			spec = jsontree.Clone(spec).(map[string]any)
 		}
 		in.kind.Spec.KeepUnknown(spec, was.Spec)
-		if current.concealed && !current.kept || !in.kind.Spec.Identical(spec, was.Spec) { // else it stays as it was sent before
+		if current.concealed && !current.kept || !in.kind.Spec.Identical(spec, was.Spec) {
 			next, respecified = next.WithSpec(spec), true
 		}
 	}
@@ -142,12 +142,15 @@ func (s *Service) replaceStatus(ctx context.Context, in *intent, current *stored
 	return s.save(ctx, in, current, was.WithStatus(status), false)
 }
 
-// save writes the next state, if it is another than the one that was read. respecified reports whether its
-// spec is; so it is where nothing could be read.
+// save writes the next state, if it is another than the one that was read. respecified reports whether the stored
+// form of its spec is; so it is where nothing could be read. The generation counts changes of the effective spec: it
+// stays if a value that equals the default takes the place of none, or the reverse.
 func (s *Service) save(ctx context.Context, in *intent, current *stored, next *kind.State, respecified bool) (*Written, error) {
 	was, managed := current.read, false
 	if respecified {
-		next.Meta.Generation++
+		if was == nil || current.concealed || !in.kind.Spec.Equivalent(next.Spec, was.Spec) {
+			next.Meta.Generation++
+		}
 	} else {
 		if next.SameBesides(was) {
 			return s.unchangedBy(in, current), nil

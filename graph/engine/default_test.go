@@ -58,8 +58,10 @@ func TestAFieldReadsAsItsEffectiveValue(t *testing.T) {
 	const parts = `parts: [{at: 1}, {at: 2, size: 8, roomRef: "attic"}]`
 	same := `"revision":"` + revision + `","generation":1},"specJSON":{"parts":[{"at":1},{"at":2,"roomRef":"attic","size":8}]}`
 	update(parts, same)
-	update(parts+`, watts: 40, colour: DARK_RED, label: "a \"b\" é", on: true, ratio: 1.5, since: "2026-01-02T02:04:05Z"`, same)
-	update(`parts: [{at: 1, size: 7, roomRef: "hall"}, {at: 2, size: 8, roomRef: "attic"}]`, same)
+	update(parts+`, watts: 40, colour: DARK_RED, label: "a \"b\" é", on: true, ratio: 1.5, since: "2026-01-02T02:04:05Z"`,
+		`"generation":1},"specJSON":{"colour":"dark-red","label":"a \"b\" é","on":true,"parts":[{"at":1},{"at":2,"roomRef":"attic","size":8}],"ratio":1.5,"since":"2026-01-02T02:04:05Z","watts":40}`)
+	update(`parts: [{at: 1, size: 7, roomRef: "hall"}, {at: 2, size: 8, roomRef: "attic"}]`,
+		`"generation":1},"specJSON":{"parts":[{"at":1,"roomRef":"hall","size":7},{"at":2,"roomRef":"attic","size":8}]}`)
 	update(`watts: 40, title: "x"`, `"generation":2},"specJSON":{"title":"x","watts":40}`)
 	if got := g.do(fmt.Sprintf(`mutation { updateLamp(input: {name: "a", expectedRevision: %q, spec: {label: "other", watts: 2}}) { lamp { id } } }`, g.revision("Lamp", "a")), nil); len(got.Errors) == 0 {
 		t.Error("immutability and rules do not see the effective value")

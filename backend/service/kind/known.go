@@ -136,17 +136,28 @@ const (
 	stored comparison = iota
 	// effective also takes the effective default for an absent field.
 	effective
-	// identical also compares the order of a SET, and the names that the shape does not have.
+	// identical compares the stored forms: also the order of a SET, and the names that the shape does not have.
 	identical
+	// equivalent is identical, but takes the effective default for an absent field.
+	equivalent
 )
 
-// Identical reports whether two objects are equal in everything, named by the shape or not,
-// if a field that is absent counts as its default. Lists are compared in their order.
+// exact reports whether the order of a SET and names that the shape does not have count.
+func (c comparison) exact() bool { return c == identical || c == equivalent }
+
+// withDefaults reports whether an absent field counts as its default.
+func (c comparison) withDefaults() bool { return c == effective || c == equivalent }
+
+// Identical reports whether two objects have the same stored form: the same values under the same names, named by the
+// shape or not, with lists in the same order. A value that equals a default differs from none.
 func (s *Shape) Identical(a, b map[string]any) bool { return s.same(a, b, identical) }
+
+// Equivalent is like Identical, but an absent field counts as its default.
+func (s *Shape) Equivalent(a, b map[string]any) bool { return s.same(a, b, equivalent) }
 
 // same compares two objects.
 func (s *Shape) same(a, b map[string]any, c comparison) bool {
-	if c == identical && !s.sameUnknown(a, b) {
+	if c.exact() && !s.sameUnknown(a, b) {
 		return false
 	}
 	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
@@ -173,11 +184,11 @@ func (s *Shape) sameUnknown(a, b map[string]any) bool {
 
 // compared returns the value of the field that counts in a comparison.
 func (f *Field) compared(tree map[string]any, c comparison) (any, bool) {
-	if c == stored {
-		value, ok := tree[f.Name]
-		return value, ok
+	if c.withDefaults() {
+		return f.valueIn(tree)
 	}
-	return f.valueIn(tree)
+	value, ok := tree[f.Name]
+	return value, ok
 }
 
 // same compares two values of the field.
@@ -189,7 +200,7 @@ func (f *Field) same(a, b any, c comparison) bool {
 			return false
 		}
 		inOrder := slices.EqualFunc(a, b, func(x, y any) bool { return f.same(x, y, c) })
-		return inOrder || c != identical && f.List && f.ListType == descriptor.ListSet && f.sameSet(a, b, c)
+		return inOrder || !c.exact() && f.List && f.ListType == descriptor.ListSet && f.sameSet(a, b, c)
 	case map[string]any:
 		if b, ok := b.(map[string]any); ok && f.shape != nil {
 			return f.shape.same(a, b, c)
