@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/internal/redistest"
 )
@@ -382,5 +383,52 @@ func TestAReloadCountsWhatBreaksWhatItTightens(t *testing.T) {
 	s.expect(0, "Note default/n1 UPDATED\n", "", "label", "note", "n1", "a=b")
 	if out, errOut, code := s.cli("", "patch", "note", "n1", "-p", "spec: {text: longer}"); code != 1 || !strings.Contains(errOut, "must have at most 4 characters") {
 		t.Errorf("exit %d\n%s%s", code, out, errOut)
+	}
+}
+
+// TestStreamsOfCallersGoOnOverReloads with access control on: of an administrator, and of a viewer whose binding changes
+// after the reload.
+func TestStreamsOfCallersGoOnOverReloads(t *testing.T) {
+	tokens := newTokenFile(t)
+	root, user := tokens.add("root", "admins", time.Time{}), tokens.add("user", "team", time.Time{})
+	s := openShop(t, racks, "--tokens", tokens.path, "--admin-group", "token:admins")
+	plain := s.caller(nil)
+	admin, viewer := plain.with(root), plain.with(user)
+	bind := func(roles string) {
+		t.Helper()
+		a := admin.ask(`mutation { upsertAccessBinding(input: {name: "team", spec: {roles: [` + roles + `], users: ["token:user"], namespaces: ["*"]}}) { created } }`)
+		if len(a.Errors) > 0 {
+			t.Fatalf("%+v", a.Errors)
+		}
+	}
+	bind(`"viewer"`)
+	const watch = `subscription { rackChanges { type cursor rack { spec { height } } } }`
+	streams := map[string]*stream{"admin, events": admin.events(watch), "admin, socket": admin.socket(watch, true), "viewer, events": viewer.events(watch), "viewer, socket": viewer.socket(watch, true)}
+	for name, one := range streams {
+		if got := one.next(); got.get("rackChanges", "type") != "IN_SYNC" {
+			t.Fatalf("%s begins with %v", name, got)
+		}
+	}
+	next := s.write("next", strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1))
+	if out, errOut, code := s.catalogue("apply", next); code != 0 {
+		t.Fatalf("%d %s%s", code, out, errOut)
+	}
+	for height := range 5 {
+		if height == 3 {
+			bind(`"viewer", "editor"`)
+		}
+		a := admin.ask(fmt.Sprintf(`mutation { upsertRack(input: {name: "a", spec: {height: %d}}) { created } }`, height))
+		if len(a.Errors) > 0 {
+			t.Fatalf("%+v", a.Errors)
+		}
+		for name, one := range streams {
+			got := one.next()
+			for got.get("rackChanges", "type") == "BOOKMARK" {
+				got = one.next()
+			}
+			if fmt.Sprint(got.get("rackChanges", "rack", "spec", "height")) != fmt.Sprint(height) {
+				t.Errorf("%s: event %d is %v", name, height, got)
+			}
+		}
 	}
 }

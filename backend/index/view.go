@@ -224,6 +224,9 @@ func (v *View) Position() backend.Position {
 	return v.position
 }
 
+// Shows reports whether the view has everything up to a position, in the same history.
+func (v *View) Shows(at backend.Position) bool { return v.snapshot != nil && v.shows(at) }
+
 // Now is the store's clock when the view was taken: what has expired then is not to be shown.
 func (v *View) Now() time.Time { return v.now }
 

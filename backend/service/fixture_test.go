@@ -139,6 +139,14 @@ func (f *fixture) serveIndexed() {
 			f.t.Error(err)
 		}
 	})
+	if f.PolicySource() != nil {
+		if err := f.PolicySource().Filled(ctx); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	if f.Index() == nil {
+		return
+	}
 	if err := f.Index().Filled(ctx); err != nil {
 		f.t.Fatal(err)
 	}

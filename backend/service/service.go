@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/policy"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
@@ -46,6 +47,9 @@ type Config struct {
 	IndexMemory int64
 	// Access configures access control. Default: everybody may do everything.
 	Access access.Config
+	// Policy has the roles and bindings of the gateway, which the caller runs. Default: with access control a new one,
+	// which Run runs.
+	Policy *policy.Source
 	// Logger receives what a client is not told. Default: none.
 	Logger *zap.Logger
 	// NewID makes uids, and what request ids begin with. Default: random UUIDs.
@@ -123,6 +127,7 @@ type Service struct {
 	clock      func() time.Time // of the store
 	hub        *hub.Hub
 	ownHub     bool // Run runs the hub
+	ownPolicy  bool // Run runs the source of the policy
 	unreadable *kind.Unreadable
 	sender     *reconcile.Sender
 	reconciler *reconcile.Reconciler
@@ -149,14 +154,23 @@ func New(cfg Config) (*Service, error) {
 		}
 	}
 	s.unreadable = kind.NewUnreadable(cfg.Store, cfg.Logger, cfg.Unreadable)
-	if cfg.IndexMemory >= 0 || cfg.Access.Enabled {
+	if cfg.IndexMemory >= 0 {
 		if s.index, err = index.New(index.Config{
-			Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds, cfg.Access.Enabled, cfg.IndexMemory >= 0), Bytes: max(cfg.IndexMemory, 0), Logger: cfg.Logger,
+			Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds), Bytes: cfg.IndexMemory, Logger: cfg.Logger,
 		}); err != nil {
 			return nil, fmt.Errorf("service: %w", err)
 		}
 	}
-	s.Reader = query.New(query.Config{Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Index: s.index, Access: cfg.Access})
+	s.ownPolicy = cfg.Access.Enabled && cfg.Policy == nil
+	switch {
+	case !cfg.Access.Enabled:
+		cfg.Policy = nil
+	case s.ownPolicy:
+		if cfg.Policy, err = policy.New(policy.Config{Store: cfg.Store, Hub: s.hub, Kinds: cfg.Kinds, Logger: cfg.Logger}); err != nil {
+			return nil, fmt.Errorf("service: %w", err)
+		}
+	}
+	s.Reader = query.New(query.Config{Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Index: s.index, Access: cfg.Access, Policy: cfg.Policy})
 	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, Index: s.index, BookmarkInterval: cfg.BookmarkInterval})
 	s.sender = &reconcile.Sender{
 		Store: cfg.Store, Hub: s.hub, Clock: s.clock, Tag: tag[:min(len(tag), maxTag)] + "-",
@@ -168,7 +182,7 @@ func New(cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// Run follows the store's changes for all streams, unless the hub came with the
+// Run follows the store's changes for all streams and reads the roles and bindings, unless hub and policy came with the
 // configuration, fills the index in memory, re-evaluates what waits for others, and encrypts with the first key what another or none
 // has encrypted. Without it nothing stops waiting, each stream follows the store by
 // itself and filters read whole kinds. It returns when ctx ends, which is no error.
@@ -182,7 +196,9 @@ func (s *Service) Run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error { return s.reconciler.Run(ctx) })
-	g.Go(func() error { return s.Feed.Run(ctx) })
+	if s.ownPolicy {
+		g.Go(func() error { return s.PolicySource().Run(ctx) })
+	}
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
 	}

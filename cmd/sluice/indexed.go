@@ -62,13 +62,18 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 		if err := store.Ready(ctx); err != nil || done.Load() {
 			return err
 		}
-		x := c.current().Index()
-		if x == nil || time.Since(begin) >= timeout {
+		if time.Since(begin) >= timeout {
 			done.Store(true)
 			return nil
 		}
-		if s := x.Stats(); s.Filling > 0 {
-			return &server.NotReadyError{Why: fmt.Sprintf("%d of %d kinds are in memory", s.Served, s.Kinds)}
+		svc := c.current()
+		if rights := svc.PolicySource(); rights != nil && rights.Version() == 0 {
+			return &server.NotReadyError{Why: "the roles and bindings are being read"}
+		}
+		if x := svc.Index(); x != nil {
+			if s := x.Stats(); s.Filling > 0 {
+				return &server.NotReadyError{Why: fmt.Sprintf("%d of %d kinds are in memory", s.Served, s.Kinds)}
+			}
 		}
 		done.Store(true)
 		return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/policy"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/graph/server"
@@ -113,7 +114,11 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	if kinds, err = s.gateway(ctx, c, shared{store, changes, keys, audit}, log); err != nil {
+	rights, err := s.rights(store, changes, c, log)
+	if err != nil {
+		return err
+	}
+	if kinds, err = s.gateway(ctx, c, shared{store: store, changes: changes, rights: rights, keys: keys, audit: audit}, log); err != nil {
 		return err
 	}
 	edges := []func(context.Context) error{func(ctx context.Context) error { return kinds.hangups(ctx, hangup) }}
@@ -136,7 +141,11 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	log.Info("sluice serves", zap.String("version", versionText()), zap.String("store", name), zap.String("address", s.scheme()+listener.Addr().String()),
 		zap.String("catalogue", c.outline.Hash()), zap.String("files", c.files))
 	edges = append(edges, func(ctx context.Context) error { return kinds.server.Serve(ctx, listener) })
-	return group(ctx, edges, returnMemory, audit.Run, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run)
+	below := []func(context.Context) error{returnMemory, audit.Run, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run}
+	if rights != nil {
+		below = append(below, rights.Run)
+	}
+	return group(ctx, edges, below...)
 }
 
 // listenAdmin makes the admin socket; nil for none. The default socket of the embedded store
@@ -160,10 +169,19 @@ func (s *serving) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	return socket, nil
 }
 
+// rights makes the roles and bindings of the gateway; nil if nobody is asked who it is.
+func (s *serving) rights(store gatewayStore, changes *hub.Hub, c catalogue, log *zap.Logger) (*policy.Source, error) {
+	if !s.Identities.Given() {
+		return nil, nil
+	}
+	return policy.New(policy.Config{Store: store, Hub: changes, Kinds: c.kinds, Logger: log})
+}
+
 // shared is what all generations of a gateway share.
 type shared struct {
 	store   gatewayStore
 	changes *hub.Hub
+	rights  *policy.Source // nil without access control
 	keys    *keyring.Keyring
 	audit   *auditing // nil for none
 }
@@ -177,7 +195,7 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on shared, log *zap.
 	compile := func(c catalogue) (*service.Service, error) {
 		cfg := service.Config{
 			Kinds: c.kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: unreadable,
-			Access: access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
+			Access: access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup}, Policy: on.rights,
 		}
 		if on.audit != nil {
 			cfg.Revealing, cfg.Controlled = on.audit.Reveal, on.audit.Control

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -17,7 +18,11 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/policy"
 	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -34,17 +39,22 @@ type BoxSpec { size: Int }
 `
 )
 
-// changing is a server whose catalogue is replaced.
+// changing is a server whose catalogue is replaced. Only the service of the newest one runs, as in a gateway.
 type changing struct {
 	*testing.T
 	edge
 	server *server.Server
 	store  backend.Store
 	hub    *hub.Hub
+	// rights are nil without access control.
+	rights *policy.Source
 	url    string
+	// stop ends the service that runs.
+	stop func()
 }
 
-// newChanging serves the narrow catalogue over a store and a hub that runs.
+// newChanging serves the narrow catalogue over a store and a hub that runs, to a caller who has shown who it is and is an
+// editor.
 func newChanging(t *testing.T, cfg server.Config) *changing {
 	t.Helper()
 	return newChangingOver(t, plain, cfg)
@@ -52,22 +62,46 @@ func newChanging(t *testing.T, cfg server.Config) *changing {
 
 func newChangingOver(t *testing.T, wrap func(backend.Store) backend.Store, cfg server.Config) *changing {
 	t.Helper()
+	text, identities := token(t)
+	cfg.Identities = identities
+	c := openChanging(t, wrap, cfg)
+	c.token = text
+	return c
+}
+
+// newChangingForAll is newChanging without access control.
+func newChangingForAll(t *testing.T, cfg server.Config) *changing {
+	t.Helper()
+	return openChanging(t, plain, cfg)
+}
+
+func openChanging(t *testing.T, wrap func(backend.Store) backend.Store, cfg server.Config) *changing {
+	t.Helper()
 	kept, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := wrap(kept)
-	h, err := hub.New(hub.Config{Store: store})
-	if err != nil {
+	c := &changing{T: t, store: wrap(kept), stop: func() {}}
+	if c.hub, err = hub.New(hub.Config{Store: c.store}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var ran sync.WaitGroup
-	ran.Go(func() { _ = h.Run(ctx) })
-	c := &changing{T: t, store: store, hub: h}
-	cfg.Catalogue, _ = c.catalogue(narrow)
+	ran.Go(func() { _ = c.hub.Run(ctx) })
+	if cfg.Identities.Required() {
+		if c.rights, err = policy.New(policy.Config{Store: c.store, Hub: c.hub, Kinds: kindstest.Kinds(t)}); err != nil {
+			t.Fatal(err)
+		}
+		ran.Go(func() { _ = c.rights.Run(ctx) })
+	}
+	catalogue, svc := c.catalogue(narrow)
+	cfg.Catalogue = catalogue
 	if c.server, err = server.New(cfg); err != nil {
 		t.Fatal(err)
+	}
+	c.run(svc)
+	if c.rights != nil {
+		c.bind(svc, "editor")
 	}
 	c.edge.Handler = c.server.Handler()
 	web := httptest.NewServer(c.edge.Handler)
@@ -75,6 +109,7 @@ func newChangingOver(t *testing.T, wrap func(backend.Store) backend.Store, cfg s
 	t.Cleanup(func() {
 		web.CloseClientConnections()
 		web.Close()
+		c.stop()
 		stop()
 		ran.Wait()
 		_ = kept.Close()
@@ -82,10 +117,38 @@ func newChangingOver(t *testing.T, wrap func(backend.Store) backend.Store, cfg s
 	return c
 }
 
+// bind gives the caller a role in all namespaces, in place of others.
+func (c *changing) bind(svc *service.Service, role string) {
+	c.Helper()
+	root := access.Caller{Identity: &access.Identity{Name: "token:root", Groups: []string{admins}}}
+	spec := map[string]any{"roles": []any{role}, "groups": []any{"token:ops"}, "namespaces": []any{"*"}}
+	request := service.UpsertRequest{Identity: kind.Identity{Kind: access.BindingKind, Name: "ops"}, Spec: spec}
+	if _, err := svc.Upsert(c.Context(), root, request); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// admins is the group whose users may do everything.
+const admins = "token:admins"
+
+// run runs a service in place of the one before.
+func (c *changing) run(svc *service.Service) {
+	before := c.stop
+	ctx, cancel := context.WithCancel(context.Background())
+	var ran sync.WaitGroup
+	ran.Go(func() { _ = svc.Run(ctx) })
+	c.stop = func() { cancel(); ran.Wait() }
+	before()
+}
+
 // catalogue is one of some SDL, with its service.
 func (c *changing) catalogue(sdl string) (server.Catalogue, *service.Service) {
 	c.Helper()
-	schema, err := kinds.Load(&ast.Source{Name: "kinds.graphqls", Input: sdl})
+	load := func() (*kinds.Schema, error) { return kinds.Load(&ast.Source{Name: "kinds.graphqls", Input: sdl}) }
+	if c.rights != nil { // with the kinds that give rights
+		load = func() (*kinds.Schema, error) { return kinds.ReadTexts(map[string]string{"kinds.graphqls": sdl}, "") }
+	}
+	schema, err := load()
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -93,12 +156,14 @@ func (c *changing) catalogue(sdl string) (server.Catalogue, *service.Service) {
 	if err != nil {
 		c.Fatal(err)
 	}
-	svc, err := service.New(service.Config{Kinds: schema.Descriptors(), Store: c.store, Hub: c.hub})
+	svc, err := service.New(service.Config{
+		Kinds: schema.Descriptors(), Store: c.store, Hub: c.hub, Access: access.Config{Enabled: c.rights != nil, AdminGroup: admins}, Policy: c.rights,
+	})
 	if err != nil {
 		c.Fatal(err)
 	}
 	out := server.Single(svc, api)
-	out.Hash, out.Files = fmt.Sprintf("hash-of-%d", len(schema.Kinds)), schema.Hash
+	out.Hash, out.Files = fmt.Sprintf("hash-of-%d", strings.Count(sdl, "@resource")), schema.Hash
 	return out, svc
 }
 
@@ -111,6 +176,7 @@ func (c *changing) replace(sdl string) *service.Service {
 		c.Fatal(err)
 	}
 	c.server.Replace(g)
+	c.run(svc)
 	return svc
 }
 
@@ -139,7 +205,9 @@ type heard struct {
 func (c *changing) dial() *wire {
 	c.Helper()
 	dialer := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}}
-	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(c.url, "http")+"/v1/graphql", nil)
+	header := http.Header{}
+	c.identify(header)
+	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(c.url, "http")+"/v1/graphql", header)
 	if err != nil {
 		c.Fatal(err)
 	}

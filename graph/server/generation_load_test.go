@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -186,19 +185,15 @@ func TestReloadUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	next, keep := []string{wide, narrow}, func() {}
+	next := []string{wide, narrow}
 	for i := range loadReloads {
 		select {
 		case <-l.due:
 		case <-halt:
 		}
-		keep()
-		svc := c.replace(next[i%2])
-		keep = keeping(svc)
-		old = append(old, weak.Make(svc))
+		old = append(old, weak.Make(c.replace(next[i%2])))
 	}
 	writers.Wait()
-	keep()
 	// One more write to each, so that every stream hears something after the end.
 	for writer := range loadWriters {
 		l.final[writer].Store(l.last[writer].Load() + 1)
@@ -218,14 +213,6 @@ func TestReloadUnderLoad(t *testing.T) {
 		_ = w.conn.Close()
 	}
 	l.returned(before, heap, old[:len(old)-1])
-}
-
-// keeping runs a service until it is stopped.
-func keeping(svc *service.Service) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var ran sync.WaitGroup
-	ran.Go(func() { _ = svc.Run(ctx) })
-	return func() { cancel(); ran.Wait() }
 }
 
 func heapInUse() uint64 {

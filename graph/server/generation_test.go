@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/server"
 )
@@ -21,7 +22,7 @@ import (
 const deep = `{ shelves(filter: {spec: {width: {gte: 1}}}) { nodes { spec { depth } } } boxes { totalCount } }`
 
 func TestNewOperationsUseTheNewestCatalogue(t *testing.T) {
-	c := newChanging(t, server.Config{})
+	c := newChangingForAll(t, server.Config{})
 	w := c.dial()
 	c.put("a", 1)
 	if got := c.post(t, deep, nil); !strings.Contains(got, "GRAPHQL_VALIDATION_FAILED") {
@@ -143,6 +144,55 @@ func TestStreamsOfAnOlderCatalogueGoOnForTenMinutesAndResume(t *testing.T) {
 	}
 }
 
+// TestStreamsOfAnOlderCatalogueFollowRights that change after their catalogue was replaced.
+func TestStreamsOfAnOlderCatalogueFollowRights(t *testing.T) {
+	c := newChanging(t, server.Config{})
+	idle, w := c.dial(), c.dial()
+	idle.begin("1", `subscription { event: shelfChanges(snapshot: true) { type cursor shelf { metadata { name } spec { width } } } }`, nil)
+	if e := idle.read().event(t).Data.Event; e.Type != "RESET" {
+		t.Fatalf("it begins with %v", e)
+	}
+	if e := idle.read().event(t).Data.Event; e.Type != "IN_SYNC" {
+		t.Fatalf("it begins with %v", e)
+	}
+	w.begin("1", shelfChanges, nil)
+	w.read() // IN_SYNC
+	svc := c.replace(wide)
+	c.put("a", 1)
+	for _, one := range []*wire{idle, w} {
+		if e := one.read().event(t).Data.Event; e.Shelf.Spec.Width != 1 {
+			t.Errorf("before the rights change: %v", e)
+		}
+	}
+	c.bind(svc, "viewer") // who may see the same
+	if got := c.post(t, `mutation { upsertShelf(input: {name: "a", spec: {width: 2}}) { created } }`, nil); !strings.Contains(got, `"code":"FORBIDDEN"`) {
+		t.Errorf("a viewer wrote: %s", got)
+	}
+	c.bind(svc, "editor")
+	c.put("a", 3)
+	for _, one := range []*wire{idle, w} {
+		e := one.read().event(t).Data.Event
+		for e.Type == "BOOKMARK" {
+			e = one.read().event(t).Data.Event
+		}
+		if e.Shelf.Spec.Width != 3 {
+			t.Errorf("after the rights have changed: %v", e)
+		}
+	}
+	c.bind(svc, "nothing") // a role that does not exist
+	for {                  // the one that asked for the state begins anew with what it may see: nothing
+		m := idle.read()
+		if e := m.event(t).Data.Event; e.Type == "DELETED" || e.Type == "RESET" {
+			break
+		}
+	}
+	for m := w.read(); m.Type != "error"; m = w.read() {
+		if e := m.event(t).Data.Event; e.Type == "DELETED" {
+			break
+		}
+	}
+}
+
 func TestAThirdReplacementEndsTheOldestStreamsEarly(t *testing.T) {
 	c := newChanging(t, server.Config{})
 	var wires []*wire
@@ -174,6 +224,7 @@ func TestServerSentEventsOfAnOlderCatalogueCompleteWithTheCursor(t *testing.T) {
 	c := newChanging(t, server.Config{AfterFunc: clock.afterFunc})
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, c.url+"/graphql?query=subscription%7BshelfChanges%7Btype%20cursor%7D%7D", nil)
 	req.Header.Set("Accept", "text/event-stream")
+	c.identify(req.Header)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -195,10 +246,13 @@ func TestServerSentEventsOfAnOlderCatalogueCompleteWithTheCursor(t *testing.T) {
 	}
 }
 
-// endless is a store whose lists do not come.
+// endless is a store whose lists do not come, but for those of roles and bindings.
 type endless struct{ backend.Store }
 
-func (endless) Range(ctx context.Context, _ backend.Range) (backend.Page, error) {
+func (e endless) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	if r.Kind == access.RoleKind || r.Kind == access.BindingKind {
+		return e.Store.Range(ctx, r)
+	}
 	<-ctx.Done()
 	return backend.Page{}, ctx.Err()
 }

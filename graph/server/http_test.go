@@ -41,6 +41,7 @@ func (e edge) do(r asked) *httptest.ResponseRecorder {
 // at asks for any path.
 func (e edge) at(method, path string, header ...string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, "http://localhost"+path, nil)
+	e.identify(req.Header)
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}

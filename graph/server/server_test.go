@@ -28,6 +28,15 @@ import (
 type edge struct {
 	http.Handler
 	log *observer.ObservedLogs
+	// token of the caller; empty for an anonymous one.
+	token string
+}
+
+// identify adds the caller's token to a header.
+func (e edge) identify(header http.Header) {
+	if e.token != "" {
+		header.Set("Authorization", "Bearer "+e.token)
+	}
 }
 
 func newEdge(t testing.TB, wrap func(backend.Store) backend.Store, cfg server.Config) edge {
@@ -71,6 +80,7 @@ func (e edge) post(t testing.TB, query string, variables any) string {
 	r := httptest.NewRequest(http.MethodPost, "/graphql", bytes.NewReader(body))
 	r.Host, r.RemoteAddr = "localhost", "127.0.0.1:1" // callers on this machine are not limited
 	r.Header.Set("Content-Type", "application/json")
+	e.identify(r.Header)
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, r)
 	return w.Body.String()

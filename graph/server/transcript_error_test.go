@@ -264,7 +264,7 @@ func TestTranscriptsOfTheErrors(t *testing.T) {
 
 func TestTranscriptOfACatalogueThatChanges(t *testing.T) {
 	clock := &clock{}
-	s := newChanging(t, server.Config{AfterFunc: clock.afterFunc})
+	s := newChangingForAll(t, server.Config{AfterFunc: clock.afterFunc})
 	c := &teller{story: newStory(t, "errors/CATALOGUE_CHANGED.txt", "The error CATALOGUE_CHANGED, and what a client gets"), t: t, url: s.url, now: new(atomic.Int64)}
 	c.Tell("A client follows the shelves. The kinds of the gateway are replaced; the stream goes on for ten minutes, and ends then.")
 	c.listenWhile(`subscription { shelfChanges { type cursor } }`, nil, func() {

@@ -1,7 +1,6 @@
 package change
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -81,14 +80,11 @@ type Config struct {
 type Feed struct {
 	cfg    Config
 	recent recent
-	era    atomic.Pointer[era]
 }
 
 // New starts nothing.
 func New(cfg Config) *Feed {
-	f := &Feed{cfg: cfg, recent: recent{index: cfg.Index}}
-	f.era.Store(newEra())
-	return f
+	return &Feed{cfg: cfg, recent: recent{index: cfg.Index}}
 }
 
 // change returns the event of a resource that was read.

@@ -20,39 +20,11 @@ type judge struct {
 	era context.Context
 }
 
-// era is the time in which the policy does not change.
-type era struct {
-	context.Context
-	end context.CancelFunc
-}
-
-func newEra() *era {
-	e := &era{}
-	e.Context, e.end = context.WithCancel(context.Background())
-	return e
-}
-
-// Run wakes the streams when the policy changes, until ctx ends, which is no error.
-func (f *Feed) Run(ctx context.Context) error {
-	if !f.cfg.Reader.Judges() {
-		return nil
-	}
-	for {
-		changed := f.cfg.Reader.PolicyChange()
-		f.era.Swap(newEra()).end() // also for what has changed before
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
 // judge asks for a caller's rights by the newest policy. It waits for a moment until the policy is known.
 func (f *Feed) judge(ctx context.Context, c access.Caller) (out judge, err error) {
 	out.caller = c
-	if f.cfg.Reader.Judges() { // what changes from here on ends the era, or makes another version
-		out.era, out.judged = f.era.Load(), f.cfg.Reader.PolicyVersion()
+	if source := f.cfg.Reader.PolicySource(); source != nil { // what changes from here on ends the era, or makes another version
+		out.era, out.judged = source.Era(), source.Version()
 	}
 	out.rights, err = f.cfg.Reader.RightsNow(ctx, c)
 	return out, err
@@ -72,7 +44,7 @@ func (c *Stream) Stale() bool {
 	if c.judge.era == nil {
 		return false
 	}
-	version := c.feed.cfg.Reader.PolicyVersion()
+	version := c.feed.cfg.Reader.PolicySource().Version()
 	return version == 0 || version != c.judge.judged
 }
 
@@ -80,7 +52,7 @@ func (c *Stream) Stale() bool {
 // that may be sent. A stream that leads others is not judged: see [Stream.Rejudge].
 func (c *Stream) Judge(ctx context.Context, events []Change) ([]Change, error) {
 	if era := c.judge.era; era != nil && era.Err() != nil {
-		c.judge.era = c.feed.era.Load()
+		c.judge.era = c.feed.cfg.Reader.PolicySource().Era()
 	}
 	if !c.Stale() {
 		return events, nil
@@ -114,7 +86,7 @@ func (c *Stream) Judge(ctx context.Context, events []Change) ([]Change, error) {
 // Rejudge makes a stream that leads others take the newest policy, and returns a function that reports whether one of them
 // still has its rights; not while the policy is not known. The caller holds the lock of the group.
 func (c *Stream) Rejudge() (keeps func(*Stream) bool) {
-	c.judge.judged = c.feed.cfg.Reader.PolicyVersion()
+	c.judge.judged = c.feed.cfg.Reader.PolicySource().Version()
 	policy := c.feed.cfg.Reader.KnownPolicy()
 	return func(f *Stream) bool {
 		return policy != nil && policy.RightsOf(f.judge.caller.Identity).Key() == c.judge.rights.Key()
@@ -153,7 +125,7 @@ func (c *Stream) listen(leader Leader) {
 	if leader == nil || c.judge.era == nil || c.deaf != nil && c.judge.era.Err() == nil {
 		return
 	}
-	c.judge.era = c.feed.era.Load()
+	c.judge.era = c.feed.cfg.Reader.PolicySource().Era()
 	stop := context.AfterFunc(c.judge.era, leader.Wake)
 	c.mu.Lock()
 	defer c.mu.Unlock()

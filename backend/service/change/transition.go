@@ -30,8 +30,11 @@ type transition struct {
 	// gone are resources that the held scopes have and the listener has not: it was told that they are gone, or they
 	// came later than the loss. They are looked at one by one at the end if the new scope has them.
 	gone map[backend.Key]struct{}
-	// view is nil until the log was read up to it.
+	// view is nil until the log was read up to it. It knows no kind if the index follows the store no more, as in a catalogue
+	// that was replaced.
 	view *index.View
+	// at is the position of the view.
+	at backend.Position
 	// kind and after are the place in the view, as of a snapshot.
 	kind  int
 	after []byte
@@ -154,6 +157,7 @@ func (c *Stream) cut(ctx context.Context) ([]Change, error) {
 		d, ok, err := c.watcher.Cover(t.covers, func() {
 			view := c.feed.cfg.Reader.Current()
 			t.view = &view
+			_, t.at, _ = c.feed.cfg.Reader.PolicySource().Current()
 		})
 		if err != nil {
 			return nil, err
@@ -161,7 +165,7 @@ func (c *Stream) cut(ctx context.Context) ([]Change, error) {
 		if ok {
 			return t.pass(c.changes(&d)), nil
 		}
-		// The watch has read the log beyond the hub. Once the index shows that, the hub is there.
+		// The watch has read the log beyond the hub. Once the roles and bindings are of a later state, the hub is there.
 		if _, err := c.feed.cfg.Reader.RightsNow(ctx, c.judge.caller); err != nil {
 			return nil, err
 		}
@@ -195,7 +199,7 @@ func (c *Stream) page(ctx context.Context) (out []Change, err error) {
 		_, gone := t.gone[key]
 		switch had, has := t.has(key), t.to.permits(key); {
 		case had && !has:
-			out = append(out, Change{Type: Deleted, Key: key, Cursor: c.cursor(t.view.Position())})
+			out = append(out, Change{Type: Deleted, Key: key, Cursor: c.cursor(t.at)})
 		case has && !had && !gone:
 			out = append(out, c.gained(r))
 		}
@@ -227,7 +231,7 @@ func (c *Stream) read(ctx context.Context, s query.Step) (edges []query.Edge, mo
 // gained returns the event of a resource that the caller may see from now on.
 func (c *Stream) gained(r *query.Resource) Change {
 	out := c.feed.change(Added, r)
-	out.Cursor = c.cursor(c.transition.view.Position())
+	out.Cursor = c.cursor(c.transition.at)
 	return out
 }
 
@@ -252,7 +256,7 @@ func (c *Stream) regain(ctx context.Context) (out []Change, err error) {
 
 // arrive ends the transition: the stream goes on behind the view.
 func (c *Stream) arrive() []Change {
-	at := c.transition.view.Position()
+	at := c.transition.at
 	c.transition, c.tells = nil, false
 	out := []Change{{Type: Bookmark, Cursor: c.cursor(at), Number: c.number}}
 	// If the watch has ended, the next poll tells so. If it cannot be narrowed, changes are left out one by one.

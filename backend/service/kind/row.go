@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -42,6 +43,23 @@ func ConditionText(condition any, field string) string {
 	c, _ := condition.(map[string]any)
 	text, _ := c[field].(string)
 	return text
+}
+
+// Definition returns what the index in memory keeps of the kind.
+func (k *Kind) Definition() index.Definition {
+	names, sortable := k.Rows.Indexes()
+	if k.Scope != descriptor.Global {
+		names = append(names, index.NameIndex)
+	}
+	arenas := sync.Pool{New: func() any { return new(body.Arena) }}
+	return index.Definition{
+		Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{LabelIndex}, Rows: k.Rows.Of,
+		Keep: func(r *backend.Resource, more func(*body.Body) []byte) (body.Body, string, int, error) {
+			a := arenas.Get().(*body.Arena)
+			defer arenas.Put(a)
+			return a.Keep(k.Body, r, more)
+		},
+	}
 }
 
 // Rows extracts the index rows and references of the resources of a kind.

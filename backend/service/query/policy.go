@@ -6,16 +6,17 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/policy"
 )
 
-// policies makes the policies of states of the index. The kinds that give rights are always in memory.
+// policies makes the policies of a catalogue's kinds from the roles and bindings of the gateway.
 type policies struct {
-	cfg   access.Config
-	kinds []descriptor.Kind
+	cfg    access.Config
+	source *policy.Source
+	kinds  []descriptor.Kind
 	// unlimited are everybody's rights if access control is off.
 	unlimited *access.Rights
 
@@ -25,54 +26,38 @@ type policies struct {
 	version uint64
 }
 
-// of returns the policy of a state of the two kinds, or a newer one: resources may be read that are older than the
+// of returns the policy of a state of the roles and bindings, or a newer one: resources may be read that are older than the
 // policy, never newer ones.
-func (p *policies) of(roles, bindings *index.Kind) *access.Policy {
-	version := max(roles.Version(), bindings.Version())
+func (p *policies) of(state policy.State) *access.Policy {
+	version := state.Version()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.newest == nil || p.version < version {
-		p.newest, p.version = access.NewPolicy(p.cfg, p.kinds, p.newest, bodiesOf(roles), bodiesOf(bindings)), version
+		p.newest, p.version = access.NewPolicy(p.cfg, p.kinds, p.newest, state.Roles(), state.Bindings()), version
 	}
 	return p.newest
 }
 
-// bodiesOf returns the JSON of the bodies of a kind that can be read, by name.
-func bodiesOf(k *index.Kind) map[string][]byte {
-	out := map[string][]byte{}
-	k.Scan(index.Run{}, false, func(_ string, e *index.Entry) bool {
-		if body, err := backend.DecodeBody(e.Resource.Body); err == nil && e.Err == nil {
-			out[e.Resource.Name] = body
-		}
-		return true
-	})
-	return out
-}
-
-// Policy returns the policy that holds for an operation, nil if access control is off. Until the roles and
-// bindings are known, it is UNAVAILABLE.
+// Policy returns the policy that holds for an operation, nil if access control is off: it is no older than the state
+// that the operation reads. Until the roles and bindings are known, it is UNAVAILABLE.
 func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
 	if !r.policies.cfg.Enabled {
 		return nil, nil
 	}
 	view := r.view(ctx)
-	for _, name := range []string{access.BindingKind, access.RoleKind} {
-		if _, ok := view.Kind(name); ok {
-			continue
-		}
-		k, err := r.kinds.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		if view, _, err = r.await(ctx, view, k); err != nil {
-			return nil, err
-		}
+	if view.Err != nil { // the store does not answer, and is not asked again
+		return nil, failure.Of(view.Err, backend.Key{})
 	}
-	roles, bindings, ok := rightsIn(view)
-	if !ok {
-		return nil, &failure.Error{Code: failure.CodeUnavailable, Retryable: true, RetryAfter: 1, Message: "the gateway does not know yet who may do what; try again"}
+	return r.policyAfter(ctx, view.Position())
+}
+
+// policyAfter returns the policy of a position or later; zero stands for all that the store has acknowledged.
+func (r *Reader) policyAfter(ctx context.Context, at backend.Position) (*access.Policy, error) {
+	state, err := r.policies.source.After(ctx, at)
+	if err != nil {
+		return nil, err
 	}
-	return r.policies.of(roles, bindings), nil
+	return r.policies.of(state), nil
 }
 
 // Rights returns what a caller may do, for all reads and writes of the operation: by the state that the operation
@@ -108,47 +93,26 @@ func (r *Reader) RightsToWrite(ctx context.Context, c access.Caller) (*access.Ri
 	return r.Rights(ctx, c)
 }
 
-// Judges reports whether access control is on.
-func (r *Reader) Judges() bool { return r.policies.cfg.Enabled }
+// PolicySource returns the roles and bindings; nil if access control is off.
+func (r *Reader) PolicySource() *policy.Source { return r.policies.source }
 
-// PolicyVersion returns a number that grows with each change of the policy, as the index has it now; 0 while the policy is
-// not known. It asks nobody.
-func (r *Reader) PolicyVersion() uint64 {
-	roles, bindings, ok := rightsIn(r.index.Current())
-	if !ok {
-		return 0
-	}
-	return max(roles.Version(), bindings.Version())
-}
-
-// PolicyChange returns a channel that is closed when the policy changes from now on. Access control is on.
-func (r *Reader) PolicyChange() <-chan struct{} { return r.index.Repinned() }
-
-// KnownPolicy returns the policy as the index has it now, nil while it is not known. It asks nobody.
+// KnownPolicy returns the policy as it is known now, nil while it is not. It asks nobody.
 func (r *Reader) KnownPolicy() *access.Policy {
-	roles, bindings, ok := rightsIn(r.index.Current())
+	state, _, ok := r.policies.source.Current()
 	if !ok {
 		return nil
 	}
-	return r.policies.of(roles, bindings)
-}
-
-// rightsIn returns the two kinds that give rights as one state has them: a policy mixed of two states would be
-// taken for the newer one. ok is false if the state does not have both.
-func rightsIn(view index.View) (roles, bindings *index.Kind, ok bool) {
-	roles, hasRoles := view.Kind(access.RoleKind)
-	bindings, hasBindings := view.Kind(access.BindingKind)
-	return roles, bindings, hasRoles && hasBindings
+	return r.policies.of(state)
 }
 
 // RightsNow is Rights by the newest state, not the state of the operation.
 func (r *Reader) RightsNow(ctx context.Context, c access.Caller) (*access.Rights, error) {
-	p, err := r.Policy(context.WithValue(ctx, momentKey{}, nil))
+	if !r.policies.cfg.Enabled {
+		return r.policies.unlimited, nil
+	}
+	p, err := r.policyAfter(ctx, backend.Position{})
 	if err != nil {
 		return nil, err
-	}
-	if p == nil {
-		return r.policies.unlimited, nil
 	}
 	return p.RightsOf(c.Identity), nil
 }

@@ -4,14 +4,12 @@ package query
 
 import (
 	"context"
-	"sync"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/policy"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
 	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
@@ -41,53 +39,33 @@ type Config struct {
 	Store      backend.Store
 	Kinds      kind.Catalogue
 	Unreadable *kind.Unreadable
-	// Index over the store; nil for none. Access control needs one.
+	// Index over the store; nil for none.
 	Index *index.Index
 	// Access configures access control.
 	Access access.Config
+	// Policy has the roles and bindings. Required with access control.
+	Policy *policy.Source
 }
 
 // New returns a reader. It starts nothing.
 func New(cfg Config) *Reader {
 	f := page.NewReader(cfg.Store, cfg.Kinds, cfg.Unreadable)
 	r := &Reader{kinds: cfg.Kinds, unreadable: cfg.Unreadable, index: cfg.Index, fetch: f, pages: page.NewStore(f, cfg.Index), declared: declaredOf(cfg.Kinds)}
-	r.policies.cfg, r.policies.unlimited = cfg.Access, access.Unlimited()
+	r.policies.cfg, r.policies.source, r.policies.unlimited = cfg.Access, cfg.Policy, access.Unlimited()
 	for _, k := range cfg.Kinds.All() {
 		r.policies.kinds = append(r.policies.kinds, *k.Kind)
 	}
 	return r
 }
 
-// Definitions returns the kinds of a catalogue that the index in memory keeps. With access control, the kinds that give
-// rights come first and are pinned. Without others, these are all.
-func Definitions(kinds kind.Catalogue, controlled, others bool) []index.Definition {
-	var first, rest []index.Definition
+// Definitions returns the kinds of a catalogue that the index in memory keeps.
+func Definitions(kinds kind.Catalogue) (out []index.Definition) {
 	for _, k := range kinds.All() {
-		pinned := controlled && (k.Name == access.RoleKind || k.Name == access.BindingKind)
-		if k.OutOfMemory || !others && !pinned {
-			continue
-		}
-		names, sortable := k.Rows.Indexes()
-		if k.Scope != descriptor.Global {
-			names = append(names, index.NameIndex)
-		}
-		arenas := sync.Pool{New: func() any { return new(body.Arena) }}
-		d := index.Definition{
-			Name: k.Name, Indexes: names, Sortable: sortable, ByCreation: []string{kind.LabelIndex},
-			Pinned: pinned, Rows: k.Rows.Of,
-			Keep: func(r *backend.Resource, more func(*body.Body) []byte) (body.Body, string, int, error) {
-				a := arenas.Get().(*body.Arena)
-				defer arenas.Put(a)
-				return a.Keep(k.Body, r, more)
-			},
-		}
-		if pinned {
-			first = append(first, d)
-		} else {
-			rest = append(rest, d)
+		if !k.OutOfMemory {
+			out = append(out, k.Definition())
 		}
 	}
-	return append(first, rest...)
+	return out
 }
 
 // Step is a part of what a kind has, in the order of the names.
@@ -107,8 +85,13 @@ type Step struct {
 	View *index.View
 }
 
-// Current returns the state of the index as it is; see [index.Index.Current]. There is an index.
-func (r *Reader) Current() index.View { return r.index.Current() }
+// Current returns the state of the index as it is; see [index.Index.Current]. Without an index it knows no kind.
+func (r *Reader) Current() index.View {
+	if r.index == nil {
+		return index.View{}
+	}
+	return r.index.Current()
+}
 
 // stepRows is how many resources a step returns for the price of one.
 const stepRows = 10
