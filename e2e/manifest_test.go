@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -165,5 +166,77 @@ func TestTwoDocumentsOfOneResourceThatDifferAreRefusedTogether(t *testing.T) {
 	}
 	if out, _, _ := g.cli("", "get", "networks"); strings.Contains(out, "net-a") {
 		t.Error("something was applied")
+	}
+}
+
+// TestManifests_StoreTheSameInEveryForm applies the same resources as documents, as items of a List, as a stream of
+// JSON objects and by the mutation applyManifest.
+func TestManifests_StoreTheSameInEveryForm(t *testing.T) {
+	g := start(t, "")
+	texts := []string{
+		"a", "two words", "010", "1_000", "~", "a: b", "- x", "#", " leading", "trailing ", "tab\there", "a\n", "a\nb", "\n\na\n\n", " a\n  b\n", "a b\n\nc\n\n\nd e f\n",
+		strings.Repeat("long words ", 25), "a\u0085b\u2028c\u2029d", "<&>", "\\n", "'", "\"", "%", "🙂", "---\n", "key: |\n  x\n",
+	}
+	quote := func(text string) string {
+		raw, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	// block writes lines as a folded or literal scalar. What it means is up to YAML: it is compared between forms.
+	block := func(style, text, indent string) string {
+		return style + "2+\n" + indent + strings.ReplaceAll(strings.TrimLeft(text, "\n"), "\n", "\n"+indent)
+	}
+	document := func(text, indent string) string {
+		lines := []string{
+			"apiVersion: v1", "kind: Secret", "metadata:", "  name: NAME", "  annotations:", "    quoted: " + quote(text),
+			"    folded: " + block(">", text, indent+"      "), "    literal: " + block("|", text, indent+"      "),
+			"stringData:", "  quoted: " + quote(text), "  folded: " + block(">", text, indent+"    "),
+		}
+		return strings.Join(lines, "\n"+indent) + "\n"
+	}
+	var documents, list, stream strings.Builder
+	list.WriteString("kind: SecretList\nitems:\n")
+	for i, text := range texts {
+		name := fmt.Sprintf("s%d", i)
+		alone := strings.ReplaceAll(document(text, ""), "NAME", name)
+		documents.WriteString("---\n" + alone)
+		list.WriteString("- " + strings.ReplaceAll(document(text, "  "), "NAME", name))
+		raw, err := manifest.ToJSON(alone)
+		if err != nil {
+			t.Fatalf("%q: %v\n%s", text, err, alone)
+		}
+		stream.Write(raw)
+		a := g.post(`mutation($m: String!) { applyManifest(input: {manifest: $m, namespace: "mutation"}) { outcome } }`, map[string]any{"m": alone})
+		if a.codes() != "" {
+			t.Fatalf("%q: %v", text, a)
+		}
+	}
+	forms := map[string]string{"documents": documents.String(), "list": list.String(), "stream": stream.String()}
+	for form, text := range forms {
+		if out, errOut, code := g.cli(text, "apply", "-n", form, "-f", "-"); code != 0 || strings.Count(out, "CREATED") != len(texts) {
+			t.Fatalf("%s: exit %d\n%s%s", form, code, out, errOut)
+		}
+	}
+	for i, text := range texts {
+		name := fmt.Sprintf("s%d", i)
+		stored := func(namespace string) string {
+			annotations, errOut, code := g.cli("", "get", "secret", name, "-n", namespace, "-o", "jsonpath={.metadata.annotations}")
+			values, more, code2 := g.cli("", "reveal", "secret", name, "-n", namespace, "--base64")
+			if code+code2 != 0 {
+				t.Fatal(errOut + more)
+			}
+			return annotations + "\n" + values
+		}
+		want := stored("mutation")
+		if quoted, _, _ := g.cli("", "reveal", "secret", name, "-n", "mutation", "--key", "quoted"); quoted != text {
+			t.Errorf("%q is stored as %q", text, quoted)
+		}
+		for form := range forms {
+			if got := stored(form); got != want {
+				t.Errorf("%q in %s:\n%s\nby the mutation:\n%s", text, form, got, want)
+			}
+		}
 	}
 }

@@ -42,6 +42,9 @@ type Metadata struct {
 	Description *string           `json:"description,omitempty"`
 	ExpiresAt   *time.Time        `json:"expiresAt,omitempty"`
 	Revision    *string           `json:"-"`
+	// ClearedLabels and ClearedAnnotations are the keys, in order, whose value is null.
+	ClearedLabels      []string `json:"-"`
+	ClearedAnnotations []string `json:"-"`
 	// Cleared are the names of labels, annotations, description and expiresAt that are null.
 	Cleared []string `json:"-"`
 }

@@ -14,10 +14,17 @@ func TestSplitCutsAtMarkersAndKeepsLines(t *testing.T) {
 		"no last newline": {"a: 1", `1:"a: 1" `},
 		"two":             {"a: 1\n---\nb: 2\n", `1:"a: 1\n" 2:"\nb: 2\n" `},
 		"leading marker":  {"# head\n---\na: 1\n", `2:"\na: 1\n" `},
-		"content behind":  {"--- {a: 1}\n--- # c\nb: 2\n", `1:" {a: 1}\n" 2:" # c\nb: 2\n" `},
+		"content behind":  {"--- {a: 1}\n--- # c\nb: 2\n", `1:"{a: 1}\n" 2:"# c\nb: 2\n" `},
 		"no marker":       {"a: '---'\nb: ----\n---- c\n", `1:"a: '---'\nb: ----\n---- c\n" `},
 		"windows":         {"a: 1\r\n---\r\nb: 2\r\n", `1:"a: 1\r\n" 2:"\r\nb: 2\r\n" `},
 		"nothing":         {"---\n# a\n...\n---\n%YAML 1.2\n", ""},
+		"tab behind":      {"a: 1\n---\t\nb: 2\n---\t# c\nd: 3\n", `1:"a: 1\n" 2:"\nb: 2\n" 4:"# c\nd: 3\n" `},
+		"end marker":      {"a: 1\n...\nb: 2\n... # c\n---\nd: 3\n...\n%YAML 1.2\n---\ne: 4\n", `1:"a: 1\n" 3:"b: 2\n" 5:"\nd: 3\n" 9:"\ne: 4\n" `},
+		"no end marker":   {"a: ...\n... b\n....\n", `1:"a: ...\n... b\n....\n" `},
+		"marks":           {"\ufeffa: 1\n\ufeff---\nb: 2\n---\n\ufeffc: 3\n...\n\ufeff# d\ne: \ufeff\n", `1:"a: 1\n" 2:"\nb: 2\n" 4:"\nc: 3\n" 7:"# d\ne: \ufeff\n" `},
+		"JSON":            {"{\"a\": 1}{\"b\": 2}\n \ufeff{\n\"c\": \"}{\"}\n\n---\n{\"d\": 4}\n", `1:"{\"a\": 1}" 1:"{\"b\": 2}" 2:"{\n\"c\": \"}{\"}" 5:"\n{\"d\": 4}\n" `},
+		"no JSON":         {"{\"a\": 1} {b: 2}\n", `1:"{\"a\": 1} {b: 2}\n" `},
+		"a number behind": {"{\"a\": 1} 2\n", `1:"{\"a\": 1} 2\n" `},
 		"block scalar":    {"a: |\n  x\n  ---\n  y\n", `1:"a: |\n  x\n  ---\n  y\n" `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +111,7 @@ func FuzzParse(f *testing.F) {
 func TestNothingOfADocumentIsPassedOver(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"kind":"K","metadata":{"name":"a"}} }junk`:                  "not acceptable",
-		`{"kind":"K","metadata":{"name":"a"}} {"kind":"K"}`:           "not acceptable",
+		`{"kind":"K","metadata":{"name":"a"}} {"kind":"K"}`:           "2 documents, one is wanted",
 		`{"kind":"K","metadata":{"name":"a"}}]`:                       "not acceptable",
 		"kind: K\nmetadata: {name: a, description: !!binary /w==}\n":  "line 2: it has a tag that is not accepted",
 		"kind: K\nmetadata: {name: a, description: !foo x}\n":         "line 2: it has a tag that is not accepted",
@@ -166,15 +173,19 @@ func TestAKeyIsTakenAsItIsWritten(t *testing.T) {
 	}
 }
 
-// TestYAMLIsReadAsYAML12Says with the integers, merge keys and times of YAML 1.1.
+// TestYAMLIsReadAsYAML12Says by its core schema, with the merge keys of YAML 1.1.
 func TestYAMLIsReadAsYAML12Says(t *testing.T) {
 	for text, want := range map[string]string{
-		"[y, no, On, true, False, ~, null]":                    `["y","no","On",true,false,null,null]`,
-		"[1, -7, 0x10, 0o17, 1_000, +3]":                       `[1,-7,16,15,1000,3]`,
-		"[1.10, 1e3, .5, -0.0, 123456789012345678901]":         `[1.10,1e3,0.5,-0.0,123456789012345678901]`,
-		"[2026-01-31, '7', !!str 7, \"\\u00e9\", !!int \"7\"]": `["2026-01-31","7","7","é",7]`,
-		"a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}\ne: *x":         `{"a":{"b":1,"c":2},"d":{"c":3,"b":1},"e":{"b":1,"c":2}}`,
-		"<<: [{a: 1}, {a: 2, b: 3}]\nc: |\n  x\n  y\n":         `{"c":"x\ny\n","a":1,"b":3}`,
+		"[y, no, On, true, False, ~, null]":                        `["y","no","On",true,false,null,null]`,
+		"[1, -7, 0x1F, 0o17, 01500, 010, -010, +3, 00, -0]":        `[1,-7,31,15,1500,10,-10,3,0,-0]`,
+		"[1_000, 0b11, 0x, 0o8, 1:30, +0x1, 1__0, '010', 0o-7]":    `["1_000","0b11","0x","0o8","1:30","+0x1","1__0","010","0o-7"]`,
+		"[1.10, 1e3, .5, 5., -0.0, 123456789012345678901]":         `[1.10,1e3,0.5,5,-0.0,123456789012345678901]`,
+		"[01.50, 1.E+2, -.5e-3, ., e3, +.5, 0x7fffffffffffffffff]": `[1.50,1E+2,-0.5e-3,".","e3",0.5,2361183241434822606847]`,
+		"[!!int 010, !!float 7, !!bool True, !!str null]":          `[10,7,true,"null"]`,
+		"[2026-01-31, '7', !!str 7, \"\\u00e9\", !!int \"7\"]":     `["2026-01-31","7","7","é",7]`,
+		"a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}\ne: *x":             `{"a":{"b":1,"c":2},"d":{"c":3,"b":1},"e":{"b":1,"c":2}}`,
+		"<<: [{a: 1}, {a: 2, b: 3}]\nc: |\n  x\n  y\n":             `{"c":"x\ny\n","a":1,"b":3}`,
+		"[\"a\u0085b\", 'c\u2028\ue000d', e\u2029f] # \u0085g: 1":  "[\"a\u0085b\",\"c\\u2028\ue000d\",\"e\\u2029f\"]",
 		"": `null`, "# nothing": `null`, "a:": `{"a":null}`,
 	} {
 		if got, err := manifest.ToJSON(text); err != nil || string(got) != want {
@@ -190,6 +201,9 @@ func TestYAMLIsReadAsYAML12Says(t *testing.T) {
 		"a: !!int secret":  "line 1: a value does not have the type of its tag",
 		"a: !!map [1]":     "line 1: it has a tag that is not accepted",
 		"a: .inf":          "line 1: a number that is infinite",
+		"a: !!float .NaN":  "line 1: a number that is infinite",
+		"a: !!int 1_000":   "line 1: a value does not have the type of its tag",
+		"a: !!int 1.5":     "line 1: a value does not have the type of its tag",
 		"a: *secret":       "there is an alias without its anchor",
 		"a: &a [*a]":       "line 1: an anchor contains itself",
 		"a: &a\n  <<: *a":  "an anchor contains itself",

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
@@ -23,14 +22,16 @@ func Parse(text string) (*Document, error) {
 	if len(text) > MaxBytes {
 		return nil, fmt.Errorf("the document has %d bytes, at most %d are accepted", len(text), MaxBytes)
 	}
-	switch docs := Split(text); len(docs) {
+	docs := Split(text)
+	switch len(docs) {
 	case 0:
 		return nil, ErrEmpty
 	case 1:
 	default:
 		return nil, fmt.Errorf("%d documents, one is wanted", len(docs))
 	}
-	raw, err := ToJSON(text)
+	// Errors have the lines of the whole text.
+	raw, err := ToJSON(strings.Repeat("\n", docs[0].Line-1) + docs[0].Text)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +63,8 @@ func Parse(text string) (*Document, error) {
 	}
 	r.into(meta, "metadata.", "name", &d.Metadata.Name)
 	r.into(meta, "metadata.", "namespace", &d.Metadata.Namespace)
-	r.into(meta, "metadata.", "labels", &d.Metadata.Labels)
-	r.into(meta, "metadata.", "annotations", &d.Metadata.Annotations)
+	r.pairs(meta, "labels", &d.Metadata.Labels, &d.Metadata.ClearedLabels)
+	r.pairs(meta, "annotations", &d.Metadata.Annotations, &d.Metadata.ClearedAnnotations)
 	r.into(meta, "metadata.", "description", &d.Metadata.Description)
 	r.time(meta, "metadata.", "expiresAt", &d.Metadata.ExpiresAt)
 	r.into(meta, "metadata.", "revision", &d.Metadata.Revision)
@@ -114,12 +115,29 @@ func (r *reader) into(m map[string]json.RawMessage, path, key string, dst any) {
 	if err := json.Unmarshal(raw, dst); err != nil {
 		want := "a string"
 		switch dst.(type) {
-		case *map[string]string:
+		case *map[string]*string:
 			want = "a mapping of strings to strings (quote numbers and Booleans)"
 		case *map[string]json.RawMessage:
 			want = "a mapping"
 		}
 		r.err = &TypeError{Path: path + key, Want: want}
+	}
+}
+
+// pairs reads labels or annotations. Those that are null are cleared.
+func (r *reader) pairs(meta map[string]json.RawMessage, key string, set *map[string]string, cleared *[]string) {
+	var all map[string]*string
+	r.into(meta, "metadata.", key, &all)
+	if all == nil {
+		return
+	}
+	*set = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if value := all[name]; value == nil {
+			*cleared = append(*cleared, name)
+		} else {
+			(*set)[name] = *value
+		}
 	}
 }
 
@@ -148,18 +166,11 @@ func ToJSON(text string) ([]byte, error) {
 		}
 		return raw, nil
 	}
-	root, err := parseYAML(text)
-	if (expansion{}).of(root) > MaxBytes {
-		return nil, fmt.Errorf("not acceptable as YAML: with what its aliases stand for it has more than %d bytes", MaxBytes)
+	root, err := ParseYAML(text)
+	if err != nil || root == nil {
+		return []byte("null"), err
 	}
-	raw := []byte("null")
-	if err == nil && root.Kind != 0 {
-		raw, err = (&converter{open: map[*yaml.Node]bool{}}).appendJSON(nil, root)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("not acceptable as YAML: %s", withoutValues(err))
-	}
-	return raw, nil
+	return NodeJSON(root)
 }
 
 // checkJSON refuses repeated keys and text that is not Unicode, which encoding/json accepts.

@@ -1,6 +1,9 @@
 package manifest
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Part is one document of a file.
 type Part struct {
@@ -9,14 +12,18 @@ type Part struct {
 	Line int
 }
 
-// Split cuts a stream of YAML documents at its markers; parts without content
-// are left out. A line that begins with "---" can be nothing else in YAML.
+// byteOrderMark may stand before any document.
+const byteOrderMark = "\ufeff"
+
+// Split cuts a stream of documents: YAML at its markers, --- and ..., and JSON values that follow each other. Parts
+// without content are left out.
 func Split(text string) []Part {
 	var parts []Part
 	begin, line := 0, 1
 	cut := func(end, next, nextLine int) {
-		if part := text[begin:end]; hasContent(part) {
-			parts = append(parts, Part{Text: part, Line: line})
+		part := withoutMark(text[begin:end])
+		if hasContent(part) {
+			parts = append(parts, splitJSON(Part{Text: part, Line: line})...)
 		}
 		begin, line = next, nextLine
 	}
@@ -27,13 +34,57 @@ func Split(text string) []Part {
 			end = pos + i + 1
 		}
 		row := strings.TrimRight(text[pos:end], "\r\n")
-		if row == "---" || strings.HasPrefix(row, "--- ") || strings.HasPrefix(row, "---\t") {
-			next := pos + len("---")
-			cut(pos, next, at)
+		if marked, rest := cutMarker(strings.TrimPrefix(row, byteOrderMark), "---"); marked {
+			cut(pos, pos+len(row)-len(rest), at)
+		} else if marked, rest := cutMarker(row, "..."); marked && (rest == "" || rest[0] == '#') {
+			cut(pos, end, at+1)
 		}
 		pos = end
 	}
 	cut(len(text), len(text), at)
+	return parts
+}
+
+// withoutMark returns a part without the byte order mark before its content.
+func withoutMark(part string) string {
+	content := strings.TrimLeft(part, " \t\r\n")
+	rest, marked := strings.CutPrefix(content, byteOrderMark)
+	if !marked {
+		return part
+	}
+	return part[:len(part)-len(content)] + rest
+}
+
+// cutMarker reports whether a row begins with a marker, which can be nothing else in YAML, and returns what follows
+// on it. Blanks before that are cut off, since YAML accepts no tab before the first token.
+func cutMarker(row, marker string) (marked bool, rest string) {
+	rest, marked = strings.CutPrefix(row, marker)
+	content := strings.TrimLeft(rest, " \t")
+	if !marked || rest != "" && len(content) == len(rest) {
+		return false, ""
+	}
+	return true, content
+}
+
+// splitJSON cuts a part that is several JSON objects, one after the other.
+func splitJSON(part Part) []Part {
+	text := strings.TrimLeft(part.Text, " \t\r\n")
+	if !strings.HasPrefix(text, "{") || json.Valid([]byte(text)) {
+		return []Part{part}
+	}
+	line := part.Line + strings.Count(part.Text[:len(part.Text)-len(text)], "\n")
+	var parts []Part
+	for text != "" {
+		dec := json.NewDecoder(strings.NewReader(text))
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil || value[0] != '{' {
+			return []Part{part}
+		}
+		parts = append(parts, Part{Text: string(value), Line: line})
+		next := strings.TrimLeft(text[dec.InputOffset():], " \t\r\n"+byteOrderMark)
+		line += strings.Count(text[:len(text)-len(next)], "\n")
+		text = next
+	}
 	return parts
 }
 

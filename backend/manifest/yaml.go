@@ -5,29 +5,67 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
-// parseYAML reads the nodes of one value. It refuses what stands after it; aliases are
-// not expanded.
-func parseYAML(text string) (*yaml.Node, error) {
-	dec := yaml.NewDecoder(strings.NewReader(text))
+// ParseYAML returns the root of a text of one value, nil if there is none. It refuses what stands after the
+// value. Aliases are not expanded. No error quotes a value.
+func ParseYAML(text string) (*yaml.Node, error) {
 	var first, next yaml.Node
-	if err := dec.Decode(&first); err != nil && !errors.Is(err, io.EOF) {
-		return &first, err
+	breaks := lineBreaks(text)
+	loader, err := yaml.NewLoader(strings.NewReader(breaks.hide.Replace(text)))
+	if err != nil {
+		return nil, err
 	}
-	switch err := dec.Decode(&next); {
-	case errors.Is(err, io.EOF):
-	case err != nil:
-		return &first, err
-	default:
-		return &first, fmt.Errorf("line %d: there is more after the end of the value", next.Line)
+	err = loader.Load(&first)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
 	}
-	return &first, nil
+	if err == nil {
+		err = loader.Load(&next)
+	}
+	switch {
+	case errors.Is(err, io.EOF) && len(first.Content) == 1:
+		breaks.restoreIn(first.Content[0])
+		return first.Content[0], nil
+	case err == nil:
+		err = fmt.Errorf("line %d: there is more after the end of the value", next.Line)
+	}
+	return nil, notYAML(withoutValues(err, text))
+}
+
+// NodeJSON writes a value within a YAML text as JSON, as [ToJSON] writes a text. Its errors have the lines of the
+// whole text. It refuses an alias whose anchor is outside of the value, since the value alone would lack it.
+func NodeJSON(n *yaml.Node) ([]byte, error) {
+	var aliases []*yaml.Node
+	inside := map[*yaml.Node]bool{}
+	var collect func(n *yaml.Node)
+	collect = func(n *yaml.Node) {
+		inside[n] = true
+		if n.Kind == yaml.AliasNode {
+			aliases = append(aliases, n)
+		}
+		for _, c := range n.Content {
+			collect(c)
+		}
+	}
+	collect(n)
+	for _, alias := range aliases {
+		if !inside[alias.Alias] {
+			return nil, notYAML(fmt.Errorf("line %d: the anchor of this alias is outside of the item; repeat the value", alias.Line))
+		}
+	}
+	if (expansion{}).of(n) > MaxBytes {
+		return nil, notYAML(fmt.Errorf("with what its aliases stand for it has more than %d bytes", MaxBytes))
+	}
+	raw, err := (&converter{open: map[*yaml.Node]bool{}}).appendJSON(nil, n)
+	if err != nil {
+		return nil, notYAML(err)
+	}
+	return raw, nil
 }
 
 // converter writes a YAML value as JSON. Open has the nodes that are being written.
@@ -61,14 +99,12 @@ func (c *converter) appendJSON(out []byte, n *yaml.Node) ([]byte, error) {
 	c.open[n] = true
 	defer delete(c.open, n)
 	switch tag := n.ShortTag(); {
-	case n.Kind == yaml.DocumentNode:
-		return c.appendJSON(out, n.Content[0])
 	case n.Kind == yaml.MappingNode && tag == "!!map":
 		return c.appendObject(out, n)
 	case n.Kind == yaml.SequenceNode && tag == "!!seq":
 		return c.appendList(out, n)
 	case n.Kind == yaml.ScalarNode:
-		return appendScalar(out, n, tag)
+		return appendScalar(out, n)
 	}
 	return nil, wrongTag(n)
 }
@@ -117,9 +153,9 @@ func (c *converter) members(n *yaml.Node) (members []member, err error) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := resolve(n.Content[i]), n.Content[i+1]
 		switch {
-		case key.Kind != yaml.ScalarNode || key.Style&yaml.TaggedStyle != 0 && key.ShortTag() != "!!str":
+		case key.Kind != yaml.ScalarNode || key.Style&yaml.TaggedStyle != 0 && key.ShortTag() != tagText:
 			return nil, fmt.Errorf("line %d: a key is no text; write it in quotes", key.Line)
-		case key.ShortTag() == "!!merge":
+		case key.Value == "<<" && key.Style&(quoted|yaml.TaggedStyle) == 0:
 			if value = resolve(value); value.Kind == yaml.SequenceNode {
 				merged = append(merged, value.Content...)
 			} else {
@@ -163,37 +199,35 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// appendScalar appends a text, a time, which is a text in JSON, a number, a Boolean or null.
-// A number that is one in JSON too stays as it is written.
-func appendScalar(out []byte, n *yaml.Node, tag string) ([]byte, error) {
-	var value any
-	tagged := n.Style&yaml.TaggedStyle != 0
-	switch {
-	case tag == "!!str", tag == "!!merge", tag == "!!timestamp" && !tagged:
+// appendScalar appends a text, a number, a Boolean or null, by the core schema of YAML 1.2.
+func appendScalar(out []byte, n *yaml.Node) ([]byte, error) {
+	if n.Style&yaml.TaggedStyle == 0 {
+		if n.Style&quoted != 0 {
+			return appendText(out, n.Value), nil
+		}
+		tag, value := plainScalar(n.Value)
+		switch {
+		case value != "":
+			return append(out, value...), nil
+		case tag == tagFloat:
+			return nil, fmt.Errorf("line %d: a number that is infinite or none is not accepted", n.Line)
+		}
 		return appendText(out, n.Value), nil
-	case tag == "!!null" && !tagged:
-		return append(out, "null"...), nil
-	case tag == "!!bool":
-		value = new(bool)
-	case tag == "!!int", tag == "!!float":
-		if json.Valid([]byte(n.Value)) {
-			return append(out, n.Value...), nil
-		}
-		value = new(float64)
-		if tag == "!!int" {
-			value = new(int64)
-		}
-	default:
-		return nil, wrongTag(n)
 	}
-	if err := n.Decode(value); err != nil { // the error quotes the value
+	switch wanted := n.ShortTag(); wanted {
+	case tagText:
+		return appendText(out, n.Value), nil
+	case tagBool, tagInt, tagFloat:
+		tag, value := plainScalar(n.Value)
+		if tag == wanted || tag == tagInt && wanted == tagFloat {
+			if value == "" {
+				return nil, fmt.Errorf("line %d: a number that is infinite or none is not accepted", n.Line)
+			}
+			return append(out, value...), nil
+		}
 		return nil, fmt.Errorf("line %d: a value does not have the type of its tag (a text that begins with ! needs quotes)", n.Line)
 	}
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("line %d: a number that is infinite or none is not accepted", n.Line)
-	}
-	return append(out, raw...), nil
+	return nil, wrongTag(n)
 }
 
 func appendText(out []byte, text string) []byte {
@@ -205,10 +239,6 @@ func wrongTag(n *yaml.Node) error {
 	return fmt.Errorf("line %d: it has a tag that is not accepted (a text that begins with ! needs quotes)", n.Line)
 }
 
-// noAnchor is the parser's error that quotes the document: a password of a write-only field
-// that begins with * and has no quotes.
-var noAnchor = regexp.MustCompile(`(?s)unknown anchor '.*' referenced`)
-
 // twice returns the message about a repeated key. It names only keys that every manifest has.
 func twice(key string) string {
 	if slices.Contains(strings.Fields(topKeys+" "+metadataKeys), key) {
@@ -217,8 +247,19 @@ func twice(key string) string {
 	return "a key is given twice"
 }
 
-// withoutValues returns the text of a parser's error without what the document says.
-func withoutValues(err error) string {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	return noAnchor.ReplaceAllLiteralString(text, "there is an alias without its anchor (a text that begins with * needs quotes)")
+func notYAML(err error) error { return fmt.Errorf("not acceptable as YAML: %w", err) }
+
+// withoutValues returns a parser's error about a text without what the text says. Its composer quotes an anchor, which
+// may be a password that begins with * and has no quotes.
+func withoutValues(err error, text string) error {
+	e, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok {
+		return err
+	}
+	message := e.Message
+	if e.Stage == yaml.ComposerStage {
+		message = "there is an alias without its anchor (a text that begins with * needs quotes)"
+	}
+	last := 1 + strings.Count(strings.TrimRight(text, "\n"), "\n") // the end of the text is on a line after it
+	return fmt.Errorf("line %d: %s", max(1, min(e.Mark.Line, last)), message)
 }

@@ -168,8 +168,11 @@ type manifestMetadata struct {
 
 func (m manifestMetadata) change(v *kind.Violations) metadataChange {
 	cleared := func(name string) bool { return slices.Contains(m.Cleared, name) }
-	pairs := func(name string, given map[string]string, check func(path, value string)) pairsChange {
+	pairs := func(name string, given map[string]string, removed []string, check func(path, value string)) pairsChange {
 		out := pairsChange{all: cleared(name) || given != nil && m.manager == ""}
+		for _, key := range removed {
+			out.take(v, failure.Join("metadata."+name, key), key, nil)
+		}
 		for _, key := range jsontree.Keys(given) {
 			at := failure.Join("metadata."+name, key)
 			check(at, given[key])
@@ -178,7 +181,8 @@ func (m manifestMetadata) change(v *kind.Violations) metadataChange {
 		return out
 	}
 	out := metadataChange{
-		labels: pairs("labels", m.Labels, v.LabelValue), annotations: pairs("annotations", m.Annotations, anyValue),
+		labels:      pairs("labels", m.Labels, m.ClearedLabels, v.LabelValue),
+		annotations: pairs("annotations", m.Annotations, m.ClearedAnnotations, anyValue),
 		description: Optional[string]{Set: cleared("description")}, expiresAt: Optional[time.Time]{Set: cleared("expiresAt")}, manager: m.manager,
 	}
 	if m.Description != nil {

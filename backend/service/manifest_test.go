@@ -275,6 +275,51 @@ func TestNullInAManifestClears(t *testing.T) {
 	wantCode(t, err, failure.CodeValidationFailed)
 }
 
+func TestApply_ANullLabelOrAnnotationIsCleared(t *testing.T) {
+	f := setupKinds(t, widget())
+	apply := func(meta string) *service.Written {
+		t.Helper()
+		out, err := f.apply("apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a, " + meta + "}\nspec: {title: A}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	apply("labels: {mine: a}")
+	other := "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a, labels: {other: b, stays: c}, annotations: {note: d}}\nspec: {title: A}\n"
+	if _, err := f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: other, FieldManager: new("other")}); err != nil {
+		t.Fatal(err)
+	}
+	out := apply("labels: {mine: null, other: , absent: ~}, annotations: {note: null}")
+	body, err := decodeBody(f.stored("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%s %v %v", out.Outcome, body.Metadata.Labels, body.Metadata.Annotations); got != "UPDATED map[stays:c] map[]" {
+		t.Errorf("got %s", got)
+	}
+	_, err = f.apply("apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a, labels: {'not a key': null}}\nspec: {title: A}\n")
+	wantCode(t, err, failure.CodeValidationFailed)
+}
+
+func TestApply_ANumberOfYAML11IsExplained(t *testing.T) {
+	f := setupKinds(t, freeWidget())
+	for number, want := range map[string]string{
+		"1_000": "must be a number; digits with _ or 0b are a text in YAML 1.2: quote it or write 1000",
+		"0b11":  "must be a number; digits with _ or 0b are a text in YAML 1.2: quote it or write 3",
+		"1:30":  "must be a number",
+	} {
+		_, err := f.apply("apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a}\nspec: {number: " + number + "}\n")
+		e := wantCode(t, err, failure.CodeValidationFailed)
+		if len(e.Violations) != 1 || e.Violations[0].Message != want {
+			t.Errorf("%s: %+v, want %s", number, e.Violations, want)
+		}
+	}
+	if _, err := f.apply("apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a}\nspec: {number: 01500, text: 1_000}\n"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestADumpKeepsTheExpiry(t *testing.T) {
 	k := widget()
 	k.Expires = true

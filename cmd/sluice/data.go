@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 )
@@ -43,7 +43,12 @@ func (f dataForm) print(std streams, data any, people func() error) error {
 		enc.SetIndent("", "  ")
 		return enc.Encode(data)
 	case "yaml":
-		return yaml.NewEncoder(std.out).Encode(data)
+		text, err := yaml.Marshal(data)
+		if err != nil {
+			return err
+		}
+		_, err = std.out.Write(text)
+		return err
 	}
 	return people()
 }

@@ -1,16 +1,14 @@
 package identity
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"regexp"
 	"time"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/sluicegw/sluice/internal/settings"
 )
 
 // MaxIssuersFile is the most bytes of a file of issuers.
@@ -56,9 +54,7 @@ func ParseIssuers(data []byte) ([]IssuerConfig, error) {
 	var file struct {
 		Issuers []IssuerConfig `yaml:"issuers"`
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+	if err := settings.Decode(data, &file); err != nil {
 		return nil, err
 	}
 	if len(file.Issuers) == 0 {

@@ -320,10 +320,20 @@ func (v *Violations) mapKey(f *Field, at *location, key string) {
 	}
 }
 
+// oldNumber explains a text that is a number in YAML 1.1, and not in YAML 1.2. A hidden value is not repeated.
+func (v *Violations) oldNumber(value any) string {
+	text, _ := value.(string)
+	n, err := strconv.ParseInt(text, 0, 64)
+	if v.hidden || err != nil || !strings.ContainsAny(text, "_bB") {
+		return ""
+	}
+	return fmt.Sprintf("; digits with _ or 0b are a text in YAML 1.2: quote it or write %d", n)
+}
+
 func (v *Violations) number(f *Field, at *location, value any) {
 	n, ok := value.(json.Number)
 	if !ok {
-		v.Add(at.String(), "type", string(f.Type), "must be a number")
+		v.Add(at.String(), "type", string(f.Type), "must be a number%s", v.oldNumber(value))
 		return
 	}
 	x, err := n.Float64()

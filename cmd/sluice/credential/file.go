@@ -1,19 +1,17 @@
 package credential
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/sluicegw/sluice/internal/settings"
 )
 
 // ContextsPath is where the file is unless SLUICE_CONTEXTS names another place: sluice/contexts.yaml in
@@ -73,16 +71,10 @@ func UpdateContexts(ctx context.Context, path string, change func(*File) error) 
 	})
 }
 
-// goType is what the parser of YAML says of a field that is unknown.
-var goType = regexp.MustCompile(` in type \S+`)
-
 func parseContexts(data []byte) (*File, error) {
 	f := &File{}
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(f); err != nil && !errors.Is(err, io.EOF) {
-		text := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
-		return nil, errors.New(goType.ReplaceAllString(strings.TrimPrefix(text, "unmarshal errors: "), ""))
+	if err := settings.Decode(data, f); err != nil {
+		return nil, err
 	}
 	if f.Contexts == nil {
 		f.Contexts = map[string]Context{}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/graph/client"
@@ -74,11 +74,11 @@ func (d Document) String() string {
 func (d Document) line(field string) int {
 	n, base := d.node, d.base
 	if n == nil {
-		var root yaml.Node
-		if err := yaml.Unmarshal([]byte(d.Text), &root); err != nil || len(root.Content) != 1 {
+		root, err := manifest.ParseYAML(d.Text)
+		if err != nil || root == nil {
 			return d.Line
 		}
-		n, base = root.Content[0], d.Line-1
+		n, base = root, d.Line-1
 	}
 	line := d.Line
 	for field != "" {

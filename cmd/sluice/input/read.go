@@ -16,8 +16,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
@@ -143,140 +141,27 @@ func shown(path string) string {
 	return path
 }
 
-// split cuts a file into its documents: at YAML's markers, and lists at their elements. listed
+// split cuts a file into its documents: at YAML's markers, between JSON values, and lists at their elements. listed
 // reports whether there is a list.
 func split(file string, data []byte) (docs []Document, listed bool, err error) {
-	add := func(more ...Document) {
-		for _, d := range more {
-			d.File, d.Number = file, len(docs)+1
-			docs = append(docs, d.read())
+	var found list
+	text := bytes.TrimPrefix(data, []byte("\ufeff"))
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) && json.Valid(text) {
+		listed, err = true, found.addElements(text, 1)
+	} else {
+		for _, part := range manifest.Split(string(data)) {
+			if err = found.addPart(part); err != nil {
+				break
+			}
 		}
+		listed = found.listed
 	}
-	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) && json.Valid(data) {
-		add(elements(data, 1)...)
-		return docs, true, nil
+	if at, ok := errors.AsType[*lineError](err); ok {
+		return nil, false, fmt.Errorf("%s:%d: %w", file, at.line, at.err)
 	}
-	for _, part := range manifest.Split(string(data)) {
-		items, isList, err := list(part)
-		if err != nil {
-			return nil, false, fmt.Errorf("%s:%d: %w", file, part.Line, err)
-		}
-		if !isList {
-			items = []Document{{Line: part.Line, Text: part.Text}}
-		}
-		listed = listed || isList
-		add(items...)
+	for i, d := range found.docs {
+		d.File, d.Number = file, i+1
+		docs = append(docs, d.read())
 	}
-	return docs, listed, nil
-}
-
-// elements returns the elements of a valid JSON array that begins on a line.
-func elements(array []byte, line int) (docs []Document) {
-	dec := json.NewDecoder(bytes.NewReader(array))
-	_, _ = dec.Token()
-	for at := 0; dec.More(); {
-		var raw json.RawMessage
-		_ = dec.Decode(&raw)
-		begin := int(dec.InputOffset()) - len(raw)
-		line, at = line+bytes.Count(array[at:begin], []byte("\n")), begin
-		docs = append(docs, Document{Line: line, Text: string(raw)})
-	}
-	return docs
-}
-
-// withoutItems returns the error about a document of kind List without items. It returns nil if the document
-// has a name: it may be a resource, since a catalogue can have a kind called List.
-func withoutItems(named bool) error {
-	if named {
-		return nil
-	}
-	return errors.New("a List has items, a list of manifests; write items: [] if there are none")
-}
-
-// named reports whether a document has a name.
-func named(document *yaml.Node) bool {
-	metadata := member(document, "metadata")
-	return metadata != nil && member(metadata, "name") != nil
-}
-
-// list returns the items of a document of kind List, as kubectl writes them.
-func list(part manifest.Part) ([]Document, bool, error) {
-	if !strings.Contains(part.Text, "List") {
-		return nil, false, nil
-	}
-	if json.Valid([]byte(part.Text)) {
-		return listJSON(part)
-	}
-	var root yaml.Node
-	if err := yaml.Unmarshal([]byte(part.Text), &root); err != nil || len(root.Content) != 1 {
-		return nil, false, nil // the gateway explains the error when the document is sent
-	}
-	items := member(root.Content[0], "items")
-	if kind := member(root.Content[0], "kind"); kind == nil || kind.Value != "List" {
-		return nil, false, nil
-	}
-	if items == nil || items.Kind != yaml.SequenceNode {
-		return nil, false, withoutItems(named(root.Content[0]))
-	}
-	var keys []string
-	for i := 0; i < len(root.Content[0].Content); i += 2 {
-		keys = append(keys, root.Content[0].Content[i].Value)
-	}
-	if err := checkListKeys(keys); err != nil {
-		return nil, true, err
-	}
-	var docs []Document
-	for _, item := range items.Content {
-		text, err := yaml.Marshal(item)
-		if err != nil {
-			return nil, true, err
-		}
-		docs = append(docs, Document{Line: part.Line + item.Line - 1, Text: string(text), node: item, base: part.Line - 1})
-	}
-	return docs, true, nil
-}
-
-// listJSON returns the items of a document of kind List in valid JSON, so that decoding it again has no errors.
-func listJSON(part manifest.Part) ([]Document, bool, error) {
-	text := []byte(part.Text)
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if begin, _ := dec.Token(); begin != json.Delim('{') {
-		return nil, false, nil
-	}
-	var keys []string
-	values, line := map[string]json.RawMessage{}, part.Line
-	for dec.More() {
-		key, _ := dec.Token()
-		var raw json.RawMessage
-		_ = dec.Decode(&raw)
-		if keys, values[key.(string)] = append(keys, key.(string)), raw; key == "items" {
-			line = part.Line + bytes.Count(text[:int(dec.InputOffset())-len(raw)], []byte("\n"))
-		}
-	}
-	if string(values["kind"]) != `"List"` {
-		return nil, false, nil
-	}
-	if !bytes.HasPrefix(values["items"], []byte("[")) {
-		var metadata struct{ Name any }
-		_ = json.Unmarshal(values["metadata"], &metadata) // a value that is no object has no name
-		return nil, false, withoutItems(metadata.Name != nil)
-	}
-	if err := checkListKeys(keys); err != nil {
-		return nil, true, err
-	}
-	return elements(values["items"], line), true, nil
-}
-
-// checkListKeys refuses keys of a List that would be ignored, with the documents that they may hold.
-func checkListKeys(keys []string) error {
-	known := []string{"apiVersion", "kind", "metadata", "items"}
-	for i, key := range keys {
-		switch {
-		case !slices.Contains(known, key):
-			return fmt.Errorf("%q is not a field of a List; accepted are %s", key, strings.Join(known, ", "))
-		case slices.Contains(keys[:i], key):
-			return fmt.Errorf("%s is given twice in a List", key)
-		}
-	}
-	return nil
+	return docs, listed, err
 }

@@ -44,6 +44,13 @@ func TestEveryFormOfManyDocumentsIsCutWithItsLines(t *testing.T) {
 		"a list":               {"apiVersion: v1\nkind: List\nitems:\n- kind: K\n  metadata: {name: a, namespace: m}\n- {kind: K, metadata: {name: b}}\n---\n" + one("c"), "4 K m/a, 6 K b, 7 K c"},
 		"a list in JSON":       {"{\"kind\": \"List\",\n\"metadata\": [1],\n\"items\": [\n{\"kind\": \"K\", \"metadata\": {\"name\": \"a\"}}]}", "4 K a"},
 		"no list":              {"kind: List\nmetadata: {name: items}\n", "1 List items"},
+		"a list in a list":     {"kind: List\nitems:\n- kind: List\n  items:\n  - kind: K\n    metadata: {name: a}\n  - kind: List\n    items: []\n- kind: K\n  metadata: {name: b}\n", "5 K a, 9 K b"},
+		"a list in an array":   {"[{\"kind\": \"List\", \"items\": [\n{\"kind\": \"K\", \"metadata\": {\"name\": \"a\"}}]}]", "2 K a"},
+		"a list of a kind":     {"kind: KList\nitems:\n- kind: K\n  metadata: {name: a}\n---\n{\"kind\": \"KList\", \"items\": [{\"kind\": \"K\", \"metadata\": {\"name\": \"b\"}}]}\n", "3 K a, 6 K b"},
+		"a kind of that name":  {"kind: KList\nmetadata: {name: a}\nitems:\n- kind: K\n---\nkind: List\nmetadata: {name: b}\nitems: []\n", "1 KList a, 5 List b"},
+		"objects in JSON":      {"{\"kind\": \"K\", \"metadata\": {\"name\": \"a\"}}\n{\"kind\": \"List\",\n \"items\": [{\"kind\": \"K\", \"metadata\": {\"name\": \"b\"}}]}", "1 K a, 3 K b"},
+		"marks":                {"\ufeff" + one("a") + "\ufeff---\n" + one("b") + "...\n" + one("c") + "---\t\n" + one("d"), "1 K a, 3 K b, 7 K c, 9 K d"},
+		"a mark, then JSON":    {"\ufeff[{\"kind\": \"K\"}]", "1 document 1"},
 		"what does not parse":  {"kind: [\n---\n" + one("a"), "1 document 1, 2 K a"},
 		"a list that does not": {"kind: List\nitems: [\n", "1 document 1"},
 		"an empty list":        {"apiVersion: v1\nkind: List\nitems: []\n", ""},
@@ -72,7 +79,7 @@ func TestTheItemsOfAListMeanWhatTheyMeantInIt(t *testing.T) {
 		t.Fatalf("%+v %v", docs, err)
 	}
 	d := docs[0]
-	if d.Name != "yes" || d.Revision != "1-2" || !strings.Contains(d.Text, "9007199254740993") || !strings.Contains(d.Text, `"0x10"`) || !strings.Contains(d.Text, "|\n") {
+	if d.Name != "yes" || d.Revision != "1-2" || !strings.Contains(d.Text, "9007199254740993") || !strings.Contains(d.Text, `"0x10"`) || !strings.Contains(d.Text, `"two\nlines\n"`) {
 		t.Errorf("%+v", d)
 	}
 }

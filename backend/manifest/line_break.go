@@ -1,0 +1,51 @@
+package manifest
+
+import (
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// oldBreaks are characters that break lines in YAML 1.1 and for the parser, but not in YAML 1.2 (section 5.4).
+const oldBreaks = "\u0085\u2028\u2029"
+
+// hidden replaces the old line breaks of a text by characters that it does not have, and back.
+type hidden struct {
+	hide, show *strings.Replacer
+	any        bool
+}
+
+func lineBreaks(text string) hidden {
+	if !strings.ContainsAny(text, oldBreaks) {
+		return hidden{hide: strings.NewReplacer(), show: strings.NewReplacer()}
+	}
+	used := map[rune]bool{}
+	for _, r := range text {
+		if unicode.Is(unicode.Co, r) {
+			used[r] = true
+		}
+	}
+	var hide, show []string
+	stand := rune(0xE000) // the first one for private use
+	for _, r := range oldBreaks {
+		for used[stand] {
+			stand++
+		}
+		hide = append(hide, string(r), string(stand))
+		show = append(show, string(stand), string(r))
+		stand++
+	}
+	return hidden{strings.NewReplacer(hide...), strings.NewReplacer(show...), true}
+}
+
+// restoreIn shows the line breaks in the texts of a node.
+func (h hidden) restoreIn(n *yaml.Node) {
+	if !h.any {
+		return
+	}
+	n.Value = h.show.Replace(n.Value)
+	for _, c := range n.Content {
+		h.restoreIn(c)
+	}
+}

@@ -1,0 +1,209 @@
+package input
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/sluicegw/sluice/backend/manifest"
+)
+
+// list collects the documents of a file, in their order. A document of kind List, as kubectl writes it, or of a kind
+// that ends in List, stands for its items; they may be lists too.
+type list struct {
+	docs []Document
+	// listed reports whether there was a list.
+	listed bool
+}
+
+// lineError is an error on a line of the file.
+type lineError struct {
+	line int
+	err  error
+}
+
+func (e *lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.err) }
+
+func (e *lineError) Unwrap() error { return e.err }
+
+// addPart adds a document, or its items.
+func (l *list) addPart(part manifest.Part) error {
+	if !strings.Contains(part.Text, "List") {
+		l.docs = append(l.docs, Document{Line: part.Line, Text: part.Text})
+		return nil
+	}
+	if json.Valid([]byte(part.Text)) {
+		return l.addJSON([]byte(part.Text), part.Line)
+	}
+	root, err := manifest.ParseYAML(part.Text)
+	if err != nil || root == nil || !isList(headOfNode(root)) {
+		// The gateway explains an error when the document is sent.
+		l.docs = append(l.docs, Document{Line: part.Line, Text: part.Text})
+		return nil
+	}
+	return l.addNode(root, part.Line, part.Line-1)
+}
+
+// addNode adds a value that begins on a line of the file, or its items. The lines of its text have base added. An item is sent as JSON, which has
+// the same texts and numbers as the YAML.
+func (l *list) addNode(n *yaml.Node, line, base int) error {
+	head := headOfNode(n)
+	if !isList(head) {
+		text, err := manifest.NodeJSON(n)
+		if err != nil {
+			return inFile(err, line, base)
+		}
+		l.docs = append(l.docs, Document{Line: line, Text: string(text), node: n, base: base})
+		return nil
+	}
+	l.listed = true
+	items := member(n, "items")
+	if items == nil || items.Kind != yaml.SequenceNode {
+		return &lineError{line, errNoItems}
+	}
+	if err := checkListKeys(head.keys); err != nil {
+		return &lineError{line, err}
+	}
+	for _, item := range items.Content {
+		if err := l.addNode(item, base+item.Line, base); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textLine matches how an error of a manifest names a line of its text.
+var textLine = regexp.MustCompile(`line (\d+): `)
+
+// inFile returns an error about a text, which may name a line of it, as one about the file.
+func inFile(err error, line, base int) error {
+	message := err.Error()
+	at := textLine.FindStringSubmatchIndex(message)
+	if at == nil {
+		return &lineError{line, err}
+	}
+	of, _ := strconv.Atoi(message[at[2]:at[3]])
+	return &lineError{base + of, errors.New(message[:at[0]] + message[at[1]:])}
+}
+
+// addJSON adds a valid JSON value that begins on a line, or its items.
+func (l *list) addJSON(text []byte, line int) error {
+	head, items := headOfJSON(text)
+	if !isList(head) {
+		l.docs = append(l.docs, Document{Line: line, Text: string(text)})
+		return nil
+	}
+	l.listed = true
+	if !bytes.HasPrefix(items.text, []byte("[")) {
+		return &lineError{line, errNoItems}
+	}
+	if err := checkListKeys(head.keys); err != nil {
+		return &lineError{line, err}
+	}
+	return l.addElements(items.text, line+items.line)
+}
+
+// addElements adds the elements of a valid JSON array that begins on a line.
+func (l *list) addElements(array []byte, line int) error {
+	dec := json.NewDecoder(bytes.NewReader(array))
+	_, _ = dec.Token()
+	for at := 0; dec.More(); {
+		var raw json.RawMessage
+		_ = dec.Decode(&raw)
+		begin := int(dec.InputOffset()) - len(raw)
+		line, at = line+bytes.Count(array[at:begin], []byte("\n")), begin
+		if err := l.addJSON(raw, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// head is what tells a list from other documents.
+type head struct {
+	kind string
+	// keys at the top, in their order.
+	keys []string
+	// named reports whether the metadata has a name.
+	named bool
+}
+
+// isList reports whether a document stands for its items. One with a name is a resource, since a catalogue can have a
+// kind called List or NetworkList.
+func isList(h head) bool {
+	if h.named {
+		return false
+	}
+	return h.kind == "List" || strings.HasSuffix(h.kind, "List") && slices.Contains(h.keys, "items")
+}
+
+func headOfNode(n *yaml.Node) (h head) {
+	if n.Kind != yaml.MappingNode {
+		return head{}
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		h.keys = append(h.keys, n.Content[i].Value)
+	}
+	if kind := member(n, "kind"); kind != nil {
+		h.kind = kind.Value
+	}
+	metadata := member(n, "metadata")
+	h.named = metadata != nil && member(metadata, "name") != nil
+	return h
+}
+
+// jsonItems are the items of a list in JSON, and how many lines stand before them.
+type jsonItems struct {
+	text []byte
+	line int
+}
+
+// headOfJSON reads a valid JSON value, so that decoding it has no errors.
+func headOfJSON(text []byte) (h head, items jsonItems) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	begin, _ := dec.Token()
+	if begin != json.Delim('{') {
+		return head{}, items
+	}
+	for dec.More() {
+		token, _ := dec.Token()
+		key, _ := token.(string)
+		var raw json.RawMessage
+		_ = dec.Decode(&raw)
+		h.keys = append(h.keys, key)
+		switch key {
+		case "kind":
+			_ = json.Unmarshal(raw, &h.kind) // what is no text names no kind
+		case "metadata":
+			var metadata struct{ Name any }
+			_ = json.Unmarshal(raw, &metadata) // what is no object has no name
+			h.named = metadata.Name != nil
+		case "items":
+			items = jsonItems{raw, bytes.Count(text[:int(dec.InputOffset())-len(raw)], []byte("\n"))}
+		}
+	}
+	return h, items
+}
+
+var errNoItems = errors.New("a List has items, a list of manifests; write items: [] if there are none")
+
+// checkListKeys refuses keys of a List that would be ignored, with the documents that they may hold.
+func checkListKeys(keys []string) error {
+	known := []string{"apiVersion", "kind", "metadata", "items"}
+	for i, key := range keys {
+		switch {
+		case !slices.Contains(known, key):
+			return fmt.Errorf("%q is not a field of a List; accepted are %s", key, strings.Join(known, ", "))
+		case slices.Contains(keys[:i], key):
+			return fmt.Errorf("%s is given twice in a List", key)
+		}
+	}
+	return nil
+}
