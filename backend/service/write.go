@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -172,6 +173,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 		return nil, err
 	}
 	in.expected, in.dryRun, in.unspecified = &req.ExpectedRevision, req.DryRun, len(patch)+len(later) == 0
+	warnings := slices.Clip(in.warnings)
 	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
 		if err := in.open(current.Resource); err != nil {
 			return nil, err
@@ -183,6 +185,7 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 		in.patch, in.spec = true, was.Spec
 		if !in.unspecified {
 			in.spec = jsontree.Merged(in.kind.Spec.Known(was.Spec), patch)
+			in.warnings = append(warnings, in.kind.Spec.Cleared("spec", was.Spec, patch)...)
 		}
 		if len(later) > 0 {
 			in.spec = jsontree.Merged(in.spec, later)

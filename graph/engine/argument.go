@@ -1,22 +1,20 @@
 package engine
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/graph/coercion"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -31,11 +29,10 @@ type arguments struct {
 	steps int
 }
 
-// coerceInto coerces the arguments of a field into out, which is empty. It calls pay before it coerces an object or a
-// list.
-func (e *Engine) coerceInto(out *arguments, node *ast.Field, vars map[string]any, pay func(name string, v any)) {
+// read reads the arguments of a field into out, which is empty. It calls pay before it reads an object or a list.
+func (e *Engine) read(out *arguments, node *ast.Field, vars map[string]any, pay func(name string, v any)) {
 	for _, def := range node.Definition.Arguments {
-		v, ok := valueOf(node, def, vars)
+		v, ok := e.valueOf(node, def, vars)
 		if !ok {
 			continue
 		}
@@ -43,8 +40,8 @@ func (e *Engine) coerceInto(out *arguments, node *ast.Field, vars map[string]any
 		case map[string]any, []any:
 			pay(def.Name, v)
 		}
-		at := valuePath{name: def.Name}
-		if out.values[def.Name], out.err = e.coerce(def.Type, v, &at); out.err != nil {
+		at := coercion.Path{Name: def.Name}
+		if out.values[def.Name], out.err = e.stored(def.Type, v, &at); out.err != nil {
 			return
 		}
 	}
@@ -95,181 +92,97 @@ func inputSteps(name string, values, texts int) int {
 	return steps
 }
 
-// valueOf returns the value of an argument like [ast.Field.ArgumentMap], and whether it has one.
-func valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[string]any) (v any, ok bool) {
+// valueOf returns the coerced value of an argument, and whether it has one.
+func (e *Engine) valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[string]any) (v any, ok bool) {
 	given := def.DefaultValue
 	if a := node.Arguments.ForName(def.Name); a != nil && a.Value.Kind != ast.Variable {
 		given = a.Value
 	} else if a != nil {
-		if v, ok = vars[a.Value.Raw]; ok {
-			return v, true
+		if _, ok = vars[a.Value.Raw]; ok {
+			given = a.Value
 		}
 	}
 	if given == nil {
 		return nil, false
 	}
-	v, err := given.Value(vars)
-	if err != nil { // validation has refused invalid values
-		panic(err)
-	}
-	return v, true
+	return coercion.Coercer{Schema: e.schema}.Literal(def.Type, given, vars), true
 }
 
-// coerce returns a value of a request as a tree of JSON: objects, lists, strings, Booleans, [json.Number] and nil.
-// Enum values and names of fields get their stored forms, and the entries of a map become an object.
-func (e *Engine) coerce(t *ast.Type, v any, at *valuePath) (any, error) {
-	if v == nil && t.NonNull { // validation accepts a variable with a default here
-		return nil, at.refuse(refuseInput("null is no %s", t))
-	}
-	if v == nil {
+// stored returns a coerced value with the stored forms of enum values and of the names of fields. The entries of a map
+// become an object. The value is not changed.
+func (e *Engine) stored(t *ast.Type, v any, at *coercion.Path) (any, error) {
+	switch {
+	case v == nil:
 		return nil, nil
+	case t.Elem != nil:
+		return e.storedList(t.Elem, v.([]any), at)
 	}
-	if t.Elem != nil {
-		return e.coerceList(t.Elem, graphql.CoerceList(v), at)
-	}
-	var out any
-	var err error
-	switch t.NamedType {
-	case "String":
-		out, err = graphql.UnmarshalString(v)
-	case "ID":
-		out, err = graphql.UnmarshalID(v)
-	case "Boolean":
-		out, err = graphql.UnmarshalBoolean(v)
-	case "Int":
-		var n int32
-		n, err = graphql.UnmarshalInt32(v)
-		out = json.Number(strconv.Itoa(int(n)))
-	case "SafeInt":
-		var n int64
-		n, err = UnmarshalSafeInt(v)
-		out = json.Number(strconv.FormatInt(n, 10))
-	case "Float":
-		var x float64
-		if x, err = graphql.UnmarshalFloat(v); err == nil {
-			var raw []byte
-			raw, err = json.Marshal(x)
-			out = json.Number(raw)
+	switch def := e.schema.Types[t.NamedType]; def.Kind {
+	case ast.Enum:
+		if stored, ok := e.enums[def.Name][v.(string)]; ok {
+			return stored, nil
 		}
-	case "Time":
-		var instant time.Time
-		instant, err = UnmarshalTime(v)
-		out = descriptor.FormatTime(instant)
-	case "JSON":
-		out, err = jsonOf(v)
+	case ast.InputObject:
+		return e.storedObject(def, v.(map[string]any), at)
 	default:
-		return e.coerceNamed(t.NamedType, v, at)
+		if def.Name == "JSON" {
+			return jsontree.Clone(v), nil
+		}
 	}
-	if err != nil {
-		return nil, at.refuse(err)
-	}
-	return out, nil
+	return v, nil
 }
 
-// jsonOf returns a value of the scalar JSON, whose numbers may be of any type, as a tree of JSON.
-func jsonOf(v any) (out any, err error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	err = dec.Decode(&out)
-	return out, err
-}
-
-func (e *Engine) coerceList(elem *ast.Type, list []any, at *valuePath) (any, error) {
+func (e *Engine) storedList(elem *ast.Type, list []any, at *coercion.Path) (any, error) {
 	if elem.NamedType == "MapEntryInput" || elem.NamedType == "MapEntryPatch" {
-		return coerceEntries(list, elem.NamedType == "MapEntryPatch", at)
+		return entriesObject(list, at)
 	}
 	out := make([]any, len(list))
 	for i, v := range list {
 		var err error
-		if out[i], err = e.coerce(elem, v, &valuePath{in: at, index: i}); err != nil {
+		if out[i], err = e.stored(elem, v, &coercion.Path{In: at, Index: i}); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// coerceEntries returns the entries of a map of strings as the object that is stored. In a patch, null removes an entry.
-func coerceEntries(list []any, patch bool, at *valuePath) (any, error) {
-	out := make(map[string]any, len(list))
-	for i, e := range list {
-		entry, ok := e.(map[string]any)
-		if !ok {
-			return nil, at.refuse(refuseInput("%s is no entry of a map; {key, value} is wanted", jsonKind(e)))
-		}
-		key, ok := entry["key"].(string)
-		if !ok {
-			return nil, at.refuse(refuseInput("an entry of a map has no key"))
-		}
-		if _, twice := out[key]; twice {
-			entry := &valuePath{in: at, index: i}
-			return nil, (&valuePath{in: entry, name: "key"}).refuse(refuseInput("entry %q is given twice", failure.Shorten(key)))
-		}
-		out[key] = entry["value"]
-		if _, ok := out[key].(string); !ok && !patch {
-			return nil, at.refuse(refuseInput("entry %.64q has no value; a string is wanted", key))
-		} else if !ok {
-			out[key] = nil
-		}
-	}
-	return out, nil
-}
-
-// coerceNamed coerces an enum value or an input object.
-func (e *Engine) coerceNamed(name string, v any, at *valuePath) (any, error) {
-	def := e.schema.Types[name]
-	if def.Kind == ast.Enum {
-		text, _ := v.(string)
-		if stored, ok := e.enums[name][text]; ok {
-			return stored, nil
-		}
-		if def.EnumValues.ForName(text) == nil { // in variables, gqlparser accepts names in any case
-			return nil, at.refuse(refuseInput("%.64q is not a value of %s; %s", text, name, accepted(def.EnumValues)))
-		}
-		return text, nil
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		return nil, at.refuse(refuseInput("%T is no %s: an object is wanted", v, name))
-	}
-	out := make(map[string]any, len(m))
+func (e *Engine) storedObject(def *ast.Definition, fields map[string]any, at *coercion.Path) (any, error) {
+	out := make(map[string]any, len(fields))
 	for _, f := range def.Fields {
-		v, ok := m[f.Name]
+		v, ok := fields[f.Name]
 		if !ok {
 			continue
 		}
-		var err error
-		inner, key := valuePath{in: at, name: f.Name}, f.Name
-		if stored, ok := e.stored[fieldName{name, f.Name}]; ok {
-			key = stored
+		name := f.Name
+		if stored, ok := e.storedNames[fieldName{def.Name, f.Name}]; ok {
+			name = stored
 		}
-		if out[key], err = e.coerce(f.Type, v, &inner); err != nil && kinds.IsWriteOnly(f) {
-			return nil, inner.refuse(refuseInput(kinds.Concealed))
-		} else if err != nil {
+		inner := coercion.Path{In: at, Name: f.Name}
+		stored, err := e.stored(f.Type, v, &inner)
+		switch {
+		case err != nil && kinds.IsWriteOnly(f):
+			return nil, refuseAt(&inner, coercion.Refuse(kinds.Concealed))
+		case err != nil:
 			return nil, err
 		}
+		out[name] = stored
 	}
 	return out, nil
 }
 
-// accepted lists the first values of an enum.
-func accepted(values ast.EnumValueList) string {
-	const most = 10
-	names := make([]string, 0, most)
-	for _, v := range values[:min(len(values), most)] {
-		names = append(names, v.Name)
+// entriesObject returns the entries of a map of strings as the object that is stored. In a patch, a value can be null.
+func entriesObject(list []any, at *coercion.Path) (any, error) {
+	out := make(map[string]any, len(list))
+	for i, e := range list {
+		entry, _ := e.(map[string]any)
+		key, _ := entry["key"].(string)
+		if _, twice := out[key]; twice {
+			inner := &coercion.Path{In: &coercion.Path{In: at, Index: i}, Name: "key"}
+			return nil, refuseAt(inner, coercion.Refuse("entry %q is given twice", failure.Shorten(key)))
+		}
+		out[key] = entry["value"]
 	}
-	if len(values) > most {
-		return strings.Join(names, ", ") + " and others are"
-	}
-	last := len(names) - 1
-	if last == 0 {
-		return names[0] + " is"
-	}
-	return strings.Join(names[:last], ", ") + " and " + names[last] + " are"
+	return out, nil
 }
 
 // optional returns an argument, nil if it is absent or null.
@@ -293,7 +206,7 @@ func count(args map[string]any, name string) *int {
 	if !ok {
 		return nil
 	}
-	i, _ := strconv.Atoi(n.String()) // coerce has made it of an int32
+	i, _ := strconv.Atoi(n.String()) // it is coerced
 	return &i
 }
 
@@ -346,7 +259,7 @@ func description(in map[string]any) (out service.Optional[string]) {
 
 func expiry(in map[string]any) (out service.Optional[time.Time]) {
 	if text := value[string](in, "expiresAt"); text != "" {
-		at, _ := time.Parse(time.RFC3339Nano, text) // coerce has formatted it
+		at, _ := time.Parse(time.RFC3339Nano, text) // it is coerced
 		return service.ExpiresAt(at)
 	}
 	_, out.Set = in["expiresAt"]
@@ -364,7 +277,7 @@ func pairPatch(in map[string]any, name string) (out service.Optional[[]service.P
 	return out
 }
 
-// elementsOf returns the elements of a list, which coerce has made all of one type.
+// elementsOf returns the elements of a list, which are all of one type.
 func elementsOf[T any](in map[string]any, name string) (out []T) {
 	for _, e := range value[[]any](in, name) {
 		one, _ := e.(T)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/graph/coercion"
 )
 
 // compiler makes the plan of an operation whose document is valid. A field without an entry in the tables of types is
@@ -122,18 +123,7 @@ func (c *compiler) applies(def *ast.Definition, condition string) bool {
 }
 
 // included evaluates @skip and @include.
-func (c *compiler) included(list ast.DirectiveList) bool {
-	value := func(name string, otherwise bool) bool {
-		d := list.ForName(name)
-		if d == nil {
-			return otherwise
-		}
-		v, err := d.Arguments.ForName("if").Value.Value(c.truths)
-		b, ok := v.(bool)
-		return err == nil && ok && b
-	}
-	return len(list) == 0 || !value("skip", false) && value("include", true)
-}
+func (c *compiler) included(list ast.DirectiveList) bool { return coercion.Included(list, c.truths) }
 
 // object compiles a selection on an object type below a field, nil for a root.
 func (c *compiler) object(def *ast.Definition, set ast.SelectionSet, above *field) *object {
@@ -454,7 +444,7 @@ func (c *compiler) literal(node *ast.Field) *arguments {
 	}
 	if !slices.ContainsFunc(node.Arguments, func(a *ast.Argument) bool { return hasVariable(a.Value) }) {
 		out = &arguments{values: map[string]any{}}
-		c.engine.coerceInto(out, node, nil, func(name string, v any) {
+		c.engine.read(out, node, nil, func(name string, v any) {
 			values, texts := inputSize(v)
 			out.steps += inputSteps(name, values, texts)
 		})

@@ -51,9 +51,9 @@ type Engine struct {
 	roots              map[fieldName]rootField
 	// enums are the stored forms of enum values, by type and name.
 	enums map[string]map[string]string
-	// stored are the stored names of fields of inputs that have another name in the API.
-	stored map[fieldName]string
-	plans  plans
+	// storedNames are the stored names of fields of inputs that have another name in the API.
+	storedNames map[fieldName]string
+	plans       plans
 	// spare are runs to be used again.
 	spare sync.Pool
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/graph/coercion"
 	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds"
@@ -137,10 +139,36 @@ type answer struct {
 	Errors gqlerror.List   `json:"errors,omitempty"`
 }
 
-// prepare parses and validates an operation.
+// prepare parses and validates an operation, and coerces its variables as the server does.
 func (g *gateway) prepare(query string, variables map[string]any) (*graphql.OperationContext, gqlerror.List) {
 	ctx := graphql.StartOperationTrace(context.Background())
-	return g.exec.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: variables})
+	raw, err := json.Marshal(variables)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	oc, errs := g.exec.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: variables})
+	if errs != nil {
+		return oc, errs
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var given map[string]any
+	if err := dec.Decode(&given); err != nil {
+		g.t.Fatal(err)
+	}
+	coercer := coercion.Coercer{Schema: g.engine.Schema()}
+	doc, errs := coercer.Document(oc.Doc)
+	if errs != nil {
+		return nil, errs
+	}
+	var refused *gqlerror.Error
+	if oc.Variables, refused = coercer.Variables(oc.Operation, given); refused == nil {
+		refused = doc.Check(oc.Operation, oc.Variables)
+	}
+	if refused != nil {
+		return nil, gqlerror.List{refused}
+	}
+	return oc, nil
 }
 
 // do executes an operation.

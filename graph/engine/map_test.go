@@ -16,15 +16,6 @@ func TestAMapIsGivenAsEntriesAndStoredAsAnObject(t *testing.T) {
 			t.Errorf("%s: %s %v", entries, got.Data, got.Errors)
 		}
 	}
-	// Validation accepts null for a variable that has a default.
-	for entry, want := range map[string]string{
-		`{key: $text, value: "1"}`: "an entry of a map has no key", `{key: "a", value: $text}`: `entry "a" has no value; a string is wanted`,
-	} {
-		got := g.do(create+entry+`}}) { dryRun } }`, map[string]any{"text": nil})
-		if len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, want) {
-			t.Errorf("%s: %v", entry, got.Errors)
-		}
-	}
 }
 
 func TestAPatchOfAMapRemovesAnEntryByNull(t *testing.T) {

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/graph/coercion"
 )
 
 // Ref is a resource that a resolver written by hand returns, as the value of a
@@ -67,11 +70,34 @@ func (in *Input) Coerce(ctx context.Context, typ string) (any, error) {
 	if in == nil {
 		return nil, nil
 	}
-	out, err := m.engine.coerceNamed(typ, in.value, nil)
+	tree, err := jsonTree(in.value)
+	if err != nil {
+		return nil, err
+	}
+	t := ast.NamedType(typ, nil)
+	coerced, refusal := coercion.Coercer{Schema: m.engine.schema}.Value(t, tree)
+	if refusal != nil {
+		refusal.Err = &coercion.InputError{Message: refusal.Message}
+		refusal.Path = append(slices.Clip(in.path), refusal.Path...)
+		return nil, refusal
+	}
+	out, err := m.engine.stored(t, coerced, nil)
 	var refused *argumentError
 	if errors.As(err, &refused) {
 		return nil, &gqlerror.Error{Err: refused.err, Message: refused.Error(), Path: append(slices.Clip(in.path), refused.path...)}
 	}
+	return out, err
+}
+
+// jsonTree returns a value, whose literals are as gqlparser reads them, as a tree of JSON.
+func jsonTree(v any) (out any, err error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	err = dec.Decode(&out)
 	return out, err
 }
 

@@ -192,7 +192,7 @@ func (r *run) evaluated(f *field) *arguments {
 // coerced returns the arguments of a field with the variables that are in them.
 func (r *run) coerced(f *field) *arguments {
 	a := &arguments{values: map[string]any{}}
-	r.engine.coerceInto(a, f.node, r.oc.Variables, func(name string, v any) {
+	r.engine.read(a, f.node, r.oc.Variables, func(name string, v any) {
 		values, texts := inputSize(v)
 		r.charge(f, inputSteps(name, values, texts))
 		r.spent.inputs += values * budget.InputHeld

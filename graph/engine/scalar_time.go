@@ -7,8 +7,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/coercion"
 )
 
 // MarshalTime writes a time in RFC 3339 form; the zero time is null.
@@ -20,14 +19,4 @@ func MarshalTime(t time.Time) graphql.Marshaler {
 }
 
 // UnmarshalTime reads a time in RFC 3339 form.
-func UnmarshalTime(v any) (time.Time, error) {
-	text, ok := v.(string)
-	if !ok {
-		return time.Time{}, refuseInput("%s is no Time: a time in RFC 3339 form is accepted, like \"2026-01-31T12:00:00Z\"", jsonKind(v))
-	}
-	t, err := descriptor.ParseTime(text)
-	if err != nil {
-		return time.Time{}, refuseInput("%q is no Time: %s", failure.Shorten(text), err)
-	}
-	return t, nil
-}
+func UnmarshalTime(v any) (time.Time, error) { return coercion.Time(v) }

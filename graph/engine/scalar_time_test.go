@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegw/sluice/graph/coercion"
 	"github.com/sluicegw/sluice/graph/engine"
 )
 
@@ -17,7 +18,7 @@ func TestATimeIsReadInRFC3339FormOnly(t *testing.T) {
 		}
 	}
 	for _, v := range []any{"2026-01-01", "", "2026-01-31 12:00:00", "yesterday", strings.Repeat("9", 1000), json.Number("1"), true, nil, []any{}, map[string]any{}} {
-		var input *engine.InputError
+		var input *coercion.InputError
 		if got, err := engine.UnmarshalTime(v); !errors.As(err, &input) || !strings.Contains(err.Error(), "2026-01-31T12:00:00Z") || len(err.Error()) > 200 {
 			t.Errorf("%v: %v, %v", v, got, err)
 		}

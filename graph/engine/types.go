@@ -102,7 +102,8 @@ func (e *Engine) readKinds() error {
 		{"Subscription", "resourceChanges"}: {op: opChanges},
 	}
 	e.ops = operations()
-	e.enums, e.stored = map[string]map[string]string{}, map[fieldName]string{}
+	e.enums = map[string]map[string]string{}
+	e.storedNames = map[fieldName]string{}
 	kinds := map[string]*kindInfo{}
 	for _, bk := range e.svc.Kinds() {
 		k := &kindInfo{Kind: bk, body: e.svc.Body(bk.Name), quoted: appendText(nil, bk.Name), inverses: map[string]*inverse{}, orders: orders(bk)}
@@ -176,7 +177,7 @@ func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 		t.slots[f.InAPI()] = i
 		if f.APIName != "" {
 			for _, input := range []string{kinds.InputType(s.Name), kinds.PatchType(s.Name), kinds.FilterType(s.Name)} {
-				e.stored[fieldName{input, f.APIName}] = f.Name
+				e.storedNames[fieldName{input, f.APIName}] = f.Name
 			}
 		}
 		if f.Enum != nil && e.enums[f.Enum.Name] == nil {

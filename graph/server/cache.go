@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/graph/engine"
 )
@@ -23,7 +22,7 @@ type documentCache struct {
 }
 
 type weighed struct {
-	doc    *ast.QueryDocument
+	doc    *document
 	tokens int
 }
 
@@ -41,13 +40,13 @@ func newDocumentCache(tokens int, plans *engine.Engine) *documentCache {
 	// No entry weighs less than a token, so it never holds more than that many.
 	c.used, _ = simplelru.NewLRU(tokens, func(_ string, w weighed) {
 		c.tokens -= w.tokens
-		plans.Forget(w.doc)
+		plans.Forget(w.doc.tree)
 	})
 	return c
 }
 
 // get returns the document of a text, nil if it is not cached.
-func (c *documentCache) get(query string) *ast.QueryDocument {
+func (c *documentCache) get(query string) *document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w, _ := c.used.Get(query)
@@ -55,7 +54,7 @@ func (c *documentCache) get(query string) *ast.QueryDocument {
 }
 
 // add caches a document, and drops the least recently used ones to make room.
-func (c *documentCache) add(query string, doc *ast.QueryDocument, tokens int) {
+func (c *documentCache) add(query string, doc *document, tokens int) {
 	tokens += 1 + len(query)/textPerToken
 	if tokens > c.most || len(query) > maxCachedText {
 		return
@@ -66,13 +65,13 @@ func (c *documentCache) add(query string, doc *ast.QueryDocument, tokens int) {
 		return
 	}
 	c.used.Add(query, weighed{doc: doc, tokens: tokens})
-	c.plans.Keep(doc, func(fields int) { c.grow(query, doc, fields) })
+	c.plans.Keep(doc.tree, func(fields int) { c.grow(query, doc, fields) })
 	c.tokens += tokens
 	c.makeRoom()
 }
 
 // grow adds the fields of a plan to the weight of a document, if it is still cached.
-func (c *documentCache) grow(query string, doc *ast.QueryDocument, fields int) {
+func (c *documentCache) grow(query string, doc *document, fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w, _ := c.used.Peek(query)

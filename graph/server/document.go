@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/client"
+	"github.com/sluicegw/sluice/graph/coercion"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -35,11 +36,27 @@ type documents struct {
 
 var _ transport.Documents = (*documents)(nil)
 
+// document is a valid document.
+type document struct {
+	schema *ast.Schema
+	tree   *ast.QueryDocument
+	// checked has what depends on variables.
+	checked *coercion.Document
+}
+
 // Parse returns the valid document of a text, or everything that is wrong with it.
-func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument, gqlerror.List) {
+func (d *documents) Parse(ctx context.Context, query string) (transport.Document, gqlerror.List) {
 	if doc := d.cache.get(query); doc != nil {
 		return doc, nil
 	}
+	doc, errs := d.parse(ctx, query)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return doc, nil
+}
+
+func (d *documents) parse(ctx context.Context, query string) (*document, gqlerror.List) {
 	query = strings.Clone(query) // a cached document does not keep the rest of the request
 	text := scan(query, MaxTokens)
 	work := text.tokens
@@ -70,7 +87,12 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	if ctx.Err() != nil {
 		return nil, gqlerror.List{timedOut(ctx)}
 	}
-	if errs := validator.ValidateWithRules(d.schema, doc, text.rules()); len(errs) > 0 {
+	var checked *coercion.Document
+	errs := validator.ValidateWithRules(d.schema, doc, text.rules())
+	if len(errs) == 0 {
+		checked, errs = coercion.Coercer{Schema: d.schema}.Document(doc)
+	}
+	if len(errs) > 0 {
 		for _, err := range errs {
 			errcode.Set(err, errcode.ValidationFailed)
 		}
@@ -80,24 +102,35 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	if ctx.Err() != nil {
 		return nil, gqlerror.List{timedOut(ctx)}
 	}
-	d.cache.add(query, doc, text.tokens)
-	return doc, nil
+	out := &document{schema: d.schema, tree: doc, checked: checked}
+	d.cache.add(query, out, text.tokens)
+	return out, nil
 }
 
+// Tree returns the syntax tree.
+func (d *document) Tree() *ast.QueryDocument { return d.tree }
+
 // Bind coerces the variables of an operation. It refuses subscriptions that would begin no stream or several:
-// gqlparser counts the names of root fields, not the fields, and cannot know which of them
-// @skip and @include leave out.
-func (d *documents) Bind(oc *graphql.OperationContext, given map[string]any) (err *gqlerror.Error) {
-	oc.Variables, err = variables{d.schema}.coerce(oc.Operation, given)
-	if err == nil && oc.Operation.Operation == ast.Subscription {
-		if n := len(graphql.CollectFields(oc, oc.Operation.SelectionSet, []string{d.schema.Subscription.Name})); n != 1 {
-			err = gqlerror.ErrorPosf(oc.Operation.Position, "a subscription selects exactly one root field; this one selects %d", n)
-		}
-	}
-	if err != nil {
+// gqlparser counts the names of root fields, not the fields, and cannot know which of them @skip and @include leave
+// out.
+func (d *document) Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error {
+	var err *gqlerror.Error
+	if oc.Variables, err = (coercion.Coercer{Schema: d.schema}).Variables(oc.Operation, given); err != nil {
 		errcode.Set(err, errcode.ValidationFailed)
+		return err
 	}
-	return err
+	if err := d.checked.Check(oc.Operation, oc.Variables); err != nil {
+		return err
+	}
+	if oc.Operation.Operation != ast.Subscription {
+		return nil
+	}
+	if n := len(graphql.CollectFields(oc, oc.Operation.SelectionSet, []string{d.schema.Subscription.Name})); n != 1 {
+		err := gqlerror.ErrorPosf(oc.Operation.Position, "a subscription selects exactly one root field; this one selects %d", n)
+		errcode.Set(err, errcode.ValidationFailed)
+		return err
+	}
+	return nil
 }
 
 // The most bytes of all names and strings of a document, and of a single one, for its errors to

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/graph/engine"
+	"github.com/sluicegw/sluice/graph/coercion"
 )
 
 // present returns the error that a client is told, with extensions.code and
@@ -80,7 +80,7 @@ const logInterval = 5 * time.Second
 // isInput reports whether err is about the value of an argument, and was found before a resolver was called.
 func isInput(err error) bool {
 	var number *graphql.IntegerError
-	var input *engine.InputError
+	var input *coercion.InputError
 	return errors.As(err, &number) || errors.As(err, &input)
 }
 

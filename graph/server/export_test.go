@@ -2,10 +2,6 @@ package server
 
 import (
 	"time"
-
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/validator"
 )
 
 // HasHalf reports whether a string of a document has the escape of half a surrogate pair.
@@ -23,12 +19,3 @@ func (c *callers) Len() int {
 	return len(c.busy) + c.idle.Len()
 }
 
-// Coerce coerces the variables of an operation.
-func Coerce(schema *ast.Schema, op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
-	return variables{schema}.coerce(op, given)
-}
-
-// CoerceByParser coerces by gqlparser alone.
-func CoerceByParser(schema *ast.Schema, op *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
-	return validator.VariableValues(schema, op, given)
-}

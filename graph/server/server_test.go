@@ -133,11 +133,33 @@ func TestFailuresOfTheStoreAreTranslatedAndTheirCauseStaysInTheLog(t *testing.T)
 	}
 }
 
-func TestNumbersOutOfRangeAreBadInput(t *testing.T) {
+func TestServer_RefusesValuesThatAreNotCoerced(t *testing.T) {
 	e := newEdge(t, plain, server.Config{})
-	got := e.post(t, `{ networks(first: 99999999999) { totalCount } }`, nil)
-	if !strings.Contains(got, `"code":"BAD_USER_INPUT"`) || !strings.Contains(got, "99999999999 overflows signed 32-bit integer") {
-		t.Errorf("answer %s", got)
+	for _, c := range []struct {
+		query     string
+		variables map[string]any
+		want      []string
+	}{
+		{`{ networks(first: 99999999999) { totalCount } }`, nil, []string{`"code":"GRAPHQL_VALIDATION_FAILED"`, "Int is accepted here, not this number"}},
+		{
+			`mutation($c: Boolean = true) { updateKind(input: {kind: "Network", controlled: $c}) { kind { name } } }`,
+			map[string]any{"c": nil},
+			[]string{`"code":"BAD_USER_INPUT"`, `"path":["input","controlled"]`, "input.controlled: the variable $c is null; Boolean! is wanted"},
+		},
+		{
+			`mutation($rev: String) { deleteNetwork(input: {name: "a", expectedRevision: $rev}) { state } }`, nil,
+			[]string{`"code":"BAD_USER_INPUT"`, `"path":["input","expectedRevision"]`, "the variable $rev has no value; give it one, or null for none"},
+		},
+	} {
+		got := e.post(t, c.query, c.variables)
+		for _, want := range append(c.want, `{"errors":`) {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s %v: %s lacks %s", c.query, c.variables, got, want)
+			}
+		}
+		if strings.Contains(got, `"data"`) {
+			t.Errorf("%s was executed: %s", c.query, got)
+		}
 	}
 }
 

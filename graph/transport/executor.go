@@ -18,7 +18,13 @@ import (
 // Documents parses and validates documents within the limits of the gateway.
 type Documents interface {
 	// Parse returns a valid document, or everything that is wrong with it. It ends when ctx ends.
-	Parse(ctx context.Context, query string) (*ast.QueryDocument, gqlerror.List)
+	Parse(ctx context.Context, query string) (Document, gqlerror.List)
+}
+
+// Document is a valid document.
+type Document interface {
+	// Tree returns the syntax tree, which never changes.
+	Tree() *ast.QueryDocument
 	// Bind sets the coerced variables of an operation and checks what depends on them.
 	// It may change the variables that are given.
 	Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error
@@ -90,7 +96,7 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 		return nil, errs
 	}
 	op := &Operation{executor: e, context: graphql.OperationContext{
-		Doc: doc, Operation: doc.Operations.ForName(r.OperationName), OperationName: r.OperationName, RawQuery: named.Query, Extensions: r.Extensions,
+		Doc: doc.Tree(), Operation: doc.Tree().Operations.ForName(r.OperationName), OperationName: r.OperationName, RawQuery: named.Query, Extensions: r.Extensions,
 		RecoverFunc: e.cfg.Recover, ResolverMiddleware: resolve, RootResolverMiddleware: resolveRoot,
 		Stats: graphql.Stats{OperationStart: begin, Read: graphql.TraceTiming{Start: begin, End: begin}},
 	}}
@@ -103,7 +109,7 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 		errcode.Set(err, errcode.ValidationFailed)
 		return nil, gqlerror.List{err}
 	}
-	if err := e.cfg.Documents.Bind(&op.context, r.Variables); err != nil {
+	if err := doc.Bind(&op.context, r.Variables); err != nil {
 		return nil, gqlerror.List{err}
 	}
 	e.cfg.Named.Remember(named)

@@ -214,9 +214,9 @@ func newDocuments(schema *ast.Schema) *documents {
 	return &documents{schema, lru.New[*ast.QueryDocument](100)}
 }
 
-func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument, gqlerror.List) {
+func (d *documents) Parse(ctx context.Context, query string) (transport.Document, gqlerror.List) {
 	if doc, ok := d.known.Get(ctx, query); ok {
-		return doc, nil
+		return document{d.schema, doc}, nil
 	}
 	if query == "panic" {
 		panic("as it is told")
@@ -233,10 +233,17 @@ func (d *documents) Parse(ctx context.Context, query string) (*ast.QueryDocument
 	if len(errs) == 0 {
 		d.known.Add(ctx, query, doc)
 	}
-	return doc, errs
+	return document{d.schema, doc}, errs
 }
 
-func (d *documents) Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error {
+type document struct {
+	schema *ast.Schema
+	tree   *ast.QueryDocument
+}
+
+func (d document) Tree() *ast.QueryDocument { return d.tree }
+
+func (d document) Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error {
 	values, err := validator.VariableValues(d.schema, oc.Operation, given)
 	oc.Variables = values
 	return gqlerror.Wrap(err)

@@ -257,6 +257,8 @@ const (
 	WarningDeprecated WarningCode = "DEPRECATED"
 	// WarningWaiting is a reference to a resource that is not ready yet.
 	WarningWaiting WarningCode = "WAITING"
+	// WarningCleared is a value that a patch has cleared by null.
+	WarningCleared WarningCode = "CLEARED"
 )
 
 // Warning accompanies a change that succeeded.

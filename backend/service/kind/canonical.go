@@ -2,10 +2,10 @@ package kind
 
 import (
 	"encoding/json"
-	"math"
 	"strconv"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
 // Canonical writes the times and the whole numbers of a tree as they are stored, so that equal
@@ -49,12 +49,9 @@ func (f *Field) canonical(value any) any {
 
 // wholeNumber returns a number without fraction and exponent, if it is a whole one that JSON readers keep exact.
 func wholeNumber(n json.Number) json.Number {
-	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
-		return json.Number(strconv.FormatInt(i, 10)) // not -0
-	}
-	x, err := n.Float64()
-	if err != nil || x != math.Trunc(x) || math.Abs(x) > maxSafeInteger {
+	i, ok := jsontree.Integer(n)
+	if !ok {
 		return n
 	}
-	return json.Number(strconv.FormatInt(int64(x), 10))
+	return json.Number(strconv.FormatInt(i, 10))
 }

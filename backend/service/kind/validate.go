@@ -21,9 +21,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
-// maxSafeInteger is the greatest integer that every JSON reader keeps exact.
-const maxSafeInteger = 1<<53 - 1
-
 // Object checks the structure and the constraints of a new object at a path, then its rules.
 func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map[string]any) {
 	v.begin(ctx)
@@ -342,12 +339,13 @@ func (v *Violations) number(f *Field, at *location, value any) {
 		return
 	}
 	if f.Type != descriptor.TypeFloat {
-		limit := float64(maxSafeInteger)
+		limit := int64(jsontree.MaxSafeInteger)
 		if f.Type == descriptor.TypeInt {
 			limit = math.MaxInt32
 		}
-		if x != math.Trunc(x) || x > limit || x < -limit-1 || f.Type == descriptor.TypeSafeInt && x < -limit {
-			v.Add(at.String(), "type", string(f.Type), "must be a whole number within +-%d", int64(limit))
+		i, whole := jsontree.Integer(n)
+		if !whole || i > limit || i < -limit && (f.Type != descriptor.TypeInt || i < math.MinInt32) {
+			v.Add(at.String(), "type", string(f.Type), "must be a whole number within +-%d", limit)
 			return
 		}
 	}

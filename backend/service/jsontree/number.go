@@ -1,0 +1,44 @@
+package jsontree
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// MaxSafeInteger is the greatest integer up to which every reader of JSON keeps all integers exact (RFC 8259,
+// section 6); -MaxSafeInteger is the least.
+const MaxSafeInteger = 1<<53 - 1
+
+// Integer returns the value of a number, and whether it is an integer within +-[MaxSafeInteger]. It goes by the text:
+// 10.0 and 1e1 are the integer 10; 123456789012345.99999 and 1e-400 are none, though their nearest float64 is.
+func Integer(n json.Number) (value int64, ok bool) {
+	text, negative := strings.CutPrefix(string(n), "-")
+	mantissa, exponentText := text, "0"
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		mantissa, exponentText = text[:at], text[at+1:]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return 0, mantissa != ""
+	}
+	significant := strings.TrimRight(digits, "0")
+	exponent, err := strconv.Atoi(exponentText)
+	if err != nil { // beyond all bounds either way
+		return 0, false
+	}
+	zeros := exponent - len(fraction) + len(digits) - len(significant)
+	const maxDigits = 16
+	if zeros < 0 || zeros > maxDigits || len(significant)+zeros > maxDigits {
+		return 0, false
+	}
+	value, err = strconv.ParseInt(significant+strings.Repeat("0", zeros), 10, 64)
+	if err != nil || value > MaxSafeInteger {
+		return 0, false
+	}
+	if negative {
+		value = -value
+	}
+	return value, true
+}

@@ -1,0 +1,141 @@
+// Package coercion makes the values of requests what the schema says they are, before anything is executed
+// (specification of October 2021, sections 3.5, 5.6.1, 6.1.2 and 6.4.1):
+//
+//	the literals of a document   once for each document           Coercer.Document
+//	the variables of a request   once for each request            Coercer.Variables
+//	variables in their places    once for each request: nullable  Document.Check
+//	                             variables may stand where null
+//	                             may not, if there is a default
+//
+// A coerced value is a tree of JSON: objects, lists, strings, Booleans, [json.Number] and nil. Enum values and fields
+// have their names of the API; whole numbers are written in digits alone, times in UTC. So whoever uses such a value,
+// the engine or gqlgen's code for fields by hand, refuses none of them for its type.
+package coercion
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+// Coercer coerces values by a schema. It is safe for concurrent use.
+type Coercer struct {
+	// Schema has the types. Required.
+	Schema *ast.Schema
+}
+
+// Variables returns the coerced variables of a valid operation; one without a value and a default has no entry. It may
+// change the values that are given.
+//
+// gqlparser's own coercion accepts more: strings for numbers, numbers for strings, an Int that is out of range, the
+// name of an enum value in another case; and its errors quote values, which may be secrets.
+func (c Coercer) Variables(op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
+	out := make(map[string]any, len(op.VariableDefinitions))
+	for _, def := range op.VariableDefinitions {
+		at := &Path{In: &Path{Name: "variable"}, Name: def.Variable}
+		value, ok := given[def.Variable]
+		switch {
+		case ok:
+			var err *gqlerror.Error
+			if out[def.Variable], err = c.value(at, def.Type, value); err != nil {
+				return nil, err
+			}
+		case def.DefaultValue != nil:
+			out[def.Variable] = c.Literal(def.Type, def.DefaultValue, nil)
+		case def.Type.NonNull:
+			return nil, gqlerror.ErrorPathf(at.List(), "must be defined")
+		}
+	}
+	return out, nil
+}
+
+// Value returns a value of a type that is decoded JSON, coerced. It may change the value. The path of the error begins
+// in the value.
+func (c Coercer) Value(t *ast.Type, value any) (any, *gqlerror.Error) { return c.value(nil, t, value) }
+
+// value coerces a value that is decoded JSON. Objects and lists are changed in place.
+func (c Coercer) value(at *Path, t *ast.Type, value any) (any, *gqlerror.Error) {
+	switch {
+	case value == nil && t.NonNull:
+		return nil, gqlerror.ErrorPathf(at.List(), "cannot be null")
+	case value == nil:
+		return nil, nil
+	case t.Elem != nil:
+		return c.list(at, t.Elem, value)
+	}
+	def := c.Schema.Types[t.NamedType]
+	switch def.Kind {
+	case ast.Enum:
+		name, ok := value.(string)
+		if !ok || def.EnumValues.ForName(name) == nil {
+			return nil, refusedAt(at, refuseType(def.Name, value))
+		}
+	case ast.Scalar:
+		out, err := scalar(def.Name, value)
+		if err != nil {
+			return nil, refusedAt(at, err)
+		}
+		return out, nil
+	case ast.InputObject:
+		fields, ok := value.(map[string]any)
+		if !ok {
+			return nil, refusedAt(at, refuseType(def.Name, value))
+		}
+		return fields, c.fields(at, def, fields)
+	}
+	return value, nil
+}
+
+// list coerces a list. One value stands for a list of one.
+func (c Coercer) list(at *Path, elem *ast.Type, value any) (any, *gqlerror.Error) {
+	list, ok := value.([]any)
+	if !ok {
+		one, err := c.value(at, elem, value)
+		return []any{one}, err
+	}
+	for i, e := range list {
+		var err *gqlerror.Error
+		if list[i], err = c.value(&Path{In: at, Index: i}, elem, e); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// fields coerces the fields of an input object.
+func (c Coercer) fields(at *Path, def *ast.Definition, fields map[string]any) *gqlerror.Error {
+	known, missing := 0, ""
+	for _, field := range def.Fields {
+		value, given := fields[field.Name]
+		if !given {
+			if field.Type.NonNull && field.DefaultValue == nil {
+				missing = field.Name
+			}
+			continue
+		}
+		known++
+		inner := &Path{In: at, Name: field.Name}
+		coerced, err := c.value(inner, field.Type, value)
+		switch {
+		case err != nil && kinds.IsWriteOnly(field):
+			return gqlerror.ErrorPathf(inner.List(), "%s", kinds.Concealed)
+		case err != nil:
+			return err
+		}
+		fields[field.Name] = coerced
+	}
+	if known < len(fields) {
+		for name := range fields {
+			if def.Fields.ForName(name) == nil && name != "__typename" { // clients send back what they read
+				return gqlerror.ErrorPathf((&Path{In: at, Name: name}).List(), "unknown field")
+			}
+		}
+	}
+	if missing != "" {
+		return gqlerror.ErrorPathf((&Path{In: at, Name: missing}).List(), "must be defined")
+	}
+	return nil
+}
+
+func refusedAt(at *Path, err error) *gqlerror.Error { return gqlerror.ErrorPathf(at.List(), "%s", err) }

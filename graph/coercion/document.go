@@ -1,0 +1,277 @@
+package coercion
+
+import (
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Document has what [Coercer.Document] found out about a valid document. It never changes.
+type Document struct {
+	// places of each operation are those of variables that [Document.Check] looks at, in the order of the document.
+	places map[*ast.OperationDefinition][]place
+}
+
+// place is a place of a variable in an operation where some values are refused that the variable's type accepts.
+type place struct {
+	variable string
+	// wanted is the type of the place.
+	wanted *ast.Type
+	// guards reports whether the place is one where a forgotten variable would do harm: it must have a value.
+	guards bool
+	path   *Path
+	at     *ast.Position
+	// conditions are the directives of the field and of all selections that it is in.
+	conditions *conditions
+}
+
+// conditions are directives of selections, the innermost first.
+type conditions struct {
+	directives ast.DirectiveList
+	outer      *conditions
+}
+
+// Document coerces the literals of a valid document. It returns where variables stand whose values have to be looked
+// at, or an error for each literal that is out of range.
+func (c Coercer) Document(doc *ast.QueryDocument) (*Document, gqlerror.List) {
+	r := reader{Coercer: c, doc: doc, out: &Document{places: map[*ast.OperationDefinition][]place{}}}
+	for _, op := range doc.Operations {
+		for _, v := range op.VariableDefinitions {
+			r.literal(v.Type, v.DefaultValue)
+		}
+		r.directives(op.Directives)
+		r.literals(op.SelectionSet)
+	}
+	for _, f := range doc.Fragments {
+		r.directives(f.Directives)
+		r.literals(f.SelectionSet)
+	}
+	if len(r.refused) > 0 {
+		return nil, r.refused
+	}
+	for _, op := range doc.Operations {
+		if !slices.ContainsFunc(op.VariableDefinitions, func(v *ast.VariableDefinition) bool { return !v.Type.NonNull }) {
+			continue // each variable has a value that its places accept
+		}
+		r.operation = op
+		r.visited = map[string]bool{}
+		r.selections(op.SelectionSet, nil, true)
+	}
+	return r.out, nil
+}
+
+// reader reads a document.
+type reader struct {
+	Coercer
+	doc     *ast.QueryDocument
+	out     *Document
+	refused gqlerror.List
+	// operation is the one that is read.
+	operation *ast.OperationDefinition
+	// visited are the fragments that were read without conditions around them.
+	visited map[string]bool
+}
+
+// literals coerces the literals of a selection set.
+func (r *reader) literals(set ast.SelectionSet) {
+	for _, s := range set {
+		switch s := s.(type) {
+		case *ast.Field:
+			r.directives(s.Directives)
+			for _, a := range s.Arguments {
+				r.literal(s.Definition.Arguments.ForName(a.Name).Type, a.Value)
+			}
+			r.literals(s.SelectionSet)
+		case *ast.InlineFragment:
+			r.directives(s.Directives)
+			r.literals(s.SelectionSet)
+		case *ast.FragmentSpread:
+			r.directives(s.Directives)
+		}
+	}
+}
+
+func (r *reader) directives(list ast.DirectiveList) {
+	for _, d := range list {
+		for _, a := range d.Arguments {
+			r.literal(d.Definition.Arguments.ForName(a.Name).Type, a.Value)
+		}
+	}
+}
+
+// literal coerces a literal, and notes if it is refused.
+func (r *reader) literal(t *ast.Type, v *ast.Value) {
+	if v == nil || v.Kind == ast.Variable || v.Kind == ast.NullValue {
+		return
+	}
+	if t.Elem != nil {
+		if v.Kind != ast.ListValue {
+			r.literal(t.Elem, v)
+			return
+		}
+		for _, child := range v.Children {
+			r.literal(t.Elem, child.Value)
+		}
+		return
+	}
+	def := r.Schema.Types[t.NamedType]
+	if def.Kind == ast.InputObject && v.Kind == ast.ObjectValue {
+		for _, child := range v.Children {
+			if field := def.Fields.ForName(child.Name); field != nil {
+				r.literal(field.Type, child.Value)
+			}
+		}
+		return
+	}
+	if _, err := literalScalar(def, v, nil); err != nil {
+		r.refused = append(r.refused, gqlerror.ErrorPosf(v.Position, "%s", err))
+	}
+}
+
+// selections finds the variables of a selection set. root reports whether its fields are root fields.
+func (r *reader) selections(set ast.SelectionSet, within *conditions, root bool) {
+	for _, s := range set {
+		switch s := s.(type) {
+		case *ast.Field:
+			inner := r.under(s.Directives, within)
+			for _, a := range s.Arguments {
+				r.argument(s, a, inner, root)
+			}
+			r.selections(s.SelectionSet, inner, false)
+		case *ast.InlineFragment:
+			r.selections(s.SelectionSet, r.under(s.Directives, within), root)
+		case *ast.FragmentSpread:
+			inner := r.under(s.Directives, within)
+			f := r.doc.Fragments.ForName(s.Name)
+			if f == nil || r.visited[s.Name] {
+				continue
+			}
+			r.visited[s.Name] = inner == nil
+			r.selections(f.SelectionSet, inner, root)
+		}
+	}
+}
+
+// under finds the variables of directives, and returns the conditions below them.
+func (r *reader) under(list ast.DirectiveList, within *conditions) *conditions {
+	if len(list) == 0 {
+		return within
+	}
+	for _, d := range list {
+		for _, a := range d.Arguments {
+			path := &Path{In: &Path{Name: "@" + d.Name}, Name: a.Name}
+			r.value(a.Value, d.Definition.Arguments.ForName(a.Name).Type, place{path: path, at: a.Position, conditions: within})
+		}
+	}
+	return &conditions{directives: list, outer: within}
+}
+
+// argument finds the variables in an argument of a field.
+func (r *reader) argument(f *ast.Field, a *ast.Argument, within *conditions, root bool) {
+	p := place{path: &Path{Name: a.Name}, at: a.Position, conditions: within}
+	if root {
+		p.guards = r.operation.Operation == ast.Subscription && (a.Name == "id" || a.Name == "filter")
+	}
+	t := f.Definition.Arguments.ForName(a.Name).Type
+	if root && r.operation.Operation == ast.Mutation && a.Value.Kind == ast.ObjectValue {
+		r.fields(a.Value, t, p, guardsMutation)
+		return
+	}
+	r.value(a.Value, t, p)
+}
+
+// guardsMutation reports whether a field of the input of a mutation guards it: without the field, the mutation is made
+// at any revision, in earnest or in the default namespace.
+func guardsMutation(name string) bool {
+	return name == "expectedRevision" || name == "dryRun" || name == "namespace"
+}
+
+// value finds the variables in a value of a type.
+func (r *reader) value(v *ast.Value, t *ast.Type, p place) {
+	switch v.Kind {
+	case ast.Variable:
+		p.variable, p.wanted = v.Raw, t
+		if def := r.operation.VariableDefinitions.ForName(v.Raw); def == nil || def.Type.NonNull {
+			return
+		}
+		if t.NonNull || p.guards {
+			r.out.places[r.operation] = append(r.out.places[r.operation], p)
+		}
+	case ast.ListValue:
+		if t.Elem == nil { // of a JSON scalar
+			return
+		}
+		for i, child := range v.Children {
+			r.value(child.Value, t.Elem, place{path: &Path{In: p.path, Index: i}, at: v.Position, conditions: p.conditions})
+		}
+	case ast.ObjectValue:
+		r.fields(v, t, p, func(string) bool { return false })
+	}
+}
+
+// fields finds the variables in an object. guards reports whether a field of it must have a value.
+func (r *reader) fields(v *ast.Value, t *ast.Type, p place, guards func(name string) bool) {
+	def := r.Schema.Types[t.Name()]
+	if def.Kind != ast.InputObject {
+		return
+	}
+	for _, child := range v.Children {
+		field := def.Fields.ForName(child.Name)
+		if field == nil {
+			continue
+		}
+		r.value(child.Value, field.Type, place{
+			path: &Path{In: p.path, Name: child.Name}, at: child.Position, conditions: p.conditions, guards: guards(child.Name),
+		})
+	}
+}
+
+// Check returns an error for the first variable of an operation that is null where null is not accepted, or that has
+// no value where it must have one. Places in selections that @skip and @include leave out do not count. It is
+// stricter than section 6.4.1, which fails the field alone: here nothing is executed.
+func (d *Document) Check(op *ast.OperationDefinition, variables map[string]any) *gqlerror.Error {
+	for _, p := range d.places[op] {
+		value, given := variables[p.variable]
+		if value != nil || given && !p.wanted.NonNull || !given && !p.guards || !p.conditions.hold(variables) {
+			continue
+		}
+		steps := p.path.Steps()
+		err := gqlerror.ErrorPosf(p.at, "%s: the variable $%s is null; %s is wanted",
+			failure.Text(steps), failure.Shorten(p.variable), p.wanted)
+		if !given {
+			err.Message = failure.Text(steps) + ": the variable $" + failure.Shorten(p.variable) +
+				" has no value; give it one, or null for none"
+		}
+		err.Extensions = map[string]any{"code": string(failure.CodeBadUserInput), "path": steps, "field": failure.Text(steps)}
+		return err
+	}
+	return nil
+}
+
+// hold reports whether the directives include what they stand at.
+func (c *conditions) hold(variables map[string]any) bool {
+	for ; c != nil; c = c.outer {
+		if !Included(c.directives, variables) {
+			return false
+		}
+	}
+	return true
+}
+
+// Included evaluates the @skip and @include of a selection, by coerced variables.
+func Included(list ast.DirectiveList, variables map[string]any) bool {
+	return len(list) == 0 || !condition(list, "skip", variables, false) && condition(list, "include", variables, true)
+}
+
+// condition returns the argument of a directive, or otherwise if there is no such directive.
+func condition(list ast.DirectiveList, name string, variables map[string]any, otherwise bool) bool {
+	d := list.ForName(name)
+	if d == nil {
+		return otherwise
+	}
+	value, _ := literalTree(d.Arguments.ForName("if").Value, variables).(bool)
+	return value
+}
