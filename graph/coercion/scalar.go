@@ -97,6 +97,10 @@ func id(value any) (any, error) {
 		if i, whole := jsontree.Integer(value); whole {
 			return strconv.FormatInt(i, 10), nil
 		}
+		// Beyond that, readers of JSON do not tell integers from others.
+		if x, err := value.Float64(); err == nil && math.Abs(x) > jsontree.MaxSafeInteger {
+			return strconv.FormatFloat(x, 'f', 0, 64), nil
+		}
 	}
 	return nil, refuseType("ID", value)
 }
