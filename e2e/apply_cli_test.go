@@ -311,3 +311,31 @@ func TestAnEmptyListIsNothingToDo(t *testing.T) {
 		}
 	}
 }
+
+// TestApplyAndCreateOfWhatTheCallerMayNotRead say that it was created, and end well.
+func TestApplyAndCreateOfWhatTheCallerMayNotRead(t *testing.T) {
+	g := startGuarded(t)
+	g.may(rule{Kinds: []string{"Secret"}, Verbs: []string{"CREATE"}})
+	token := filepath.Join(t.TempDir(), "token")
+	put(t, token, g.user.bearer)
+	for command, name := range map[string]string{"create": "a", "apply": "b"} {
+		manifest := "apiVersion: v1\nkind: Secret\nmetadata: {name: " + name + "}\nstringData: {x: y}\n"
+		run := func(args ...string) (out, errOut string, code int) {
+			return g.cli(manifest, append([]string{command, "-f", "-", "-n", "web", "--token-file", token}, args...)...)
+		}
+		out, errOut, code := run("--dry-run=server")
+		if want := "Secret web/" + name + " CREATED (dry run), not readable for you\n"; code != 0 || out != want || errOut != "" {
+			t.Errorf("%s, dry run: %d %q%s", command, code, out, errOut)
+		}
+		out, errOut, code = run()
+		if want := "Secret web/" + name + " CREATED, not readable for you\n"; code != 0 || out != want || errOut != "" {
+			t.Errorf("%s: %d %q%s", command, code, out, errOut)
+		}
+		if got := g.admin.ask(`{ secret(namespace: "web", name: "` + name + `") { metadata { name } } }`); got.get("secret", "metadata", "name") != name {
+			t.Errorf("%s: stored is %v", command, got)
+		}
+		if out, errOut, code = run(); code != 1 || !strings.HasSuffix(errOut, "already exists, and you may not read it (ALREADY_EXISTS)\n") {
+			t.Errorf("%s, again: %d %q%s", command, code, out, errOut)
+		}
+	}
+}

@@ -51,10 +51,21 @@ func (s *Service) finishWrite(ctx context.Context, in *intent, w stateWrite, st 
 	default:
 		return nil, answerTo(err, in.key)
 	}
-	if in.rights.Sees(in.kind.Kind, in.key) { // else CREATE was enough
-		out.Resource = s.present(in.kind, stored)
+	if !in.rights.Sees(in.kind.Kind, in.key) { // CREATE was enough
+		out.Warnings = append(out.Warnings, unreadableFor(in))
+		return out, nil
 	}
+	out.Resource = s.present(in.kind, stored)
 	return out, nil
+}
+
+// unreadableFor returns the warning that the caller may create a resource and not read it.
+func unreadableFor(in *intent) failure.Warning {
+	done := "was created"
+	if in.dryRun {
+		done = "would be created"
+	}
+	return failure.Warning{Code: failure.WarningNotReadable, Message: "the resource " + done + ", and you may not read it: that needs the verb GET"}
 }
 
 // staleRead reports whether a write failed because it relied on an outdated read. The next attempt reads more

@@ -118,7 +118,8 @@ const (
 // Written is the answer to a write.
 type Written struct {
 	// Resource as stored; for a delete its last state. For a dry run it is the resource that would be stored:
-	// a new one has neither uid nor revision.
+	// a new one has neither uid nor revision. It is nil if the caller may create the resource and not read it, which a
+	// warning says, and for the dry run of deleting a record that cannot be read.
 	Resource *query.Resource
 	// Outcome of the write; empty for a delete.
 	Outcome Outcome

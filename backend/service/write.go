@@ -42,11 +42,23 @@ func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error)
 	if err := in.judge(ctx, nil).Err(in.key); err != nil {
 		// What exists is said first: then the input need not be mended.
 		if current, readErr := s.load(ctx, in.kind, in.key); readErr == nil && current != nil {
-			return nil, failure.Of(backend.ErrExists, in.key)
+			return nil, in.exists(failure.Of(backend.ErrExists, in.key))
 		}
 		return nil, err
 	}
-	return s.repeat(ctx, in.key, func() (*Written, error) { return s.create(ctx, in) })
+	out, err := s.repeat(ctx, in.key, func() (*Written, error) { return s.create(ctx, in) })
+	return out, in.exists(err)
+}
+
+// exists adds to an error ALREADY_EXISTS that the caller may not read what is there.
+func (in *intent) exists(err error) error {
+	known, ok := errors.AsType[*failure.Error](err)
+	if !ok || known.Code != failure.CodeAlreadyExists || in.rights.Sees(in.kind.Kind, in.key) {
+		return err
+	}
+	out := *known
+	out.Message += ", and you may not read it"
+	return &out
 }
 
 // Update replaces the spec of an existing resource at the expected revision.
@@ -209,7 +221,7 @@ func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
 		current, err := s.loadToWrite(ctx, in.kind, in.key)
 		switch {
 		case (current != nil || errors.Is(err, backend.ErrUnreadable)) && !in.rights.Sees(in.kind.Kind, in.key): // CREATE was enough to come here
-			return nil, failure.Of(backend.ErrExists, in.key)
+			return nil, in.exists(failure.Of(backend.ErrExists, in.key))
 		case replaceable(err, in.expected):
 			return s.discard(ctx, in)
 		case err != nil:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,11 +190,17 @@ func (a *application) report(d input.Document, out *client.Applied) {
 			a.waits.add(o.key, w.Message)
 			continue
 		}
+		if w.Code == client.NotReadable {
+			o.note = ", not readable for you"
+			o.key = key{d.Kind, cmp.Or(d.Namespace, a.namespace), d.Name}
+			continue
+		}
 		_, _ = fmt.Fprintf(a.std.err, "%s: warning: %s\n", printable(d.At(inDocument(w.Field))), printable(w.Message))
 	}
-	if known {
+	switch {
+	case known:
 		a.stored = append(a.stored, o.key)
-	} else {
+	case o.key == key{}:
 		o.what = d.Where()
 	}
 	a.form.print(a.std, o)

@@ -108,6 +108,7 @@ func hint(e *client.Error) string {
 		parts = append(parts, "the change was made, and its answer could not be given; look with sluice get")
 	case e.Extensions.Retryable && !strings.Contains(e.Message, "try again"):
 		parts = append(parts, "try again")
+	case e.Extensions.Code == "ALREADY_EXISTS" && strings.HasSuffix(e.Message, "you may not read it"): // nor change it
 	case e.Extensions.Code == "ALREADY_EXISTS":
 		parts = append(parts, "sluice apply replaces it, sluice edit changes it")
 	case e.Extensions.Code == "UNAUTHENTICATED":

@@ -170,10 +170,11 @@ type ApplyRequest struct {
 type Applied struct {
 	Outcome  string
 	Warnings []Warning
-	// Resource as it is stored now, with its manifest in YAML; nil with DryRun.
+	// Resource as it is stored now, with its manifest in YAML; nil with DryRun, and if the caller may not read it: then
+	// there is a warning [NotReadable].
 	Resource *Resource
 	// Preview is the resource as it would be stored, with its manifest in YAML; nil without
-	// DryRun.
+	// DryRun, and if the caller may not read it.
 	Preview *Preview
 }
 
@@ -193,6 +194,9 @@ type Warning struct{ Code, Message, Field string }
 
 // Waiting is the code of a warning about one thing that a resource waits for.
 const Waiting = "WAITING"
+
+// NotReadable is the code of the warning that the caller may create a resource and not read it.
+const NotReadable = "NOT_READABLE"
 
 // Apply makes one resource what the manifest says.
 func (c *Client) Apply(ctx context.Context, req ApplyRequest) (*Applied, error) {

@@ -10,13 +10,20 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 // judged is a gateway of the catalogue of networks that judges its callers.
 func judged(t *testing.T) *gateway {
 	t.Helper()
-	g := gatewayOver(t, networks(t), drivers["memory"], func(cfg *service.Config) {
+	return judgedOver(t, networks(t), "memory")
+}
+
+// judgedOver is judged on a catalogue and a store.
+func judgedOver(t *testing.T, catalogue *kinds.Schema, driver string) *gateway {
+	t.Helper()
+	g := gatewayOver(t, catalogue, drivers[driver], func(cfg *service.Config) {
 		cfg.Access = access.Config{Enabled: true, AdminGroup: "token:admins"}
 	})
 	ctx, cancel := context.WithCancel(t.Context())

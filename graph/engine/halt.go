@@ -197,8 +197,9 @@ func (r *run) halt(err error, f *field) {
 	panic(&halted{out})
 }
 
-// mutationField answers one root field of a mutation; fields and answers have one element. If it halts, its error reports whether the change was made, and the
-// fields after it are not executed.
+// mutationField answers one root field of a mutation; fields and answers have one element. If it halts, its error reports
+// whether the change was made, and the fields after it are not executed. If it panics, its error reports the same, and the
+// fields after it are.
 func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
 	f, a := &fields[0], &answers[0]
 	if r.ended != nil {
@@ -213,7 +214,9 @@ func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out
 		}
 		h, ok := v.(*halted)
 		if !ok {
-			panic(v)
+			r.panicked(v, f, a)
+			out, some = buf, false
+			return
 		}
 		r.ended, r.path, r.next = h.err.Err, r.path[:0], r.next[:0]
 		if a.written != nil && !a.written.DryRun {
@@ -234,6 +237,17 @@ func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out
 	out, some = r.writeRoot(buf, f, a)
 	r.releaseArguments()
 	return r.room(f, out, 0), some
+}
+
+// panicked reports a panic in a root field of a mutation. What the field had begun to read is forgotten.
+func (r *run) panicked(v any, f *field, a *resolved) {
+	r.path, r.level, r.next, r.wanted = r.path[:0], r.level[:0], r.next[:0], r.wanted[:0]
+	err := r.oc.RecoverFunc(r.ctx, v)
+	if a.writing {
+		err = &failure.Error{Code: failure.CodeInternal, Message: "internal error", Outcome: failure.OutcomeUnknown}
+	}
+	r.applied = a.written != nil && !a.written.DryRun
+	r.report(err, f, ast.Path{ast.PathName(f.alias)})
 }
 
 // explained returns the error of a root field that halted, or that follows one.

@@ -16,7 +16,8 @@ type written struct {
 	*service.Written
 	field      *field
 	mutationID *string
-	// item is the resource that was stored, or with DryRun would be; nil if there is none to show.
+	// item is the resource that was stored, or with DryRun would be; nil if there is none to show: it cannot be read, or the
+	// caller may not read it.
 	item *item
 	// blockers are the pages of the resources for which a deletion waits, by the fields that show them.
 	blockers map[*field]link
@@ -33,7 +34,7 @@ func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
 			return buf, false
 		case w.item != nil:
 			return r.resourceOn(buf, f, w.item)
-		case w.Deletion == "":
+		case w.Deletion == "" && w.Resource != nil:
 			return r.null(buf, f, unreadable(w))
 		}
 		return buf, false

@@ -14,11 +14,13 @@ import (
 
 // resolved is the value of a root field, before it is written.
 type resolved struct {
-	err        error
-	item       *item
-	page       *page
-	nodes      []link // of the field nodes: each a resource, nothing, or why its id is refused
-	written    *written
+	err     error
+	item    *item
+	page    *page
+	nodes   []link // of the field nodes: each a resource, nothing, or why its id is refused
+	written *written
+	// writing is set while the service writes: it may or may not have stored something.
+	writing    bool
 	change     *change.Change
 	summary    *query.Summary
 	namespaces *query.NamespacePage
@@ -111,7 +113,9 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 		}
 	case opWrite, opApply:
 		in := value[map[string]any](args, "input")
+		a.writing = !value[bool](in, "dryRun")
 		w, err := r.write(f, in)
+		a.writing = false
 		r.moment.Forget() // later reads for the answer see the write
 		if a.err = err; err == nil {
 			a.written = &written{Written: w, field: f, blockers: map[*field]link{}, mutationID: optional[string](in, "clientMutationId")}

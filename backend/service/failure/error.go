@@ -259,6 +259,8 @@ const (
 	WarningWaiting WarningCode = "WAITING"
 	// WarningCleared is a value that a patch has cleared by null.
 	WarningCleared WarningCode = "CLEARED"
+	// WarningNotReadable is a resource that the caller may create and not read: the answer does not have it.
+	WarningNotReadable WarningCode = "NOT_READABLE"
 )
 
 // Warning accompanies a change that succeeded.
