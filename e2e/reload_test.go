@@ -182,7 +182,11 @@ func TestEveryBreakIsRefusedEverywhereWithItsPlace(t *testing.T) {
 			if code != 2 || !strings.Contains(errOut, s.kinds) || !strings.Contains(errOut, c.lost) {
 				t.Errorf("%d %s", code, errOut)
 			}
-			if n := map[bool]string{true: "resources of the kind: 1", false: "resources of the kind: 0"}[strings.Contains(c.lost, "Rack")]; !strings.Contains(errOut, n) {
+			n := map[bool]string{true: "resources of the kind: 1", false: "resources of the kind: 0"}[strings.Contains(c.lost, "Rack")]
+			if strings.Contains(c.lost, "Rack.spec.label is gone") {
+				n = "resources that have it: 0"
+			}
+			if !strings.Contains(errOut, n) {
 				t.Errorf("it does not say %s: %s", n, errOut)
 			}
 		})
@@ -429,6 +433,103 @@ func TestStreamsOfCallersGoOnOverReloads(t *testing.T) {
 			if fmt.Sprint(got.get("rackChanges", "rack", "spec", "height")) != fmt.Sprint(height) {
 				t.Errorf("%s: event %d is %v", name, height, got)
 			}
+		}
+	}
+}
+
+// TestCatalogue_WhatAKindThatWentHoldsIsToldAndPurged takes a kind away whose resources hold others, and its fields.
+func TestCatalogue_WhatAKindThatWentHoldsIsToldAndPurged(t *testing.T) {
+	withRef := strings.Replace(racks, "type NoteSpec {\n", "type NoteSpec {\n  rackRef: String @ref(kind: \"Rack\", inverse: \"notes\", guarded: true)\n", 1)
+	without := withRef[:strings.Index(withRef, "type Note @")]
+	if !strings.Contains(withRef, "rackRef") || strings.Contains(without, "NoteSpec") {
+		t.Fatal("the catalogues are not what they should be")
+	}
+	file := filepath.Join(t.TempDir(), "audit")
+	s := openShop(t, withRef, "--audit", file)
+	for i := range 3 {
+		s.must(fmt.Sprintf(`mutation { createRack(input: {name: "r%d", spec: {height: %d}}) { rack { id } } }`, i, i))
+	}
+	s.must(`mutation { upsertRack(input: {name: "r1", spec: {height: 1, label: "x"}}) { rack { id } } }`)
+	s.must(`mutation { createNote(input: {name: "n", spec: {rackRef: "r0"}}) { note { id } } }`)
+
+	next := s.write("next", without)
+	const says = "kind Note is gone: its resources are kept and not served (breaking); resources of the kind: 1; they hold Rack/default/r0"
+	out, errOut, code := s.catalogue("diff", next)
+	if code != 1 || !strings.Contains(out, "hidden: "+says) {
+		t.Errorf("diff: %d %s%s", code, out, errOut)
+	}
+	if out, errOut, code = s.catalogue("apply", next); code != 2 || !strings.Contains(errOut, says) {
+		t.Errorf("apply: %d %s%s", code, out, errOut)
+	}
+	if out, errOut, code = s.catalogue("purge", "Note"); code != 2 || !strings.Contains(errOut, "kind Note is in the catalogue") {
+		t.Errorf("purge of what is served: %d %s%s", code, out, errOut)
+	}
+	if out, errOut, code = s.catalogue("apply", next, "--allow-breaking"); code != 0 || !strings.Contains(out, "hidden: "+says) {
+		t.Errorf("apply with the flag: %d %s%s", code, out, errOut)
+	}
+	if out, errOut, code = s.cli("", "delete", "rack", "r0", "--wait=false"); code != 0 || !strings.Contains(out, "PENDING") {
+		t.Errorf("delete: %d %s%s", code, out, errOut)
+	}
+	for _, c := range []struct {
+		flags []string
+		says  string
+	}{{[]string{"--dry-run"}, "Note: 1 resource would be purged, 0 kept\n"}, {nil, "Note: 1 resource purged, 0 kept\n"}, {nil, "Note: 0 resources purged, 0 kept\n"}} {
+		if out, errOut, code = s.catalogue(append([]string{"purge", "Note"}, c.flags...)...); code != 0 || out != c.says {
+			t.Errorf("purge %v: %d %s%s", c.flags, code, out, errOut)
+		}
+	}
+	redistest.Await(t, "the rack that the note held to be gone", func() error {
+		if out, _, code := s.cli("", "get", "rack", "r0"); code == 0 {
+			return errors.New(out)
+		}
+		return nil
+	})
+	redistest.Await(t, "a line of the audit log", func() error {
+		raw, err := os.ReadFile(file)
+		if err == nil && !regexp.MustCompile(`"event":"DELETED".*"kind":"Note".*"name":"n"`).Match(raw) {
+			err = fmt.Errorf("it has\n%s", raw)
+		}
+		return err
+	})
+
+	noLabel := s.write("next", strings.Replace(without, "  label: String @constraint(maxLength: 20)\n", "", 1))
+	if out, errOut, code = s.catalogue("apply", noLabel); code != 2 || !strings.Contains(errOut, "Rack.spec.label is gone: what is stored of it is not shown any more (breaking); resources that have it: 1") {
+		t.Errorf("apply: %d %s%s", code, out, errOut)
+	}
+	if out, errOut, code = s.catalogue("apply", noLabel, "--allow-breaking"); code != 0 {
+		t.Fatalf("apply with the flag: %d %s%s", code, out, errOut)
+	}
+	if out, errOut, code = s.catalogue("purge", "Rack.spec.label"); code != 0 || out != "Rack.spec.label: 1 resource purged, 0 kept\n" {
+		t.Errorf("purge of a field: %d %s%s", code, out, errOut)
+	}
+	if out, errOut, code = s.catalogue("apply", s.write("next", without)); code != 0 {
+		t.Fatalf("back to the one before: %d %s%s", code, out, errOut)
+	}
+	if got := s.must(`{ rack(name: "r1") { spec { height label } } }`); fmt.Sprint(got.get("rack", "spec")) != "map[height:1 label:<nil>]" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestCatalogueDiff_FailsOnWhatIsAskedAndListsAllViolations(t *testing.T) {
+	s := openShop(t, racks)
+	for i := range 3 {
+		s.must(fmt.Sprintf(`mutation { createRack(input: {name: "r%d", spec: {label: "label %d"}}) { rack { id } } }`, i, i))
+	}
+	tighter := s.write("next", strings.Replace(racks, "label: String @constraint(maxLength: 20)", "label: String @constraint(maxLength: 5)", 1))
+	for failOn, want := range map[string]int{"breaks-data": 0, "breaks-clients": 1, "dangerous": 1} {
+		if out, errOut, code := s.catalogue("diff", tighter, "--fail-on", failOn); code != want || errOut != "" {
+			t.Errorf("%s: exit %d, want %d: %s%s", failOn, code, want, out, errOut)
+		}
+	}
+	out, errOut, _ := s.catalogue("diff", tighter, "--violations")
+	for i := range 3 {
+		if !strings.Contains(out, fmt.Sprintf("Rack/default/r%d: spec.label: must have at most 5 characters", i)) {
+			t.Errorf("r%d is not listed:\n%s%s", i, out, errOut)
+		}
+	}
+	for _, args := range [][]string{{"diff", tighter, "--violations"}, {"diff", tighter, "--data", "x", "--from", s.kinds}, {"diff", "--data", "x"}} {
+		if out, errOut, code := sluice(t, "", append([]string{"catalogue"}, args...)...); code != 2 || out != "" {
+			t.Errorf("%v: exit %d: %s%s", args, code, out, errOut)
 		}
 	}
 }

@@ -26,6 +26,9 @@ type Candidate struct {
 	AllowBreaking bool
 	// DryRun records nothing.
 	DryRun bool
+	// Start is set at the start of a gateway: one that goes back to a recorded catalogue is accepted with a warning although
+	// that hides what has been stored since. So an older gateway can start in the middle of a roll-out.
+	Start bool
 }
 
 // RefusedError is the error of a catalogue that a store does not accept.
@@ -69,7 +72,8 @@ type Gate struct {
 // Accept lets a gateway serve the store with a catalogue, or says in a
 // [*RefusedError] why it cannot. A catalogue that the store has accepted before,
 // or that breaks nothing in the newest one, is accepted, unless it shows what may
-// have been stored as a secret; others are with AllowBreaking.
+// have been stored as a secret; others are with AllowBreaking. Going back to a recorded
+// catalogue that hides what has been stored since needs AllowBreaking too, unless the gateway starts.
 func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	g = g.ready()
 	for {
@@ -121,6 +125,17 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 	switch known := slices.Index(list.Hashes, hash); {
 	case known >= 0: // gone back to: the next one is compared with it
 		list.Hashes = slices.Delete(list.Hashes, known, known+1)
+		hidden, err := g.Hidden(ctx, newest, outline)
+		if err != nil {
+			return err
+		}
+		if !c.Start {
+			refused.Reasons = append(refused.Reasons, hidden...)
+			break
+		}
+		for _, line := range hidden {
+			g.Logger.Warn("the recorded catalogue hides what has been stored since", zap.String("change", line))
+		}
 	case len(list.Hashes) > 0:
 		breaking = Breaking(Diff(newest, outline))
 		again, err := g.comeback(ctx, list.Hashes, newest, outline)
@@ -162,17 +177,12 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 // reasons returns lines about breaking changes, with the number of resources that they may concern.
 func (g Gate) reasons(ctx context.Context, changes []Change) ([]string, error) {
 	var out []string
-	stored := map[string]int{}
 	for _, c := range changes {
-		n, known := stored[c.Kind]
-		if !known {
-			var err error
-			if n, err = g.count(ctx, c.Kind); err != nil {
-				return nil, err
-			}
-			stored[c.Kind] = n
+		concerned, err := g.concern(ctx, c)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, fmt.Sprintf("%s; resources of the kind: %d", c, n))
+		out = append(out, fmt.Sprintf("%s; %s", c, concerned))
 	}
 	return out, nil
 }

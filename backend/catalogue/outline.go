@@ -113,6 +113,8 @@ type Change struct {
 	inType bool
 	// shown reports whether a field stopped being @writeOnly.
 	shown bool
+	// gone reports whether the kind or field is gone.
+	gone bool
 }
 
 // String is the change in a line.
@@ -138,7 +140,7 @@ func Diff(from, to Outline) []Change {
 		case !before:
 			out = append(out, Change{Kind: name, What: "is new"})
 		case !after:
-			out = append(out, Change{Kind: name, What: "is gone: its resources are kept and not served", Severity: BreaksStored})
+			out = append(out, Change{Kind: name, What: "is gone: its resources are kept and not served", Severity: BreaksStored, gone: true})
 		default:
 			if was.Scope != is.Scope {
 				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Severity: BreaksStored, Moves: true})
@@ -180,7 +182,8 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 			add(path, Safe, "is new")
 		case !after && isNewBelow(path, to):
 		case !after:
-			add(path, BreaksStored, "is gone: what is stored of it is not shown any more")
+			add(path, BreaksStored, "is gone: what is stored of it is not shown any more%s", renameHint(path, from, to))
+			out[len(out)-1].gone = true
 		case was.Type != is.Type || was.List != is.List:
 			add(path, BreaksStored, "was %s and is %s: resources that have it cannot be read", was, is)
 		default:
@@ -219,6 +222,24 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 		}
 	}
 	return out
+}
+
+// renameHint says how a field that is gone keeps its values under another name, if one field that is like it is new
+// beside it.
+func renameHint(path string, from, to map[string]Field) string {
+	parent := path[:strings.LastIndex(path, ".")+1]
+	var like []string
+	for other, is := range to {
+		name, beside := strings.CutPrefix(other, parent)
+		was := from[path]
+		if _, known := from[other]; !known && beside && !strings.Contains(name, ".") && is.Type == was.Type && is.List == was.List && is.Refers == was.Refers {
+			like = append(like, name)
+		}
+	}
+	if len(like) != 1 {
+		return ""
+	}
+	return fmt.Sprintf("; if %s is its new name, @stored(as: %q) there keeps the values", like[0], strings.TrimPrefix(path, parent))
 }
 
 // isNewBelow reports whether a field stands in an object that the other side does

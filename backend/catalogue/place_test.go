@@ -30,7 +30,11 @@ func TestARefusalSaysWhereAndWhatWouldBeLost(t *testing.T) {
 			f.places = places()
 			c := changes()[name]
 			err := f.accept(shelf(c.change), false)
-			want := fmt.Sprintf("%s%s; resources of the kind: 1", place, c.want[len(c.want)-1])
+			concerned := "resources of the kind: 1"
+			if name == "a field removed" {
+				concerned = "resources that have it: 0"
+			}
+			want := fmt.Sprintf("%s%s; %s", place, c.want[len(c.want)-1], concerned)
 			if err == nil || len(err.Reasons) != 1 || err.Reasons[0] != want {
 				t.Errorf("it says %v; want %s", err, want)
 			}

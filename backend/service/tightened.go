@@ -24,6 +24,28 @@ type Tightened struct {
 	// First of them in the order of namespace and name, and the first thing that it breaks.
 	First backend.Key
 	Why   string
+	// Each has the resources in that order, at most MaxListed, with the first thing that each breaks.
+	Each []Broken
+}
+
+// Broken is a resource and the first thing that it breaks.
+type Broken struct {
+	Key backend.Key
+	Why string
+}
+
+// MaxListed is how many resources [Tightened.Each] has at most.
+const MaxListed = 10_000
+
+// Lines lists the resources.
+func (t Tightened) Lines() (lines []string) {
+	for _, b := range t.Each {
+		lines = append(lines, fmt.Sprintf("%s: %s", b.Key, b.Why))
+	}
+	if more := t.Resources - len(t.Each); more > 0 {
+		lines = append(lines, fmt.Sprintf("%s: %d more are not listed", t.Kind, more))
+	}
+	return lines
 }
 
 func (t Tightened) String() string {
@@ -55,6 +77,9 @@ func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.D
 			if why := newlyBroken(k, was, r); why != "" {
 				if found.Resources++; found.Resources == 1 {
 					found.First, found.Why = r.Key, why
+				}
+				if len(found.Each) < MaxListed {
+					found.Each = append(found.Each, Broken{r.Key, why})
 				}
 			}
 			return ctx.Err()

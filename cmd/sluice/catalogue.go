@@ -27,7 +27,7 @@ func catalogueCommand(std streams) *cobra.Command {
 		Example: "  sluice catalogue check ./kinds\n  sluice catalogue diff ./kinds --from ./kinds-of-yesterday",
 		// Nothing here is to be tidied up, so a signal ends it at once.
 		PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
-	}, catalogueCheckCommand(std), cataloguePrintCommand(std), catalogueDiffCommand(std), catalogueApplyCommand(std), catalogueReloadCommand(std))
+	}, catalogueCheckCommand(std), cataloguePrintCommand(std), catalogueDiffCommand(std), catalogueApplyCommand(std), catalogueReloadCommand(std), cataloguePurgeCommand(std))
 }
 
 // directory is the argument of a command that takes one or none.
@@ -74,28 +74,32 @@ func cataloguePrintCommand(std streams) *cobra.Command {
 }
 
 func catalogueDiffCommand(std streams) *cobra.Command {
-	from, format := "", "text"
+	from, format, failOn := "", "text", "breaks-clients"
 	asked := running{req: reload.Request{DryRun: true, AllowBreaking: true}}
 	cmd := &cobra.Command{
 		Use:   "diff [DIR]",
 		Short: "Print what clients and stored resources would notice of a catalogue",
 		Long: "Print what clients, manifests and stored resources would notice of a catalogue, compared with another one, the one of this\n" +
-			"release or, with --server or --context, the one of a running gateway, the most severe changes first: breaking (of what is stored, which a gateway refuses without --allow-breaking),\n" +
-			"breaks clients, dangerous (something works, but differently), and safe ones without a mark.\n\n" +
-			"The exit code is 1 if a change breaks clients or what is stored.",
-		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday\n  sluice catalogue diff ./kinds -o json\n  sluice catalogue diff ./kinds --server https://sluice.example.com",
+			"release or, with --server, --context, --data or --admin-socket, the one of a running gateway, the most severe changes\n" +
+			"first: breaking (of what is stored, which a gateway refuses without --allow-breaking), breaks clients, dangerous\n" +
+			"(something works, but differently), and safe ones without a mark. A running gateway also counts the stored resources\n" +
+			"that would be hidden, or break a stricter rule.\n\n" +
+			"The exit code is 1 if a change is as severe as --fail-on says, or more.",
+		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday\n  sluice catalogue diff ./kinds -o json\n  sluice catalogue diff ./kinds --server https://sluice.example.com\n  sluice catalogue diff ./kinds --data ./sluice-data --violations --fail-on breaks-data",
 		Args:    usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			network, err := asked.overNetwork(cmd)
+			gateway, err := asked.named(cmd)
 			if err != nil {
 				return err
 			}
 			var found reload.Answer
 			switch {
-			case network && len(args) == 0:
-				return usageError{errors.New("server, context: name the folder to compare with the gateway's catalogue")}
-			case network:
+			case gateway && len(args) == 0:
+				return usageError{errors.New("server, context, data, admin-socket: name the folder to compare with the gateway's catalogue")}
+			case gateway:
 				found, err = asked.apply(cmd, args[0])
+			case asked.req.Violations:
+				return usageError{errors.New("violations: name a running gateway by --server, --context, --data or --admin-socket: it has the resources")}
 			default:
 				found.Changes, err = compareFolders(from, directory(args))
 			}
@@ -113,14 +117,18 @@ func catalogueDiffCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(found.Changes) > 0 && found.Changes[0].Severity >= gate.BreaksClients {
+			least := map[string]gate.Severity{"breaks-data": gate.BreaksStored, "breaks-clients": gate.BreaksClients, "dangerous": gate.Dangerous}[failOn]
+			if len(found.Changes) > 0 && found.Changes[0].Severity >= least {
 				return errReported
 			}
 			return nil
 		},
 	}
 	addChoice(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "text or json: an array of {severity, kind, path, message, place}"}, "text", "json")
+	addChoice(cmd, &failOn, pflag.Flag{Name: "fail-on", Usage: "the least severe change with exit code 1: breaks-data, breaks-clients or dangerous"}, "breaks-data", "breaks-clients", "dangerous")
+	cmd.Flags().BoolVar(&asked.req.Violations, "violations", false, "list all stored resources that break a stricter rule, instead of the first of each kind")
 	cmd.Flags().StringVar(&from, "from", "", "folder of the catalogue to compare with; empty: that of this release")
+	asked.registerSocket(cmd)
 	asked.registerNetwork(cmd)
 	return cmd
 }
@@ -142,6 +150,9 @@ func compareFolders(from, to string) ([]gate.Change, error) {
 func printChanges(std streams, found reload.Answer) {
 	for _, c := range found.Changes {
 		_, _ = fmt.Fprintln(std.out, printable(c.String()))
+	}
+	for _, line := range found.Hidden {
+		_, _ = fmt.Fprintln(std.out, printable("hidden: "+line))
 	}
 	for _, line := range found.Tightened {
 		_, _ = fmt.Fprintln(std.out, printable(line))

@@ -24,13 +24,34 @@ type running struct {
 }
 
 func (r *running) register(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&r.socket, "admin-socket", "", "admin socket of the gateway; by default that in the folder of --data")
-	f.StringVar(&r.data, "data", config.NewGateway().Store.Data, "folder of the gateway's embedded store")
-	f.BoolVar(&r.req.AllowBreaking, "allow-breaking", false, "accept that the catalogue breaks what is stored; only this time")
-	f.Var((*dryRun)(&r.req.DryRun), "dry-run", "say what would change, and change nothing")
-	f.Lookup("dry-run").NoOptDefVal = "server"
+	r.registerSocket(cmd)
+	cmd.Flags().BoolVar(&r.req.AllowBreaking, "allow-breaking", false, "accept that the catalogue breaks what is stored; only this time")
+	r.registerDryRun(cmd)
 	r.registerNetwork(cmd)
+}
+
+func (r *running) registerSocket(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.socket, "admin-socket", "", "admin socket of the gateway; by default that in the folder of --data")
+	cmd.Flags().StringVar(&r.data, "data", config.NewGateway().Store.Data, "folder of the gateway's embedded store")
+}
+
+func (r *running) registerDryRun(cmd *cobra.Command) {
+	cmd.Flags().Var((*dryRun)(&r.req.DryRun), "dry-run", "say what would change, and change nothing")
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = "server"
+}
+
+// named reports whether the command line names a running gateway, on the network or by its socket, and refuses flags
+// that then have no effect.
+func (r *running) named(cmd *cobra.Command) (bool, error) {
+	network, err := r.overNetwork(cmd)
+	if network || err != nil {
+		return network, err
+	}
+	socket := config.Named(cmd.Flags(), "data") || config.Named(cmd.Flags(), "admin-socket")
+	if socket && config.Named(cmd.Flags(), "from") {
+		return true, usageError{errors.New("from: it has no effect with --data or --admin-socket")}
+	}
+	return socket, nil
 }
 
 func (r *running) registerNetwork(cmd *cobra.Command) {
@@ -131,6 +152,46 @@ func catalogueReloadCommand(std streams) *cobra.Command {
 		},
 	}
 	r.register(cmd)
+	return cmd
+}
+
+func cataloguePurgeCommand(std streams) *cobra.Command {
+	var r running
+	cmd := &cobra.Command{
+		Use:   "purge KIND | KIND.PATH",
+		Short: "Remove what is stored and no catalogue names: a kind's resources, or a field's values",
+		Long: "Remove what is stored of a kind, or of a field, that the catalogue does not have any more.\n\n" +
+			"A running gateway removes the resources of the kind, or the values at a path like spec.email, in the names of the\n" +
+			"store. It refuses what its catalogue names. A resource stays while others rely on it or finalizers hold it, as at any\n" +
+			"delete; the exit code is then 1. Each removal is a line of the audit log.",
+		Example: "  sluice catalogue purge Terminal --dry-run\n  sluice catalogue purge Team.spec.email --data ./sluice-data",
+		Args:    usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.req.Purge = args[0]
+			answer, err := r.send(cmd)
+			if err != nil {
+				return err
+			}
+			if answer.Purged == nil {
+				return errors.New("the gateway does not know purge; it is of an older release")
+			}
+			for _, why := range answer.Purged.Why {
+				_, _ = fmt.Fprintln(std.err, printable(why))
+			}
+			done := "purged"
+			if r.req.DryRun {
+				done = "would be purged"
+			}
+			_, err = fmt.Fprintf(std.out, "%s: %s %s, %d kept\n", printable(args[0]), plural(answer.Purged.Removed, "resource"), done, answer.Purged.Kept)
+			if err == nil && answer.Purged.Kept > 0 {
+				err = errReported
+			}
+			return err
+		},
+	}
+	r.registerSocket(cmd)
+	r.registerDryRun(cmd)
+	r.registerNetwork(cmd)
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -112,7 +113,11 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 	out, err := reload.Answer{}, error(context.DeadlineExceeded)
 	select {
 	case c.turn <- struct{}{}:
-		out, err = c.reload(ctx, r)
+		if r.Purge != "" {
+			out, err = c.purge(ctx, r)
+		} else {
+			out, err = c.reload(ctx, r)
+		}
 		<-c.turn
 	case <-ctx.Done():
 	}
@@ -129,20 +134,54 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 	if r.DryRun {
 		return out
 	}
+	if r.Purge != "" {
+		c.logPurge(ctx, r.Purge, out)
+		return out
+	}
 	c.results.WithLabelValues(string(out.Result)).Inc()
 	if out.Result == reload.Replaced && c.replaced != nil {
 		c.replaced(ctx, out.Hash)
 	}
-	fields := []zap.Field{zap.String("result", string(out.Result)), zap.String("catalogue", out.Hash), zap.String("files", out.Files)}
-	if who := access.CallerFrom(ctx); who.Identity != nil {
-		fields = append(fields, zap.Stringer("caller", who.Identity), zap.Stringer("address", who.Address), zap.String("requestId", who.Request))
-	}
+	fields := append(callerFields(ctx), zap.String("result", string(out.Result)), zap.String("catalogue", out.Hash), zap.String("files", out.Files))
 	if err != nil {
 		c.log.Error("the catalogue was not replaced; the one before is served on", append(fields, zap.Strings("why", out.Lines))...)
 	} else {
-		c.log.Info("the catalogue was read again", append(fields, zap.Stringers("changes", out.Changes), zap.Strings("tightened", out.Tightened))...)
+		c.log.Info("the catalogue was read again", append(fields, zap.Stringers("changes", out.Changes), zap.Strings("tightened", out.Tightened), zap.Strings("hidden", out.Hidden))...)
 	}
 	return out
+}
+
+// callerFields says for the log who asks, if that is known.
+func callerFields(ctx context.Context) []zap.Field {
+	who := access.CallerFrom(ctx)
+	if who.Identity == nil {
+		return nil
+	}
+	return []zap.Field{zap.Stringer("caller", who.Identity), zap.Stringer("address", who.Address), zap.String("requestId", who.Request)}
+}
+
+// purge removes what no catalogue names: the resources of a kind, or the values of a field.
+func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
+	out.Result = reload.Unchanged
+	kind, path, _ := strings.Cut(r.Purge, ".")
+	purged, err := c.gate.Purge(ctx, gate.Purge{Kind: kind, Path: path, Served: c.served.outline, Actor: access.ActorFrom(ctx).String(), DryRun: r.DryRun})
+	if refused, ok := errors.AsType[*gate.PurgeError](err); ok {
+		return out, linesError{[]string{refused.Error()}}
+	}
+	out.Purged = &purged
+	return out, err
+}
+
+func (c *catalogues) logPurge(ctx context.Context, what string, out reload.Answer) {
+	fields := append(callerFields(ctx), zap.String("what", what))
+	if out.Purged != nil {
+		fields = append(fields, zap.Int("removed", out.Purged.Removed), zap.Int("kept", out.Purged.Kept))
+	}
+	if len(out.Lines) > 0 {
+		c.log.Error("what no catalogue names was not purged", append(fields, zap.Strings("why", out.Lines))...)
+	} else {
+		c.log.Info("what no catalogue names was purged", fields...)
+	}
 }
 
 // reload makes everything ready before the store accepts the catalogue. Its result counts if there is no error. Files of the
@@ -164,7 +203,9 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 		if r.DryRun {
 			return out, nil
 		}
-		err = accept(ctx, c.gate, next.candidate()) // another gateway may have had the store accept another one since
+		candidate := next.candidate() // another gateway may have had the store accept another one since
+		candidate.AllowBreaking = r.AllowBreaking
+		err = accept(ctx, c.gate, candidate)
 		if err == nil && staged != nil {
 			err = staged.Replace()
 		}
@@ -184,11 +225,14 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 		return out, err
 	}
 	out.Changes = differences
+	if out.Hidden, err = c.gate.Hidden(ctx, c.served.outline, next.outline); err != nil {
+		return out, err
+	}
 	candidate := next.candidate()
 	candidate.AllowBreaking, candidate.DryRun = r.AllowBreaking, r.DryRun
 	if r.DryRun {
 		if err = accept(ctx, c.gate, candidate); err == nil {
-			out.Tightened = c.tightened(ctx, svc)
+			out.Tightened = c.tightened(ctx, svc, r.Violations)
 		}
 		return out, err
 	}
@@ -197,7 +241,7 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 		return out, err
 	}
 	defer func() { stop() }()
-	out.Tightened = c.tightened(ctx, svc)
+	out.Tightened = c.tightened(ctx, svc, r.Violations)
 	if err = c.accept(ctx, candidate, staged); err == nil {
 		stop = c.serve(next, svc, g, stop)
 	}
@@ -207,14 +251,17 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 // tightenedTime is how long a reload looks for stored resources that break what it tightens.
 const tightenedTime = 10 * time.Second
 
-// tightened describes the stored resources that break stricter rules of the next service.
-func (c *catalogues) tightened(ctx context.Context, next *service.Service) (lines []string) {
+// tightened describes the stored resources that break stricter rules of the next service, or with all lists them.
+func (c *catalogues) tightened(ctx context.Context, next *service.Service, all bool) (lines []string) {
 	found, err := next.Tightened(ctx, c.current(), tightenedTime)
 	if err != nil {
 		c.log.Warn("the stored resources were not held against what the catalogue tightens", zap.Error(err))
 	}
 	for _, of := range found {
 		lines = append(lines, of.String())
+		if all {
+			lines = append(lines, of.Lines()...)
+		}
 	}
 	return lines
 }

@@ -88,7 +88,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 		}
 	}()
 	candidate := c.candidate()
-	candidate.AllowBreaking = s.Catalogue.AllowBreaking
+	candidate.AllowBreaking, candidate.Start = s.Catalogue.AllowBreaking, true
 	if err = accept(ctx, gate.Gate{Store: store, Logger: log}, candidate); err != nil {
 		return err
 	}

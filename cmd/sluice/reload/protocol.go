@@ -26,6 +26,10 @@ type Request struct {
 	Files map[string]string `json:"files,omitempty"`
 	// Folder is the name of the folder of Files in findings.
 	Folder string `json:"folder,omitempty"`
+	// Violations lists all stored resources that break stricter rules of the catalogue, instead of the first of each kind.
+	Violations bool `json:"violations,omitempty"`
+	// Purge, if not empty, asks for nothing else than to remove what no catalogue names: KIND, or KIND.PATH for a field.
+	Purge string `json:"purge,omitempty"`
 }
 
 // Result is the result of a request.
@@ -53,6 +57,10 @@ type Answer struct {
 	Changes []gate.Change `json:"changes,omitempty"`
 	// Tightened describes, in a line for each kind, the stored resources that break stricter rules of the catalogue.
 	Tightened []string `json:"tightened,omitempty"`
+	// Hidden describes, in a line for each change, what is stored and not read or shown any more.
+	Hidden []string `json:"hidden,omitempty"`
+	// Purged is the result of Request.Purge.
+	Purged *gate.Purged `json:"purged,omitempty"`
 	// Lines are the reasons why it was refused or failed.
 	Lines []string `json:"lines,omitempty"`
 }
@@ -132,7 +140,7 @@ func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Requ
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&req); err != nil {
-		return req, fmt.Errorf("%s; wanted is one JSON object with allowBreaking, dryRun, files and folder", decodeProblem(err))
+		return req, fmt.Errorf("%s; wanted is one JSON object with allowBreaking, dryRun, files, folder, violations and purge", decodeProblem(err))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return req, errors.New("more follows the JSON object")

@@ -199,7 +199,7 @@ func TestARequestThatIsNotUnderstoodIsRefused(t *testing.T) {
 	path, g := place(t), &gateway{}
 	serve(t, path, g)
 	for text, says := range map[string]string{
-		`{"dry_run":true}`:                      `unknown field \"dry_run\"; wanted is one JSON object with allowBreaking, dryRun, files and folder`,
+		`{"dry_run":true}`:                      `unknown field \"dry_run\"; wanted is one JSON object with allowBreaking, dryRun, files, folder, violations and purge`,
 		`{"dryRun":true}{"allowBreaking":true}`: "more follows the JSON object",
 		`{"dryRun":true} x`:                     "more follows the JSON object",
 		`{"dryRun":"yes"}`:                      "dryRun has a value of another type; wanted is one JSON object",

@@ -1,0 +1,260 @@
+package catalogue
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// Purge asks to remove what is stored and no catalogue names: all resources of a kind, or the values of a field.
+type Purge struct {
+	// Kind, and the path of a field in it as it is stored, like spec.email; empty for the whole kind.
+	Kind, Path string
+	// Served is the outline of the catalogue that is served. It must be the one that the store has accepted last.
+	Served Outline
+	// Actor is who asks, for the log.
+	Actor string
+	// DryRun counts, and removes nothing.
+	DryRun bool
+}
+
+// Purged is the result of a [Purge].
+type Purged struct {
+	// Removed is how many resources were removed, or lost the values of the field.
+	Removed int `json:"removed"`
+	// Kept is how many stay, and Why has lines about the first of them.
+	Kept int      `json:"kept"`
+	Why  []string `json:"why,omitempty"`
+}
+
+// keep notes that a resource stays.
+func (p *Purged) keep(key backend.Key, why string) {
+	if p.Kept++; len(p.Why) < maxReasons {
+		p.Why = append(p.Why, key.String()+" "+why)
+	}
+}
+
+// PurgeError is a purge that is refused.
+type PurgeError struct{ Reason string }
+
+func (e *PurgeError) Error() string { return e.Reason }
+
+// Purge removes what no catalogue names. A resource that others rely on, or that has finalizers, stays, as at any
+// delete. Each removal is a change of the store's log.
+func (g Gate) Purge(ctx context.Context, p Purge) (Purged, error) {
+	g = g.ready()
+	newest, err := Newest(ctx, g.Store)
+	if err != nil {
+		return Purged{}, err
+	}
+	if newest != p.Served.Hash() {
+		return Purged{}, &PurgeError{"another gateway serves a newer catalogue, which may name it; ask that gateway"}
+	}
+	if err := p.check(); err != nil {
+		return Purged{}, err
+	}
+	if p.Path != "" {
+		return g.purgeField(ctx, p)
+	}
+	return g.purgeKind(ctx, p)
+}
+
+// check refuses what the catalogue names, and what is no kind or field.
+func (p Purge) check() error {
+	kind, served := p.Served.Kinds[p.Kind]
+	switch {
+	case p.Kind == "" || strings.HasPrefix(p.Kind, "_"):
+		return &PurgeError{fmt.Sprintf("%q is no kind", p.Kind)}
+	case p.Path == "" && served:
+		return &PurgeError{fmt.Sprintf("kind %s is in the catalogue: delete its resources, or take it out first", p.Kind)}
+	case p.Path == "":
+		return nil
+	case !served:
+		return &PurgeError{fmt.Sprintf("kind %s is not in the catalogue: purge the kind", p.Kind)}
+	}
+	if part, _, inside := strings.Cut(p.Path, "."); !inside || part != "spec" && part != "status" {
+		return &PurgeError{fmt.Sprintf("%q: a path is wanted, like %s.spec.email", p.Path, p.Kind)}
+	}
+	_, named := kind.Fields[p.Path]
+	parent := p.Path[:strings.LastIndex(p.Path, ".")]
+	above, known := kind.Fields[parent]
+	switch {
+	case named:
+		return &PurgeError{fmt.Sprintf("%s.%s is in the catalogue: take it out first", p.Kind, p.Path)}
+	case !known || above.Type != descriptor.TypeObject:
+		return &PurgeError{fmt.Sprintf("%s.%s is no object of the catalogue: name the first field on the path that is gone", p.Kind, parent)}
+	}
+	return nil
+}
+
+// purgeKind removes the resources of a kind, until a round over them removes none: they may hold each other.
+func (g Gate) purgeKind(ctx context.Context, p Purge) (Purged, error) {
+	total := 0
+	for {
+		round, err := g.purgeRound(ctx, p)
+		total += round.Removed
+		if err != nil || p.DryRun || round.Kept == 0 || round.Removed == 0 {
+			round.Removed = total
+			return round, err
+		}
+	}
+}
+
+func (g Gate) purgeRound(ctx context.Context, p Purge) (out Purged, err error) {
+	for page, err := range backend.Pages(ctx, g.Store, backend.Range{Kind: p.Kind, Limit: pageSize}) {
+		if err != nil {
+			return out, err
+		}
+		for _, r := range page.Resources {
+			if err := g.purgeResource(ctx, p, r, &out); err != nil {
+				return out, err
+			}
+		}
+		for _, key := range page.Unreadable {
+			out.keep(key, "cannot be read")
+		}
+	}
+	return out, nil
+}
+
+func (g Gate) purgeResource(ctx context.Context, p Purge, r *backend.Resource, out *Purged) error {
+	holder, err := g.holder(ctx, r.Key)
+	switch {
+	case err != nil:
+		return err
+	case holder != nil && (!p.DryRun || holder.Kind != p.Kind):
+		out.keep(r.Key, fmt.Sprintf("is held by %s", holder))
+		return nil
+	case r.Finalizers > 0:
+		out.keep(r.Key, "has finalizers: serve its kind again, and let its controller remove them")
+		return nil
+	case p.DryRun:
+		out.Removed++
+		return nil
+	}
+	condition := backend.Condition{Presence: backend.Present, Revision: r.Revision, Unreferenced: true, Unfinalized: true}
+	actions := []backend.Action{{Key: r.Key, If: condition, Op: backend.OpDelete}}
+	apart, err := g.storedApart(ctx, r.Key)
+	if err != nil {
+		return err
+	}
+	if apart {
+		actions = append(actions, backend.Action{Key: r.Key.Sensitive(), If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete})
+	}
+	return g.purgeBy(ctx, p, r.Key, actions, out)
+}
+
+// holder returns a resource that relies on another one, nil if there is none. A resource does not hold itself.
+func (g Gate) holder(ctx context.Context, key backend.Key) (*backend.Key, error) {
+	page, err := g.Store.Range(ctx, backend.Range{Referenced: &key, BoundOnly: true, Limit: 2, Bare: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range page.Resources {
+		if r.Key != key {
+			return &r.Key, nil
+		}
+	}
+	if len(page.Unreadable) > 0 {
+		return &page.Unreadable[0], nil
+	}
+	return nil, nil
+}
+
+// purgeBy applies the actions that remove something of a resource, unless it has changed meanwhile.
+func (g Gate) purgeBy(ctx context.Context, p Purge, key backend.Key, actions []backend.Action, out *Purged) error {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id)
+	_, err := g.Store.Apply(ctx, backend.Batch{
+		RequestID: hex.EncodeToString(id), Actor: p.Actor, Deadline: backend.ClockOf(g.Store)().Add(writeTimeout), Actions: actions,
+	})
+	meanwhile := []error{backend.ErrConflict, backend.ErrNotFound, backend.ErrReferenced, backend.ErrFinalized}
+	switch {
+	case err == nil:
+		out.Removed++
+	case slices.ContainsFunc(meanwhile, func(of error) bool { return errors.Is(err, of) }):
+		out.keep(key, "was changed meanwhile")
+	default:
+		return err
+	}
+	return nil
+}
+
+// purgeField removes the values of a field from the resources of a kind.
+func (g Gate) purgeField(ctx context.Context, p Purge) (out Purged, err error) {
+	path := strings.Split(p.Path, ".")
+	for page, err := range backend.Pages(ctx, g.Store, backend.Range{Kind: p.Kind, Limit: pageSize}) {
+		if err != nil {
+			return out, err
+		}
+		for _, r := range page.Resources {
+			raw, err := backend.DecodeBody(r.Body)
+			if err != nil {
+				out.keep(r.Key, "cannot be read")
+				continue
+			}
+			rest, removed := without(gjson.ParseBytes(raw), path)
+			if !removed {
+				continue
+			}
+			if p.DryRun {
+				out.Removed++
+				continue
+			}
+			put := backend.Put{UID: r.UID, Deleting: r.Deleting, ExpiresAt: r.ExpiresAt, Body: backend.EncodeBody(rest)}
+			condition := backend.Condition{Presence: backend.Present, Revision: r.Revision}
+			actions := []backend.Action{{Key: r.Key, If: condition, Op: backend.OpPut, Put: put}}
+			if err := g.purgeBy(ctx, p, r.Key, actions, &out); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// without returns a value of JSON without the members at a path, which leads through lists, and whether there were any.
+// All else stays as it is written.
+func without(value gjson.Result, path []string) (rest []byte, removed bool) {
+	if !value.IsObject() && !value.IsArray() {
+		return []byte(value.Raw), false
+	}
+	var b bytes.Buffer
+	first := true
+	b.WriteByte(value.Raw[0])
+	value.ForEach(func(key, member gjson.Result) bool {
+		raw, deeper := []byte(member.Raw), path
+		if value.IsObject() {
+			if key.Str == path[0] && len(path) == 1 {
+				removed = true
+				return true
+			}
+			deeper = path[1:]
+		}
+		if value.IsArray() || key.Str == path[0] {
+			var inside bool
+			raw, inside = without(member, deeper)
+			removed = removed || inside
+		}
+		if !first {
+			b.WriteByte(',')
+		}
+		first = false
+		if value.IsObject() {
+			b.WriteString(key.Raw + ":")
+		}
+		b.Write(raw)
+		return true
+	})
+	b.WriteByte(value.Raw[len(value.Raw)-1])
+	return b.Bytes(), removed
+}
