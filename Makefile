@@ -55,8 +55,9 @@ tmux: ## make sure that the tests find tmux, in which they look at the command l
 npm:
 	$(call need,npm,nodejs npm,'this needs Node.js 20 or newer with npm (Debian: apt-get install nodejs npm)')
 
-browser: ## make sure that the tests find Chromium; install Debian's package if they would not
+browser: ## make sure that the tests find Chromium and Caddy; install Debian's packages if they would not
 	$(call need,chromium,chromium,'the tests of the page need Chromium (Debian: apt-get install chromium)')
+	$(call need,caddy,caddy,'the tests of the page behind a proxy need Caddy (Debian: apt-get install caddy)')
 
 clients: console browser redis-server ## drive the built binary, on both stores, by other people's clients and a browser (needs npm)
 	$(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e

@@ -13,9 +13,9 @@ import (
 )
 
 // browserSuites are those that need Chromium: the page, its logins, one that is reloaded
-// while it listens, pages of other origins, the React example, and pages with
+// while it listens, pages of other origins, the gateway behind a proxy with TLS, the React example, and pages with
 // the caches of other people's clients.
-var browserSuites = []string{"browser", "login", "reload", "foreign", "example", "caches"}
+var browserSuites = []string{"browser", "login", "reload", "foreign", "example", "caches", "proxy"}
 
 func TestBrowser(t *testing.T) {
 	needClients(t)
@@ -30,6 +30,9 @@ func TestBrowser(t *testing.T) {
 			s.env = append(s.env, "SLUICE_PAGES="+port)
 			s.args = []string{"--allowed-hosts", "gateway.test", "--allowed-origins", "http://friend.test:" + port + ",http://127.0.0.1:" + port}
 		}
+		if name == "proxy" {
+			needProxy(t, &s)
+		}
 		if name == "login" {
 			needLogin(t, &s)
 		}
@@ -38,6 +41,17 @@ func TestBrowser(t *testing.T) {
 		}
 		t.Run(name, s.run)
 	}
+}
+
+// needProxy names Caddy, which ends TLS for the gateway, and two ports for its sites.
+func needProxy(t *testing.T, s *suite) {
+	t.Helper()
+	caddy, err := exec.LookPath("caddy")
+	if err != nil {
+		t.Fatalf("%v; `make browser` installs it", err)
+	}
+	s.env = append(s.env, "SLUICE_CADDY="+caddy, "SLUICE_TLS="+freePort(t), "SLUICE_PAGES="+freePort(t))
+	s.args = []string{"--allowed-hosts", "gateway.test"}
 }
 
 // needLogin makes the gateway of a suite need a credential: a token of a file that the suite may change, a

@@ -18,4 +18,3 @@ func (c *callers) Len() int {
 	defer c.mu.Unlock()
 	return len(c.busy) + c.idle.Len()
 }
-

@@ -23,31 +23,6 @@ func isAPIType(media string) bool {
 	return false
 }
 
-// comesByItself reports whether browsers or proxies add a header to any request, so
-// that it does not tell who sent the request. A page may set some of them without a
-// preflight (https://fetch.spec.whatwg.org, "CORS-safelisted request-header").
-func comesByItself(name string) bool {
-	switch name {
-	case "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Alt-Used", "B3", "Baggage", "Cache-Control", "Connection", "Content-Language",
-		"Content-Length", "Cookie", "Date", "Device-Memory", "Dnt", "Downlink", "Dpr", "Early-Data", "Ect", "Expect", "Forwarded",
-		"Host", "Icy-Metadata", "If-Modified-Since", "If-None-Match", "If-Range", "Keep-Alive", "Last-Event-Id", "Origin", "Pragma", "Priority",
-		"Purpose", "Range", "Referer", "Rtt", "Save-Data", "Service-Worker", "Te", "Traceparent", "Tracestate", "Trailer", "Transfer-Encoding", "True-Client-Ip",
-		"Upgrade-Insecure-Requests", "User-Agent", "Via", "Viewport-Width", "Width", "X-Client-Data", "X-Client-Ip",
-		"X-Cluster-Client-Ip", "X-Moz", "X-Purpose",
-		"X-Real-Ip", "X-Request-Id", "X-Request-Start", "X-Requested-With", "X-Correlation-Id", "X-Scheme", "X-Uidh", "X-Varnish":
-		return true
-	}
-	for _, prefix := range []string{
-		"Sec-", "Proxy-", "Access-Control-Request-", "Attribution-Reporting-", "Ping-", "X-Forwarded-", "X-Original-", "X-Amz", "X-Arr-", "X-Azure-",
-		"X-B3-", "X-Envoy-", "X-Cloud-", "X-Vercel-", "Cf-", "Cdn-", "Fastly-", "Fly-",
-	} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 // sameOriginOnly refuses requests that a page of another origin may have sent.
 func (s *Server) sameOriginOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +50,7 @@ func (s *Server) foreign(r *http.Request) string {
 	case acceptsAnything(r.Header.Values("Accept")) && !strings.HasPrefix(r.UserAgent(), "Mozilla"):
 		return ""
 	}
-	return "an element of a page may have sent this request; name application/json, application/graphql-response+json or text/event-stream in Accept"
+	return "an element of a page may have sent this request; name application/json, application/graphql-response+json or text/event-stream in Accept, or send a header apollo-require-preflight: true"
 }
 
 // namesAPI reports whether an Accept header names a media type of the API.
@@ -96,23 +71,14 @@ func acceptsAnything(accept []string) bool {
 	return name == "" || name == "*/*" && !strings.Contains(strings.Join(accept, ","), ",")
 }
 
-// isDeliberate reports whether a request has a header that a page of another origin
-// can send only after a preflight.
+// isDeliberate reports whether a request has a header that only a client sends: a page of another origin needs a
+// preflight for it, and neither browsers nor proxies add it by themselves, as they do Authorization and headers of
+// tracing. A view of a page inside an app adds X-Requested-With with the name of the app, which has dots.
 func isDeliberate(h http.Header) bool {
-	for name := range h {
-		if name == "Content-Type" && isForm(h.Get(name)) || comesByItself(name) {
-			continue
-		}
+	if h.Get("Apollo-Require-Preflight") != "" || h.Get("X-Graphql-Csrf") != "" {
 		return true
 	}
-	return false
-}
-
-// isForm reports whether a browser sends contentType without a preflight.
-func isForm(contentType string) bool {
-	switch media, _, _ := mime.ParseMediaType(contentType); media {
-	case "", "text/plain", "multipart/form-data", "application/x-www-form-urlencoded":
-		return true
-	}
-	return false
+	by := h.Get("X-Requested-With")
+	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return by != "" && !strings.Contains(by, ".") || err == nil && media == "application/json"
 }

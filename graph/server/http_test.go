@@ -153,10 +153,10 @@ func TestPagesOfConfiguredOriginsMayReadAnswers(t *testing.T) {
 	e := newEdge(t, plain, server.Config{AllowedOrigins: []string{"https://app.example.com"}})
 	preflight := func(origin string) *httptest.ResponseRecorder {
 		return e.do(asked{method: http.MethodOptions, header: map[string]string{
-			"Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type",
+			"Origin": origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type,sentry-trace,traceparent,x-datadog-trace-id",
 		}})
 	}
-	if w := preflight("https://app.example.com"); w.Code >= 300 || w.Header().Get("Access-Control-Allow-Origin") != "https://app.example.com" || w.Header().Get("Access-Control-Allow-Headers") != "content-type" {
+	if w := preflight("https://app.example.com"); w.Code >= 300 || w.Header().Get("Access-Control-Allow-Origin") != "https://app.example.com" || w.Header().Get("Access-Control-Allow-Headers") != "content-type,sentry-trace,traceparent,x-datadog-trace-id" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	if w := preflight("https://evil.example.com"); w.Code != http.StatusForbidden || w.Header().Get("Access-Control-Allow-Origin") != "" {

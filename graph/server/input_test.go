@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -156,15 +157,21 @@ func TestARequestHasOneHostAndAtMostOneOriginOfTheSameScheme(t *testing.T) {
 		"an empty origin":                     {own, []string{""}, "", http.StatusForbidden},
 		"the own origin twice":                {own, []string{"http://localhost:8080", "http://localhost:8080"}, "", http.StatusForbidden},
 		"an allowed origin and another":       {own, []string{"https://app.example.com", "http://evil.example.com"}, "", http.StatusForbidden},
-		"the own host by https":               {own, []string{"https://localhost:8080"}, "", http.StatusForbidden},
+		"another host by https":               {own, []string{"https://localhost"}, "", http.StatusForbidden},
+		"a WebSocket behind a proxy with TLS": {own, []string{"https://localhost:8080"}, "", http.StatusOK},
 		"the own host by https, of elsewhere": {own, []string{"https://localhost:8080"}, "cross-site", http.StatusForbidden},
 		"a page behind a proxy with TLS":      {own, []string{"https://localhost:8080"}, "same-origin", http.StatusOK},
 		"a file":                              {own, []string{"file://localhost:8080"}, "same-origin", http.StatusForbidden},
 		"a scheme of an extension":            {own, []string{"chrome-extension://localhost:8080"}, "", http.StatusForbidden},
+		"by TLS: the own origin":              {"", []string{"https://localhost:8080"}, "", http.StatusOK},
+		"by TLS: the own host by http":        {"", []string{"http://localhost:8080"}, "same-origin", http.StatusForbidden},
 	} {
 		for _, path := range []string{"/healthz", "/graphql?query=%7B__typename%7D"} {
 			r := httptest.NewRequest(http.MethodGet, path, nil)
 			r.Host = c.host
+			if strings.HasPrefix(name, "by TLS") {
+				r.Host, r.TLS = own, &tls.ConnectionState{}
+			}
 			r.Header["Origin"] = c.origins
 			if c.site != "" {
 				r.Header.Set("Sec-Fetch-Site", c.site)

@@ -66,8 +66,9 @@ func (s *Server) hostAllowed(host string) bool {
 }
 
 // originAllowed reports whether a request has no Origin, the gateway's own or an allowed
-// one. Behind a proxy with TLS the gateway's pages have an https origin though it serves plain HTTP; it
-// is accepted if the browser reports a same-origin request.
+// one. Behind a proxy with TLS the gateway's pages have an https origin though it serves plain HTTP: it is the own one,
+// unless the browser reports another site. Browsers report none for a WebSocket. Where the gateway has TLS itself,
+// an http origin is never its own.
 func (s *Server) originAllowed(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
@@ -85,7 +86,8 @@ func (s *Server) originAllowed(r *http.Request) bool {
 	if r.TLS != nil {
 		return u.Scheme == "https"
 	}
-	return u.Scheme == "http" || u.Scheme == "https" && slices.Equal(r.Header["Sec-Fetch-Site"], []string{"same-origin"})
+	site := r.Header["Sec-Fetch-Site"]
+	return u.Scheme == "http" || u.Scheme == "https" && (len(site) == 0 || slices.Equal(site, []string{"same-origin"}))
 }
 
 // preflightAge is how long a browser may cache the answer to a preflight, in seconds.
@@ -99,7 +101,7 @@ func (s *Server) crossOrigin(next http.Handler) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: s.cfg.AllowedOrigins,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
-		AllowedHeaders: []string{"Accept", "Authorization", "Content-Type", "Last-Event-ID", requestIDHeader, apolloClientHeader, "Apollographql-Client-Version", hiveClientHeader, "X-Graphql-Client-Version"},
+		AllowedHeaders: []string{"*"}, // pages with tracing send headers of their own
 		ExposedHeaders: []string{requestIDHeader, "Retry-After", "WWW-Authenticate"},
 		MaxAge:         preflightAge,
 	}).Handler(next)
