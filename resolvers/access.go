@@ -4,14 +4,13 @@ import (
 	"context"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/core"
 )
 
 // Access resolves Query.access.
 func (r queryResolver) Access(ctx context.Context, kind, namespace, name *string) ([]descriptor.Verb, error) {
-	verbs, err := r.service.Allowed(ctx, access.CallerFrom(ctx), query.Target{Kind: kind, Namespace: namespace, Name: name})
+	verbs, err := r.service.Allowed(ctx, query.Target{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, each(ctx, err)
 	}
@@ -20,7 +19,7 @@ func (r queryResolver) Access(ctx context.Context, kind, namespace, name *string
 
 // Allowed resolves Kind.allowed.
 func (r kindResolver) Allowed(ctx context.Context, k *descriptor.Kind) ([]descriptor.Verb, error) {
-	rights, err := r.service.Rights(ctx, access.CallerFrom(ctx))
+	rights, err := r.service.Rights(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +28,7 @@ func (r kindResolver) Allowed(ctx context.Context, k *descriptor.Kind) ([]descri
 
 // AccessGrants resolves Query.accessGrants.
 func (r queryResolver) AccessGrants(ctx context.Context, verb descriptor.Verb, kind, namespace, name *string) ([]*core.AccessGrant, error) {
-	grants, err := r.service.Grants(ctx, access.CallerFrom(ctx), verb, query.Target{Kind: kind, Namespace: namespace, Name: name})
+	grants, err := r.service.Grants(ctx, verb, query.Target{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, each(ctx, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -197,7 +196,7 @@ func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, 
 	if err != nil {
 		return nil, false, err
 	}
-	rights, err := r.service.Rights(ctx, access.CallerFrom(ctx))
+	rights, err := r.service.Rights(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -224,7 +223,7 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 	}
 	var questions []question
 	var requests []query.ListRequest
-	rights, err := r.service.Rights(ctx, access.CallerFrom(ctx))
+	rights, err := r.service.Rights(ctx)
 	if err != nil {
 		return nil, false, err
 	}

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/core"
 )
@@ -163,7 +162,7 @@ func (r mutationResolver) UpdateKind(ctx context.Context, in core.UpdateKindInpu
 			Message: fmt.Sprintf("clientMutationId: must have at most %d characters", maxMutationID),
 		}
 	}
-	err := r.service.SetControlled(ctx, access.CallerFrom(ctx), in.Kind, in.Controlled)
+	err := r.service.SetControlled(ctx, in.Kind, in.Controlled)
 	if err != nil {
 		return nil, inInput(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/loader"
 )
@@ -36,7 +35,7 @@ func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
 	if l := loader.From(ctx); l != nil {
 		return l
 	}
-	return loader.New(r.service, access.CallerFrom(ctx), 0)
+	return loader.New(r.service, 0)
 }
 
 // nonempty returns nil for the empty text.

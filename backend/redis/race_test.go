@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
@@ -40,7 +39,7 @@ func (r *racer) step(ctx context.Context, n int) error {
 	id := thingNamed(fmt.Sprint("n", r.rnd.IntN(raceResources)))
 	title := fmt.Sprint(n, "-", r.rnd.Uint32())
 	revision := ""
-	if found, err := r.svc.Get(ctx, access.Caller{}, id); err != nil {
+	if found, err := r.svc.Get(ctx, id); err != nil {
 		return err
 	} else if found != nil {
 		revision = found.Stored.Revision.String()
@@ -50,17 +49,17 @@ func (r *racer) step(ctx context.Context, n int) error {
 	deletes := false
 	switch r.rnd.IntN(6) {
 	case 0:
-		out, err = r.svc.Create(ctx, access.Caller{}, service.CreateRequest{Identity: id, Spec: titled(title)})
+		out, err = r.svc.Create(ctx, service.CreateRequest{Identity: id, Spec: titled(title)})
 	case 1:
-		out, err = r.svc.Update(ctx, access.Caller{}, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: titled(title)})
+		out, err = r.svc.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: titled(title)})
 	case 2:
-		out, err = r.svc.Patch(ctx, access.Caller{}, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: titled(title)})
+		out, err = r.svc.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: titled(title)})
 	case 3:
-		out, err = r.svc.Upsert(ctx, access.Caller{}, service.UpsertRequest{Identity: id, Spec: titled(title)})
+		out, err = r.svc.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: titled(title)})
 	case 4:
-		out, err = r.svc.UpdateStatus(ctx, access.Caller{}, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": title}})
+		out, err = r.svc.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": title}})
 	case 5:
-		out, err = r.svc.Delete(ctx, access.Caller{}, service.DeleteRequest{Identity: id})
+		out, err = r.svc.Delete(ctx, service.DeleteRequest{Identity: id})
 		deletes = true
 	}
 	var known *failure.Error

@@ -43,7 +43,7 @@ func TestARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testing.T) {
 		store := openMemory(t)
 		other := guarded(t, store, 0, widget())
 		other.give(allow("Widget", "*"))
-		if _, err := other.Create(t.Context(), admin(), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}}); err != nil {
+		if _, err := other.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}}); err != nil {
 			t.Fatal(err)
 		}
 		slow := &slowBindings{Store: store, asked: make(chan struct{}), released: make(chan struct{})}
@@ -61,7 +61,7 @@ func TestARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testing.T) {
 			t.Fatal("the roles were not read before the bindings")
 		}
 		go func() {
-			_, err := svc.Get(ctx, as("token:u"), in("a", "w"))
+			_, err := svc.Get(access.WithCaller(ctx, as("token:u")), in("a", "w"))
 			first <- err
 		}()
 		synctest.Wait()
@@ -69,7 +69,7 @@ func TestARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testing.T) {
 		synctest.Wait()
 		close(slow.released)
 		<-first
-		if _, err := svc.Get(ctx, as("token:u"), in("a", "w")); code(err) != "FORBIDDEN" {
+		if _, err := svc.Get(access.WithCaller(ctx, as("token:u")), in("a", "w")); code(err) != "FORBIDDEN" {
 			t.Errorf("after the role was narrowed: %v", err)
 		}
 		stop()

@@ -68,7 +68,7 @@ func TestAPolicyIsOfOneState(t *testing.T) {
 		synctest.Wait()
 		asked := make(chan error, 1)
 		go func() {
-			_, err := slow.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget"})
+			_, err := slow.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"})
 			asked <- err
 		}()
 		synctest.Wait() // it waits for the bindings
@@ -77,7 +77,7 @@ func TestAPolicyIsOfOneState(t *testing.T) {
 		if err := <-asked; code(err) != "FORBIDDEN" {
 			t.Errorf("asked before: %v", err)
 		}
-		if _, err := slow.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
+		if _, err := slow.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
 			t.Errorf("asked after: %v", err)
 		}
 	})
@@ -97,7 +97,7 @@ func TestWhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
 		asked := make(chan answer, 1)
 		go func() {
 			ctx, _ := query.WithMoment(t.Context())
-			page, err := slow.List(ctx, as("token:u"), query.ListRequest{Kind: "Widget"})
+			page, err := slow.List(access.WithCaller(ctx, as("token:u")), query.ListRequest{Kind: "Widget"})
 			asked <- answer{page, err}
 		}()
 		synctest.Wait() // it waits for the widgets

@@ -64,7 +64,7 @@ func listen(t *testing.T, f *fixture, caller access.Caller, req change.Request) 
 
 func (l *rebuilt) begin(f *fixture) (err error) {
 	l.waiting = nil
-	l.stream, err = f.Changes(context.Background(), l.caller, l.req)
+	l.stream, err = f.Changes(access.WithCaller(context.Background(), l.caller), l.req)
 	return err
 }
 
@@ -143,7 +143,7 @@ func (l *rebuilt) settle(f *fixture) string {
 
 func positionOf(t *testing.T, f *fixture) backend.Position {
 	t.Helper()
-	p, err := f.List(context.Background(), admin(), query.ListRequest{Kind: "Widget", ChangeCursor: true, First: new(0)})
+	p, err := f.List(access.WithCaller(context.Background(), admin()), query.ListRequest{Kind: "Widget", ChangeCursor: true, First: new(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,14 +161,14 @@ func widgetIn(namespace, name string) kind.Identity {
 // upsert writes a widget as an administrator.
 func (f *fixture) upsert(id kind.Identity, title string) {
 	f.t.Helper()
-	if _, err := f.Upsert(context.Background(), admin(), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": title}}); err != nil {
+	if _, err := f.Upsert(access.WithCaller(context.Background(), admin()), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": title}}); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
 func (f *fixture) drop(id kind.Identity) {
 	f.t.Helper()
-	if _, err := f.Delete(context.Background(), admin(), service.DeleteRequest{Identity: id}); err != nil {
+	if _, err := f.Delete(access.WithCaller(context.Background(), admin()), service.DeleteRequest{Identity: id}); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -310,7 +310,7 @@ func TestARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
 
 func stampOf(t *testing.T, f *fixture, user string) string {
 	t.Helper()
-	rights, err := f.Rights(t.Context(), as(user, "token:g"))
+	rights, err := f.Rights(access.WithCaller(t.Context(), as(user, "token:g")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestIdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testin
 	f.upsert(widgetIn("a", "x"), "x")
 	var streams []*change.Stream
 	for _, g := range gateways {
-		s, err := g.Changes(t.Context(), as("token:u"), change.Request{})
+		s, err := g.Changes(access.WithCaller(t.Context(), as("token:u")), change.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -442,7 +442,7 @@ func TestACursorOfOtherRightsHasExpired(t *testing.T) {
 	f.upsert(widgetIn("a", "x"), "x")
 	l := listen(t, f, as("token:u"), change.Request{Snapshot: true})
 	l.settle(f)
-	page, err := f.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget", ChangeCursor: true})
+	page, err := f.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget", ChangeCursor: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +459,7 @@ func TestACursorOfOtherRightsHasExpired(t *testing.T) {
 		if got := other.settle(f); got != "" || other.resets != 1 {
 			t.Errorf("with other rights after %s: %q, %d resets", cursor, got, other.resets)
 		}
-		_, err := gateways[1].Changes(t.Context(), as("token:u"), change.Request{After: &cursor})
+		_, err := gateways[1].Changes(access.WithCaller(t.Context(), as("token:u")), change.Request{After: &cursor})
 		if e := wantCode(t, err, failure.CodePositionExpired); !strings.Contains(e.Message, "what you may see has changed") {
 			t.Error(e.Message)
 		}

@@ -49,12 +49,12 @@ func TestAWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
 	f := guarded(t, openMemory(t), 0, widget())
 	ctx, u := t.Context(), as("token:u")
 	spec := map[string]any{"title": "x"}
-	if _, err := f.Create(ctx, admin(), service.CreateRequest{Identity: in("a", "hidden"), Spec: spec}); err != nil {
+	if _, err := f.Create(access.WithCaller(ctx, admin()), service.CreateRequest{Identity: in("a", "hidden"), Spec: spec}); err != nil {
 		t.Fatal(err)
 	}
 	f.give(allow("Widget", "CREATE"))
 	for _, dry := range []bool{true, false} {
-		out, err := f.Create(ctx, u, service.CreateRequest{Identity: in("a", "new"), Spec: spec, DryRun: dry})
+		out, err := f.Create(access.WithCaller(ctx, u), service.CreateRequest{Identity: in("a", "new"), Spec: spec, DryRun: dry})
 		if err != nil || out.Resource != nil || out.Outcome != service.Created {
 			t.Errorf("a create without GET, dry run %v: %+v %v", dry, out, err)
 		}
@@ -66,22 +66,22 @@ func TestAWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
 		for _, dry := range []bool{true, false} {
 			req := manifest("hidden", title)
 			req.DryRun = dry
-			if out, err := f.Apply(ctx, u, req); code(err) != "ALREADY_EXISTS" {
+			if out, err := f.Apply(access.WithCaller(ctx, u), req); code(err) != "ALREADY_EXISTS" {
 				t.Errorf("an apply of what is hidden, %s: %+v %v", title, out, err)
 			}
 		}
 	}
-	if out, err := f.Apply(ctx, u, manifest("applied", "x")); err != nil || out.Resource != nil {
+	if out, err := f.Apply(access.WithCaller(ctx, u), manifest("applied", "x")); err != nil || out.Resource != nil {
 		t.Errorf("an apply that creates: %+v %v", out, err)
 	}
 	f.give(allow("Widget", "UPDATE", "PATCH", "UPSERT", "STATUS", "DELETE", "FINALIZE"))
 	for _, name := range []string{"hidden", "absent"} { // the answer depends on the policy alone
-		_, update := f.Update(ctx, u, service.UpdateRequest{Identity: in("a", name), ExpectedRevision: "1-1", Spec: spec})
-		_, patch := f.Patch(ctx, u, service.PatchRequest{Identity: in("a", name), ExpectedRevision: "1-1", Patch: spec})
-		_, upsert := f.Upsert(ctx, u, service.UpsertRequest{Identity: in("a", name), Spec: spec})
-		_, status := f.UpdateStatus(ctx, u, service.StatusRequest{Identity: in("a", name), ExpectedRevision: "1-1", Status: map[string]any{}})
-		_, remove := f.Delete(ctx, u, service.DeleteRequest{Identity: in("a", name)})
-		_, apply := f.Apply(ctx, u, manifest(name, "x"))
+		_, update := f.Update(access.WithCaller(ctx, u), service.UpdateRequest{Identity: in("a", name), ExpectedRevision: "1-1", Spec: spec})
+		_, patch := f.Patch(access.WithCaller(ctx, u), service.PatchRequest{Identity: in("a", name), ExpectedRevision: "1-1", Patch: spec})
+		_, upsert := f.Upsert(access.WithCaller(ctx, u), service.UpsertRequest{Identity: in("a", name), Spec: spec})
+		_, status := f.UpdateStatus(access.WithCaller(ctx, u), service.StatusRequest{Identity: in("a", name), ExpectedRevision: "1-1", Status: map[string]any{}})
+		_, remove := f.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: in("a", name)})
+		_, apply := f.Apply(access.WithCaller(ctx, u), manifest(name, "x"))
 		for what, err := range map[string]error{"update": update, "patch": patch, "upsert": upsert, "status": status, "delete": remove, "apply": apply} {
 			if code(err) != "FORBIDDEN" || err == nil || !strings.Contains(err.Error(), "GET") && what != "apply" {
 				t.Errorf("%s of %s without GET: %v", what, name, err)
@@ -93,22 +93,22 @@ func TestAWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
 // TestFinalizersNeedTheirVerb has a caller patch without FINALIZE.
 func TestFinalizersNeedTheirVerb(t *testing.T) {
 	f := guarded(t, openMemory(t), 0, widget())
-	made, err := f.Create(t.Context(), admin(), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}})
+	made, err := f.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	req := service.PatchRequest{Identity: in("a", "w"), ExpectedRevision: made.Resource.Stored.Revision.String(), MetadataPatch: service.MetadataPatch{AddFinalizers: []string{"example.org/clean"}}}
 	f.give(allow("Widget", "GET", "PATCH"))
-	if _, err := f.Patch(t.Context(), as("token:u"), req); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "FINALIZE") {
+	if _, err := f.Patch(access.WithCaller(t.Context(), as("token:u")), req); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "FINALIZE") {
 		t.Errorf("%v", err)
 	}
 	f.give(allow("Widget", "GET", "FINALIZE"))
 	more := req
 	more.Patch = map[string]any{"weight": 70}
-	if _, err := f.Patch(t.Context(), as("token:u"), more); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "PATCH") {
+	if _, err := f.Patch(access.WithCaller(t.Context(), as("token:u")), more); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "PATCH") {
 		t.Errorf("a patch of the spec too: %v", err)
 	}
-	if _, err := f.Patch(t.Context(), as("token:u"), req); err != nil {
+	if _, err := f.Patch(access.WithCaller(t.Context(), as("token:u")), req); err != nil {
 		t.Error(err)
 	}
 }
@@ -132,7 +132,7 @@ func TestANewReferenceToASensitiveKindNeedsGET(t *testing.T) {
 	ctx, u := t.Context(), as("token:u")
 	f.give(allow("Widget", "*"), access.Rule{Kinds: []string{"Vault"}, Verbs: []descriptor.Verb{"GET"}, Names: []string{"mine"}})
 	upsert := func(c access.Caller, name, title string) error {
-		_, err := f.Upsert(ctx, c, service.UpsertRequest{Identity: in("a", name), Spec: map[string]any{"title": title}})
+		_, err := f.Upsert(access.WithCaller(ctx, c), service.UpsertRequest{Identity: in("a", name), Spec: map[string]any{"title": title}})
 		return err
 	}
 	if err := upsert(u, "w", "mine"); err != nil {
@@ -147,12 +147,12 @@ func TestANewReferenceToASensitiveKindNeedsGET(t *testing.T) {
 	if err := upsert(admin(), "given", "theirs"); err != nil {
 		t.Fatal(err)
 	}
-	made, err := f.Get(ctx, u, in("a", "given"))
+	made, err := f.Get(access.WithCaller(ctx, u), in("a", "given"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// What refers to it already may be changed by who may not see it.
-	if _, err := f.Patch(ctx, u, service.PatchRequest{Identity: in("a", "given"), ExpectedRevision: made.Stored.Revision.String(), Patch: map[string]any{"weight": 70}}); err != nil {
+	if _, err := f.Patch(access.WithCaller(ctx, u), service.PatchRequest{Identity: in("a", "given"), ExpectedRevision: made.Stored.Revision.String(), Patch: map[string]any{"weight": 70}}); err != nil {
 		t.Errorf("a change beside the reference: %v", err)
 	}
 }
@@ -163,22 +163,22 @@ func TestHiddenBlockersAreCounted(t *testing.T) {
 	guardedReference.References[0].Guarded = true
 	f := guarded(t, openMemory(t), 0, guardedReference, site())
 	ctx, u := t.Context(), as("token:u")
-	if _, err := f.Upsert(ctx, admin(), service.UpsertRequest{Identity: kind.Identity{Kind: "Site", Name: "s"}, Spec: map[string]any{"title": "s"}}); err != nil {
+	if _, err := f.Upsert(access.WithCaller(ctx, admin()), service.UpsertRequest{Identity: kind.Identity{Kind: "Site", Name: "s"}, Spec: map[string]any{"title": "s"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []kind.Identity{in("mine", "w1"), in("theirs", "w2"), in("theirs", "w3")} {
-		if _, err := f.Upsert(ctx, admin(), service.UpsertRequest{Identity: at, Spec: map[string]any{"title": "s"}}); err != nil {
+		if _, err := f.Upsert(access.WithCaller(ctx, admin()), service.UpsertRequest{Identity: at, Spec: map[string]any{"title": "s"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	f.give(access.Rule{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"*"}}, access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{"*"}, Namespaces: []string{"mine"}})
-	out, err := f.Delete(ctx, u, service.DeleteRequest{Identity: kind.Identity{Kind: "Site", Name: "s"}})
+	out, err := f.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: kind.Identity{Kind: "Site", Name: "s"}})
 	if err != nil || out.Deletion != service.Pending {
 		t.Fatalf("%+v %v", out, err)
 	}
 	for relation, hidden := range map[query.Relation]int{query.BlockedBy: 2, query.Dependents: 0} {
 		for _, first := range []int{0, 1, 10} {
-			pages, errs := f.Dependencies(ctx, u, []query.DependencyRequest{{Relation: relation, Key: out.Resource.Stored.Key, Body: out.Resource.Body, First: &first, Ahead: true}})
+			pages, errs := f.Dependencies(access.WithCaller(ctx, u), []query.DependencyRequest{{Relation: relation, Key: out.Resource.Stored.Key, Body: out.Resource.Body, First: &first, Ahead: true}})
 			if errs[0] != nil {
 				t.Fatal(errs[0])
 			}
@@ -210,10 +210,13 @@ func TestUntilThePolicyIsKnownNobodyIsServed(t *testing.T) {
 	var waiting sync.WaitGroup
 	for _, c := range []access.Caller{admin(), as("token:u")} {
 		for what, ask := range map[string]func() error{
-			"list": func() error { _, err := svc.List(ctx, c, query.ListRequest{Kind: "Widget"}); return err },
-			"get":  func() error { _, err := svc.Get(ctx, c, in("a", "w")); return err },
+			"list": func() error {
+				_, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget"})
+				return err
+			},
+			"get": func() error { _, err := svc.Get(access.WithCaller(ctx, c), in("a", "w")); return err },
 			"create": func() error {
-				_, err := svc.Create(ctx, c, service.CreateRequest{Identity: in("a", "w"), Spec: json.RawMessage(`{"title":"x"}`)})
+				_, err := svc.Create(access.WithCaller(ctx, c), service.CreateRequest{Identity: in("a", "w"), Spec: json.RawMessage(`{"title":"x"}`)})
 				return err
 			},
 		} {
@@ -233,16 +236,16 @@ func TestADamagedRoleGivesNothing(t *testing.T) {
 	f := guarded(t, store, 0, widget())
 	f.store = store
 	f.give(allow("Widget", "*"))
-	if _, err := f.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget"}); err != nil {
+	if _, err := f.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []backend.Key{{Kind: access.RoleKind, Name: "role"}, {Kind: access.BindingKind, Name: "binding"}} {
 		f.put(key, backend.Put{UID: "damaged", Body: backend.EncodeBody([]byte(`{"spec":{"rules":7,"roles":7}}`))})
-		if _, err := f.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
+		if _, err := f.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
 			t.Errorf("%s: %v", key, err)
 		}
 		f.give(allow("Widget", "*"))
-		if _, err := f.List(t.Context(), as("token:u"), query.ListRequest{Kind: "Widget"}); err != nil {
+		if _, err := f.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); err != nil {
 			t.Errorf("%s, once it is mended: %v", key, err)
 		}
 	}
@@ -258,19 +261,19 @@ func TestAnApplyWithoutUpdateDoesNotCompareWriteOnlyValues(t *testing.T) {
 		}
 	}
 	f := guarded(t, openMemory(t), 0, secret...)
-	if _, err := f.Apply(t.Context(), admin(), service.ApplyRequest{Manifest: secretManifest("stringData: {pin: '1234'}")}); err != nil {
+	if _, err := f.Apply(access.WithCaller(t.Context(), admin()), service.ApplyRequest{Manifest: secretManifest("stringData: {pin: '1234'}")}); err != nil {
 		t.Fatal(err)
 	}
 	f.give(allow("Secret", "GET", "CREATE"))
 	for _, lines := range []string{"stringData: {pin: '1234'}", "stringData: {pin: '0000'}", "data: {pin: MTIzNA==}", "data: {pin: MDAwMA==}"} {
 		for _, dry := range []bool{true, false} {
-			out, err := f.Apply(t.Context(), as("token:u"), service.ApplyRequest{Manifest: secretManifest(lines), DryRun: dry})
+			out, err := f.Apply(access.WithCaller(t.Context(), as("token:u")), service.ApplyRequest{Manifest: secretManifest(lines), DryRun: dry})
 			if code(err) != "FORBIDDEN" {
 				t.Errorf("%s, dry run %v: %+v %v", lines, dry, out, err)
 			}
 		}
 	}
-	if out, err := f.Apply(t.Context(), as("token:u"), service.ApplyRequest{Manifest: secretManifest("")}); err != nil || out.Outcome != service.Unchanged {
+	if out, err := f.Apply(access.WithCaller(t.Context(), as("token:u")), service.ApplyRequest{Manifest: secretManifest("")}); err != nil || out.Outcome != service.Unchanged {
 		t.Errorf("a manifest as it is shown: %+v %v", out, err)
 	}
 }

@@ -125,7 +125,7 @@ func TestALateDuplicateOfACreateThatAnotherClientUndidIsRefused(t *testing.T) {
 func TestALostAnswerOverAnExpiredNamesakeIsTheNewResource(t *testing.T) {
 	onABadLine(t, memory.Config{PurgeInterval: time.Hour}, true, func(f *badLine) {
 		create := func() *service.Written {
-			out, err := f.Create(f.t.Context(), anon, service.CreateRequest{
+			out, err := f.Create(f.t.Context(), service.CreateRequest{
 				Identity: kind.Identity{Kind: "Cluster", Name: "a"}, Spec: map[string]any{"title": "A"},
 				Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: time.Now().Add(time.Minute)}},
 			})
@@ -175,7 +175,7 @@ func TestWhatNobodyCanTellIsUnknownAndNotToBeRepeated(t *testing.T) {
 					ctx, cancel := c.limit(f.t.Context())
 					defer cancel()
 					begin := time.Now()
-					_, err := f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), Spec: map[string]any{"title": "A"}})
+					_, err := f.Create(ctx, service.CreateRequest{Identity: named("a"), Spec: map[string]any{"title": "A"}})
 					e := wantCode(f.t, err, failure.CodeUnavailable)
 					if e.Outcome != failure.OutcomeUnknown || e.Retryable {
 						f.t.Errorf("%+v", e)
@@ -289,13 +289,13 @@ func (f *badLine) any(rnd *rand.Rand) (*service.Written, error) {
 	}
 	switch rnd.IntN(5) {
 	case 0:
-		return f.Create(ctx, anon, service.CreateRequest{Identity: id, Spec: spec})
+		return f.Create(ctx, service.CreateRequest{Identity: id, Spec: spec})
 	case 1:
-		return f.Update(ctx, anon, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: spec})
+		return f.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: spec})
 	case 2:
-		return f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, Spec: spec})
+		return f.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec})
 	case 3:
-		return f.UpdateStatus(ctx, anon, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: spec})
+		return f.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: spec})
 	}
-	return f.Delete(ctx, anon, service.DeleteRequest{Identity: id})
+	return f.Delete(ctx, service.DeleteRequest{Identity: id})
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 	"github.com/sluicegw/sluice/internal/redistest"
@@ -50,7 +49,7 @@ func BenchmarkChain(b *testing.B) {
 						if i > 0 {
 							spec = fmt.Sprintf(`{"keyRef":"k%d-%d"}`, n, i-1)
 						}
-						if _, err := s.Create(ctx, access.Caller{}, service.CreateRequest{Identity: identity("Key", fmt.Sprintf("k%d-%d", n, i)), Spec: json.RawMessage(spec)}); err != nil {
+						if _, err := s.Create(ctx, service.CreateRequest{Identity: identity("Key", fmt.Sprintf("k%d-%d", n, i)), Spec: json.RawMessage(spec)}); err != nil {
 							b.Fatal(err)
 						}
 					}

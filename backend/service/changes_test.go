@@ -15,7 +15,7 @@ import (
 
 func (f *fixture) changes(req change.Request) *change.Stream {
 	f.t.Helper()
-	c, err := f.Changes(context.Background(), anon, req)
+	c, err := f.Changes(context.Background(), req)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestAStreamBeginsInSyncThenFollows(t *testing.T) {
 	if _, err := f.update("a", r, `{"title":"B"}`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: named("a")}); err != nil {
+	if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: named("a")}); err != nil {
 		t.Fatal(err)
 	}
 	got := take(t, c, 4)
@@ -93,7 +93,7 @@ func TestAStreamKeepsToItsScope(t *testing.T) {
 	start := f.position()
 	other := "other"
 	for _, id := range []kind.Identity{named("a"), named("b"), {Kind: "Widget", Namespace: &other, Name: "a"}} {
-		if _, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: id, Spec: map[string]any{"title": "A"}}); err != nil {
+		if _, err := f.Create(context.Background(), service.CreateRequest{Identity: id, Spec: map[string]any{"title": "A"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,16 +122,16 @@ func TestAStreamKeepsToItsScope(t *testing.T) {
 
 func TestBadStreamsAreRefused(t *testing.T) {
 	f := setup(t)
-	_, err := f.Changes(context.Background(), anon, change.Request{After: pointer("rubbish")})
+	_, err := f.Changes(context.Background(), change.Request{After: pointer("rubbish")})
 	wantCode(t, err, failure.CodeCursorInvalid)
-	_, err = f.Changes(context.Background(), anon, change.Request{After: pointer("")})
+	_, err = f.Changes(context.Background(), change.Request{After: pointer("")})
 	wantCode(t, err, failure.CodeCursorInvalid)
 	foreign := backend.NewPosition(backend.Revision{Epoch: 1, Seq: 1}).String()
-	_, err = f.Changes(context.Background(), anon, change.Request{After: &foreign})
+	_, err = f.Changes(context.Background(), change.Request{After: &foreign})
 	wantCode(t, err, failure.CodePositionExpired)
-	_, err = f.Changes(context.Background(), anon, change.Request{Kinds: []string{"Cluster"}})
+	_, err = f.Changes(context.Background(), change.Request{Kinds: []string{"Cluster"}})
 	wantCode(t, err, failure.CodeBadUserInput)
-	_, err = f.Changes(context.Background(), anon, change.Request{Name: pointer("Not A Name")})
+	_, err = f.Changes(context.Background(), change.Request{Name: pointer("Not A Name")})
 	wantCode(t, err, failure.CodeValidationFailed)
 }
 

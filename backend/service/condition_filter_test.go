@@ -32,7 +32,7 @@ func setupReported(t *testing.T) *fixture {
 		"unknown": `[{"type":"Ready","status":"Unknown","reason":"Asking"},{"type":"Readying","status":"True","reason":"Z"}]`,
 	} {
 		w := f.create(name, `{"title":"A"}`)
-		_, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named(name), ExpectedRevision: w.Resource.Stored.Revision.String(), Status: json.RawMessage(`{"conditions":` + conditions + `}`)})
+		_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named(name), ExpectedRevision: w.Resource.Stored.Revision.String(), Status: json.RawMessage(`{"conditions":` + conditions + `}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func testConditions(t *testing.T, f *fixture) {
 		`{"type":"Ready","status":{"eq":"True"},"reason":{"eq":"Failed"}}`:                  "",
 		`{"type":"Ready","status":{"eq":"False"}},{"type":"Synced","status":{"eq":"True"}}`: "failed",
 	} {
-		page, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Widget", Filter: json.RawMessage(`{"conditions":[` + filter + `]}`)})
+		page, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(`{"conditions":[` + filter + `]}`)})
 		if err != nil {
 			t.Errorf("%s: %v", filter, err)
 			continue

@@ -31,7 +31,7 @@ func (f *fixture) damage(name string) *backend.Resource {
 func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 	for name, write := range map[string]func(f *fixture) (*service.Written, error){
 		"upsert": func(f *fixture) (*service.Written, error) {
-			return f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: raw(`{"title":"B"}`)})
+			return f.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: raw(`{"title":"B"}`)})
 		},
 		"apply": func(f *fixture) (*service.Written, error) {
 			return f.apply(strings.Replace(widgetManifest, "title: A", "title: B", 1))
@@ -41,13 +41,13 @@ func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 			f := setup(t)
 			uid := f.create("a", `{"title":"A"}`).Resource.Stored.UID
 			f.damage("a")
-			_, err := f.Get(t.Context(), anon, named("a"))
+			_, err := f.Get(t.Context(), named("a"))
 			wantCode(t, err, failure.CodeUnreadable)
 			out, err := write(f)
 			if err != nil || out.Outcome != service.Updated || out.Resource.Body == nil {
 				t.Fatalf("%+v %v", out, err)
 			}
-			got, err := f.Get(t.Context(), anon, named("a"))
+			got, err := f.Get(t.Context(), named("a"))
 			if err != nil || got.Stored.UID != uid {
 				t.Fatalf("%+v %v", got, err)
 			}
@@ -75,7 +75,7 @@ func TestAFilteredListenerHearsThatADamagedResourceIsGone(t *testing.T) {
 		t.Fatalf("first is %s", got)
 	}
 	for _, name := range []string{"b", "a"} {
-		if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: named(name)}); err != nil {
+		if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: named(name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,7 +123,7 @@ func TestAStatusOfAnyTextIsStored(t *testing.T) {
 	for name, conditionType := range map[string]string{"NULs": strings.Repeat("\x00", 1024), "long": strings.Repeat("x", 5000), "many bytes": strings.Repeat("\U0001F600", 300)} {
 		r := f.create(strings.ReplaceAll(strings.ToLower(name), " ", "-"), `{"title":"A"}`).Resource.Stored
 		status := map[string]any{"id": conditionType, "conditions": []any{map[string]any{"type": conditionType, "status": conditionType}}}
-		if _, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: kind.Identity{Kind: "Widget", Name: r.Name}, ExpectedRevision: r.Revision.String(), Status: status}); err != nil {
+		if _, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: kind.Identity{Kind: "Widget", Name: r.Name}, ExpectedRevision: r.Revision.String(), Status: status}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -156,11 +156,11 @@ func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 		return len(widgets.All()[0].Rows.Of(b))
 	}
 	own := rows(r)
-	out, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: conditions(index.MaxRows - own)})
+	out, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: conditions(index.MaxRows - own)})
 	if err != nil || rows(out.Resource.Stored) != index.MaxRows {
 		t.Fatalf("as many as fit: %v", err)
 	}
-	_, err = f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(index.MaxRows - own + 1)})
+	_, err = f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(index.MaxRows - own + 1)})
 	if e := wantCode(t, err, failure.CodeLimitExceeded); e.Path != "status.conditions" || e.Limit != 1024 || e.Name != "a" {
 		t.Errorf("%+v", e)
 	}
@@ -226,7 +226,7 @@ func TestAMarkOfAnUnreadableResourceKeepsNothingOfTheRequest(t *testing.T) {
 				if _, err := store.Apply(t.Context(), backend.Batch{RequestID: "spoil", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: put}}}); err != nil {
 					t.Fatal(err)
 				}
-				_, err := svc.Get(t.Context(), anon, named(name))
+				_, err := svc.Get(t.Context(), named(name))
 				wantCode(t, err, failure.CodeUnreadable)
 			}
 			for range 100 {
@@ -269,7 +269,7 @@ func TestATotalCountLeavesOutWhatThePageLeavesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		p, err := svc.List(t.Context(), anon, query.ListRequest{Kind: "Widget"})
+		p, err := svc.List(t.Context(), query.ListRequest{Kind: "Widget"})
 		if err != nil {
 			t.Fatal(err)
 		}

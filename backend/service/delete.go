@@ -8,7 +8,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
@@ -16,12 +15,12 @@ import (
 
 // Delete removes a resource. One that others rely on, or that finalizers hold, stays
 // until they do not: its deletion is requested.
-func (s *Service) Delete(ctx context.Context, c access.Caller, req DeleteRequest) (*Written, error) {
+func (s *Service) Delete(ctx context.Context, req DeleteRequest) (*Written, error) {
 	k, key, err := s.kinds.Resolve(req.Identity)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.authorize(ctx, c, k, descriptor.VerbDelete, key); err != nil {
+	if _, err := s.authorize(ctx, k, descriptor.VerbDelete, key); err != nil {
 		return nil, err
 	}
 	if req.DryRun {

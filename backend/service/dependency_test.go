@@ -16,7 +16,6 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
@@ -109,7 +108,7 @@ func identity(of, name string) kind.Identity { return kind.Identity{Kind: of, Na
 
 func (h *house) create(of, name, spec string) *service.Written {
 	h.t.Helper()
-	out, err := h.Create(h.t.Context(), access.Caller{}, service.CreateRequest{Identity: identity(of, name), Spec: json.RawMessage(spec)})
+	out, err := h.Create(h.t.Context(), service.CreateRequest{Identity: identity(of, name), Spec: json.RawMessage(spec)})
 	if err != nil {
 		h.t.Fatalf("%s %s: %v", of, name, err)
 	}
@@ -118,7 +117,7 @@ func (h *house) create(of, name, spec string) *service.Written {
 
 func (h *house) delete(of, name string) service.Deletion {
 	h.t.Helper()
-	out, err := h.Delete(h.t.Context(), access.Caller{}, service.DeleteRequest{Identity: identity(of, name)})
+	out, err := h.Delete(h.t.Context(), service.DeleteRequest{Identity: identity(of, name)})
 	if err != nil {
 		h.t.Fatalf("%s %s: %v", of, name, err)
 	}
@@ -296,7 +295,7 @@ func TestADeletionWaitsForThoseWhoRelyOnTheResource(t *testing.T) {
 			t.Errorf("the deletion is %s while a door is left", got)
 		}
 		h.create("Room", "s", `{}`)
-		moved, err := h.Patch(t.Context(), access.Caller{}, service.PatchRequest{Identity: identity("Door", "e"), ExpectedRevision: h.get("Door", "e").Revision.String(), Patch: json.RawMessage(`{"roomRef":"s"}`)})
+		moved, err := h.Patch(t.Context(), service.PatchRequest{Identity: identity("Door", "e"), ExpectedRevision: h.get("Door", "e").Revision.String(), Patch: json.RawMessage(`{"roomRef":"s"}`)})
 		if err != nil || moved == nil {
 			t.Fatal(err)
 		}

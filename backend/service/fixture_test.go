@@ -14,7 +14,6 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
@@ -159,7 +158,7 @@ func named(name string) kind.Identity { return kind.Identity{Kind: "Widget", Nam
 
 func (f *fixture) create(name, spec string) *service.Written {
 	f.t.Helper()
-	out, err := f.Create(context.Background(), access.Caller{}, service.CreateRequest{Identity: named(name), Spec: json.RawMessage(spec)})
+	out, err := f.Create(context.Background(), service.CreateRequest{Identity: named(name), Spec: json.RawMessage(spec)})
 	if err != nil {
 		f.t.Fatalf("create %s: %v", name, err)
 	}
@@ -167,7 +166,7 @@ func (f *fixture) create(name, spec string) *service.Written {
 }
 
 func (f *fixture) update(name, revision, spec string) (*service.Written, error) {
-	return f.Update(context.Background(), access.Caller{}, service.UpdateRequest{Identity: named(name), ExpectedRevision: revision, Spec: json.RawMessage(spec)})
+	return f.Update(context.Background(), service.UpdateRequest{Identity: named(name), ExpectedRevision: revision, Spec: json.RawMessage(spec)})
 }
 
 func (f *fixture) stored(name string) *backend.Resource {

@@ -13,7 +13,6 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -109,7 +108,7 @@ func onFloor(floor, of, name string) kind.Identity {
 // put creates a resource.
 func (h *house) put(id kind.Identity, spec string) *service.Written {
 	h.t.Helper()
-	out, err := h.Create(h.t.Context(), access.Caller{}, service.CreateRequest{Identity: id, Spec: json.RawMessage(spec)})
+	out, err := h.Create(h.t.Context(), service.CreateRequest{Identity: id, Spec: json.RawMessage(spec)})
 	if err != nil {
 		h.t.Fatalf("%s %s: %v", id.Kind, id.Name, err)
 	}
@@ -119,7 +118,7 @@ func (h *house) put(id kind.Identity, spec string) *service.Written {
 // remove deletes a resource, and says what came of that.
 func (h *house) remove(id kind.Identity) service.Deletion {
 	h.t.Helper()
-	out, err := h.Delete(h.t.Context(), access.Caller{}, service.DeleteRequest{Identity: id})
+	out, err := h.Delete(h.t.Context(), service.DeleteRequest{Identity: id})
 	if err != nil {
 		h.t.Fatalf("%s %s: %v", id.Kind, id.Name, err)
 	}
@@ -134,7 +133,7 @@ func (h *house) alter(id kind.Identity, spec string, meta service.MetadataPatch)
 		patch = json.RawMessage(spec)
 	}
 	h.atRevision(id, func(revision string) error {
-		_, err := h.Patch(h.t.Context(), access.Caller{}, service.PatchRequest{Identity: id, MetadataPatch: meta, ExpectedRevision: revision, Patch: patch})
+		_, err := h.Patch(h.t.Context(), service.PatchRequest{Identity: id, MetadataPatch: meta, ExpectedRevision: revision, Patch: patch})
 		return err
 	})
 }
@@ -143,7 +142,7 @@ func (h *house) alter(id kind.Identity, spec string, meta service.MetadataPatch)
 func (h *house) tell(id kind.Identity, status string) {
 	h.t.Helper()
 	h.atRevision(id, func(revision string) error {
-		_, err := h.UpdateStatus(h.t.Context(), access.Caller{}, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: json.RawMessage(status)})
+		_, err := h.UpdateStatus(h.t.Context(), service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: json.RawMessage(status)})
 		return err
 	})
 }
@@ -246,7 +245,7 @@ func TestResourcesOfAllNamespacesWaitForAGlobalOne(t *testing.T) {
 func TestAResourceMovesFromOneGlobalResourceToAnother(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		h.run()
-		if err := h.SetControlled(t.Context(), access.Caller{}, "Site", true); err != nil {
+		if err := h.SetControlled(t.Context(), "Site", true); err != nil {
 			t.Fatal(err)
 		}
 		h.put(global("Site", "a"), `{}`)
@@ -279,7 +278,7 @@ func TestAGuardedReferenceHoldsAGlobalResourceInAStoreOfOneShard(t *testing.T) {
 			if got := h.remove(global("Site", "s")); got != service.Pending {
 				t.Fatalf("the deletion is %s", got)
 			}
-			if _, err := h.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: onFloor("late", "Room", "a"), Spec: json.RawMessage(`{"siteRef":"s"}`)}); err != nil {
+			if _, err := h.Create(t.Context(), service.CreateRequest{Identity: onFloor("late", "Room", "a"), Spec: json.RawMessage(`{"siteRef":"s"}`)}); err != nil {
 				t.Fatal(err)
 			}
 			h.settles(onFloor("late", "Room", "a"), "Waiting for Site/s to be deleted")
@@ -360,7 +359,7 @@ func TestNothingIsBoundToAGlobalResourceByAnOldIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.put(global("Region", "last"), `{}`)
-		if page, err := g.List(t.Context(), access.Caller{}, query.ListRequest{Kind: "Region"}); err != nil || len(page.Edges) != 1 { // the index has heard of it
+		if page, err := g.List(t.Context(), query.ListRequest{Kind: "Region"}); err != nil || len(page.Edges) != 1 { // the index has heard of it
 			t.Fatal(page, err)
 		}
 		h.remove(global("Site", "s"))

@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
@@ -29,7 +28,7 @@ func unguarded() map[string][]descriptor.Kind {
 // blockers are those that hold a resource, as "Kind/name state path".
 func (h *house) blockers(of, name string) (out []string) {
 	h.t.Helper()
-	pages, errs := h.Dependencies(h.t.Context(), access.Caller{}, []query.DependencyRequest{{Relation: query.BlockedBy, Key: backend.Key{Kind: of, Namespace: "default", Name: name}}})
+	pages, errs := h.Dependencies(h.t.Context(), []query.DependencyRequest{{Relation: query.BlockedBy, Key: backend.Key{Kind: of, Namespace: "default", Name: name}}})
 	if errs[0] != nil {
 		h.t.Fatal(errs[0])
 	}

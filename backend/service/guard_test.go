@@ -16,7 +16,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
@@ -28,7 +27,7 @@ func (h *house) patch(of, name, spec string, meta service.MetadataPatch) error {
 		patch = json.RawMessage(spec)
 	}
 	return h.atCurrent(of, name, func(revision string) error {
-		_, err := h.Patch(h.t.Context(), access.Caller{}, service.PatchRequest{Identity: identity(of, name), MetadataPatch: meta, ExpectedRevision: revision, Patch: patch})
+		_, err := h.Patch(h.t.Context(), service.PatchRequest{Identity: identity(of, name), MetadataPatch: meta, ExpectedRevision: revision, Patch: patch})
 		return err
 	})
 }
@@ -37,7 +36,7 @@ func (h *house) patch(of, name, spec string, meta service.MetadataPatch) error {
 func (h *house) report(of, name, status string) (warnings []failure.Warning) {
 	h.t.Helper()
 	err := h.atCurrent(of, name, func(revision string) error {
-		out, err := h.UpdateStatus(h.t.Context(), access.Caller{}, service.StatusRequest{Identity: identity(of, name), ExpectedRevision: revision, Status: json.RawMessage(status)})
+		out, err := h.UpdateStatus(h.t.Context(), service.StatusRequest{Identity: identity(of, name), ExpectedRevision: revision, Status: json.RawMessage(status)})
 		if err == nil {
 			warnings = out.Warnings
 		}
@@ -149,10 +148,10 @@ func TestAControllerReportsWhatItCleansUpOfAResourceThatWaited(t *testing.T) {
 func TestAControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()
-		if err := h.SetControlled(t.Context(), access.Caller{}, "Room", true); err != nil {
+		if err := h.SetControlled(t.Context(), "Room", true); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.SetControlled(t.Context(), access.Caller{}, "Guest", true); code(err) != failure.CodeBadUserInput {
+		if err := h.SetControlled(t.Context(), "Guest", true); code(err) != failure.CodeBadUserInput {
 			t.Errorf("a kind without conditions: %v", err)
 		}
 		h.create("Room", "r", `{}`)
@@ -182,7 +181,7 @@ func TestAControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 			t.Errorf("the door says %q after what it relies on turned unready", got)
 		}
 		h.create("Room", "mine", `{}`)
-		if err := h.SetControlled(t.Context(), access.Caller{}, "Room", false); err != nil {
+		if err := h.SetControlled(t.Context(), "Room", false); err != nil {
 			t.Fatal(err)
 		}
 		h.becomes("Room", "mine", "True")
@@ -299,13 +298,13 @@ func TestNoResourceReliesOnOneThatIsGone(t *testing.T) {
 			for i := range 32 {
 				all.Go(func() {
 					if i == 8 {
-						_, err := h.Delete(t.Context(), access.Caller{}, service.DeleteRequest{Identity: identity("Room", room)})
+						_, err := h.Delete(t.Context(), service.DeleteRequest{Identity: identity("Room", room)})
 						if err != nil {
 							wrong.Store(new(err.Error()))
 						}
 						return
 					}
-					_, err := h.Create(t.Context(), access.Caller{}, service.CreateRequest{Identity: identity("Door", fmt.Sprintf("d%d-%d", n, i)), Spec: json.RawMessage(`{"roomRef":"` + room + `"}`)})
+					_, err := h.Create(t.Context(), service.CreateRequest{Identity: identity("Door", fmt.Sprintf("d%d-%d", n, i)), Spec: json.RawMessage(`{"roomRef":"` + room + `"}`)})
 					if err != nil {
 						wrong.Store(new(err.Error()))
 					}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
@@ -28,11 +29,11 @@ func (h *headless) Head(ctx context.Context) (backend.Position, error) {
 
 // TestAStoreThatDoesNotAnswerIsAskedOnceInAnOperation keeps an operation from waiting for each of its lists.
 func TestAStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
-	for name, access := range map[string]bool{"without access control": false, "with access control": true} {
+	for name, controlled := range map[string]bool{"without access control": false, "with access control": true} {
 		t.Run(name, func(t *testing.T) {
 			store := &headless{Store: openMemory(t)}
 			f := &fixture{t: t}
-			if access {
+			if controlled {
 				f = guarded(t, store, 0, widget())
 			} else {
 				svc, err := service.New(service.Config{Kinds: append(policyKinds(t), widget()), Store: store})
@@ -45,7 +46,7 @@ func TestAStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
 			store.down.Store(true)
 			ctx, _ := query.WithMoment(t.Context())
 			for range 2 {
-				_, err := f.List(ctx, admin(), query.ListRequest{Kind: "Widget", First: pointer(1)})
+				_, err := f.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: pointer(1)})
 				wantCode(t, err, failure.CodeUnavailable)
 			}
 			if asked := store.asked.Load(); asked != 1 {

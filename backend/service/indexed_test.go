@@ -32,7 +32,7 @@ func TestAKindCanStayOutOfMemory(t *testing.T) {
 	f.serveIndexed()
 	f.create("a", `{"title":"A"}`)
 	ctx, reads := queryplan.WithExplanation(t.Context())
-	if page, err := s.List(ctx, anon, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
+	if page, err := s.List(ctx, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
 		t.Errorf("%v %v", page, err)
 	}
 	if got := reads.Reads(); len(got) != 1 || got[0].Source != "store" {
@@ -49,7 +49,7 @@ func TestAReadOfOneOperationSeesOneState(t *testing.T) {
 	ctx, moment := query.WithMoment(t.Context())
 	count := func() int {
 		t.Helper()
-		page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget"})
+		page, err := f.List(ctx, query.ListRequest{Kind: "Widget"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,14 +66,14 @@ func TestAReadOfOneOperationSeesOneState(t *testing.T) {
 	if n := count(); n != 1 {
 		t.Errorf("%d in the same moment", n)
 	}
-	if r, err := f.Get(ctx, anon, named("b")); r != nil || err != nil {
+	if r, err := f.Get(ctx, named("b")); r != nil || err != nil {
 		t.Errorf("in the same moment there is %v, %v", r, err)
 	}
 	moment.Forget()
 	if n := count(); n != 2 {
 		t.Errorf("%d in the next moment", n)
 	}
-	if page, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 2 {
+	if page, err := f.List(context.Background(), query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 2 {
 		t.Errorf("without a moment: %v %v", page, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestAnOrderOfAFewLooksAtNoMore(t *testing.T) {
 			}
 			ctx, reads := queryplan.WithExplanation(t.Context())
 			req.Kind, req.OrderBy = "Widget", []query.Order{{Field: field, Descending: true}}
-			page, err := f.List(ctx, anon, req)
+			page, err := f.List(ctx, req)
 			if err != nil || len(page.Edges) != 5 {
 				t.Fatalf("%s by %s: %v %v", what, field, page, err)
 			}
@@ -129,7 +129,7 @@ func TestACountReadsNothingTwice(t *testing.T) {
 	}{"one run": {contains, 0}, "more than everything": {ranges, 100}} {
 		filter := `{"or":[` + strings.Join(c.any, ",") + `]}`
 		ctx, reads := queryplan.WithExplanation(t.Context())
-		page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget", First: pointer(0), Filter: json.RawMessage(filter)})
+		page, err := f.List(ctx, query.ListRequest{Kind: "Widget", First: pointer(0), Filter: json.RawMessage(filter)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,12 +145,12 @@ func TestAReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 	f.create("a", `{"title":"old"}`)
 	first, moment := query.WithMoment(t.Context())
 	late := context.WithoutCancel(first)
-	if _, err := f.Get(first, anon, named("a")); err != nil {
+	if _, err := f.Get(first, named("a")); err != nil {
 		t.Fatal(err)
 	}
 	moment.Forget()
 	for _, ctx := range []context.Context{first, late} {
-		if page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
+		if page, err := f.List(ctx, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
 			t.Fatalf("a late read: %v %v", page, err)
 		}
 	}
@@ -158,11 +158,11 @@ func TestAReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, moment := query.WithMoment(t.Context())
-	next, err := f.Get(ctx, anon, named("a"))
+	next, err := f.Get(ctx, named("a"))
 	if err != nil || title(next.Body) != "new" {
 		t.Errorf("the next operation reads %v, %v", next, err)
 	}
-	page, err := f.List(ctx, anon, query.ListRequest{Kind: "Widget"})
+	page, err := f.List(ctx, query.ListRequest{Kind: "Widget"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestACatalogueCanStayOutOfMemoryWhole(t *testing.T) {
 	f := &fixture{Service: s, t: t, store: store}
 	f.serveIndexed()
 	f.create("a", `{"title":"A"}`)
-	if r, err := s.Get(t.Context(), anon, named("a")); err != nil || r == nil {
+	if r, err := s.Get(t.Context(), named("a")); err != nil || r == nil {
 		t.Errorf("%v %v", r, err)
 	}
 }

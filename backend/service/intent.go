@@ -57,7 +57,7 @@ type wanted struct {
 }
 
 // intend resolves and authorizes a write and checks its metadata.
-func (s *Service) intend(ctx context.Context, c access.Caller, w wanted) (*intent, error) {
+func (s *Service) intend(ctx context.Context, w wanted) (*intent, error) {
 	k, key, err := s.kinds.Resolve(w.id)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (s *Service) intend(ctx context.Context, c access.Caller, w wanted) (*inten
 	if err := access.Offers(k.Kind, w.verb); err != nil {
 		return nil, err
 	}
-	rights, err := s.authorize(ctx, c, k, cmp.Or(w.needs, w.verb), key)
+	rights, err := s.authorize(ctx, k, cmp.Or(w.needs, w.verb), key)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func ExpiresAt(t time.Time) Optional[time.Time] {
 }
 
 // intendSpec is intend with a whole spec.
-func (s *Service) intendSpec(ctx context.Context, c access.Caller, w wanted, spec any) (*intent, error) {
-	in, err := s.intend(ctx, c, w)
+func (s *Service) intendSpec(ctx context.Context, w wanted, spec any) (*intent, error) {
+	in, err := s.intend(ctx, w)
 	if err != nil {
 		return nil, err
 	}

@@ -37,14 +37,14 @@ func TestWhatAWriteKeepsIsWhatItWouldHaveMade(t *testing.T) {
 			}
 			id = fmt.Sprint("<id&", rnd.IntN(3))
 			status := map[string]any{"id": id, "conditions": conditions, "future": "ü"}
-			out, err = f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: revision, Status: status})
+			out, err = f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: revision, Status: status})
 		case 1:
 			out, err = f.update("a", revision, fmt.Sprintf(`{"title":"%c","weight":%d,"tags":["%c"],"ratio":%d.50}`, 'A'+rune(rnd.IntN(3)), 100+rnd.IntN(3), 'a'+rune(rnd.IntN(3)), 1+rnd.IntN(2)))
 		case 2:
 			out, err = f.patch("a", revision, fmt.Sprintf(`{"weight":null,"tags":["%d","<>"],"parts":[{"slot":"s%d"}]}`, rnd.IntN(2), rnd.IntN(2)))
 		default:
 			labels := service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "k", Value: fmt.Sprint(rnd.IntN(3))}}}
-			out, err = f.Update(t.Context(), anon, service.UpdateRequest{Identity: named("a"), ExpectedRevision: revision, Metadata: service.Metadata{Labels: labels}, Spec: raw(`{"title":"L"}`)})
+			out, err = f.Update(t.Context(), service.UpdateRequest{Identity: named("a"), ExpectedRevision: revision, Metadata: service.Metadata{Labels: labels}, Spec: raw(`{"title":"L"}`)})
 		}
 		if err != nil {
 			t.Fatalf("step %d: %v", step, err)

@@ -43,7 +43,7 @@ func TestPagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 					reqs = append(reqs, req)
 				}
 			}
-			pages, errs := svc.ListMany(context.Background(), anon, reqs)
+			pages, errs := svc.ListMany(context.Background(), reqs)
 			for i, p := range pages {
 				if errs[i] != nil {
 					t.Fatalf("%s: %v", text(reqs[i]), errs[i])
@@ -106,7 +106,7 @@ func TestLookupsOfManyKeysAreInTheirOrder(t *testing.T) {
 						keys[i] = at(rnd.IntN(2 * stored))
 					}
 				}
-				got, err := svc.Lookup(t.Context(), anon, keys)
+				got, err := svc.Lookup(t.Context(), keys)
 				if err != nil {
 					t.Fatal(err)
 				}

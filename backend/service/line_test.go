@@ -203,28 +203,28 @@ func (f *badLine) verbs() map[string]func(ctx context.Context, r string) (*servi
 	id, spec := named("a"), map[string]any{"title": "ours"}
 	return map[string]func(context.Context, string) (*service.Written, error){
 		"create": func(ctx context.Context, _ string) (*service.Written, error) {
-			return f.Create(ctx, anon, service.CreateRequest{Identity: named("new"), Spec: spec})
+			return f.Create(ctx, service.CreateRequest{Identity: named("new"), Spec: spec})
 		},
 		"update": func(ctx context.Context, r string) (*service.Written, error) {
-			return f.Update(ctx, anon, service.UpdateRequest{Identity: id, ExpectedRevision: r, Spec: spec})
+			return f.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: r, Spec: spec})
 		},
 		"patch": func(ctx context.Context, r string) (*service.Written, error) {
-			return f.Patch(ctx, anon, service.PatchRequest{Identity: id, ExpectedRevision: r, Patch: spec})
+			return f.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: r, Patch: spec})
 		},
 		"upsert": func(ctx context.Context, _ string) (*service.Written, error) {
-			return f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, Spec: spec})
+			return f.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec})
 		},
 		"upsert of a new one": func(ctx context.Context, _ string) (*service.Written, error) {
-			return f.Upsert(ctx, anon, service.UpsertRequest{Identity: named("new"), Spec: spec})
+			return f.Upsert(ctx, service.UpsertRequest{Identity: named("new"), Spec: spec})
 		},
 		"status": func(ctx context.Context, r string) (*service.Written, error) {
-			return f.UpdateStatus(ctx, anon, service.StatusRequest{Identity: id, ExpectedRevision: r, Status: map[string]any{"id": "ours"}})
+			return f.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: r, Status: map[string]any{"id": "ours"}})
 		},
 		"delete": func(ctx context.Context, _ string) (*service.Written, error) {
-			return f.Delete(ctx, anon, service.DeleteRequest{Identity: id})
+			return f.Delete(ctx, service.DeleteRequest{Identity: id})
 		},
 		"delete at a revision": func(ctx context.Context, r string) (*service.Written, error) {
-			return f.Delete(ctx, anon, service.DeleteRequest{Identity: id, ExpectedRevision: &r})
+			return f.Delete(ctx, service.DeleteRequest{Identity: id, ExpectedRevision: &r})
 		},
 	}
 }

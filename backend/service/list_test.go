@@ -21,7 +21,7 @@ import (
 func (f *fixture) list(req query.ListRequest) *query.Page {
 	f.t.Helper()
 	req.Kind = "Widget"
-	p, err := f.List(context.Background(), anon, req)
+	p, err := f.List(context.Background(), req)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
 		name := fmt.Sprintf("n%04d-churn", rnd.IntN(1000))
 		if f.stored(name) == nil {
 			f.create(name, `{"title":"A"}`)
-		} else if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: named(name)}); err != nil {
+		} else if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: named(name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -193,7 +193,7 @@ func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
 		{"an order", "[0 bare true 500 bare true]", query.ListRequest{First: pointer(5), OrderBy: []query.Order{{Field: "createdAt"}}}},
 	} {
 		c.req.Kind, store.asked = "Widget", nil
-		if _, err := s.List(t.Context(), anon, c.req); err != nil {
+		if _, err := s.List(t.Context(), c.req); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprint(store.asked); got != c.want {
@@ -206,13 +206,13 @@ func TestBadPagesAreRefusedAndNameTheLimit(t *testing.T) {
 	f := setup(t)
 	for _, req := range []query.ListRequest{{First: pointer(-1)}, {Last: pointer(-1)}, {First: pointer(1001)}, {First: pointer(1), Last: pointer(1)}} {
 		req.Kind = "Widget"
-		_, err := f.List(context.Background(), anon, req)
+		_, err := f.List(context.Background(), req)
 		wantCode(t, err, failure.CodeBadUserInput)
 	}
 	f.create("a", `{"title":"A"}`)
 	foreign := f.list(query.ListRequest{Namespace: pointer("default")}).Cursor(0)
 	for _, cursor := range []string{"x", "====", "AQ", foreign, kind.GlobalID(backend.Key{Kind: "Widget", Name: "a"})} {
-		_, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", After: &cursor})
+		_, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", After: &cursor})
 		wantCode(t, err, failure.CodeCursorInvalid)
 	}
 }
@@ -222,7 +222,7 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		f.create(n, `{"title":"A"}`)
 	}
-	stream, err := f.Changes(context.Background(), anon, change.Request{})
+	stream, err := f.Changes(context.Background(), change.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 	if got := fmt.Sprint(pageNames(f.list(query.ListRequest{First: pointer(3)}))); got != "[a c d]" {
 		t.Errorf("page %s", got)
 	}
-	_, err = f.Get(context.Background(), anon, named("b"))
+	_, err = f.Get(context.Background(), named("b"))
 	wantCode(t, err, failure.CodeUnreadable)
 	if n := f.unreadable.Load(); n != 1 {
 		t.Errorf("%d unreadable resources were counted, want 1", n)
@@ -308,10 +308,10 @@ func TestAQueryThatNamesItsResourcesReadsThemByKey(t *testing.T) {
 		}
 	})
 	t.Run("too many names, and names without a namespace, are refused", func(t *testing.T) {
-		if _, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", Namespace: all.Namespace, Names: make([]string, filter.MaxValues+1)}); err == nil {
+		if _, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", Namespace: all.Namespace, Names: make([]string, filter.MaxValues+1)}); err == nil {
 			t.Error("too many names")
 		}
-		if _, err := f.List(context.Background(), anon, query.ListRequest{Kind: "Widget", Names: all.Names}); err == nil {
+		if _, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", Names: all.Names}); err == nil {
 			t.Error("no namespace")
 		}
 	})
@@ -326,7 +326,7 @@ func FuzzCursor(f *testing.F) {
 		if fix.Service == nil || fix.t != t {
 			fix = setup(t)
 		}
-		_, _ = fix.List(context.Background(), anon, query.ListRequest{Kind: "Widget", After: &cursor})
+		_, _ = fix.List(context.Background(), query.ListRequest{Kind: "Widget", After: &cursor})
 	})
 }
 

@@ -84,7 +84,7 @@ func TestAFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 					t.Errorf("order, descending %v (-want +got):\n%s", desc, diff)
 				}
 			}
-			_, err := f.List(t.Context(), anon, query.ListRequest{Kind: "Logbook", Filter: map[string]any{"status": map[string]any{"id": map[string]any{"eq": ids["d-257"]}}}})
+			_, err := f.List(t.Context(), query.ListRequest{Kind: "Logbook", Filter: map[string]any{"status": map[string]any{"id": map[string]any{"eq": ids["d-257"]}}}})
 			if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "at most 256 characters") {
 				t.Error(e.Message)
 			}
@@ -97,7 +97,7 @@ func found(t *testing.T, f *fixture, req query.ListRequest) (names []string) {
 	t.Helper()
 	req.First = pointer(2)
 	for {
-		page, err := f.List(t.Context(), anon, req)
+		page, err := f.List(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

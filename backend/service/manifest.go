@@ -14,7 +14,6 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/manifest"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -24,8 +23,8 @@ import (
 // metadata.revision, or the request's expectedRevision before it, is a precondition; on an
 // absent resource it is NOT_FOUND. The manifest's is ignored with IgnoreRevision and with
 // CreateOnly. The server's own fields in a manifest are always ignored.
-func (s *Service) Apply(ctx context.Context, c access.Caller, req ApplyRequest) (*Written, error) {
-	in, err := s.intendManifest(ctx, c, req)
+func (s *Service) Apply(ctx context.Context, req ApplyRequest) (*Written, error) {
+	in, err := s.intendManifest(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +45,7 @@ func headPath(path string) string {
 	return failure.Join("", path)
 }
 
-func (s *Service) intendManifest(ctx context.Context, c access.Caller, req ApplyRequest) (*intent, error) {
+func (s *Service) intendManifest(ctx context.Context, req ApplyRequest) (*intent, error) {
 	if req.IgnoreRevision && req.ExpectedRevision != nil {
 		return nil, failure.BadInput("ignoreRevision", "ignoreRevision: it does not go with expectedRevision; leave one of them out")
 	}
@@ -92,11 +91,11 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 	if req.FieldManager != nil {
 		meta.manager = *req.FieldManager
 	}
-	verb, err := s.applyVerb(ctx, c, k, id, req)
+	verb, err := s.applyVerb(ctx, k, id, req)
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.intendSpec(ctx, c, wanted{verb: verb, id: id, meta: meta}, spec)
+	in, err := s.intendSpec(ctx, wanted{verb: verb, id: id, meta: meta}, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +114,11 @@ func (s *Service) intendManifest(ctx context.Context, c access.Caller, req Apply
 // applyVerb returns the verb of an apply: UPSERT where the kind offers it and the caller may use it.
 // Otherwise an apply can still create an absent resource or update an existing one; the other is refused when
 // it is known which of the two it is.
-func (s *Service) applyVerb(ctx context.Context, c access.Caller, k *kind.Kind, id kind.Identity, req ApplyRequest) (descriptor.Verb, error) {
+func (s *Service) applyVerb(ctx context.Context, k *kind.Kind, id kind.Identity, req ApplyRequest) (descriptor.Verb, error) {
 	if req.CreateOnly {
 		return descriptor.VerbCreate, nil
 	}
-	rights, err := s.RightsToWrite(ctx, c)
+	rights, err := s.RightsToWrite(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -35,7 +35,7 @@ func TestWhatTheServerOwnsInAManifestIsPassedOverInSilence(t *testing.T) {
 func TestOnlyTheRevisionOfAManifestIsIgnored(t *testing.T) {
 	f := setup(t)
 	apply := func(manifest string) (*service.Written, error) {
-		return f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: manifest, IgnoreRevision: true})
+		return f.Apply(context.Background(), service.ApplyRequest{Manifest: manifest, IgnoreRevision: true})
 	}
 	if out, err := apply(based("1-1")); err != nil || out.Outcome != service.Created {
 		t.Fatalf("of an absent resource: %+v %v", out, err)
@@ -56,7 +56,7 @@ func TestOnlyTheRevisionOfAManifestIsIgnored(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantCode(t, err, c.code) })
 	}
 	revision := "1-1"
-	_, err := f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: based("1-1"), IgnoreRevision: true, ExpectedRevision: &revision})
+	_, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: based("1-1"), IgnoreRevision: true, ExpectedRevision: &revision})
 	if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "expectedRevision") || e.Path != "ignoreRevision" {
 		t.Errorf("%q: %v", e.Path, e)
 	}
@@ -75,7 +75,7 @@ func TestAnApplyWithARevisionOfWhatIsGoneSaysHowToCreateItAnew(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	revision := "1-1"
-	_, err = f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: widgetManifest, ExpectedRevision: &revision})
+	_, err = f.Apply(context.Background(), service.ApplyRequest{Manifest: widgetManifest, ExpectedRevision: &revision})
 	if e := wantCode(t, err, failure.CodeNotFound); strings.Contains(e.Message, "ignoreRevision") {
 		t.Errorf("ignoreRevision does not help here: %v", e)
 	}

@@ -27,7 +27,7 @@ spec:
 `
 
 func (f *fixture) apply(manifest string) (*service.Written, error) {
-	return f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: manifest})
+	return f.Apply(context.Background(), service.ApplyRequest{Manifest: manifest})
 }
 
 func TestApplyCreatesReplacesAndLeavesAlone(t *testing.T) {
@@ -110,15 +110,15 @@ func TestTheNamespaceOfAManifest(t *testing.T) {
 	f := setup(t)
 	ctx, a, b := context.Background(), "team-a", "team-b"
 	inManifest := strings.Replace(widgetManifest, "metadata:", "metadata:\n  namespace: team-a", 1)
-	out, err := f.Apply(ctx, anon, service.ApplyRequest{Manifest: inManifest, Namespace: &a})
+	out, err := f.Apply(ctx, service.ApplyRequest{Manifest: inManifest, Namespace: &a})
 	if err != nil || out.Resource.Stored.Namespace != a {
 		t.Fatalf("%+v %v", out, err)
 	}
-	out, err = f.Apply(ctx, anon, service.ApplyRequest{Manifest: widgetManifest, Namespace: &b})
+	out, err = f.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, Namespace: &b})
 	if err != nil || out.Resource.Stored.Namespace != b {
 		t.Fatalf("%+v %v", out, err)
 	}
-	_, err = f.Apply(ctx, anon, service.ApplyRequest{Manifest: inManifest, Namespace: &b})
+	_, err = f.Apply(ctx, service.ApplyRequest{Manifest: inManifest, Namespace: &b})
 	if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, a) || !strings.Contains(e.Message, b) {
 		t.Errorf("message %q names both", e.Message)
 	}
@@ -141,7 +141,7 @@ func TestTheRevisionOfAManifestIsAPrecondition(t *testing.T) {
 	}
 	_, err = f.apply(with("1-1"))
 	wantCode(t, err, failure.CodeConflict)
-	if _, err = f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: with("1-1"), ExpectedRevision: &r}); err != nil {
+	if _, err = f.Apply(context.Background(), service.ApplyRequest{Manifest: with("1-1"), ExpectedRevision: &r}); err != nil {
 		t.Errorf("expectedRevision goes before the manifest's: %v", err)
 	}
 }
@@ -149,17 +149,17 @@ func TestTheRevisionOfAManifestIsAPrecondition(t *testing.T) {
 func TestADryRunSaysAndDoesNot(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
-	out, err := f.Apply(ctx, anon, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
+	out, err := f.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
 	if err != nil || out.Outcome != service.Created || !out.DryRun || f.stored("a") != nil {
 		t.Fatalf("%+v %v", out, err)
 	}
 	f.create("a", `{"title":"Z"}`)
 	before := f.position()
-	out, err = f.Apply(ctx, anon, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
+	out, err = f.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
 	if err != nil || out.Outcome != service.Updated || f.position() != before {
 		t.Fatalf("%+v %v", out, err)
 	}
-	_, err = f.Apply(ctx, anon, service.ApplyRequest{Manifest: strings.Replace(widgetManifest, "title: A", "title: ''", 1), DryRun: true})
+	_, err = f.Apply(ctx, service.ApplyRequest{Manifest: strings.Replace(widgetManifest, "title: A", "title: ''", 1), DryRun: true})
 	wantCode(t, err, failure.CodeValidationFailed)
 }
 
@@ -168,13 +168,13 @@ func TestACreateByManifestNeverReplaces(t *testing.T) {
 	req := service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true}
 	for _, dry := range []bool{true, false} {
 		req.DryRun = dry
-		if out, err := f.Apply(context.Background(), anon, req); err != nil || out.Outcome != service.Created {
+		if out, err := f.Apply(context.Background(), req); err != nil || out.Outcome != service.Created {
 			t.Fatalf("%+v %v", out, err)
 		}
 	}
 	for _, dry := range []bool{true, false} {
 		req.DryRun = dry
-		_, err := f.Apply(context.Background(), anon, req)
+		_, err := f.Apply(context.Background(), req)
 		wantCode(t, err, failure.CodeAlreadyExists)
 	}
 }
@@ -182,10 +182,10 @@ func TestACreateByManifestNeverReplaces(t *testing.T) {
 func TestACreateByManifestHasNoRevisionToExpect(t *testing.T) {
 	f := setup(t)
 	revision := "1-1"
-	_, err := f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true, ExpectedRevision: &revision})
+	_, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true, ExpectedRevision: &revision})
 	wantCode(t, err, failure.CodeBadUserInput)
 	exported := strings.Replace(widgetManifest, "metadata:\n", "metadata:\n  revision: 1-1\n", 1)
-	if out, err := f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: exported, CreateOnly: true}); err != nil || out.Outcome != service.Created {
+	if out, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: exported, CreateOnly: true}); err != nil || out.Outcome != service.Created {
 		t.Errorf("of an exported manifest: %+v %v", out, err)
 	}
 }
@@ -287,7 +287,7 @@ func TestApply_ANullLabelOrAnnotationIsCleared(t *testing.T) {
 	}
 	apply("labels: {mine: a}")
 	other := "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a, labels: {other: b, stays: c}, annotations: {note: d}}\nspec: {title: A}\n"
-	if _, err := f.Apply(context.Background(), anon, service.ApplyRequest{Manifest: other, FieldManager: new("other")}); err != nil {
+	if _, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: other, FieldManager: new("other")}); err != nil {
 		t.Fatal(err)
 	}
 	out := apply("labels: {mine: null, other: , absent: ~}, annotations: {note: null}")
@@ -325,7 +325,7 @@ func TestADumpKeepsTheExpiry(t *testing.T) {
 	k.Expires = true
 	f := setupKinds(t, k)
 	until := time.Now().Add(time.Hour)
-	out, err := f.Create(t.Context(), anon, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: until}}})
+	out, err := f.Create(t.Context(), service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: until}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestADumpKeepsTheExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: named("a")}); err != nil {
+	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: named("a")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.apply(text); err != nil {
@@ -376,7 +376,7 @@ func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				out, err := s.Apply(t.Context(), anon, req)
+				out, err := s.Apply(t.Context(), req)
 				if c.accepts[step] && err != nil {
 					t.Error(err)
 				}

@@ -27,7 +27,7 @@ func TestErrorsAboutAManifestUseItsWords(t *testing.T) {
 			t.Errorf("%s%+v, want %s", manifest, e, want)
 		}
 	}
-	_, err := f.Create(t.Context(), anon, service.CreateRequest{
+	_, err := f.Create(t.Context(), service.CreateRequest{
 		Identity: kind.Identity{Kind: "Network", Name: "a"},
 		Spec:     json.RawMessage(`{"managementPolicy":"unmanaged","cloudCredentialsRef":{"secretName":"s","cloudName":"c"}}`),
 	})

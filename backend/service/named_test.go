@@ -86,7 +86,7 @@ func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 			for _, list := range c.lists {
 				reqs = append(reqs, query.ListRequest{Kind: "Widget", Namespace: pointer("default"), Names: list})
 			}
-			pages, errs := svc.ListMany(t.Context(), anon, reqs)
+			pages, errs := svc.ListMany(t.Context(), reqs)
 			for i, list := range c.lists {
 				var want []string
 				for _, name := range list {
@@ -112,7 +112,7 @@ func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages, errs := svc.ListMany(t.Context(), anon, []query.ListRequest{
+		pages, errs := svc.ListMany(t.Context(), []query.ListRequest{
 			{Kind: "Widget", Namespace: pointer("default"), Names: names(0, 101)},
 			{Kind: "Widget", Namespace: pointer("default"), Names: names(0, 2)},
 		})

@@ -22,7 +22,7 @@ func (f *fixture) namespaces(size int) (out []string) {
 	f.t.Helper()
 	var after *string
 	for {
-		p, err := f.Namespaces(f.t.Context(), anon, &size, after)
+		p, err := f.Namespaces(f.t.Context(), &size, after)
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -92,12 +92,12 @@ func TestANamespaceGoesWithItsLastResource(t *testing.T) {
 
 func TestAPageOfNamespacesIsHeldToItsLimits(t *testing.T) {
 	f := setup(t)
-	_, err := f.Namespaces(t.Context(), anon, new(1001), nil)
+	_, err := f.Namespaces(t.Context(), new(1001), nil)
 	wantCode(t, err, failure.CodeBadUserInput)
-	_, err = f.Namespaces(t.Context(), anon, nil, new("AAAA"))
+	_, err = f.Namespaces(t.Context(), nil, new("AAAA"))
 	wantCode(t, err, failure.CodeCursorInvalid)
 	f.write(item{ns: "a", name: "w", title: "t"})
-	p, err := f.Namespaces(t.Context(), anon, new(0), nil)
+	p, err := f.Namespaces(t.Context(), new(0), nil)
 	if err != nil || len(p.Namespaces) != 0 || !p.More || p.Before {
 		t.Errorf("%+v %v", p, err)
 	}
@@ -110,10 +110,10 @@ func TestTheNamespacesOfAPageAreHeldUntilTheAnswerIsWritten(t *testing.T) {
 	}
 	b := budget.New(budget.Limits{budget.Held: 5000})
 	ctx := budget.With(t.Context(), b)
-	if _, err := f.Namespaces(ctx, anon, nil, nil); err != nil || b.Spent(budget.Held) < 20*100 {
+	if _, err := f.Namespaces(ctx, nil, nil); err != nil || b.Spent(budget.Held) < 20*100 {
 		t.Fatalf("%d bytes are held: %v", b.Spent(budget.Held), err)
 	}
-	if _, err := f.Namespaces(ctx, anon, nil, nil); !errors.As(err, new(*budget.ExceededError)) {
+	if _, err := f.Namespaces(ctx, nil, nil); !errors.As(err, new(*budget.ExceededError)) {
 		t.Errorf("a second page is held, too: %v", err)
 	}
 }

@@ -94,10 +94,10 @@ func TestAnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *testing.T) 
 				return f.update("a", r.Revision.String(), strings.Replace(nestedSpec, `"A"`, `"B"`, 1))
 			},
 			"patch of another field": func(f *fixture, r *backend.Resource) (*service.Written, error) {
-				return f.Patch(t.Context(), anon, service.PatchRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
+				return f.Patch(t.Context(), service.PatchRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
 			},
 			"upsert": func(f *fixture, _ *backend.Resource) (*service.Written, error) {
-				return f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(nestedSpec)})
+				return f.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(nestedSpec)})
 			},
 			"get and apply": func(f *fixture, r *backend.Resource) (*service.Written, error) {
 				text, err := f.Manifest(r, service.YAML)
@@ -107,7 +107,7 @@ func TestAnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *testing.T) 
 				return f.apply(text)
 			},
 			"status": func(f *fixture, r *backend.Resource) (*service.Written, error) {
-				return f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: map[string]any{"id": "i"}})
+				return f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: map[string]any{"id": "i"}})
 			},
 		} {
 			t.Run(where+": "+verb, func(t *testing.T) {
@@ -158,14 +158,14 @@ func TestImmutabilityLooksAtEffectiveValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(nestedSpec)}
-			if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: named("a")}); err != nil {
+			if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: named("a")}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Upsert(t.Context(), anon, req); err != nil {
+			if _, err := f.Upsert(t.Context(), req); err != nil {
 				t.Fatal(err)
 			}
 			req.Spec = json.RawMessage(strings.Replace(nestedSpec, c.old, c.new, 1))
-			_, err := f.Upsert(t.Context(), anon, req)
+			_, err := f.Upsert(t.Context(), req)
 			if c.accepted && err != nil {
 				t.Error(err)
 			}
@@ -183,7 +183,7 @@ func TestAnEnumValueThatANewerGatewayStoredStaysWhereItStands(t *testing.T) {
 	f.create("a", `{"title":"A"}`)
 	newer := func(tree map[string]any) { tree["spec"].(map[string]any)["colour"] = "ultraviolet" }
 	r := f.rewrite("a", true, newer)
-	out, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
+	out, err := f.Patch(t.Context(), service.PatchRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
 	if err != nil || out.Outcome != service.Updated {
 		t.Fatalf("a patch of another field: %+v %v", out, err)
 	}
@@ -194,8 +194,8 @@ func TestAnEnumValueThatANewerGatewayStoredStaysWhereItStands(t *testing.T) {
 	if out, err = f.apply(text); err != nil || out.Outcome != service.Unchanged {
 		t.Errorf("get and apply: %+v %v", out, err)
 	}
-	_, err = f.Create(t.Context(), anon, service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"B","colour":"ultraviolet"}`)})
+	_, err = f.Create(t.Context(), service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"B","colour":"ultraviolet"}`)})
 	wantCode(t, err, failure.CodeValidationFailed)
-	_, err = f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"B","colour":"infrared"}`)})
+	_, err = f.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"B","colour":"infrared"}`)})
 	wantCode(t, err, failure.CodeValidationFailed)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
-	"github.com/sluicegw/sluice/backend/service/access"
 )
 
 // slowAnswer is a store whose answer to the first question for internal records arrives late.
@@ -38,7 +37,7 @@ func TestWhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *t
 		read <- err
 	}()
 	<-store.asked
-	if err := h.SetControlled(t.Context(), access.Caller{}, "Room", true); err != nil {
+	if err := h.SetControlled(t.Context(), "Room", true); err != nil {
 		t.Fatal(err)
 	}
 	close(store.arrives)
@@ -57,7 +56,7 @@ func TestWhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *t
 func TestADamagedRecordOfControllersIsReplacedByTheNextWrite(t *testing.T) {
 	store := open(t)
 	h := openHouse(t, store)
-	if err := h.SetControlled(t.Context(), access.Caller{}, "Door", true); err != nil {
+	if err := h.SetControlled(t.Context(), "Door", true); err != nil {
 		t.Fatal(err)
 	}
 	for _, controlled := range []bool{true, false} {
@@ -68,7 +67,7 @@ func TestADamagedRecordOfControllersIsReplacedByTheNextWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.SetControlled(t.Context(), access.Caller{}, "Room", controlled); err != nil {
+		if err := h.SetControlled(t.Context(), "Room", controlled); err != nil {
 			t.Fatal(err)
 		}
 		other := openHouse(t, store)

@@ -14,8 +14,8 @@ import (
 )
 
 // authorize returns the caller's rights if they allow a verb on a resource.
-func (s *Service) authorize(ctx context.Context, c access.Caller, k *kind.Kind, v descriptor.Verb, key backend.Key) (*access.Rights, error) {
-	rights, err := s.RightsToWrite(ctx, c)
+func (s *Service) authorize(ctx context.Context, k *kind.Kind, v descriptor.Verb, key backend.Key) (*access.Rights, error) {
+	rights, err := s.RightsToWrite(ctx)
 	if err == nil {
 		err = rights.Authorize(k.Kind, v, key)
 	}

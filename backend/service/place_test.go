@@ -69,8 +69,8 @@ func TestAStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 				for range n {
 					id := named(fmt.Sprintf("w%03d", rnd.IntN(260)))
 					if rnd.IntN(2) == 0 {
-						_, _ = f.Delete(context.Background(), anon, service.DeleteRequest{Identity: id})
-					} else if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: id, Spec: map[string]any{"title": fmt.Sprint("t", rnd.IntN(1e6))}}); err != nil {
+						_, _ = f.Delete(context.Background(), service.DeleteRequest{Identity: id})
+					} else if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": fmt.Sprint("t", rnd.IntN(1e6))}}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -125,7 +125,7 @@ func TestAStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 				if len(l.known) > 0 {
 					t.Errorf("%d resources were told and are gone: %v", len(l.known), l.known)
 				}
-				if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: named(last)}); err != nil {
+				if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: named(last)}); err != nil {
 					t.Fatal(err)
 				}
 				if t.Failed() {

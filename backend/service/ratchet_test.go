@@ -116,15 +116,15 @@ func TestWhatWasTightenedIsJudgedWhereItChanges(t *testing.T) {
 				if e := wantCode(t, err, failure.CodeValidationFailed); e != nil && c.rule != "" && e.Violations[0].Rule != c.rule {
 					t.Errorf("%s: %v", v, e)
 				}
-				if _, err := f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(spec)}); code(err) != failure.CodeValidationFailed {
+				if _, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(spec)}); code(err) != failure.CodeValidationFailed {
 					t.Errorf("an upsert of %s: %v", v, err)
 				}
 			}
-			if _, err := f.Create(t.Context(), anon, service.CreateRequest{Identity: named("new"), Spec: json.RawMessage(`{"title":"A","v":` + c.stored + `}`)}); c.rule != "unique" && name != "a rule of an object" && code(err) != failure.CodeValidationFailed {
+			if _, err := f.Create(t.Context(), service.CreateRequest{Identity: named("new"), Spec: json.RawMessage(`{"title":"A","v":` + c.stored + `}`)}); c.rule != "unique" && name != "a rule of an object" && code(err) != failure.CodeValidationFailed {
 				t.Errorf("a new resource: %v", err)
 			}
 			f.restore(c.stored)
-			if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: named("a")}); err != nil {
+			if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: named("a")}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -209,13 +209,13 @@ func (f *fixture) touchesNoSpec() {
 	was := string(f.stored("a").Body)
 	patch := func(m service.MetadataPatch) {
 		f.t.Helper()
-		if _, err := f.Patch(f.t.Context(), anon, service.PatchRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), MetadataPatch: m}); err != nil {
+		if _, err := f.Patch(f.t.Context(), service.PatchRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), MetadataPatch: m}); err != nil {
 			f.t.Error(err)
 		}
 	}
 	patch(labelled("stage", "prod"))
 	patch(finalizers("example.org/x"))
-	if _, err := f.UpdateStatus(f.t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), Status: json.RawMessage(`{"id":"1"}`)}); err != nil {
+	if _, err := f.UpdateStatus(f.t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), Status: json.RawMessage(`{"id":"1"}`)}); err != nil {
 		f.t.Error(err)
 	}
 	patch(without("example.org/x"))

@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
@@ -33,7 +32,7 @@ func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 		synctest.Wait()
 		var streams [3]*change.Stream
 		for i := range streams {
-			if streams[i], err = svc.Changes(ctx, access.Caller{}, change.Request{Kinds: []string{"Widget"}}); err != nil {
+			if streams[i], err = svc.Changes(ctx, change.Request{Kinds: []string{"Widget"}}); err != nil {
 				t.Fatal(err)
 			}
 			defer streams[i].Close()
@@ -44,7 +43,7 @@ func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 		// More than are kept, so that the oldest go.
 		for n := range 300 {
 			want := fmt.Sprint("t", n)
-			if _, err := svc.Create(ctx, access.Caller{}, service.CreateRequest{Identity: named(fmt.Sprint("w", n)), Spec: json.RawMessage(`{"title":"` + want + `"}`)}); err != nil {
+			if _, err := svc.Create(ctx, service.CreateRequest{Identity: named(fmt.Sprint("w", n)), Spec: json.RawMessage(`{"title":"` + want + `"}`)}); err != nil {
 				t.Fatal(err)
 			}
 			var bodies [len(streams)]*body.Body

@@ -19,7 +19,6 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
@@ -115,7 +114,7 @@ func (r *refilling) filled(s *service.Service) {
 func (r *refilling) listed(s *service.Service) {
 	r.Helper()
 	for {
-		if _, err := s.List(r.Context(), access.Caller{}, lists("t1")); err == nil {
+		if _, err := s.List(r.Context(), lists("t1")); err == nil {
 			return
 		} else if ctx := r.Context(); ctx.Err() != nil {
 			r.Fatal(err)
@@ -157,7 +156,7 @@ func refillBolt(b *testing.B, n int) {
 		begin := time.Now()
 		s := open()
 		svc = r.service(widget())
-		if _, err := svc.Get(b.Context(), access.Caller{}, named("none")); err != nil {
+		if _, err := svc.Get(b.Context(), named("none")); err != nil {
 			b.Fatal(err)
 		}
 		r.took(how+"-first-answer", begin)
@@ -191,7 +190,7 @@ func (r *refilling) reload(svc *service.Service, kind descriptor.Kind) {
 	read.Go(func() {
 		for reading.Err() == nil {
 			begin := time.Now()
-			if _, err := svc.List(context.Background(), access.Caller{}, lists(fmt.Sprint("t", reads%10))); err != nil {
+			if _, err := svc.List(context.Background(), lists(fmt.Sprint("t", reads%10))); err != nil {
 				r.Error(err)
 			}
 			worst = max(worst, time.Since(begin))

@@ -11,7 +11,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 )
 
 // bigBuilding is building with a large field on all kinds.
@@ -30,7 +29,7 @@ func (h *house) largest(of, name, rest string) int {
 	lo, hi := 1<<19, 1<<20
 	for lo+1 < hi {
 		mid := (lo + hi) / 2
-		_, err := h.Create(h.t.Context(), access.Caller{}, service.CreateRequest{Identity: identity(of, name), DryRun: true, Spec: json.RawMessage(fmt.Sprintf(`{%s"blob":"%s"}`, rest, strings.Repeat("x", mid)))})
+		_, err := h.Create(h.t.Context(), service.CreateRequest{Identity: identity(of, name), DryRun: true, Spec: json.RawMessage(fmt.Sprintf(`{%s"blob":"%s"}`, rest, strings.Repeat("x", mid)))})
 		if err == nil {
 			lo = mid
 		} else {
@@ -65,7 +64,7 @@ func TestALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
 	store := open(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
-	if err := h.SetControlled(t.Context(), access.Caller{}, "Door", true); err != nil {
+	if err := h.SetControlled(t.Context(), "Door", true); err != nil {
 		t.Fatal(err)
 	}
 	n := h.largest("Door", "big", `"roomRef":"r",`)
@@ -83,7 +82,7 @@ func TestALargeResourceCanBeDeleted(t *testing.T) {
 	n := h.largest("Room", "big", "")
 	h.create("Room", "big", "{"+blob(n)+"}")
 	h.create("Door", "d", `{"roomRef":"big"}`)
-	out, err := h.Delete(t.Context(), access.Caller{}, service.DeleteRequest{Identity: identity("Room", "big")})
+	out, err := h.Delete(t.Context(), service.DeleteRequest{Identity: identity("Room", "big")})
 	if err != nil {
 		t.Fatal(err)
 	}

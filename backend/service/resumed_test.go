@@ -126,7 +126,7 @@ func (f *fixture) writeAtRandom(rnd *rand.Rand, writers []*fixture, n int) (log 
 			if before == nil {
 				continue
 			}
-			if _, err = w.Delete(f.t.Context(), anon, service.DeleteRequest{Identity: named(name)}); err == nil {
+			if _, err = w.Delete(f.t.Context(), service.DeleteRequest{Identity: named(name)}); err == nil {
 				at, failed := f.store.Position(f.t.Context())
 				if failed != nil {
 					f.t.Fatal(failed)
@@ -145,14 +145,14 @@ func (f *fixture) writeAtRandom(rnd *rand.Rand, writers []*fixture, n int) (log 
 			if before == nil {
 				continue
 			}
-			out, err = w.UpdateStatus(f.t.Context(), anon, service.StatusRequest{Identity: named(name), ExpectedRevision: before.Revision.String(), Status: map[string]any{"id": fmt.Sprint(rnd.IntN(3))}})
+			out, err = w.UpdateStatus(f.t.Context(), service.StatusRequest{Identity: named(name), ExpectedRevision: before.Revision.String(), Status: map[string]any{"id": fmt.Sprint(rnd.IntN(3))}})
 		case 3:
 			if before == nil {
 				continue
 			}
-			out, err = w.Patch(f.t.Context(), anon, service.PatchRequest{Identity: named(name), ExpectedRevision: before.Revision.String(), MetadataPatch: labelled("k", labels.Labels.Value[0].Value)})
+			out, err = w.Patch(f.t.Context(), service.PatchRequest{Identity: named(name), ExpectedRevision: before.Revision.String(), MetadataPatch: labelled("k", labels.Labels.Value[0].Value)})
 		default:
-			out, err = w.Upsert(f.t.Context(), anon, service.UpsertRequest{Identity: named(name), Metadata: labels, Spec: spec})
+			out, err = w.Upsert(f.t.Context(), service.UpsertRequest{Identity: named(name), Metadata: labels, Spec: spec})
 		}
 		var refused *failure.Error
 		if errors.As(err, &refused) && refused.Code == failure.CodeValidationFailed {

@@ -20,11 +20,11 @@ import (
 
 func TestRevealShowsEveryWriteOnlyValue(t *testing.T) {
 	f := safes(t, true)
-	if got, err := f.Reveal(t.Context(), anon, safeNamed()); got != nil || err != nil {
+	if got, err := f.Reveal(t.Context(), safeNamed()); got != nil || err != nil {
 		t.Errorf("what is absent is revealed as %v, %v", got, err)
 	}
 	w := f.upsertSafe(fullSafe)
-	got, err := f.Reveal(t.Context(), anon, safeNamed())
+	got, err := f.Reveal(t.Context(), safeNamed())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestRevealShowsEveryWriteOnlyValue(t *testing.T) {
 		t.Errorf("of %v (-want +got):\n%s", got.Resource, diff)
 	}
 	f.upsertSafe(`{"owner":"ada","pin":"","door":null,"pair":null,"codes":null}`)
-	if got, err = f.Reveal(t.Context(), anon, safeNamed()); err != nil || len(got.Values) != 0 {
+	if got, err = f.Reveal(t.Context(), safeNamed()); err != nil || len(got.Values) != 0 {
 		t.Errorf("what was cleared is revealed as %v, %v", got, err)
 	}
 }
@@ -67,7 +67,7 @@ func TestRevealIsForSensitiveKindsThatOfferIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Reveal(t.Context(), anon, kind.Identity{Kind: c.kind, Name: "s"})
+		_, err = s.Reveal(t.Context(), kind.Identity{Kind: c.kind, Name: "s"})
 		if e := wantCode(t, err, failure.CodeBadUserInput); e.Message != c.says {
 			t.Errorf("%s: %s", c.kind, e.Message)
 		}
@@ -86,14 +86,14 @@ func TestValuesAreOfOneRevision(t *testing.T) {
 		writers.Go(func() {
 			for i := range 300 {
 				number := fmt.Sprintf("%d-%d", n, i)
-				w, err := f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"` + number + `","pin":"` + number + `","door":{"code":"` + number + `"}}`)})
+				w, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"` + number + `","pin":"` + number + `","door":{"code":"` + number + `"}}`)})
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				written.Store(w.Resource.Stored.Revision.String(), number)
 				if i%20 == 19 {
-					_, _ = f.Delete(t.Context(), anon, service.DeleteRequest{Identity: safeNamed()}) // another may have deleted it
+					_, _ = f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}) // another may have deleted it
 				}
 			}
 		})
@@ -103,7 +103,7 @@ func TestValuesAreOfOneRevision(t *testing.T) {
 	for n := range all {
 		readers.Go(func() {
 			for !stop.Load() {
-				got, err := f.Reveal(t.Context(), anon, safeNamed())
+				got, err := f.Reveal(t.Context(), safeNamed())
 				if err != nil {
 					t.Error(err)
 					return
@@ -140,12 +140,12 @@ func TestValuesOfAnotherResourceAreNotRevealed(t *testing.T) {
 	f := safes(t, true)
 	f.upsertSafe(fullSafe)
 	was := f.get(safeKey().Sensitive())
-	if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: safeNamed()}); err != nil {
+	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
 		t.Fatal(err)
 	}
 	f.upsertSafe(`{"owner":"ada"}`)
 	f.remove(was.Key)
 	f.put(was.Key, backend.Put{UID: was.UID, Body: was.Body}) // as it was when another resource had the name
-	_, err := f.Reveal(t.Context(), anon, safeNamed())
+	_, err := f.Reveal(t.Context(), safeNamed())
 	wantCode(t, err, failure.CodeUnreadable)
 }

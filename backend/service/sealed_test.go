@@ -71,7 +71,7 @@ func memoryStore(t *testing.T) *memory.Store {
 // pin is the revealed pin.
 func (f *fixture) pin() string {
 	f.t.Helper()
-	got, err := f.Reveal(f.t.Context(), anon, safeNamed())
+	got, err := f.Reveal(f.t.Context(), safeNamed())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -137,13 +137,13 @@ func TestAMissingKeyLosesNothing(t *testing.T) {
 	for name, keys := range map[string][]string{"none": nil, "another": {"b"}} {
 		f, logs := sealed(t, store, keys...)
 		for verb, write := range map[string]func() error{
-			"reveal": func() error { _, err := f.Reveal(t.Context(), anon, safeNamed()); return err },
+			"reveal": func() error { _, err := f.Reveal(t.Context(), safeNamed()); return err },
 			"upsert": func() error {
-				_, err := f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"bob"}`)})
+				_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"bob"}`)})
 				return err
 			},
 			"patch": func() error {
-				_, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(`{"owner":"bob"}`)})
+				_, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(`{"owner":"bob"}`)})
 				return err
 			},
 		} {
@@ -155,7 +155,7 @@ func TestAMissingKeyLosesNothing(t *testing.T) {
 		if n := logs.FilterMessage("stored resource is unreadable").Len(); n != 1 {
 			t.Errorf("%d lines in the log, want one of the resource", n)
 		}
-		if got, err := f.Get(t.Context(), anon, safeNamed()); err != nil || got == nil {
+		if got, err := f.Get(t.Context(), safeNamed()); err != nil || got == nil {
 			t.Errorf("what is shown cannot be read: %v", err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestAMissingKeyLosesNothing(t *testing.T) {
 		t.Error("the values are lost")
 	}
 	f, _ := sealed(t, store)
-	if _, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: safeNamed()}); err != nil || f.get(safeKey().Sensitive()) != nil {
+	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil || f.get(safeKey().Sensitive()) != nil {
 		t.Errorf("it cannot be deleted: %v", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 	f, _ := sealed(t, store, "b")
 	patch := func(m service.MetadataPatch) {
 		t.Helper()
-		w, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: m})
+		w, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: m})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 	if got := was.pin(); got != "1234" {
 		t.Errorf("pin %q", got)
 	}
-	w, err := f.Update(t.Context(), anon, service.UpdateRequest{
+	w, err := f.Update(t.Context(), service.UpdateRequest{
 		Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(`{"owner":"ada","door":{"colour":"red"}}`),
 		Metadata: service.Metadata{Description: service.Optional[string]{Set: true, Value: "of ada"}},
 	})
@@ -206,7 +206,7 @@ func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 	}
 	revision = w.Resource.Stored.Revision.String()
 	patch(finalizers("example.org/x"))
-	if w, err := f.Delete(t.Context(), anon, service.DeleteRequest{Identity: safeNamed()}); err != nil || w.Deletion != service.Finalizing {
+	if w, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil || w.Deletion != service.Finalizing {
 		t.Fatalf("%+v, %v", w, err)
 	}
 	revision = f.get(safeKey()).Revision.String()
@@ -233,7 +233,7 @@ func TestWithoutTheKeyAllValuesCanBeWrittenAnew(t *testing.T) {
 			was, _ := sealed(t, store, "a")
 			was.upsertSafe(fullSafe)
 			f, _ := sealed(t, store, "b")
-			_, err := f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
+			_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
 			if !c.ok {
 				wantCode(t, err, failure.CodeUnreadable)
 				if got := was.pin(); got != "1234" {
@@ -244,7 +244,7 @@ func TestWithoutTheKeyAllValuesCanBeWrittenAnew(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := f.Reveal(t.Context(), anon, safeNamed())
+			got, err := f.Reveal(t.Context(), safeNamed())
 			if err != nil || f.sealedWith() != "b" {
 				t.Fatalf("encrypted with %q, %v", f.sealedWith(), err)
 			}
@@ -262,7 +262,7 @@ func TestValuesAreOfNoUseUnderAnotherNameOrUID(t *testing.T) {
 	f.upsertSafe(fullSafe)
 	first := f.get(safeKey().Sensitive())
 	other := kind.Identity{Kind: "Safe", Name: "other"}
-	if _, err := f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: other, Spec: json.RawMessage(`{"owner":"eve","pin":"0"}`)}); err != nil {
+	if _, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: other, Spec: json.RawMessage(`{"owner":"eve","pin":"0"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	key := safeKey()
@@ -271,7 +271,7 @@ func TestValuesAreOfNoUseUnderAnotherNameOrUID(t *testing.T) {
 	for what, uid := range map[string]string{"with the uid of the other": mine.UID, "with its own": first.UID} {
 		f.remove(key.Sensitive())
 		f.put(key.Sensitive(), backend.Put{UID: uid, Body: first.Body})
-		_, err := f.Reveal(t.Context(), anon, other)
+		_, err := f.Reveal(t.Context(), other)
 		if wantCode(t, err, failure.CodeUnreadable); err != nil && strings.Contains(err.Error(), "1234") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -293,7 +293,7 @@ func (f *fixture) runUntil(logs *observer.ObservedLogs, message string) {
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
 	for logs.FilterMessage(message).Len() == 0 && ctx.Err() == nil {
-		_, _ = f.Get(ctx, anon, safeNamed())
+		_, _ = f.Get(ctx, safeNamed())
 	}
 	if ctx.Err() != nil {
 		f.t.Errorf("the log never said %q", message)
@@ -310,7 +310,7 @@ func TestWhatIsStoredIsEncryptedAnew(t *testing.T) {
 	revision := plain.upsertSafe(fullSafe).Resource.Stored.Revision
 	for i := range 150 {
 		id := kind.Identity{Kind: "Safe", Name: fmt.Sprint("n", i)}
-		if _, err := plain.Upsert(t.Context(), anon, service.UpsertRequest{Identity: id, Spec: json.RawMessage(`{"owner":"ada","pin":"planted"}`)}); err != nil {
+		if _, err := plain.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: json.RawMessage(`{"owner":"ada","pin":"planted"}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -347,7 +347,7 @@ func TestWhatIsStoredIsEncryptedAnew(t *testing.T) {
 	}
 	b, _ := sealed(t, store, "b")
 	b.upsertSafe(`{"owner":"sealed"}`)
-	if got, _ := b.Reveal(t.Context(), anon, kind.Identity{Kind: "Safe", Name: "n0"}); got == nil || got.Values[0].Value != "planted" {
+	if got, _ := b.Reveal(t.Context(), kind.Identity{Kind: "Safe", Name: "n0"}); got == nil || got.Values[0].Value != "planted" {
 		t.Errorf("%+v", got)
 	}
 	f, logs := sealed(t, store, "c") // b is gone
@@ -389,7 +389,7 @@ func TestWithoutTheKeyValuesKeepTheirExpiry(t *testing.T) {
 	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
 	later := service.MetadataPatch{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}
 	patch := func(f *fixture) error {
-		_, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: later})
+		_, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: later})
 		return err
 	}
 	wantCode(t, patch(f), failure.CodeUnreadable)

@@ -40,7 +40,7 @@ func secretManifest(lines ...string) string {
 // revealed are the values of the one secret, by their keys.
 func (f *fixture) revealed() map[string]string {
 	f.t.Helper()
-	got, err := f.Reveal(f.t.Context(), anon, secretNamed())
+	got, err := f.Reveal(f.t.Context(), secretNamed())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -80,11 +80,11 @@ func TestStringDataGoesIntoData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := secrets(t)
-			if _, err := f.Apply(t.Context(), anon, service.ApplyRequest{Manifest: secretManifest(c.first)}); err != nil {
+			if _, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(c.first)}); err != nil {
 				t.Fatal(err)
 			}
 			if c.outcome != "" {
-				w, err := f.Apply(t.Context(), anon, service.ApplyRequest{Manifest: secretManifest(c.second)})
+				w, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(c.second)})
 				if err != nil || w.Outcome != c.outcome {
 					t.Fatalf("the second is %+v, %v; want %s", w, err, c.outcome)
 				}
@@ -113,11 +113,11 @@ func TestAPatchOfStringDataGoesIntoData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := secrets(t)
-			w, err := f.Apply(t.Context(), anon, service.ApplyRequest{Manifest: secretManifest("stringData: {a: '1', b: '2'}")})
+			w, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: '1', b: '2'}")})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Patch(t.Context(), anon, service.PatchRequest{Identity: secretNamed(), ExpectedRevision: w.Resource.Stored.Revision.String(), Patch: json.RawMessage(c.patch)}); err != nil {
+			if _, err := f.Patch(t.Context(), service.PatchRequest{Identity: secretNamed(), ExpectedRevision: w.Resource.Stored.Revision.String(), Patch: json.RawMessage(c.patch)}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, f.revealed()); diff != "" {
@@ -162,7 +162,7 @@ func TestSecretsAreValidatedAsKubernetesDoes(t *testing.T) {
 		"a key that is unknown":          {"datta: {a: MQ==}", "datta is not a field of a manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := secrets(t).Apply(t.Context(), anon, service.ApplyRequest{Manifest: secretManifest(c.lines)})
+			_, err := secrets(t).Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(c.lines)})
 			switch {
 			case err == nil && c.says != "":
 				t.Error("it is accepted")
@@ -178,17 +178,17 @@ func TestSecretsAreValidatedAsKubernetesDoes(t *testing.T) {
 func TestASecretIsAtMostAMebibyteInAll(t *testing.T) {
 	f := secrets(t)
 	value := strings.Repeat("x", 600_000)
-	if _, err := f.Apply(t.Context(), anon, service.ApplyRequest{Manifest: secretManifest("stringData: {a: " + value + "}")}); err != nil {
+	if _, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: " + value + "}")}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := f.Upsert(t.Context(), anon, service.UpsertRequest{Identity: secretNamed(), Spec: map[string]any{"stringData": map[string]any{"b": value}}})
+	_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: secretNamed(), Spec: map[string]any{"stringData": map[string]any{"b": value}}})
 	wantCode(t, err, failure.CodeLimitExceeded)
 }
 
 func TestAnImmutableSecretStaysAsItIs(t *testing.T) {
 	f := secrets(t)
 	apply := func(lines string) (*service.Written, error) {
-		return f.Apply(t.Context(), anon, service.ApplyRequest{Manifest: secretManifest(lines)})
+		return f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(lines)})
 	}
 	if _, err := apply("immutable: true\nstringData: {a: '1'}"); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestAnImmutableSecretStaysAsItIs(t *testing.T) {
 			t.Errorf("%q: %+v, %v", lines, w, err)
 		}
 	}
-	if w, err := f.Apply(t.Context(), anon, service.ApplyRequest{Manifest: strings.Replace(secretManifest("immutable: true"), "name: s", "name: s\n  labels: {a: b}", 1)}); err != nil || w.Outcome != service.Updated {
+	if w, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: strings.Replace(secretManifest("immutable: true"), "name: s", "name: s\n  labels: {a: b}", 1)}); err != nil || w.Outcome != service.Updated {
 		t.Errorf("a label: %+v, %v", w, err)
 	}
 }
@@ -225,12 +225,12 @@ func TestWithoutTheKeyAPatchOfStringDataIsRefused(t *testing.T) {
 		return &fixture{Service: s, t: t, store: store}
 	}
 	was, f := open("a"), open("b")
-	w, err := was.Apply(t.Context(), anon, service.ApplyRequest{Manifest: secretManifest("stringData: {a: '1', b: '2'}")})
+	w, err := was.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: '1', b: '2'}")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	patch := json.RawMessage(`{"stringData":{"b":"planted"}}`)
-	_, err = f.Patch(t.Context(), anon, service.PatchRequest{Identity: secretNamed(), ExpectedRevision: w.Resource.Stored.Revision.String(), Patch: patch})
+	_, err = f.Patch(t.Context(), service.PatchRequest{Identity: secretNamed(), ExpectedRevision: w.Resource.Stored.Revision.String(), Patch: patch})
 	wantCode(t, err, failure.CodeUnreadable)
 	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, was.revealed()); diff != "" {
 		t.Error(diff)
@@ -239,7 +239,7 @@ func TestWithoutTheKeyAPatchOfStringDataIsRefused(t *testing.T) {
 	if err != nil || strings.Contains(string(page.Resources[0].Body), `"data":`) {
 		t.Errorf("the resource itself is %s, %v", page.Resources[0].Body, err)
 	}
-	if _, err := f.Apply(t.Context(), anon, service.ApplyRequest{Manifest: secretManifest("data: {b: Mw==}"), IgnoreRevision: true}); err != nil {
+	if _, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("data: {b: Mw==}"), IgnoreRevision: true}); err != nil {
 		t.Fatalf("all of data: %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"b": "3"}, f.revealed()); diff != "" {

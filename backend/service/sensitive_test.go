@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
@@ -21,7 +20,7 @@ func safeKey() backend.Key { return backend.Key{Kind: "Safe", Namespace: "defaul
 // upsertSafe replaces the spec of the one safe.
 func (f *fixture) upsertSafe(spec string) *service.Written {
 	f.t.Helper()
-	out, err := f.Upsert(f.t.Context(), access.Caller{}, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(spec)})
+	out, err := f.Upsert(f.t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(spec)})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -41,7 +40,7 @@ func TestASensitiveValueLivesAndDiesWithItsResource(t *testing.T) {
 	if second.Revision == first.Revision || second.SpecRevision != second.Revision {
 		t.Errorf("another sensitive value is no change of the resource: %v, then %v", first.Revision, second.Revision)
 	}
-	if _, err := f.Delete(t.Context(), access.Caller{}, service.DeleteRequest{Identity: safeNamed()}); err != nil {
+	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
 		t.Fatal(err)
 	}
 	if f.get(safeKey()) != nil || f.get(safeKey().Sensitive()) != nil {
@@ -62,7 +61,7 @@ func TestTheLogHasNoSensitiveValue(t *testing.T) {
 	defer w.Close()
 	f.upsertSafe(fullSafe)
 	f.upsertSafe(strings.Replace(fullSafe, "1234", "4321", 1))
-	if _, err := f.Delete(t.Context(), access.Caller{}, service.DeleteRequest{Identity: safeNamed()}); err != nil {
+	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
 		t.Fatal(err)
 	}
 	var events []backend.Event
@@ -111,9 +110,9 @@ func TestSensitiveValuesThatCannotBeRead(t *testing.T) {
 		f.overwrite(safeKey().Sensitive(), `[]`)
 	}
 	spoil()
-	_, err := f.Patch(t.Context(), access.Caller{}, service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(`{"owner":"bob"}`)})
+	_, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(`{"owner":"bob"}`)})
 	wantCode(t, err, failure.CodeUnreadable)
-	if got, err := f.Get(t.Context(), access.Caller{}, safeNamed()); err != nil || got == nil {
+	if got, err := f.Get(t.Context(), safeNamed()); err != nil || got == nil {
 		t.Errorf("what is shown cannot be read: %v", err)
 	}
 	f.upsertSafe(`{"owner":"bob","pin":"1"}`)
@@ -121,7 +120,7 @@ func TestSensitiveValuesThatCannotBeRead(t *testing.T) {
 		t.Errorf("written anew: %s", hidden)
 	}
 	spoil()
-	if _, err := f.Delete(t.Context(), access.Caller{}, service.DeleteRequest{Identity: safeNamed()}); err != nil {
+	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
 		t.Fatal(err)
 	}
 	if f.get(safeKey().Sensitive()) != nil {
@@ -158,9 +157,9 @@ func TestWritersOfOneSensitiveResourceLoseNothing(t *testing.T) {
 		wg.Go(func() {
 			for i := range 50 {
 				pin := fmt.Sprintf("%d-%d", n, i)
-				_, err := s.Upsert(t.Context(), access.Caller{}, service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"` + pin + `","pin":"` + pin + `"}`)})
+				_, err := s.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"` + pin + `","pin":"` + pin + `"}`)})
 				if err == nil && i%10 == 9 {
-					_, err = s.Delete(t.Context(), access.Caller{}, service.DeleteRequest{Identity: safeNamed()})
+					_, err = s.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()})
 				}
 				var told *failure.Error
 				if err != nil && !(errors.As(err, &told) && told.Code == failure.CodeNotFound) {

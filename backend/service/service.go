@@ -243,12 +243,12 @@ func (s *Service) Controlled(ctx context.Context, name string) (bool, error) {
 
 // SetControlled gives the resources of a kind to a controller, or takes them back.
 // Other gateways of the store follow within seconds.
-func (s *Service) SetControlled(ctx context.Context, c access.Caller, name string, controlled bool) error {
+func (s *Service) SetControlled(ctx context.Context, name string, controlled bool) error {
 	k, err := s.kinds.Find(name)
 	if err != nil {
 		return err
 	}
-	rights, err := s.Rights(ctx, c)
+	rights, err := s.Rights(ctx)
 	if err == nil {
 		err = failure.About(rights.UseAll(k.Kind, descriptor.VerbControl), "kind")
 	}

@@ -26,13 +26,13 @@ func TestAPageIsFollowedByNothingThatItShows(t *testing.T) {
 				f := open(t)
 				write := func(name, spec string) {
 					t.Helper()
-					if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: named(name), Spec: map[string]any{"title": spec, "weight": map[string]int{"light": 100, "heavy": 400}[spec]}}); err != nil {
+					if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: named(name), Spec: map[string]any{"title": spec, "weight": map[string]int{"light": 100, "heavy": 400}[spec]}}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				remove := func(name string) {
 					t.Helper()
-					if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: named(name)}); err != nil {
+					if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: named(name)}); err != nil {
 						t.Fatal(err)
 					}
 				}

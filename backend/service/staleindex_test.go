@@ -13,7 +13,6 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
@@ -100,7 +99,7 @@ func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
 		t.Helper()
 		out := f.create(name, `{"title":"A","weight":70,"tags":["x","y"]}`)
 		ready()
-		out, err := f.UpdateStatus(context.Background(), access.Caller{}, service.StatusRequest{
+		out, err := f.UpdateStatus(context.Background(), service.StatusRequest{
 			Identity: named(name), ExpectedRevision: out.Resource.Stored.Revision.String(),
 			Status: raw(`{"id":"1","conditions":[{"type":"Ready","status":"True"},{"type":"Available","status":"False"}]}`),
 		})
@@ -112,7 +111,7 @@ func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
 			t.Fatal(err)
 		}
 		ready()
-		out, err = f.Patch(context.Background(), access.Caller{}, service.PatchRequest{
+		out, err = f.Patch(context.Background(), service.PatchRequest{
 			Identity: named(name), ExpectedRevision: out.Resource.Stored.Revision.String(), Patch: raw(`{"heavy":true}`),
 		})
 		if err != nil || title(out.Resource.Body) != "B" {
@@ -179,7 +178,7 @@ func TestWhatAnOldIndexSaysIsNotBelieved(t *testing.T) {
 	})
 	t.Run("a change that would be too large in the index is made", func(t *testing.T) {
 		f.rewrite("large", false, func(tree map[string]any) { delete(tree, "status") })
-		out, err := f.Update(context.Background(), access.Caller{}, service.UpdateRequest{
+		out, err := f.Update(context.Background(), service.UpdateRequest{
 			Identity: named("large"), ExpectedRevision: large.Resource.Stored.Revision.String(), Spec: raw(`{"title":"B"}`),
 			Metadata: service.Metadata{Annotations: service.Optional[[]service.Annotation]{Set: true, Value: []service.Annotation{{Key: "a", Value: strings.Repeat("x", 200<<10)}}}},
 		})
@@ -189,7 +188,7 @@ func TestWhatAnOldIndexSaysIsNotBelieved(t *testing.T) {
 	})
 	t.Run("a dry run says what would be stored now", func(t *testing.T) {
 		now := f.rewrite("a", true, func(tree map[string]any) { tree["metadata"].(map[string]any)["description"] = "new" })
-		out, err := f.Patch(context.Background(), access.Caller{}, service.PatchRequest{Identity: named("a"), ExpectedRevision: now.Revision.String(), Patch: raw(`{"title":"D"}`), DryRun: true})
+		out, err := f.Patch(context.Background(), service.PatchRequest{Identity: named("a"), ExpectedRevision: now.Revision.String(), Patch: raw(`{"title":"D"}`), DryRun: true})
 		if err != nil || out.Resource.Stored.SpecRevision != now.SpecRevision {
 			t.Errorf("%+v %v", out, err)
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -15,8 +14,8 @@ import (
 // UpdateStatus replaces the status and leaves everything else, at exactly the
 // current revision. It moves no spec revision, so that it does not disturb a client that is about to change
 // the spec.
-func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, wanted{verb: descriptor.VerbStatus, id: req.Identity})
+func (s *Service) UpdateStatus(ctx context.Context, req StatusRequest) (*Written, error) {
+	in, err := s.intend(ctx, wanted{verb: descriptor.VerbStatus, id: req.Identity})
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +40,8 @@ func (s *Service) UpdateStatus(ctx context.Context, c access.Caller, req StatusR
 
 // PatchStatus changes parts of the status and leaves everything else. Two controllers that patch
 // different conditions of one resource do not overwrite each other's.
-func (s *Service) PatchStatus(ctx context.Context, c access.Caller, req StatusPatchRequest) (*Written, error) {
-	in, err := s.intend(ctx, c, wanted{verb: descriptor.VerbStatus, id: req.Identity})
+func (s *Service) PatchStatus(ctx context.Context, req StatusPatchRequest) (*Written, error) {
+	in, err := s.intend(ctx, wanted{verb: descriptor.VerbStatus, id: req.Identity})
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func TestControllersThatPatchDifferentConditionsKeepEachOthers(t *testing.T) {
 		wg.Go(func() {
 			for _, status := range []string{"False", "True"} {
 				patch := fmt.Sprintf(`{"conditions":[{"type":"Type%d","status":%q}]}`, i, status)
-				if _, err := f.PatchStatus(t.Context(), anon, service.StatusPatchRequest{Identity: named("a"), Patch: raw(patch)}); err != nil {
+				if _, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: named("a"), Patch: raw(patch)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -73,7 +73,7 @@ func TestAStatusIsPatchedAsRFC7386Says(t *testing.T) {
 	f.create("a", `{"title":"t"}`)
 	current := func() string { return f.stored("a").Revision.String() }
 	patch := func(text string, revision *string) error {
-		_, err := f.PatchStatus(t.Context(), anon, service.StatusPatchRequest{Identity: named("a"), Patch: raw(text), ExpectedRevision: revision})
+		_, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: named("a"), Patch: raw(text), ExpectedRevision: revision})
 		return err
 	}
 	if err := patch(`{"id":"x","conditions":[{"type":"One","status":"True"}]}`, new(current())); err != nil {
@@ -109,7 +109,7 @@ func TestAStatusIsPatchedAsRFC7386Says(t *testing.T) {
 	}
 	wantCode(t, patch(`null`, nil), failure.CodeBadUserInput)
 	wantCode(t, patch(`[]`, nil), failure.CodeBadUserInput)
-	_, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: current(), Status: raw(`{"id":1}`), Untyped: true})
+	_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: current(), Status: raw(`{"id":1}`), Untyped: true})
 	wantCode(t, err, failure.CodeValidationFailed)
 }
 
@@ -120,7 +120,7 @@ func TestAWholeStatusHasEachTypeOfConditionOnce(t *testing.T) {
 	status := raw(`{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"},{"type":"One","status":"False"}]}`)
 	for _, untyped := range []bool{false, true} {
 		for _, dry := range []bool{false, true} {
-			_, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: before, Status: status, Untyped: untyped, DryRun: dry})
+			_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: before, Status: status, Untyped: untyped, DryRun: dry})
 			if e := wantCode(t, err, failure.CodeValidationFailed); e != nil && paths(e) != "status.conditions[2] unique" {
 				t.Errorf("untyped %v: %s", untyped, paths(e))
 			}
@@ -135,11 +135,11 @@ func TestAPatchOfAConditionReplacesAllOfItsType(t *testing.T) {
 	f := setupConditions(t)
 	f.create("a", `{"title":"t"}`)
 	whole := `{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"}]}`
-	if _, err := f.UpdateStatus(t.Context(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), Status: raw(whole)}); err != nil {
+	if _, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), Status: raw(whole)}); err != nil {
 		t.Fatal(err)
 	}
 	patch := raw(`{"conditions":[{"type":"Three","status":"True"},{"type":"One","status":"Unknown"}]}`)
-	if _, err := f.PatchStatus(t.Context(), anon, service.StatusPatchRequest{Identity: named("a"), Patch: patch}); err != nil {
+	if _, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: named("a"), Patch: patch}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

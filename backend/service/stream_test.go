@@ -117,7 +117,7 @@ func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*str
 // open begins a stream that the test closes.
 func (f *streaming) open(req change.Request) *change.Stream {
 	f.t.Helper()
-	c, err := f.Changes(f.t.Context(), anon, req)
+	c, err := f.Changes(f.t.Context(), req)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestOneListenerTooManyIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, service.Config{}, hub.Config{MaxSubscribers: 1}, func(f *streaming) {
 				c := f.open(req)
-				_, err := f.Changes(f.t.Context(), anon, req)
+				_, err := f.Changes(f.t.Context(), req)
 				if e := wantCode(f.t, err, failure.CodeLimitExceeded); !e.Retryable {
 					f.t.Error("not retryable")
 				}
@@ -255,7 +255,7 @@ func TestAStreamDependsOnNoMoreShardsThanItCovers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stream, err := s.Changes(t.Context(), anon, c.req)
+			stream, err := s.Changes(t.Context(), c.req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,10 +322,10 @@ func TestListenersOfAGatewayThatRunsSeeWhatIsStored(t *testing.T) {
 		for n := range rounds {
 			name := fmt.Sprint("n", n%(rounds/10))
 			if f.stored(name) != nil && n%3 == 0 {
-				if _, err := f.Delete(f.t.Context(), anon, service.DeleteRequest{Identity: named(name)}); err != nil {
+				if _, err := f.Delete(f.t.Context(), service.DeleteRequest{Identity: named(name)}); err != nil {
 					f.t.Error(err)
 				}
-			} else if _, err := f.Upsert(f.t.Context(), anon, service.UpsertRequest{Identity: named(name), Spec: map[string]any{"title": fmt.Sprint(n)}}); err != nil {
+			} else if _, err := f.Upsert(f.t.Context(), service.UpsertRequest{Identity: named(name), Spec: map[string]any{"title": fmt.Sprint(n)}}); err != nil {
 				f.t.Error(err)
 			}
 			if n%7 == 0 {

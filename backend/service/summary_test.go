@@ -101,7 +101,7 @@ func (o *oracle) summarise(f *fixture) {
 			want[strings.Join(words, " ")]++
 		}
 	}
-	got, err := f.Summary(f.t.Context(), anon, req)
+	got, err := f.Summary(f.t.Context(), req)
 	if err != nil {
 		f.t.Fatalf("%v: %v", req, err)
 	}
@@ -131,7 +131,7 @@ func TestASummaryLeavesOutWhatHasExpiredOrCannotBeRead(t *testing.T) {
 			}
 			for _, req := range []query.SummaryRequest{{By: []string{"spec.title"}}, {By: []string{"spec.title"}, Namespace: pointer("default")}} {
 				req.Kind = "Widget"
-				got, err := f.Summary(t.Context(), anon, req)
+				got, err := f.Summary(t.Context(), req)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -148,7 +148,7 @@ func TestASummaryIsInTheOrderOfItsValues(t *testing.T) {
 	for i, weight := range []string{"", `,"weight":1000`, `,"weight":200`, `,"weight":200`} {
 		f.create(fmt.Sprint("w", i), `{"title":"t"`+weight+`}`)
 	}
-	got, err := f.Summary(t.Context(), anon, query.SummaryRequest{Kind: "Widget", By: []string{"spec.weight"}})
+	got, err := f.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: []string{"spec.weight"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestASummaryByOneKeyCostsItsGroups(t *testing.T) {
 	f := setupIndexed(t)
 	spent := func(req query.SummaryRequest) (steps int64) {
 		b := budget.New(budget.Limits{})
-		if _, err := f.Summary(budget.With(context.Background(), b), anon, req); err != nil {
+		if _, err := f.Summary(budget.With(context.Background(), b), req); err != nil {
 			t.Fatal(err)
 		}
 		return b.Spent(budget.Steps)
@@ -197,7 +197,7 @@ func TestTheGroupsOfASummaryAreHeldUntilTheAnswerIsWritten(t *testing.T) {
 			f := setupIndexed(t)
 			value := strings.Repeat("v", 60)
 			for i := range 20 {
-				if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{
+				if _, err := f.Upsert(context.Background(), service.UpsertRequest{
 					Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("w", i)}, Spec: raw(`{"title":"t"}`),
 					Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "n", Value: fmt.Sprint(value, i)}}}},
 				}); err != nil {
@@ -206,10 +206,10 @@ func TestTheGroupsOfASummaryAreHeldUntilTheAnswerIsWritten(t *testing.T) {
 			}
 			b := budget.New(budget.Limits{budget.Held: 10_000})
 			ctx, req := budget.With(t.Context(), b), query.SummaryRequest{Kind: "Widget", By: by}
-			if _, err := f.Summary(ctx, anon, req); err != nil || b.Spent(budget.Held) < 20*2*60 {
+			if _, err := f.Summary(ctx, req); err != nil || b.Spent(budget.Held) < 20*2*60 {
 				t.Errorf("%d bytes are held: %v", b.Spent(budget.Held), err)
 			}
-			if _, err := f.Summary(ctx, anon, req); !errors.As(err, new(*budget.ExceededError)) {
+			if _, err := f.Summary(ctx, req); !errors.As(err, new(*budget.ExceededError)) {
 				t.Errorf("a second one is held, too: %v", err)
 			}
 		})
@@ -240,7 +240,7 @@ func TestWhatCannotBeSummarisedIsRefused(t *testing.T) {
 			if c.req.Kind == "" {
 				c.req.Kind = "Widget"
 			}
-			_, err := f.Summary(t.Context(), anon, c.req)
+			_, err := f.Summary(t.Context(), c.req)
 			if e := wantCode(t, err, c.code); e != nil && c.path != "" && e.Path != c.path {
 				t.Errorf("path %q, want %q", e.Path, c.path)
 			}
@@ -253,7 +253,7 @@ func TestASummaryHasAtMostAThousandGroups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := setupIndexed(t)
 			add := func(i int) {
-				if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{
+				if _, err := f.Upsert(context.Background(), service.UpsertRequest{
 					Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("w", i)}, Spec: raw(`{"title":"t"}`),
 					Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "n", Value: fmt.Sprint(i)}}}},
 				}); err != nil {
@@ -263,11 +263,11 @@ func TestASummaryHasAtMostAThousandGroups(t *testing.T) {
 			for i := range 1000 {
 				add(i)
 			}
-			if got, err := f.Summary(t.Context(), anon, query.SummaryRequest{Kind: "Widget", By: by}); err != nil || len(got.Groups) != 1000 {
+			if got, err := f.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: by}); err != nil || len(got.Groups) != 1000 {
 				t.Fatal(err)
 			}
 			add(1000)
-			_, err := f.Summary(t.Context(), anon, query.SummaryRequest{Kind: "Widget", By: by})
+			_, err := f.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: by})
 			wantCode(t, err, failure.CodeLimitExceeded)
 		})
 	}

@@ -57,11 +57,11 @@ func TestUnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T) {
 						s := gws[c%n]
 						for i := range 5 {
 							spec := map[string]any{"title": fmt.Sprint(c, "-", i)}
-							if _, err := s.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: spec}); err != nil {
+							if _, err := s.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: spec}); err != nil {
 								t.Errorf("upsert: %v", err)
 							}
 							manifest := fmt.Sprintf("{apiVersion: example.org/v1, kind: Widget, metadata: {name: a}, spec: {title: %d-%d}}", i, c)
-							if _, err := s.Apply(t.Context(), anon, service.ApplyRequest{Manifest: manifest}); err != nil {
+							if _, err := s.Apply(t.Context(), service.ApplyRequest{Manifest: manifest}); err != nil {
 								t.Errorf("apply: %v", err)
 							}
 						}
@@ -79,7 +79,7 @@ func TestAnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
 				gws := gateways(t, store, n)
 				editor := gws[n-1]
-				if _, err := editor.Upsert(t.Context(), anon, service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "A"}}); err != nil {
+				if _, err := editor.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "A"}}); err != nil {
 					t.Fatal(err)
 				}
 				ctx, stop := context.WithCancel(t.Context())
@@ -88,22 +88,22 @@ func TestAnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) {
 					wg.Go(func() {
 						s := gws[c%n]
 						for i := 0; ctx.Err() == nil; i++ {
-							if got, err := s.Get(ctx, anon, named("a")); err == nil {
-								_, _ = s.UpdateStatus(ctx, anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: got.Stored.Revision.String(), Status: map[string]any{"id": fmt.Sprint(c, "-", i)}})
+							if got, err := s.Get(ctx, named("a")); err == nil {
+								_, _ = s.UpdateStatus(ctx, service.StatusRequest{Identity: named("a"), ExpectedRevision: got.Stored.Revision.String(), Status: map[string]any{"id": fmt.Sprint(c, "-", i)}})
 							}
 						}
 					})
 				}
 				for i := range 100 {
-					got, err := editor.Get(ctx, anon, named("a"))
+					got, err := editor.Get(ctx, named("a"))
 					if err != nil {
 						t.Fatal(err)
 					}
 					r := got.Stored.Revision.String()
 					if i%2 == 0 {
-						_, err = editor.Update(ctx, anon, service.UpdateRequest{Identity: named("a"), ExpectedRevision: r, Spec: map[string]any{"title": fmt.Sprint(i)}})
+						_, err = editor.Update(ctx, service.UpdateRequest{Identity: named("a"), ExpectedRevision: r, Spec: map[string]any{"title": fmt.Sprint(i)}})
 					} else {
-						_, err = editor.Patch(ctx, anon, service.PatchRequest{Identity: named("a"), ExpectedRevision: r, Patch: map[string]any{"title": fmt.Sprint(i)}})
+						_, err = editor.Patch(ctx, service.PatchRequest{Identity: named("a"), ExpectedRevision: r, Patch: map[string]any{"title": fmt.Sprint(i)}})
 					}
 					if err != nil {
 						t.Fatalf("edit %d: %v", i, err)
@@ -140,7 +140,7 @@ func TestAWriteThatLosesEveryRaceIsAbortedWhenTheRequestsTimeIsOver(t *testing.T
 			var wg sync.WaitGroup
 			for range 3 { // the others wait for their turn
 				wg.Go(func() {
-					_, err := s.Upsert(ctx, anon, service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "B"}})
+					_, err := s.Upsert(ctx, service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "B"}})
 					var e *failure.Error
 					if !errors.As(err, &e) || e.Code != failure.CodeAborted || !e.Retryable {
 						t.Errorf("%s: %v", name, err)

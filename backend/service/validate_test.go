@@ -51,7 +51,7 @@ func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
 			send := func(name, value string) error {
 				spec := map[string]json.RawMessage{"title": json.RawMessage(`"A"`)}
 				spec[c.field] = json.RawMessage(value)
-				_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named(name), Spec: spec})
+				_, err := f.Create(context.Background(), service.CreateRequest{Identity: named(name), Spec: spec})
 				return err
 			}
 			if err := send("good", c.good); err != nil {
@@ -67,7 +67,7 @@ func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
 
 func TestAllViolationsComeAtOnce(t *testing.T) {
 	f := setup(t)
-	_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"","weight":1,"tagz":[],"box":{"id":"x"}}`)})
+	_, err := f.Create(context.Background(), service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"","weight":1,"tagz":[],"box":{"id":"x"}}`)})
 	e := wantCode(t, err, failure.CodeValidationFailed)
 	if got := paths(e); got != "spec.tagz unknown; spec.title minLength; spec.weight min; spec.box.id format" {
 		t.Errorf("violations %s", got)
@@ -83,7 +83,7 @@ func TestAllViolationsComeAtOnce(t *testing.T) {
 func TestRulesSeeEffectiveDefaults(t *testing.T) {
 	f := setup(t)
 	f.create("a", `{"title":"A","heavy":true}`) // colour is blue by default
-	_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"A","heavy":true,"colour":"dark-red"}`)})
+	_, err := f.Create(context.Background(), service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"A","heavy":true,"colour":"dark-red"}`)})
 	e := wantCode(t, err, failure.CodeValidationFailed)
 	if e.Violations[0].Message != "only a blue widget may say whether it is heavy" || e.Violations[0].Path != "spec" {
 		t.Errorf("violation %+v", e.Violations[0])
@@ -121,10 +121,10 @@ func TestNamesAreCheckedBeforeAnythingElse(t *testing.T) {
 		{Kind: "Widget", Name: ""}, {Kind: "Widget", Name: "Upper"}, {Kind: "Widget", Name: "a_b"}, {Kind: "Widget", Name: "-a"}, {Kind: "Widget", Name: strings.Repeat("a", 254)},
 		{Kind: "Widget", Name: "a", Namespace: &empty}, {Kind: "Widget", Name: "a", Namespace: &upper},
 	} {
-		_, err := f.Get(context.Background(), anon, id)
+		_, err := f.Get(context.Background(), id)
 		wantCode(t, err, failure.CodeValidationFailed)
 	}
-	if res, err := f.Get(context.Background(), anon, named(strings.Repeat("a", 63)+"."+strings.Repeat("b", 63))); res != nil || err != nil {
+	if res, err := f.Get(context.Background(), named(strings.Repeat("a", 63)+"."+strings.Repeat("b", 63))); res != nil || err != nil {
 		t.Errorf("what is absent is %v, %v", res, err)
 	}
 }

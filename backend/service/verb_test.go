@@ -19,7 +19,7 @@ func (f *fixture) patch(name, revision, patch string) (*service.Written, error) 
 	if patch != "" {
 		p = json.RawMessage(patch)
 	}
-	return f.Patch(context.Background(), anon, service.PatchRequest{Identity: named(name), ExpectedRevision: revision, Patch: p})
+	return f.Patch(context.Background(), service.PatchRequest{Identity: named(name), ExpectedRevision: revision, Patch: p})
 }
 
 func specText(t *testing.T, r *backend.Resource) string {
@@ -81,7 +81,7 @@ func TestAnUpsertCreatesThenReplacesThenLeavesAlone(t *testing.T) {
 		spec string
 		want service.Outcome
 	}{{`{"title":"A"}`, service.Created}, {`{"title":"B"}`, service.Updated}, {`{"title":"B"}`, service.Unchanged}} {
-		out, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(step.spec)})
+		out, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(step.spec)})
 		if err != nil || out.Outcome != step.want {
 			t.Fatalf("%s: %+v %v", step.spec, out, err)
 		}
@@ -92,7 +92,7 @@ func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 	f := setup(t)
 	created := f.create("a", `{"title":"A"}`).Resource.Stored
 	status := func(revision, status string) (*service.Written, error) {
-		return f.UpdateStatus(context.Background(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: revision, Status: json.RawMessage(status)})
+		return f.UpdateStatus(context.Background(), service.StatusRequest{Identity: named("a"), ExpectedRevision: revision, Status: json.RawMessage(status)})
 	}
 	out, err := status(created.Revision.String(), `{"id":"one"}`)
 	if err != nil {
@@ -126,7 +126,7 @@ func TestAStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
 		m["spec"].(map[string]any)["future"] = 1
 		m["status"] = map[string]any{"id": "one", "future": 2}
 	})
-	out, err := f.UpdateStatus(context.Background(), anon, service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: json.RawMessage(`{"id":"two"}`)})
+	out, err := f.UpdateStatus(context.Background(), service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: json.RawMessage(`{"id":"two"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,32 +141,32 @@ func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 	ctx := context.Background()
 	id := kind.Identity{Kind: "Cluster", Name: "c"}
 	later := service.Optional[time.Time]{Set: true, Value: f.store.Now().Add(time.Hour)}
-	_, err := f.Create(ctx, anon, service.CreateRequest{Identity: id, SubKind: "moon", Spec: json.RawMessage(`{"title":"C"}`)})
+	_, err := f.Create(ctx, service.CreateRequest{Identity: id, SubKind: "moon", Spec: json.RawMessage(`{"title":"C"}`)})
 	if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != "subKind in" {
 		t.Errorf("violations %s", got)
 	}
-	out, err := f.Create(ctx, anon, service.CreateRequest{Identity: id, SubKind: "edge", Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"C"}`)})
+	out, err := f.Create(ctx, service.CreateRequest{Identity: id, SubKind: "edge", Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"C"}`)})
 	if err != nil || out.Resource.Stored.ExpiresAt.IsZero() {
 		t.Fatalf("%+v %v", out, err)
 	}
-	_, err = f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, SubKind: "core", Spec: json.RawMessage(`{"title":"C"}`)})
+	_, err = f.Upsert(ctx, service.UpsertRequest{Identity: id, SubKind: "core", Spec: json.RawMessage(`{"title":"C"}`)})
 	if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != "subKind immutable" {
 		t.Errorf("violations %s", got)
 	}
-	out, err = f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true}}, Spec: json.RawMessage(`{"title":"C"}`)})
+	out, err = f.Upsert(ctx, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true}}, Spec: json.RawMessage(`{"title":"C"}`)})
 	if err != nil || out.Outcome != service.Updated || !out.Resource.Stored.ExpiresAt.IsZero() {
 		t.Fatalf("cleared: %+v %v", out, err)
 	}
 	for at, want := range map[string]string{"0001-01-01T00:00:00Z": "metadata.expiresAt future", "9999-12-31T23:59:59-23:00": "metadata.expiresAt max"} {
 		when, _ := time.Parse(time.RFC3339, at)
-		_, err = f.Upsert(ctx, anon, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.ExpiresAt(when)}, Spec: json.RawMessage(`{"title":"C"}`)})
+		_, err = f.Upsert(ctx, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.ExpiresAt(when)}, Spec: json.RawMessage(`{"title":"C"}`)})
 		if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != want {
 			t.Errorf("%s: violations %s", at, got)
 		}
 	}
-	_, err = f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"A"}`)})
+	_, err = f.Create(ctx, service.CreateRequest{Identity: named("a"), Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"A"}`)})
 	wantCode(t, err, failure.CodeBadUserInput)
-	_, err = f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), SubKind: "edge", Spec: json.RawMessage(`{"title":"A"}`)})
+	_, err = f.Create(ctx, service.CreateRequest{Identity: named("a"), SubKind: "edge", Spec: json.RawMessage(`{"title":"A"}`)})
 	wantCode(t, err, failure.CodeValidationFailed)
 }
 
@@ -176,7 +176,7 @@ func TestAFilteredStreamSaysEnteredAndLeft(t *testing.T) {
 	heavy := map[string]any{"spec": map[string]any{"weight": map[string]any{"gte": 200}}}
 	write := func(name, spec string) {
 		t.Helper()
-		if _, err := f.Upsert(context.Background(), anon, service.UpsertRequest{Identity: named(name), Spec: json.RawMessage(spec)}); err != nil {
+		if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: named(name), Spec: json.RawMessage(spec)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,7 +187,7 @@ func TestAFilteredStreamSaysEnteredAndLeft(t *testing.T) {
 	write("a", `{"title":"A"}`)
 	write("a", `{"title":"AA"}`)
 	for _, n := range []string{"a", "b"} {
-		if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: named(n)}); err != nil {
+		if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: named(n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -248,7 +248,7 @@ func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 			if _, err := f.update("naa", f.stored("naa").Revision.String(), `{"title":"B`+string(rune('0'+steps))+`"}`); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: named("n" + string(rune('b'+steps)) + "a")}); err != nil {
+			if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: named("n" + string(rune('b'+steps)) + "a")}); err != nil {
 				t.Fatal(err)
 			}
 		}

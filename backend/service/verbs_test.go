@@ -6,7 +6,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
@@ -23,7 +22,7 @@ func TestFinalizersAndControllersWantVerbsOfTheirOwn(t *testing.T) {
 			t.Errorf("a patch of finalizers: %v", err)
 		}
 	}
-	if err := h.SetControlled(t.Context(), access.Caller{}, "Room", true); code(err) != failure.CodeBadUserInput {
+	if err := h.SetControlled(t.Context(), "Room", true); code(err) != failure.CodeBadUserInput {
 		t.Errorf("a controller: %v", err)
 	}
 }

@@ -19,8 +19,8 @@ import (
 )
 
 // Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
-func (s *Service) Create(ctx context.Context, c access.Caller, req CreateRequest) (*Written, error) {
-	in, err := s.intendNew(ctx, c, descriptor.VerbCreate, req)
+func (s *Service) Create(ctx context.Context, req CreateRequest) (*Written, error) {
+	in, err := s.intendNew(ctx, descriptor.VerbCreate, req)
 	if err != nil {
 		return nil, err
 	}
@@ -28,8 +28,8 @@ func (s *Service) Create(ctx context.Context, c access.Caller, req CreateRequest
 }
 
 // intendNew is intendSpec for a resource that may be created.
-func (s *Service) intendNew(ctx context.Context, c access.Caller, verb descriptor.Verb, req CreateRequest) (*intent, error) {
-	in, err := s.intendSpec(ctx, c, wanted{verb: verb, id: req.Identity, meta: req.Metadata}, req.Spec)
+func (s *Service) intendNew(ctx context.Context, verb descriptor.Verb, req CreateRequest) (*intent, error) {
+	in, err := s.intendSpec(ctx, wanted{verb: verb, id: req.Identity, meta: req.Metadata}, req.Spec)
 	if err == nil {
 		in.setSubKind(req.SubKind)
 		in.dryRun = req.DryRun
@@ -62,8 +62,8 @@ func (in *intent) exists(err error) error {
 }
 
 // Update replaces the spec of an existing resource at the expected revision.
-func (s *Service) Update(ctx context.Context, c access.Caller, req UpdateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, c, wanted{verb: descriptor.VerbUpdate, id: req.Identity, meta: req.Metadata}, req.Spec)
+func (s *Service) Update(ctx context.Context, req UpdateRequest) (*Written, error) {
+	in, err := s.intendSpec(ctx, wanted{verb: descriptor.VerbUpdate, id: req.Identity, meta: req.Metadata}, req.Spec)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 			return nil, failure.Of(backend.ErrConflict, key)
 		default:
 			if err == nil && s.cfg.Access.Enabled && (key.Kind == access.RoleKind || key.Kind == access.BindingKind) {
-				_, _ = s.RightsNow(ctx, access.Caller{}) // at this gateway the new rights hold from the answer on, also for streams
+				_, _ = s.RightsNow(ctx) // at this gateway the new rights hold from the answer on, also for streams
 			}
 			return out, err
 		}
@@ -165,13 +165,13 @@ func answerTo(err error, key backend.Key) error {
 }
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
-func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) (*Written, error) {
+func (s *Service) Patch(ctx context.Context, req PatchRequest) (*Written, error) {
 	w := wanted{verb: descriptor.VerbPatch, id: req.Identity, meta: req.MetadataPatch}
 	finalizes := len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0
 	if finalizes && req.finalizersAlone() {
 		w.needs = descriptor.VerbFinalize
 	}
-	in, err := s.intend(ctx, c, w)
+	in, err := s.intend(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -207,8 +207,8 @@ func (s *Service) Patch(ctx context.Context, c access.Caller, req PatchRequest) 
 }
 
 // Upsert creates a resource, or replaces its spec at any revision.
-func (s *Service) Upsert(ctx context.Context, c access.Caller, req UpsertRequest) (*Written, error) {
-	in, err := s.intendNew(ctx, c, descriptor.VerbUpsert, CreateRequest(req))
+func (s *Service) Upsert(ctx context.Context, req UpsertRequest) (*Written, error) {
+	in, err := s.intendNew(ctx, descriptor.VerbUpsert, CreateRequest(req))
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func TestCreateOfWhatExistsIsAlreadyExistsEvenWithABadSpec(t *testing.T) {
 	f := setup(t)
 	f.create("a", `{"title":"A"}`)
 	for _, spec := range []string{`{"title":"A"}`, `{"title":""}`} {
-		_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(spec)})
+		_, err := f.Create(context.Background(), service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(spec)})
 		e := wantCode(t, err, failure.CodeAlreadyExists)
 		if e.Kind != "Widget" || e.Namespace != "default" || e.Name != "a" {
 			t.Errorf("error names %s %s/%s", e.Kind, e.Namespace, e.Name)
@@ -109,14 +109,14 @@ func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
 		}
 		return out
 	}
-	out, err := f.Create(ctx, anon, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"A"}`),
+	out, err := f.Create(ctx, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"A"}`),
 		Metadata: service.Metadata{Labels: labels("app", "x", "example.org/tier", ""), Description: service.Optional[string]{Set: true, Value: "d"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := func(m service.Metadata, want string) {
 		t.Helper()
-		out, err = f.Update(ctx, anon, service.UpdateRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Metadata: m, Spec: json.RawMessage(`{"title":"A"}`)})
+		out, err = f.Update(ctx, service.UpdateRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Metadata: m, Spec: json.RawMessage(`{"title":"A"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
 	step(service.Metadata{}, "map[app:x example.org/tier:] d 1")
 	step(service.Metadata{Labels: labels("app", "y")}, "map[app:y] d 1")
 	step(service.Metadata{Labels: labels(), Description: service.Optional[string]{Set: true}}, "map[]  1")
-	_, err = f.Update(ctx, anon, service.UpdateRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(),
+	_, err = f.Update(ctx, service.UpdateRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(),
 		Metadata: service.Metadata{Labels: labels("-bad", "ok", "app", "bad value", "app", "again")}, Spec: json.RawMessage(`{"title":"A"}`)})
 	if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != "metadata.labels[0].key format; metadata.labels[1].value format; metadata.labels[2].key unique" {
 		t.Errorf("violations %s", got)
@@ -201,13 +201,13 @@ func TestDeleteHoldsTheRevisionWhereOneIsGiven(t *testing.T) {
 	if _, err := f.update("a", first, `{"title":"B"}`); err != nil {
 		t.Fatal(err)
 	}
-	_, err := f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a"), ExpectedRevision: &first})
+	_, err := f.Delete(ctx, service.DeleteRequest{Identity: named("a"), ExpectedRevision: &first})
 	wantCode(t, err, failure.CodeConflict)
-	out, err := f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a")})
+	out, err := f.Delete(ctx, service.DeleteRequest{Identity: named("a")})
 	if err != nil || title(out.Resource.Body) != "B" {
 		t.Fatalf("%+v %v", out, err)
 	}
-	_, err = f.Delete(ctx, anon, service.DeleteRequest{Identity: named("a")})
+	_, err = f.Delete(ctx, service.DeleteRequest{Identity: named("a")})
 	wantCode(t, err, failure.CodeNotFound)
 }
 
@@ -247,11 +247,11 @@ func TestStoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing.T) {
 func TestTheCallersVerbsAreThoseOfTheKind(t *testing.T) {
 	f := setup(t)
 	ns := "default"
-	_, err := f.Delete(context.Background(), anon, service.DeleteRequest{Identity: kind.Identity{Kind: "Cluster", Name: "c"}})
+	_, err := f.Delete(context.Background(), service.DeleteRequest{Identity: kind.Identity{Kind: "Cluster", Name: "c"}})
 	wantCode(t, err, failure.CodeBadUserInput)
-	_, err = f.Get(context.Background(), anon, kind.Identity{Kind: "Cluster", Namespace: &ns, Name: "c"})
+	_, err = f.Get(context.Background(), kind.Identity{Kind: "Cluster", Namespace: &ns, Name: "c"})
 	wantCode(t, err, failure.CodeBadUserInput) // GLOBAL kinds have no namespace
-	_, err = f.Get(context.Background(), anon, kind.Identity{Kind: "Gadget", Name: "c"})
+	_, err = f.Get(context.Background(), kind.Identity{Kind: "Gadget", Name: "c"})
 	if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "known kinds: Widget, Cluster") {
 		t.Errorf("message %q", e.Message)
 	}
@@ -259,7 +259,7 @@ func TestTheCallersVerbsAreThoseOfTheKind(t *testing.T) {
 
 func TestSpecNullIsBadInput(t *testing.T) {
 	f := setup(t)
-	_, err := f.Create(context.Background(), anon, service.CreateRequest{Identity: named("a"), Spec: nil})
+	_, err := f.Create(context.Background(), service.CreateRequest{Identity: named("a"), Spec: nil})
 	wantCode(t, err, failure.CodeBadUserInput)
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/loader"
 	"github.com/sluicegw/sluice/graph/stream"
 )
@@ -16,7 +15,7 @@ import (
 // are read for each event.
 func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
 	f := &p.root.fields[0]
-	r := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
+	r := &run{engine: e, ctx: ctx, oc: oc, plan: p}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
 	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
 	waiting := join(ctx, false, nil, e.streams)
@@ -29,7 +28,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		event, interrupt := context.WithCancel(ctx)
 		defer interrupt()
 		defer context.AfterFunc(waiting, interrupt)()
-		event = loader.With(r.coreContext(event, m, set), e.svc, r.caller, e.wait)
+		event = loader.With(r.coreContext(event, m, set), e.svc, e.wait)
 		// The core writes an event in the context of the caller of next, so this is where the path of its errors begins.
 		event = graphql.WithFieldContext(event, &graphql.FieldContext{Object: e.schema.Subscription.Name, Field: graphql.CollectedField{Field: f.core}})
 		defer func() {
@@ -37,7 +36,7 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 			if v == nil {
 				return
 			}
-			r = &run{engine: e, oc: oc, plan: p, caller: r.caller}
+			r = &run{engine: e, oc: oc, plan: p}
 			if h, ok := v.(*halted); ok {
 				end(ctx, state, h, "")
 				res = nil

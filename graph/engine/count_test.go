@@ -15,7 +15,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
@@ -107,7 +106,7 @@ func (g *gateway) put(kind, name, body string) {
 func (g *gateway) create(of, name string, resource map[string]any) {
 	g.t.Helper()
 	spec := map[string]any{"cloudCredentialsRef": map[string]any{"cloudName": "c", "secretName": "s"}, "resource": resource}
-	if _, err := g.svc.Create(g.t.Context(), access.Caller{}, service.CreateRequest{Identity: kind.Identity{Kind: of, Name: name}, Spec: spec}); err != nil {
+	if _, err := g.svc.Create(g.t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: of, Name: name}, Spec: spec}); err != nil {
 		g.t.Fatal(err)
 	}
 }

@@ -37,7 +37,7 @@ func (r *run) readBlockers(f *field, w *service.Written) (out link) {
 	if req.None = w.Resource == nil || w.Deletion == service.Deleted; w.Resource != nil {
 		req.Key = w.Resource.Stored.Key
 	}
-	pages, errs := r.engine.svc.Dependencies(r.ctx, r.caller, []query.DependencyRequest{req})
+	pages, errs := r.engine.svc.Dependencies(r.ctx, []query.DependencyRequest{req})
 	if out.err = errs[0]; out.err != nil {
 		r.haltOn(out.err, f)
 		return out

@@ -134,7 +134,7 @@ func (r *run) readMarks(found []markedField) {
 	var failed error
 	if len(keys) > 0 {
 		var read []*query.Resource
-		read, failed = r.engine.svc.Lookup(r.ctx, r.caller, keys)
+		read, failed = r.engine.svc.Lookup(r.ctx, keys)
 		for i, res := range read {
 			r.found[keys[i]] = bodyOf(res)
 		}

@@ -15,9 +15,9 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	if err := checkMutationID(in); err != nil {
 		return nil, err
 	}
-	s, ctx, c := r.engine.svc, r.ctx, r.caller
+	s, ctx := r.engine.svc, r.ctx
 	if f.op == opApply {
-		return s.Apply(ctx, c, service.ApplyRequest{
+		return s.Apply(ctx, service.ApplyRequest{
 			Manifest: value[string](in, "manifest"), Namespace: optional[string](in, "namespace"),
 			ExpectedRevision: optional[string](in, "expectedRevision"), IgnoreRevision: value[bool](in, "ignoreRevision"),
 			FieldManager: optional[string](in, "fieldManager"),
@@ -31,24 +31,24 @@ func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
 	revision, dry := value[string](in, "expectedRevision"), value[bool](in, "dryRun")
 	switch f.verb {
 	case descriptor.VerbCreate:
-		return s.Create(ctx, c, service.CreateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: given(f, in["spec"])})
+		return s.Create(ctx, service.CreateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: given(f, in["spec"])})
 	case descriptor.VerbUpdate:
-		return s.Update(ctx, c, service.UpdateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Spec: given(f, in["spec"])})
+		return s.Update(ctx, service.UpdateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Spec: given(f, in["spec"])})
 	case descriptor.VerbPatch:
 		spec, isGiven := in[f.part("spec")]
 		if isGiven && spec == nil {
 			return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "spec", Kind: id.Kind, Message: f.part("spec") + ": null clears nothing; leave it out, or name what changes"}
 		}
-		return s.Patch(ctx, c, service.PatchRequest{Identity: id, DryRun: dry, MetadataPatch: metadataPatch(in), ExpectedRevision: revision, Patch: given(f, spec)})
+		return s.Patch(ctx, service.PatchRequest{Identity: id, DryRun: dry, MetadataPatch: metadataPatch(in), ExpectedRevision: revision, Patch: given(f, spec)})
 	case descriptor.VerbUpsert:
-		return s.Upsert(ctx, c, service.UpsertRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: given(f, in["spec"])})
+		return s.Upsert(ctx, service.UpsertRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: given(f, in["spec"])})
 	case descriptor.VerbStatus:
 		if f.merge {
-			return s.PatchStatus(ctx, c, service.StatusPatchRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision"), Patch: given(f, in["status"])})
+			return s.PatchStatus(ctx, service.StatusPatchRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision"), Patch: given(f, in["status"])})
 		}
-		return s.UpdateStatus(ctx, c, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: revision, Status: given(f, in[f.part("status")]), Untyped: f.kind == nil})
+		return s.UpdateStatus(ctx, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: revision, Status: given(f, in[f.part("status")]), Untyped: f.kind == nil})
 	}
-	return s.Delete(ctx, c, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision")})
+	return s.Delete(ctx, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision")})
 }
 
 // target returns the resource that a mutation changes. A mutation of any kind names it by its id.

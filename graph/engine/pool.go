@@ -5,7 +5,6 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
@@ -24,7 +23,7 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 		r = &run{}
 		r.linkSlab.Keep, r.pageSlab.Keep, r.itemSlab.Keep, r.nameSlab.Keep = keptPieces, keptPieces, keptPieces, keptPieces
 	}
-	r.engine, r.ctx, r.oc, r.plan, r.caller = e, ctx, oc, p, access.CallerFrom(ctx)
+	r.engine, r.ctx, r.oc, r.plan = e, ctx, oc, p
 	return r
 }
 
@@ -48,7 +47,7 @@ func (e *Engine) end(r *run, buf []byte) {
 	r.releaseArguments()
 	r.oc, r.plan, r.ctx, r.ended, r.applied = nil, nil, nil, nil, false
 	r.buf, r.path, r.wanted, r.level, r.next, r.scratch = buf[:0], r.path[:0], r.wanted[:0], r.level[:0], r.next[:0], r.scratch[:0]
-	r.caller, r.spent = access.Caller{}, spending{}
+	r.spent = spending{}
 	e.spare.Put(r)
 }
 

@@ -80,7 +80,7 @@ func (r *run) conditions(buf []byte, f *field, it *item) ([]byte, bool) {
 
 // allowed writes the verbs that the caller may use on a resource.
 func (r *run) allowed(buf []byte, f *field, key backend.Key) ([]byte, bool) {
-	rights, err := r.engine.svc.Rights(r.ctx, r.caller)
+	rights, err := r.engine.svc.Rights(r.ctx)
 	if err != nil {
 		return r.null(buf, f, err)
 	}

@@ -89,22 +89,22 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 		if a.err = err; err != nil {
 			return
 		}
-		res, err := r.engine.svc.Get(r.ctx, r.caller, id)
+		res, err := r.engine.svc.Get(r.ctx, id)
 		r.setItem(f, a, res, err)
 	case opNodeByID:
-		res, err := r.engine.svc.Node(r.ctx, r.caller, value[string](args, "id"))
+		res, err := r.engine.svc.Node(r.ctx, value[string](args, "id"))
 		r.setItem(f, a, res, err)
 	case opNodesByID:
 		a.err = r.resolveNodes(f, a, elementsOf[string](args, "ids"))
 	case opList:
-		p, err := r.engine.svc.List(r.ctx, r.caller, evaluated.request)
+		p, err := r.engine.svc.List(r.ctx, evaluated.request)
 		if a.err = err; err == nil {
 			a.page = r.newPage(p, f)
 		} else {
 			r.haltOn(err, f)
 		}
 	case opNamespaces:
-		if a.namespaces, a.err = r.engine.svc.Namespaces(r.ctx, r.caller, count(args, "first"), optional[string](args, "after")); a.err != nil {
+		if a.namespaces, a.err = r.engine.svc.Namespaces(r.ctx, count(args, "first"), optional[string](args, "after")); a.err != nil {
 			r.haltOn(a.err, f)
 		}
 	case opSummary:
@@ -143,14 +143,14 @@ func (r *run) resolveNodes(f *field, a *resolved, ids []string) error {
 	a.nodes = make([]link, len(ids))
 	keys, of := make([]backend.Key, 0, len(ids)), make([]int, 0, len(ids))
 	for i, id := range ids {
-		key, err := r.engine.svc.NodeKey(r.ctx, r.caller, id)
+		key, err := r.engine.svc.NodeKey(r.ctx, id)
 		if err != nil {
 			a.nodes[i].err = failure.InList(err, "ids", i)
 			continue
 		}
 		keys, of = append(keys, key), append(of, i)
 	}
-	found, err := r.engine.svc.Lookup(r.ctx, r.caller, keys)
+	found, err := r.engine.svc.Lookup(r.ctx, keys)
 	if err != nil {
 		r.haltOn(err, f)
 		return err

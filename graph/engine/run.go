@@ -11,7 +11,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/budget"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/internal/slab"
@@ -23,7 +22,6 @@ type run struct {
 	ctx    context.Context
 	oc     *graphql.OperationContext
 	plan   *plan
-	caller access.Caller
 	// buf is the buffer of the answer between two runs.
 	buf  []byte
 	path []step

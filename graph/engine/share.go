@@ -40,7 +40,7 @@ func (s *execution) Key() stream.Key {
 	}
 	h := sha256.New()
 	// Encoding sorts the keys of maps.
-	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, s.caller.View, rights})
+	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, s.view, rights})
 	if err != nil { // equal to no other
 		_, _ = fmt.Fprintf(h, "%p", s)
 	}
@@ -91,7 +91,7 @@ func (s *execution) Ended() bool { return s.retired || s.waiting.Err() != nil }
 // lead begins an execution that equal subscriptions share. It replaces the first of them.
 func (e *Engine) lead(ctx context.Context, oc *graphql.OperationContext, p *plan, first *execution) graphql.ResponseHandler {
 	s := &execution{
-		engine: e, oc: oc, plan: p, caller: first.caller, changes: first.changes.HandOver(), state: stream.From(ctx), everyKind: first.everyKind, cursor: first.cursor,
+		engine: e, oc: oc, plan: p, view: first.view, changes: first.changes.HandOver(), state: stream.From(ctx), everyKind: first.everyKind, cursor: first.cursor,
 	}
 	first.Follow(s)
 	s.waiting = join(ctx, true, s.changes.Close, e.sets(s.everyKind)...)

@@ -15,10 +15,11 @@ import (
 // execution answers the changes of a subscription. It has no goroutine and no channel: the caller of next takes the
 // next change.
 type execution struct {
-	engine  *Engine
-	oc      *graphql.OperationContext
-	plan    *plan
-	caller  access.Caller
+	engine *Engine
+	oc     *graphql.OperationContext
+	plan   *plan
+	// view is the API view of its caller.
+	view    string
 	changes *change.Stream
 	// pending are the changes that were taken and are not yet answered.
 	pending []change.Change
@@ -45,13 +46,13 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 	if first := stream.From(ctx).First(); first != nil {
 		return e.lead(ctx, oc, p, first.(*execution))
 	}
-	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p, caller: access.CallerFrom(ctx)}
+	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p}
 	changes, req, err := begin.changes(f)
 	if err != nil {
 		begin.reportAll(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
-	s := &execution{engine: e, oc: oc, plan: p, caller: begin.caller, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
+	s := &execution{engine: e, oc: oc, plan: p, view: access.CallerFrom(ctx).View, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
 	s.waiting = join(ctx, false, changes.Close, e.sets(s.everyKind)...)
 	if req.After != nil {
 		s.cursor = *req.After
@@ -65,7 +66,7 @@ func (s *execution) field() *field { return &s.plan.root.fields[0] }
 // answers returns the run that writes answers.
 func (s *execution) answers() *run {
 	if s.run == nil {
-		s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan, caller: s.caller}
+		s.run = &run{engine: s.engine, oc: s.oc, plan: s.plan}
 	}
 	return s.run
 }
@@ -129,7 +130,7 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 			return nil, req, err
 		}
 	}
-	changes, err = r.engine.svc.Changes(r.ctx, r.caller, req)
+	changes, err = r.engine.svc.Changes(r.ctx, req)
 	return changes, req, err
 }
 

@@ -8,7 +8,7 @@ import (
 
 // summary counts the resources of a kind.
 func (r *run) summary(f *field, args map[string]any) (*query.Summary, error) {
-	return r.engine.svc.Summary(r.ctx, r.caller, query.SummaryRequest{
+	return r.engine.svc.Summary(r.ctx, query.SummaryRequest{
 		Kind: f.kind.Name, Namespace: optional[string](args, "namespace"), Filter: args["filter"],
 		By: elementsOf[string](args, "by"), Conditions: elementsOf[string](args, "conditions"),
 	})

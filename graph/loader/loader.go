@@ -19,7 +19,6 @@ import (
 	"github.com/graph-gophers/dataloader/v7"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
@@ -38,15 +37,14 @@ const DefaultWait = time.Millisecond
 // Service is what loaders read from. Its reads end with their context.
 type Service interface {
 	// Lookup reads resources, nil for what is absent or unreadable.
-	Lookup(context.Context, access.Caller, []backend.Key) ([]*query.Resource, error)
+	Lookup(context.Context, []backend.Key) ([]*query.Resource, error)
 	// ListMany reads pages of connections, each with its own error.
-	ListMany(context.Context, access.Caller, []query.ListRequest) ([]*query.Page, []error)
+	ListMany(context.Context, []query.ListRequest) ([]*query.Page, []error)
 }
 
 // Loaders are those of one caller and one response.
 type Loaders struct {
 	service Service
-	caller  access.Caller
 	wait    time.Duration
 	// pages by their requests as JSON.
 	pages *dataloader.Loader[string, *query.Page]
@@ -61,12 +59,12 @@ type Loaders struct {
 }
 
 // New returns loaders that have read nothing. A zero wait means DefaultWait.
-func New(s Service, c access.Caller, wait time.Duration) *Loaders {
+func New(s Service, wait time.Duration) *Loaders {
 	if wait <= 0 {
 		wait = DefaultWait
 	}
 	l := &Loaders{
-		service: s, caller: c, wait: wait, requests: map[string]query.ListRequest{},
+		service: s, wait: wait, requests: map[string]query.ListRequest{},
 		resources: map[string]*dataloader.Loader[backend.Key, *query.Resource]{}, once: map[string]func() (any, error){},
 	}
 	l.pages = newLoader(wait, MaxPages, l.list)
@@ -80,8 +78,8 @@ func newLoader[K comparable, V any](wait time.Duration, most int, read dataloade
 type contextKey struct{}
 
 // With returns a context that carries new loaders: for one response.
-func With(ctx context.Context, s Service, c access.Caller, wait time.Duration) context.Context {
-	return context.WithValue(ctx, contextKey{}, New(s, c, wait))
+func With(ctx context.Context, s Service, wait time.Duration) context.Context {
+	return context.WithValue(ctx, contextKey{}, New(s, wait))
 }
 
 // From returns the loaders of a context, nil if it carries none.
@@ -133,7 +131,7 @@ func (l *Loaders) Pages(ctx context.Context, requests []query.ListRequest) ([]*q
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		pages, errs := l.service.ListMany(ctx, l.caller, some)
+		pages, errs := l.service.ListMany(ctx, some)
 		if err := cmp.Or(errs...); err != nil {
 			return nil, err
 		}
@@ -165,7 +163,7 @@ func (l *Loaders) resourcesOf(kind string) *dataloader.Loader[backend.Key, *quer
 
 // lookup reads one batch of resources; an error is that of all.
 func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) []*dataloader.Result[*query.Resource] {
-	found, err := l.service.Lookup(ctx, l.caller, keys)
+	found, err := l.service.Lookup(ctx, keys)
 	out := make([]*dataloader.Result[*query.Resource], len(keys))
 	for i := range keys {
 		out[i] = &dataloader.Result[*query.Resource]{Error: err}
@@ -184,7 +182,7 @@ func (l *Loaders) list(ctx context.Context, keys []string) []*dataloader.Result[
 		requests[i] = l.requests[key]
 	}
 	l.mu.Unlock()
-	pages, errs := l.service.ListMany(ctx, l.caller, requests)
+	pages, errs := l.service.ListMany(ctx, requests)
 	out := make([]*dataloader.Result[*query.Page], len(keys))
 	for i := range keys {
 		out[i] = &dataloader.Result[*query.Page]{Data: pages[i], Error: errs[i]}

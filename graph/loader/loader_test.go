@@ -27,13 +27,13 @@ type fake struct {
 	callers        []access.Caller
 }
 
-func (f *fake) Lookup(ctx context.Context, c access.Caller, keys []backend.Key) ([]*query.Resource, error) {
+func (f *fake) Lookup(ctx context.Context, keys []backend.Key) ([]*query.Resource, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lookups, f.callers = append(f.lookups, len(keys)), append(f.callers, c)
+	f.lookups, f.callers = append(f.lookups, len(keys)), append(f.callers, access.CallerFrom(ctx))
 	out := make([]*query.Resource, len(keys))
 	for i, key := range keys {
 		if key.Kind != keys[0].Kind {
@@ -46,7 +46,7 @@ func (f *fake) Lookup(ctx context.Context, c access.Caller, keys []backend.Key) 
 	return out, f.fail
 }
 
-func (f *fake) ListMany(_ context.Context, _ access.Caller, reqs []query.ListRequest) ([]*query.Page, []error) {
+func (f *fake) ListMany(_ context.Context, reqs []query.ListRequest) ([]*query.Page, []error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lists = append(f.lists, len(reqs))
@@ -81,7 +81,7 @@ func together(n int, read func(i int)) {
 
 func TestReadsOfOneKindAreOneCall(t *testing.T) {
 	f := &fake{}
-	ctx := loader.With(t.Context(), f, access.Caller{View: "me"}, longWait)
+	ctx := loader.With(access.WithCaller(t.Context(), access.Caller{View: "me"}), f, longWait)
 	l := loader.From(ctx)
 	var wrong atomic.Int64
 	together(200, func(i int) {
@@ -101,7 +101,7 @@ func TestReadsOfOneKindAreOneCall(t *testing.T) {
 func TestABatchIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		l := loader.New(f, access.Caller{}, 0)
+		l := loader.New(f, 0)
 		together(2*loader.MaxResources+1, func(i int) { _, _ = l.Resource(t.Context(), key("A", i)) })
 		together(loader.MaxPages+1, func(i int) {
 			_, _ = l.Page(t.Context(), query.ListRequest{Kind: "A", Parent: query.Parent{Key: key("B", i)}})
@@ -114,7 +114,7 @@ func TestABatchIsBounded(t *testing.T) {
 
 func TestPagesAreToldApartByEveryArgument(t *testing.T) {
 	f := &fake{fail: errStore}
-	l := loader.New(f, access.Caller{}, longWait)
+	l := loader.New(f, longWait)
 	together(40, func(i int) {
 		req := query.ListRequest{Kind: "A", First: new(i % 2), Filter: map[string]int{"x": i / 20}, Parent: query.Parent{Key: key("B", i%10/2)}}
 		p, err := l.Page(t.Context(), req)
@@ -134,7 +134,7 @@ func TestEachResponseReadsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		for n := 1; n <= 2; n++ {
-			ctx := loader.With(t.Context(), f, access.Caller{}, 0)
+			ctx := loader.With(t.Context(), f, 0)
 			for range 2 {
 				if _, err := loader.From(ctx).Resource(ctx, key("A", 1)); err != nil {
 					t.Error(err)
@@ -153,7 +153,7 @@ func TestEachResponseReadsOnce(t *testing.T) {
 func TestSeveralResourcesAreInTheOrderOfTheirKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		l := loader.New(f, access.Caller{}, 0)
+		l := loader.New(f, 0)
 		keys := []backend.Key{key("A", 2), key("B", 1), {Kind: "A", Name: "absent"}, key("A", 2)}
 		found, err := l.Resources(t.Context(), keys)
 		if err != nil || found[0].Stored.Key != keys[0] || found[1].Stored.Key != keys[1] || found[2] != nil || found[3].Stored.Key != keys[0] {
@@ -167,7 +167,7 @@ func TestSeveralResourcesAreInTheOrderOfTheirKeys(t *testing.T) {
 
 func TestAFailedReadFailsForAllThatWaitedForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := loader.New(&fake{fail: errStore}, access.Caller{}, 0)
+		l := loader.New(&fake{fail: errStore}, 0)
 		together(3, func(i int) {
 			if r, err := l.Resource(t.Context(), key("A", i)); !errors.Is(err, errStore) || r != nil {
 				t.Errorf("%v, %v", r, err)
@@ -182,7 +182,7 @@ func TestAFailedReadFailsForAllThatWaitedForIt(t *testing.T) {
 // broken panics.
 type broken struct{ fake }
 
-func (b *broken) Lookup(context.Context, access.Caller, []backend.Key) ([]*query.Resource, error) {
+func (b *broken) Lookup(context.Context, []backend.Key) ([]*query.Resource, error) {
 	panic("broken")
 }
 
@@ -190,7 +190,7 @@ func TestNobodyWaitsForAReadThatPanicked(t *testing.T) {
 	log.SetOutput(io.Discard) // dataloader tells the panic there
 	defer log.SetOutput(os.Stderr)
 	synctest.Test(t, func(t *testing.T) {
-		l := loader.New(&broken{}, access.Caller{}, 0)
+		l := loader.New(&broken{}, 0)
 		if _, err := l.Resource(t.Context(), key("A", 1)); err == nil {
 			t.Error("no error")
 		}
@@ -201,7 +201,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := loader.New(&fake{}, access.Caller{}, 0).Resource(ctx, key("A", 1)); !errors.Is(err, context.Canceled) {
+		if _, err := loader.New(&fake{}, 0).Resource(ctx, key("A", 1)); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/loader"
 )
 
 func TestWhatIsReadOnceIsReadByTheFirstWhoAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx := loader.With(t.Context(), &fake{}, access.Caller{}, 0)
+		ctx := loader.With(t.Context(), &fake{}, 0)
 		var reads, wrong atomic.Int64
 		together(50, func(i int) {
 			key := []string{"a", "b", "bad"}[i%3]
@@ -37,7 +36,7 @@ func TestWhatIsReadOnceIsReadByTheFirstWhoAsks(t *testing.T) {
 
 func TestPagesOfWhateverKindsAreAHundredInACall(t *testing.T) {
 	f := &fake{}
-	l := loader.New(f, access.Caller{}, 0)
+	l := loader.New(f, 0)
 	var requests []query.ListRequest
 	for i := range 250 {
 		requests = append(requests, query.ListRequest{Kind: []string{"A", "B"}[i%2], Parent: query.Parent{Key: key("C", i)}})

@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -37,7 +36,7 @@ func (r *racer) step(ctx context.Context, n int) error {
 		"resource":            map[string]any{"mtu": 100 + n%1000, "description": fmt.Sprint(n)},
 	}
 	revision := ""
-	if res, err := r.svc.Get(ctx, access.Caller{}, id); err != nil {
+	if res, err := r.svc.Get(ctx, id); err != nil {
 		return err
 	} else if res != nil {
 		revision = res.Stored.Revision.String()
@@ -47,17 +46,17 @@ func (r *racer) step(ctx context.Context, n int) error {
 	deleted := false
 	switch r.rnd.IntN(6) {
 	case 0:
-		out, err = r.svc.Create(ctx, access.Caller{}, service.CreateRequest{Identity: id, Spec: spec})
+		out, err = r.svc.Create(ctx, service.CreateRequest{Identity: id, Spec: spec})
 	case 1:
-		out, err = r.svc.Update(ctx, access.Caller{}, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: spec})
+		out, err = r.svc.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: spec})
 	case 2:
-		out, err = r.svc.Patch(ctx, access.Caller{}, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: map[string]any{"resource": map[string]any{"mtu": nil, "description": fmt.Sprint("p", n)}}})
+		out, err = r.svc.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: map[string]any{"resource": map[string]any{"mtu": nil, "description": fmt.Sprint("p", n)}}})
 	case 3:
-		out, err = r.svc.Upsert(ctx, access.Caller{}, service.UpsertRequest{Identity: id, Spec: spec})
+		out, err = r.svc.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec})
 	case 4:
-		out, err = r.svc.UpdateStatus(ctx, access.Caller{}, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": fmt.Sprint(n)}})
+		out, err = r.svc.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": fmt.Sprint(n)}})
 	case 5:
-		out, err = r.svc.Delete(ctx, access.Caller{}, service.DeleteRequest{Identity: id})
+		out, err = r.svc.Delete(ctx, service.DeleteRequest{Identity: id})
 		deleted = true
 	}
 	var known *failure.Error
@@ -119,7 +118,7 @@ func TestRacingClients(t *testing.T) {
 			}
 		}
 	}
-	page, err := svc.List(t.Context(), access.Caller{}, query.ListRequest{Kind: "Network"})
+	page, err := svc.List(t.Context(), query.ListRequest{Kind: "Network"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +140,7 @@ func TestRacingClients(t *testing.T) {
 // that is left, and how often each revision came.
 func rebuild(t *testing.T, svc *service.Service, after string) (map[backend.Key]string, map[string]int) {
 	t.Helper()
-	stream, err := svc.Changes(t.Context(), access.Caller{}, change.Request{After: &after})
+	stream, err := svc.Changes(t.Context(), change.Request{After: &after})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/transport"
@@ -234,7 +233,7 @@ func (s *store) change(tb testing.TB) func() {
 	n := 0
 	return func() {
 		n++
-		_, err := s.Upsert(context.Background(), access.Caller{}, service.UpsertRequest{
+		_, err := s.Upsert(context.Background(), service.UpsertRequest{
 			Identity: kind.Identity{Kind: "Network", Name: "net"},
 			Spec:     map[string]any{"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"}, "resource": map[string]any{"description": fmt.Sprint(n)}},
 		})

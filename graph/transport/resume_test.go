@@ -19,7 +19,6 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
@@ -97,7 +96,7 @@ func openStoreFor(t testing.TB, cfg memory.Config, of func(backend.Store) servic
 
 func (s *store) create(t testing.TB, name string) {
 	t.Helper()
-	_, err := s.Create(t.Context(), access.Caller{}, service.CreateRequest{
+	_, err := s.Create(t.Context(), service.CreateRequest{
 		Identity: kind.Identity{Kind: "Network", Name: name},
 		Spec:     map[string]any{"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"}, "resource": map[string]any{}},
 	})

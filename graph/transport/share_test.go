@@ -15,7 +15,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -23,7 +22,7 @@ import (
 // set writes a network.
 func (s *store) set(t testing.TB, name string, mtu int, description string) {
 	t.Helper()
-	_, err := s.Upsert(t.Context(), access.Caller{}, service.UpsertRequest{
+	_, err := s.Upsert(t.Context(), service.UpsertRequest{
 		Identity: kind.Identity{Kind: "Network", Name: name},
 		Spec: map[string]any{
 			"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"},

@@ -20,13 +20,13 @@ type judge struct {
 	era context.Context
 }
 
-// judge asks for a caller's rights by the newest policy. It waits for a moment until the policy is known.
-func (f *Feed) judge(ctx context.Context, c access.Caller) (out judge, err error) {
-	out.caller = c
+// judge asks for the rights of the caller of ctx by the newest policy. It waits for a moment until the policy is known.
+func (f *Feed) judge(ctx context.Context) (out judge, err error) {
+	out.caller = access.CallerFrom(ctx)
 	if source := f.cfg.Reader.PolicySource(); source != nil { // what changes from here on ends the era, or makes another version
 		out.era, out.judged = source.Era(), source.Version()
 	}
-	out.rights, err = f.cfg.Reader.RightsNow(ctx, c)
+	out.rights, err = f.cfg.Reader.RightsNow(ctx)
 	return out, err
 }
 
@@ -57,7 +57,7 @@ func (c *Stream) Judge(ctx context.Context, events []Change) ([]Change, error) {
 	if !c.Stale() {
 		return events, nil
 	}
-	now, err := c.feed.judge(ctx, c.judge.caller)
+	now, err := c.feed.judge(access.WithCaller(ctx, c.judge.caller)) // what is shared runs for one of its callers
 	if err != nil {
 		return nil, failure.Of(err, backend.Key{})
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/hub"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
@@ -58,8 +57,8 @@ type Stream struct {
 // Changes begins a stream: with a cursor the changes after it, then IN_SYNC,
 // then what happens; without one IN_SYNC at once. With Snapshot, and no cursor
 // or one that has expired: RESET, the state as SNAPSHOT events, then IN_SYNC.
-func (f *Feed) Changes(ctx context.Context, c access.Caller, req Request) (*Stream, error) {
-	judged, err := f.judge(ctx, c)
+func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
+	judged, err := f.judge(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +226,7 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 		}
 		out.Place = &Place{at: *c.state}
 		if out.Changes, err = c.nextOfState(ctx); err == nil && c.judge.era != nil { // the state may be ahead of the policy
-			_, err = c.feed.cfg.Reader.RightsNow(ctx, c.judge.caller)
+			_, err = c.feed.cfg.Reader.RightsNow(ctx)
 		}
 		out.Place.tell(out.Changes, c.state)
 		c.silent = time.Now()
@@ -300,7 +299,7 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 		return d, false, nil
 	}
 	if err == nil && !c.watcher.Live() { // the log may be ahead of the policy
-		_, err = c.feed.cfg.Reader.RightsNow(ctx, c.judge.caller)
+		_, err = c.feed.cfg.Reader.RightsNow(ctx)
 	}
 	return d, err == nil, err
 }

@@ -166,7 +166,7 @@ func (c *Stream) cut(ctx context.Context) ([]Change, error) {
 			return t.pass(c.changes(&d)), nil
 		}
 		// The watch has read the log beyond the hub. Once the roles and bindings are of a later state, the hub is there.
-		if _, err := c.feed.cfg.Reader.RightsNow(ctx, c.judge.caller); err != nil {
+		if _, err := c.feed.cfg.Reader.RightsNow(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -48,12 +48,12 @@ func (r *Reader) target(t Target) (*kind.Kind, backend.Key, error) {
 
 // Allowed returns what a caller may do with a target, in the order of [access.Verbs]. It depends on the policy, not on
 // what is stored.
-func (r *Reader) Allowed(ctx context.Context, c access.Caller, t Target) ([]descriptor.Verb, error) {
+func (r *Reader) Allowed(ctx context.Context, t Target) ([]descriptor.Verb, error) {
 	k, key, err := r.target(t)
 	if err != nil {
 		return nil, err
 	}
-	rights, err := r.Rights(ctx, c)
+	rights, err := r.Rights(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -77,7 +77,7 @@ type Grant struct {
 // Grants returns the ways in which somebody may use a verb on a target, those that the caller may see: a caller sees
 // the bindings that it may GET, and callers who may do everything see the administrators of the configuration. There are
 // none if access control is off.
-func (r *Reader) Grants(ctx context.Context, c access.Caller, v descriptor.Verb, t Target) ([]Grant, error) {
+func (r *Reader) Grants(ctx context.Context, v descriptor.Verb, t Target) ([]Grant, error) {
 	k, key, err := r.target(t)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (r *Reader) Grants(ctx context.Context, c access.Caller, v descriptor.Verb,
 	case k != nil && ofNone:
 		return nil, failure.BadInput("kind", "%s is of no kind; leave kind out", v)
 	}
-	rights, err := r.Rights(ctx, c)
+	rights, err := r.Rights(ctx)
 	if err != nil {
 		return nil, err
 	}

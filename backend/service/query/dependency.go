@@ -96,9 +96,9 @@ type related struct {
 // Dependencies returns pages of dependencies and dependents, parallel to the requests,
 // each with its own error. All are read together: each step of them is one call of the
 // store, and what they refer to is looked up in one.
-func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []DependencyRequest) (pages []*Page, errs []error) {
+func (r *Reader) Dependencies(ctx context.Context, reqs []DependencyRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
-	rights, err := r.Rights(ctx, c)
+	rights, err := r.Rights(ctx)
 	if spent := budget.From(ctx).Spend(budget.Steps, budget.Scan*len(reqs)); spent != nil {
 		err = spent
 	}
@@ -137,7 +137,7 @@ func (r *Reader) Dependencies(ctx context.Context, c access.Caller, reqs []Depen
 	for n, sc := range scans {
 		sc.finish(pages[of[n]])
 	}
-	if err := r.lookTargets(ctx, c, reqs, pages); err != nil {
+	if err := r.lookTargets(ctx, reqs, pages); err != nil {
 		for _, i := range of {
 			if reqs[i].Targets && reqs[i].Relation == Dependencies {
 				pages[i], errs[i] = nil, err
@@ -227,7 +227,7 @@ func (rel *relation) dependencies() (out []related) {
 }
 
 // lookTargets looks up what dependencies refer to.
-func (r *Reader) lookTargets(ctx context.Context, c access.Caller, reqs []DependencyRequest, pages []*Page) error {
+func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, pages []*Page) error {
 	var keys []backend.Key
 	at := map[backend.Key]int{}
 	var asked []*Page
@@ -246,7 +246,7 @@ func (r *Reader) lookTargets(ctx context.Context, c access.Caller, reqs []Depend
 	if len(keys) == 0 {
 		return nil
 	}
-	found, err := r.Lookup(ctx, c, keys)
+	found, err := r.Lookup(ctx, keys)
 	if err != nil {
 		return err
 	}

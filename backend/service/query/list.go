@@ -22,16 +22,16 @@ import (
 // one page, also beside concurrent writes; but see docs/decisions.md, "Reads from memory", for
 // long pages of a store. Unreadable ones are left out, counted
 // and logged.
-func (r *Reader) List(ctx context.Context, c access.Caller, req ListRequest) (*Page, error) {
-	pages, errs := r.ListMany(ctx, c, []ListRequest{req})
+func (r *Reader) List(ctx context.Context, req ListRequest) (*Page, error) {
+	pages, errs := r.ListMany(ctx, []ListRequest{req})
 	return pages[0], errs[0]
 }
 
 // ListMany returns several pages and reads them together: each step of all
 // pages is one call of the store. pages and errs are parallel to the requests.
-func (r *Reader) ListMany(ctx context.Context, c access.Caller, reqs []ListRequest) (pages []*Page, errs []error) {
+func (r *Reader) ListMany(ctx context.Context, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
-	t, spent := r.lister(ctx, c), budget.From(ctx)
+	t, spent := r.lister(ctx), budget.From(ctx)
 	var memory *page.Memory
 	var inMemory page.Read
 	var reads []*page.Read
@@ -90,7 +90,6 @@ func (l *listing) result(read *page.Read, err error) (*Page, error) {
 type lister struct {
 	reader *Reader
 	ctx    context.Context
-	caller access.Caller
 	view   *index.View
 	// known is what requests had in common with others, and last, under lastKey, what the one before had: the pages of a
 	// level share it.
@@ -106,14 +105,14 @@ type lister struct {
 }
 
 // lister returns a lister that has prepared nothing.
-func (r *Reader) lister(ctx context.Context, c access.Caller) lister {
-	return lister{reader: r, ctx: ctx, caller: c, view: new(r.view(ctx))}
+func (r *Reader) lister(ctx context.Context) lister {
+	return lister{reader: r, ctx: ctx, view: new(r.view(ctx))}
 }
 
 // judge asks for the caller's rights, by a state that is no older than the view.
 func (t *lister) judge() (err error) {
 	if t.rights == nil {
-		t.rights, err = t.reader.Rights(t.ctx, t.caller)
+		t.rights, err = t.reader.Rights(t.ctx)
 	}
 	return err
 }

@@ -36,7 +36,6 @@ type NamespacePage struct {
 	More, Before bool
 
 	reader *Reader
-	caller access.Caller
 }
 
 // Cursor returns the cursor of a namespace of the page, which leads behind it.
@@ -49,7 +48,7 @@ const namespacesHash = 0x6e616d65
 
 // TotalCount returns the number of namespaces that have resources.
 func (p *NamespacePage) TotalCount(ctx context.Context) (n int, err error) {
-	all, err := p.reader.occupied(ctx, p.caller)
+	all, err := p.reader.occupied(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -63,7 +62,7 @@ func (p *NamespacePage) TotalCount(ctx context.Context) (n int, err error) {
 }
 
 // Namespaces returns a page of the namespaces that have resources. first is as in [ListRequest].
-func (r *Reader) Namespaces(ctx context.Context, c access.Caller, first *int, after *string) (*NamespacePage, error) {
+func (r *Reader) Namespaces(ctx context.Context, first *int, after *string) (*NamespacePage, error) {
 	size, err := (&Page{}).size(first, nil)
 	if err != nil {
 		return nil, err
@@ -73,11 +72,11 @@ func (r *Reader) Namespaces(ctx context.Context, c access.Caller, first *int, af
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.occupied(ctx, c)
+	all, err := r.occupied(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := &NamespacePage{Before: from != nil, reader: r, caller: c}
+	p := &NamespacePage{Before: from != nil, reader: r}
 	for name := string(from); ; name = p.Namespaces[len(p.Namespaces)-1].Name {
 		ns, err := all.next(ctx, name)
 		if err != nil || ns == nil {
@@ -119,8 +118,8 @@ type kindOccupancy struct {
 }
 
 // occupied returns the occupancy of the NAMESPACED kinds, of those in memory from one state.
-func (r *Reader) occupied(ctx context.Context, c access.Caller) (out occupied, err error) {
-	t := r.lister(ctx, c)
+func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
+	t := r.lister(ctx)
 	var kinds []*kind.Kind
 	for _, k := range r.kinds.All() {
 		if err := t.judge(); err != nil {

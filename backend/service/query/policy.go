@@ -62,7 +62,7 @@ func (r *Reader) policyAfter(ctx context.Context, at backend.Position) (*access.
 
 // Rights returns what a caller may do, for all reads and writes of the operation: by the state that the operation
 // reads, or as [access.WithRights] has fixed it.
-func (r *Reader) Rights(ctx context.Context, c access.Caller) (*access.Rights, error) {
+func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 	if !r.policies.cfg.Enabled {
 		return r.policies.unlimited, nil
 	}
@@ -77,20 +77,20 @@ func (r *Reader) Rights(ctx context.Context, c access.Caller) (*access.Rights, e
 	if err != nil {
 		return nil, err
 	}
-	rights := p.RightsOf(c.Identity)
+	rights := p.RightsOf(access.CallerFrom(ctx).Identity)
 	m.keepRights(rights)
 	return rights, nil
 }
 
 // RightsToWrite returns what a caller may do, for a write: by the state that the index has now, without asking how new that
 // is. A change of the policy at another gateway holds once this one has heard of it, and at this gateway at once.
-func (r *Reader) RightsToWrite(ctx context.Context, c access.Caller) (*access.Rights, error) {
+func (r *Reader) RightsToWrite(ctx context.Context) (*access.Rights, error) {
 	if r.policies.cfg.Enabled && access.RightsFrom(ctx) == nil {
 		if p := r.KnownPolicy(); p != nil {
-			return p.RightsOf(c.Identity), nil
+			return p.RightsOf(access.CallerFrom(ctx).Identity), nil
 		}
 	}
-	return r.Rights(ctx, c)
+	return r.Rights(ctx)
 }
 
 // PolicySource returns the roles and bindings; nil if access control is off.
@@ -106,7 +106,7 @@ func (r *Reader) KnownPolicy() *access.Policy {
 }
 
 // RightsNow is Rights by the newest state, not the state of the operation.
-func (r *Reader) RightsNow(ctx context.Context, c access.Caller) (*access.Rights, error) {
+func (r *Reader) RightsNow(ctx context.Context) (*access.Rights, error) {
 	if !r.policies.cfg.Enabled {
 		return r.policies.unlimited, nil
 	}
@@ -114,12 +114,12 @@ func (r *Reader) RightsNow(ctx context.Context, c access.Caller) (*access.Rights
 	if err != nil {
 		return nil, err
 	}
-	return p.RightsOf(c.Identity), nil
+	return p.RightsOf(access.CallerFrom(ctx).Identity), nil
 }
 
 // use returns the caller's rights, if they have a verb on some resources of a kind.
-func (r *Reader) use(ctx context.Context, c access.Caller, k *kind.Kind, v descriptor.Verb) (*access.Rights, error) {
-	rights, err := r.Rights(ctx, c)
+func (r *Reader) use(ctx context.Context, k *kind.Kind, v descriptor.Verb) (*access.Rights, error) {
+	rights, err := r.Rights(ctx)
 	if err == nil {
 		err = rights.Use(k.Kind, v)
 	}

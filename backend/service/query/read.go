@@ -16,12 +16,12 @@ import (
 
 // Get returns a resource, nil if there is none. One that is stored in a form
 // that its kind cannot read is UNREADABLE.
-func (r *Reader) Get(ctx context.Context, c access.Caller, id kind.Identity) (*Resource, error) {
+func (r *Reader) Get(ctx context.Context, id kind.Identity) (*Resource, error) {
 	k, key, err := r.kinds.Resolve(id)
 	if err != nil {
 		return nil, err
 	}
-	rights, err := r.use(ctx, c, k, descriptor.VerbGet)
+	rights, err := r.use(ctx, k, descriptor.VerbGet)
 	if err != nil {
 		return nil, err
 	}
@@ -59,16 +59,16 @@ func (r *Reader) getIndexed(k *index.Kind, key backend.Key, now time.Time) (*Res
 }
 
 // Node returns the resource of a global id, nil if there is none.
-func (r *Reader) Node(ctx context.Context, c access.Caller, id string) (*Resource, error) {
+func (r *Reader) Node(ctx context.Context, id string) (*Resource, error) {
 	key, err := r.kinds.KeyOf(id)
 	if err != nil {
 		return nil, err
 	}
-	return r.Get(ctx, c, kind.IdentityOf(key))
+	return r.Get(ctx, kind.IdentityOf(key))
 }
 
 // NodeKey is the key that a global id means, of a kind that the caller may read.
-func (r *Reader) NodeKey(ctx context.Context, c access.Caller, id string) (backend.Key, error) {
+func (r *Reader) NodeKey(ctx context.Context, id string) (backend.Key, error) {
 	key, err := r.kinds.KeyOf(id)
 	if err != nil {
 		return backend.Key{}, err
@@ -77,15 +77,15 @@ func (r *Reader) NodeKey(ctx context.Context, c access.Caller, id string) (backe
 	if err != nil {
 		return backend.Key{}, err
 	}
-	_, err = r.use(ctx, c, k, descriptor.VerbGet)
+	_, err = r.use(ctx, k, descriptor.VerbGet)
 	return key, err
 }
 
 // Lookup returns resources of any kinds, parallel to the keys: nil where there
 // is none, or none that can be read, or that the caller may see. It is one call of the store for each
 // backend.MaxKeys keys, or as many as the store returns at once.
-func (r *Reader) Lookup(ctx context.Context, c access.Caller, keys []backend.Key) ([]*Resource, error) {
-	rights, err := r.Rights(ctx, c)
+func (r *Reader) Lookup(ctx context.Context, keys []backend.Key) ([]*Resource, error) {
+	rights, err := r.Rights(ctx)
 	if err != nil {
 		return nil, err
 	}

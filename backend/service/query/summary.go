@@ -11,7 +11,6 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
@@ -55,8 +54,8 @@ type Group struct {
 // Summary counts the resources of a kind by their values, from one state of the store. Without a
 // filter and a namespace, one key is read off the index: for the price of its groups, however many
 // resources there are. Everything else looks at each match.
-func (r *Reader) Summary(ctx context.Context, c access.Caller, req SummaryRequest) (*Summary, error) {
-	t := r.lister(ctx, c)
+func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, error) {
+	t := r.lister(ctx)
 	var q connection
 	served, err := t.prepare(&ListRequest{Kind: req.Kind, Namespace: req.Namespace, Filter: req.Filter}, &q)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/core"
@@ -199,7 +198,7 @@ func (r mutationResolver) OwnCreate(ctx context.Context, input engine.Input) (*c
 	}
 	tree := in.(map[string]any)
 	name, _ := tree["name"].(string)
-	if _, err := r.service.Create(ctx, access.CallerFrom(ctx), service.CreateRequest{Identity: kind.Identity{Kind: "Network", Name: name}, Spec: tree["spec"]}); err != nil {
+	if _, err := r.service.Create(ctx, service.CreateRequest{Identity: kind.Identity{Kind: "Network", Name: name}, Spec: tree["spec"]}); err != nil {
 		return nil, err
 	}
 	return &core.OwnCreated{Network: *engine.RefByKey(ownKey("Network", name)), Number: 1}, nil

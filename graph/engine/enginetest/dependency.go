@@ -4,7 +4,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
@@ -41,7 +40,7 @@ func (x *execution) related(req query.DependencyRequest, args map[string]any) (a
 		return nil, err
 	}
 	req.Targets = true
-	pages, errs := x.Service.Dependencies(x.ctx, access.Caller{}, []query.DependencyRequest{req})
+	pages, errs := x.Service.Dependencies(x.ctx, []query.DependencyRequest{req})
 	return pages[0], errs[0]
 }
 
