@@ -25,7 +25,11 @@ help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## build and serve on 127.0.0.1:8080, data in ./sluice-data
-	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice
+	@echo 'building $(BIN): the first time, modules are fetched and all packages compiled'
+	@of=$$($(GO) list -deps ./cmd/sluice | wc -l); \
+	{ $(GO) build -v -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sluice 2>&1 || echo 'the build failed'; } | awk -v of="$$of" ' \
+	  /^[^ :#]+$$/ { if (++n % 25 == 0) { print n " of at most " of " packages compiled"; fflush() } next } \
+	  { print } /^the build failed$$/ { failed = 1 } END { exit failed }'
 	$(BIN) serve
 
 build: ## build bin/sluice, with GraphiQL where there is npm

@@ -37,6 +37,7 @@ require (
 	golang.org/x/term v0.48.0
 	golang.org/x/time v0.16.0
 	k8s.io/client-go v0.37.2
+	mvdan.cc/sh/v3 v3.14.1
 )
 
 require (

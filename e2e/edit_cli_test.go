@@ -139,3 +139,31 @@ func TestMapsOfAStatusAreEditedAsObjects(t *testing.T) {
 		t.Errorf("a field that the kind does not have: exit %d\n%s", code, errOut)
 	}
 }
+
+func TestEdit_TakesLongNamesAndCommandsWithQuotes(t *testing.T) {
+	g := startWith(t, "s")
+	name := strings.Repeat("n", 253)
+	if _, errOut, code := g.cli(network(name, "web", 1500), "apply", "-f", "-"); code != 0 {
+		t.Fatal(errOut)
+	}
+	dir := filepath.Join(t.TempDir(), "my editors")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "ed")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nsed -i \"s/$1/$2/\" \"$3\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("EDITORS", dir)
+	for i, command := range []string{"'" + path + "' 'mtu: [0-9]*' \"mtu: 1000\"", strings.ReplaceAll(path, " ", `\ `) + ` mtu:.* mtu:\ 1001`, `"$EDITORS/ed" "mtu:.*" "mtu: 1002"`} {
+		t.Setenv("SLUICE_EDITOR", command)
+		g.expect(0, "Network default/"+name+" UPDATED\n", "", "edit", "network", name)
+		if !strings.Contains(g.stored(name), fmt.Sprintf("mtu: %d\n", 1000+i)) {
+			t.Errorf("%s: %s", command, g.stored(name))
+		}
+	}
+	t.Setenv("SLUICE_EDITOR", `"unfinished`)
+	if _, errOut, code := g.cli("", "edit", "network", name); code != 2 || !strings.Contains(errOut, "is no command of an editor") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+}

@@ -231,8 +231,12 @@ func TestApplyReplacesTheFolderAndWhatIsServed(t *testing.T) {
 	if got := socket.next("1"); got.get("rackChanges", "rack", "metadata", "name") != "a" {
 		t.Errorf("the stream goes on with %v", got)
 	}
-	// Back to a catalogue of the record, without the flag; the note is there.
-	if out, errOut, code = s.catalogue("apply", s.write("back", racks)); code != 0 {
+	// Back to a catalogue of the record, which hides what was stored since; the note is there.
+	const since = "Rack.spec.width is gone: what is stored of it is not shown any more (breaking); resources that have it: 1"
+	if out, errOut, code = s.catalogue("apply", s.write("back", racks)); code != 2 || !strings.Contains(errOut, since) {
+		t.Fatalf("back without the flag: %d %s%s", code, out, errOut)
+	}
+	if out, errOut, code = s.catalogue("apply", s.write("back", racks), "--allow-breaking"); code != 0 || !strings.Contains(out, "hidden: ") {
 		t.Fatalf("back: %d %s%s", code, out, errOut)
 	}
 	if got := s.must(`{ note(name: "n") { spec { text } } }`); got.get("note", "spec", "text") != "kept" {

@@ -113,11 +113,6 @@ const (
 // run applies all documents, then prunes, then sums up.
 func (a *application) run(ctx context.Context, docs []input.Document) error {
 	a.count = map[string]int{}
-	progress := func(text string) { // a line on a terminal, unless there is one document
-		if len(docs) > 1 && isTerminal(a.std.err) {
-			_, _ = fmt.Fprint(a.std.err, "\r\x1b[K"+text)
-		}
-	}
 	a.waits.collect = len(docs) > 1
 	var unable error
 	for i, d := range docs {
@@ -125,9 +120,10 @@ func (a *application) run(ctx context.Context, docs []input.Document) error {
 			a.count[notSent] = len(docs) - i
 			break
 		}
-		progress(fmt.Sprintf("applying %d of %d ...", i+1, len(docs)))
+		if len(docs) > 1 {
+			a.std.show(fmt.Sprintf("applying %d of %d ...", i+1, len(docs)))
+		}
 		out, err := a.client.Apply(ctx, client.ApplyRequest{Manifest: d.Text, Namespace: a.namespace, CreateOnly: a.createOnly, IgnoreRevision: a.ignoreRevision, FieldManager: (*string)(&a.manager), DryRun: bool(a.dry)})
-		progress("")
 		if err != nil {
 			a.count[failed]++
 			err = writeError(ctx, err, a.dry)

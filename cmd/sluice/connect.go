@@ -47,7 +47,7 @@ func (r *remote) connect(cmd *cobra.Command) (*client.Client, error) {
 		}
 	}
 	c, err := client.New(client.Config{
-		Server: r.server, Timeout: r.timeout, Explain: r.explain,
+		Server: r.server, Timeout: r.timeout, Explain: r.explain, Name: "sluice", Version: versionText(),
 		TLS: security, Token: source, PlaintextToken: r.access.PlaintextToken,
 	})
 	if err != nil {

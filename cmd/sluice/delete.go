@@ -152,6 +152,7 @@ func (d *deletion) selected(ctx context.Context, s *selection, list []subject) e
 	for round := 1; ; round++ {
 		var again []key
 		for i, one := range list {
+			d.std.progress(i+1, len(list))
 			err := d.try(ctx, one.key().String(), one)
 			switch {
 			case err == nil, code(err) == "NOT_FOUND":

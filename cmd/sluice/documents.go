@@ -23,7 +23,7 @@ type documents struct {
 
 func (d *documents) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&d.files, "filename", "f", nil, "file, folder (its .yaml, .yml and .json files) or - for standard input; may be repeated")
-	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "read folders inside folders too")
+	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "read folders inside folders too, but for hidden ones like .git")
 }
 
 // read reads all files before the first document is sent. It ends with ctx, even while it waits for input from a

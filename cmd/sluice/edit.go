@@ -120,9 +120,13 @@ func (e *edit) run(ctx context.Context, read func(context.Context) (*draft, erro
 	}
 }
 
+// maxFileName is how many characters of a resource's name are in the name of its file.
+const maxFileName = 100
+
 // create writes the text to a new file.
 func (e *edit) create(text string) (path string, err error) {
-	file, err := os.CreateTemp("", "sluice-"+e.subject.name+"-*.yaml")
+	name := e.subject.name // at most 253 characters, and a file's name has at most 255
+	file, err := os.CreateTemp("", "sluice-"+name[:min(len(name), maxFileName)]+"-*.yaml")
 	if err != nil {
 		return "", usageError{fmt.Errorf("edit: %w", err)}
 	}

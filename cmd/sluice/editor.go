@@ -7,9 +7,11 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"mvdan.cc/sh/v3/shell"
 )
 
-// openEditor runs the editor on a file, at the user's terminal. A ^C goes to the editor
+// openEditor runs the editor on a file, which the user names by a command as a shell takes it, at the user's terminal. A ^C goes to the editor
 // alone; other signals that would end this program end the editor.
 func openEditor(std streams, path string) error {
 	editor := "vi"
@@ -18,13 +20,16 @@ func openEditor(std streams, path string) error {
 			editor = v
 		}
 	}
-	words := strings.Fields(editor)
+	words, err := shell.Fields(editor, nil)
+	if err != nil || len(words) == 0 {
+		return usageError{fmt.Errorf("edit: %q is no command of an editor; blanks in the name of a program need quotes; the text is in %s", editor, path)}
+	}
 	cmd := exec.Command(words[0], append(words[1:], path)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, unwrapped(std.out), unwrapped(std.err)
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	err := cmd.Start()
+	err = cmd.Start()
 	if err == nil {
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()

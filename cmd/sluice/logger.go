@@ -29,7 +29,10 @@ func newLogger(w io.Writer, level, format string) (*zap.Logger, error) {
 		enc = zapcore.NewJSONEncoder(cfg)
 	case "console":
 		cfg.EncodeTime = zapcore.TimeEncoderOfLayout(time.TimeOnly)
-		cfg.EncodeLevel = zapcore.CapitalColorLevelEncoder
+		cfg.EncodeLevel = zapcore.CapitalLevelEncoder
+		if coloured(w) {
+			cfg.EncodeLevel = zapcore.CapitalColorLevelEncoder
+		}
 		enc = zapcore.NewConsoleEncoder(cfg)
 	default:
 		return nil, usageError{fmt.Errorf("log-format: %q; accepted are auto, console, json", format)}

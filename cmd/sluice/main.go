@@ -55,6 +55,13 @@ var errReported = errors.New("reported")
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, std streams) int {
+	std = std.checked()
+	code := execute(ctx, args, std)
+	std.show("")
+	return code
+}
+
+func execute(ctx context.Context, args []string, std streams) int {
 	root := newRoot(std)
 	root.SetArgs(args)
 	root.SetOut(std.out)
@@ -63,6 +70,15 @@ func run(ctx context.Context, args []string, std streams) int {
 		return usageError{fmt.Errorf("%w; see %s --help", config.Refusal(err), cmd.CommandPath())}
 	})
 	cmd, err := root.ExecuteContextC(ctx)
+	if lost := std.out.(*stream).failure(); lost != nil && !errors.Is(err, lost) {
+		_, _ = fmt.Fprintf(std.err, "sluice: the output is incomplete: %s\n", printable(lost.Error()))
+		if cmd.CommandPath() == "sluice diff" {
+			return exitUsage // 1 would say that something differs
+		}
+		if err == nil {
+			return exitFail
+		}
+	}
 	if err == nil {
 		return exitOK
 	}

@@ -42,6 +42,7 @@ func (t *tally) err() error {
 // [tally.halted] reports true.
 func each[T any](ctx context.Context, std streams, t *tally, list []T, do func(T) error) {
 	for i, one := range list {
+		std.progress(i+1, len(list))
 		err := do(one)
 		if err != nil {
 			t.count(err)

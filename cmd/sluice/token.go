@@ -104,7 +104,15 @@ func tokenCreateCommand(std streams) *cobra.Command {
 			}
 			_, _ = fmt.Fprintf(std.err, "The token of %s, which cannot be shown again (expires: %s):\n", printable(t.Name), tokenExpiry(t, time.Now()))
 			_, err = fmt.Fprintln(std.out, text)
-			return err
+			if err == nil {
+				return nil
+			}
+			// Nobody has seen the token, so nobody could use or revoke it knowingly.
+			back := file.change(cmd, std, func(data []byte) ([]byte, error) { return withoutToken(data, t.Name) })
+			if back != nil {
+				return fmt.Errorf("the token cannot be printed (%w), and stays in the file: %w", err, back)
+			}
+			return fmt.Errorf("the token cannot be printed, so it was taken back: %w", err)
 		},
 	}
 	file.register(cmd)

@@ -132,7 +132,8 @@ func (w *waiting) all(ctx, late context.Context, list []pendingGoal) error {
 		said = "deleted"
 	}
 	var found tally
-	for _, s := range list {
+	for i, s := range list {
+		w.std.progress(i+1, len(list))
 		if err := w.one(ctx, late, s); err != nil {
 			found.note(w.std, err)
 			continue

@@ -49,6 +49,8 @@ type Config struct {
 	// Silence is how long a gateway may send nothing on a stream before the
 	// connection is given up. It pings every 25 s by default. Default 60 s.
 	Silence time.Duration
+	// Name and Version of the program, which the gateway writes into its access log. Default: none.
+	Name, Version string
 	// Explain, if not nil, is called with how the gateway did each read of an answer.
 	Explain func(Read)
 }
@@ -295,6 +297,16 @@ func (c *Client) authenticated(ctx context.Context, to address, body []byte) (js
 	return nil, err
 }
 
+// introduce adds the name of the program, in the headers of Apollo's clients.
+func (c *Client) introduce(to http.Header) {
+	if c.cfg.Name != "" {
+		to.Set("Apollographql-Client-Name", c.cfg.Name)
+	}
+	if c.cfg.Version != "" {
+		to.Set("Apollographql-Client-Version", c.cfg.Version)
+	}
+}
+
 // post sends the body of a request and reads the data of the answer.
 func (c *Client) post(ctx context.Context, to address, token string, body []byte) (json.RawMessage, error) {
 	var sent atomic.Bool
@@ -305,6 +317,7 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
+	c.introduce(req.Header)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}

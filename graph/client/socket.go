@@ -35,7 +35,9 @@ func (c *Client) subscribe(ctx context.Context, token string, payload []byte, ea
 	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	dialer := websocket.Dialer{Subprotocols: []string{protocol}, Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.cfg.TLS}
-	conn, res, err := dialer.DialContext(dialCtx, "ws"+strings.TrimPrefix(c.api.url, "http"), nil)
+	header := http.Header{}
+	c.introduce(header)
+	conn, res, err := dialer.DialContext(dialCtx, "ws"+strings.TrimPrefix(c.api.url, "http"), header)
 	if err != nil {
 		return c.handshakeError(ctx, res, err)
 	}

@@ -30,7 +30,7 @@ type Source struct {
 	// Files are names of files and folders, or [Standard]. Of a folder its .yaml, .yml
 	// and .json files are read.
 	Files []string
-	// Recursive reads the folders of folders too.
+	// Recursive reads the folders of folders too, but for those whose names begin with a dot.
 	Recursive bool
 	// Stdin is read for the name [Standard].
 	Stdin io.Reader
@@ -89,8 +89,8 @@ func (s Source) folder(root string) ([]string, error) {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && path != root && !s.Recursive:
-			return fs.SkipDir
+		case e.IsDir() && path != root && (!s.Recursive || strings.HasPrefix(e.Name(), ".")):
+			return fs.SkipDir // of a folder like .git nothing is meant
 		case !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
 			info, err := os.Stat(path) // e may be a link
 			if err == nil && !info.Mode().IsRegular() {

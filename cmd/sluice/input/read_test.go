@@ -102,6 +102,21 @@ func TestFoldersAreReadInTheOrderOfNamesAndOnlyAsDeepAsIsSaid(t *testing.T) {
 	}
 }
 
+func TestSource_LeavesOutHiddenFolders(t *testing.T) {
+	doc := func(name string) string { return "kind: K\nmetadata: {name: " + name + "}\n" }
+	dir := files(t, map[string]string{"a.yaml": doc("a"), ".git/b.yaml": doc("b"), "c/.d/e.yaml": doc("e"), "c/f.yaml": doc("f"), ".g.yaml": doc("g")})
+	for root, want := range map[string]string{dir: "K g K a K f", filepath.Join(dir, ".git"): "K b"} {
+		docs, err := input.Source{Files: []string{root}, Recursive: true}.Read()
+		var got []string
+		for _, d := range docs {
+			got = append(got, d.String())
+		}
+		if strings.Join(got, " ") != want || err != nil {
+			t.Errorf("%v %v, want %s", got, err, want)
+		}
+	}
+}
+
 func TestAFolderWithAPipeIsRefused(t *testing.T) {
 	dir := files(t, map[string]string{"a.yaml": "kind: K\nmetadata: {name: a}\n"})
 	pipe := filepath.Join(dir, "b.yaml")

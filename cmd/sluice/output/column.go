@@ -41,12 +41,13 @@ func columns(k client.Kind, wide bool, o Options) []column {
 	if o.Namespaces && k.Scope != "GLOBAL" {
 		add("NAMESPACE", func(r *row) string { return *cmp.Or(r.Metadata.Namespace, new(string)) })
 	}
-	add("NAME", func(r *row) string {
+	out = append(out, column{"NAME", func(r *row) (Text, error) {
+		name := r.Metadata.Name
 		if o.Kinds {
-			return strings.ToLower(k.Singular) + "/" + r.Metadata.Name
+			name = strings.ToLower(k.Singular) + "/" + name
 		}
-		return r.Metadata.Name
-	})
+		return Text{Text: Cell(name), Whole: true}, nil
+	}})
 	if k.HasConditions() {
 		out = append(out, column{"AVAILABLE", condition("Available", true)}, column{"PROGRESSING", condition("Progressing", false)})
 	}
@@ -67,14 +68,14 @@ func columns(k client.Kind, wide bool, o Options) []column {
 
 // eventColumn returns the first column of a table whose rows are changes.
 func eventColumn() column {
-	return column{"EVENT", func(r *row) (Text, error) { return Text{Cell(r.event), colourOf(r.event)}, nil }}
+	return column{"EVENT", func(r *row) (Text, error) { return Text{Text: Cell(r.event), Colour: colourOf(r.event)}, nil }}
 }
 
 // age also tells of a deletion that waits.
 func age(r *row) (Text, error) {
 	t := Text{Text: Age(r.now.Sub(r.Metadata.CreatedAt))}
 	if r.Metadata.DeletionRequestedAt != nil {
-		t = Text{t.Text + ", deleting", Yellow}
+		t = Text{Text: t.Text + ", deleting", Colour: Yellow}
 	}
 	return t, nil
 }

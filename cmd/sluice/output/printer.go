@@ -22,7 +22,8 @@ type Options struct {
 	Changes bool
 	// NoHeaders leaves the titles of tables out.
 	NoHeaders bool
-	// Terminal: the output is a terminal, which acts on control characters.
+	// Terminal: the output is a terminal, which acts on control characters, and on which the columns of tables should not be
+	// too wide.
 	Terminal bool
 	// Colours are shown in tables.
 	Colours bool
@@ -234,6 +235,7 @@ func (p *Printer) begin(k client.Kind) error {
 		p.table.Reserve(0, len("SNAPSHOT"))
 	}
 	p.table.NoHeaders, p.table.Colours = p.options.NoHeaders, p.options.Colours
+	p.table.Cut = p.options.Terminal && !custom
 	return nil
 }
 

@@ -44,6 +44,8 @@ func (c Colour) Paint(s string) string {
 type Text struct {
 	Text   string
 	Colour Colour
+	// Whole: the text is never cut, as a name is not.
+	Whole bool
 }
 
 // Table writes rows with aligned columns. It holds the rows until they are flushed. If that happens several times,
@@ -57,6 +59,8 @@ type Table struct {
 	NoHeaders bool
 	// Colours are shown.
 	Colours bool
+	// Cut makes texts fit a terminal: they have at most 64 places, unless they are whole.
+	Cut bool
 
 	w      io.Writer
 	begun  bool
@@ -113,6 +117,10 @@ func (t *Table) Flush() error {
 			continue // a heading may reach over several columns
 		}
 		for i, c := range row {
+			if t.Cut && !c.Whole {
+				row[i].Text = cut(c.Text)
+				c = row[i]
+			}
 			t.widths[i] = max(t.widths[i], Width(c.Text))
 		}
 	}

@@ -1,12 +1,15 @@
 package output_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 // columnsOf are the places at which the columns of lines begin, seen as a terminal
@@ -31,6 +34,7 @@ func columnsOf(line string) []int {
 func TestWideCharactersDoNotBreakATable(t *testing.T) {
 	var b strings.Builder
 	table := output.NewTable(&b, []string{"NAME", "OWNER", "AGE"})
+	table.Cut = true
 	for _, owner := range []string{"ada", "王小明", "한국어", "e\u0301mile", "🚀", "👩‍👩‍👧", output.Cell(strings.Repeat("宽", 100))} {
 		table.Texts("n", output.Cell(owner), "1s")
 	}
@@ -43,8 +47,37 @@ func TestWideCharactersDoNotBreakATable(t *testing.T) {
 			t.Errorf("the last column of %q begins at %d, its title at %d", line, output.Width(before), output.Width(lines[0])-len("AGE"))
 		}
 	}
-	if w := output.Width(output.Cell(strings.Repeat("宽", 100))); w > 64 {
-		t.Errorf("a cell of %d places", w)
+	if w := output.Width(lines[0]); w != len("NAME")+64+len("AGE")+2*3-1 {
+		t.Errorf("a table of %d places", w)
+	}
+}
+
+func TestPrinter_CutsNoNameAndNothingThatDoesNotGoToATerminal(t *testing.T) {
+	name, title := "n"+strings.Repeat("a", 252), strings.Repeat("long text ", 20)
+	k := shelf()
+	k.Columns = []client.Column{{Title: "TITLE", Path: "spec.title"}}
+	r := resource(name, "900")
+	r.Spec = json.RawMessage(`{"title": "` + title + `"}`)
+	custom, err := output.ParseFormat("custom-columns=NAME:.metadata.name,TITLE:.spec.title")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		format   output.Format
+		terminal bool
+		cut      bool
+	}{{output.Format{Form: output.FormTable}, true, true}, {output.Format{Form: output.FormTable}, false, false}, {output.Format{Form: output.FormWide}, false, false}, {custom, true, false}, {custom, false, false}} {
+		var b strings.Builder
+		p := output.NewPrinter(&b, c.format, output.Options{Now: now, Terminal: c.terminal})
+		if err := errors.Join(p.Print(k, r), p.End()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), name) {
+			t.Errorf("%+v: the name is cut:\n%s", c, b.String())
+		}
+		if whole := strings.Contains(b.String(), title); whole == c.cut {
+			t.Errorf("%+v: the title is whole: %v\n%s", c, whole, b.String())
+		}
 	}
 }
 

@@ -12,17 +12,20 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// maxCell is the widest text in a column of a table, in places of a terminal.
+// maxCell is the widest text in a column of a table on a terminal, in places of it.
 const maxCell = 64
 
 // Cell returns a stored value as a table shows it: in one line, without characters
-// that move the cursor or change the terminal, and not too wide.
+// that move the cursor or change the terminal.
 func Cell(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return terminal().Truncate(Printable(s), maxCell, "…")
+	return Printable(s)
 }
+
+// cut returns the beginning of a text that is too wide for a column.
+func cut(s string) string { return terminal().Truncate(s, maxCell, "…") }
 
 // Width returns how many places a text takes in a line of a terminal: a Chinese
 // character takes two, a combining accent none.
