@@ -32,7 +32,9 @@ func (r *Reader) List(ctx context.Context, req ListRequest) (*Page, error) {
 func (r *Reader) ListMany(ctx context.Context, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	t, spent := r.lister(ctx), budget.From(ctx)
+	t.settle(reqs)
 	var memory *page.Memory
+	var memoryView *index.View
 	var inMemory page.Read
 	var reads []*page.Read
 	var of []int
@@ -50,8 +52,8 @@ func (r *Reader) ListMany(ctx context.Context, reqs []ListRequest) (pages []*Pag
 			lists = append(lists, l)
 			continue
 		default:
-			if memory == nil {
-				memory = page.NewMemory(ctx, r.unreadable, t.view.Now(), 1)
+			if memoryView != t.view {
+				memory, memoryView = page.NewMemory(ctx, r.unreadable, t.view.Now(), 1), t.view
 			}
 			l.page.view = t.view
 			inMemory = page.Read{Query: &l.query.Query, Want: want}
@@ -209,6 +211,30 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	}
 	return served, err
 }
+
+// settle waits for the kinds of some requests, before the first page is read: so all pages are of one state, and of the
+// clock at which it was taken. What it fails with, prepare says of the request again.
+func (t *lister) settle(reqs []ListRequest) {
+	for range maxSettled {
+		before := t.view
+		for i := range reqs {
+			k, err := t.reader.kinds.Find(reqs[i].Kind)
+			if err != nil || t.use(k) != nil {
+				continue
+			}
+			if _, err := t.serve(k); err != nil {
+				return
+			}
+		}
+		if t.view == before {
+			return
+		}
+	}
+}
+
+// maxSettled is how often settle looks at all kinds: one that was served may have left memory while another was waited
+// for.
+const maxSettled = 3
 
 // prepare checks the query of a request. Served is where it is read in memory.
 func (t *lister) prepare(req *ListRequest, q *connection) (served *index.Kind, err error) {
