@@ -381,7 +381,7 @@ func TestTheMatrixHasEveryField(t *testing.T) {
 		// Of no resource: who asks and the kinds of the catalogue.
 		"Query.viewer", "Query.kinds",
 		// By name, in the tests here and in [TestNothingHiddenIsTold].
-		"Query.networksSummary", "Query.namespaces", "Query.reveal", "Query.access", "Query.accessGrants",
+		"Query.networksSummary", "Query.namespaces", "Query.reveal", "Query.access", "Query.accessGrants", "Query.unreadables",
 		"Network.id", "Network.kind", "Network.subKind", "Network.apiVersion", "Network.metadata", "Network.spec", "Network.status", "Network.specJSON",
 		"Network.statusJSON", "Network.conditions", "Network.allowed", "Network.project", "Network.dependencies", "Network.dependents", "Network.blockedBy",
 		// Inverses of networks are planned as that of a project is.

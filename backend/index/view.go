@@ -278,6 +278,13 @@ func (k *Kind) Len(r Run) int {
 // Unreadable is how many resources of a run of the names cannot be read.
 func (k *Kind) Unreadable(r Run) int { return treeOf(k.unreadable, false).length(r) }
 
+// EachUnreadable returns the resources of a run of the names that cannot be read, in order. They may have expired.
+func (k *Kind) EachUnreadable(r Run) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		treeOf(k.unreadable, false).scan(r, false, func(i item[*slot]) bool { return yield(k.entry(i.of)) })
+	}
+}
+
 // Expired are the resources that have expired and are still there.
 func (k *Kind) Expired(now time.Time) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {

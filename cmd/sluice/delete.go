@@ -57,6 +57,7 @@ is checked again. Manifests only name the resources; everything else in them is 
 			case err != nil:
 				return err
 			case s != nil:
+				d.failed.partial = s.partial
 				return d.end(ctx, d.selected(ctx, s, list))
 			}
 			each(ctx, std, &d.failed, list, func(s subject) error {

@@ -36,7 +36,7 @@ func finalizeCommand(std streams) *cobra.Command {
 					Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision, AddFinalizers: add, RemoveFinalizers: remove, DryRun: bool(m.dry),
 				})
 			}
-			return m.all(cmd.Context(), list)
+			return m.all(cmd.Context(), list, false)
 		}),
 	}
 	r.register(cmd)

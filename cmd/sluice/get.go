@@ -69,6 +69,7 @@ func getCommand(std streams) *cobra.Command {
 	f.BoolVar(&g.options.NoHeaders, "no-headers", false, "leave out the titles of the columns")
 	f.BoolVarP(&g.everywhere, "all-namespaces", "A", false, "all namespaces")
 	f.BoolVar(&explained, "explain", false, "print to standard error how the gateway did each read, and how many resources it looked at")
+	f.BoolVar(&g.unreadable, "unreadable", false, "list the resources that the gateway cannot read, each with the reason, and nothing else")
 	f.BoolVarP(&g.watch, "watch", "w", false, "then print changes as they happen")
 	completeReading(cmd)
 	return cmd
@@ -88,6 +89,10 @@ type get struct {
 	everywhere, watch  bool
 	// forbidden are the kinds that were left out.
 	forbidden []string
+	// left reports whether resources were left out since the gateway cannot read them.
+	left bool
+	// unreadable: the resources that the gateway cannot read are wanted, and nothing else.
+	unreadable bool
 }
 
 func (g *get) run(ctx context.Context) error {
@@ -105,6 +110,9 @@ func (g *get) run(ctx context.Context) error {
 		return usageError{fmt.Errorf("watch: it does not go with -o %s, which does not show what happened; table, wide, json, name and custom-columns are accepted", g.format.Form)}
 	case g.watch && g.sortBy != nil:
 		return usageError{errors.New("sort-by: changes come in the order in which they happen")}
+	}
+	if g.unreadable {
+		return g.listUnreadable(ctx, named)
 	}
 	g.options.Single = named && len(g.targets) == 1 && len(g.targets[0].names) == 1
 	g.options.Namespaces, g.options.Kinds, g.options.Changes, g.options.Now = g.everywhere, len(g.targets) > 1, g.watch, time.Now
@@ -142,6 +150,9 @@ func (g *get) run(ctx context.Context) error {
 	if err := p.End(); err != nil {
 		return err
 	}
+	if g.left {
+		return errReported
+	}
 	if p.Count() == 0 && !found.absent {
 		what := "resources"
 		if len(g.targets) == 1 {
@@ -159,6 +170,8 @@ func (g *get) printAll(ctx context.Context, p *output.Printer, k client.Kind, al
 		case err != nil && ctx.Err() != nil:
 			found.note(g.std, errors.New("interrupted"))
 			return nil
+		case unreadable(g.std, err):
+			g.left = true
 		case err != nil:
 			found.note(g.std, err)
 		default:
@@ -188,6 +201,7 @@ func (g *get) follow(ctx context.Context, p *output.Printer, t target) error {
 	if g.format.Form != output.FormJSON {
 		each = withLost(each)
 	}
+	g.warnUnreadable(ctx, t.kind)
 	err = follow(ctx, g.std, g.client, req, each)
 	return errors.Join(err, p.Flush())
 }

@@ -50,11 +50,11 @@ func pairsCommand(std streams, field string, cmd *cobra.Command) *cobra.Command 
 		m.write = func(ctx context.Context, s subject, was *client.Resource, revision string) (outcome, error) {
 			return pairs.write(ctx, &m, client.MetadataPatch{Kind: s.kind, Namespace: s.namespace, Name: s.name, ExpectedRevision: revision, DryRun: bool(m.dry)}, field, was)
 		}
-		_, list, err := by.resources(cmd, &m.writing, args)
+		s, list, err := by.resources(cmd, &m.writing, args)
 		if err != nil {
 			return err
 		}
-		return m.all(cmd.Context(), list)
+		return m.all(cmd.Context(), list, s != nil && s.partial)
 	})
 	r.register(cmd)
 	m.register(cmd)

@@ -73,6 +73,9 @@ func (g *get) sort(ctx context.Context, lists []listing, found *tally) error {
 			switch {
 			case err != nil && ctx.Err() != nil:
 				return errors.New("interrupted")
+			case unreadable(g.std, err):
+				g.left = true
+				continue
 			case err != nil:
 				found.note(g.std, err)
 				continue

@@ -37,6 +37,7 @@ const (
 	exitFail     = 1
 	exitUsage    = 2
 	exitNotFound = 3
+	exitPartial  = 4
 )
 
 // usageError is a mistake in the command line, the environment or a file. It is also any failure of sluice diff, where
@@ -49,6 +50,11 @@ func (e usageError) Unwrap() error { return e.error }
 type notFoundError struct{ error }
 
 func (e notFoundError) Unwrap() error { return e.error }
+
+// partialError means that all was changed that could be read, and that some resources could not be.
+type partialError struct{ error }
+
+func (e partialError) Unwrap() error { return e.error }
 
 // errReported means that the user was told already.
 var errReported = errors.New("reported")
@@ -114,7 +120,8 @@ func newRoot(std streams) *cobra.Command {
 		Short: "A GraphQL gateway over resource services",
 		Long: "A GraphQL gateway over resource services, and its command line.\n\n" +
 			"Exit codes: 0 done; 1 failed, or the answer is no; 2 the command line, the environment or a file is wrong;\n" +
-			"3 a resource that was named does not exist, and nothing else went wrong.",
+			"3 a resource that was named does not exist, and nothing else went wrong;\n" +
+			"4 resources that the gateway cannot read were left out of a change by labels, and nothing else went wrong.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       versionText(),
@@ -153,6 +160,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &absent):
 		return exitNotFound
+	case errors.As(err, new(partialError)):
+		return exitPartial
 	}
 	return exitFail
 }

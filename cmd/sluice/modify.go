@@ -40,9 +40,10 @@ func (m *modification) registerRevision(cmd *cobra.Command) {
 // conflicting reports whether somebody else changed the resource first.
 func conflicting(err error) bool { return code(err) == "CONFLICT" || code(err) == "ABORTED" }
 
-// all changes resources one by one; one that fails does not stop the others.
-func (m *modification) all(ctx context.Context, list []subject) error {
-	var failed tally
+// all changes resources one by one; one that fails does not stop the others. partial reports whether others, which the
+// gateway cannot read, are missing in the list.
+func (m *modification) all(ctx context.Context, list []subject, partial bool) error {
+	failed := tally{partial: partial}
 	each(ctx, m.std, &failed, list, func(s subject) error {
 		err := m.one(ctx, s)
 		if err != nil {

@@ -75,7 +75,7 @@ resource is to have before; otherwise it is left alone.`,
 				}
 				return m.apply(ctx, s, next, revision)
 			}
-			return m.all(cmd.Context(), []subject{s})
+			return m.all(cmd.Context(), []subject{s}, false)
 		}),
 	}
 	r.register(cmd)

@@ -49,7 +49,7 @@ func (p *prune) check(std streams, files []string, dry bool) (err error) {
 
 // run finds the resources to prune, asks the user, deletes them, and returns how many.
 func (p *prune) run(ctx context.Context, a *application) (int, error) {
-	s := selection{client: a.client, tests: p.tests, keep: a.stored}
+	s := selection{std: a.std, client: a.client, tests: p.tests, keep: a.stored}
 	kinds, err := a.client.Kinds(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("prune: %w; nothing was pruned", err)
@@ -68,7 +68,7 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 		return 0, fmt.Errorf("prune: %w; nothing was pruned", err)
 	}
 	if len(found) == 0 {
-		return 0, nil
+		return 0, (&tally{partial: s.partial}).err()
 	}
 	if !p.yes && !bool(a.dry) {
 		for _, f := range found {
@@ -82,7 +82,7 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 			return 0, err
 		}
 	}
-	d := deletion{writing: a.writing}
+	d := deletion{writing: a.writing, failed: tally{partial: s.partial}}
 	err = d.selected(ctx, &s, found)
 	return d.done, err
 }

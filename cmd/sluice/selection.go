@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sluicegw/sluice/graph/client"
@@ -12,6 +13,7 @@ const maxSelected = 100_000
 
 // selection is resources of some kinds and namespaces, by their labels.
 type selection struct {
+	std    streams
 	client *client.Client
 	kinds  []client.Kind
 	// namespaces are not looked at for GLOBAL kinds.
@@ -19,6 +21,8 @@ type selection struct {
 	tests      []client.LabelTest
 	// keep are resources that are not selected.
 	keep []key
+	// partial reports whether the selection lacks resources that the gateway cannot read.
+	partial bool
 }
 
 // find lists the resources that are selected now.
@@ -36,6 +40,11 @@ func (s *selection) find(ctx context.Context) ([]subject, error) {
 		for _, ns := range namespaces {
 			for res, err := range s.client.List(ctx, client.ListRequest{Kind: kind, Namespace: ns, Selector: s.tests, NamesOnly: true}) {
 				switch {
+				case !s.partial && unreadable(s.std, err):
+					s.partial = true
+					continue
+				case errors.As(err, new(*client.UnreadableError)): // of which the user was told
+					continue
 				case err != nil:
 					return nil, err
 				case keep[keyOf(res)]:

@@ -127,7 +127,7 @@ func (c *chosen) resources(cmd *cobra.Command, w *writing, args []string) (*sele
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &selection{client: w.client, namespaces: []string{cmp.Or(w.namespace, client.DefaultNamespace)}, tests: tests}
+	s := &selection{std: w.std, client: w.client, namespaces: []string{cmp.Or(w.namespace, client.DefaultNamespace)}, tests: tests}
 	if c.everywhere {
 		s.namespaces = []string{""}
 	}

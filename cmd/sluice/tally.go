@@ -9,7 +9,11 @@ import (
 )
 
 // tally counts how it went with several resources.
-type tally struct{ failed, absent bool }
+type tally struct {
+	failed, absent bool
+	// partial reports whether resources were left out since the gateway cannot read them.
+	partial bool
+}
 
 // count counts an error of which the user was told.
 func (t *tally) count(err error) {
@@ -34,8 +38,25 @@ func (t *tally) err() error {
 		return errReported
 	case t.absent:
 		return notFoundError{errReported}
+	case t.partial:
+		return partialError{errReported}
 	}
 	return nil
+}
+
+// unreadable reports whether an error is that a list had to leave out resources, which was otherwise read to its end. It
+// tells the user of that.
+func unreadable(std streams, err error) bool {
+	var left *client.UnreadableError
+	if !errors.As(err, &left) {
+		return false
+	}
+	tellUnreadable(std, left)
+	return true
+}
+
+func tellUnreadable(std streams, left *client.UnreadableError) {
+	_, _ = fmt.Fprintf(std.err, "sluice: %s (sluice get %s --unreadable lists them)\n", printable(left.Error()), printable(left.Kind.Plural))
 }
 
 // each calls do for each of several resources and counts the errors, of which do tells the user. It stops when

@@ -70,6 +70,8 @@ type waiting struct {
 	timeout time.Duration
 	goal    goal
 	labels  []client.LabelTest
+	// unread reports whether resources that may have the labels cannot be read.
+	unread bool
 }
 
 // lastLookTime is how long the last look at all resources may take, when the time is over.
@@ -109,6 +111,10 @@ func (w *waiting) find(ctx context.Context, namespace string, targets []target) 
 		}
 		count := 0
 		for r, err := range w.client.List(ctx, client.ListRequest{Kind: t.kind, Namespace: namespace, Selector: w.labels, NamesOnly: true}) {
+			if unreadable(w.std, err) {
+				w.unread = true
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -117,7 +123,7 @@ func (w *waiting) find(ctx context.Context, namespace string, targets []target) 
 			}
 			list = append(list, pendingGoal{goal: w.goal, subject: newSubject(t.kind, namespace, r.Metadata.Name), uid: r.Metadata.UID})
 		}
-		if count == 0 && !w.goal.deleted {
+		if count == 0 && !w.goal.deleted && !w.unread {
 			return nil, notFoundError{fmt.Errorf("no %s have the labels%s (NOT_FOUND)", t.kind.Plural, in(namespace))}
 		}
 	}
@@ -139,6 +145,9 @@ func (w *waiting) all(ctx, late context.Context, list []pendingGoal) error {
 			continue
 		}
 		_, _ = fmt.Fprintf(w.std.out, "%s/%s %s\n", printable(strings.ToLower(s.kind.Name)), printable(s.name), said)
+	}
+	if w.unread { // whether they have the labels, and are as wanted, is not known
+		found.failed = true
 	}
 	return found.err()
 }

@@ -170,6 +170,7 @@ function page(found, show, { first, last, after, before }) {
     edges: part.map((one) => ({ node: show(one) })),
     pageInfo: { hasNextPage: cut && last == null, hasPreviousPage: cut && last != null },
     totalCount: found.length,
+    unreadableCount: 0,
     hiddenCount: 0,
   };
 }

@@ -92,6 +92,14 @@ const positionDocument = `query Position($kind: String!, $namespace: String) {
   resources(kind: $kind, namespace: $namespace, first: 0) { changeCursor }
 }`
 
+const unreadableCountDocument = `query UnreadableCount($kind: String!, $namespace: String) {
+  resources(kind: $kind, namespace: $namespace, first: 0) { unreadableCount }
+}`
+
+const unreadablesDocument = `query Unreadables($kind: String!, $namespace: String) {
+  unreadables(kind: $kind, namespace: $namespace) { kind namespace name reason }
+}`
+
 const eventsDocument = `subscription Events($namespace: String, $after: String) {
   event: resourceChanges(namespace: $namespace, after: $after) { type cursor revision resourceId }
 }`
@@ -119,6 +127,7 @@ const (
   list: {plural}({namespace}filter: $filter, first: $first, after: $after) {
     nodes { ...Parts }
     pageInfo { hasNextPage endCursor }
+    unreadableCount
   }
 }
 ` + resourceParts
@@ -159,7 +168,7 @@ func (k Kind) document(template string) string {
 // those given to [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
-		kindsDocument, getDocument, revealDocument, treeDocument, positionDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
+		kindsDocument, getDocument, revealDocument, treeDocument, positionDocument, unreadableCountDocument, unreadablesDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
 	}
 	for _, k := range kinds {
 		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", metadataTemplate}} {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 )
@@ -69,8 +70,20 @@ func filterOf(selector []LabelTest, filter map[string]any) map[string]any {
 	return map[string]any{"and": []any{byLabels, filter}}
 }
 
+// UnreadableError says that a list was read to its end, and that the gateway could not read some resources of its kind and
+// namespace. Nobody can tell whether these have the labels and values that were asked for.
+type UnreadableError struct {
+	Kind Kind
+	// Count is how many there are.
+	Count int
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("%d of kind %s cannot be read", e.Count, e.Kind.Name)
+}
+
 // List walks resources in the order of their names, page by page. The
-// iteration ends at the first error.
+// iteration ends at the first error. The last one is an [*UnreadableError] if the list had to leave out resources.
 func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource, error] {
 	return func(yield func(*Resource, error) bool) {
 		k := req.Kind
@@ -88,6 +101,7 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 						HasNextPage bool
 						EndCursor   *string
 					}
+					UnreadableCount int
 				}
 			}
 			err := c.Do(ctx, k.document(listTemplate), vars, &out)
@@ -105,6 +119,9 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 				}
 			}
 			if !out.List.PageInfo.HasNextPage || out.List.PageInfo.EndCursor == nil {
+				if n := out.List.UnreadableCount; n > 0 {
+					yield(nil, &UnreadableError{Kind: k, Count: n})
+				}
 				return
 			}
 			vars["after"] = *out.List.PageInfo.EndCursor

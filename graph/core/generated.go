@@ -69,6 +69,7 @@ type QueryResolver interface {
 	DependencyTree(ctx context.Context, id string, direction *DependencyDirection, depth *int32) (*DependencyTree, error)
 	Kinds(ctx context.Context) ([]*descriptor.Kind, error)
 	Reveal(ctx context.Context, kind string, id *string, namespace *string, name *string) (*RevealedValues, error)
+	Unreadables(ctx context.Context, kind string, namespace *string) ([]*ResourceUnreadable, error)
 	Viewer(ctx context.Context) (*Viewer, error)
 }
 
@@ -622,6 +623,34 @@ enum RevealedEncoding {
   BASE64
 }
 `, BuiltIn: false},
+	{Name: "../../schema/core/unreadable.graphqls", Input: `extend type Query {
+  """
+  The stored resources of a kind that this gateway cannot read, in the order of namespace and name, as far as the caller
+  may LIST and GET them; at most 1,000. No connection, stream or summary has them. A kind that is not in memory is read
+  as a whole for it.
+  """
+  unreadables(
+    "Name, singular, plural or short name of the kind, in any case: one of those that the field kinds lists."
+    kind: String!
+    "Namespace. A DNS label of at most 63 characters; none for GLOBAL kinds. null: all."
+    namespace: String
+  ): [ResourceUnreadable!] @semanticNonNull
+}
+
+"A stored resource that this gateway cannot read."
+type ResourceUnreadable {
+  "Global id of the resource."
+  resourceId: ID!
+  "Name of the kind."
+  kind: String!
+  "Namespace of the name; null for GLOBAL kinds."
+  namespace: String
+  "Name of the resource."
+  name: String!
+  "What is wrong with what is stored, by the names of its fields."
+  reason: String!
+}
+`, BuiltIn: false},
 	{Name: "../../schema/core/viewer.graphqls", Input: `extend type Query {
   "Who asks, as the gateway knows it."
   viewer: Viewer @semanticNonNull
@@ -872,6 +901,22 @@ func (ec *executionContext) childFields_KindReference(ctx context.Context, field
 		return ec.fieldContext_KindReference_guarded(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type KindReference", field.Name)
+}
+
+func (ec *executionContext) childFields_ResourceUnreadable(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "resourceId":
+		return ec.fieldContext_ResourceUnreadable_resourceId(ctx, field)
+	case "kind":
+		return ec.fieldContext_ResourceUnreadable_kind(ctx, field)
+	case "namespace":
+		return ec.fieldContext_ResourceUnreadable_namespace(ctx, field)
+	case "name":
+		return ec.fieldContext_ResourceUnreadable_name(ctx, field)
+	case "reason":
+		return ec.fieldContext_ResourceUnreadable_reason(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ResourceUnreadable", field.Name)
 }
 
 func (ec *executionContext) childFields_RevealedValue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1211,6 +1256,28 @@ func (ec *executionContext) field_Query_reveal_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["name"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_unreadables_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "namespace",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["namespace"] = arg1
 	return args, nil
 }
 
@@ -3507,6 +3574,50 @@ func (ec *executionContext) fieldContext_Query_reveal(ctx context.Context, field
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_unreadables(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_unreadables(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Unreadables(ctx, fc.Args["kind"].(string), fc.Args["namespace"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*ResourceUnreadable) graphql.Marshaler {
+			return ec.marshalOResourceUnreadable2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐResourceUnreadableᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_unreadables(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ResourceUnreadable(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_unreadables_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_viewer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3613,6 +3724,121 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ResourceUnreadable_resourceId(ctx context.Context, field graphql.CollectedField, obj *ResourceUnreadable) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceUnreadable_resourceId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ResourceID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceUnreadable_resourceId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceUnreadable", field, false, false, "ID")
+}
+
+func (ec *executionContext) _ResourceUnreadable_kind(ctx context.Context, field graphql.CollectedField, obj *ResourceUnreadable) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceUnreadable_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceUnreadable_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceUnreadable", field, false, false, "String")
+}
+
+func (ec *executionContext) _ResourceUnreadable_namespace(ctx context.Context, field graphql.CollectedField, obj *ResourceUnreadable) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceUnreadable_namespace(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Namespace, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceUnreadable_namespace(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceUnreadable", field, false, false, "String")
+}
+
+func (ec *executionContext) _ResourceUnreadable_name(ctx context.Context, field graphql.CollectedField, obj *ResourceUnreadable) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceUnreadable_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceUnreadable_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceUnreadable", field, false, false, "String")
+}
+
+func (ec *executionContext) _ResourceUnreadable_reason(ctx context.Context, field graphql.CollectedField, obj *ResourceUnreadable) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ResourceUnreadable_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ResourceUnreadable_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ResourceUnreadable", field, false, false, "String")
 }
 
 func (ec *executionContext) _RevealedValue_path(ctx context.Context, field graphql.CollectedField, obj *RevealedValue) (ret graphql.Marshaler) {
@@ -5974,6 +6200,12 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Query_reveal(ctx, field)
 				})
+		case "unreadables":
+			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Query_unreadables(ctx, field)
+				})
 		case "viewer":
 			out.ResolveRootConcurrently(innerCtx, ec.OperationContext, i,
 				true, false,
@@ -5993,6 +6225,59 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			})
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var resourceUnreadableImplementors = []string{"ResourceUnreadable"}
+
+func (ec *executionContext) _ResourceUnreadable(ctx context.Context, sel ast.SelectionSet, obj *ResourceUnreadable) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, resourceUnreadableImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ResourceUnreadable")
+		case "resourceId":
+			out.Values[i] = ec._ResourceUnreadable_resourceId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._ResourceUnreadable_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "namespace":
+			out.Values[i] = ec._ResourceUnreadable_namespace(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "name":
+			out.Values[i] = ec._ResourceUnreadable_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._ResourceUnreadable_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -6844,6 +7129,14 @@ func (ec *executionContext) marshalNKindVerb2ᚕgithubᚗcomᚋsluicegwᚋsluice
 	return ret
 }
 
+func (ec *executionContext) marshalNResourceUnreadable2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐResourceUnreadable(ctx context.Context, sel ast.SelectionSet, v *ResourceUnreadable) graphql.Marshaler {
+	if v == nil {
+		graphql.AddInvalidNullError(ctx, "ResourceUnreadable!")
+		return graphql.Null
+	}
+	return ec._ResourceUnreadable(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNRevealedEncoding2githubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedEncoding(ctx context.Context, v any) (RevealedEncoding, error) {
 	var res RevealedEncoding
 	err := res.UnmarshalGQL(v)
@@ -7363,6 +7656,25 @@ func (ec *executionContext) marshalOResource2ᚖgithubᚗcomᚋsluicegwᚋsluice
 		return graphql.Null
 	}
 	return graphql.WrapContextMarshaler(ctx, v)
+}
+
+func (ec *executionContext) marshalOResourceUnreadable2ᚕᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐResourceUnreadableᚄ(ctx context.Context, sel ast.SelectionSet, v []*ResourceUnreadable) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNResourceUnreadable2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐResourceUnreadable(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalORevealedValues2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐRevealedValues(ctx context.Context, sel ast.SelectionSet, v *RevealedValues) graphql.Marshaler {

@@ -164,6 +164,20 @@ type Mutation struct {
 type Query struct {
 }
 
+// A stored resource that this gateway cannot read.
+type ResourceUnreadable struct {
+	// Global id of the resource.
+	ResourceID string `json:"resourceId"`
+	// Name of the kind.
+	Kind string `json:"kind"`
+	// Namespace of the name; null for GLOBAL kinds.
+	Namespace *string `json:"namespace,omitzero"`
+	// Name of the resource.
+	Name string `json:"name"`
+	// What is wrong with what is stored, by the names of its fields.
+	Reason string `json:"reason"`
+}
+
 // One write-only value.
 type RevealedValue struct {
 	// Field that holds the value: spec.data. Elements of lists have their index: spec.codes[0].

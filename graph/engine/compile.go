@@ -215,7 +215,8 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 // operations returns the op codes of the types whose fields are the same for all kinds.
 func operations() map[role]map[string]op {
 	page := map[string]op{
-		"edges": opEdges, "nodes": opNodes, "pageInfo": opPageInfo, "totalCount": opTotalCount, "hiddenCount": opHiddenCount, "changeCursor": opPageChangeCursor,
+		"edges": opEdges, "nodes": opNodes, "pageInfo": opPageInfo, "totalCount": opTotalCount, "hiddenCount": opHiddenCount,
+		"unreadableCount": opUnreadableCount, "changeCursor": opPageChangeCursor,
 		"cursor": opCursor, "node": opNode,
 		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
 	}
@@ -246,7 +247,7 @@ func operations() map[role]map[string]op {
 			"guarded": opOtherGuarded, "resource": opOther,
 		},
 		roleNamespace: {"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount},
-		roleSummary:   {"groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue},
+		roleSummary:   {"unreadableCount": opUnreadableSummary, "groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue},
 		roleChange:    {"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resourceId": opChangeID, "resource": opChanged},
 	}
 }

@@ -74,6 +74,12 @@ func (r *run) pageField(buf []byte, f *field, src *source) ([]byte, bool) {
 			return r.null(buf, f, err)
 		}
 		return strconv.AppendInt(buf, int64(n), 10), true
+	case opUnreadableCount:
+		n, err := p.Unreadable(r.ctx)
+		if err != nil {
+			return r.null(buf, f, err)
+		}
+		return strconv.AppendInt(buf, int64(n), 10), true
 	}
 	more := p.PageInfo().HasNextPage
 	if f.op == opHasPreviousPage {

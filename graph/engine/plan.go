@@ -63,6 +63,7 @@ const (
 	opPageInfo
 	opTotalCount
 	opHiddenCount
+	opUnreadableCount
 	opPageChangeCursor
 	opCursor
 	opNode
@@ -102,6 +103,7 @@ const (
 	opChangeID
 	opChanged
 	// Of a summary.
+	opUnreadableSummary
 	opGroups
 	opGroupKeys
 	opGroupCount

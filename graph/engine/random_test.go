@@ -156,7 +156,7 @@ func executeRandom(t *testing.T, catalogue *kinds.Schema, driver string, total u
 	source := &enginetest.Source{
 		Schema: ours.engine.Schema(), Rand: rnd, Values: values.value,
 		Skip: func(_, field string) bool {
-			return slices.Contains([]string{"kinds", "dependencyTree", "updateKind", "reveal", "viewer", "access", "accessGrants"}, field)
+			return slices.Contains([]string{"kinds", "dependencyTree", "updateKind", "reveal", "viewer", "access", "accessGrants", "unreadables"}, field)
 		},
 	}
 	executed, clean := 0, 0

@@ -18,6 +18,12 @@ func (r *run) summary(f *field, args map[string]any) (*query.Summary, error) {
 func (r *run) summaryField(buf []byte, f *field, src *source) ([]byte, bool) {
 	s := src.summary
 	switch f.op {
+	case opUnreadableSummary:
+		n, err := s.Unreadable(r.ctx)
+		if err != nil {
+			return r.null(buf, f, err)
+		}
+		return strconv.AppendInt(buf, int64(n), 10), true
 	case opGroups:
 		r.count(f, len(s.Groups))
 		return r.list(buf, f, len(s.Groups), func(i int) source { return source{summary: s, group: i} }), true

@@ -112,13 +112,13 @@ func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
 		return r.pageItems(buf, f, src)
 	case opNamespaceName, opNamespaceCounts, opCountKind, opCount:
 		return r.namespaceField(buf, f, src)
-	case opPageInfo, opTotalCount, opHiddenCount, opPageChangeCursor, opCursor, opHasNextPage, opHasPreviousPage, opStartCursor, opEndCursor:
+	case opPageInfo, opTotalCount, opHiddenCount, opUnreadableCount, opPageChangeCursor, opCursor, opHasNextPage, opHasPreviousPage, opStartCursor, opEndCursor:
 		return r.pageField(buf, f, src)
 	case opOtherID, opOtherKind, opOtherNamespace, opOtherName, opOtherPath, opOtherState, opOtherGuarded, opOther:
 		return r.dependencyField(buf, f, src)
 	case opChangeType, opChangeCursor, opChangeRevision, opChangeID, opChanged:
 		return r.changeField(buf, f, src.change)
-	case opGroups, opGroupKeys, opGroupCount, opGroupPath, opGroupValue:
+	case opUnreadableSummary, opGroups, opGroupKeys, opGroupCount, opGroupPath, opGroupValue:
 		return r.summaryField(buf, f, src)
 	case opPreviewKind, opPreviewUID:
 		return previewField(buf, f, src.item)

@@ -46,7 +46,7 @@ func besides() []string {
 func laterQueries() []string {
 	return []string{
 		"reveal", "dependencyTree", "viewer", "access", "kind", "namespace", "namespaces", "search", "events", "summary", "catalogue", "changes",
-		"version", "history",
+		"version", "history", "unreadables",
 	}
 }
 

@@ -1,9 +1,11 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 
@@ -52,6 +54,18 @@ func (u *Unreadable) Note(r *backend.Resource, err error) {
 // Count returns how many of the resources of a kind that could not be read still cannot,
 // in a namespace unless that is empty. Lists leave them out, so counts do.
 func (u *Unreadable) Count(ctx context.Context, k *Kind, namespace string) (int, error) {
+	found, err := u.Find(ctx, k, namespace)
+	return len(found), err
+}
+
+// Damaged is a stored resource that cannot be read, and why.
+type Damaged struct {
+	Key backend.Key
+	Err error
+}
+
+// Find returns the resources that [Unreadable.Count] counts, in the order of their keys.
+func (u *Unreadable) Find(ctx context.Context, k *Kind, namespace string) ([]Damaged, error) {
 	var keys []backend.Key
 	u.mu.Lock()
 	for key := range u.keys {
@@ -61,28 +75,56 @@ func (u *Unreadable) Count(ctx context.Context, k *Kind, namespace string) (int,
 	}
 	u.mu.Unlock()
 	if len(keys) == 0 {
-		return 0, nil
+		return nil, nil
 	}
-	got, err := backend.GetBare(ctx, u.store, keys...)
-	if errors.Is(err, backend.ErrUnreadable) {
-		return len(keys), nil // the one that was asked for
+	slices.SortFunc(keys, func(a, b backend.Key) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	stored, err := backend.GetBare(ctx, u.store, keys...)
+	if errors.Is(err, backend.ErrUnreadable) { // of one that the error does not tell
+		return u.findEach(ctx, k, keys)
 	}
 	if err != nil {
-		return 0, failure.Of(err, backend.Key{Kind: k.Name})
+		return nil, failure.Of(err, backend.Key{Kind: k.Name})
 	}
-	n := 0
-	for i, stored := range got {
-		if stored != nil {
-			if _, err := k.Body.Read(stored); err != nil {
-				n++
-				continue
-			}
+	var out []Damaged
+	for i, key := range keys {
+		if err := u.check(k, key, stored[i]); err != nil {
+			out = append(out, Damaged{Key: key, Err: err})
 		}
-		u.mu.Lock()
-		delete(u.keys, keys[i])
-		u.mu.Unlock()
 	}
-	return n, nil
+	return out, nil
+}
+
+// findEach is Find that reads one resource after the other.
+func (u *Unreadable) findEach(ctx context.Context, k *Kind, keys []backend.Key) (out []Damaged, err error) {
+	for _, key := range keys {
+		stored, err := backend.GetBare(ctx, u.store, key)
+		switch {
+		case errors.Is(err, backend.ErrUnreadable):
+			out = append(out, Damaged{Key: key, Err: backend.ErrUnreadable})
+			continue
+		case err != nil:
+			return nil, failure.Of(err, key)
+		}
+		if err := u.check(k, key, stored[0]); err != nil {
+			out = append(out, Damaged{Key: key, Err: err})
+		}
+	}
+	return out, nil
+}
+
+// check returns why a stored resource cannot be read, and forgets it if it can be, or is gone.
+func (u *Unreadable) check(k *Kind, key backend.Key, stored *backend.Resource) error {
+	if stored != nil {
+		if _, err := k.Body.Read(stored); err != nil {
+			return err
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.keys, key)
+	return nil
 }
 
 // maxCounted bounds how many resources an [UnreadableCounter] counts. It keeps eight bytes of each.

@@ -104,6 +104,9 @@ type lister struct {
 	rights *access.Rights
 	// listable is the kind that the caller was found to have LIST on last.
 	listable *kind.Kind
+	// awaited is the kind that was waited for in vain, and lost why: it is not waited for again.
+	awaited *kind.Kind
+	lost    error
 }
 
 // lister returns a lister that has prepared nothing.
@@ -204,9 +207,16 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	if ok {
 		return served, nil
 	}
+	if t.awaited == k {
+		return nil, t.lost
+	}
 	later, ok, err := t.reader.await(t.ctx, *t.view, k)
+	if err != nil {
+		t.awaited, t.lost = k, err
+	}
 	if ok {
-		t.view, t.rights, t.last, t.known = &later, nil, nil, nil
+		t.view, t.last, t.known = &later, nil, nil
+		t.rights, t.listable = nil, nil
 		served, _ = t.view.Kind(k.Name)
 	}
 	return served, err

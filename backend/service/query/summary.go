@@ -42,6 +42,8 @@ type Summary struct {
 	Paths []string
 	// Groups in the order of their values, nulls first. None has no resources.
 	Groups []Group
+
+	page *Page
 }
 
 // Group is the resources that have the same values.
@@ -65,14 +67,14 @@ func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, err
 	if err != nil {
 		return nil, err
 	}
+	p := &Page{reader: r, query: &q}
+	if served != nil {
+		p.view = t.view
+	}
 	var groups map[string]*int
 	if served != nil && len(keys) == 1 && q.Namespace == "" && q.Filter.Empty() && !q.Scoped() && keys[0].Attribute != filter.Namespace {
 		groups, err = lengths(ctx, served, t.view.Now(), keys[0].Key)
 	} else {
-		p := Page{reader: r, query: &q}
-		if served != nil {
-			p.view = t.view
-		}
 		var read *page.Read
 		read, err = p.read(ctx, plan.Want{Count: true, By: keys.attributes()})
 		groups = read.Groups
@@ -86,8 +88,15 @@ func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, err
 	if err := budget.From(ctx).Hold(ctx, heldGroups(groups, len(keys))); err != nil {
 		return nil, page.Failure(err, backend.Key{})
 	}
-	return keys.summary(groups)
+	out, err := keys.summary(groups)
+	if err == nil {
+		out.page = p
+	}
+	return out, err
 }
+
+// Unreadable is [Page.Unreadable] of the resources that were counted.
+func (s *Summary) Unreadable(ctx context.Context) (int, error) { return s.page.Unreadable(ctx) }
 
 // Roughly the memory of a group and of a value in it, apart from their texts.
 const (

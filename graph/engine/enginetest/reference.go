@@ -545,6 +545,9 @@ func (x *execution) ofPage(p *query.Page, f *ast.Field) (any, error) {
 	case "hiddenCount":
 		n, err := p.Hidden(x.ctx)
 		return n, err
+	case "unreadableCount":
+		n, err := p.Unreadable(x.ctx)
+		return n, err
 	case "pageInfo":
 		return p.PageInfo(), nil
 	case "changeCursor":

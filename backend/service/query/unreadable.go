@@ -1,0 +1,135 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/access"
+)
+
+// MaxUnreadables is the most resources that [Reader.Unreadables] returns.
+const MaxUnreadables = 1000
+
+// UnreadableResource is a stored resource that this gateway cannot read, so that no list has it.
+type UnreadableResource struct {
+	Key backend.Key
+	// Reason says what is wrong with it, by the names of its kind's fields. It has no value of it.
+	Reason string
+}
+
+// Unreadables returns the resources of a kind that cannot be read, in the order of their keys, as far as the caller
+// may list and see them, at most [MaxUnreadables]. Namespace nil means all. A kind that is not in memory is read as a
+// whole for it, within the caller's limits.
+func (r *Reader) Unreadables(ctx context.Context, c access.Caller, kindName string, namespace *string) ([]UnreadableResource, error) {
+	t := r.lister(ctx, c)
+	var q connection
+	served, err := t.prepare(&ListRequest{Kind: kindName, Namespace: namespace}, &q)
+	if err != nil {
+		return nil, err
+	}
+	p := &Page{reader: r, query: &q}
+	if served != nil {
+		p.view = t.view
+	} else if err := r.readAll(ctx, c, ListRequest{Kind: kindName, Namespace: namespace}); err != nil {
+		return nil, err
+	}
+	var out []UnreadableResource
+	err = p.eachUnreadable(ctx, func(key backend.Key, err error) bool {
+		out = append(out, UnreadableResource{Key: key, Reason: reasonOf(err)})
+		return len(out) < MaxUnreadables
+	})
+	return out, err
+}
+
+// readAll reads all resources of a request, and so notes those that cannot be read.
+func (r *Reader) readAll(ctx context.Context, c access.Caller, req ListRequest) error {
+	first := MaxPage
+	req.First = &first
+	for {
+		p, err := r.List(ctx, c, req)
+		if err != nil {
+			return err
+		}
+		info := p.PageInfo()
+		if more, err := info.HasNextPage(ctx); err != nil || !more {
+			return err
+		}
+		req.After = info.EndCursor()
+	}
+}
+
+// reasonOf returns why a resource cannot be read, for callers.
+func reasonOf(err error) string {
+	reason := strings.TrimSuffix(err.Error(), ": "+backend.ErrUnreadable.Error())
+	if errors.Is(err, backend.ErrUnreadable) && reason == backend.ErrUnreadable.Error() {
+		return "the record does not decode"
+	}
+	return reason
+}
+
+// Unreadable returns the number of resources of the connection's kind and namespace that cannot be read, whatever the
+// filter, as far as the caller may see them. Of a kind that is not in memory, it is the number of those that the gateway
+// has met.
+func (p *Page) Unreadable(ctx context.Context) (n int, err error) {
+	if p.relation != nil { // a page of dependencies shows them
+		return 0, nil
+	}
+	err = p.eachUnreadable(ctx, func(backend.Key, error) bool {
+		n++
+		return true
+	})
+	return n, err
+}
+
+// eachUnreadable calls yield with the resources that Unreadable counts, in the order of their keys, until it returns
+// false. None costs nothing.
+func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, err error) bool) error {
+	k, scope := p.query.Kind, p.query.Scope
+	visible := func(key backend.Key) bool { return scope == nil || scope.Has(key.Namespace, key.Name) }
+	namespace := p.query.asked()
+	if p.view == nil {
+		found, err := p.reader.unreadable.Find(ctx, k, namespace)
+		if err != nil {
+			return err
+		}
+		for _, damaged := range found {
+			if visible(damaged.Key) && !yield(damaged.Key, damaged.Err) {
+				break
+			}
+		}
+		return nil
+	}
+	served, ok := p.view.Kind(k.Name)
+	if !ok {
+		return nil
+	}
+	var run index.Run
+	if namespace != "" {
+		run.Start, run.End = within(namespace)
+	}
+	spent := budget.From(ctx)
+	for e := range served.EachUnreadable(run) {
+		if err := spent.Spend(budget.Steps, budget.Run); err != nil {
+			return err
+		}
+		if !e.ExpiredAt(p.view.Now()) && visible(e.Resource.Key) && !yield(e.Resource.Key, e.Err) {
+			break
+		}
+	}
+	return nil
+}
+
+// asked returns the namespace that a request names, or that of the parent; empty for all.
+func (c *connection) asked() string {
+	switch {
+	case c.Reference != "":
+		return c.ParentNamespace
+	case c.narrowed: // by the filter
+		return ""
+	}
+	return c.Namespace
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// listUnreadable prints the resources that the gateway cannot read.
+func (g *get) listUnreadable(ctx context.Context, named bool) error {
+	switch {
+	case named || len(g.labels) > 0 || len(g.filters) > 0 || g.sortBy != nil || g.watch:
+		return usageError{errors.New("unreadable: it goes with kinds and a namespace alone")}
+	case g.format.Form != output.FormTable && g.format.Form != output.FormName:
+		return usageError{fmt.Errorf("unreadable: what cannot be read has no -o %s; table and name are accepted", g.format.Form)}
+	}
+	table := output.NewTable(g.std.out, []string{"KIND", "NAMESPACE", "NAME", "REASON"})
+	count := 0
+	for _, t := range g.targets {
+		list, err := g.client.Unreadables(ctx, t.kind, g.remote.scope(t.kind, g.everywhere))
+		if err != nil {
+			return err
+		}
+		for _, u := range list {
+			count++
+			if g.format.Form != output.FormName {
+				table.Texts(u.Kind, u.Namespace, u.Name, u.Reason)
+				continue
+			}
+			if _, err := fmt.Fprintf(g.std.out, "%s/%s\n", printable(t.kind.Singular), printable(u.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	if count == 0 {
+		_, _ = fmt.Fprintln(g.std.err, "the gateway can read everything")
+	}
+	return table.Flush()
+}
+
+// warnUnreadable tells the user of resources that a stream leaves out. A gateway that cannot tell is asked nothing more.
+func (g *get) warnUnreadable(ctx context.Context, k client.Kind) {
+	n, err := g.client.UnreadableCount(ctx, k, g.remote.scope(k, g.everywhere))
+	if err == nil && n > 0 {
+		tellUnreadable(g.std, &client.UnreadableError{Kind: k, Count: n})
+	}
+}
