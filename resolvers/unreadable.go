@@ -3,14 +3,13 @@ package resolvers
 import (
 	"context"
 
-	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/core"
 )
 
 // Unreadables resolves Query.unreadables.
 func (r queryResolver) Unreadables(ctx context.Context, kindName string, namespace *string) ([]*core.ResourceUnreadable, error) {
-	found, err := r.service.Unreadables(ctx, access.CallerFrom(ctx), kindName, namespace)
+	found, err := r.service.Unreadables(ctx, kindName, namespace)
 	if err != nil {
 		return nil, each(ctx, err)
 	}

@@ -29,7 +29,7 @@ func TestUnreadables_AreCountedAndListed(t *testing.T) {
 			for _, namespace := range []string{"a", "b"} {
 				for i := range 4 {
 					id := kind.Identity{Kind: "Widget", Namespace: &namespace, Name: fmt.Sprint("w", i)}
-					if _, err := f.Create(t.Context(), admin(), service.CreateRequest{Identity: id, Spec: raw(`{"title":"A"}`)}); err != nil {
+					if _, err := f.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: id, Spec: raw(`{"title":"A"}`)}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -58,7 +58,8 @@ func TestUnreadables_AreCountedAndListed(t *testing.T) {
 				{as("token:one"), nil, "b/w2 b/w3"},
 				{as("token:one"), &a, ""},
 			} {
-				found, err := f.Unreadables(t.Context(), c.caller, "widgets", c.namespace)
+				ctx := access.WithCaller(t.Context(), c.caller)
+				found, err := f.Unreadables(ctx, "widgets", c.namespace)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -72,18 +73,18 @@ func TestUnreadables_AreCountedAndListed(t *testing.T) {
 				if got := strings.Join(names, " "); got != c.want {
 					t.Errorf("%s lists %q in %v, want %q", c.caller.Identity, got, c.namespace, c.want)
 				}
-				p, err := f.List(t.Context(), c.caller, query.ListRequest{Kind: "Widget", Namespace: c.namespace, Filter: filter})
+				p, err := f.List(ctx, query.ListRequest{Kind: "Widget", Namespace: c.namespace, Filter: filter})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n, err := p.Unreadable(t.Context()); err != nil || n != len(strings.Fields(c.want)) {
+				if n, err := p.Unreadable(ctx); err != nil || n != len(strings.Fields(c.want)) {
 					t.Errorf("%s counts %d in %v, %v; want %q", c.caller.Identity, n, c.namespace, err, c.want)
 				}
-				s, err := f.Summary(t.Context(), c.caller, query.SummaryRequest{Kind: "Widget", Namespace: c.namespace, By: []string{"namespace"}})
+				s, err := f.Summary(ctx, query.SummaryRequest{Kind: "Widget", Namespace: c.namespace, By: []string{"namespace"}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if n, err := s.Unreadable(t.Context()); err != nil || n != len(strings.Fields(c.want)) {
+				if n, err := s.Unreadable(ctx); err != nil || n != len(strings.Fields(c.want)) {
 					t.Errorf("%s counts %d in a summary of %v, %v; want %q", c.caller.Identity, n, c.namespace, err, c.want)
 				}
 			}

@@ -8,7 +8,6 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/index"
-	"github.com/sluicegw/sluice/backend/service/access"
 )
 
 // MaxUnreadables is the most resources that [Reader.Unreadables] returns.
@@ -24,8 +23,8 @@ type UnreadableResource struct {
 // Unreadables returns the resources of a kind that cannot be read, in the order of their keys, as far as the caller
 // may list and see them, at most [MaxUnreadables]. Namespace nil means all. A kind that is not in memory is read as a
 // whole for it, within the caller's limits.
-func (r *Reader) Unreadables(ctx context.Context, c access.Caller, kindName string, namespace *string) ([]UnreadableResource, error) {
-	t := r.lister(ctx, c)
+func (r *Reader) Unreadables(ctx context.Context, kindName string, namespace *string) ([]UnreadableResource, error) {
+	t := r.lister(ctx)
 	var q connection
 	served, err := t.prepare(&ListRequest{Kind: kindName, Namespace: namespace}, &q)
 	if err != nil {
@@ -34,7 +33,7 @@ func (r *Reader) Unreadables(ctx context.Context, c access.Caller, kindName stri
 	p := &Page{reader: r, query: &q}
 	if served != nil {
 		p.view = t.view
-	} else if err := r.readAll(ctx, c, ListRequest{Kind: kindName, Namespace: namespace}); err != nil {
+	} else if err := r.readAll(ctx, ListRequest{Kind: kindName, Namespace: namespace}); err != nil {
 		return nil, err
 	}
 	var out []UnreadableResource
@@ -46,11 +45,11 @@ func (r *Reader) Unreadables(ctx context.Context, c access.Caller, kindName stri
 }
 
 // readAll reads all resources of a request, and so notes those that cannot be read.
-func (r *Reader) readAll(ctx context.Context, c access.Caller, req ListRequest) error {
+func (r *Reader) readAll(ctx context.Context, req ListRequest) error {
 	first := MaxPage
 	req.First = &first
 	for {
-		p, err := r.List(ctx, c, req)
+		p, err := r.List(ctx, req)
 		if err != nil {
 			return err
 		}
