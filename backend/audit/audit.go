@@ -135,14 +135,22 @@ func (l *Log) alone(ctx context.Context, f func() error) error {
 	}
 }
 
-// pause is how long it takes until a watch that ended, or a file that could not be written, is tried again.
-const pause = time.Second
+// Bounds of the pauses until a watch that ended, or a file that could not be written, is tried again.
+const (
+	minPause = 200 * time.Millisecond
+	maxPause = 2 * time.Second
+)
 
 // Run writes the changes until ctx ends.
 func (l *Log) Run(ctx context.Context) error {
 	defer l.close(ctx)
+	backoff := wait.Backoff{Least: minPause, Most: maxPause}
 	for {
+		begin := time.Now()
 		err := l.follow(ctx)
+		if time.Since(begin) > maxPause {
+			backoff.Reset()
+		}
 		if errors.Is(err, backend.ErrPositionExpired) {
 			err = l.skip(ctx)
 		}
@@ -152,7 +160,7 @@ func (l *Log) Run(ctx context.Context) error {
 		if err != nil && !errors.Is(err, backend.ErrLagged) {
 			l.cfg.Logger.Error("the audit log is behind", zap.Error(err))
 		}
-		if !wait.For(ctx, pause) {
+		if !backoff.Wait(ctx) {
 			return nil
 		}
 	}

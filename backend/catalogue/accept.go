@@ -76,16 +76,23 @@ type Gate struct {
 // catalogue that hides what has been stored since needs AllowBreaking too, unless the gateway starts.
 func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	g = g.ready()
+	backoff := wait.Backoff{Least: minRacePause, Most: maxRacePause}
 	for {
 		err := g.accept(ctx, c, OutlineOf(c.Kinds))
 		if !errors.Is(err, backend.ErrConflict) && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrNotFound) {
 			return err
 		}
-		if !wait.For(ctx, 10*time.Millisecond) { // another gateway begins at the same time
+		if !backoff.Wait(ctx) { // another gateway begins at the same time
 			return ctx.Err()
 		}
 	}
 }
+
+// Bounds of the pauses of a gateway that lost a race against another one.
+const (
+	minRacePause = 10 * time.Millisecond
+	maxRacePause = 200 * time.Millisecond
+)
 
 // ready is the gate with its defaults.
 func (g Gate) ready() Gate {

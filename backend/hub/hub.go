@@ -134,7 +134,7 @@ func (h *Hub) NoteLagged() { h.lagged.Add(1) }
 // subscribers were noted.
 func (h *Hub) Lagged() uint64 { return h.lagged.Load() }
 
-// Pauses between attempts to watch the store. They are short, because after an outage every
+// Bounds of the pauses between attempts to watch the store. They are short, because after an outage every
 // stream and every list from the index waits for the hub.
 const (
 	minPause = 50 * time.Millisecond
@@ -154,24 +154,23 @@ func (h *Hub) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer h.end()
-	lost, pause := loss{shards: allShards()}, minPause
+	lost, backoff := loss{shards: allShards()}, wait.Backoff{Least: minPause, Most: maxPause, Rand: h.cfg.Rand}
 	for {
 		answered, progress, err := h.follow(ctx, &lost)
 		if ctx.Err() != nil || errors.Is(err, backend.ErrClosed) {
 			return nil
 		}
 		if answered {
-			pause = minPause
+			backoff.Reset()
 		}
 		resumable := errors.Is(err, backend.ErrPositionExpired) || errors.Is(err, backend.ErrLagged)
-		h.report(err, resumable || pause == minPause)
+		h.report(err, resumable || backoff.First())
 		if resumable && progress {
 			continue
 		}
-		if !wait.For(ctx, pause/2+time.Duration(h.cfg.Rand.Int64N(int64(pause/2)))) {
+		if !backoff.Wait(ctx) {
 			return nil
 		}
-		pause = min(2*pause, maxPause)
 	}
 }
 

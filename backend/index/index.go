@@ -161,8 +161,11 @@ func New(cfg Config) (*Index, error) {
 	return x, nil
 }
 
-// unavailablePause is the pause before a store that does not answer is read again.
-const unavailablePause = 200 * time.Millisecond
+// Bounds of the pauses before a store that does not answer is read again.
+const (
+	minUnavailablePause = 100 * time.Millisecond
+	maxUnavailablePause = time.Second
+)
 
 // Run follows the hub and fills the kinds, until ctx ends, which is no error. Then
 // the index serves nothing and holds nothing. A second Run beside it only waits for its ctx.
@@ -175,12 +178,15 @@ func (x *Index) Run(ctx context.Context) error {
 	defer x.cfg.Hub.AddFollower(x)()
 	retry := time.NewTicker(x.cfg.Retry)
 	defer retry.Stop()
+	backoff := wait.Backoff{Least: minUnavailablePause, Most: maxUnavailablePause}
 	for {
 		for k := x.next(); k != nil && ctx.Err() == nil; k = x.next() {
-			if !x.fill(ctx, k) {
-				x.putOff(k)
-				wait.For(ctx, unavailablePause)
+			if x.fill(ctx, k) {
+				backoff.Reset()
+				continue
 			}
+			x.putOff(k)
+			backoff.Wait(ctx)
 		}
 		select {
 		case <-ctx.Done():

@@ -57,8 +57,8 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 // may have been judged. If it returns a reply and an error, the batch was applied, but no replica confirmed
 // it in time: ErrUnknown.
 func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
-	until := time.Now().Add(patience)
-	for n := 0; ; n++ {
+	until, backoff := time.Now().Add(patience), repetitions()
+	for {
 		ses, err := s.core.acquire(s)
 		if err != nil {
 			return nil, err
@@ -81,7 +81,7 @@ func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 		if s.isClosed() {
 			return nil, backend.ErrClosed
 		}
-		if ctx.Err() != nil || final(err) || !pause(ctx, n, until) {
+		if ctx.Err() != nil || final(err) || !pause(ctx, backoff, until) {
 			return nil, failed(ctx, "apply", err)
 		}
 	}

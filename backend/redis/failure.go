@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"time"
@@ -67,22 +66,22 @@ func failed(ctx context.Context, operation string, err error) error {
 	return fmt.Errorf("%s: %w: %w", operation, backend.ErrUnavailable, err)
 }
 
-// pause waits before the n-th repetition, longer each time. It returns false if
-// there is no time for another one.
-func pause(ctx context.Context, n int, until time.Time) bool {
-	d := min(5*time.Millisecond<<min(n, 6), 200*time.Millisecond)
-	d = d/2 + rand.N(d)
-	if time.Now().Add(d).After(until) {
-		return false
-	}
-	return wait.For(ctx, d)
+// repetitions makes the pauses between repetitions of a call.
+func repetitions() *wait.Backoff {
+	return &wait.Backoff{Least: 10 * time.Millisecond, Most: 300 * time.Millisecond}
+}
+
+// pause waits before the next repetition. It returns false if there is no time for another one.
+func pause(ctx context.Context, backoff *wait.Backoff, until time.Time) bool {
+	d := backoff.Next()
+	return !time.Now().Add(d).After(until) && wait.For(ctx, d)
 }
 
 // read runs a call that may be repeated. If the server or the connection fails, it
 // repeats the call for a short while.
 func (s *Store) read(ctx context.Context, operation string, call func(context.Context, *session) error) error {
-	until := time.Now().Add(patience)
-	for n := 0; ; n++ {
+	until, backoff := time.Now().Add(patience), repetitions()
+	for {
 		ses, err := s.core.acquire(s)
 		if err != nil {
 			return err
@@ -101,7 +100,7 @@ func (s *Store) read(ctx context.Context, operation string, call func(context.Co
 			return backend.ErrClosed
 		case contractual(err):
 			return err
-		case ctx.Err() != nil, final(err), !pause(ctx, n, until):
+		case ctx.Err() != nil, final(err), !pause(ctx, backoff, until):
 			return failed(ctx, operation, err)
 		}
 	}

@@ -17,8 +17,9 @@ import (
 const (
 	// resealPage is how many records are read at a time.
 	resealPage = 64
-	// resealPause is the pause after the store did not answer.
-	resealPause = time.Second
+	// minResealPause and maxResealPause bound the pauses while the store does not answer.
+	minResealPause = 200 * time.Millisecond
+	maxResealPause = 5 * time.Second
 )
 
 // Sealed returns the ids of the keys that have encrypted records of some kinds, in order.
@@ -48,9 +49,10 @@ func Sealed(ctx context.Context, store backend.Store, kinds []string) ([]string,
 // keys it warns of encrypted values. It returns when it is done or ctx ends.
 func (s *Service) reseal(ctx context.Context) {
 	log, keys, kinds := s.cfg.Logger, s.cfg.Keys, s.sensitiveKinds()
+	backoff := wait.Backoff{Least: minResealPause, Most: maxResealPause}
 	if keys == nil {
 		ids, err := Sealed(ctx, s.cfg.Store, kinds)
-		for err != nil && wait.For(ctx, resealPause) {
+		for err != nil && backoff.Wait(ctx) {
 			ids, err = Sealed(ctx, s.cfg.Store, kinds)
 		}
 		if err == nil && len(ids) > 0 {
@@ -71,11 +73,12 @@ func (s *Service) reseal(ctx context.Context) {
 				}
 			}
 			if err != nil { // the page is read again: what is done is skipped
-				if !wait.For(ctx, resealPause) {
+				if !backoff.Wait(ctx) {
 					return
 				}
 				continue
 			}
+			backoff.Reset()
 			r, more = r.After(page)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
@@ -121,7 +120,8 @@ func (s *Service) loadWhole(ctx context.Context, k *kind.Kind, key backend.Key) 
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.RetryTimeout)
 		defer cancel()
 	}
-	for pause := minRacePause; ; pause = min(2*pause, maxRacePause) {
+	backoff := wait.Backoff{Least: minRacePause, Most: maxRacePause}
+	for {
 		current, err := s.load(ctx, k, key)
 		if err != nil || current == nil {
 			return nil, err
@@ -133,7 +133,7 @@ func (s *Service) loadWhole(ctx context.Context, k *kind.Kind, key backend.Key) 
 		if now := got[0]; now != nil && now.Revision == current.Revision && now.UID == current.UID {
 			return current, nil
 		}
-		if !wait.For(ctx, rand.N(pause)) {
+		if !backoff.Wait(ctx) {
 			return nil, failure.Of(backend.ErrConflict, key)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -108,7 +107,7 @@ func hasCode(err error, code failure.Code) bool {
 	return ok && known.Code == code
 }
 
-// Pauses of a write that lost a race against another gateway; each is random up to its bound.
+// Bounds of the pauses of a write that lost a race against another gateway.
 const (
 	minRacePause = 2 * time.Millisecond
 	maxRacePause = 128 * time.Millisecond
@@ -128,7 +127,8 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 		return nil, failure.Of(backend.ErrConflict, key)
 	}
 	defer s.turns.pass(key)
-	for pause := minRacePause; ; pause = min(2*pause, maxRacePause) {
+	backoff := wait.Backoff{Least: minRacePause, Most: maxRacePause}
+	for {
 		out, err := write()
 		switch {
 		case errors.Is(err, errRaced):
@@ -143,7 +143,7 @@ func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Wr
 			}
 			return out, err
 		}
-		if !wait.For(ctx, rand.N(pause)) {
+		if !backoff.Wait(ctx) {
 			return nil, failure.Of(err, key)
 		}
 	}

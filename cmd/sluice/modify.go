@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,10 +13,11 @@ import (
 )
 
 // maxTries bounds how often a change is tried while others change the same resource, and
-// maxPause is the longest random pause before the next try.
+// minPause and maxPause bound the random pauses before the next try.
 const (
 	maxTries = 20
-	maxPause = 100 * time.Millisecond
+	minPause = 20 * time.Millisecond
+	maxPause = 200 * time.Millisecond
 )
 
 // modification reads resources and changes each at the revision that was read, so that
@@ -55,6 +55,7 @@ func (m *modification) all(ctx context.Context, list []subject, partial bool) er
 }
 
 func (m *modification) one(ctx context.Context, s subject) error {
+	backoff := wait.Backoff{Least: minPause, Most: maxPause}
 	for try := 1; ; try++ {
 		res, err := existing(ctx, m.client, s, m.format)
 		if err != nil {
@@ -64,7 +65,7 @@ func (m *modification) one(ctx context.Context, s subject) error {
 			return fmt.Errorf("it has the uid %q, and %q is expected; nothing was changed", res.Metadata.UID, m.uid)
 		}
 		out, err := m.write(ctx, s, res, cmp.Or(m.revision, res.Metadata.Revision))
-		if conflicting(err) && m.revision == "" && try < maxTries && wait.For(ctx, rand.N(maxPause)) {
+		if conflicting(err) && m.revision == "" && try < maxTries && backoff.Wait(ctx) {
 			continue
 		}
 		if err != nil {

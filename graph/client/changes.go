@@ -9,6 +9,8 @@ import (
 	"iter"
 	"maps"
 	"time"
+
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // ChangesRequest describes a stream of changes.
@@ -69,7 +71,7 @@ type Change struct {
 	Resource *Resource
 }
 
-// Pauses before a connection is made again.
+// Bounds of the pauses before a connection is made again.
 const (
 	minPause = 100 * time.Millisecond
 	maxPause = 5 * time.Second
@@ -152,7 +154,8 @@ type follower struct {
 
 // follow connects until the stream is over.
 func (f *follower) follow(ctx context.Context, lost func(cause error)) {
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
+	backoff := wait.Backoff{Least: minPause, Most: maxPause}
+	for {
 		f.progress = false
 		err := f.run(ctx)
 		switch {
@@ -168,16 +171,14 @@ func (f *follower) follow(ctx context.Context, lost func(cause error)) {
 			return
 		}
 		if f.progress {
-			pause = minPause
+			backoff.Reset()
 		}
 		if lost != nil && !unauthenticated(err) {
 			lost(err)
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Wait(ctx) {
 			f.yield(nil, ctx.Err())
 			return
-		case <-time.After(pause):
 		}
 	}
 }

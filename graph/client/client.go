@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"mime"
 	"net"
 	"net/http"
@@ -19,6 +20,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // DefaultServer is the default URL of a gateway.
@@ -211,7 +214,9 @@ func (c *Client) exchange(ctx context.Context, to address, in, out any) error {
 	if err != nil {
 		return fmt.Errorf("request: %w", err)
 	}
-	raw, err := c.ask(ctx, to, body)
+	request, _ := in.(map[string]any)
+	document, _ := request["query"].(string)
+	raw, err := c.ask(ctx, to, body, isQuery(document))
 	if err != nil {
 		return err
 	}
@@ -249,29 +254,38 @@ func unreachedError(err error) error {
 	return err
 }
 
-// ask sends the body of a request. It sends it again if the gateway refuses it because of the limits of the caller.
-func (c *Client) ask(ctx context.Context, to address, body []byte) (json.RawMessage, error) {
+// isQuery reports whether a document begins with a query.
+func isQuery(document string) bool {
+	document = strings.TrimSpace(document)
+	return strings.HasPrefix(document, "query") || strings.HasPrefix(document, "{")
+}
+
+// ask sends the body of a request. It sends it again if the gateway refuses it because of the limits of the caller, and a
+// query also while the gateway is unavailable and says when to come back.
+func (c *Client) ask(ctx context.Context, to address, body []byte, query bool) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	for {
 		raw, err := c.authenticated(ctx, to, body)
-		pause := retryDelay(err)
+		pause := retryDelay(err, query)
 		if pause == 0 {
 			return raw, err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		pause += rand.N(pause) // those who were refused together do not come back together
+		if end, limited := ctx.Deadline(); limited && time.Until(end) <= pause || !wait.For(ctx, pause) {
 			return nil, err
 		}
 	}
 }
 
-// retryDelay returns when to send a request again that was refused, and not executed, because of a limit of the caller; 0
-// for other errors.
-func retryDelay(err error) time.Duration {
+// retryDelay returns after how long to send a request again that was refused, and not executed, because of a limit of the
+// caller, or a query that the gateway could not answer now; 0 for other errors.
+func retryDelay(err error, query bool) time.Duration {
 	var told *Error
-	if !errors.As(err, &told) || !told.Extensions.Retryable || !strings.HasPrefix(told.Extensions.Setting, "limit-caller-") {
+	if !errors.As(err, &told) || !told.Extensions.Retryable {
+		return 0
+	}
+	if !strings.HasPrefix(told.Extensions.Setting, "limit-caller-") && !(query && told.Extensions.Code == "UNAVAILABLE") {
 		return 0
 	}
 	return time.Duration(told.Extensions.RetryAfter) * time.Second

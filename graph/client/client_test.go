@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -155,6 +156,37 @@ func TestARequestThatIsRefusedForItsCallersLimitIsSentAgain(t *testing.T) {
 		})
 		if err := c.Do(t.Context(), "{ a }", nil, nil); asked != want || (err == nil) != (want == 3) {
 			t.Errorf("%s: asked %d times: %v", setting, asked, err)
+		}
+	}
+}
+
+func TestClient_AQueryWaitsWhileTheGatewayIsUnavailable(t *testing.T) {
+	for document, c := range map[string]struct {
+		extensions string
+		asked      int
+	}{
+		"{ a }":              {`"code":"UNAVAILABLE","retryable":true,"retryAfter":1`, 2},
+		"query Q { a }":      {`"code":"UNAVAILABLE","retryable":true`, 1},
+		"query R { a }":      {`"code":"UNAVAILABLE","retryable":true,"retryAfter":3600`, 1},
+		"query S { a }":      {`"code":"TIMEOUT","retryable":true,"retryAfter":1`, 1},
+		"mutation { a { b}}": {`"code":"UNAVAILABLE","retryable":true,"retryAfter":1`, 1},
+	} {
+		asked := 0
+		var first time.Time
+		gateway := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if asked++; asked == 1 {
+				first = time.Now()
+				_, _ = fmt.Fprintf(w, `{"errors":[{"message":"busy","extensions":{%s}}]}`, c.extensions)
+				return
+			}
+			if waited := time.Since(first); waited < time.Second {
+				t.Errorf("%s: sent again after %v", document, waited)
+			}
+			_, _ = fmt.Fprint(w, `{"data":{}}`)
+		})
+		if err := gateway.Do(t.Context(), document, nil, nil); asked != c.asked || (err == nil) != (asked == 2) {
+			t.Errorf("%s: asked %d times, want %d: %v", document, asked, c.asked, err)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
@@ -100,16 +99,15 @@ func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // discover learns the endpoints of the issuer, again and again until ctx ends. While it does not answer, the gateway
 // serves all others.
 func (i *issuer) discover(ctx context.Context) error {
-	retry, next := retryFirst, time.Duration(0)
+	retry, next := wait.Backoff{Least: retryFirst, Most: retryMost}, time.Duration(0)
 	discovery := oidc.ClientContext(ctx, i.client(nil, func() {}))
 	for wait.For(ctx, next) {
 		provider, err := oidc.NewProvider(discovery, i.cfg.URL)
 		if err != nil {
-			if retry == retryFirst && ctx.Err() == nil {
+			if retry.First() && ctx.Err() == nil {
 				i.log.Warn("an issuer does not answer; it is asked again and again", zap.String("issuer", i.cfg.Name), zap.Error(err))
 			}
-			next = retry/2 + rand.N(retry/2)
-			retry = min(2*retry, retryMost)
+			next = retry.Next()
 			continue
 		}
 		// A new verifier has no keys yet, so it has a new limiter: the old one may be used up.
@@ -120,7 +118,8 @@ func (i *issuer) discover(ctx context.Context) error {
 		if i.verifier.Swap(verifier) == nil {
 			i.log.Info("an issuer is known", zap.String("issuer", i.cfg.Name))
 		}
-		retry, next = retryFirst, i.relearn
+		retry.Reset()
+		next = i.relearn
 	}
 	return nil
 }

@@ -155,7 +155,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 // retry repeats do until it succeeds, ctx ends or the store is closed. what names the work in
 // the log.
 func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func() error) error {
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
+	backoff := wait.Backoff{Least: minPause, Most: maxPause}
+	for {
 		begin := time.Now()
 		err := do()
 		if err == nil || errors.Is(err, backend.ErrClosed) {
@@ -165,10 +166,10 @@ func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func(
 			return ctx.Err()
 		}
 		if time.Since(begin) > maxPause {
-			pause = minPause
+			backoff.Reset()
 		}
 		r.log.Warn(what+" failed and is tried again", zap.Int("shard", shard), zap.Error(err))
-		if !wait.For(ctx, pause) {
+		if !backoff.Wait(ctx) {
 			return ctx.Err()
 		}
 	}

@@ -103,7 +103,8 @@ func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.OutcomeTimeout)
 	defer cancel()
-	for pause := minOutcomePause; ; pause = min(2*pause, maxOutcomePause) {
+	backoff := wait.Backoff{Least: minOutcomePause, Most: maxOutcomePause}
+	for {
 		var lost bool
 		var err error
 		if !t.found() {
@@ -124,7 +125,7 @@ func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, e
 			return backend.Result{}, unknown
 		case err == nil:
 			continue // the deadline has passed meanwhile
-		case !wait.For(ctx, pause):
+		case !backoff.Wait(ctx):
 			return backend.Result{}, unknown
 		}
 	}
