@@ -105,6 +105,9 @@ func (s suite) run(t *testing.T) {
 // ownGateways is the suite that starts gateways itself, to kill them and to put them on other stores.
 const ownGateways = "live"
 
+// editorSuite is the suite that runs the command line for the files of an editor.
+const editorSuite = "editor"
+
 // ownStores is how many stores that suite may use.
 const ownStores = 15
 
@@ -139,8 +142,15 @@ func TestClientsOfOtherPeople(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			s := suite{file: file}
-			if name == ownGateways {
+			switch name {
+			case ownGateways:
 				s.env = withGateways(t)
+			case editorSuite:
+				path, err := binary()
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.env = []string{"SLUICE_BINARY=" + path}
 			}
 			s.run(t)
 		})

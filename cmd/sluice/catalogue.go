@@ -27,7 +27,8 @@ func catalogueCommand(std streams) *cobra.Command {
 		Example: "  sluice catalogue check ./kinds\n  sluice catalogue diff ./kinds --from ./kinds-of-yesterday",
 		// Nothing here is to be tidied up, so a signal ends it at once.
 		PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
-	}, catalogueCheckCommand(std), cataloguePrintCommand(std), catalogueDiffCommand(std), catalogueApplyCommand(std), catalogueReloadCommand(std), cataloguePurgeCommand(std))
+	}, catalogueCheckCommand(std), cataloguePrintCommand(std), catalogueDiffCommand(std), catalogueApplyCommand(std), catalogueReloadCommand(std), cataloguePurgeCommand(std),
+		catalogueInitCommand(std), catalogueDirectivesCommand(std))
 }
 
 // directory is the argument of a command that takes one or none.

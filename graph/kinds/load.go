@@ -224,7 +224,7 @@ func (l *loader) parse(files []*ast.Source) []Document {
 			if len(syntax.Locations) > 0 {
 				at.Line = syntax.Locations[0].Line
 			}
-			l.report(at, "%s", syntax.Message)
+			l.report(at, "%s", l.meant(f, syntax, at.Line))
 			continue
 		}
 		l.report(at, "%v", err)

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+func catalogueDirectivesCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:     "directives",
+		Short:   "Print the directives and types that a catalogue may use, as SDL for editors",
+		Example: "  sluice catalogue directives > directives.graphql",
+		Args:    usage(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			text, err := kinds.Vocabulary()
+			if err == nil {
+				_, err = fmt.Fprint(std.out, text)
+			}
+			return err
+		},
+	}
+}
+
+// The files of a new catalogue, besides directives.graphql. Editors find .graphqlrc; a gateway serves the folder kinds.
+const (
+	editorConfig = `# For editors: what the files of the catalogue mean.
+schema:
+  - directives.graphql
+  - kinds/*.graphqls
+`
+	firstKind = `"A team."
+type Team @resource(plural: "teams", group: "example.org", version: "v1", scope: NAMESPACED) {
+  spec: TeamSpec!
+}
+
+type TeamSpec {
+  "What the team is for."
+  purpose: String @constraint(maxLength: 200) @filterable
+  size: Int @constraint(min: 1, max: 100) @default(value: 1)
+}
+`
+)
+
+func catalogueInitCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init DIR",
+		Short: "Write a folder for a new catalogue, with a first kind and what editors need",
+		Long: "Write a folder for a new catalogue: kinds/team.graphqls is a first kind, directives.graphql has the directives and\n" +
+			"types that kinds may use, and .graphqlrc tells editors of both. A gateway serves the folder kinds in it.\n\n" +
+			"Files that are there stay as they are, but directives.graphql is renewed: run it again after an update of sluice.",
+		Example: "  sluice catalogue init ./shop\n  sluice serve --catalogue ./shop/kinds",
+		Args:    usage(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			vocabulary, err := kinds.Vocabulary()
+			if err != nil {
+				return err
+			}
+			dir := args[0]
+			folder := filepath.Join(dir, "kinds")
+			if err := os.MkdirAll(folder, 0o777); err != nil {
+				return usageError{err}
+			}
+			if err := os.WriteFile(filepath.Join(dir, "directives.graphql"), []byte(vocabulary), 0o666); err != nil {
+				return usageError{err}
+			}
+			files := map[string]string{filepath.Join(dir, ".graphqlrc"): editorConfig}
+			there, err := filepath.Glob(filepath.Join(folder, "*.graphqls"))
+			if err == nil && len(there) == 0 {
+				files[filepath.Join(folder, "team.graphqls")] = firstKind
+			}
+			for path, text := range files {
+				if err := writeNew(path, text); err != nil {
+					return usageError{err}
+				}
+			}
+			_, err = fmt.Fprintf(std.out, "sluice serve --catalogue %s serves the kinds in it\n", printable(folder))
+			return err
+		},
+	}
+}
+
+// writeNew writes a file unless there is one.
+func writeNew(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}

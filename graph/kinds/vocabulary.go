@@ -1,0 +1,51 @@
+package kinds
+
+import (
+	"bytes"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/formatter"
+	"github.com/vektah/gqlparser/v2/parser"
+)
+
+// Vocabulary returns what the files of a catalogue may use without declaring it, as SDL for editors: the directives, and
+// the types of the API that fields of kinds may have.
+func Vocabulary() (string, error) {
+	sources, err := apiSources()
+	if err != nil {
+		return "", err
+	}
+	api, err := parser.ParseSchemas(sources...)
+	if err != nil {
+		return "", err
+	}
+	doc := &ast.SchemaDocument{}
+	add := func(name string) {
+		def := api.Definitions.ForName(name)
+		if def != nil && doc.Definitions.ForName(name) == nil {
+			doc.Definitions = append(doc.Definitions, def)
+		}
+	}
+	for _, name := range []string{"SafeInt", "Time", "Condition", "MapEntry"} {
+		add(name)
+	}
+	for i := 0; i < len(doc.Definitions); i++ { // the types that these have, too
+		for _, f := range doc.Definitions[i].Fields {
+			add(f.Type.Name())
+		}
+	}
+	for i, def := range doc.Definitions {
+		doc.Definitions[i] = printable(def)
+	}
+	var b bytes.Buffer
+	formatter.NewFormatter(&b, formatter.WithIndent("  ")).FormatSchemaDocument(doc)
+	return directivesSDL + "\n" + b.String() + queryForEditors, nil
+}
+
+// queryForEditors stands for the queries: editors judge no schema without any.
+const queryForEditors = `
+"Stands for the queries of the API, which are derived from the kinds."
+type Query {
+  apiVersion: String
+}
+`
