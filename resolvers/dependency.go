@@ -200,6 +200,10 @@ func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, 
 	if err != nil {
 		return nil, false, err
 	}
+	guards, err := r.service.Guards(ctx, found)
+	if err != nil {
+		return nil, false, err
+	}
 	out := make([][]step, len(level))
 	for i, res := range found {
 		if res == nil {
@@ -207,6 +211,7 @@ func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, 
 		}
 		for _, ref := range r.service.References(res) {
 			if k, err := r.service.Kind(ref.Key.Kind); err == nil && rights.Use(k, descriptor.VerbGet) == nil {
+				ref.Guarded = guards.Holds(res.Stored.Key, ref.Key, ref.Guarded)
 				out[i] = append(out[i], step{ref.Reference, ref.Key})
 			}
 		}
@@ -246,10 +251,22 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 	if err != nil {
 		return nil, false, err
 	}
+	var referring []*query.Resource
+	for _, p := range pages {
+		for i := range p.Edges {
+			referring = append(referring, &p.Edges[i].Resource)
+		}
+	}
+	guards, err := r.service.Guards(ctx, referring)
+	if err != nil {
+		return nil, false, err
+	}
 	more := false
 	for i, q := range questions {
 		for _, e := range pages[i].Edges {
-			out[q.place] = append(out[q.place], step{q.reference, e.Resource.Stored.Key})
+			ref, from := q.reference, e.Resource.Stored.Key
+			ref.Guarded = guards.Holds(from, level[q.place].key, ref.Guarded)
+			out[q.place] = append(out[q.place], step{ref, from})
 		}
 		cut, err := pages[i].PageInfo().HasNextPage(ctx)
 		if err != nil {

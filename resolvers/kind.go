@@ -145,6 +145,15 @@ func (r kindResolver) Controlled(ctx context.Context, k *descriptor.Kind) (*bool
 	return &yes, nil
 }
 
+// Rebinding resolves Kind.rebinding.
+func (r kindResolver) Rebinding(ctx context.Context, k *descriptor.Kind) (*bool, error) {
+	yes, err := r.service.Rebinding(ctx, k.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &yes, nil
+}
+
 // mutationResolver resolves the fields of Mutation. gqlgen gives it the name.
 type mutationResolver struct{ *Resolver }
 

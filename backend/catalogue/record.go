@@ -54,6 +54,12 @@ func Newest(ctx context.Context, store backend.Store) (string, error) {
 	return list.Hashes[len(list.Hashes)-1], nil
 }
 
+// Accepted returns the hashes of the catalogues that a store has accepted, the newest last.
+func Accepted(ctx context.Context, store backend.Store) ([]string, error) {
+	list, _, err := Gate{Store: store}.list(ctx)
+	return list.Hashes, err
+}
+
 // outline reads one that was accepted.
 func (g Gate) outline(ctx context.Context, hash string) (Outline, error) {
 	var out Outline

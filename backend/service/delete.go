@@ -23,6 +23,9 @@ func (s *Service) Delete(ctx context.Context, req DeleteRequest) (*Written, erro
 	if _, err := s.authorize(ctx, k, descriptor.VerbDelete, key); err != nil {
 		return nil, err
 	}
+	if err := s.awaitBindings(ctx, key); err != nil {
+		return nil, err
+	}
 	if req.DryRun {
 		return s.requestDeletion(ctx, k, key, req)
 	}
@@ -53,6 +56,27 @@ func (s *Service) Delete(ctx context.Context, req DeleteRequest) (*Written, erro
 		}
 		return &Written{Resource: s.present(k, res.Resources[0]), Deletion: Deleted}, nil
 	})
+}
+
+// awaitBindings waits until the store guards a resource by the newest declarations.
+func (s *Service) awaitBindings(ctx context.Context, key backend.Key) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.RetryTimeout)
+	defer cancel()
+	return s.reconciler.AwaitBindings(ctx, key)
+}
+
+// Rebinding reports whether references of a kind are still to be taken by the declarations of this gateway's catalogue,
+// which is the newest: until then the store guards what the earlier declarations guard.
+func (s *Service) Rebinding(ctx context.Context, name string) (bool, error) {
+	k, err := s.kinds.Find(name)
+	if err != nil {
+		return false, err
+	}
+	yes, err := s.reconciler.Rebinding(ctx, k)
+	if err != nil {
+		return false, failure.Of(err, backend.Key{Kind: k.Name})
+	}
+	return yes, nil
 }
 
 // loadForDelete loads the resource that is to be deleted, at the expected revision if there is one; nil

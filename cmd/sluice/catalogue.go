@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -154,6 +155,10 @@ func printChanges(std streams, found reload.Answer) {
 	}
 	for _, line := range found.Hidden {
 		_, _ = fmt.Fprintln(std.out, printable("hidden: "+line))
+	}
+	if len(found.Rebinding) > 0 {
+		_, _ = fmt.Fprintf(std.out, "rebinding: the references of %s are being taken by this catalogue; deletions of what they lead to wait for it\n",
+			printable(strings.Join(found.Rebinding, ", ")))
 	}
 	for _, line := range found.Tightened {
 		_, _ = fmt.Fprintln(std.out, printable(line))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -242,10 +243,22 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 	}
 	defer func() { stop() }()
 	out.Tightened = c.tightened(ctx, svc, r.Violations)
+	out.Rebinding = rebinding(c.current(), svc)
 	if err = c.accept(ctx, candidate, staged); err == nil {
 		stop = c.serve(next, svc, g, stop)
 	}
 	return out, err
+}
+
+// rebinding returns the kinds whose references the next service declares otherwise than the current one.
+func rebinding(current, next *service.Service) (names []string) {
+	for _, k := range next.Kinds() {
+		was, err := current.Kind(k.Name)
+		if err == nil && !slices.Equal(was.References, k.References) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
 }
 
 // tightenedTime is how long a reload looks for stored resources that break what it tightens.

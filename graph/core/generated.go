@@ -55,6 +55,7 @@ type KindResolver interface {
 	Allowed(ctx context.Context, obj *descriptor.Kind) ([]descriptor.Verb, error)
 
 	Controlled(ctx context.Context, obj *descriptor.Kind) (*bool, error)
+	Rebinding(ctx context.Context, obj *descriptor.Kind) (*bool, error)
 	Fields(ctx context.Context, obj *descriptor.Kind) ([]*KindField, error)
 	References(ctx context.Context, obj *descriptor.Kind) ([]*KindReference, error)
 	FilterableFields(ctx context.Context, obj *descriptor.Kind) ([]*descriptor.FilterableField, error)
@@ -389,6 +390,8 @@ type Kind {
   expires: Boolean!
   "Whether a controller says when its resources are ready: their condition Available becomes True only by an update of their status. Resources of other kinds are ready when what they refer to is."
   controlled: Boolean @semanticNonNull
+  "Whether references of its resources are still to be taken by a catalogue that was accepted a moment ago: until then the store guards what the earlier catalogue guards, and deletions of what they lead to wait."
+  rebinding: Boolean @semanticNonNull
   "All fields of spec and status, each after the object that it is in."
   fields: [KindField!]!
   "The fields that name other resources."
@@ -765,6 +768,8 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_expires(ctx, field)
 	case "controlled":
 		return ec.fieldContext_Kind_controlled(ctx, field)
+	case "rebinding":
+		return ec.fieldContext_Kind_rebinding(ctx, field)
 	case "fields":
 		return ec.fieldContext_Kind_fields(ctx, field)
 	case "references":
@@ -2138,6 +2143,29 @@ func (ec *executionContext) _Kind_controlled(ctx context.Context, field graphql.
 	)
 }
 func (ec *executionContext) fieldContext_Kind_controlled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Kind", field, true, true, "Boolean")
+}
+
+func (ec *executionContext) _Kind_rebinding(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kind_rebinding(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Kind().Rebinding(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Kind_rebinding(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Kind", field, true, true, "Boolean")
 }
 
@@ -5673,6 +5701,12 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 				true, false,
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Kind_controlled(ctx, field, obj)
+				})
+		case "rebinding":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_rebinding(ctx, field, obj)
 				})
 		case "fields":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,

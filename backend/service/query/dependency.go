@@ -144,6 +144,13 @@ func (r *Reader) Dependencies(ctx context.Context, reqs []DependencyRequest) (pa
 			}
 		}
 	}
+	if err := r.lookGuards(ctx, pages); err != nil {
+		for _, i := range of {
+			if reqs[i].Relation == Dependencies {
+				pages[i], errs[i] = nil, err
+			}
+		}
+	}
 	return pages, errs
 }
 
@@ -261,6 +268,76 @@ func (r *Reader) lookTargets(ctx context.Context, reqs []DependencyRequest, page
 		}
 	}
 	return nil
+}
+
+// lookGuards corrects what guards the targets of dependencies: the declarations tell, unless the references of the
+// resource were taken by others. Then the store does; the index may not know, since a rebind has no event.
+func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
+	var resources []*Resource
+	for _, p := range pages {
+		if p != nil && p.relation.Relation == Dependencies && p.relation.body != nil && len(p.Dependencies) > 0 {
+			resources = append(resources, &Resource{Stored: p.relation.body.Stored, Body: p.relation.body})
+		}
+	}
+	guards, err := r.Guards(ctx, resources)
+	if err != nil || len(guards) == 0 {
+		return err
+	}
+	for _, p := range pages {
+		if p == nil || p.relation.Relation != Dependencies {
+			continue
+		}
+		for n := range p.Dependencies {
+			d := &p.Dependencies[n]
+			d.Guarded = guards.Holds(p.relation.key, d.Key, d.Guarded)
+		}
+	}
+	return nil
+}
+
+// Guards has what the store says of references that were taken by other declarations than their kinds'.
+type Guards map[backend.Key]*backend.Resource
+
+// Guards asks the store for those of some resources whose references were taken by other declarations than their kinds'.
+// If there are none, it asks nobody.
+func (r *Reader) Guards(ctx context.Context, resources []*Resource) (Guards, error) {
+	var keys []backend.Key
+	for _, res := range resources {
+		if res != nil && r.foreign(res.Stored) {
+			keys = append(keys, res.Stored.Key)
+		}
+	}
+	out := Guards{}
+	for len(keys) > 0 {
+		got, err := r.fetch.Store.Get(ctx, keys[:min(len(keys), backend.MaxKeys)]...)
+		if err != nil {
+			return nil, failure.Of(err, keys[0])
+		}
+		for _, stored := range got {
+			if stored != nil && r.foreign(stored) {
+				out[stored.Key] = stored
+			}
+		}
+		keys = keys[len(got):]
+	}
+	return out, nil
+}
+
+// foreign reports whether the references of a resource were taken by other declarations than its kind's. One that was
+// read to be shown may not say by which.
+func (r *Reader) foreign(stored *backend.Resource) bool {
+	k, err := r.kinds.Find(stored.Kind)
+	return err == nil && stored.Declared != "" && stored.Declared != k.Declared
+}
+
+// Holds reports whether a resource guards a target: as the store has it if its references were taken by other
+// declarations, else as its kind declares.
+func (g Guards) Holds(of, target backend.Key, declared bool) bool {
+	stored := g[of]
+	if stored == nil {
+		return declared
+	}
+	return slices.ContainsFunc(stored.Refs, func(ref backend.Ref) bool { return ref.Key == target && ref.Bound })
 }
 
 // waitsFor reports whether a resource waits for another.

@@ -93,7 +93,7 @@ func (sc *dependents) take(list []related) {
 func (sc *dependents) request(left int) backend.Range {
 	return backend.Range{
 		Kind: sc.of, Referenced: &sc.key, BoundOnly: sc.Relation != Dependents, Start: sc.start, End: sc.end, Reverse: sc.Backward,
-		Limit: max(min(sc.Limit()-len(sc.found), backend.MaxLimit, left), 1), Bare: true,
+		Limit: max(min(sc.Limit()-len(sc.found), backend.MaxLimit, left), 1), Bare: sc.Relation != Dependents, // what guards is in Refs
 	}
 }
 
@@ -215,6 +215,9 @@ func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *bo
 		if named {
 			one := rel.place(stored.Key, d.apiPath, state)
 			one.Guarded = d.Guarded
+			if r.foreign(stored) {
+				one.Guarded = Guards{stored.Key: stored}.Holds(stored.Key, rel.key, d.Guarded)
+			}
 			out = append(out, one)
 		}
 	}

@@ -105,6 +105,8 @@ type Reconciler struct {
 	controllers controllers
 	// followers of the shards, by their numbers. Run sets them before it starts any.
 	followers []*follower
+	// scanned are the shards in which all kinds were scanned by this gateway's declarations.
+	scanned shardSet
 	// log is rate-limited, since all shards report the same outage.
 	log *zap.Logger
 }

@@ -46,6 +46,7 @@ func (f *follower) maintain(ctx context.Context) error {
 		wasNewest = newest
 		if !newest {
 			f.mayRebind.Store(false)
+			f.r.scanned.set(f.shard, false)
 		} else if err := f.saveAndScan(ctx); err != nil {
 			return err
 		}
@@ -68,6 +69,7 @@ func (f *follower) saveAndScan(ctx context.Context) error {
 		return err
 	}
 	f.mayRebind.Store(true)
+	f.r.scanned.set(f.shard, len(stale) == 0)
 	if len(stale) == 0 || f.givesWay() {
 		return nil
 	}

@@ -55,6 +55,9 @@ type Answer struct {
 	Files string `json:"files"`
 	// Changes of the catalogue to the one before, the most severe first.
 	Changes []gate.Change `json:"changes,omitempty"`
+	// Rebinding are the kinds whose references are taken by the declarations of the catalogue from now on: until that is
+	// done, deletions of what they lead to wait.
+	Rebinding []string `json:"rebinding,omitempty"`
 	// Tightened describes, in a line for each kind, the stored resources that break stricter rules of the catalogue.
 	Tightened []string `json:"tightened,omitempty"`
 	// Hidden describes, in a line for each change, what is stored and not read or shown any more.

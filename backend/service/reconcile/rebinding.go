@@ -1,0 +1,129 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+// While a new catalogue is served, the references of stored resources are taken again by its declarations, kind by kind
+// (scanKinds). Until then the store guards what the earlier declarations guard.
+
+// shardSet is a set of shards. It is safe for concurrent use; the zero value is empty.
+type shardSet struct {
+	mu     sync.Mutex // guards shards
+	shards map[int]bool
+}
+
+func (s *shardSet) has(shard int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shards[shard]
+}
+
+// set adds a shard, or removes it.
+func (s *shardSet) set(shard int, in bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shards == nil {
+		s.shards = map[int]bool{}
+	}
+	s.shards[shard] = in
+}
+
+// rebindingPause is the pause between two looks at a scan that is waited for.
+const rebindingPause = 50 * time.Millisecond
+
+// AwaitBindings waits until the store guards a resource as the declarations of this gateway say, if its catalogue is the
+// newest: until the kinds whose guarded references lead to the resource's kind were scanned. It is UNAVAILABLE if ctx ends
+// before.
+func (r *Reconciler) AwaitBindings(ctx context.Context, key backend.Key) error {
+	guarding := r.guarding(key.Kind)
+	if len(guarding) == 0 {
+		return nil
+	}
+	for {
+		pending, err := r.pending(ctx, r.shardOf(key), guarding)
+		if err != nil {
+			return failure.Of(err, key)
+		}
+		if len(pending) == 0 {
+			return nil
+		}
+		if !wait.For(ctx, rebindingPause) {
+			out := failure.Of(backend.ErrUnavailable, key)
+			out.Message = "the references of kind " + pending[0].Name +
+				" are being taken by a new catalogue, so what they guard is not known; try again"
+			return out
+		}
+	}
+}
+
+// Rebinding reports whether references of a kind are still to be taken by the declarations of this gateway.
+func (r *Reconciler) Rebinding(ctx context.Context, k *kind.Kind) (bool, error) {
+	if len(k.References) == 0 {
+		return false, nil
+	}
+	at, err := r.cfg.Store.Position(ctx)
+	if err != nil {
+		return false, err
+	}
+	for shard := range at.Shards() {
+		pending, err := r.pending(ctx, shard, []*kind.Kind{k})
+		if err != nil || len(pending) > 0 {
+			return len(pending) > 0, err
+		}
+	}
+	return false, nil
+}
+
+// guarding returns the kinds with guarded references to a kind.
+func (r *Reconciler) guarding(name string) (out []*kind.Kind) {
+	for _, k := range r.cfg.Kinds.All() {
+		for _, ref := range k.References {
+			if ref.Guarded && ref.Kind == name {
+				out = append(out, k)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// pending returns those of some kinds that are to be scanned in a shard by the declarations of this gateway. If its
+// catalogue is not the newest, there are none. A shard without a record has never been scanned; if the store has accepted
+// one catalogue alone, no other has taken references.
+func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind) ([]*kind.Kind, error) {
+	if r.scanned.has(shard) {
+		return nil, nil
+	}
+	rec, current, err := r.read(ctx, shard)
+	if err != nil {
+		return nil, err
+	}
+	accepted, err := catalogue.Accepted(ctx, r.cfg.Store)
+	switch n := len(accepted); {
+	case err != nil:
+		return nil, err
+	case n == 0 || accepted[n-1] != r.hash || n == 1 && current.Presence != backend.Present:
+		return nil, nil
+	}
+	var out []*kind.Kind
+	for _, k := range kinds {
+		fingerprint, err := r.fingerprint(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		if rec.Scanned[k.Name] != fingerprint {
+			out = append(out, k)
+		}
+	}
+	return slices.Clip(out), nil
+}
