@@ -13,9 +13,9 @@ import (
 )
 
 // browserSuites are those that need Chromium: the page, its logins, one that is reloaded
-// while it listens, pages of other origins, the gateway behind a proxy with TLS, the React example, and pages with
-// the caches of other people's clients.
-var browserSuites = []string{"browser", "login", "reload", "foreign", "example", "caches", "proxy"}
+// while it listens, pages of other origins, the gateway behind a proxy with TLS, the React example, pages with
+// the caches of other people's clients, and live lists in these pages.
+var browserSuites = []string{"browser", "login", "reload", "foreign", "example", "caches", "proxy", "pairs"}
 
 func TestBrowser(t *testing.T) {
 	needClients(t)

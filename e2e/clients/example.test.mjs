@@ -69,6 +69,23 @@ test("a network that somebody else creates appears, changes and goes away by its
   await row(page, "live-a").waitFor({ state: "detached" });
 });
 
+test("of many networks fifty are shown, also when some go, and More shows more", async (t) => {
+  const many = Array.from({ length: 70 }, (_, n) => `many-${n}`);
+  await create("a-window", ...many);
+  t.after(() => data(`mutation { ${many.map((name, n) => `m${n}: deleteNetwork(input: { namespace: "a-window", name: "${name}" }) { state }`).join(" ")} }`));
+  const page = await open(t);
+  const rows = (n) => page.waitForFunction((n) => document.querySelectorAll("tbody tr").length === n, n);
+  await rows(50);
+  await page.getByText("50 of more").waitFor();
+  await data(`mutation { ${many.slice(0, 3).map((name, n) => `m${n}: deleteNetwork(input: { namespace: "a-window", name: "${name}" }) { state }`).join(" ")} }`);
+  await row(page, "many-1").waitFor({ state: "detached" });
+  await rows(50);
+  await create("a-window", ...many.slice(0, 3));
+  await page.getByRole("button", { name: "More" }).click();
+  await page.waitForFunction(() => document.querySelectorAll("tbody tr").length >= 70);
+  await row(page, "many-69").waitFor();
+});
+
 test("a network is created and edited", async (t) => {
   const page = await open(t);
   const form = page.getByRole("form", { name: "Create a network" });

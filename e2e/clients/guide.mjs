@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { base, workFolder } from "./gateway.mjs";
+import { transformAsync } from "@babel/core";
+import { base, schemaSDL, tool, workFolder } from "./gateway.mjs";
 
 const page = fileURLToPath(new URL("../../docs/clients.md", import.meta.url));
 
@@ -28,4 +29,23 @@ export async function unpack(name) {
   }
   await writeFile(`${folder}/package.json`, `{"type": "module"}`);
   return folder;
+}
+
+// relayTags compiles the code for Relay in such a folder, and returns what esbuild needs to bundle it: Relay's plugin of Babel.
+export async function relayTags(folder) {
+  await mkdir(`${folder}/relay/__generated__`);
+  await writeFile(`${folder}/schema.graphql`, await schemaSDL());
+  const config = { src: "./relay", schema: "./schema.graphql", language: "javascript", artifactDirectory: "./relay/__generated__", eagerEsModules: true };
+  await writeFile(`${folder}/relay.config.json`, JSON.stringify(config));
+  await tool(folder, "relay-compiler", "relay.config.json");
+  return {
+    name: "relay",
+    setup: (b) => b.onLoad({ filter: /\/relay\/\w+\.jsx?$/ }, async ({ path }) => {
+      const { code } = await transformAsync(await readFile(path, "utf8"), {
+        filename: path, cwd: folder, babelrc: false, configFile: false, parserOpts: { plugins: ["jsx"] },
+        plugins: [["relay", { eagerEsModules: true, artifactDirectory: `${folder}/relay/__generated__` }]],
+      });
+      return { contents: code, loader: "jsx" };
+    }),
+  };
 }

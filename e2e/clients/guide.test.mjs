@@ -3,18 +3,16 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import test, { before } from "node:test";
 import { promisify } from "node:util";
-import { transformAsync } from "@babel/core";
 import { build } from "esbuild";
 import { JSDOM } from "jsdom";
 import { liveList, resolve } from "@sluicegw/client";
 import WebSocket, { WebSocketServer } from "ws";
-import { base, create, data, newNamespace, patience, schemaSDL, spec, tool, within } from "./gateway.mjs";
-import { snippets, unpack } from "./guide.mjs";
+import { base, create, data, newNamespace, patience, spec, within } from "./gateway.mjs";
+import { relayTags, snippets, unpack } from "./guide.mjs";
 
 globalThis.WebSocket ??= WebSocket;
 
@@ -85,6 +83,24 @@ test("fetch", async (t) => {
     const gone = await read(namespace, "gone");
     await remove(namespace, "gone");
     await assert.rejects(change(gone, 1300), (error) => error.errors[0].extensions.code === "NOT_FOUND");
+  });
+  await t.test("the changes, and those after the last one that was dealt with", async () => {
+    const { follow } = await load("fetch/changes.js");
+    const heard = [];
+    const ending = new AbortController();
+    const first = follow(namespace, null, ({ type, network }) => heard.push(`${type} ${network?.metadata.name}`), ending.signal);
+    await until("the stream", () => heard.length === 1);
+    await create(namespace, "followed");
+    await until("the change", () => heard.length === 2);
+    ending.abort();
+    const after = await first;
+    await remove(namespace, "followed");
+    const end = new AbortController();
+    await follow(namespace, after, ({ type, network }) => {
+      if (type !== "IN_SYNC") heard.push(`${type} ${network.metadata.name}`);
+      if (heard.length === 3) end.abort();
+    }, end.signal);
+    assert.deepEqual(heard.slice(1), ["ADDED followed", "DELETED followed"]);
   });
   await t.test("a live list, and a change that it shows at once", async (t) => {
     const { liveNetworks, show } = await load("fetch/live.js");
@@ -189,7 +205,7 @@ test("Apollo", async (t) => {
     const { query } = watchNetworks(namespace, 2);
     const subscription = query.subscribe(({ data }) => (shown = data?.networks));
     t.after(() => subscription.unsubscribe());
-    const list = (await load("apollo/live.js")).follow(namespace);
+    const list = (await load("apollo/live.js")).follow(namespace, 2);
     await isLive(t, namespace, list);
     await until("the query", () => edges() === "a aa c");
     const { setMTU: change } = await load("apollo/optimistic.js");
@@ -216,8 +232,13 @@ test("urql", async (t) => {
   });
   await t.test("a change, with somebody who was faster", async () => isSaved(namespace, (await load("urql/update.js")).save).finally(() => remove(namespace, "conflict")));
   await t.test("a live list, and a change that is shown at once", async (t) => {
-    const list = (await load("urql/live.js")).liveNetworks(namespace);
+    const { liveNetworks, networksQuery } = await load("urql/live.js");
+    let rows;
+    const query = client.query(networksQuery, { namespace, first: 3 }).subscribe(({ data }) => data && (rows = data.networks.nodes.map((n) => n.metadata.name).join(" ")));
+    t.after(() => query.unsubscribe());
+    const list = liveNetworks(namespace, 3);
     await isLive(t, namespace, list);
+    await until("the query", () => rows === "a aa c");
     const { gql } = await import("@urql/core");
     const one = gql`query One($namespace: String) { network(namespace: $namespace, name: "a") { id metadata { namespace name revision } spec { resource { mtu description } } } }`;
     const seen = [];
@@ -239,21 +260,7 @@ test("urql", async (t) => {
 
 // bundle builds what Relay's guide builds: its compiler's artifacts, its plugin of Babel, and JSX.
 async function bundle() {
-  await mkdir(`${folder}/relay/__generated__`);
-  await writeFile(`${folder}/schema.graphql`, await schemaSDL());
-  const config = { src: "./relay", schema: "./schema.graphql", language: "javascript", artifactDirectory: "./relay/__generated__", eagerEsModules: true };
-  await writeFile(`${folder}/relay.config.json`, JSON.stringify(config));
-  await tool(folder, "relay-compiler", "relay.config.json");
-  const tags = {
-    name: "relay",
-    setup: (b) => b.onLoad({ filter: /guide\/relay\/\w+\.jsx?$/ }, async ({ path }) => {
-      const { code } = await transformAsync(await readFile(path, "utf8"), {
-        filename: path, cwd: folder, babelrc: false, configFile: false, parserOpts: { plugins: ["jsx"] },
-        plugins: [["relay", { eagerEsModules: true, artifactDirectory: `${folder}/relay/__generated__` }]],
-      });
-      return { contents: code, loader: "jsx" };
-    }),
-  };
+  const tags = await relayTags(folder);
   const entry = ["environment.js", "list.jsx", "live.js", "update.js", "optimistic.js"].map((file, n) => `export * as part${n} from "./relay/${file}";`).join("\n");
   await build({
     stdin: { contents: `${entry}\nexport * as react from "react";\nexport * as dom from "react-dom/client";\nexport { flushSync } from "react-dom";\nexport * as relay from "react-relay";`, resolveDir: folder },
@@ -284,9 +291,16 @@ test("Relay", async (t) => {
   });
   root.render(react.createElement(relay.RelayEnvironmentProvider, { environment }, react.createElement(react.Suspense, { fallback: "…" }, react.createElement(Networks, { namespace }))));
   const shown = () => [...window.document.querySelectorAll("li")].map((li) => li.textContent).join(", ");
-  await t.test("a page, and the rest by the live list", async () => {
-    await until("the list", () => shown() === "a 1500, b 1500, c 1500");
+  const more = () => window.document.querySelector("button");
+  await t.test("a page, and the next one, both live", async () => {
+    await until("the page", () => shown() === "a 1500, b 1500" && more());
     await create(namespace, "aa");
+    await until("a row before the last", () => shown() === "a 1500, aa 1500");
+    await remove(namespace, "a");
+    await until("a row from behind", () => shown() === "aa 1500, b 1500");
+    more().dispatchEvent(new window.MouseEvent("click", { bubbles: true }));
+    await until("the next page", () => shown() === "aa 1500, b 1500, c 1500" && !more());
+    await create(namespace, "a");
     await remove(namespace, "b");
     await until("the changes", () => shown() === "a 1500, aa 1500, c 1500");
   });
@@ -339,7 +353,7 @@ test("the queries of the page are answered", async (t) => {
 });
 
 test("every piece of code is run by a test", async () => {
-  const known = { fetch: 5, login: 1, apollo: 5, urql: 5, relay: 5, go: 5, events: 2, query: 3 };
+  const known = { fetch: 6, login: 1, apollo: 5, urql: 5, relay: 5, go: 5, events: 2, query: 3 };
   const found = {};
   for (const file of Object.keys(await snippets())) found[file.split("/")[0]] = (found[file.split("/")[0]] ?? 0) + 1;
   assert.deepEqual(found, known, "a new piece of code needs a test; then count it here");

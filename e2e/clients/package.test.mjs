@@ -5,7 +5,9 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { tool, workFolder } from "./gateway.mjs";
+import { parse } from "graphql";
+import { changes, fetchTransport, unwrap } from "@sluicegw/client";
+import { create, endpoint, newNamespace, tool, within, workFolder } from "./gateway.mjs";
 
 const home = fileURLToPath(new URL("../../graph/client/js", import.meta.url));
 
@@ -25,6 +27,47 @@ test("the package has no dependencies and is not published", async () => {
   assert.deepEqual([about.dependencies, about.devDependencies, about.peerDependencies, about.private], [undefined, undefined, undefined, true]);
 });
 
+const wide = `
+  query Wide($names: [String!]! = ["a", "b \\"c\\" \\u{1f600}"], $first: Int = 10, $filter: NetworkFilter = { name: { in: ["x"] }, not: { labels: [{ key: "k", isNull: true }] } }, $all: Boolean! = true) @dir(a: 1) {
+    mine: networks(first: $first, filter: $filter, orderBy: [{ field: NAME, direction: DESC }], ratio: -1.5e3, none: null, block: """a "block"
+      of text""") @include(if: $all) {
+      nodes { ...Row ... on Network @skip(if: false) { spec { resource { mtu } } } ... @include(if: $all) { id } ... { id } }
+    }
+  }
+  fragment Row on Network @dir { id metadata { name } }
+  mutation M { a }
+  subscription S($after: String) { networkChanges(after: $after) { type } }
+`;
+
+test("a parsed document is sent as a text that means the same", async () => {
+  const { textOf } = await import(`${home}/src/document.js`);
+  // A block string is sent as the same text in quotes.
+  const plain = (document) => JSON.parse(JSON.stringify(document, (key, value) => (key === "loc" || key === "block" ? undefined : value)));
+  const document = parse(wide), text = textOf(parse(wide, { noLocation: true }));
+  assert.deepEqual(plain(parse(text)), plain(document));
+  assert.equal(textOf(parse(text)), text);
+});
+
+test("a parsed document is answered, and followed", async () => {
+  const namespace = newNamespace("package");
+  await create(namespace, "a");
+  const transport = fetchTransport({ url: endpoint });
+  const list = parse("query ($namespace: String) { networks(namespace: $namespace) { changeCursor nodes { metadata { name } } } }");
+  const { networks } = unwrap(await transport.query(list, { namespace }, {}));
+  assert.deepEqual(networks.nodes, [{ metadata: { name: "a" } }]);
+  const document = parse("subscription ($namespace: String, $after: String) { networkChanges(namespace: $namespace, after: $after) { type cursor network { metadata { name } } } }");
+  const iteration = changes({ transport, document, variables: { namespace }, after: networks.changeCursor });
+  await create(namespace, "b");
+  const heard = [];
+  await within((async () => {
+    for await (const { type, network } of iteration) {
+      if (network) heard.push(`${type} ${network.metadata.name}`);
+      if (heard.length === 1) break;
+    }
+  })(), "the change");
+  assert.deepEqual(heard, ["ADDED b"]);
+});
+
 test("the types are what the comments say, and a program in TypeScript can use them", async () => {
   const folder = await workFolder("package");
   await tool(home, "tsc", "--project", ".", "--outDir", `${folder}/types`);
@@ -34,18 +77,22 @@ test("the types are what the comments say, and a program in TypeScript can use t
     assert.equal(await readFile(`${home}/types/${name}`, "utf8"), await readFile(`${folder}/types/${name}`, "utf8"), `${name}: run tsc -p graph/client/js`);
   }
   await writeFile(`${folder}/program.ts`, `
-    import { fetchTransport, liveList, merge, saveMerged, type Snapshot } from "@sluicegw/client";
+    import { changes, compareBy, fetchTransport, liveList, merge, saveMerged, type Change, type Snapshot } from "@sluicegw/client";
     import { apolloTransport } from "@sluicegw/client/apollo";
     import { relayConnection } from "@sluicegw/client/relay";
+    import { liveExchange, urqlConnection, urqlTransport } from "@sluicegw/client/urql";
     type Network = { id: string; metadata: { name: string; revision: string }; mtu: number };
     const list = liveList<Network>({ transport: fetchTransport({ url: "/v1/graphql" }), list: "", changes: "" });
+    const window = liveList<Network>({ transport: urqlTransport({}), list: "", changes: "", first: 20, compare: compareBy({ path: "mtu", direction: "DESC" }) });
+    const shown: Promise<void> = window.more(20);
+    const changed: AsyncGenerator<Change, void, void> = changes({ transport: fetchTransport({ url: "", retries: 1 }), document: "" });
     const snapshot: Snapshot<Network> = list.getSnapshot();
     const mtu: number | undefined = snapshot.resources[0]?.mtu;
     const stop: () => void = relayConnection(list, { environment: null, connectionID: "c", edgeType: "NetworkEdge" });
     const saved: Promise<string> = saveMerged({ base: { a: 1 }, mine: { a: 2 }, revision: "1", write: async (value, revision) => revision + value.a, read: async () => ({ value: { a: 3 }, revision: "2" }) });
     // @ts-expect-error an order compares networks
     liveList<Network>({ transport: fetchTransport({ url: "" }), list: "", changes: "", compare: (a, b) => a.nothing });
-    export { apolloTransport, merge, mtu, saved, stop };
+    export { apolloTransport, changed, liveExchange, merge, mtu, saved, shown, stop, urqlConnection };
   `);
   await writeFile(`${folder}/tsconfig.json`, JSON.stringify({ compilerOptions: { strict: true, noEmit: true, target: "es2022", module: "nodenext", lib: ["es2023", "dom"], types: [] }, files: ["program.ts"] }));
   await tool(folder, "tsc", "--project", "tsconfig.json");

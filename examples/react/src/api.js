@@ -11,6 +11,7 @@ const fields = `
 // networks is the list that all components show.
 export const networks = liveList({
   transport,
+  first: 50,
   list: `query Networks($first: Int, $after: String) {
     networks(first: $first, after: $after) {
       changeCursor

@@ -14,7 +14,7 @@ const statuses = {
 };
 
 function Page() {
-  const { resources, status, error, truncated } = useSyncExternalStore(networks.subscribe, networks.getSnapshot);
+  const { resources, status, error, hasNextPage } = useSyncExternalStore(networks.subscribe, networks.getSnapshot);
   const [edited, setEdited] = useState(null);
   const [notice, setNotice] = useState("");
   return (
@@ -22,13 +22,14 @@ function Page() {
       <header>
         <h1>Networks</h1>
         <p className={`status ${status}`} role="status">{statuses[status]}</p>
-        <p className="count">{resources.length}{truncated ? " of more" : ""}</p>
+        <p className="count">{resources.length}{hasNextPage ? " of more" : ""}</p>
       </header>
       <main>
         {status === "failed" && <p className="problem" role="alert">The list has ended: {error.message}. Load the page again.</p>}
         <CreateForm onDone={setNotice} />
         <p className="notice" role="status">{notice}</p>
         <NetworkTable networks={resources} loading={status === "loading"} onEdit={setEdited} onNotice={setNotice} />
+        {hasNextPage && <button type="button" className="more" onClick={() => networks.more()}>More</button>}
       </main>
       {edited && <EditDialog key={edited.id} network={edited} current={resources.find(({ id }) => id === edited.id)} onClose={(text) => (setEdited(null), setNotice(text))} />}
     </>

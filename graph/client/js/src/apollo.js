@@ -1,6 +1,9 @@
+import { Connection, connectionData, idOfResource } from "./connection.js";
+
 /**
- * apolloTransport asks by an Apollo client. Documents are those of `gql`. Changes are in Apollo's cache, so every query
- * that shows one of the resources is up to date. The pages of the list are not: they would replace those that the cache has.
+ * apolloTransport asks by an Apollo client. Documents are those of `gql`. The list gets what the gateway sent, and Apollo's cache gets the
+ * changes, so every query that shows one of the resources is up to date. The pages of the list are not in the cache: they would
+ * replace those that it has. A client with `dataMasking` takes documents whose fragments are spread with `@unmask`.
  * @param {{query(options: any): Promise<any>, subscribe(options: any): {subscribe(sink: any): {unsubscribe(): void}}}} client
  * @returns {import("./transport.js").Transport}
  */
@@ -24,7 +27,7 @@ export function apolloTransport(client) {
 /**
  * apolloConnection keeps what the cache has for a query like a live list: its edges or nodes are added,
  * removed and put in order, and `watchQuery` and `useQuery` of it show them. The documents of the list select of a resource
- * what the query does, best by the same fragment.
+ * what the query does, best by the same fragment. `fetchMore` makes the list show as many resources as the query has then.
  * @template T
  * @param {import("./live.js").LiveList<T>} list
  * @param {object} where
@@ -35,27 +38,27 @@ export function apolloTransport(client) {
  * @param {(resource: T) => string} [where.idOf] Default: `id`.
  * @returns {() => void} Ends it.
  */
-export function apolloConnection(list, { client, query, variables, field, idOf = (/** @type {any} */ resource) => resource.id }) {
+export function apolloConnection(list, { client, query, variables, field, idOf = idOfResource }) {
+  let ended = false, bringing = false;
   const bring = () => {
-    const { resources, status, truncated } = list.getSnapshot();
-    if (status === "loading") return; // not whole yet
-    client.cache.updateQuery({ query, variables, overwrite: true }, (/** @type {any} */ data) => {
-      const name = field ?? Object.keys(data ?? {}).find((key) => key !== "__typename");
-      const connection = name && data?.[name];
-      if (!connection) return undefined;
-      const known = new Map((connection.edges ?? []).map((/** @type {any} */ edge) => [idOf(edge.node), edge]));
-      const edgeType = connection.__typename?.replace(/Connection$/, "Edge");
-      return {
-        ...data,
-        [name]: {
-          ...connection,
-          ...(connection.edges && { edges: resources.map((node) => ({ ...(known.get(idOf(node)) ?? { __typename: edgeType, cursor: "" }), node })) }),
-          ...(connection.nodes && { nodes: resources }),
-          ...(connection.pageInfo && { pageInfo: { ...connection.pageInfo, hasNextPage: truncated } }),
-        },
-      };
-    });
+    if (ended || bringing || !connection.live) return;
+    bringing = true;
+    try {
+      client.cache.updateQuery({ query, variables, overwrite: true }, (/** @type {any} */ data) => connectionData(connection, data, field, { optimistic: false }));
+    } finally {
+      bringing = false;
+    }
   };
+  const connection = new Connection(list, idOf, bring);
+  // The page may read the next rows itself. The cache takes no writes while it tells that.
+  const unwatch = client.cache.watch({ query, variables, optimistic: false, callback: () => queueMicrotask(bring) });
+  const unsubscribe = list.subscribe(bring);
+  const end = () => {
+    ended = true;
+    unwatch();
+    unsubscribe();
+  };
+  list.ended.then(end);
   bring();
-  return list.subscribe(bring);
+  return end;
 }

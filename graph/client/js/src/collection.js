@@ -1,34 +1,62 @@
+import { compareNames } from "./order.js";
+
 /**
- * Resources by id and in order, at most a number of them.
+ * The first resources of an order, by id and in that order. It holds some more than are shown, so that one that goes is
+ * replaced at once.
  * @template T
  */
 export class Collection {
   /**
-   * @param {{limit: number, idOf: (resource: T) => string, revisionOf: (resource: T) => string | undefined, compare: (a: T, b: T) => number}} config
+   * @param {{idOf: (resource: T) => string, revisionOf: (resource: T) => string | undefined, compare: (a: T, b: T) => number}} config
+   * @param {number} first How many are shown.
    */
-  constructor(config) {
+  constructor(config, first) {
     this.config = config;
+    this.first = first;
     /** @type {Map<string, T>} */
     this.byID = new Map();
     /** @type {T[]} */
     this.ordered = [];
-    /** Whether there was a resource that found no room. */
-    this.truncated = false;
+    /** Where it ends: all resources up to this one are held, and none behind it. undefined: all there are. @type {T | undefined} */
+    this.edge = undefined;
+    /** Cursors of the connection, of resources whose place has not changed since they were read. @type {Map<string, string>} */
+    this.cursors = new Map();
+  }
+
+  /** How many more than are shown are held at most. */
+  get spare() {
+    return Math.max(10, Math.ceil(this.first / 4));
+  }
+
+  /** How many are held at most. */
+  get capacity() {
+    return this.first + this.spare;
+  }
+
+  /** Whether there are more resources, and too few of them are held. */
+  get short() {
+    return this.edge !== undefined && this.ordered.length < this.first + this.spare / 2;
+  }
+
+  /** Whether all that are to be shown are held. */
+  get filled() {
+    return this.edge === undefined || this.ordered.length >= this.first;
   }
 
   /** A copy that changes on its own. */
   copy() {
-    const copy = new Collection(this.config);
+    const copy = new Collection(this.config, this.first);
     copy.byID = new Map(this.byID);
     copy.ordered = this.ordered.slice();
-    copy.truncated = this.truncated;
+    copy.edge = this.edge;
+    copy.cursors = new Map(this.cursors);
     return copy;
   }
 
   /** @param {T} a @param {T} b */
   order(a, b) {
     const { compare, idOf } = this.config;
-    return compare(a, b) || (idOf(a) < idOf(b) ? -1 : idOf(a) > idOf(b) ? 1 : 0);
+    return compare(a, b) || compareNames(a, b) || (idOf(a) < idOf(b) ? -1 : idOf(a) > idOf(b) ? 1 : 0);
   }
 
   /**
@@ -46,34 +74,41 @@ export class Collection {
   }
 
   /**
-   * put adds or replaces a resource and says whether anything changed. One of the revision that is held already changes nothing.
+   * put adds or replaces a resource and reports whether anything changed. One of the revision that is held already changes nothing.
    * @param {T} resource
    */
   put(resource) {
-    const { idOf, revisionOf, limit } = this.config;
+    const { idOf, revisionOf } = this.config;
     const id = idOf(resource), held = this.byID.get(id), revision = revisionOf(resource);
     if (held && revision !== undefined && revision === revisionOf(held)) return false;
+    const cursor = held && this.order(held, resource) === 0 ? this.cursors.get(id) : undefined;
     if (held) this.remove(id);
-    const at = this.place(resource);
-    if (this.ordered.length >= limit) {
-      this.truncated = true;
-      if (at >= limit) return false;
-      this.byID.delete(idOf(/** @type {T} */ (this.ordered.pop())));
-    }
-    this.ordered.splice(at, 0, resource);
+    if (this.edge !== undefined && this.order(resource, this.edge) > 0) return held !== undefined;
+    this.ordered.splice(this.place(resource), 0, resource);
     this.byID.set(id, resource);
+    if (cursor !== undefined) this.cursors.set(id, cursor);
+    if (this.ordered.length > this.capacity) {
+      this.remove(idOf(/** @type {T} */ (this.ordered.at(-1))));
+      this.cut();
+    }
     return true;
   }
 
   /**
-   * remove says whether the resource was there.
+   * remove reports whether the resource was there.
    * @param {string} id
    */
   remove(id) {
     const held = this.byID.get(id);
     if (!held) return false;
     this.byID.delete(id);
+    this.cursors.delete(id);
     this.ordered.splice(this.place(held), 1);
     return true;
+  }
+
+  /** cut notes that there are more resources behind those that are held. */
+  cut() {
+    this.edge = this.ordered.at(-1) ?? this.edge;
   }
 }

@@ -1,5 +1,7 @@
 // What a page needs to show resources of a Sluice gateway live, and to change them.
 export { liveList, LiveList } from "./live.js";
+export { changes } from "./changes.js";
+export { compareBy } from "./order.js";
 export { credentialOf, renewing } from "./credential.js";
 export { merge, resolve, saveMerged, ConflictError } from "./conflict.js";
 export { Failure, failureOf, unwrap } from "./failure.js";
@@ -11,7 +13,11 @@ export { webStorage } from "./storage.js";
 /** @typedef {import("./settings.js").Change} Change */
 /** @template T @typedef {import("./storage.js").Storage<T>} Storage */
 /** @template T @typedef {import("./storage.js").Saved<T>} Saved */
+/** @typedef {import("./changes.js").Changes} Changes */
+/** @typedef {import("./backoff.js").Pauses} Pauses */
+/** @typedef {import("./order.js").Criterion} Criterion */
 /** @typedef {import("./transport.js").Transport} Transport */
+/** @typedef {import("./transport.js").FetchOptions} FetchOptions */
 /** @typedef {import("./credential.js").Credential} Credential */
 /** @typedef {import("./credential.js").TokenSource} TokenSource */
 /** @typedef {import("./conflict.js").Conflict} Conflict */

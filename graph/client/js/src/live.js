@@ -1,3 +1,4 @@
+import { pauseBefore, sleep } from "./backoff.js";
 import { Collection } from "./collection.js";
 import { Failure, failureOf } from "./failure.js";
 import { Optimism } from "./optimism.js";
@@ -30,10 +31,14 @@ export class LiveList {
   /** @type {Collection<T>} */ #shown;
   /** What will be shown once it is whole: a list read anew, or a snapshot. @type {Collection<T> | null} */ #draft = null;
   /** @type {string | undefined} */ #cursor;
-  /** @type {Snapshot<T>} */ #snapshot = Object.freeze({ resources: Object.freeze([]), status: "loading", truncated: false });
+  /** @type {Snapshot<T>} */ #snapshot = Object.freeze({ resources: Object.freeze([]), status: "loading", hasNextPage: false, endCursor: null });
   /** @type {Set<() => void>} */ #listeners = new Set();
   /** @type {Optimism<T>} */ #optimism;
+  #first;
   #ending = new AbortController();
+  /** Ends the present connection, with the reason. */ #connection = new AbortController();
+  /** The list as it is read beside the present connection. @type {{draft: Collection<T>, cursor: string} | null} */ #refilled = null;
+  #refilling = false;
   /** @type {Snapshot<T>["status"]} */ #status = "loading";
   /** @type {Error | undefined} */ #error;
   #whole = false;
@@ -46,10 +51,14 @@ export class LiveList {
   /** @param {Options<T>} options */
   constructor(options) {
     this.#settings = settingsOf(options);
+    this.#first = this.#settings.first;
     this.#storage = options.storage;
-    this.#shown = new Collection(this.#settings);
+    this.#shown = this.#collection();
     this.#optimism = new Optimism(this.#settings, () => this.#shown, () => this.#changed());
-    this.#ending.signal.addEventListener("abort", () => this.#show("closed"), { once: true });
+    this.#ending.signal.addEventListener("abort", () => {
+      this.#connection.abort(this.#ending.signal.reason);
+      this.#show("closed");
+    }, { once: true });
     if (options.signal?.aborted) this.close();
     options.signal?.addEventListener("abort", () => this.close(), { once: true, signal: this.#ending.signal });
     /** Kept when the list has ended and nothing of it is under way. @type {Promise<void>} */
@@ -68,6 +77,35 @@ export class LiveList {
     return () => void this.#listeners.delete(listener);
   };
 
+  /** The type of the connection, like NetworkConnection, if the client selects `__typename`. @type {string | undefined} */
+  connectionType = undefined;
+
+  /** How many resources are shown at most. */
+  get first() {
+    return this.#first;
+  }
+
+  /**
+   * Shows more resources of the order. The promise is kept once they are shown, or the list has ended; there may be fewer.
+   * @param {number} [count] How many more. Default: as many as the list showed at first.
+   * @returns {Promise<void>}
+   */
+  async more(count = this.#settings.first) {
+    this.#first += count;
+    this.#shown.first = this.#first;
+    if (this.#draft) this.#draft.first = this.#first;
+    this.#changed();
+    if (this.#shown.short) this.refresh();
+    await this.#until(() => this.#whole && this.#shown.filled);
+  }
+
+  /** Reads the list again, and shows it once it is read. The list goes on meanwhile. */
+  refresh() {
+    if (this.#refilling || !this.#whole || this.#ending.signal.aborted) return;
+    this.#refilling = true;
+    void this.#refill();
+  }
+
   /**
    * The resource as it is stored, as far as the list knows: without what is under way.
    * @param {string} id
@@ -75,6 +113,15 @@ export class LiveList {
    */
   stored(id) {
     return this.#shown.byID.get(id);
+  }
+
+  /**
+   * The cursor of a resource in the connection, if it was read and has not changed its place since.
+   * @param {string} id
+   * @returns {string | undefined}
+   */
+  cursorOf(id) {
+    return this.#shown.cursors.get(id);
   }
 
   /**
@@ -95,14 +142,23 @@ export class LiveList {
     this.#ending.abort();
   }
 
+  #collection() {
+    return new Collection(this.#settings, this.#first);
+  }
+
   async #run() {
     await this.#restore();
     while (!this.#ending.signal.aborted) {
       try {
-        if (this.#cursor === undefined) await this.#read();
+        if (this.#cursor === undefined) ({ cursor: this.#cursor, draft: this.#draft } = await this.#read());
         await this.#follow();
       } catch (error) {
         if (this.#ending.signal.aborted) return;
+        if (this.#refilled) {
+          ({ cursor: this.#cursor, draft: this.#draft } = this.#refilled);
+          this.#refilled = null;
+          continue;
+        }
         const verdict = verdictOf(error);
         if (verdict.then === "fail") return this.#show("failed", verdict.failure);
         if (verdict.then === "anew") this.#cursor = undefined;
@@ -110,7 +166,7 @@ export class LiveList {
         else if (this.#cursor !== undefined) this.#cursor = verdict.cursor ?? this.#cursor;
         if (this.#cursor === undefined) this.#draft = null;
         this.#show(this.#whole ? "behind" : "loading", verdict.failure);
-        await this.#pause(verdict.pause);
+        await sleep(pauseBefore(this.#settings.pauses, this.#failures++, verdict.pause), this.#ending.signal);
       }
     }
   }
@@ -123,7 +179,7 @@ export class LiveList {
       return;
     }
     for (const resource of saved.resources) this.#shown.put(resource);
-    this.#shown.truncated ||= saved.truncated ?? false;
+    if (saved.hasNextPage) this.#shown.cut();
     this.#cursor = saved.cursor;
     this.#whole = true;
     this.#show("behind");
@@ -135,7 +191,7 @@ export class LiveList {
    */
   async #readAfter(cursor) {
     try {
-      await this.#read();
+      ({ draft: this.#draft } = await this.#read());
       this.#cursor = cursor;
     } catch {
       this.#cursor = undefined; // the loop reads again, and says what is wrong
@@ -143,41 +199,57 @@ export class LiveList {
   }
 
   async #read() {
-    const draft = new Collection(this.#settings);
-    const cursor = await readPages(this.#settings, this.#ending.signal, (resources) => {
-      for (const resource of resources) draft.put(resource);
+    const draft = this.#collection();
+    const wanted = () => {
+      draft.first = this.#first;
+      return draft.capacity - draft.ordered.length;
+    };
+    const cursor = await readPages(this.#settings, this.#ending.signal, wanted, ({ rows, hasNextPage, type }) => {
+      this.connectionType = type;
+      draft.edge = undefined; // the page is what follows it
+      for (const { resource, cursor } of rows) {
+        draft.put(resource);
+        if (cursor !== undefined) draft.cursors.set(this.#settings.idOf(resource), cursor);
+      }
+      if (hasNextPage) draft.cut();
       if (!this.#whole) {
         this.#shown = draft.copy();
         this.#show("loading");
       }
-      return draft.ordered.length < this.#settings.limit;
-    }, () => void (draft.truncated = true));
-    this.#cursor = cursor;
-    this.#draft = draft;
+    });
+    return { draft, cursor };
+  }
+
+  // What is shown goes on while the list is read: the connection ends when there is another place to go on from.
+  async #refill() {
+    try {
+      this.#refilled = await this.#read();
+      this.#connection.abort();
+    } catch (error) {
+      this.#connection.abort(error);
+    }
+    this.#refilling = false;
   }
 
   #follow() {
-    return follow(this.#settings, this.#cursor, this.#ending.signal, (change) => this.#take(change));
+    this.#connection = new AbortController();
+    if (this.#ending.signal.aborted || this.#refilled) this.#connection.abort();
+    return follow(this.#settings, this.#cursor, this.#connection.signal, (change) => this.#take(change));
   }
 
   /** @param {Change} change */
   #take(change) {
     const { type, cursor } = change;
     if (type === "RESET") {
-      this.#draft = new Collection(this.#settings);
+      this.#draft = this.#collection();
       this.#cursor = undefined;
       if (this.#whole) this.#show("behind");
       return;
     }
     if (type === "IN_SYNC" || type === "BOOKMARK") {
       this.#cursor = cursor ?? this.#cursor;
-      this.#failures = 0;
-      this.#optimism.settle();
-      if (type === "IN_SYNC") {
-        if (this.#draft) [this.#shown, this.#draft] = [this.#draft, null];
-        this.#whole = true;
-        this.#show("live");
-      }
+      if (type === "IN_SYNC") this.#synced();
+      else this.#optimism.settle();
       this.#save();
       return;
     }
@@ -188,12 +260,27 @@ export class LiveList {
       throw new Failure("a change came without its resource");
     }
     if (type !== "SNAPSHOT") this.#settings.onChange?.(change);
-    const collection = this.#draft ?? this.#shown;
-    const changed = this.#draft || this.#optimism.admits(resource) ? this.#apply(collection, type, resource) : false;
+    this.#optimism.note(resource);
     if (cursor) this.#cursor = cursor;
-    if (this.#draft) return;
-    if (changed) this.#changed();
+    if (this.#draft) return void this.#apply(this.#draft, type, resource);
+    if (this.#optimism.admits(resource) && this.#apply(this.#shown, type, resource)) {
+      this.#changed();
+      if (this.#shown.short) this.refresh();
+    }
     this.#save();
+  }
+
+  #synced() {
+    if (this.#draft) {
+      this.#optimism.carry(this.#draft);
+      [this.#shown, this.#draft] = [this.#draft, null];
+    } else {
+      this.#optimism.settle();
+    }
+    this.#whole = true;
+    this.#show("live");
+    if (this.#shown.short) this.refresh();
+    else this.#failures = 0;
   }
 
   /** @param {Collection<T>} collection @param {string} type @param {T} resource */
@@ -220,13 +307,33 @@ export class LiveList {
 
   #tell() {
     this.#due = false;
+    const held = this.#optimism.over(this.#shown), resources = held.slice(0, this.#first);
+    const last = resources.findLast((resource) => this.#shown.cursors.has(this.#settings.idOf(resource)));
     this.#snapshot = Object.freeze({
-      resources: Object.freeze(this.#optimism.over(this.#shown)),
+      resources: Object.freeze(resources),
       status: this.#status,
       error: this.#error,
-      truncated: this.#shown.truncated,
+      hasNextPage: held.length > resources.length || this.#shown.edge !== undefined,
+      endCursor: (last && this.#shown.cursors.get(this.#settings.idOf(last))) ?? null,
     });
     for (const listener of [...this.#listeners]) listener();
+  }
+
+  /**
+   * Waits until something holds of what is shown, or the list has ended.
+   * @param {() => boolean} holds
+   * @returns {Promise<void>}
+   */
+  #until(holds) {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (!this.#ending.signal.aborted && (this.#due || !holds())) return;
+        stop();
+        resolve();
+      };
+      const stop = this.subscribe(look);
+      look();
+    });
   }
 
   #save() {
@@ -241,29 +348,13 @@ export class LiveList {
     try {
       while (this.#unsaved && !this.#draft && this.#cursor !== undefined) {
         this.#unsaved = false;
-        const { ordered, truncated } = this.#shown;
-        await this.#storage?.save({ cursor: this.#cursor, resources: ordered.slice(), truncated });
+        const { ordered, edge } = this.#shown;
+        await this.#storage?.save({ cursor: this.#cursor, resources: ordered.slice(), hasNextPage: edge !== undefined });
       }
     } catch (error) {
       this.#storage = undefined; // the list goes on without it
       this.#show(this.#status, failureOf(error));
     }
     this.#saving = false;
-  }
-
-  /** @param {number} atLeast */
-  #pause(atLeast) {
-    const { least = 250, most = 30_000, random = Math.random } = this.#settings.pauses ?? {};
-    const whole = Math.min(most, least * 2 ** Math.min(this.#failures++, 30));
-    const { signal } = this.#ending;
-    return new Promise((/** @type {(value: void) => void} */ resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = setTimeout(done, Math.max(atLeast, (whole * (1 + random())) / 2));
-      signal.addEventListener("abort", done);
-    });
   }
 }

@@ -8,7 +8,7 @@ const remembered = 1000;
 export class Optimism {
   /** @type {Map<string, Array<{change: (resource: T) => T, seen: Set<string | undefined>}>>} */ #pending = new Map();
   /** The last update of a resource, after which the next is sent. @type {Map<string, Promise<unknown>>} */ #last = new Map();
-  /** Revisions of payloads that the stream has not told yet. @type {Map<string, string>} */ #awaited = new Map();
+  /** Payloads that the stream has not told yet. @type {Map<string, {revision: string, base: string | undefined, resource: T}>} */ #awaited = new Map();
 
   /**
    * @param {{idOf: (resource: T) => string, revisionOf: (resource: T) => string | undefined}} settings
@@ -22,7 +22,7 @@ export class Optimism {
   }
 
   /**
-   * The resources of a collection with what is under way.
+   * The resources that a collection holds, with what is under way.
    * @param {import("./collection.js").Collection<T>} collection
    */
   over(collection) {
@@ -33,21 +33,41 @@ export class Optimism {
   }
 
   /**
-   * admits says whether an event of the stream may be applied: not if a payload has shown a later state already.
+   * note is called with each event of the stream.
    * @param {T} resource
    */
-  admits(resource) {
-    const id = this.settings.idOf(resource), revision = this.settings.revisionOf(resource);
-    for (const { seen } of this.#pending.get(id) ?? []) {
+  note(resource) {
+    const revision = this.settings.revisionOf(resource);
+    for (const { seen } of this.#pending.get(this.settings.idOf(resource)) ?? []) {
       if (seen.size >= remembered) seen.delete(seen.values().next().value);
       seen.add(revision);
     }
-    if (!this.#awaited.has(id)) return true;
-    if (this.#awaited.get(id) === revision) this.#awaited.delete(id);
+  }
+
+  /**
+   * admits reports whether an event of the stream may be shown: not if a payload has shown a later state already.
+   * @param {T} resource
+   */
+  admits(resource) {
+    const id = this.settings.idOf(resource), awaited = this.#awaited.get(id);
+    if (!awaited) return true;
+    if (awaited.revision === this.settings.revisionOf(resource)) this.#awaited.delete(id);
     return false;
   }
 
-  /** settle is called when the stream has told everything. */
+  /**
+   * carry puts payloads into a list that was read anew, if the reading was before them.
+   * @param {import("./collection.js").Collection<T>} draft
+   */
+  carry(draft) {
+    for (const [id, { base, resource }] of this.#awaited) {
+      const held = draft.byID.get(id);
+      if (held && this.settings.revisionOf(held) === base) draft.put(resource);
+      else this.#awaited.delete(id);
+    }
+  }
+
+  /** settle is called when the stream has told all that was before. */
   settle() {
     this.#awaited.clear();
   }
@@ -92,8 +112,9 @@ export class Optimism {
     const held = this.stored().byID.get(id);
     if (!held || typeof resource !== "object" || resource === null || idOf(resource) !== id) return;
     const revision = revisionOf(resource);
-    if (revision === "" || seen.has(revision) || (revision !== undefined && revision === revisionOf(held))) return;
+    const base = revisionOf(held);
+    if (revision === "" || seen.has(revision) || (revision !== undefined && revision === base)) return;
     this.stored().put(resource);
-    if (revision !== undefined) this.#awaited.set(id, revision);
+    if (revision !== undefined) this.#awaited.set(id, { revision, base, resource });
   }
 }

@@ -1,18 +1,22 @@
+import { Connection, idOfResource } from "./connection.js";
+
 /**
  * What the adapter uses of relay-runtime, to be handed over by the caller: `import * as runtime from "relay-runtime"`.
  * @typedef {object} Runtime
- * @property {(environment: any, document: any, variables: any, options?: any) => {subscribe(sink: any): {unsubscribe(): void}}} fetchQuery
- * @property {(environment: any, config: any) => {dispose(): void}} requestSubscription
+ * @property {(document: any) => any} getRequest
+ * @property {(request: any, variables: any, cacheConfig?: any) => any} createOperationDescriptor
  */
 
 /**
- * relayTransport asks by a Relay environment. Documents are compiled artifacts. What is read is in Relay's store, so every component
- * that shows one of the resources is up to date.
+ * relayTransport asks by a Relay environment. Documents are compiled artifacts. The list gets what the gateway sent, with the fields of all
+ * fragments, and Relay's store gets it too, so every component that shows one of the resources is up to date.
  * @param {any} environment
  * @param {Runtime} runtime
  * @returns {import("./transport.js").Transport}
  */
-export function relayTransport(environment, { fetchQuery, requestSubscription }) {
+export function relayTransport(environment, { getRequest, createOperationDescriptor }) {
+  // What the store reads back has the optimistic changes of the page in it; a list is told what is stored.
+  const operationOf = (/** @type {any} */ document, /** @type {any} */ variables) => createOperationDescriptor(getRequest(document), variables, { force: true });
   return {
     query(document, variables, { signal } = {}) {
       return new Promise((resolve, reject) => {
@@ -25,29 +29,46 @@ export function relayTransport(environment, { fetchQuery, requestSubscription })
           settle();
         };
         signal?.addEventListener("abort", aborted);
-        // A connection is read again after it was lost; an answer that is kept would be too old.
-        const subscription = fetchQuery(environment, document, variables, { fetchPolicy: "network-only", networkCacheConfig: { force: true } }).subscribe({
-          next: (/** @type {any} */ data) => over(() => resolve({ data })),
+        const subscription = environment.execute({ operation: operationOf(document, variables) }).subscribe({
+          next: (/** @type {any} */ response) => over(() => resolve(response)),
           error: (/** @type {unknown} */ error) => over(() => reject(error)),
         });
       });
     },
     subscribe(document, variables, sink) {
-      const subscription = requestSubscription(environment, {
-        subscription: document,
-        variables,
-        onNext: (/** @type {any} */ data) => sink.next({ data }),
-        onError: sink.error,
-        onCompleted: sink.complete,
+      const subscription = environment.executeSubscription({ operation: operationOf(document, variables) }).subscribe({
+        next: (/** @type {any} */ response) => sink.next(response),
+        error: sink.error,
+        complete: sink.complete,
       });
-      return () => subscription.dispose();
+      return () => subscription.unsubscribe();
     },
   };
 }
 
+/** @param {string} name @param {any[]} [selections] @param {boolean} [plural] */
+const field = (name, selections, plural = false) => ({
+  kind: selections ? "LinkedField" : "ScalarField", alias: null, args: null, name, storageKey: null,
+  ...(selections && { concreteType: null, plural, selections }),
+});
+
+/**
+ * watchEdges calls a listener when the edges of a connection change, as after `loadNext`.
+ * @param {any} environment @param {string} connectionID @param {() => void} listener
+ * @returns {() => void}
+ */
+function watchEdges(environment, connectionID, listener) {
+  const node = { kind: "Fragment", name: "edgesOfLiveList", type: "Connection", metadata: null, argumentDefinitions: [], selections: [field("edges", [field("cursor")], true)] };
+  const owner = { identifier: `edgesOfLiveList:${connectionID}`, node: { kind: "Request", fragment: node, operation: { kind: "Operation", name: node.name, argumentDefinitions: [], selections: [] }, params: {} }, variables: {}, cacheConfig: null };
+  const snapshot = environment.lookup({ kind: "SingularReaderSelector", dataID: connectionID, node, variables: {}, owner, isWithinUnmatchedTypeRefinement: false, clientEdgeTraversalPath: null });
+  const subscription = environment.subscribe(snapshot, listener);
+  return () => subscription.dispose();
+}
+
 /**
  * relayConnection keeps a connection of Relay's store like a live list: it adds and removes edges and puts them in order.
- * The components that show the connection need to know nothing of the list.
+ * The components that show the connection need to know nothing of the list. `loadNext` makes the list show as many resources as the
+ * connection has then.
  * @template T
  * @param {import("./live.js").LiveList<T>} list
  * @param {object} where
@@ -57,29 +78,56 @@ export function relayTransport(environment, { fetchQuery, requestSubscription })
  * @param {(resource: T) => string} [where.idOf] Default: `id`.
  * @returns {() => void} Ends it.
  */
-export function relayConnection(list, { environment, connectionID, edgeType, idOf = (/** @type {any} */ resource) => resource.id }) {
-  const bring = () => {
-    const { resources, status, truncated } = list.getSnapshot();
-    if (status === "loading") return; // not whole yet
-    environment.commitUpdate((/** @type {any} */ store) => {
-      const connection = store.get(connectionID);
-      if (!connection) return;
-      /** @type {any[]} */
-      const edges = (connection.getLinkedRecords("edges") ?? []).filter(Boolean);
-      const known = new Map(edges.map((edge) => [edge.getLinkedRecord("node")?.getDataID(), edge]));
-      const next = resources.map((resource) => {
-        const id = idOf(resource), node = store.get(id);
-        if (known.has(id) || !node) return known.get(id);
-        const edgeID = `${connectionID}:live:${id}`;
-        const edge = store.get(edgeID) ?? store.create(edgeID, edgeType);
-        edge.setLinkedRecord(node, "node");
-        return edge;
-      }).filter(Boolean);
-      if (next.length === edges.length && next.every((edge, i) => edge === edges[i])) return;
-      connection.setLinkedRecords(next, "edges");
-      connection.getLinkedRecord("pageInfo")?.setValue(truncated, "hasNextPage");
-    });
+export function relayConnection(list, { environment, connectionID, edgeType, idOf = idOfResource }) {
+  let ended = false, bringing = false;
+  /** @param {any} store */
+  const update = (store) => {
+    const connection = store.get(connectionID);
+    if (!connection) return;
+    /** @type {any[]} */
+    const edges = (connection.getLinkedRecords("edges") ?? []).filter(Boolean);
+    const known = new Map(edges.map((edge) => [edge.getLinkedRecord("node")?.getDataID(), edge]));
+    const rows = shown.rows([...known.keys()]);
+    shown.keep(rows);
+    let missing = false;
+    const next = rows.map(({ id, resource }) => {
+      const node = store.get(id);
+      const fresh = resource !== undefined && shown.give(id, resource);
+      // Relay forgets what no component shows; reading the list brings it back.
+      if (!node && fresh) missing = true;
+      if (known.has(id) || !node) return known.get(id);
+      const edgeID = `${connectionID}:live:${id}`;
+      const edge = store.get(edgeID) ?? store.create(edgeID, edgeType);
+      edge.setLinkedRecord(node, "node");
+      edge.setValue(list.cursorOf(id) ?? "", "cursor");
+      return edge;
+    }).filter(Boolean);
+    if (missing) list.refresh();
+    if (next.length !== edges.length || next.some((edge, i) => edge !== edges[i])) connection.setLinkedRecords(next, "edges");
+    const { hasNextPage, endCursor } = list.getSnapshot(), pageInfo = connection.getLinkedRecord("pageInfo");
+    // Behind rows that the page has read itself its own place is the right one.
+    if (!pageInfo || rows.some(({ resource }) => resource === undefined)) return;
+    pageInfo.setValue(hasNextPage, "hasNextPage");
+    if (endCursor !== null) pageInfo.setValue(endCursor, "endCursor");
   };
+  const bring = () => {
+    if (ended || bringing || !shown.live) return;
+    bringing = true;
+    try {
+      environment.commitUpdate(update);
+    } finally {
+      bringing = false;
+    }
+  };
+  const shown = new Connection(list, idOf, bring);
+  const unwatch = watchEdges(environment, connectionID, () => queueMicrotask(bring));
+  const unsubscribe = list.subscribe(bring);
+  const end = () => {
+    ended = true;
+    unwatch();
+    unsubscribe();
+  };
+  list.ended.then(end);
   bring();
-  return list.subscribe(bring);
+  return end;
 }

@@ -1,3 +1,5 @@
+import { compareNames } from "./order.js";
+
 /**
  * What a page shows. It is a new object after each change and is never changed itself.
  * @template T
@@ -7,8 +9,8 @@
  *   loading: there is no whole state yet. live: changes are shown as they happen. behind: the last state, while the list
  *   connects or reads again. failed: it has given up, see error. closed: it was ended.
  * @property {Error} [error] Why it is behind or has failed, or why its storage is not used any more.
- * @property {boolean} truncated Whether there were more resources than the list holds. Those that it does not hold are not shown either
- *   when others are deleted; a filter in the documents makes a list shorter.
+ * @property {boolean} hasNextPage Whether there are more resources behind those that are shown.
+ * @property {string | null} endCursor Where a page that reads on itself begins (`after`): the cursor of the last resource whose cursor is known.
  */
 
 /**
@@ -26,9 +28,10 @@
  * @property {any} changes Document of the subscription to the same resources. It selects `type`, `cursor` and the resource with the same fields; it declares `$after: String`.
  * @property {Record<string, any>} [variables] Of both documents.
  * @property {boolean} [snapshot] The subscription declares `$snapshot: Boolean`: the state then comes anew by the stream where a cursor has expired. Otherwise the list is read again.
- * @property {number} [pageSize] Resources of a page. Default: 100.
- * @property {number} [limit] Resources held at most, the first ones in order of those that it was told of. Default: 10,000.
- * @property {(a: T, b: T) => number} [compare] The order. Default: by namespace and name, as the API does.
+ * @property {number} [first] How many resources are shown: the first ones of the order. `more` shows more of them. Default: 10,000.
+ * @property {number} [pageSize] How many resources are read at once, at most 1,000. Default: 100.
+ * @property {(a: T, b: T) => number} [compare] The order, which must be that of the list's `orderBy`: see compareBy. Default: by namespace and
+ *   name, which is the API's order without `orderBy`, and decides between equals.
  * @property {(resource: T) => string} [idOf] Default: `id`.
  * @property {(resource: T) => string | undefined} [revisionOf] Default: `metadata.revision`. Where it is selected, what comes twice is known by it.
  * @property {(data: any) => any} [connection] The connection in the data. Default: the first field.
@@ -37,24 +40,33 @@
  * @property {import("./storage.js").Storage<T>} [storage] Where the place is kept over reloads.
  * @property {(change: Change) => void} [onChange] Hears every change (ADDED, MODIFIED, DELETED) that the stream tells, before the list shows it.
  * @property {AbortSignal} [signal] Ends the list.
- * @property {{least?: number, most?: number, random?: () => number}} [pauses] Milliseconds before connecting again: doubled each time, each time
- *   between half of it and the whole. Default: 250 to 30,000.
+ * @property {import("./backoff.js").Pauses} [pauses] Before connecting again.
  * @property {number} [silence] Milliseconds without an event after which a connection counts as lost; the gateway sends one every 30 s. Default: 90,000.
  */
 
 /**
  * @template T
- * @typedef {Options<T> & Required<Pick<Options<T>, "variables" | "pageSize" | "limit" | "compare" | "idOf" | "revisionOf" | "connection" | "change" | "resource" | "silence">>} Settings
+ * @typedef {Options<T> & Required<Pick<Options<T>, "variables" | "pageSize" | "first" | "compare" | "idOf" | "revisionOf" | "connection" | "change" | "resource" | "silence">>} Settings
  */
 
 /** @param {any} data */
 const firstField = (data) => Object.entries(data).find(([name]) => name !== "__typename")?.[1];
 /** @param {any} change */
 const firstObject = (change) => Object.values(change).find((value) => typeof value === "object" && value !== null);
-/** @param {string | null | undefined} a @param {string | null | undefined} b */
-const text = (a, b) => ((a ?? "") < (b ?? "") ? -1 : (a ?? "") > (b ?? "") ? 1 : 0);
-/** @param {any} a @param {any} b */
-const byName = (a, b) => text(a.metadata?.namespace, b.metadata?.namespace) || text(a.metadata?.name, b.metadata?.name);
+
+/**
+ * What following a stream needs.
+ * @typedef {Pick<Settings<any>, "transport" | "changes" | "variables" | "snapshot" | "silence" | "change">} FollowSettings
+ */
+
+/**
+ * followSettings fills in what a page left out.
+ * @template {{variables?: Record<string, any>, change?: (data: any) => Change, silence?: number}} O
+ * @param {O} options
+ */
+export function followSettings(options) {
+  return { ...options, variables: options.variables ?? {}, change: options.change ?? firstField, silence: options.silence ?? 90_000 };
+}
 
 /**
  * settingsOf fills in what a page left out.
@@ -64,16 +76,13 @@ const byName = (a, b) => text(a.metadata?.namespace, b.metadata?.namespace) || t
  */
 export function settingsOf(options) {
   return {
-    ...options,
-    variables: options.variables ?? {},
+    ...followSettings(options),
+    first: options.first ?? 10_000,
     pageSize: options.pageSize ?? 100,
-    limit: options.limit ?? 10_000,
-    compare: options.compare ?? byName,
+    compare: options.compare ?? compareNames,
     idOf: options.idOf ?? ((/** @type {any} */ resource) => resource.id),
     revisionOf: options.revisionOf ?? ((/** @type {any} */ resource) => resource.metadata?.revision),
     connection: options.connection ?? firstField,
-    change: options.change ?? firstField,
     resource: options.resource ?? firstObject,
-    silence: options.silence ?? 90_000,
   };
 }

@@ -4,7 +4,7 @@
  * @typedef {object} Saved
  * @property {string} cursor Place in the stream of changes.
  * @property {ReadonlyArray<T>} [resources] The list at that place. Without it the list is read anew and `onChange` hears what came after the cursor.
- * @property {boolean} [truncated] Whether the list had more resources than it held.
+ * @property {boolean} [hasNextPage] Whether there were more resources behind these.
  */
 
 /**

@@ -1,3 +1,5 @@
+import { pauseBefore, sleep } from "./backoff.js";
+import { isQuery, textOf } from "./document.js";
 import { Failure, failureOf } from "./failure.js";
 import { events } from "./sse.js";
 
@@ -22,17 +24,23 @@ import { events } from "./sse.js";
  * @property {string | URL} url The gateway, like https://gateway.example/v1/graphql.
  * @property {HeadersInit | (() => HeadersInit | Promise<HeadersInit>)} [headers] Sent with each request; a function is asked each time.
  * @property {typeof globalThis.fetch} [fetch] Default: the global one.
+ * @property {number} [retries] How often a query is sent again at most while the answer is UNAVAILABLE with a time after which to ask
+ *   again (`retryAfter`). Mutations are not sent again. Default: 3.
+ * @property {import("./backoff.js").Pauses} [pauses] Before a query is sent again, on top of what the gateway asks for. If that alone is more than `most`,
+ *   the query is not sent again.
  */
 
 /**
  * fetchTransport needs nothing but fetch: queries by POST, subscriptions by server-sent events. A
- * browser has few connections to a host that speaks HTTP/1.1, and each subscription takes one.
+ * browser has few connections to a host that speaks HTTP/1.1, and each subscription takes one. A document is a text, or one that `gql`, graphql-js
+ * or a code generator has made.
  * @param {FetchOptions} options
  * @returns {Transport}
  */
-export function fetchTransport({ url, headers = {}, fetch = globalThis.fetch }) {
-  /** @param {string} accept @param {any} query @param {Record<string, any>} variables @param {AbortSignal} [signal] */
-  const post = async (accept, query, variables, signal) => {
+export function fetchTransport({ url, headers = {}, fetch = globalThis.fetch, retries = 3, pauses }) {
+  /** @param {string} accept @param {any} document @param {Record<string, any>} variables @param {AbortSignal} [signal] */
+  const post = async (accept, document, variables, signal) => {
+    const query = textOf(document);
     const own = new Headers(typeof headers === "function" ? await headers() : headers);
     own.set("content-type", "application/json");
     own.set("accept", accept);
@@ -40,8 +48,14 @@ export function fetchTransport({ url, headers = {}, fetch = globalThis.fetch }) 
   };
   return {
     async query(document, variables, { signal } = {}) {
-      const response = await post("application/graphql-response+json", document, variables, signal);
-      return answer(response);
+      const most = isQuery(document) ? retries : 0;
+      for (let failures = 0; ; failures++) {
+        const response = await post("application/graphql-response+json", document, variables, signal);
+        const seconds = failures < most ? await unavailableFor(response) : undefined;
+        if (seconds === undefined || seconds * 1000 > (pauses?.most ?? 30_000)) return answer(response);
+        await sleep(pauseBefore(pauses, failures, seconds * 1000), signal);
+        signal?.throwIfAborted();
+      }
     },
     subscribe(document, variables, sink) {
       const ending = new AbortController();
@@ -66,14 +80,36 @@ export function fetchTransport({ url, headers = {}, fetch = globalThis.fetch }) 
   };
 }
 
+/** @param {Response} response */
+const isJSON = (response) => /json/.test(response.headers.get("content-type") ?? "");
+/** @param {Response} response */
+const retryAfterOf = (response) => Number(response.headers.get("retry-after")) || undefined;
+
 /**
+ * unavailableFor returns after how many seconds to ask again, if the request was not executed and the gateway, or a proxy before it, says when.
+ * @param {Response} response
+ * @returns {Promise<number | undefined>}
+ */
+async function unavailableFor(response) {
+  if (response.status !== 503) return undefined;
+  if (!isJSON(response)) return retryAfterOf(response);
+  const { code, retryAfter } = failureOf((await answer(response.clone())).errors);
+  return code === "UNAVAILABLE" ? retryAfter : undefined;
+}
+
+/**
+ * answer is what a response has. Errors say when to ask again, as the response does.
  * @param {Response} response
  * @returns {Promise<import("./failure.js").Result>}
  */
 async function answer(response) {
-  if (/json/.test(response.headers.get("content-type") ?? "")) return response.json();
+  const retryAfter = retryAfterOf(response);
+  if (isJSON(response)) {
+    const result = await response.json();
+    if (retryAfter) for (const error of result.errors ?? []) error.extensions = { retryAfter, ...error.extensions };
+    return result;
+  }
   if (response.status === 401) throw new Failure("401, and not by the gateway: a proxy in front of it wants a separate login", { status: 401 });
-  const retryAfter = Number(response.headers.get("retry-after")) || undefined;
   throw new Failure(`the gateway answered ${response.status} ${response.statusText}`.trim(), { status: response.status, retryAfter });
 }
 

@@ -88,6 +88,106 @@ test("whoever ends a subscription hears nothing more", async () => {
   assert.deepEqual(out, []);
 });
 
+// unavailable answers that so many times, and then the data.
+const unavailable = (times, answer = () => Response.json({ errors: [{ message: "later", extensions: { code: "UNAVAILABLE" } }] }, { status: 503, headers: { "retry-after": "2" } })) =>
+  answering(() => (times-- > 0 ? answer() : Response.json({ data: { a: 1 } })));
+
+// paused notes the pauses of a test, and makes them short.
+function paused(t) {
+  const pauses = [];
+  const real = globalThis.setTimeout;
+  t.mock.method(globalThis, "setTimeout", (run, ms) => {
+    pauses.push(ms);
+    return real(run, 0);
+  });
+  return pauses;
+}
+
+test("a query that is answered UNAVAILABLE is sent again after the time that the gateway asks for, and some more", async (t) => {
+  const pauses = paused(t);
+  const { requests, fetch } = unavailable(3);
+  const transport = fetchTransport({ url: "http://gateway/", fetch, pauses: { least: 100, random: () => 0.5 } });
+  assert.deepEqual(await transport.query("query Mine { mutation: a }", {}, {}), { data: { a: 1 } });
+  assert.deepEqual(pauses, [2050, 2100, 2200]);
+  assert.equal(requests.length, 4);
+});
+
+test("the time may be in extensions, and the answer of a proxy", async (t) => {
+  paused(t);
+  for (const answer of [
+    () => Response.json({ errors: [{ message: "later", extensions: { code: "UNAVAILABLE", retryAfter: 1 } }] }, { status: 503 }),
+    () => new Response("<html>", { status: 503, headers: { "retry-after": "1" } }),
+  ]) {
+    const { requests, fetch } = unavailable(1, answer);
+    assert.deepEqual(await fetchTransport({ url: "http://gateway/", fetch }).query("{ a }", {}, {}), { data: { a: 1 } });
+    assert.equal(requests.length, 2);
+  }
+});
+
+test("it is not sent again for ever, nor after a long time, nor if it is a mutation or failed otherwise", async (t) => {
+  const pauses = paused(t);
+  const later = (seconds) => () => Response.json({ errors: [{ message: "later", extensions: { code: "UNAVAILABLE" } }] }, { status: 503, headers: { "retry-after": seconds } });
+  for (const [sent, document, answer, options] of [
+    [4, "{ a }", later("1"), {}],
+    [1, "{ a }", later("1"), { retries: 0 }],
+    [1, "{ a }", later("31"), {}],
+    [2, "{ a }", later("31"), { retries: 1, pauses: { most: 60_000 } }],
+    [1, "mutation { a }", later("1"), {}],
+    [1, 'query Q($t: String = "}") { a } # {\nmutation M { b }', later("1"), {}],
+    [1, parse("query Q { a } mutation M { b }"), later("1"), {}],
+    [1, "{ a }", () => Response.json({ errors: [{ message: "no", extensions: { code: "UNAVAILABLE" } }] }, { status: 503 }), {}],
+    [1, "{ a }", () => Response.json({ errors: [{ message: "no", extensions: { code: "FORBIDDEN" } }] }, { status: 403 }), {}],
+    [1, "{ a }", () => Response.json({ data: { a: null }, errors: [{ message: "later", extensions: { code: "UNAVAILABLE", retryAfter: 1 } }] }), {}],
+  ]) {
+    const { requests, fetch } = unavailable(9, answer);
+    const { errors } = await fetchTransport({ url: "http://gateway/", fetch, ...options }).query(document, {}, {});
+    assert.ok(errors.length);
+    assert.equal(requests.length, sent, document);
+  }
+  assert.ok(pauses.every((ms) => ms <= 62_000));
+});
+
+test("a query that is ended while it waits is not sent again", async () => {
+  const { requests, fetch } = unavailable(9);
+  const ending = new AbortController();
+  const asked = fetchTransport({ url: "http://gateway/", fetch }).query("{ a }", {}, { signal: ending.signal });
+  await new Promise((resolve) => setImmediate(resolve));
+  ending.abort();
+  await assert.rejects(asked, { name: "AbortError" });
+  assert.equal(requests.length, 1);
+});
+
+test("a live list whose subscription is refused hears when to ask again", async () => {
+  const { fetch } = unavailable(1);
+  const { out, over, sink } = heard();
+  fetchTransport({ url: "http://gateway/", fetch }).subscribe("s", {}, sink);
+  await over;
+  assert.equal(out[0].retryAfter, 2);
+});
+
+// parse makes what graphql-js would of these two documents, as far as this package reads it.
+function parse(text) {
+  const name = (value) => ({ kind: "Name", value });
+  const operations = [...text.matchAll(/(query|mutation) (\w+) \{ (\w+) \}/g)];
+  return { kind: "Document", definitions: operations.map(([, operation, of, field]) => ({
+    kind: "OperationDefinition", operation, name: name(of), variableDefinitions: [], directives: [],
+    selectionSet: { kind: "SelectionSet", selections: [{ kind: "Field", name: name(field), arguments: [], directives: [] }] },
+  })) };
+}
+
+test("documents of code generators are sent as text", async () => {
+  class TypedDocumentString extends String {}
+  for (const [document, text] of [
+    [new TypedDocumentString("{ a }"), "{ a }"],
+    [parse("query Q { a }"), "query Q { a }"],
+  ]) {
+    const { requests, fetch } = answering(() => Response.json({ data: {} }));
+    await fetchTransport({ url: "http://gateway/", fetch }).query(document, {}, {});
+    assert.equal(JSON.parse(requests[0].body).query, text);
+  }
+  await assert.rejects(fetchTransport({ url: "http://gateway/" }).query({ document: 1 }, {}, {}), /parsed document/);
+});
+
 test("streamingTransport hands subscriptions to another client", () => {
   const calls = [];
   const transport = streamingTransport({ query: async () => ({ data: 1 }) }, { subscribe: (payload, sink) => (calls.push([payload, sink]), () => {}) });

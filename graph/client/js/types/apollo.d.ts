@@ -1,6 +1,7 @@
 /**
- * apolloTransport asks by an Apollo client. Documents are those of `gql`. Changes are in Apollo's cache, so every query
- * that shows one of the resources is up to date. The pages of the list are not: they would replace those that the cache has.
+ * apolloTransport asks by an Apollo client. Documents are those of `gql`. The list gets what the gateway sent, and Apollo's cache gets the
+ * changes, so every query that shows one of the resources is up to date. The pages of the list are not in the cache: they would
+ * replace those that it has. A client with `dataMasking` takes documents whose fragments are spread with `@unmask`.
  * @param {{query(options: any): Promise<any>, subscribe(options: any): {subscribe(sink: any): {unsubscribe(): void}}}} client
  * @returns {import("./transport.js").Transport}
  */
@@ -15,7 +16,7 @@ export function apolloTransport(client: {
 /**
  * apolloConnection keeps what the cache has for a query like a live list: its edges or nodes are added,
  * removed and put in order, and `watchQuery` and `useQuery` of it show them. The documents of the list select of a resource
- * what the query does, best by the same fragment.
+ * what the query does, best by the same fragment. `fetchMore` makes the list show as many resources as the query has then.
  * @template T
  * @param {import("./live.js").LiveList<T>} list
  * @param {object} where

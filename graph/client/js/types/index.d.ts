@@ -1,10 +1,16 @@
+export { changes } from "./changes.js";
+export { compareBy } from "./order.js";
 export { webStorage } from "./storage.js";
 export type Options<T> = import("./settings.js").Options<T>;
 export type Snapshot<T> = import("./settings.js").Snapshot<T>;
 export type Change = import("./settings.js").Change;
 export type Storage<T> = import("./storage.js").Storage<T>;
 export type Saved<T> = import("./storage.js").Saved<T>;
+export type Changes = import("./changes.js").Changes;
+export type Pauses = import("./backoff.js").Pauses;
+export type Criterion = import("./order.js").Criterion;
 export type Transport = import("./transport.js").Transport;
+export type FetchOptions = import("./transport.js").FetchOptions;
 export type Credential = import("./credential.js").Credential;
 export type TokenSource = import("./credential.js").TokenSource;
 export type Conflict = import("./conflict.js").Conflict;

@@ -26,12 +26,30 @@ export class LiveList<T> {
      * @param {() => void} listener
      */
     subscribe: (listener: () => void) => () => undefined;
+    /** The type of the connection, like NetworkConnection, if the client selects `__typename`. @type {string | undefined} */
+    connectionType: string | undefined;
+    /** How many resources are shown at most. */
+    get first(): number;
+    /**
+     * Shows more resources of the order. The promise is kept once they are shown, or the list has ended; there may be fewer.
+     * @param {number} [count] How many more. Default: as many as the list showed at first.
+     * @returns {Promise<void>}
+     */
+    more(count?: number): Promise<void>;
+    /** Reads the list again, and shows it once it is read. The list goes on meanwhile. */
+    refresh(): void;
     /**
      * The resource as it is stored, as far as the list knows: without what is under way.
      * @param {string} id
      * @returns {T | undefined}
      */
     stored(id: string): T | undefined;
+    /**
+     * The cursor of a resource in the connection, if it was read and has not changed its place since.
+     * @param {string} id
+     * @returns {string | undefined}
+     */
+    cursorOf(id: string): string | undefined;
     /**
      * update shows a change at once and sends it. If that fails, the list shows what is stored again.
      * @template {T | null | void} R

@@ -19,16 +19,26 @@ export class Optimism<T> {
     stored: () => import("./collection.js").Collection<T>;
     changed: () => void;
     /**
-     * The resources of a collection with what is under way.
+     * The resources that a collection holds, with what is under way.
      * @param {import("./collection.js").Collection<T>} collection
      */
     over(collection: import("./collection.js").Collection<T>): T[];
     /**
-     * admits says whether an event of the stream may be applied: not if a payload has shown a later state already.
+     * note is called with each event of the stream.
+     * @param {T} resource
+     */
+    note(resource: T): void;
+    /**
+     * admits reports whether an event of the stream may be shown: not if a payload has shown a later state already.
      * @param {T} resource
      */
     admits(resource: T): boolean;
-    /** settle is called when the stream has told everything. */
+    /**
+     * carry puts payloads into a list that was read anew, if the reading was before them.
+     * @param {import("./collection.js").Collection<T>} draft
+     */
+    carry(draft: import("./collection.js").Collection<T>): void;
+    /** settle is called when the stream has told all that was before. */
     settle(): void;
     /**
      * @template R

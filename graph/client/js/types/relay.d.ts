@@ -1,20 +1,21 @@
 /**
  * What the adapter uses of relay-runtime, to be handed over by the caller: `import * as runtime from "relay-runtime"`.
  * @typedef {object} Runtime
- * @property {(environment: any, document: any, variables: any, options?: any) => {subscribe(sink: any): {unsubscribe(): void}}} fetchQuery
- * @property {(environment: any, config: any) => {dispose(): void}} requestSubscription
+ * @property {(document: any) => any} getRequest
+ * @property {(request: any, variables: any, cacheConfig?: any) => any} createOperationDescriptor
  */
 /**
- * relayTransport asks by a Relay environment. Documents are compiled artifacts. What is read is in Relay's store, so every component
- * that shows one of the resources is up to date.
+ * relayTransport asks by a Relay environment. Documents are compiled artifacts. The list gets what the gateway sent, with the fields of all
+ * fragments, and Relay's store gets it too, so every component that shows one of the resources is up to date.
  * @param {any} environment
  * @param {Runtime} runtime
  * @returns {import("./transport.js").Transport}
  */
-export function relayTransport(environment: any, { fetchQuery, requestSubscription }: Runtime): import("./transport.js").Transport;
+export function relayTransport(environment: any, { getRequest, createOperationDescriptor }: Runtime): import("./transport.js").Transport;
 /**
  * relayConnection keeps a connection of Relay's store like a live list: it adds and removes edges and puts them in order.
- * The components that show the connection need to know nothing of the list.
+ * The components that show the connection need to know nothing of the list. `loadNext` makes the list show as many resources as the
+ * connection has then.
  * @template T
  * @param {import("./live.js").LiveList<T>} list
  * @param {object} where
@@ -34,12 +35,6 @@ export function relayConnection<T>(list: import("./live.js").LiveList<T>, { envi
  * What the adapter uses of relay-runtime, to be handed over by the caller: `import * as runtime from "relay-runtime"`.
  */
 export type Runtime = {
-    fetchQuery: (environment: any, document: any, variables: any, options?: any) => {
-        subscribe(sink: any): {
-            unsubscribe(): void;
-        };
-    };
-    requestSubscription: (environment: any, config: any) => {
-        dispose(): void;
-    };
+    getRequest: (document: any) => any;
+    createOperationDescriptor: (request: any, variables: any, cacheConfig?: any) => any;
 };

@@ -1,10 +1,32 @@
 /**
+ * What following a stream needs.
+ * @typedef {Pick<Settings<any>, "transport" | "changes" | "variables" | "snapshot" | "silence" | "change">} FollowSettings
+ */
+/**
+ * followSettings fills in what a page left out.
+ * @template {{variables?: Record<string, any>, change?: (data: any) => Change, silence?: number}} O
+ * @param {O} options
+ */
+export function followSettings<O extends {
+    variables?: Record<string, any>;
+    change?: (data: any) => Change;
+    silence?: number;
+}>(options: O): O & {
+    variables: Record<string, any>;
+    change: (data: any) => any;
+    silence: number;
+};
+/**
  * settingsOf fills in what a page left out.
  * @template T
  * @param {Options<T>} options
  * @returns {Settings<T>}
  */
 export function settingsOf<T>(options: Options<T>): Settings<T>;
+/**
+ * What following a stream needs.
+ */
+export type FollowSettings = Pick<Settings<any>, "transport" | "changes" | "variables" | "snapshot" | "silence" | "change">;
 /**
  * What a page shows. It is a new object after each change and is never changed itself.
  */
@@ -20,10 +42,13 @@ export type Snapshot<T> = {
      */
     error?: Error | undefined;
     /**
-     * Whether there were more resources than the list holds. Those that it does not hold are not shown either
-     * when others are deleted; a filter in the documents makes a list shorter.
+     * Whether there are more resources behind those that are shown.
      */
-    truncated: boolean;
+    hasNextPage: boolean;
+    /**
+     * Where a page that reads on itself begins (`after`): the cursor of the last resource whose cursor is known.
+     */
+    endCursor: string | null;
 };
 /**
  * One event of a change stream, as it was selected.
@@ -55,15 +80,16 @@ export type Options<T> = {
      */
     snapshot?: boolean | undefined;
     /**
-     * Resources of a page. Default: 100.
+     * How many resources are shown: the first ones of the order. `more` shows more of them. Default: 10,000.
+     */
+    first?: number | undefined;
+    /**
+     * How many resources are read at once, at most 1,000. Default: 100.
      */
     pageSize?: number | undefined;
     /**
-     * Resources held at most, the first ones in order of those that it was told of. Default: 10,000.
-     */
-    limit?: number | undefined;
-    /**
-     * The order. Default: by namespace and name, as the API does.
+     * The order, which must be that of the list's `orderBy`: see compareBy. Default: by namespace and
+     * name, which is the API's order without `orderBy`, and decides between equals.
      */
     compare?: ((a: T, b: T) => number) | undefined;
     /**
@@ -99,17 +125,12 @@ export type Options<T> = {
      */
     signal?: AbortSignal | undefined;
     /**
-     * Milliseconds before connecting again: doubled each time, each time
-     * between half of it and the whole. Default: 250 to 30,000.
+     * Before connecting again.
      */
-    pauses?: {
-        least?: number;
-        most?: number;
-        random?: () => number;
-    } | undefined;
+    pauses?: import("./backoff.js").Pauses | undefined;
     /**
      * Milliseconds without an event after which a connection counts as lost; the gateway sends one every 30 s. Default: 90,000.
      */
     silence?: number | undefined;
 };
-export type Settings<T> = Options<T> & Required<Pick<Options<T>, "variables" | "pageSize" | "limit" | "compare" | "idOf" | "revisionOf" | "connection" | "change" | "resource" | "silence">>;
+export type Settings<T> = Options<T> & Required<Pick<Options<T>, "variables" | "pageSize" | "first" | "compare" | "idOf" | "revisionOf" | "connection" | "change" | "resource" | "silence">>;

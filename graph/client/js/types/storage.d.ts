@@ -4,7 +4,7 @@
  * @typedef {object} Saved
  * @property {string} cursor Place in the stream of changes.
  * @property {ReadonlyArray<T>} [resources] The list at that place. Without it the list is read anew and `onChange` hears what came after the cursor.
- * @property {boolean} [truncated] Whether the list had more resources than it held.
+ * @property {boolean} [hasNextPage] Whether there were more resources behind these.
  */
 /**
  * Where a live list keeps its place. Both methods may be asynchronous; save is not called again before it is done, nor after it has failed.
@@ -41,9 +41,9 @@ export type Saved<T> = {
      */
     resources?: readonly T[] | undefined;
     /**
-     * Whether the list had more resources than it held.
+     * Whether there were more resources behind these.
      */
-    truncated?: boolean | undefined;
+    hasNextPage?: boolean | undefined;
 };
 /**
  * Where a live list keeps its place. Both methods may be asynchronous; save is not called again before it is done, nor after it has failed.

@@ -17,14 +17,19 @@
  * @property {string | URL} url The gateway, like https://gateway.example/v1/graphql.
  * @property {HeadersInit | (() => HeadersInit | Promise<HeadersInit>)} [headers] Sent with each request; a function is asked each time.
  * @property {typeof globalThis.fetch} [fetch] Default: the global one.
+ * @property {number} [retries] How often a query is sent again at most while the answer is UNAVAILABLE with a time after which to ask
+ *   again (`retryAfter`). Mutations are not sent again. Default: 3.
+ * @property {import("./backoff.js").Pauses} [pauses] Before a query is sent again, on top of what the gateway asks for. If that alone is more than `most`,
+ *   the query is not sent again.
  */
 /**
  * fetchTransport needs nothing but fetch: queries by POST, subscriptions by server-sent events. A
- * browser has few connections to a host that speaks HTTP/1.1, and each subscription takes one.
+ * browser has few connections to a host that speaks HTTP/1.1, and each subscription takes one. A document is a text, or one that `gql`, graphql-js
+ * or a code generator has made.
  * @param {FetchOptions} options
  * @returns {Transport}
  */
-export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport;
+export function fetchTransport({ url, headers, fetch, retries, pauses }: FetchOptions): Transport;
 /**
  * streamingTransport takes queries from one transport and subscriptions from a client of graphql-ws or
  * graphql-sse. Make that client with `retryAttempts: 0`: the live list connects again
@@ -78,4 +83,14 @@ export type FetchOptions = {
      * Default: the global one.
      */
     fetch?: typeof globalThis.fetch | undefined;
+    /**
+     * How often a query is sent again at most while the answer is UNAVAILABLE with a time after which to ask
+     * again (`retryAfter`). Mutations are not sent again. Default: 3.
+     */
+    retries?: number | undefined;
+    /**
+     * Before a query is sent again, on top of what the gateway asks for. If that alone is more than `most`,
+     * the query is not sent again.
+     */
+    pauses?: import("./backoff.js").Pauses | undefined;
 };
