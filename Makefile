@@ -19,7 +19,7 @@ need     = @command -v $(1) >/dev/null 2>&1 && exit 0; \
 FUZZTIME ?= 20s
 
 .DEFAULT_GOAL := help
-.PHONY: help run build npm console test test-all redis-server tmux browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
+.PHONY: help run build npm console test test-all test-next vulnerabilities redis-server tmux browser clients generate generate-check lint bench bench-live fuzz e2e hostile clean
 
 help: ## print this help
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,19 @@ test-all: redis-server tmux ## vet and run all tests in full, with the race dete
 	$(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./...
 	SLUICE_TEST_STORE=redis $(GO) test $(RACE) -vet=off -shuffle=on -timeout 20m ./e2e
 	$(if $(RACE),$(GO) test -vet=off -shuffle=on -timeout 9m $(REDUCED))
+
+# The release of Go after that of go.mod, and the tool that looks for known vulnerabilities.
+NEXT_GO     := go1.27.4
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+test-next: redis-server tmux ## run the tests as `make test` does with the next release of Go, if it can be had
+	@if GOTOOLCHAIN=$(NEXT_GO) $(GO) version >/dev/null 2>&1; then GOTOOLCHAIN=$(NEXT_GO) $(MAKE) --no-print-directory test; \
+	else echo 'WARNING: $(NEXT_GO) cannot be had, so nothing was tested with it'; fi
+
+vulnerabilities: ## fail if code that is used has a known vulnerability, if the database of those answers
+	@if ! curl -fsS -m 20 -o /dev/null https://vuln.go.dev/index/db.json; then \
+	  echo 'WARNING: https://vuln.go.dev does not answer, so nothing was checked for known vulnerabilities'; \
+	else $(GO) run $(GOVULNCHECK) ./...; fi
 
 redis-server: ## make sure that the tests find redis-server; install Debian's package if they would not
 	$(call need,redis-server,redis-server,'the tests start redis-server 7.0 or newer; install it (Debian: apt-get install redis-server)')
