@@ -14,8 +14,8 @@ import (
 
 // browserSuites are those that need Chromium: the page, its logins, one that is reloaded
 // while it listens, pages of other origins, the gateway behind a proxy with TLS, the React example, pages with
-// the caches of other people's clients, and live lists in these pages.
-var browserSuites = []string{"browser", "login", "reload", "foreign", "example", "caches", "proxy", "pairs"}
+// the caches of other people's clients, live lists in these pages, and GraphQL Playground and Altair.
+var browserSuites = []string{"browser", "login", "reload", "foreign", "example", "caches", "proxy", "pairs", "ides"}
 
 func TestBrowser(t *testing.T) {
 	needClients(t)
@@ -25,7 +25,7 @@ func TestBrowser(t *testing.T) {
 	}
 	for _, name := range browserSuites {
 		s := suite{file: filepath.Join(clients, name+".test.mjs"), env: []string{"SLUICE_CHROMIUM=" + chromium}}
-		if name == "foreign" || name == "example" {
+		if name == "foreign" || name == "example" || name == "ides" {
 			port := freePort(t)
 			s.env = append(s.env, "SLUICE_PAGES="+port)
 			s.args = []string{"--allowed-hosts", "gateway.test", "--allowed-origins", "http://friend.test:" + port + ",http://127.0.0.1:" + port}
