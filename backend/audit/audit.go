@@ -32,6 +32,8 @@ const (
 	// Controlled is a kind that was given to a controller, Released one that was taken back.
 	Controlled = "KIND_CONTROLLED"
 	Released   = "KIND_RELEASED"
+	// HistoryLost is a store that went on without changes which the gateway had seen.
+	HistoryLost = "HISTORY_LOST"
 	// Replaced is a catalogue that took the place of the one that was served.
 	Replaced = "CATALOGUE_REPLACED"
 )
@@ -58,6 +60,11 @@ type Line struct {
 	Paths []string `json:"paths,omitempty"`
 	// Catalogue is the hash of a catalogue that is served from now on.
 	Catalogue string `json:"catalogue,omitempty"`
+	// EpochBefore and Epoch are those of a lost history and of the one in its place; Lost is how many changes are missing, 0 if
+	// that is not known.
+	EpochBefore uint64 `json:"epochBefore,omitempty"`
+	Epoch       uint64 `json:"epoch,omitempty"`
+	Lost        uint64 `json:"lost,omitempty"`
 	// Position in the log: all changes up to it stand before the next line.
 	Position string `json:"position"`
 }
@@ -281,6 +288,12 @@ func (l *Log) Control(ctx context.Context, kind string, controlled bool) {
 // Replace writes that another catalogue is served.
 func (l *Log) Replace(ctx context.Context, hash string) {
 	_ = l.request(ctx, "a replaced catalogue is missing in the audit log", Line{Event: Replaced, Catalogue: hash})
+}
+
+// LoseHistory writes that the store went on without changes which the gateway had seen. lost is 0 if it is not known how
+// many.
+func (l *Log) LoseHistory(ctx context.Context, before, now, lost uint64) {
+	_ = l.request(ctx, "a lost history is missing in the audit log", Line{Event: HistoryLost, EpochBefore: before, Epoch: now, Lost: lost})
 }
 
 // request writes a line about the request of a context. It logs missing if it cannot.

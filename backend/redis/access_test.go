@@ -58,6 +58,9 @@ func TestAccessByTheDocumentedRulesWithAReplica(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	putOne(t, st, faultKey(0, 0), "1")
+	if err := st.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if err := st.Sync(t.Context(), "ns0"); err != nil {
 		t.Error(err)
 	}

@@ -71,8 +71,13 @@ func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 			s.core.renew(ses)
 			reply, err = nil, fmt.Errorf("the epoch has changed: %w", backend.ErrUnavailable)
 		} else if reply != nil {
+			s.core.noteSpace()
 			return reply, err
 		} else if !unsent(err) && !refused(err) && !errors.Is(err, backend.ErrUnavailable) {
+			if goredis.HasErrorPrefix(err, "OOM") {
+				s.core.noteFull(err)
+				return nil, fmt.Errorf("apply: %w: %w", backend.ErrNoSpace, err)
+			}
 			if replied(err) {
 				return nil, fmt.Errorf("apply: %w: %w", backend.ErrUnavailable, err)
 			}
@@ -81,7 +86,7 @@ func (s *Store) propose(ctx context.Context, p *proposal) ([]any, error) {
 		if s.isClosed() {
 			return nil, backend.ErrClosed
 		}
-		if ctx.Err() != nil || final(err) || !pause(ctx, backoff, until) {
+		if ctx.Err() != nil || final(err) || errors.As(err, new(*NoReplicaError)) || !pause(ctx, backoff, until) {
 			return nil, failed(ctx, "apply", err)
 		}
 	}
@@ -93,6 +98,9 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal) ([]any, err
 	defer cancel()
 	on, err := ses.primary(ctx, p.shard)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.core.checkReplica(ctx, p.shard, on); err != nil {
 		return nil, err
 	}
 	node, err := s.judgeClock(ctx, on)

@@ -68,16 +68,19 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 // remembers it.
 func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error {
 	ask := question{shard: sh, history: h}
+	seen := c.knownHead(sh.index)
 	for range 2 {
-		epoch, fresh, err := c.ask(ctx, on, ask)
+		answer, err := c.ask(ctx, on, ask)
 		if err != nil {
 			return err
 		}
-		if epoch != 0 {
-			c.epochs[sh.index].Store(epoch)
+		if answer.epoch != 0 {
+			if was := c.epochs[sh.index].Swap(answer.epoch); was != 0 && was != answer.epoch {
+				c.noteHistory(History{Shard: sh.index, Before: was, Now: answer.epoch}, seen, answer.ended)
+			}
 			return nil
 		}
-		if fresh {
+		if answer.fresh {
 			if err := c.strangers(ctx, on); err != nil {
 				return err
 			}
@@ -97,9 +100,19 @@ type question struct {
 	random string
 }
 
-// ask returns the epoch of a shard, or 0 if a new one is needed; fresh reports whether the shard does not
-// exist yet. The error may be the reason to refuse the store.
-func (c *core) ask(ctx context.Context, on server, q question) (epoch uint64, fresh bool, err error) {
+// answer is the answer to a question.
+type answer struct {
+	// epoch of the shard; 0 if a new one is needed.
+	epoch uint64
+	// fresh reports whether the shard does not exist yet.
+	fresh bool
+	// ended is the last number of the epoch of the newest revision that this gateway saw; empty if the shard does not have
+	// the epoch, or it goes on.
+	ended string
+}
+
+// ask asks for the epoch of a shard. The error may be the reason to refuse the store.
+func (c *core) ask(ctx context.Context, on server, q question) (out answer, err error) {
 	script := &c.scripts.epoch
 	if q.random == "" {
 		script = &c.scripts.askEpoch
@@ -107,26 +120,27 @@ func (c *core) ask(ctx context.Context, on server, q question) (epoch uint64, fr
 	reply, err := script.run(ctx, on, []string{q.shard.meta, q.shard.log, q.shard.members}, q.history.run, q.history.replication,
 		Format, len(c.shards), q.shard.index, c.clockArgument(""), c.knownHead(q.shard.index).String(), q.random)
 	if err != nil {
-		return 0, false, err
+		return out, err
 	}
 	switch word := text(reply, 0); word {
 	case "ok":
-		if epoch, err = strconv.ParseUint(text(reply, 1), 10, 64); err != nil || epoch == 0 {
-			return 0, false, fmt.Errorf("epoch %.20q: %w", text(reply, 1), backend.ErrFormat)
+		out.ended = text(reply, 2)
+		if out.epoch, err = strconv.ParseUint(text(reply, 1), 10, 64); err != nil || out.epoch == 0 {
+			return answer{}, fmt.Errorf("epoch %.20q: %w", text(reply, 1), backend.ErrFormat)
 		}
-		return epoch, false, nil
+		return out, nil
 	case "begin":
-		return 0, text(reply, 1) == "new", nil
+		return answer{fresh: text(reply, 1) == "new"}, nil
 	case "foreign":
-		return 0, false, refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
+		return out, refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
 	case "format":
-		return 0, false, refuse("%s", otherFormat(text(reply, 1)))
+		return out, refuse("%s", otherFormat(text(reply, 1)))
 	case "shards":
-		return 0, false, c.otherShards(text(reply, 1))
+		return out, c.otherShards(text(reply, 1))
 	case "clock":
-		return 0, false, refuse("the server's clock is wrong: no epoch can be made of it")
+		return out, refuse("the server's clock is wrong: no epoch can be made of it")
 	default:
-		return 0, false, fmt.Errorf("epoch: unknown answer %.20q", word)
+		return out, fmt.Errorf("epoch: unknown answer %.20q", word)
 	}
 }
 
@@ -154,8 +168,8 @@ func (s *Store) inspect(ctx context.Context, ses *session) error {
 		if err != nil {
 			return err
 		}
-		_, fresh, err := s.core.ask(ctx, on, question{shard: sh})
-		if err == nil && fresh {
+		answer, err := s.core.ask(ctx, on, question{shard: sh})
+		if err == nil && answer.fresh {
 			err = s.core.strangers(ctx, on)
 		}
 		if err != nil {

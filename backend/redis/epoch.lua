@@ -33,10 +33,17 @@ local function continued()
   return run == '' or m.run == run
 end
 
+-- ended returns the last number of the epoch of the revision that the caller saw, '' if the
+-- shard does not have the epoch.
+local function ended(epochs)
+  local epoch = match(seen, '^(%d+)-%d+$')
+  return epoch and match(' ' .. epochs, ' ' .. epoch .. '%-(%d+) ') or ''
+end
+
 if m.magic then
   if m.format ~= version then return { 'format', m.format or '' } end
   if m.shards ~= shards or m.shard ~= index then return { 'shards', m.shards or '' } end
-  if m.epoch and not begin and continued() then return { 'ok', m.epoch } end
+  if m.epoch and not begin and continued() then return { 'ok', m.epoch, ended(m.epochs or '') } end
 end
 if random == '' then return { 'begin', m.magic and 'old' or 'new' } end
 
@@ -68,4 +75,4 @@ for _, field in ipairs({ 'count', 'bytes', 'oldest' }) do call('HSETNX', KEYS[1]
 -- If the meta was lost, older records may be of any size: then there is no field.
 if call('EXISTS', KEYS[3]) == 0 then call('HSETNX', KEYS[1], 'largest', '0') end
 call('XADD', KEYS[2], epoch .. '-0', 'h', 's\n0\n0\n\n\n', 'd', '')
-return { 'ok', epoch }
+return { 'ok', epoch, ended(epochs) }

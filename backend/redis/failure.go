@@ -100,7 +100,7 @@ func (s *Store) read(ctx context.Context, operation string, call func(context.Co
 			return backend.ErrClosed
 		case contractual(err):
 			return err
-		case ctx.Err() != nil, final(err), !pause(ctx, backoff, until):
+		case ctx.Err() != nil, final(err), errors.As(err, new(*NoReplicaError)), !pause(ctx, backoff, until):
 			return failed(ctx, operation, err)
 		}
 	}
@@ -108,6 +108,6 @@ func (s *Store) read(ctx context.Context, operation string, call func(context.Co
 
 // contractual reports whether an error is already one of the contract.
 func contractual(err error) bool {
-	contract := []error{backend.ErrUnreadable, backend.ErrPositionExpired, backend.ErrInvalid, backend.ErrFormat, backend.ErrClosed}
+	contract := []error{backend.ErrUnreadable, backend.ErrPositionExpired, backend.ErrInvalid, backend.ErrFormat, backend.ErrClosed, backend.ErrNoSpace}
 	return slices.ContainsFunc(contract, func(is error) bool { return errors.Is(err, is) })
 }

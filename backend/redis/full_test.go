@@ -52,11 +52,19 @@ func TestAFullServerIsReadAndRefusesChanges(t *testing.T) {
 		if _, err := st.Position(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := put(st); !errors.Is(err, backend.ErrUnavailable) || errors.Is(err, backend.ErrUnknown) {
+		if err := put(st); !errors.Is(err, backend.ErrNoSpace) || errors.Is(err, backend.ErrUnknown) {
 			t.Errorf("%s: a put: %v", name, err)
+		}
+		if err := st.Ready(t.Context()); !errors.Is(err, backend.ErrNoSpace) {
+			t.Errorf("%s: it is ready: %v", name, err)
 		}
 	}
 	s.Do("CONFIG", "SET", "maxmemory", "0")
+	for name, st := range map[string]*redis.Store{"a store that was open": st, "one that is opened": again} {
+		if err := st.Ready(t.Context()); err != nil {
+			t.Errorf("%s: with room again it is not ready: %v", name, err)
+		}
+	}
 	if err := put(st); err != nil {
 		t.Errorf("with room again: %v", err)
 	}

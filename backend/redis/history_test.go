@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+	logs "go.uber.org/zap/zaptest/observer"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/internal/redistest"
@@ -125,5 +128,48 @@ func TestAHiddenServerThatLostWhatAGatewaySawBeginsAnEpoch(t *testing.T) {
 		if r := putOne(t, st, faultKey(0, i), fmt.Sprint(i)).Revision; seen[r] {
 			t.Errorf("the revision %s comes again", r)
 		}
+	}
+}
+
+// TestHistory_ThatLacksChanges is told by one line of the log, with what is lost, and counted.
+func TestHistory_ThatLacksChanges(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		// lose makes the server lose what was written after the first put.
+		lose func(s *redistest.Server)
+		told string
+		lost uint64
+	}{
+		"emptied":   {func(s *redistest.Server) { s.Do("FLUSHALL") }, "it was emptied, is another one", 0},
+		"restarted": {func(s *redistest.Server) { s.Restart() }, "the server has lost changes that this gateway saw", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			core, log := logs.New(zap.ErrorLevel)
+			told := make(chan redis.History, 10)
+			st, err := redis.Open(t.Context(), redis.Config{URL: s.URL(), Logger: zap.New(core), LostHistory: func(h redis.History) { told <- h }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = st.Close() })
+			first := putOne(t, st, faultKey(0, 0), "1")
+			s.Do("SAVE")
+			putOne(t, st, faultKey(0, 1), "2")
+			putOne(t, st, faultKey(0, 2), "3")
+			if _, err := st.Position(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.lose(s)
+			next := putOne(t, st, faultKey(0, 3), "4")
+			h := <-told
+			if h.Before != first.Revision.Epoch || h.Now != next.Revision.Epoch || h.Lost != c.lost {
+				t.Errorf("%+v, epochs %d and %d", h, first.Revision.Epoch, next.Revision.Epoch)
+			}
+			lines := log.All()
+			if len(lines) != 1 || !strings.Contains(lines[0].Message, c.told) || st.LostHistories() != 1 {
+				t.Errorf("%d times: %v", st.LostHistories(), lines)
+			}
+		})
 	}
 }

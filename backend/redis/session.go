@@ -122,7 +122,7 @@ const clientName = "sluice"
 func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, err error) {
 	pipe := cn.Pipeline()
 	named := pipe.ClientSetName(ctx, clientName)
-	sections := []*goredis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory")}
+	sections := []*goredis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory"), pipe.Info(ctx, "persistence")}
 	_, _ = pipe.Exec(ctx)
 	if err := named.Err(); err != nil {
 		return nil, fmt.Errorf("client setname: %w", err)
@@ -179,9 +179,13 @@ func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	if p := info["maxmemory_policy"]; p != "" && p != "noeviction" {
 		return refuse("the server's maxmemory-policy is %s, which loses data; set it to noeviction", p)
 	}
+	if err := s.checkReplay(ctx, cn, info); err != nil {
+		return err
+	}
 	if s.inspecting {
 		return nil
 	}
+	s.tellDurability(ctx, cn, info)
 	return s.verify(ctx, cn, history{run: info["run_id"], replication: info["master_replid"]})
 }
 

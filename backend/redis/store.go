@@ -69,6 +69,14 @@ type core struct {
 	// begun reports that this gateway has begun an epoch.
 	begun  atomic.Bool
 	clocks *clocks
+	// lostHistories counts what noteHistory has told as an error.
+	lostHistories atomic.Uint64
+	// full reports whether a server refused the last change for want of memory.
+	full atomic.Bool
+	// told are the servers about which something was logged.
+	told told
+	// replicas are when the server of each shard was last seen with a replica, in nanoseconds since 1970; 0 for never.
+	replicas []atomic.Int64
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
 	// questions are the questions about the heads, and lastHeads is the last answer. skipPause ends the pause of
@@ -140,7 +148,7 @@ func newCore(cfg Config, at *Address) *core {
 	return &core{
 		cfg: cfg, at: at, scripts: newScripts(), shards: newShards(cfg.Prefix, n), bounds: logBounds(cfg), skipPause: make(chan struct{}, 1),
 		clocks: &clocks{nodes: map[string]*offset{}, refused: map[string]bool{}},
-		epochs: make([]atomic.Uint64, n), largest: make([]atomic.Int64, n), heads: make([]atomic.Pointer[backend.Revision], n),
+		epochs: make([]atomic.Uint64, n), replicas: make([]atomic.Int64, n), largest: make([]atomic.Int64, n), heads: make([]atomic.Pointer[backend.Revision], n),
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/graph/server"
 )
@@ -43,7 +45,7 @@ func indexMemory(setting int64) int64 {
 }
 
 // readyTimeout is how long a gateway may take until it is ready without all in memory.
-func (s serving) readyTimeout() time.Duration {
+func (s *serving) readyTimeout() time.Duration {
 	switch {
 	case s.ReadyTimeout != config.ReadyAuto:
 		return s.ReadyTimeout
@@ -59,7 +61,12 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 	begin := time.Now()
 	var done atomic.Bool
 	return func(ctx context.Context) error {
-		if err := store.Ready(ctx); err != nil || done.Load() {
+		err := store.Ready(ctx)
+		var unconfirmed *redis.NoReplicaError
+		switch {
+		case errors.As(err, &unconfirmed):
+			return &server.NotReadyError{Why: unconfirmed.Error()}
+		case err != nil || done.Load():
 			return err
 		}
 		if time.Since(begin) >= timeout {

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,7 @@ import (
 	gate "github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -35,6 +37,8 @@ import (
 type serving struct {
 	*config.Gateway
 	out io.Writer // for the audit log
+	// audit is nil until it is open, and without one.
+	audit atomic.Pointer[auditing]
 }
 
 func serveCommand(std streams) *cobra.Command {
@@ -78,7 +82,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	store, name, err := storeSettings{s.Store}.open(ctx, log)
+	store, name, err := storeSettings{s.Store, s.tellLost}.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -118,6 +122,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return err
 	}
+	s.audit.Store(audit)
 	if kinds, err = s.gateway(ctx, c, shared{store: store, changes: changes, rights: rights, keys: keys, audit: audit}, log); err != nil {
 		return err
 	}
@@ -146,6 +151,13 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 		below = append(below, rights.Run)
 	}
 	return group(ctx, edges, below...)
+}
+
+// tellLost writes to the audit log that the store went on without changes which the gateway had seen.
+func (s *serving) tellLost(h redis.History) {
+	if audit := s.audit.Load(); audit != nil {
+		audit.LoseHistory(context.Background(), h.Before, h.Now, h.Lost)
+	}
 }
 
 // listenAdmin makes the admin socket; nil for none. The default socket of the embedded store
@@ -227,6 +239,9 @@ func (s *serving) gateway(ctx context.Context, c catalogue, on shared, log *zap.
 		counter("sluice_change_streams_lagged_total", "Change streams that were ended because their clients were too slow.", func() float64 { return float64(changes.Lagged()) }),
 		counter("sluice_store_unreadable_total", "Stored data whose envelope could not be read and was passed over.", func() float64 { return float64(store.Unreadable()) }),
 	)
+	if shared, ok := store.(*redis.Store); ok {
+		reg.MustRegister(counter("sluice_store_histories_lost_total", "Times that the store went on without changes which this gateway had seen.", func() float64 { return float64(shared.LostHistories()) }))
+	}
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)
 	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics = c.serving(svc), log, reg

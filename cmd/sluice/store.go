@@ -20,7 +20,11 @@ import (
 )
 
 // storeSettings opens the store that the settings name.
-type storeSettings struct{ config.Store }
+type storeSettings struct {
+	config.Store
+	// lost is called when Redis has a history that lacks changes; nil for no call.
+	lost func(redis.History)
+}
 
 // gatewayStore is what serve needs of a store.
 type gatewayStore interface {
@@ -54,7 +58,7 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 		return nil, "", usageError{fmt.Errorf("redis: %w", err)}
 	}
 	cfg := redis.Config{
-		URL: s.URL, Prefix: s.Prefix, Shards: s.Shards, Durability: redis.Durability(s.Durability), Logger: log,
+		URL: s.URL, Prefix: s.Prefix, Shards: s.Shards, Durability: redis.Durability(s.Durability), Logger: log, LostHistory: s.lost,
 		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge,
 	}
 	if s.PasswordFile != "" {
@@ -75,16 +79,7 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 	if err != nil {
 		return nil, "", errors.New(oneLine(err))
 	}
-	return redisStore{store}, at.String(), nil
-}
-
-// redisStore is a store that is ready if it answers.
-type redisStore struct{ *redis.Store }
-
-// Ready asks where the store is.
-func (s redisStore) Ready(ctx context.Context) error {
-	_, err := s.Position(ctx)
-	return err
+	return store, at.String(), nil
 }
 
 // tls makes the configuration of a connection with TLS; nil without.

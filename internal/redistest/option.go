@@ -3,6 +3,7 @@ package redistest
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -54,6 +55,14 @@ func User(name, password string, rules ...string) Option {
 		c.directive("user", "default", "off")
 		c.directive("user", adminName, "on", ">"+adminPassword, "~*", "&*", "+@all")
 		c.directive("user", append([]string{name, "on", ">" + password}, rules...)...)
+	}
+}
+
+// DefaultRules gives the user default, which a [User] before it has turned off, rules: the server executes its AOF by them.
+func DefaultRules(rules ...string) Option {
+	return func(c *config) {
+		c.directives = slices.DeleteFunc(c.directives, func(d string) bool { return strings.HasPrefix(d, `user "default"`) })
+		c.directive("user", append([]string{"default", "off"}, rules...)...)
 	}
 }
 

@@ -1,0 +1,233 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// What an acknowledged write survives depends on how the server is set. What the server shows of that is looked at on each
+// new connection:
+//
+//	maxmemory-policy other than noeviction      refused
+//	an AOF that cannot be replayed              refused; see checkReplay
+//	durability replica, and no replica          changes are refused; see [Store.checkReplica]
+//	no AOF, or appendfsync other than always    a line in the log, once for each server
+
+// replayedCommands are the commands of a transaction as the AOF has it, each with arguments for a key.
+func replayedCommands(key string) [][]any {
+	return [][]any{
+		{"multi"}, {"set", key, "x"}, {"del", key}, {"hset", key, "f", "x"}, {"zadd", key, "0", "x"}, {"zrem", key, "x"},
+		{"xadd", key, "*", "f", "x"}, {"xtrim", key, "maxlen", "0"}, {"exec"},
+	}
+}
+
+// checkReplay refuses a server that would drop our changes at its next start. A server with an AOF executes it as its user
+// default, and a transaction of which that user may not run a command is left out in silence, whoever made it
+// (https://github.com/redis/redis/issues/14541). Where the rules of the user cannot be seen, the log says so.
+func (s *session) checkReplay(ctx context.Context, cn *goredis.Conn, info map[string]string) error {
+	if info["aof_enabled"] != "1" {
+		return nil
+	}
+	pipe := cn.Pipeline()
+	var asked []*goredis.Cmd
+	for _, command := range replayedCommands(s.core.shards[0].meta) {
+		asked = append(asked, pipe.Do(ctx, append([]any{"acl", "dryrun", "default"}, command...)...))
+	}
+	_, _ = pipe.Exec(ctx)
+	for i, cmd := range asked {
+		answer, err := cmd.Text()
+		switch {
+		case err != nil && !replied(err):
+			return &refusal{err: fmt.Errorf("acl dryrun: %w", err)}
+		case err != nil:
+			s.core.told.once("replay "+info["run_id"], func() {
+				s.core.cfg.Logger.Warn("the server has an AOF, and it cannot be seen whether its user default may run the commands in it; if it may not, all changes are lost when the server is restarted",
+					zap.String("how", "give the gateway's user +acl|dryrun, or see the ACL of docs/operations.md"), zap.Error(err))
+			})
+			return nil
+		case answer != "OK":
+			command, _ := replayedCommands("")[i][0].(string)
+			return refuse("the server has an AOF and its user default may not run %s, so the server would drop every change at its next start (redis issue 14541); "+
+				"give that user its rules back, which nobody can use while it is off: user default off ~* &* +@all", strings.ToUpper(command))
+		}
+	}
+	return nil
+}
+
+// tellDurability logs what an acknowledged change does not survive on a server, as far as that can be seen.
+func (s *session) tellDurability(ctx context.Context, cn *goredis.Conn, info map[string]string) {
+	if info["aof_enabled"] == "" {
+		return
+	}
+	s.core.told.once("durability "+info["run_id"], func() {
+		log := s.core.cfg.Logger
+		if info["aof_enabled"] == "0" {
+			log.Warn("the server has no AOF: when it is killed, all changes since its last snapshot are lost, however they were acknowledged")
+			return
+		}
+		fsync, err := cn.ConfigGet(ctx, "appendfsync").Result()
+		if err == nil && fsync["appendfsync"] != "always" {
+			log.Warn("the last changes are lost when power is lost: the server does not write its AOF to disk before it answers", zap.String("appendfsync", fsync["appendfsync"]))
+		}
+	})
+}
+
+// told remembers what was logged about a server. The zero value remembers nothing.
+type told struct {
+	mu   sync.Mutex
+	keys map[string]bool // guarded by mu
+}
+
+// once calls tell, unless it was called for the key before.
+func (t *told) once(key string, tell func()) {
+	t.mu.Lock()
+	known := t.keys[key]
+	if t.keys == nil {
+		t.keys = map[string]bool{}
+	}
+	t.keys[key] = true
+	t.mu.Unlock()
+	if !known {
+		tell()
+	}
+}
+
+// replicaLife is how long it is taken for granted that a server has the replica that it had.
+const replicaLife = time.Second
+
+// NoReplicaError is why shards take no changes with [DurabilityReplica].
+type NoReplicaError struct {
+	// Shards are the numbers of the shards whose servers have no replica.
+	Shards []int
+}
+
+// Error is part of error.
+func (e *NoReplicaError) Error() string {
+	var shards []string
+	for _, i := range e.Shards {
+		shards = append(shards, strconv.Itoa(i))
+	}
+	return "shard " + strings.Join(shards, ", ") + ": " + e.Detail()
+}
+
+// Detail returns the text that is added to the error of the caller.
+func (*NoReplicaError) Detail() string {
+	return "the Redis primary has no replica, and redis-durability is replica; no change is made until it has one"
+}
+
+// Is makes the error one of a store that is not available.
+func (e *NoReplicaError) Is(target error) bool { return target == backend.ErrUnavailable }
+
+// checkReplica returns an error if changes need a replica, and the server of a shard has none: a change would be sent, and
+// wait in vain for one that confirms it.
+func (c *core) checkReplica(ctx context.Context, sh *shard, on *goredis.Client) error {
+	if c.cfg.Durability != DurabilityReplica {
+		return nil
+	}
+	last := &c.replicas[sh.index]
+	if seen := last.Load(); seen != 0 && time.Since(time.Unix(0, seen)) < replicaLife {
+		return nil
+	}
+	text, err := on.Info(ctx, "replication").Result()
+	if err != nil {
+		return &refusal{err: fmt.Errorf("info: %w", err)}
+	}
+	for line := range strings.Lines(text) {
+		count, found := strings.CutPrefix(strings.TrimSpace(line), "connected_slaves:")
+		if n, err := strconv.Atoi(count); found && err == nil && n == 0 {
+			last.Store(0)
+			return &NoReplicaError{Shards: []int{sh.index}}
+		}
+	}
+	last.Store(time.Now().UnixNano())
+	return nil
+}
+
+// Ready returns why the store cannot serve now: a server does not answer or has no memory left, or changes wait for replicas that a shard does
+// not have.
+func (s *Store) Ready(ctx context.Context) error {
+	if _, err := s.Position(ctx); err != nil {
+		return err
+	}
+	if s.core.full.Load() {
+		if err := s.read(ctx, "ready", s.core.checkSpace); err != nil {
+			return err
+		}
+	}
+	if s.core.cfg.Durability != DurabilityReplica {
+		return nil
+	}
+	return s.read(ctx, "ready", func(ctx context.Context, ses *session) error {
+		var missing []int
+		for i := range s.core.shards {
+			on, err := ses.primary(ctx, &s.core.shards[i])
+			if err != nil {
+				return err
+			}
+			err = s.core.checkReplica(ctx, &s.core.shards[i], on)
+			switch {
+			case errors.As(err, new(*NoReplicaError)):
+				missing = append(missing, i)
+			case err != nil:
+				return err
+			}
+		}
+		if len(missing) > 0 {
+			return &NoReplicaError{missing}
+		}
+		return nil
+	})
+}
+
+// noteFull notes that a server has refused a change for want of memory.
+func (c *core) noteFull(cause error) {
+	if !c.full.Swap(true) {
+		c.cfg.Logger.Error("the server has no memory left; the store takes no changes until there is some", zap.Error(cause))
+	}
+}
+
+// noteSpace notes that a server has taken a change.
+func (c *core) noteSpace() {
+	if c.full.Load() && c.full.Swap(false) {
+		c.cfg.Logger.Info("the server has memory again")
+	}
+}
+
+// checkSpace returns [backend.ErrNoSpace] while the server of a shard has no memory left.
+func (c *core) checkSpace(ctx context.Context, ses *session) error {
+	for i := range c.shards {
+		on, err := ses.primary(ctx, &c.shards[i])
+		if err != nil {
+			return err
+		}
+		text, err := on.Info(ctx, "memory").Result()
+		if err != nil {
+			return err
+		}
+		var used, most int64
+		for line := range strings.Lines(text) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			switch name {
+			case "used_memory":
+				used, _ = strconv.ParseInt(value, 10, 64)
+			case "maxmemory":
+				most, _ = strconv.ParseInt(value, 10, 64)
+			}
+		}
+		if most > 0 && used >= most {
+			return fmt.Errorf("shard %d: %w", i, backend.ErrNoSpace)
+		}
+	}
+	c.noteSpace()
+	return nil
+}
