@@ -259,7 +259,17 @@ func (c *core) commitGroup(group []*call) {
 		finishAll(group, err)
 		return
 	}
-	w, err := c.judge(tx, group)
+	var w *writer
+	err = guarded(func() (err error) {
+		w, err = c.judge(tx, group)
+		return err
+	})
+	if errors.Is(err, backend.ErrDamaged) {
+		_ = guarded(func() error { return rollback(tx) })
+		c.stopWriting(err)
+		finishAll(group, err)
+		return
+	}
 	if err != nil || !w.changed {
 		// Nothing was written, so the judgements stand, unless the file had an error.
 		if err = errors.Join(err, rollback(tx)); err != nil {
@@ -269,7 +279,11 @@ func (c *core) commitGroup(group []*call) {
 		answer(group)
 		return
 	}
-	switch err := c.cfg.commit(tx.Commit); {
+	err = guarded(func() error { return c.cfg.commit(tx.Commit) })
+	switch {
+	case errors.Is(err, backend.ErrDamaged):
+		c.stopWriting(err)
+		refuse(group, fmt.Errorf("%w: %w", backend.ErrUnknown, err), err)
 	case err == nil:
 		c.publish(w)
 		answer(group)
@@ -286,6 +300,9 @@ func (c *core) commitGroup(group []*call) {
 func (c *core) beginGroup() (*bbolt.Tx, error) {
 	db, err := c.database(context.Background())
 	if err != nil {
+		return nil, err
+	}
+	if err := c.writable(); err != nil {
 		return nil, err
 	}
 	if err := c.checkSpace(); err != nil {

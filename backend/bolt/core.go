@@ -40,6 +40,9 @@ type core struct {
 	// behind is how many calls were queued behind the last group: when it was on disk, or, if
 	// nothing was committed, when it was taken. It belongs to the goroutine that commits.
 	behind int
+	// damaged is the first damage that a call met, unwritable why no changes are taken any more; nil for none.
+	damaged    atomic.Pointer[damage]
+	unwritable atomic.Pointer[error]
 	// forms is memory for what a transaction puts into the buckets, of which bbolt makes
 	// pages when it commits. It belongs to the goroutine that commits.
 	forms slab.Slab[byte]
@@ -112,6 +115,9 @@ func (c *core) release() error {
 // closeFile closes the file for good. It writes the list of free pages first, which no other
 // commit does: else the next Open has to read the whole file to find them.
 func (c *core) closeFile() error {
+	if c.writable() != nil { // bbolt may hold a lock, for which Close would wait; the file is closed with the process
+		return nil
+	}
 	c.db.NoFreelistSync = false
 	if err := c.db.Update(func(*bbolt.Tx) error { return nil }); err != nil {
 		c.cfg.Logger.Warn("the list of free pages is not written: the next start takes longer", zap.Error(err))
@@ -156,8 +162,12 @@ func (c *core) viewEarly(ctx context.Context, read func(*bbolt.Tx) error) error 
 			}
 			continue
 		}
-		defer func() { _ = rollback(tx) }()
-		return read(tx)
+		err = guarded(func() error {
+			defer func() { _ = rollback(tx) }()
+			return read(tx)
+		})
+		c.noteDamage(err)
+		return err
 	}
 }
 

@@ -3,8 +3,10 @@ package bolt_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -323,4 +325,83 @@ func TestDamage(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDamage_OfAnyPage flips bits in the heads of pages of a store's file, one file for each page. Whatever is read or
+// written then, nothing panics: the store does not open, or each call that meets the damage says so in one line.
+func TestDamage_OfAnyPage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	s := mustOpen(t, bolt.Config{Path: path})
+	for i := range 40 {
+		_, err := s.Apply(t.Context(), batch(s, fmt.Sprint("k", i), "x", strings.Repeat("x", 500)))
+		wantErr(t, err, nil)
+	}
+	mustClose(t, s)
+	whole, err := os.ReadFile(path)
+	wantErr(t, err, nil)
+	const page = 4096
+	whole = bytes.TrimRight(whole, "\x00") // bbolt makes a file larger than it needs
+	whole = append(whole, make([]byte, 2*page-len(whole)%page)...)
+	var refused, told int
+	for n := 2; n < len(whole)/page; n++ {
+		for _, at := range []int{8, 10, 12} { // flags, count, overflow
+			broken := filepath.Join(t.TempDir(), "sluice.db")
+			content := slices.Clone(whole)
+			content[n*page+at] ^= 0x41
+			wantErr(t, os.WriteFile(broken, content, 0o600), nil)
+			s, err := bolt.Open(bolt.Config{Path: broken})
+			if err != nil {
+				refused++
+				if !errors.Is(err, backend.ErrFormat) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("page %d, byte %d: %v", n, at, err)
+				}
+				continue
+			}
+			var failed []error
+			_, err = s.Range(t.Context(), backend.Range{Kind: "Net"})
+			failed = append(failed, err)
+			_, err = s.Get(t.Context(), backend.Key{Kind: "Net", Namespace: "x", Name: "k1"})
+			failed = append(failed, err)
+			_, err = s.Range(t.Context(), backend.Range{Kind: "Net", Count: true})
+			failed = append(failed, err)
+			for i := range 3 {
+				_, err = s.Apply(t.Context(), batch(s, fmt.Sprint("new", i), "x", "x"))
+				failed = append(failed, err)
+			}
+			damaged := false
+			for _, err := range failed {
+				if errors.Is(err, backend.ErrDamaged) {
+					damaged = true
+					if strings.Contains(err.Error(), "\n") {
+						t.Errorf("page %d, byte %d: more than a line: %v", n, at, err)
+					}
+				}
+			}
+			if damaged {
+				told++
+				if err := s.Ready(t.Context()); !errors.Is(err, backend.ErrDamaged) {
+					t.Errorf("page %d, byte %d: it is ready: %v", n, at, err)
+				}
+			}
+			_ = s.Close()
+		}
+	}
+	t.Logf("%d files are refused, %d say that they are damaged", refused, told)
+	if refused+told == 0 {
+		t.Error("nothing was found")
+	}
+}
+
+// TestOpen_ATornCopy is called damaged, not another program's: its root page has what another page had.
+func TestOpen_ATornCopy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	mustClose(t, mustOpen(t, bolt.Config{Path: path}))
+	db, err := bbolt.Open(path, 0o600, nil)
+	wantErr(t, err, nil)
+	wantErr(t, db.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte("meta")) }), nil)
+	wantErr(t, db.Close(), nil)
+	_, err = bolt.Open(bolt.Config{Path: path})
+	if !errors.Is(err, backend.ErrFormat) || !strings.Contains(err.Error(), "the file is damaged") || strings.Contains(err.Error(), "another program") {
+		t.Errorf("%v", err)
+	}
 }

@@ -76,7 +76,14 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 	if err != nil {
 		return nil, logRecord{}, openCause(err)
 	}
-	if log, err = c.begin(db); err != nil {
+	err = guarded(func() (err error) {
+		log, err = c.begin(db)
+		return err
+	})
+	switch {
+	case errors.Is(err, backend.ErrDamaged): // bbolt may hold a lock, for which Close would wait
+		return nil, logRecord{}, fmt.Errorf("%w: %w", err, backend.ErrFormat)
+	case err != nil:
 		return nil, logRecord{}, errors.Join(err, db.Close())
 	}
 	return db, log, nil
@@ -98,12 +105,14 @@ func (c *core) options(open func(string, int, os.FileMode) (*os.File, error)) *b
 
 // openBolt turns bbolt's panics on damaged pages into errors.
 func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the file is damaged: %v: %w", r, backend.ErrFormat)
-		}
-	}()
-	return bbolt.Open(path, 0o600, o)
+	err = guarded(func() (err error) {
+		db, err = bbolt.Open(path, 0o600, o)
+		return err
+	})
+	if errors.Is(err, backend.ErrDamaged) {
+		err = fmt.Errorf("%w: %w", err, backend.ErrFormat)
+	}
+	return db, err
 }
 
 // openCause is the one line that the user is shown.

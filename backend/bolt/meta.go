@@ -3,6 +3,7 @@ package bolt
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -115,15 +116,37 @@ func entryTarget(key, value []byte) ([]byte, error) {
 	return key[at:], nil
 }
 
+// bucketNames returns the names of the buckets of a store.
+func bucketNames() []string {
+	return []string{metaBucket, resourceBucket, deletingBucket, refBucket, expiryBucket, logBucket}
+}
+
+// strangers returns an error for a file without a meta bucket that is not empty. Other programs have buckets of other
+// names. One of ours, or a value beside buckets, which bbolt does not allow, is a damaged file: a copy that was made while it was
+// written, for example.
+func strangers(tx *bbolt.Tx) error {
+	cursor := tx.Cursor()
+	k, v := cursor.First()
+	if k == nil {
+		return nil
+	}
+	for ; k != nil; k, v = cursor.Next() {
+		if v != nil || slices.Contains(bucketNames(), string(k)) {
+			return fmt.Errorf("the file is damaged: it has parts of a store and no head; was it copied while it was written? %w", backend.ErrFormat)
+		}
+	}
+	return fmt.Errorf("the file belongs to another program: %w", backend.ErrFormat)
+}
+
 // prepare creates the buckets in an empty file, and returns an error for a file that is no store of this
 // format.
 func prepare(tx *bbolt.Tx) error {
 	meta := tx.Bucket([]byte(metaBucket))
 	if meta == nil {
-		if k, _ := tx.Cursor().First(); k != nil {
-			return fmt.Errorf("the file belongs to another program: %w", backend.ErrFormat)
+		if err := strangers(tx); err != nil {
+			return err
 		}
-		for _, name := range []string{metaBucket, resourceBucket, deletingBucket, refBucket, expiryBucket, logBucket} {
+		for _, name := range bucketNames() {
 			if _, err := tx.CreateBucket([]byte(name)); err != nil {
 				return err
 			}

@@ -123,5 +123,8 @@ func (s *Store) Ready(ctx context.Context) error {
 	if _, err := s.core.database(ctx); err != nil {
 		return err
 	}
+	if d := s.core.damaged.Load(); d != nil {
+		return d
+	}
 	return s.core.checkSpace()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -217,6 +218,10 @@ func (c *core) strangers(ctx context.Context, on server) error {
 		for _, key := range keys {
 			rest := strings.TrimPrefix(key, c.cfg.Prefix)
 			if len(rest) < 4 || !strings.ContainsRune("mxci", rune(rest[0])) || rest[1:3] != ":{" {
+				if more := otherPrefix.FindStringSubmatch(rest); more != nil {
+					return refuse("there is no store under the prefix %q, but one under %q, whose keys begin with it; if there was one, its keys are gone: restore a copy, or choose another prefix",
+						c.cfg.Prefix, c.cfg.Prefix+more[1])
+				}
 				return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
 			}
 		}
@@ -226,6 +231,9 @@ func (c *core) strangers(ctx context.Context, on server) error {
 	}
 	return nil
 }
+
+// otherPrefix finds the rest of the prefix of another store in a key.
+var otherPrefix = regexp.MustCompile(`^(.+)[mxci]:\{[0-9a-z]+\}`)
 
 func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(s)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 	logs "go.uber.org/zap/zaptest/observer"
@@ -162,7 +163,12 @@ func TestHistory_ThatLacksChanges(t *testing.T) {
 			}
 			c.lose(s)
 			next := putOne(t, st, faultKey(0, 3), "4")
-			h := <-told
+			var h redis.History
+			select {
+			case h = <-told:
+			case <-time.After(time.Minute):
+				t.Fatal("nothing is told")
+			}
 			if h.Before != first.Revision.Epoch || h.Now != next.Revision.Epoch || h.Lost != c.lost {
 				t.Errorf("%+v, epochs %d and %d", h, first.Revision.Epoch, next.Revision.Epoch)
 			}

@@ -148,6 +148,8 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	switch err := s.cfg.Ready(ctx); {
 	case s.draining.Err() != nil:
 		http.Error(w, "draining", http.StatusServiceUnavailable)
+	case errors.Is(err, backend.ErrDamaged):
+		http.Error(w, "the store is damaged; restore a copy", http.StatusServiceUnavailable)
 	case errors.Is(err, backend.ErrNoSpace):
 		http.Error(w, "the store has no space left and takes no changes", http.StatusServiceUnavailable)
 	case errors.As(err, new(*NotReadyError)):

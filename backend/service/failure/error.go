@@ -161,6 +161,7 @@ func translations() []translation {
 		{is: backend.ErrPositionExpired, code: CodePositionExpired, text: "the changes after this cursor are no longer available: watch with snapshot: true, or list again and watch after the changeCursor of the first page"},
 		{is: backend.ErrLagged, code: CodeLagged, retryable: true, text: "the listener was too slow; resume after extensions.cursor"},
 		{is: hub.ErrFull, code: CodeLimitExceeded, retryable: true, text: "the gateway has as many listeners as it can serve; try again later"},
+		{is: backend.ErrDamaged, code: CodeUnavailable, text: "the store is damaged; an administrator has to restore a copy"},
 		{is: backend.ErrNoSpace, code: CodeUnavailable, retryable: true, text: "the store has no space left and takes no changes until there is some; nothing was changed"},
 		{is: backend.ErrUnavailable, code: CodeUnavailable, retryable: true, text: "the store is not available; try again"},
 		{is: backend.ErrClosed, code: CodeUnavailable, retryable: true, text: "the gateway is shutting down; try again"},
