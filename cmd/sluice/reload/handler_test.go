@@ -86,6 +86,7 @@ func inBubble(t *testing.T, c reload.Catalogues, f func(conn net.Conn, stop func
 		<-ended
 		_ = srv.Close()
 		cancel()
+		time.Sleep(time.Second) // of the bubble: net/http lets the client read its answer before it closes a connection
 	})
 }
 
