@@ -164,7 +164,7 @@ func (h *house) saysIn(key backend.Key) string {
 		return fmt.Sprintf("conditions %v", list)
 	case a["status"] == "True" && p["status"] == "False" && a["reason"] == "Success" && p["reason"] == "Success":
 		return "True"
-	case a["status"] == "False" && p["status"] == "True" && a["message"] == p["message"] && a["reason"] == "Progressing" && p["reason"] == "Progressing":
+	case a["status"] == "False" && p["status"] == "True" && a["message"] == p["message"] && a["reason"] == p["reason"] && (a["reason"] == "Progressing" || a["reason"] == "Waiting"):
 		return fmt.Sprint(a["message"])
 	}
 	return fmt.Sprintf("conditions %v", list)

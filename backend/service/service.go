@@ -208,6 +208,35 @@ func (s *Service) Run(ctx context.Context) error {
 // Index returns the index in memory, nil if there is none.
 func (s *Service) Index() *index.Index { return s.index }
 
+// Now returns the time by the store's clock.
+func (s *Service) Now() time.Time { return s.clock() }
+
+// OldestDeletion returns when the deletion was requested that has waited longest, of the resources in memory; the zero
+// time for none.
+func (s *Service) OldestDeletion() (oldest time.Time) {
+	if s.index == nil {
+		return time.Time{}
+	}
+	view := s.index.Current()
+	for _, k := range s.kinds.All() {
+		served, ok := view.Kind(k.Name)
+		if !ok {
+			continue
+		}
+		served.Scan(index.Run{Index: kind.DeletionIndex}, false, func(_ string, e *index.Entry) bool {
+			st, err := kind.StateOf(&e.Resource)
+			if err != nil {
+				return true
+			}
+			if at := st.Meta.DeletionRequestedAt; oldest.IsZero() || at.Before(oldest) {
+				oldest = at
+			}
+			return false
+		})
+	}
+	return oldest
+}
+
 // Body is the shape of the stored bodies of a kind, nil if the kind is not known.
 func (s *Service) Body(kind string) *body.Shape {
 	return s.kinds.Body(kind)

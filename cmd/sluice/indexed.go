@@ -114,6 +114,13 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 		counter("sluice_index_reads_total", "Operations that read from memory, since the catalogue is served.", of(func(s index.Stats) float64 { return float64(s.Reads) })),
 		counter("sluice_index_fallbacks_total", "Operations that read from the store, because the index did not serve in time, since the catalogue is served.", of(func(s index.Stats) float64 { return float64(s.Fallbacks) })),
 		counter("sluice_index_waits_total", "Operations that waited for the index to come up with the store, since the catalogue is served.", of(func(s index.Stats) float64 { return float64(s.Waits) })),
+		gauge("sluice_deletion_oldest_seconds", "For how long the oldest deletion has waited, of resources in memory; 0 for none.", func() float64 {
+			svc := c.current()
+			if at := svc.OldestDeletion(); !at.IsZero() {
+				return svc.Now().Sub(at).Seconds()
+			}
+			return 0
+		}),
 		gauge("sluice_index_behind_changes", "Changes that the store has and the index does not.", of(func(s index.Stats) float64 { return float64(s.Behind) })),
 	}
 }

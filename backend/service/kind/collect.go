@@ -18,6 +18,11 @@ func (d *Rows) Of(b *body.Body) []index.Row {
 		for key, value := range b.Entries(b.At(b.Object(metadata), body.SlotLabels)) {
 			out.add(LabelIndex, appendPair(out.values, key, value))
 		}
+		if at := b.At(b.Object(metadata), body.SlotDeletionRequestedAt); !at.IsZero() {
+			if t, err := descriptor.ParseTime(body.Text(b.Bytes(at))); err == nil {
+				out.add(DeletionIndex, AppendTime(out.values, t))
+			}
+		}
 	}
 	var f *indexed
 	add := func(raw []byte) { // one for all: a kind has many indexes

@@ -20,12 +20,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// The indexes that every kind has. Labels hold (key, value), conditions (type, status), and
-// reasons (type, reason).
+// The indexes that every kind has. Labels hold (key, value), conditions (type, status),
+// reasons (type, reason), and deletions the time at which the deletion was requested of what waits to be deleted.
 const (
 	LabelIndex     = "labels"
 	ConditionIndex = "conditions"
 	ReasonIndex    = "reasons"
+	DeletionIndex  = "deletionRequestedAt"
 )
 
 // MaxIndexChars is the most characters of an indexed string. A longer one, which only a
@@ -140,7 +141,7 @@ func (d *Rows) findConditions(k *descriptor.Kind) error {
 
 // Indexes returns the names of all indexes, and of the indexes that orders may name.
 func (d *Rows) Indexes() (all, sortable []string) {
-	all = []string{LabelIndex, ConditionIndex, ReasonIndex}
+	all = []string{LabelIndex, ConditionIndex, ReasonIndex, DeletionIndex}
 	for i := range d.indexes {
 		all = append(all, d.indexes[i].path)
 		if d.indexes[i].Sortable {

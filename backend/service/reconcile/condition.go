@@ -29,6 +29,7 @@ const (
 // The reasons of the conditions that are written here. Controllers give others besides:
 // InvalidConfiguration, TransientError and UnrecoverableError.
 const (
+	ReasonWaiting     = "Waiting" // for what a reference names
 	ReasonProgressing = "Progressing"
 	ReasonSuccess     = "Success"
 )
@@ -48,11 +49,13 @@ type Aspect struct {
 
 // Waiting returns the conditions of a resource that waits.
 func Waiting(waits []Wait, generation int64) []Aspect {
-	return progress(message(waits), generation)
+	return progress(ReasonWaiting, message(waits), generation)
 }
 
 // Released returns the conditions of a resource that has stopped waiting and whose controller has to act.
-func Released(generation int64) []Aspect { return progress(messageReleased, generation) }
+func Released(generation int64) []Aspect {
+	return progress(ReasonProgressing, messageReleased, generation)
+}
 
 // Finalizing returns the conditions of a resource whose deletion waits only for finalizers.
 func Finalizing(finalizers []string, generation int64) []Aspect {
@@ -60,7 +63,7 @@ func Finalizing(finalizers []string, generation int64) []Aspect {
 	for i, f := range finalizers {
 		lines[i] = finalizerBegin + f + " to be removed"
 	}
-	return progress(strings.Join(lines, "\n"), generation)
+	return progress(ReasonProgressing, strings.Join(lines, "\n"), generation)
 }
 
 // finalizerBegin begins the line about a finalizer.
@@ -74,10 +77,10 @@ func SaysFinalizing(status map[string]any) bool {
 	})
 }
 
-func progress(message string, generation int64) []Aspect {
+func progress(reason, message string, generation int64) []Aspect {
 	return []Aspect{
-		{Type: Available, Status: False, Reason: ReasonProgressing, Message: message, Generation: generation},
-		{Type: Progressing, Status: True, Reason: ReasonProgressing, Message: message, Generation: generation},
+		{Type: Available, Status: False, Reason: reason, Message: message, Generation: generation},
+		{Type: Progressing, Status: True, Reason: reason, Message: message, Generation: generation},
 	}
 }
 

@@ -152,7 +152,8 @@ func fields(k client.Kind) []field {
 	if k.Scope != "GLOBAL" {
 		out = append(out, field{path: "metadata.namespace", kind: "String"})
 	}
-	out = append(out, field{path: "metadata.createdAt", kind: "Time"}, field{path: "metadata.updatedAt", kind: "Time"})
+	out = append(out, field{path: "metadata.createdAt", kind: "Time"}, field{path: "metadata.updatedAt", kind: "Time"},
+		field{path: "metadata.deletionRequestedAt", kind: "Time"})
 	for _, i := range k.FilterableFields {
 		declared := k.Field(i.Path)
 		if declared == nil {

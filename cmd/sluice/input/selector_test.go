@@ -98,7 +98,7 @@ func TestAFilterThatIsNotUnderstoodSaysWhatIsAccepted(t *testing.T) {
 		"spec.tags>a":                        "a list of String",
 		"spec.up in (true)":                  "are accepted",
 		"metadata.createdAt>yesterday":       "a time like 2006-01-02T15:04:05Z is accepted",
-		"spec.free=a":                        `"spec.free" cannot be used in filters of kind Network; usable are metadata.name, metadata.namespace, metadata.createdAt, metadata.updatedAt, spec.mtu, `,
+		"spec.free=a":                        `"spec.free" cannot be used in filters of kind Network; usable are metadata.name, metadata.namespace, metadata.createdAt, metadata.updatedAt, metadata.deletionRequestedAt, spec.mtu, `,
 		"mtu>1":                              "and status.conditions.TYPE",
 		"":                                   "cannot be used",
 		"!":                                  "cannot be used",

@@ -86,7 +86,7 @@ func (p *parser) member(name string, value any, at string, depth int) (All, erro
 		return p.pairs(name, value, at)
 	case Name, Namespace:
 		return p.tests(name, &descriptor.Field{Type: descriptor.TypeString}, value, at)
-	case CreatedAt, UpdatedAt:
+	case CreatedAt, UpdatedAt, DeletionRequestedAt:
 		return p.tests(name, nil, value, at)
 	case "spec", "status":
 		return p.nested(name, value, at)

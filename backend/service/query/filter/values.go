@@ -16,6 +16,9 @@ const (
 	UpdatedAt = "updatedAt"
 )
 
+// DeletionRequestedAt is the attribute of what waits to be deleted.
+const DeletionRequestedAt = kind.DeletionIndex
+
 // Values are the values of a resource's attributes, from its body or from the rows of the index
 // in memory.
 type Values struct {

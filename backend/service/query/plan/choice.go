@@ -223,7 +223,7 @@ func (p *planner) valued(attribute string, value []byte) index.Run {
 // many reports whether a resource may have several rows in an index.
 func (p *planner) many(attribute string) bool {
 	switch attribute {
-	case filter.Name, filter.CreatedAt, filter.UpdatedAt:
+	case filter.Name, filter.CreatedAt, filter.UpdatedAt, filter.DeletionRequestedAt:
 		return false
 	}
 	idx := p.q.Kind.Rows.Index(attribute)
