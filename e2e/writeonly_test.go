@@ -286,7 +286,7 @@ func neverShown(t *testing.T, catalogue string, args ...string) *witness {
 		}
 		return a.Data.Vault.Metadata.Revision
 	}
-	apply := `mutation($m: String!, $dry: Boolean) { applyManifest(input: {manifest: $m, dryRun: $dry}) { outcome warnings { message } resource { kind manifest } preview { kind manifest } } }`
+	apply := `mutation($m: String!, $dry: Boolean = false) { applyManifest(input: {manifest: $m, dryRun: $dry}) { outcome warnings { message } resource { kind manifest } preview { kind manifest } } }`
 	// kept asks the rules, which read what nobody is shown, whether the stored
 	// password is there. Nothing is written.
 	kept := func(want bool) {
