@@ -201,7 +201,7 @@ func TestTheExampleControllerActsOnTheManagedProfile(t *testing.T) {
 	t.Run("objects are made once what they need is ready", func(t *testing.T) {
 		h := h.in(t)
 		h.spec("Subnet", "s", `resource: {networkRef: net, ipVersion: 4, cidr: 10.0.0.0/24}`)
-		h.says("Subnet", "s", "Progressing", "Waiting for Network/net to be created")
+		h.says("Subnet", "s", "Waiting", "Waiting for Network/net to be created")
 		h.spec("Network", "net", `resource: {mtu: 1400, tags: [a]}`)
 		s, n := h.ready("Subnet", "s"), h.ready("Network", "net")
 		subnet, network := h.one(s), h.one(n)
@@ -270,7 +270,7 @@ func TestTheExampleControllerActsOnTheManagedProfile(t *testing.T) {
 	t.Run("the credentials are those of the Secret", func(t *testing.T) {
 		h := h.in(t)
 		h.apply("openstack.k-orc.cloud/v1alpha1", "Network", "poor", `spec: {cloudCredentialsRef: {cloudName: mine, secretName: purse}, resource: {}}`)
-		h.says("Network", "poor", "Progressing", "Waiting for Secret/purse to be created")
+		h.says("Network", "poor", "Waiting", "Waiting for Secret/purse to be created")
 		h.secret("purse", "clouds: {}")
 		h.says("Network", "poor", "TransientError", `Secret/purse has no cloud "mine" in its clouds.yaml`)
 		h.secret("purse", "clouds: {mine: {auth: {token: wrong}}}")

@@ -127,7 +127,7 @@ func (w *witness) useSecret() {
 
 	encoded := base64.StdEncoding.EncodeToString([]byte(w.secret))
 	manifest := "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\ntype: Opaque\nstringData:\n  plain: " + w.secret + "\ndata:\n  coded: " + encoded + "\n"
-	apply := `mutation($m: String!, $dry: Boolean) { applyManifest(input: {manifest: $m, dryRun: $dry}) { outcome warnings { message } resource { kind manifest specJSON } preview { kind manifest specJSON statusJSON } } }`
+	apply := `mutation($m: String!, $dry: Boolean = false) { applyManifest(input: {manifest: $m, dryRun: $dry}) { outcome warnings { message } resource { kind manifest specJSON } preview { kind manifest specJSON statusJSON } } }`
 	for _, c := range []struct {
 		manifest string
 		dry      bool
