@@ -77,6 +77,30 @@ for (const Page of [GraphiQL, Plain]) {
     assert.ok(requests[1], "the second request has a cursor");
   });
 
+  test(`${Page.name}: a query that is answered UNAVAILABLE is sent again when the gateway says, a mutation is not`, async (t) => {
+    const times = [];
+    const name = newName();
+    const page = await open(t, {
+      expected: /503/,
+      prepare: (page) => page.route("**/graphql", (route) => {
+        if (!/query Networks|CreateNetwork/.test(route.request().postData() ?? "")) return route.fallback();
+        times.push(Date.now());
+        if (times.length === 2) return route.fallback();
+        const body = JSON.stringify({ errors: [{ message: "busy", extensions: { code: "UNAVAILABLE", retryable: true } }] });
+        return route.fulfill({ status: 503, headers: { "retry-after": "1" }, contentType: "application/json", body });
+      }),
+    });
+    await page.run();
+    await page.shows('"totalCount"');
+    assert.equal(times.length, 2);
+    assert.ok(times[1] - times[0] >= 1000, `after ${times[1] - times[0]} ms`);
+    await page.example("CreateNetwork");
+    await page.variables({ name });
+    await page.run();
+    await page.shows("busy");
+    assert.equal(times.length, 3);
+  });
+
   test(`${Page.name}: errors of a request are shown`, async (t) => {
     const page = await open(t);
     await page.example("CreateNetwork");

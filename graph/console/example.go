@@ -2,6 +2,7 @@ package console
 
 import (
 	"embed"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -9,14 +10,17 @@ import (
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
 )
 
 // written holds handwritten examples, examples/<Kind>/<number>-<what>.graphql, each
 // with its variables in a .json file of the same name, if it has any. The
 // first line is a comment with the title. In variables, {apiVersion}
-// stands for the apiVersion of the kind's manifests.
+// stands for the apiVersion of the kind's manifests. examples/<Kind>/spec.json is a spec
+// for the example that creates a resource, of a kind whose rules ask for more than its required fields.
 //
 //go:embed examples
 var written embed.FS
@@ -36,18 +40,23 @@ type Example struct {
 }
 
 // Examples returns the examples of the kinds: the handwritten ones if all of them are
-// valid in the API, since another catalogue may have another kind of that name, else a list and a stream of changes.
-// Kinds with handwritten examples come first, and the examples for all kinds last.
+// valid in the API, since another catalogue may have another kind of that name, else a list, a create, a stream of changes and a
+// patch, as far as the kind offers them. Kinds with handwritten examples come first, then the other kinds of the catalogue, those that
+// every catalogue has, and last the examples for all kinds.
 func Examples(schema *ast.Schema, kinds []*descriptor.Kind) []Example {
-	var wrote, made []Example
+	var wrote, made, builtIn []Example
 	for _, k := range kinds {
-		if own := writtenFor(k); len(own) > 0 && valid(schema, own) {
+		own := writtenFor(k)
+		switch {
+		case len(own) > 0 && valid(schema, own):
 			wrote = append(wrote, own...)
-		} else {
-			made = append(made, madeFor(k)...)
+		case k.Name == access.RoleKind || k.Name == access.BindingKind:
+			builtIn = append(builtIn, madeFor(schema, k)...)
+		default:
+			made = append(made, madeFor(schema, k)...)
 		}
 	}
-	out := append(wrote, made...)
+	out := slices.Concat(wrote, made, builtIn)
 	for i := range out {
 		out[i].First = i < firstExamples
 	}
@@ -79,16 +88,40 @@ func writtenFor(k *descriptor.Kind) (out []Example) {
 }
 
 // madeFor returns the examples that any kind can have.
-func madeFor(k *descriptor.Kind) []Example {
-	names := "name revision"
+func madeFor(schema *ast.Schema, k *descriptor.Kind) []Example {
+	m := maker{schema: schema, kind: k, names: "name revision", title: strings.ToUpper(k.Plural[:1]) + k.Plural[1:]}
 	if k.Scope == descriptor.Namespaced {
-		names = "namespace name revision"
+		m.names = "namespace name revision"
 	}
-	upper := strings.ToUpper(k.Plural[:1]) + k.Plural[1:]
 	var out []Example
 	if k.Has(descriptor.VerbList) {
-		title := "List " + k.Plural + ", a page at a time"
-		out = append(out, Example{Title: title, Group: k.Plural, Variables: "{\n  \"first\": 10\n}", Query: fmt.Sprintf(`# %s.
+		out = append(out, m.list())
+	}
+	if k.Has(descriptor.VerbCreate) {
+		out = append(out, m.create())
+	}
+	if k.Has(descriptor.VerbWatch) {
+		out = append(out, m.changes())
+	}
+	if k.Has(descriptor.VerbPatch) {
+		out = append(out, m.patch())
+	}
+	return out
+}
+
+// maker makes the examples of a kind.
+type maker struct {
+	schema *ast.Schema
+	kind   *descriptor.Kind
+	// names are what examples select of the metadata.
+	names string
+	// title is the plural as operations are named.
+	title string
+}
+
+func (m maker) list() Example {
+	title := "List " + m.kind.Plural + ", a page at a time"
+	return Example{Title: title, Group: m.kind.Plural, Variables: "{\n  \"first\": 10\n}", Query: fmt.Sprintf(`# %s.
 query %s($first: Int, $after: String) {
   %s(first: $first, after: $after) {
     totalCount
@@ -99,11 +132,50 @@ query %s($first: Int, $after: String) {
     pageInfo { hasNextPage endCursor }
   }
 }
-`, title, upper, k.Plural, names)})
+`, title, m.title, m.kind.Plural, m.names)}
+}
+
+func (m maker) create() Example {
+	title := "Create " + m.article()
+	query := fmt.Sprintf(`# %s.
+# Once more with the same name is refused: ALREADY_EXISTS. What may be in the spec is in the documentation of the schema.
+mutation Create%s($input: Create%sInput!) {
+  create%s(input: $input) {
+    %s {
+      id
+      metadata { %s }
+    }
+  }
+}
+`, title, m.kind.Name, m.kind.Name, m.kind.Name, m.kind.Singular, m.names)
+	return Example{Title: title, Group: m.kind.Plural, Variables: variables(m.createInput(query)), Query: query}
+}
+
+// createInput returns the input of a create: with the handwritten spec if the query takes it, else with one that is made.
+func (m maker) createInput(query string) map[string]any {
+	input := map[string]any{"name": m.name(), "spec": sample(m.kind.Spec, 0)}
+	text, err := written.ReadFile("examples/" + m.kind.Name + "/spec.json")
+	if err != nil { // there is none
+		return input
 	}
-	if k.Has(descriptor.VerbWatch) {
-		title := "Watch " + k.Plural + ": the state, then every change"
-		out = append(out, Example{Title: title, Group: k.Plural, Query: fmt.Sprintf(`# %s.
+	var spec map[string]any
+	if json.Unmarshal(text, &spec) != nil {
+		return input
+	}
+	document, errs := gqlparser.LoadQueryWithRules(m.schema, query, nil)
+	if errs != nil {
+		return input
+	}
+	own := map[string]any{"name": m.name(), "spec": spec}
+	if _, err := validator.VariableValues(m.schema, document.Operations[0], map[string]any{"input": own}); err != nil {
+		return input
+	}
+	return own
+}
+
+func (m maker) changes() Example {
+	title := "Watch " + m.kind.Plural + ": the state, then every change"
+	return Example{Title: title, Group: m.kind.Plural, Query: fmt.Sprintf(`# %s.
 subscription %sChanges($after: String) {
   %sChanges(after: $after, snapshot: true) {
     type
@@ -112,9 +184,49 @@ subscription %sChanges($after: String) {
     %s { metadata { %s } }
   }
 }
-`, title, upper[:1]+k.Singular[1:], k.Singular, k.Singular, names)})
+`, title, m.title[:1]+m.kind.Singular[1:], m.kind.Singular, m.kind.Singular, m.names)}
+}
+
+func (m maker) patch() Example {
+	title := "Patch " + m.article() + " at the revision that was read"
+	input := map[string]any{"name": m.name(), "expectedRevision": "metadata.revision of the resource"}
+	spec := samplePatch(m.kind, m.kind.Spec, "spec.", 0)
+	if spec != nil {
+		input["spec"] = spec
+	} else {
+		input["labels"] = []any{map[string]any{"key": "team", "value": "blue"}}
 	}
-	return out
+	return Example{Title: title, Group: m.kind.Plural, Variables: variables(input), Query: fmt.Sprintf(`# %s.
+# A change since then is a CONFLICT, and its extensions.currentRevision is the one to look at.
+mutation Patch%s($input: Patch%sInput!) {
+  patch%s(input: $input) {
+    %s {
+      id
+      metadata { %s generation }
+    }
+  }
+}
+`, title, m.kind.Name, m.kind.Name, m.kind.Name, m.kind.Singular, m.names)}
+}
+
+// article returns the kind with its article.
+func (m maker) article() string {
+	if strings.Contains("AEIO", m.kind.Name[:1]) {
+		return "an " + m.kind.Name
+	}
+	return "a " + m.kind.Name
+}
+
+// name returns the name of the resource of the examples.
+func (m maker) name() string { return "my-" + strings.ToLower(m.kind.Name) }
+
+// variables returns those of an operation with an input, as a person writes them.
+func variables(input map[string]any) string {
+	text, err := json.MarshalIndent(map[string]any{"input": input}, "", "  ")
+	if err != nil { // strings, numbers and booleans can be written
+		return ""
+	}
+	return string(text)
 }
 
 // forAll returns the examples that name no kind.

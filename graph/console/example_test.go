@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/console"
@@ -56,15 +57,85 @@ func TestEveryExampleOfTheCatalogueIsValid(t *testing.T) {
 				t.Errorf("%s: nothing for $%s", e.Title, v.Variable)
 			}
 		}
+		if _, err := validator.VariableValues(schema, document.Operations[0], given); err != nil {
+			t.Errorf("%s: %v\n%s", e.Title, err, e.Variables)
+		}
 		// The page resumes streams by this variable and this field.
 		if o := document.Operations[0]; o.Operation == ast.Subscription && (o.VariableDefinitions.ForName("after") == nil || !strings.Contains(e.Query, "cursor")) {
 			t.Errorf("%s: the page cannot resume it", e.Title)
 		}
 	}
 	for _, k := range kinds {
-		if !slices.ContainsFunc(all, func(e console.Example) bool { return e.Group == k.Plural }) {
-			t.Errorf("no example of %s", k.Plural)
+		for verb, field := range map[descriptor.Verb]string{
+			descriptor.VerbList: k.Plural + "(", descriptor.VerbCreate: "create" + k.Name + "(",
+			descriptor.VerbWatch: k.Singular + "Changes(", descriptor.VerbPatch: "patch" + k.Name + "(",
+		} {
+			has := func(e console.Example) bool { return e.Group == k.Plural && strings.Contains(e.Query, field) }
+			if k.Has(verb) != slices.ContainsFunc(all, has) {
+				t.Errorf("%s: an example of %s is there: %t", k.Name, verb, !k.Has(verb))
+			}
 		}
+	}
+}
+
+func TestExamples_TheCataloguesOwnKindsComeBeforeThoseOfEveryCatalogue(t *testing.T) {
+	verbs := []descriptor.Verb{descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbPatch}
+	kind := func(name, singular, plural string) *descriptor.Kind {
+		return &descriptor.Kind{Name: name, Singular: singular, Plural: plural, Scope: descriptor.Namespaced, Verbs: verbs}
+	}
+	all := examples(t, []*descriptor.Kind{
+		kind("AccessBinding", "accessBinding", "accessBindings"), kind("AccessRole", "accessRole", "accessRoles"), kind("Pallet", "pallet", "pallets"),
+	})
+	var groups, first []string
+	for _, e := range all {
+		if !slices.Contains(groups, e.Group) {
+			groups = append(groups, e.Group)
+		}
+		if e.First {
+			first = append(first, e.Title)
+		}
+	}
+	if want := []string{"pallets", "accessBindings", "accessRoles", "all kinds"}; !slices.Equal(groups, want) {
+		t.Errorf("got  %q\nwant %q", groups, want)
+	}
+	want := []string{
+		"List pallets, a page at a time", "Create a Pallet", "Watch pallets: the state, then every change",
+		"Patch a Pallet at the revision that was read",
+	}
+	if !slices.Equal(first, want) {
+		t.Errorf("got  %q\nwant %q", first, want)
+	}
+}
+
+func TestExamples_ACreateHasWhatTheSpecNeedsAndAPatchChangesAField(t *testing.T) {
+	two := 2
+	low, high := 10.0, 10.5
+	k := descriptor.Kind{
+		Name: "Pallet", Singular: "pallet", Plural: "pallets", Scope: descriptor.Namespaced,
+		Verbs:      []descriptor.Verb{descriptor.VerbCreate, descriptor.VerbPatch},
+		References: []descriptor.Reference{{Path: "spec.hallRef", Kind: "Hall"}},
+		Spec: &descriptor.Shape{Fields: []descriptor.Field{
+			{Name: "hallRef", Type: descriptor.TypeString, Required: true},
+			{Name: "code", Type: descriptor.TypeString, Required: true, Immutable: true, Constraint: descriptor.Constraint{Pattern: "^[A-Z]+$"}},
+			{Name: "color", Type: descriptor.TypeEnum, Required: true, Immutable: true, Enum: &descriptor.Enum{Values: []descriptor.EnumValue{{Name: "RED", Stored: "red"}}}},
+			{Name: "tags", Type: descriptor.TypeString, List: true, Required: true, Constraint: descriptor.Constraint{MinItems: &two}},
+			{Name: "height", APIName: "tall", Type: descriptor.TypeInt, Required: true, Constraint: descriptor.Constraint{Min: &low, Max: &high}},
+			{Name: "weight", Type: descriptor.TypeFloat, Required: true, Default: json.Number("5")},
+			{Name: "note", Type: descriptor.TypeString},
+		}},
+	}
+	var got []string
+	for _, e := range examples(t, []*descriptor.Kind{&k}) {
+		if e.Group == "pallets" {
+			got = append(got, regexp.MustCompile(`\s+`).ReplaceAllString(e.Variables, ""))
+		}
+	}
+	want := []string{
+		`{"input":{"name":"my-pallet","spec":{"code":"EXAMPLE","color":"RED","hallRef":"example","tags":["example","example1"],"tall":10}}}`,
+		`{"input":{"expectedRevision":"metadata.revisionoftheresource","name":"my-pallet","spec":{"tall":10}}}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

@@ -4,9 +4,40 @@
 (() => {
   const { data, session } = window.sluice;
 
+  // How often a query is sent again at most, and the longest time, in seconds, that the gateway may ask the page to wait for that.
+  const retries = 3;
+  const longest = 30;
+
+  // waitsFor is the time in seconds after which to send a request again; undefined if there is an answer, or nothing says when.
+  function waitsFor(response, answer) {
+    const { code, retryAfter = Number(response.headers.get("retry-after")) } = answer?.errors?.[0]?.extensions ?? {};
+    return response.status === 503 && code === "UNAVAILABLE" && retryAfter > 0 && retryAfter <= longest ? retryAfter : undefined;
+  }
+
+  // later waits that long and, so that pages do not all come back at once, up to a bound more that doubles each time.
+  function later(seconds, attempt, signal) {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(resolve, 1000 * (seconds + Math.random() * 2 ** attempt));
+      signal?.addEventListener("abort", () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      }, { once: true });
+    });
+  }
+
   // post sends a query or mutation and gives the response, whatever its status. If the credential of the
-  // page is not accepted any more, it waits for another one.
-  async function post(payload, { headers, signal } = {}) {
+  // page is not accepted any more, it waits for another one. A query, which repeatable says, is sent again while the
+  // gateway is not available and says for how long.
+  async function post(payload, { headers, signal, repeatable = false } = {}) {
+    for (let attempt = 0; ; attempt++) {
+      const { response, answer } = await send(payload, headers, signal);
+      const seconds = repeatable && attempt < retries ? waitsFor(response, answer) : undefined;
+      if (seconds === undefined) return answer;
+      await later(seconds, attempt, signal);
+    }
+  }
+
+  async function send(payload, headers, signal) {
     const request = {
       method: "POST",
       headers: { ...headers, "content-type": "application/json", accept: "application/graphql-response+json, application/json;q=0.9" },
@@ -21,7 +52,7 @@
     }
     const text = await response.text();
     try {
-      return JSON.parse(text);
+      return { response, answer: JSON.parse(text) };
     } catch {
       throw new Error(`the gateway answered ${response.status} ${response.statusText} and no JSON: ${text.slice(0, 500)}`);
     }
@@ -105,7 +136,7 @@
         }
         sink.state?.(ended ? "login" : "waiting");
         if (ended) return renewed.then(() => { if (!over) open(); });
-        timer = setTimeout(open, Math.min(5000, 250 * 2 ** (failures - 1)));
+        timer = setTimeout(open, Math.random() * Math.min(5000, 500 * 2 ** (failures - 1)));
       };
     }
     open();

@@ -24,7 +24,7 @@ window.sluice.ready.then((data) => {
   function fetcher(request, { headers } = {}) {
     const operation = operationOf(request);
     const payload = { ...request, operationName: operation ? operation.name?.value : request.operationName };
-    if (operation?.operation !== "subscription") return post(payload, { headers });
+    if (operation?.operation !== "subscription") return post(payload, { headers, repeatable: operation?.operation === "query" });
     return {
       subscribe(sink) {
         const latestFirst = [];

@@ -91,7 +91,7 @@ window.sluice.ready.then((data) => {
     state.textContent = "running";
     const start = performance.now();
     try {
-      const response = await post(payload, { signal: request.signal });
+      const response = await post(payload, { signal: request.signal, repeatable: operation.type === "query" });
       show(response, { replace: true });
       idle(`${Math.round(performance.now() - start)} ms`);
     } catch (error) {
