@@ -82,7 +82,7 @@ func (s *serving) run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	store, name, err := storeSettings{s.Store, s.tellLost}.open(ctx, log)
+	store, name, err := storeSettings{s.Store, s.tellLost, s.readyTimeout()}.open(ctx, log)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/internal/wait"
 )
 
 // storeSettings opens the store that the settings name.
@@ -24,6 +26,8 @@ type storeSettings struct {
 	config.Store
 	// lost is called when Redis has a history that lacks changes; nil for no call.
 	lost func(redis.History)
+	// patience is how long Redis is asked again if it does not answer.
+	patience time.Duration
 }
 
 // gatewayStore is what serve needs of a store.
@@ -75,11 +79,28 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 		return nil, "", usageError{fmt.Errorf("redis: %s", oneLine(err))}
 	}
 	redis.SetClientLogger(log)
-	store, err := redis.Open(ctx, cfg)
+	store, err := s.openPatiently(ctx, cfg)
 	if err != nil {
 		return nil, "", errors.New(oneLine(err))
 	}
 	return store, at.String(), nil
+}
+
+// openPatiently opens a store on Redis. While no server answers, it tries again until the patience of the settings is over.
+func (s storeSettings) openPatiently(ctx context.Context, cfg redis.Config) (*redis.Store, error) {
+	begin, pauses := time.Now(), wait.Backoff{Least: 100 * time.Millisecond, Most: 2 * time.Second}
+	for {
+		store, err := redis.Open(ctx, cfg)
+		if !errors.Is(err, backend.ErrUnavailable) || time.Since(begin) >= s.patience {
+			return store, err
+		}
+		if pauses.First() {
+			cfg.Logger.Warn("Redis does not answer; it is asked again until ready-timeout", zap.Duration("for", s.patience), zap.Error(err))
+		}
+		if !pauses.Wait(ctx) {
+			return nil, err
+		}
+	}
 }
 
 // tls makes the configuration of a connection with TLS; nil without.

@@ -78,7 +78,7 @@ func TestABodyThatComesInTimeIsStillAnswered(t *testing.T) {
 	})
 }
 
-// TestWhoLooksSeesThatTheGatewayWillStop before it does.
+// TestWhoLooksSeesThatTheGatewayWillStop before it does, and is sent away by each answer.
 func TestWhoLooksSeesThatTheGatewayWillStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := run(t, plain, server.Config{DrainDelay: 5 * time.Second})
@@ -86,18 +86,18 @@ func TestWhoLooksSeesThatTheGatewayWillStop(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- g.stop() }()
 		synctest.Wait()
-		c := g.dial()
-		in := bufio.NewReader(c)
 		for path, status := range map[string]int{"/readyz": 503, "/healthz": 200, "/graphql?query={__typename}": 200} {
+			c := g.dial()
 			_, _ = fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
-			res, err := http.ReadResponse(in, nil)
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			text, _ := io.ReadAll(res.Body)
-			if res.StatusCode != status {
-				t.Errorf("%s: %s %s", path, res.Status, text)
+			if res.StatusCode != status || !res.Close {
+				t.Errorf("%s: %s %s, closes %v", path, res.Status, text, res.Close)
 			}
+			_ = c.Close()
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -105,7 +105,6 @@ func TestWhoLooksSeesThatTheGatewayWillStop(t *testing.T) {
 		if took := time.Since(begin); took < 5*time.Second || took > 6*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		_ = c.Close()
 	})
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -95,6 +96,9 @@ func (m *metrics) serve(before, now *Generation) {
 
 func (m *metrics) observe(r *http.Request, status int, took time.Duration) {
 	path := r.Pattern
+	if _, alone, found := strings.Cut(path, " "); found { // the pattern names a method too
+		path = alone
+	}
 	if path == "" {
 		path = "other"
 	}

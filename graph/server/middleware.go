@@ -30,6 +30,9 @@ func (s *Server) edge(next http.Handler) http.Handler {
 		q := &recorder{ResponseWriter: w, status: http.StatusOK, begin: time.Now()}
 		q.Header().Set(requestIDHeader, id)
 		q.Header().Set("X-Content-Type-Options", "nosniff")
+		if s.draining.Err() != nil && r.ProtoMajor == 1 { // clients go elsewhere, before the connection is taken from them
+			q.Header().Set("Connection", "close")
+		}
 		defer func() {
 			if p := recover(); p != nil {
 				if p == http.ErrAbortHandler {

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"errors"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -169,7 +170,7 @@ func (r *Rights) UseAll(k *descriptor.Kind, v descriptor.Verb) error {
 // Authorize refuses a write of a resource. What exists can be written only by a caller who may GET it, so that no
 // answer tells of what is hidden: every verb but CREATE needs GET too. The answer does not depend on what is stored.
 func (r *Rights) Authorize(k *descriptor.Kind, v descriptor.Verb, key backend.Key) error {
-	if err := r.Use(k, v); err != nil || r.all {
+	if err := About(r.Use(k, v), key); err != nil || r.all {
 		return err
 	}
 	if !r.Scope(k, v).Has(key.Namespace, key.Name) {
@@ -223,6 +224,14 @@ func (r *Rights) verbs(k *descriptor.Kind, in func(*Scope) bool) (out []descript
 }
 
 // forbidden is the refusal of a verb; key may be of a kind alone.
+// About adds to an error of [Rights.Use] which resource was asked for, for the audit log and the caller.
+func About(err error, key backend.Key) error {
+	if known, ok := errors.AsType[*failure.Error](err); ok && known.Code == failure.CodeForbidden {
+		return known.At(key)
+	}
+	return err
+}
+
 func forbidden(key backend.Key, v descriptor.Verb) error {
 	on := "kind " + key.Kind
 	if key.Name != "" {

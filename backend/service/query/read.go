@@ -23,7 +23,7 @@ func (r *Reader) Get(ctx context.Context, id kind.Identity) (*Resource, error) {
 	}
 	rights, err := r.use(ctx, k, descriptor.VerbGet)
 	if err != nil {
-		return nil, err
+		return nil, access.About(err, key)
 	}
 	if err := budget.From(ctx).Spend(budget.Rows, 1); err != nil {
 		return nil, err
