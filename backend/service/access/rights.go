@@ -1,8 +1,8 @@
 package access
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
