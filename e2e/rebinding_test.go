@@ -33,7 +33,7 @@ func TestRebinding_ADeleteWaitsForTheGuardsOfANewCatalogue(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, out, errOut)
 	}
 	id := func(team string) string {
-		return s.must(`{ team(name: "` + team + `") { id } }`).get("team", "id").(string)
+		return s.must(`{ team(name: "`+team+`") { id } }`).get("team", "id").(string)
 	}
 	ids := []string{id("t7"), id("t299")}
 	for guarded := false; !guarded; {
@@ -44,7 +44,9 @@ func TestRebinding_ADeleteWaitsForTheGuardsOfANewCatalogue(t *testing.T) {
 		}`, ids[1]))
 		raw, _ := json.Marshal(got.Data)
 		var a struct {
-			App  struct{ Dependencies struct{ Nodes []struct{ Guarded bool } } }
+			App struct {
+				Dependencies struct{ Nodes []struct{ Guarded bool } }
+			}
 			Team struct {
 				BlockedBy  struct{ TotalCount int }
 				Dependents struct{ Nodes []struct{ Guarded bool } }
