@@ -49,7 +49,8 @@ func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error)
 	return out, in.exists(err)
 }
 
-// exists adds to an error ALREADY_EXISTS that the caller may not read what is there.
+// exists adds to an error ALREADY_EXISTS that the caller may not read what is there, and takes its revision out: it would
+// tell the caller of each change.
 func (in *intent) exists(err error) error {
 	known, ok := errors.AsType[*failure.Error](err)
 	if !ok || known.Code != failure.CodeAlreadyExists || in.rights.Sees(in.kind.Kind, in.key) {
@@ -57,6 +58,7 @@ func (in *intent) exists(err error) error {
 	}
 	out := *known
 	out.Message += ", and you may not read it"
+	out.CurrentRevision = ""
 	return &out
 }
 

@@ -201,7 +201,7 @@ func (g *get) follow(ctx context.Context, p *output.Printer, t target) error {
 	if g.format.Form != output.FormJSON {
 		each = withLost(each)
 	}
-	g.warnUnreadable(ctx, t.kind)
+	warnUnreadable(ctx, g.std, g.client, t.kind, req.Namespace)
 	err = follow(ctx, g.std, g.client, req, each)
 	return errors.Join(err, p.Flush())
 }

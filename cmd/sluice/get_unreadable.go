@@ -42,9 +42,9 @@ func (g *get) listUnreadable(ctx context.Context, named bool) error {
 }
 
 // warnUnreadable tells the user of resources that a stream leaves out. A gateway that cannot tell is asked nothing more.
-func (g *get) warnUnreadable(ctx context.Context, k client.Kind) {
-	n, err := g.client.UnreadableCount(ctx, k, g.remote.scope(k, g.everywhere))
+func warnUnreadable(ctx context.Context, std streams, c *client.Client, k client.Kind, namespace string) {
+	n, err := c.UnreadableCount(ctx, k, namespace)
 	if err == nil && n > 0 {
-		tellUnreadable(g.std, &client.UnreadableError{Kind: k, Count: n})
+		tellUnreadable(std, &client.UnreadableError{Kind: k, Count: n})
 	}
 }

@@ -42,6 +42,7 @@ func watchCommand(std streams) *cobra.Command {
 				p := output.NewPrinter(std.out, output.Format{Form: output.FormJSON}, output.Options{Changes: true})
 				each = func(change *client.Change) error { return p.PrintChange(kind, change) }
 			}
+			warnUnreadable(cmd.Context(), std, c, kind, req.Namespace)
 			return follow(cmd.Context(), std, c, req, each)
 		}),
 	}

@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"strings"
+
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
@@ -10,6 +12,9 @@ import (
 // Concealed is the message of an error about the value of a write-only field. It replaces messages that would quote
 // the value.
 const Concealed = "the value of a write-only field does not have its type, or names a key twice"
+
+// concealedAround is the message of an error about a value that has such a value in it, or may have.
+const concealedAround = "this value, or one in it, does not have its type; it is not shown, since a write-only value may be in it"
 
 // writeOnlyMark is the name of a directive on the write-only fields of inputs. The API does not have it, and it is
 // never printed.
@@ -43,7 +48,9 @@ func IsWriteOnly(field *ast.FieldDefinition) bool {
 // Conceal removes the values of write-only fields from the errors of validation, which quote literals of the
 // wrong type.
 func Conceal(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
-	c := concealer{schema: schema, hidden: map[gqlerror.Location]bool{}, variables: map[string]bool{}}
+	c := concealer{
+		schema: schema, hidden: map[gqlerror.Location]bool{}, around: map[gqlerror.Location]bool{}, variables: map[string]bool{},
+	}
 	for _, op := range doc.Operations {
 		c.selections(op.SelectionSet)
 	}
@@ -57,17 +64,27 @@ func Conceal(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
 	}
 	for _, err := range errs {
 		for _, at := range err.Locations {
-			if c.hidden[at] {
+			switch {
+			case c.hidden[at]:
 				err.Message = Concealed
+			case c.around[at] && quotesValue(err.Message):
+				err.Message = concealedAround
 			}
 		}
 	}
+}
+
+// quotesValue reports whether a message of gqlparser ends with the value that it is about.
+func quotesValue(message string) bool {
+	return strings.Contains(message, ", found ") || strings.Contains(message, " value: ")
 }
 
 // concealer collects the locations of the literals of write-only fields.
 type concealer struct {
 	schema *ast.Schema
 	hidden map[gqlerror.Location]bool
+	// around are the locations of values that such literals stand in, and of literals of JSON.
+	around map[gqlerror.Location]bool
 	// variables are the names of variables that stand for a write-only field.
 	variables map[string]bool
 }
@@ -91,9 +108,10 @@ func (c *concealer) selections(set ast.SelectionSet) {
 	}
 }
 
-func (c *concealer) value(v *ast.Value, t *ast.Type, hidden bool) {
+// value collects the locations in a value, and reports whether a write-only value may be in it.
+func (c *concealer) value(v *ast.Value, t *ast.Type, hidden bool) (hides bool) {
 	if v == nil {
-		return
+		return false
 	}
 	if hidden && v.Kind == ast.Variable {
 		c.variables[v.Raw] = true
@@ -102,6 +120,7 @@ func (c *concealer) value(v *ast.Value, t *ast.Type, hidden bool) {
 		c.hidden[gqlerror.Location{Line: v.Position.Line, Column: v.Position.Column}] = true
 	}
 	def := c.schema.Types[t.Name()]
+	hides = hidden || t.Name() == "JSON"
 	for _, child := range v.Children {
 		of, below := t, hidden
 		switch {
@@ -114,6 +133,12 @@ func (c *concealer) value(v *ast.Value, t *ast.Type, hidden bool) {
 		if hidden && child.Position != nil {
 			c.hidden[gqlerror.Location{Line: child.Position.Line, Column: child.Position.Column}] = true
 		}
-		c.value(child.Value, of, below)
+		if c.value(child.Value, of, below) {
+			hides = true
+		}
 	}
+	if hides && v.Position != nil {
+		c.around[gqlerror.Location{Line: v.Position.Line, Column: v.Position.Column}] = true
+	}
+	return hides
 }
