@@ -29,7 +29,7 @@ func TestRebinding_ADeleteWaitsForTheGuardsOfANewCatalogue(t *testing.T) {
 	}
 	next := s.write("next", strings.Replace(unguardedKinds, `inverse: "apps"`, `inverse: "apps", guarded: true`, 1))
 	out, errOut, code := s.catalogue("apply", next, "--allow-breaking")
-	if code != 0 || !strings.Contains(out, "rebinding: the references of App are being taken") {
+	if code != 0 || !strings.Contains(out, "rebinding: the gateway is taking over the references of App;") {
 		t.Fatalf("exit %d: %s%s", code, out, errOut)
 	}
 	id := func(team string) string {

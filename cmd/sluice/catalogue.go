@@ -157,7 +157,7 @@ func printChanges(std streams, found reload.Answer) {
 		_, _ = fmt.Fprintln(std.out, printable("hidden: "+line))
 	}
 	if len(found.Rebinding) > 0 {
-		_, _ = fmt.Fprintf(std.out, "rebinding: the references of %s are being taken by this catalogue; deletions of what they lead to wait for it\n",
+		_, _ = fmt.Fprintf(std.out, "rebinding: the gateway is taking over the references of %s; until that is done, deletions that new guards may concern wait\n",
 			printable(strings.Join(found.Rebinding, ", ")))
 	}
 	for _, line := range found.Tightened {

@@ -13,7 +13,7 @@ import (
 func (g *get) listUnreadable(ctx context.Context, named bool) error {
 	switch {
 	case named || len(g.labels) > 0 || len(g.filters) > 0 || g.sortBy != nil || g.watch:
-		return usageError{errors.New("unreadable: it goes with kinds and a namespace alone")}
+		return usageError{errors.New("unreadable: it goes with kinds and -n or -A, and with nothing else")}
 	case g.format.Form != output.FormTable && g.format.Form != output.FormName:
 		return usageError{fmt.Errorf("unreadable: what cannot be read has no -o %s; table and name are accepted", g.format.Form)}
 	}

@@ -390,7 +390,7 @@ type Kind {
   expires: Boolean!
   "Whether a controller says when its resources are ready: their condition Available becomes True only by an update of their status. Resources of other kinds are ready when what they refer to is."
   controlled: Boolean @semanticNonNull
-  "Whether references of its resources are still to be taken by a catalogue that was accepted a moment ago: until then the store guards what the earlier catalogue guards, and deletions of what they lead to wait."
+  "Whether a new catalogue has not yet taken over all references of this kind. Until then the store guards what the earlier catalogue declares, and deletions that new guards may concern wait."
   rebinding: Boolean @semanticNonNull
   "All fields of spec and status, each after the object that it is in."
   fields: [KindField!]!
@@ -629,8 +629,8 @@ enum RevealedEncoding {
 	{Name: "../../schema/core/unreadable.graphqls", Input: `extend type Query {
   """
   The stored resources of a kind that this gateway cannot read, in the order of namespace and name, as far as the caller
-  may LIST and GET them; at most 1,000. No connection, stream or summary has them. A kind that is not in memory is read
-  as a whole for it.
+  may LIST and GET them; at most 1,000. No connection, stream or summary has them. For a kind that is not in memory, the
+  gateway reads all its resources.
   """
   unreadables(
     "Name, singular, plural or short name of the kind, in any case: one of those that the field kinds lists."

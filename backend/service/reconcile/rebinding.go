@@ -59,8 +59,8 @@ func (r *Reconciler) AwaitBindings(ctx context.Context, key backend.Key) error {
 		}
 		if !wait.For(ctx, rebindingPause) {
 			out := failure.Of(backend.ErrUnavailable, key)
-			out.Message = "the references of kind " + pending[0].Name +
-				" are being taken by a new catalogue, so what they guard is not known; try again"
+			out.Message = "a new catalogue has not yet taken over all references of kind " + pending[0].Name +
+				", so it is not known what they guard; try again"
 			return out
 		}
 	}
