@@ -211,7 +211,8 @@ func (x *execution) summary(kind string, f *ast.Field, args map[string]any) (any
 		}
 		groups = append(groups, map[string]any{"keys": keys, "count": g.Count})
 	}
-	return map[string]any{"groups": groups}, nil
+	unreadable, err := s.Unreadable(x.ctx)
+	return map[string]any{"groups": groups, "unreadableCount": unreadable}, err
 }
 
 // orderField is the field that the name of an order means.
