@@ -5,6 +5,24 @@ export const idOfResource = (resource) => resource.id;
 export const firstField = (data) => Object.keys(data ?? {}).find((key) => key !== "__typename");
 
 /**
+ * isOlder reports whether a resource of the cache is older than the one of the list. The answer to a mutation can arrive after the event
+ * of a later change, and replace what the event has brought. A revision is `<epoch>-<sequence>`: to programs it is opaque, but this
+ * package comes with the gateway. What is no revision is not older.
+ * @param {any} held
+ * @param {any} listed
+ */
+function isOlder(held, listed) {
+  const [epoch, sequence] = numbers(held), [listedEpoch, listedSequence] = numbers(listed);
+  return epoch < listedEpoch || (epoch === listedEpoch && sequence < listedSequence);
+}
+
+/** @param {any} resource @returns {number[]} NaN where there is none, which is less than nothing. */
+function numbers(resource) {
+  const [epoch, sequence] = String(resource?.metadata?.revision ?? "").split("-").map((text) => (text === "" ? NaN : Number(text)));
+  return [epoch, sequence];
+}
+
+/**
  * A connection in a client's cache that shows a list.
  * @template T
  */
@@ -58,8 +76,8 @@ export class Connection {
   }
 
   /**
-   * give reports whether the cache needs the resource: not if it got it before. What the cache has of it may be newer than what the
-   * list has, after a mutation.
+   * give reports whether the cache was not given the resource before. What the cache has of it then may be newer than what the list
+   * has, after a mutation.
    * @param {string} id
    * @param {T} resource
    */
@@ -101,7 +119,8 @@ export function connectionData(connection, data, field, { optimistic }) {
   let changed = rows.length !== nodes.length || rows.some(({ id }, at) => id !== connection.idOf(nodes[at]));
   const next = rows.map(({ id, resource }) => {
     const had = known.get(id);
-    const given = resource !== undefined && connection.give(id, resource);
+    const late = !optimistic && had !== undefined && resource !== undefined && isOlder(had.node, resource);
+    const given = resource !== undefined && (connection.give(id, resource) || late);
     changed ||= given;
     const node = resource !== undefined && (given || optimistic || !had) ? resource : had?.node;
     return { node, edge: { ...(had?.edge ?? { __typename: edgeType }), cursor: list.cursorOf(id) ?? had?.edge?.cursor ?? "", node } };

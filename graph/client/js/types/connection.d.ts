@@ -40,8 +40,8 @@ export class Connection<T> {
         resource?: T;
     }>;
     /**
-     * give reports whether the cache needs the resource: not if it got it before. What the cache has of it may be newer than what the
-     * list has, after a mutation.
+     * give reports whether the cache was not given the resource before. What the cache has of it then may be newer than what the list
+     * has, after a mutation.
      * @param {string} id
      * @param {T} resource
      */
