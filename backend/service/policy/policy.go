@@ -29,7 +29,7 @@ type Config struct {
 	Store backend.Store
 	// Hub over the store, which the caller runs.
 	Hub *hub.Hub
-	// Kinds are those of any catalogue: every one has the kinds that give rights, in the same form.
+	// Kinds of any catalogue. Every catalogue has the kinds that give rights, in the same form.
 	Kinds []descriptor.Kind
 	// Logger receives what happens to the kinds. Default: none.
 	Logger *zap.Logger

@@ -298,8 +298,7 @@ func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 // Guards has what the store says of references that were taken by other declarations than their kinds'.
 type Guards map[backend.Key]*backend.Resource
 
-// Guards asks the store for those of some resources whose references were taken by other declarations than their kinds'.
-// If there are none, it asks nobody.
+// Guards reads, from the store, the resources whose references another catalogue has taken. Without any, it reads nothing.
 func (r *Reader) Guards(ctx context.Context, resources []*Resource) (Guards, error) {
 	var keys []backend.Key
 	for _, res := range resources {

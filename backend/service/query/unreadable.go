@@ -122,7 +122,7 @@ func (p *Page) eachUnreadable(ctx context.Context, yield func(key backend.Key, e
 	return nil
 }
 
-// asked returns the namespace that a request names, or that of the parent; empty for all.
+// asked returns the namespace of the request or of the parent; empty means all.
 func (c *connection) asked() string {
 	switch {
 	case c.Reference != "":

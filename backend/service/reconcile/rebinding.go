@@ -97,8 +97,8 @@ func (r *Reconciler) guarding(name string) (out []*kind.Kind) {
 	return out
 }
 
-// pending returns those of some kinds that are to be scanned in a shard by the declarations of this gateway. If its
-// catalogue is not the newest, there are none. A shard without a record has never been scanned; if the store has accepted
+// pending returns the kinds that still have to be scanned in a shard. It returns none if the catalogue of this gateway is
+// not the newest. A shard without a record has never been scanned; if the store has accepted
 // one catalogue alone, no other has taken references.
 func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind) ([]*kind.Kind, error) {
 	if r.scanned.has(shard) {
