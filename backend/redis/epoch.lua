@@ -53,8 +53,9 @@ if clock ~= '' then
 else
   seconds = tonumber(call('TIME')[1])
 end
--- If the meta was lost, the log still tells the last epoch.
-local previous = tonumber(m.epoch or '') or 0
+-- If the meta was lost, the log still tells the last epoch; if the server was emptied, the caller may know a newer one,
+-- begun within the same second.
+local previous = math.max(tonumber(m.epoch or '') or 0, tonumber(match(seen, '^%d+') or '') or 0)
 local last = call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', '1')[1]
 if last then previous = math.max(previous, tonumber(match(last[1], '^%d+'))) end
 if not m.magic then call('XTRIM', KEYS[2], 'MAXLEN', '0') end -- nobody can resume in it

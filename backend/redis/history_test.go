@@ -179,3 +179,26 @@ func TestHistory_ThatLacksChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestHistory_OfAnEmptiedServerIsNewer than the one before, also if both began within one second.
+func TestHistory_OfAnEmptiedServerIsNewer(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	epoch := putOne(t, st, faultKey(0, 0), "1").Revision.Epoch
+	for range 20 {
+		s.Do("FLUSHALL")
+		now := putOne(t, st, faultKey(0, 0), "1").Revision.Epoch
+		if now <= epoch {
+			t.Fatalf("epoch %d after %d", now, epoch)
+		}
+		epoch = now
+	}
+	if st.LostHistories() != 20 {
+		t.Errorf("20 lost histories are counted as %d", st.LostHistories())
+	}
+}
