@@ -63,9 +63,9 @@ const (
 	// condition is of presence alone: then the last state has nothing but the key.
 	OpDelete
 	// OpRebind replaces the references and the fingerprint of the declarations that they
-	// were taken by, and adds one to [Envelope.Passes]. The declarations have changed and
+	// were taken by, and adds one to [Envelope.BindingVersion]. The declarations have changed and
 	// the resource has not: no revision, no log entry, no event, no UpdatedAt. Its condition
-	// names the revision that the references were taken from and the number of passes, so a
+	// names the revision that the references were taken from and the binding version, so a
 	// second rebind of the same state fails. The log does not tell whether it was applied.
 	OpRebind
 )

@@ -11,7 +11,7 @@ const (
 )
 
 // Condition must hold for the batch to be applied: all that is set, judged in
-// the order of the fields, but Passes with Revision. An expired resource counts as absent.
+// the order of the fields, but BindingVersion with Revision. An expired resource counts as absent.
 type Condition struct {
 	Presence Presence
 	// All others imply presence where set.
@@ -25,9 +25,9 @@ type Condition struct {
 	// Unfinalized: no finalizer holds the resource. It comes after Unreferenced, so
 	// that ErrFinalized says that finalizers are all that is left.
 	Unfinalized bool
-	// Passes is the [Envelope.Passes] of the resource: a put that was prepared before its
+	// BindingVersion is the [Envelope.BindingVersion] of the resource: a put that was prepared before its
 	// references were replaced must not undo that. 0 asks for none.
-	Passes uint32
+	BindingVersion uint32
 }
 
 // Check judges the condition against the live resource, nil if there is none.
@@ -50,7 +50,7 @@ func (c Condition) Check(current *Resource, bound func() (bool, error)) error {
 		return ErrConflict
 	case !c.Revision.IsZero() && c.Revision != current.Revision:
 		return ErrConflict
-	case c.Passes != 0 && c.Passes != current.Passes:
+	case c.BindingVersion != 0 && c.BindingVersion != current.BindingVersion:
 		return ErrConflict
 	case c.NotDeleting && current.Deleting:
 		return ErrDeleting

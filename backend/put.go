@@ -57,8 +57,8 @@ func (p Put) validate(a Action, shards Sharder) error {
 
 // validateRebind wants references and their fingerprint, and nothing else.
 func (p Put) validateRebind(a Action, shards Sharder) error {
-	if a.If.Revision.IsZero() || a.If.Passes == 0 {
-		return fmt.Errorf("%s: a rebind without the revision and the passes it is of: %w", a.Key, ErrInvalid)
+	if a.If.Revision.IsZero() || a.If.BindingVersion == 0 {
+		return fmt.Errorf("%s: a rebind without the revision and the binding version it is of: %w", a.Key, ErrInvalid)
 	}
 	if p.changesResource() {
 		return fmt.Errorf("%s: a rebind of more than references and their fingerprint: %w", a.Key, ErrInvalid)

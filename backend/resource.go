@@ -24,9 +24,9 @@ type Envelope struct {
 	Revision Revision
 	// SpecRevision is the revision of the last put marked [Put.Caller]. Stamped by the store.
 	SpecRevision Revision
-	// Passes is how often Refs were taken from the body as it is: 1, and one more for each
+	// BindingVersion is how often Refs were taken from the body as it is: 1, and one more for each
 	// [OpRebind]. Stamped by the store.
-	Passes uint32
+	BindingVersion uint32
 	// Deleting: deletion was requested and waits.
 	Deleting bool
 	// Finalizers is how many finalizers hold the resource. Their names lie in the

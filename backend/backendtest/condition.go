@@ -240,7 +240,7 @@ func resultStatements() []statement {
 			equal(f, *got, backend.Resource{
 				Key: key("a"),
 				Envelope: backend.Envelope{
-					UID: "uid-a", Revision: rev, SpecRevision: rev, Deleting: true, Finalizers: backend.MaxFinalizers, Declared: "declared", Passes: 1,
+					UID: "uid-a", Revision: rev, SpecRevision: rev, Deleting: true, Finalizers: backend.MaxFinalizers, Declared: "declared", BindingVersion: 1,
 					ExpiresAt: now.Add(1e12), CreatedAt: now, UpdatedAt: now,
 				},
 				Refs: a.Put.Refs, Body: a.Put.Body,

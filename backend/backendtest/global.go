@@ -109,7 +109,7 @@ func globalStatements() []statement {
 			f.start()
 			_, far := f.namespaces()
 			r := f.must(refs(create(within(far, "a"), "1"), toZone("t", false))).Resources[0]
-			rebind := backend.Action{Key: r.Key, Op: backend.OpRebind, If: backend.Condition{Revision: r.Revision, Passes: r.Passes}}
+			rebind := backend.Action{Key: r.Key, Op: backend.OpRebind, If: backend.Condition{Revision: r.Revision, BindingVersion: r.BindingVersion}}
 			f.must(refs(rebind, toZone("u", false)))
 			equal(f, f.referrers(zone("t"), false), []string{})
 			equal(f, f.referrers(zone("u"), false), []string{"a"})
@@ -168,7 +168,7 @@ func globalStatements() []statement {
 			} else {
 				f.wantErr(err, backend.ErrInvalid)
 				r := f.must(refs(create(within(far, "b"), "1"), toZone("t", false))).Resources[0]
-				_, err = f.apply(refs(backend.Action{Key: r.Key, Op: backend.OpRebind, If: backend.Condition{Revision: r.Revision, Passes: r.Passes}}, toZone("t", true)))
+				_, err = f.apply(refs(backend.Action{Key: r.Key, Op: backend.OpRebind, If: backend.Condition{Revision: r.Revision, BindingVersion: r.BindingVersion}}, toZone("t", true)))
 				f.wantErr(err, backend.ErrInvalid)
 			}
 			f.must(with(remove(zone("t")), free))

@@ -66,7 +66,7 @@ func (m *model) condition() backend.Condition {
 		c.Revision = m.revisions[len(m.revisions)-1-m.rnd.IntN(min(len(m.revisions), 20))]
 	}
 	if m.chance(10) {
-		c.Passes = 1 + m.rnd.Uint32N(3)
+		c.BindingVersion = 1 + m.rnd.Uint32N(3)
 	}
 	c.Unreferenced = m.chance(25)
 	c.Unfinalized = m.chance(20)
@@ -140,12 +140,12 @@ func (m *model) change(a *backend.Action) {
 
 // rebind is a rebind, mostly of a live resource that has had as many passes.
 func (m *model) rebind(k backend.Key) backend.Action {
-	a := backend.Action{Key: k, Op: backend.OpRebind, If: backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}, Passes: 1}}
+	a := backend.Action{Key: k, Op: backend.OpRebind, If: backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}, BindingVersion: 1}}
 	a.Put.Refs, a.Put.Declared = m.refs(k.Namespace)
 	if rs, err := m.stores[1].Get(m.Context(), k); err == nil && rs[0] != nil {
 		a.If.Revision = rs[0].Revision
 		if !m.chance(10) {
-			a.If.Passes = rs[0].Passes
+			a.If.BindingVersion = rs[0].BindingVersion
 		}
 	}
 	return a

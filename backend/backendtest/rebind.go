@@ -10,7 +10,7 @@ import (
 // rebind gives the resource other references, taken by other declarations.
 func rebind(of *backend.Resource, declared string, rs ...backend.Ref) backend.Action {
 	return backend.Action{
-		Key: of.Key, Op: backend.OpRebind, If: backend.Condition{Revision: of.Revision, Passes: of.Passes},
+		Key: of.Key, Op: backend.OpRebind, If: backend.Condition{Revision: of.Revision, BindingVersion: of.BindingVersion},
 		Put: backend.Put{Declared: declared, Refs: rs},
 	}
 }
@@ -20,11 +20,11 @@ func rebindStatements() []statement {
 		{"a rebind replaces references and their fingerprint, counts a pass, and changes nothing else", func(f *fixture) {
 			f.start()
 			before := f.must(expiring(refs(deleting(create(key("a"), "1")), bound("t"), loose("u")), f.clock.Now().Add(time.Hour))).Resources[0]
-			equal(f, before.Passes, uint32(1))
+			equal(f, before.BindingVersion, uint32(1))
 			f.clock.Advance(time.Second)
 			res := f.must(rebind(before, "other", loose("t"), bound("v")))
 			want := *before
-			want.Refs, want.Declared, want.Passes = []backend.Ref{loose("t"), bound("v")}, "other", 2
+			want.Refs, want.Declared, want.BindingVersion = []backend.Ref{loose("t"), bound("v")}, "other", 2
 			equal(f, f.get(key("a")), &want)
 			equal(f, res.Resources[0], &want)
 			equal(f, res.Revisions[0], backend.Revision{})
@@ -69,10 +69,10 @@ func rebindStatements() []statement {
 			f.start()
 			before := f.must(refs(create(key("a"), "1"), loose("t"))).Resources[0]
 			f.must(rebind(before, "d", bound("t")))
-			f.refuse(0, backend.ErrConflict, refs(with(put(key("a"), "2"), backend.Condition{Revision: before.Revision, Passes: before.Passes}), loose("t")))
-			f.must(refs(with(put(key("a"), "2"), backend.Condition{Revision: before.Revision, Passes: before.Passes + 1}), loose("t")))
-			equal(f, f.get(key("a")).Passes, uint32(2))
-			f.refuse(0, backend.ErrNotFound, with(put(key("none"), "1"), backend.Condition{Passes: 1}))
+			f.refuse(0, backend.ErrConflict, refs(with(put(key("a"), "2"), backend.Condition{Revision: before.Revision, BindingVersion: before.BindingVersion}), loose("t")))
+			f.must(refs(with(put(key("a"), "2"), backend.Condition{Revision: before.Revision, BindingVersion: before.BindingVersion + 1}), loose("t")))
+			equal(f, f.get(key("a")).BindingVersion, uint32(2))
+			f.refuse(0, backend.ErrNotFound, with(put(key("none"), "1"), backend.Condition{BindingVersion: 1}))
 		}},
 		{"a put without declarations leaves references, their fingerprint and the passes as they are", func(f *fixture) {
 			f.start()
@@ -86,7 +86,7 @@ func rebindStatements() []statement {
 			for _, r := range []*backend.Resource{after, res.Resources[0], f.replay(from)[0].Resource} {
 				equal(f, r.Refs, []backend.Ref{bound("t"), loose("v")})
 				equal(f, r.Declared, "d")
-				equal(f, r.Passes, uint32(2))
+				equal(f, r.BindingVersion, uint32(2))
 			}
 			equal(f, res.Resources[1].Refs, nil)
 			equal(f, f.referrers(key("t"), true), []string{"a"})
@@ -99,7 +99,7 @@ func rebindStatements() []statement {
 			f.clock.Advance(time.Minute)
 			f.must(create(key("a"), "2"))
 			equal(f, f.get(key("a")).Refs, nil)
-			equal(f, f.get(key("a")).Passes, uint32(1))
+			equal(f, f.get(key("a")).BindingVersion, uint32(1))
 			equal(f, f.referrers(key("t"), true), []string{})
 		}},
 		{"a rebind names a revision and passes, and gives references and their fingerprint alone", func(f *fixture) {
@@ -107,7 +107,7 @@ func rebindStatements() []statement {
 			before := f.must(create(key("a"), "1")).Resources[0]
 			for i, change := range []func(*backend.Action){
 				func(a *backend.Action) { a.If.Revision = backend.Revision{} },
-				func(a *backend.Action) { a.If.Passes = 0 },
+				func(a *backend.Action) { a.If.BindingVersion = 0 },
 				func(a *backend.Action) { a.Put.Body = []byte("j1") },
 				func(a *backend.Action) { a.Put.UID = "u" },
 				func(a *backend.Action) { a.Put.Caller = true },

@@ -97,8 +97,8 @@ func (d *decoder) finalizers() int {
 	return int(n)
 }
 
-// passes reads a number of passes: 0 of a deleted resource that did not decode.
-func (d *decoder) passes() uint32 {
+// bindingVersion reads a binding version: 0 of a deleted resource that did not decode.
+func (d *decoder) bindingVersion() uint32 {
 	n := d.uvarint()
 	if n > math.MaxUint32 {
 		d.bad = true

@@ -83,7 +83,7 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 		}
 		b = appendRevision(appendRevision(b, r.Revision), r.SpecRevision)
 		b = binary.AppendVarint(binary.AppendVarint(b, r.CreatedAt.UnixMilli()), r.UpdatedAt.UnixMilli())
-		b = binary.AppendUvarint(appendString(appendString(b, r.UID), r.Declared), uint64(r.Passes))
+		b = binary.AppendUvarint(appendString(appendString(b, r.UID), r.Declared), uint64(r.BindingVersion))
 		return appendRefs(b, r.Refs)
 	})
 	return append(b, r.Body...)

@@ -16,11 +16,11 @@ import (
 func samples() []backend.Event {
 	at := time.Date(2025, 1, 2, 3, 4, 5, 6e6, time.UTC)
 	rev := backend.Revision{Epoch: 1 << 52, Seq: 300}
-	small := &backend.Resource{Key: backend.Key{Kind: "K", Name: "\x00"}, Envelope: backend.Envelope{Passes: 1, CreatedAt: at, UpdatedAt: at}, Body: []byte("j")}
+	small := &backend.Resource{Key: backend.Key{Kind: "K", Name: "\x00"}, Envelope: backend.Envelope{BindingVersion: 1, CreatedAt: at, UpdatedAt: at}, Body: []byte("j")}
 	large := &backend.Resource{
 		Key: key("a"),
 		Envelope: backend.Envelope{
-			UID: "u", Revision: rev, SpecRevision: backend.Revision{Epoch: 1, Seq: 2}, Deleting: true, Finalizers: backend.MaxFinalizers, Declared: "d", Passes: 300,
+			UID: "u", Revision: rev, SpecRevision: backend.Revision{Epoch: 1, Seq: 2}, Deleting: true, Finalizers: backend.MaxFinalizers, Declared: "d", BindingVersion: 300,
 			ExpiresAt: time.UnixMilli(0).UTC(), CreatedAt: at, UpdatedAt: at.Add(time.Hour),
 		},
 		Refs: []backend.Ref{{Key: key("t"), Bound: true}, {Key: backend.Key{Kind: "\x00", Name: "\xff"}}},

@@ -62,8 +62,8 @@ type Limits [Things]int64
 type Shared struct {
 	// Memory is the operation's share of the gateway's memory.
 	Memory *Share
-	// Turns let few operations at a time run for long.
-	Turns *Turns
+	// CPUSlots let few operations at a time run for long.
+	CPUSlots *CPUSlots
 	// Events is the allowance of an event of a subscription.
 	Events *Allowance
 }
@@ -78,7 +78,7 @@ type Budget struct {
 	ended  atomic.Bool
 	memory *Share
 	events *Allowance
-	turn   turn
+	slot   cpuSlot
 	// arrived is when Arrive was called, in nanoseconds.
 	arrived atomic.Int64
 }
@@ -104,8 +104,8 @@ func New(limits Limits) *Budget { return &Budget{limits: limits} }
 // NewShared returns an unspent budget that shares with others. [Budget.End] ends it.
 func NewShared(limits Limits, shared Shared) *Budget {
 	b := &Budget{limits: limits, memory: shared.Memory, events: shared.Events}
-	if shared.Turns != nil {
-		b.turn = turn{of: shared.Turns, began: time.Now()}
+	if shared.CPUSlots != nil {
+		b.slot = cpuSlot{of: shared.CPUSlots, began: time.Now()}
 	}
 	return b
 }

@@ -125,7 +125,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 			return err
 		}
 		if list.Hashes[n-1] == hash {
-			return g.tellUnknown(ctx, newest, outline)
+			return g.logUnknown(ctx, newest, outline)
 		}
 	}
 	var breaking []Change
@@ -174,7 +174,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 	for _, reason := range refused.Reasons {
 		g.Logger.Warn("a breaking catalogue is served, as --allow-breaking says", zap.String("change", reason))
 	}
-	if err := g.tellUnknown(ctx, newest, outline); err != nil {
+	if err := g.logUnknown(ctx, newest, outline); err != nil {
 		return err
 	}
 	list.Secrets = remember(list.Secrets, outline)
@@ -194,8 +194,8 @@ func (g Gate) reasons(ctx context.Context, changes []Change) ([]string, error) {
 	return out, nil
 }
 
-// tellUnknown logs how many resources are stored of kinds that the catalogue does not have.
-func (g Gate) tellUnknown(ctx context.Context, newest, outline Outline) error {
+// logUnknown logs how many resources are stored of kinds that the catalogue does not have.
+func (g Gate) logUnknown(ctx context.Context, newest, outline Outline) error {
 	for name := range newest.Kinds {
 		if _, known := outline.Kinds[name]; known {
 			continue

@@ -60,7 +60,7 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 		if ctx.Err() == nil {
 			x.cfg.Logger.Warn("a kind cannot be filled; it is read from the store", zap.String("kind", k.Name), zap.Error(err))
 		}
-		x.giveUp(k)
+		x.evict(k)
 	default:
 		f.put(nil) // the changes that came since the last page
 		if k.fillings == f.number {

@@ -185,7 +185,7 @@ func (x *Index) Run(ctx context.Context) error {
 				backoff.Reset()
 				continue
 			}
-			x.putOff(k)
+			x.deprioritize(k)
 			backoff.Wait(ctx)
 		}
 		select {
@@ -219,8 +219,8 @@ func (x *Index) next() *kindIndex {
 	return nil
 }
 
-// putOff moves a kind that could not be read to the end of the order.
-func (x *Index) putOff(last *kindIndex) {
+// deprioritize moves a kind that could not be read to the end of the order.
+func (x *Index) deprioritize(last *kindIndex) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.order = append(slices.DeleteFunc(x.order, func(k *kindIndex) bool { return k == last }), last)
@@ -232,9 +232,9 @@ func (x *Index) retry(ctx context.Context) {
 	for _, k := range x.kinds {
 		x.mu.Lock()
 		if k.state == givenUp {
-			k.rest--
+			k.backoffRounds--
 		}
-		due, mean, free := k.state == givenUp && k.rest <= 0, k.mean, x.cfg.Bytes-x.used()
+		due, mean, free := k.state == givenUp && k.backoffRounds <= 0, k.mean, x.cfg.Bytes-x.used()
 		x.mu.Unlock()
 		if !due {
 			continue
@@ -304,7 +304,7 @@ func (x *Index) Deliver(d backend.Delivery) {
 		if k.waitingBytes > maxWaiting {
 			x.cfg.Logger.Warn("a kind changes faster than it is read into memory; it is read from the store until it is tried again", zap.String("kind", k.Name),
 				zap.Int64("waitingBytes", k.waitingBytes), zap.Int64("limit", maxWaiting))
-			x.giveUp(k)
+			x.evict(k)
 		}
 	}
 	x.position = d.Position
@@ -348,7 +348,7 @@ func (x *Index) fit() (gaveUp bool) {
 		gaveUp = true
 		x.cfg.Logger.Info("a kind does not fit the memory of the index; it is read from the store", zap.String("kind", largest.Name),
 			zap.Int64("bytes", largest.bytes+largest.waitingBytes), zap.Int64("limit", x.cfg.Bytes))
-		x.giveUp(largest)
+		x.evict(largest)
 		largest.tooLarge = true
 	}
 }
@@ -357,13 +357,13 @@ func (x *Index) fit() (gaveUp bool) {
 // 1, 2, 4, ..., 32 rounds of Config.Retry.
 const maxFailed = 6
 
-// giveUp stops serving a kind. The caller holds mu.
-func (x *Index) giveUp(k *kindIndex) {
+// evict stops serving a kind. The caller holds mu.
+func (x *Index) evict(k *kindIndex) {
 	k.mean = k.bytes / max(int64(k.names.root.len()), 1)
 	x.update(k, k.clear)
 	k.state, k.tooLarge = givenUp, false
 	k.failed = min(k.failed+1, maxFailed)
-	k.rest = 1 << (k.failed - 1)
+	k.backoffRounds = 1 << (k.failed - 1)
 	x.wakeReaders()
 }
 

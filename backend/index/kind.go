@@ -173,7 +173,7 @@ type kindIndex struct {
 	tooLarge bool
 	// failed is how often the kind was given up since it served, and rest how many rounds of
 	// retry are left before it is tried again.
-	failed, rest int
+	failed, backoffRounds int
 }
 
 // change is the state of a key at a revision.

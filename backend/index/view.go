@@ -53,8 +53,8 @@ func (x *Index) view(s *snapshot) View {
 // zero time, at which nothing has expired.
 func (x *Index) Current() View { return View{index: x, snapshot: x.current.Load()} }
 
-// Repinned returns a channel that is closed when a pinned kind changes from now on, or is served or no longer served.
-func (x *Index) Repinned() <-chan struct{} {
+// PinnedChanged returns a channel that is closed when a pinned kind changes from now on, or is served or no longer served.
+func (x *Index) PinnedChanged() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.repinned == nil {

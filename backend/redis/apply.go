@@ -103,7 +103,7 @@ func (s *Store) send(ctx context.Context, ses *session, p *proposal) ([]any, err
 	if err := s.core.checkReplica(ctx, p.shard, on); err != nil {
 		return nil, err
 	}
-	node, err := s.judgeClock(ctx, on)
+	node, err := s.checkClock(ctx, on)
 	if err != nil {
 		return nil, err
 	}

@@ -189,9 +189,9 @@ func (c *core) fit(node string) error {
 	return err
 }
 
-// judgeClock returns the name of a node that is about to make changes, or why it
+// checkClock returns the name of a node that is about to make changes, or why it
 // is refused for its clock. A node that is not known yet is measured first.
-func (s *Store) judgeClock(ctx context.Context, on *goredis.Client) (node string, err error) {
+func (s *Store) checkClock(ctx context.Context, on *goredis.Client) (node string, err error) {
 	if node = s.core.node(on); s.core.cfg.Clock != nil || node == "" {
 		return node, nil
 	}

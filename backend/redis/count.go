@@ -52,7 +52,7 @@ func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *run) (gone
 			return 0, err
 		}
 		now := n.first
-		if again.tell(&now); now.count != n.first.count || now.due != n.first.due {
+		if again.readInto(&now); now.count != n.first.count || now.due != n.first.due {
 			return 0, sc.changed()
 		}
 		for _, m := range page.Val() {

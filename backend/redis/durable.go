@@ -64,8 +64,8 @@ func (s *session) checkReplay(ctx context.Context, cn *goredis.Conn, info map[st
 	return nil
 }
 
-// tellDurability logs what an acknowledged change does not survive on a server, as far as that can be seen.
-func (s *session) tellDurability(ctx context.Context, cn *goredis.Conn, info map[string]string) {
+// warnDurability logs what an acknowledged change does not survive on a server, as far as that can be seen.
+func (s *session) warnDurability(ctx context.Context, cn *goredis.Conn, info map[string]string) {
 	if info["aof_enabled"] == "" {
 		return
 	}
@@ -82,14 +82,14 @@ func (s *session) tellDurability(ctx context.Context, cn *goredis.Conn, info map
 	})
 }
 
-// told remembers what was logged about a server. The zero value remembers nothing.
-type told struct {
+// logOnce remembers what was logged about a server. The zero value remembers nothing.
+type logOnce struct {
 	mu   sync.Mutex
 	keys map[string]bool // guarded by mu
 }
 
 // once calls tell, unless it was called for the key before.
-func (t *told) once(key string, tell func()) {
+func (t *logOnce) once(key string, tell func()) {
 	t.mu.Lock()
 	known := t.keys[key]
 	if t.keys == nil {

@@ -84,7 +84,7 @@ func FuzzEntry(f *testing.F) {
 
 func FuzzMember(f *testing.F) {
 	k := backend.Key{Kind: "Net", Namespace: "ns", Name: "n\x00m"}
-	r := &backend.Resource{Key: k, Refs: []backend.Ref{{Key: k, Bound: true}}, Envelope: backend.Envelope{Deleting: true, Declared: "d", Passes: 1}}
+	r := &backend.Resource{Key: k, Refs: []backend.Ref{{Key: k, Bound: true}}, Envelope: backend.Envelope{Deleting: true, Declared: "d", BindingVersion: 1}}
 	r.ExpiresAt = time.UnixMilli(1_750_000_000_000)
 	for _, m := range redis.MembersOf(r) {
 		f.Add(string(m))

@@ -23,9 +23,9 @@ type action struct {
 	op string
 	// kind and name are the tuples that make the key.
 	kind, name []byte
-	// presence, uid, revision, passes, deletion, referrers and unfinalized are the
+	// presence, uid, revision, bindingVersion, deletion, referrers and unfinalized are the
 	// condition; referrers is the prefix of the members of bound references to the key.
-	presence, uid, revision, passes, deletion, referrers, unfinalized string
+	presence, uid, revision, bindingVersion, deletion, referrers, unfinalized string
 	// newUID is the uid of a resource that a put creates.
 	newUID string
 	// caller is "c" if the caller made the put.
@@ -53,7 +53,7 @@ const actionArguments = 22
 
 // arguments are in the order of action() in apply.lua.
 func (a *action) arguments(args []any) []any {
-	return append(args, a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.passes, a.deletion, a.referrers, a.unfinalized, a.newUID, a.caller,
+	return append(args, a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.bindingVersion, a.deletion, a.referrers, a.unfinalized, a.newUID, a.caller,
 		a.finalizers, a.expires, a.deleting, a.declared, a.refs, a.refsSize, a.boundSize, a.size, a.body, a.more)
 }
 
@@ -91,8 +91,8 @@ func newProposal(sh *shard, b backend.Batch) *proposal {
 		if a.If.Unfinalized {
 			to.unfinalized = "y"
 		}
-		if a.If.Passes != 0 {
-			to.passes = strconv.FormatUint(uint64(a.If.Passes), 10)
+		if a.If.BindingVersion != 0 {
+			to.bindingVersion = strconv.FormatUint(uint64(a.If.BindingVersion), 10)
 		}
 		if a.Op == backend.OpPut || a.Op == backend.OpRebind {
 			to.stores(&a.Put)

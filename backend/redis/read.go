@@ -174,7 +174,7 @@ func (l *loader) load(ctx context.Context, keys []backend.Key) ([]string, error)
 		return nil, err
 	}
 	if clock != nil || l.clock.IsZero() {
-		l.clock = l.store.tellTime(clock, asked)
+		l.clock = l.store.noteTime(clock, asked)
 	}
 	out := make([]string, len(keys))
 	for c, cmd := range cmds {
@@ -235,7 +235,7 @@ func (s *Store) askTime(ctx context.Context, pipe goredis.Pipeliner) *goredis.Ti
 	return pipe.Time(ctx)
 }
 
-func (s *Store) tellTime(asked *goredis.TimeCmd, since time.Time) time.Time {
+func (s *Store) noteTime(asked *goredis.TimeCmd, since time.Time) time.Time {
 	if asked == nil || asked.Err() != nil {
 		return s.core.now()
 	}
@@ -303,7 +303,7 @@ func (s *Store) Position(ctx context.Context) (p backend.Position, err error) {
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
 		}
-		s.tellTime(clock, asked)
+		s.noteTime(clock, asked)
 		heads := make([]backend.Revision, len(cmds))
 		for i, cmd := range cmds {
 			state, err := s.readState(ses, i, cmd.Val())

@@ -15,7 +15,7 @@ import (
 //
 //	revision, updated, expires, deleting, spec revision, uid, created, finalizers,
 //	size of the references, size of the bound ones, length of the list of them,
-//	declared, passes, ext: each ended by a newline
+//	declared, bindingVersion, ext: each ended by a newline
 //	list of references
 //	body
 //
@@ -68,12 +68,12 @@ type envelope struct {
 // header is the part of a record before the body.
 type header struct {
 	envelope
-	spec          backend.Revision
-	uid, declared string
-	created       time.Time
-	finalizers    int
-	passes        uint32
-	refs, body    string // refs is the list of references
+	spec           backend.Revision
+	uid, declared  string
+	created        time.Time
+	finalizers     int
+	bindingVersion uint32
+	refs, body     string // refs is the list of references
 }
 
 func badRecord() error { return fmt.Errorf("record: %w", backend.ErrUnreadable) }
@@ -167,11 +167,11 @@ func parseHeader(value string) (h header, err error) {
 	f.next() // the sizes of the references are for the scripts
 	f.next()
 	refs := f.number(31)
-	h.declared, h.passes = f.text(), uint32(f.number(32))
+	h.declared, h.bindingVersion = f.text(), uint32(f.number(32))
 	f.next() // ext
 	h.refs = f.take(refs)
 	h.body = f.rest
-	if f.bad || h.passes == 0 {
+	if f.bad || h.bindingVersion == 0 {
 		return header{}, badRecord()
 	}
 	return h, nil
@@ -219,7 +219,7 @@ func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 		Key: k, Body: body,
 		Envelope: backend.Envelope{
 			UID: strings.Clone(h.uid), Revision: h.revision, SpecRevision: h.spec, Deleting: h.deleting, Finalizers: h.finalizers,
-			Declared: strings.Clone(h.declared), Passes: h.passes, ExpiresAt: h.expires, CreatedAt: h.created, UpdatedAt: h.updated,
+			Declared: strings.Clone(h.declared), BindingVersion: h.bindingVersion, ExpiresAt: h.expires, CreatedAt: h.created, UpdatedAt: h.updated,
 		},
 	}
 }

@@ -202,13 +202,13 @@ func (sc *scanner) begin(ctx context.Context) error {
 	if err := x.run(ctx); err != nil {
 		return err
 	}
-	sc.clock = s.tellTime(clock, since)
+	sc.clock = s.noteTime(clock, since)
 	for _, cmd := range largest {
 		sc.noteLargest(cmd)
 	}
 	for i, runs := range sc.runs {
 		for j, n := range runs {
-			readings[i][j].tell(&n.first)
+			readings[i][j].readInto(&n.first)
 			sc.take(n, n.first.members, len(n.first.members) == n.first.want)
 		}
 	}
@@ -227,8 +227,8 @@ func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a a
 	return a
 }
 
-// tell decodes the answers into a reading.
-func (a asked) tell(s *reading) {
+// readInto decodes the answers into a reading.
+func (a asked) readInto(s *reading) {
 	if a.page != nil {
 		s.members = a.page.Val()
 		return
@@ -285,7 +285,7 @@ func (sc *scanner) further(ctx context.Context, n *run) error {
 	}
 	for i, o := range others {
 		now := o.first
-		readings[i].tell(&now)
+		readings[i].readInto(&now)
 		if now.count != o.first.count || now.due != o.first.due || !slices.Equal(now.members, o.first.members) {
 			return sc.changed()
 		}

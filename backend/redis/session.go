@@ -185,7 +185,7 @@ func (s *session) onConnect(ctx context.Context, cn *goredis.Conn) error {
 	if s.inspecting {
 		return nil
 	}
-	s.tellDurability(ctx, cn, info)
+	s.warnDurability(ctx, cn, info)
 	return s.verify(ctx, cn, history{run: info["run_id"], replication: info["master_replid"]})
 }
 

@@ -74,7 +74,7 @@ type core struct {
 	// full reports whether a server refused the last change for want of memory.
 	full atomic.Bool
 	// told are the servers about which something was logged.
-	told told
+	told logOnce
 	// replicas are when the server of each shard was last seen with a replica, in nanoseconds since 1970; 0 for never.
 	replicas []atomic.Int64
 	// unreadable counts resources that reads skipped.

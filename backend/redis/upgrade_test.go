@@ -115,7 +115,7 @@ func TestWhatANewerReleaseWroteSurvives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := backend.Action{Key: k, Op: backend.OpRebind, If: backend.Condition{Revision: found[0].Revision, Passes: found[0].Passes}, Put: backend.Put{Declared: "others"}}
+		a := backend.Action{Key: k, Op: backend.OpRebind, If: backend.Condition{Revision: found[0].Revision, BindingVersion: found[0].BindingVersion}, Put: backend.Put{Declared: "others"}}
 		if _, err := st.Apply(t.Context(), batchOf(st, a)); err != nil {
 			t.Fatal(err)
 		}

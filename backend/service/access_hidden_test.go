@@ -87,7 +87,7 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 	u := as("token:u")
 	told := func(what string, ask func(ctx context.Context) string) {
 		ctx, reads := queryplan.WithExplanation(t.Context())
-		ctx, _ = query.WithMoment(ctx)
+		ctx, _ = query.WithSnapshot(ctx)
 		answer := ask(ctx)
 		out = append(out, fmt.Sprintf("%s: %s; %+v", what, answer, reads.Reads()))
 	}

@@ -96,7 +96,7 @@ func TestWhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
 		}
 		asked := make(chan answer, 1)
 		go func() {
-			ctx, _ := query.WithMoment(t.Context())
+			ctx, _ := query.WithSnapshot(t.Context())
 			page, err := slow.List(access.WithCaller(ctx, as("token:u")), query.ListRequest{Kind: "Widget"})
 			asked <- answer{page, err}
 		}()

@@ -70,7 +70,7 @@ func (l *rebuilt) begin(f *fixture) (err error) {
 
 // take takes the next event, judged when it is taken.
 func (l *rebuilt) take() (err error) {
-	if l.waiting, err = l.stream.Judge(context.Background(), l.waiting); err == nil && len(l.waiting) == 0 {
+	if l.waiting, err = l.stream.CheckRights(context.Background(), l.waiting); err == nil && len(l.waiting) == 0 {
 		l.waiting, err = l.stream.Next(context.Background())
 	}
 	if err == nil {

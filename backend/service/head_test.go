@@ -44,7 +44,7 @@ func TestAStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
 				f.serveIndexed()
 			}
 			store.down.Store(true)
-			ctx, _ := query.WithMoment(t.Context())
+			ctx, _ := query.WithSnapshot(t.Context())
 			for range 2 {
 				_, err := f.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: pointer(1)})
 				wantCode(t, err, failure.CodeUnavailable)

@@ -46,7 +46,7 @@ func TestAKindCanStayOutOfMemory(t *testing.T) {
 func TestAReadOfOneOperationSeesOneState(t *testing.T) {
 	f := setupIndexed(t)
 	f.create("a", `{"title":"A"}`)
-	ctx, moment := query.WithMoment(t.Context())
+	ctx, moment := query.WithSnapshot(t.Context())
 	count := func() int {
 		t.Helper()
 		page, err := f.List(ctx, query.ListRequest{Kind: "Widget"})
@@ -143,7 +143,7 @@ func TestACountReadsNothingTwice(t *testing.T) {
 func TestAReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 	f := setupIndexed(t)
 	f.create("a", `{"title":"old"}`)
-	first, moment := query.WithMoment(t.Context())
+	first, moment := query.WithSnapshot(t.Context())
 	late := context.WithoutCancel(first)
 	if _, err := f.Get(first, named("a")); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestAReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 	if _, err := f.update("a", f.stored("a").Revision.String(), `{"title":"new"}`); err != nil {
 		t.Fatal(err)
 	}
-	ctx, moment := query.WithMoment(t.Context())
+	ctx, moment := query.WithSnapshot(t.Context())
 	next, err := f.Get(ctx, named("a"))
 	if err != nil || title(next.Body) != "new" {
 		t.Errorf("the next operation reads %v, %v", next, err)

@@ -102,7 +102,7 @@ func TestAStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 					write(rnd, rnd.IntN(40))
 					stream.Close()
 					stream = f.changes(change.Request{Kinds: []string{"Widget"}, Snapshot: true})
-					stream.Resume(got.Place.Behind(n), nil)
+					stream.Resume(got.ResumePoint.After(n), nil)
 				}
 				last := fmt.Sprint("last", round)
 				f.create(last, `{"title":"A"}`)

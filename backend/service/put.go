@@ -22,7 +22,7 @@ type stateWrite struct {
 	// kept reports whether the record with the sensitive values stays, as the spec does.
 	kept bool
 	// related is the judgement of its references.
-	related reconcile.Judgement
+	related reconcile.Decision
 }
 
 // storeState stores a state with its consequences, or returns the resource that would be stored.
@@ -89,7 +89,7 @@ func (s *Service) actions(w *stateWrite, st *kind.State) ([]backend.Action, erro
 	} else {
 		put.UID, put.Deleting = w.Stored.UID, w.Stored.Deleting
 		if condition = (backend.Condition{Presence: backend.Present, Revision: w.Stored.Revision}); put.Declared != "" {
-			condition.Passes = w.Stored.Passes
+			condition.BindingVersion = w.Stored.BindingVersion
 		}
 	}
 	actions := []backend.Action{{Key: w.Key, If: condition, Op: backend.OpPut, Put: put}}

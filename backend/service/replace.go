@@ -205,7 +205,7 @@ func (s *Service) unchangedBy(in *intent, current *stored) *Written {
 
 // waitWarnings returns warnings about the resources that are waited for, and about conditions that were not
 // taken over meanwhile.
-func waitWarnings(j reconcile.Judgement) []failure.Warning {
+func waitWarnings(j reconcile.Decision) []failure.Warning {
 	var out []failure.Warning
 	if j.Overruled {
 		out = append(out, failure.Warning{

@@ -123,7 +123,7 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 		Key: a.Key,
 		Envelope: backend.Envelope{
 			UID: a.Put.UID, Revision: rev, SpecRevision: rev, Deleting: a.Put.Deleting,
-			Declared: a.Put.Declared, Passes: 1, CreatedAt: p.now, UpdatedAt: p.now,
+			Declared: a.Put.Declared, BindingVersion: 1, CreatedAt: p.now, UpdatedAt: p.now,
 		},
 		Refs: a.Put.Refs,
 		Body: a.Put.Body,
@@ -142,7 +142,7 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 		if len(a.Put.Change) > 0 {
 			ev.Change = a.Put.Change
 		}
-		r.UID, r.CreatedAt, r.Passes = old.UID, old.CreatedAt, old.Passes
+		r.UID, r.CreatedAt, r.BindingVersion = old.UID, old.CreatedAt, old.BindingVersion
 		if a.Put.Declared == "" {
 			r.Declared, r.Refs = old.Declared, old.Refs
 		}
@@ -156,7 +156,7 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 
 func (p *ledger) rebind(a *backend.Action, old *backend.Resource) *backend.Resource {
 	r := *old
-	r.Refs, r.Declared, r.Passes = a.Put.Refs, a.Put.Declared, old.Passes+1
+	r.Refs, r.Declared, r.BindingVersion = a.Put.Refs, a.Put.Declared, old.BindingVersion+1
 	p.writes = append(p.writes, Write{Before: old, After: &r})
 	return &r
 }

@@ -48,9 +48,9 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		r.renew(ctx)
 		r.checkAliases(p.root.fields[:1])
 		spent := budget.From(ctx)
-		spent.Leave()
+		spent.BeginWait()
 		res = next(event)
-		spent.Return(ctx)
+		spent.EndWait(ctx)
 		if waiting.Err() != nil {
 			r.retire(ctx, f, state)
 			return nil

@@ -56,7 +56,7 @@ func (r *run) release() {
 	clear(r.wanted)
 	clear(r.level)
 	clear(r.next)
-	r.found, r.sharedItems, r.moment, r.manifests = nil, nil, nil, [2]manifest{}
+	r.found, r.sharedItems, r.snapshot, r.manifests = nil, nil, nil, [2]manifest{}
 	r.linkSlab.Reset()
 	r.pageSlab.Reset()
 	r.itemSlab.Reset()

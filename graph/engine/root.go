@@ -33,7 +33,7 @@ type resolved struct {
 // one after the other, and appends the answer.
 func (r *run) execute(buf []byte) []byte {
 	r.openBudget(len(buf))
-	r.ctx, r.moment = query.WithMoment(r.ctx)
+	r.ctx, r.snapshot = query.WithSnapshot(r.ctx)
 	fields := r.plan.root.fields
 	r.answers = slices.Grow(r.answers[:0], len(fields))[:len(fields)]
 	answers := r.answers
@@ -116,7 +116,7 @@ func (r *run) resolveRoot(f *field, a *resolved) {
 		a.writing = !value[bool](in, "dryRun")
 		w, err := r.write(f, in)
 		a.writing = false
-		r.moment.Forget() // later reads for the answer see the write
+		r.snapshot.Forget() // later reads for the answer see the write
 		if a.err = err; err == nil {
 			a.written = &written{Written: w, field: f, blockers: map[*field]link{}, mutationID: optional[string](in, "clientMutationId")}
 			r.readWritten(a.written) // may halt, when a.written is set already

@@ -43,8 +43,8 @@ type run struct {
 	found map[backend.Key]*body.Body
 	// sharedItems are the items of references: all that show a resource with one selection share one.
 	sharedItems map[itemKey]*item
-	// moment is the state of the store that all reads see.
-	moment *query.Moment
+	// snapshot is the state of the store that all reads see.
+	snapshot *query.Snapshot
 	// args are arguments with variables, evaluated once.
 	args    map[*field]*arguments
 	scratch []byte
@@ -202,7 +202,7 @@ func (r *run) coerced(f *field) *arguments {
 
 // forget makes later reads see the store as it is then.
 func (r *run) forget() {
-	r.moment.Forget()
+	r.snapshot.Forget()
 	clear(r.found)
 	clear(r.sharedItems)
 }

@@ -140,7 +140,7 @@ func (s *execution) next(ctx context.Context) *graphql.Response {
 	if c := s.state.Event(); c != nil { // its group has compared the rights
 		s.pending = append(s.pending, *c)
 	} else {
-		s.pending, err = s.changes.Judge(budget.With(s.waiting, budget.From(ctx)), s.pending)
+		s.pending, err = s.changes.CheckRights(budget.With(s.waiting, budget.From(ctx)), s.pending)
 	}
 	for err == nil && len(s.pending) == 0 && !s.Ended() {
 		if s.state.CanShare(s) {

@@ -60,7 +60,7 @@ func newMetrics(s *Server) (*metrics, error) {
 	}
 	all := []prometheus.Collector{
 		m.badTimes, m.catalogue, m.requests, m.operation, m.errors, m.sockets, m.streams, m.operations, m.closed,
-		waiting("memory", s.memory.Waiting), waiting("turn", s.turns.Waiting),
+		waiting("memory", s.memory.Waiting), waiting("turn", s.cpuSlots.Waiting),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sluice_request_bytes", Help: "Bytes of limit-memory that are in use: requests, what operations hold, answers and events that are being sent.",
 		}, func() float64 { return float64(s.memory.Used()) }),

@@ -44,8 +44,8 @@ type Server struct {
 	memory *budget.Memory
 	// work is the allowance of all events of subscriptions.
 	work *budget.Allowance
-	// turns are for operations that run for long; they leave one processor for the others.
-	turns *budget.Turns
+	// cpuSlots are for operations that run for long; they leave one processor for the others.
+	cpuSlots *budget.CPUSlots
 	// callers counts what each caller takes.
 	callers *callers
 	// unavailable and unready limit how often it is logged that clients were told that the store is
@@ -60,7 +60,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg.setDefaults()
 	s := &Server{
-		cfg: cfg, turns: budget.NewTurns(max(runtime.GOMAXPROCS(0)-1, 1)),
+		cfg: cfg, cpuSlots: budget.NewCPUSlots(max(runtime.GOMAXPROCS(0)-1, 1)),
 		memory: budget.NewMemory(cfg.Limits.Memory, cfg.Limits.Held+cfg.Limits.Answer), work: budget.NewAllowance(cfg.Limits.Events),
 		callers:     newCallers(cfg.Caller, DefaultCallerLimits(runtime.GOMAXPROCS(0)), time.Now),
 		unavailable: rate.Sometimes{Interval: logInterval}, unready: rate.Sometimes{Interval: logInterval},

@@ -17,13 +17,13 @@
 //
 // Each state is one method of [Subscription]. Alone (alone), it executes its events by itself. It joins a
 // group, or begins one, when it is about to read the state, or when it is at rest: in sync, with
-// everything sent (change.Moment). Behind (behind), its goroutine takes the events of the group at its own
+// everything sent (change.JoinPoint). Behind (behind), its goroutine takes the events of the group at its own
 // pace. Parked, it has no goroutine: the group puts events into its queue (deliver).
 //
 // A follower is cut off if too many events wait for it, or if there is no memory for them. It goes on
 // alone from where it is: within the state it reads on, after the state it ends with LAGGED.
 // A group keeps the rights with which it began. If the policy has changed, it compares them with the rights of its
-// followers before it publishes a change (group.judge). A follower with other rights departs: it does not take the events
+// followers before it publishes a change (group.checkRights). A follower with other rights leaves: it does not take the events
 // that wait for it, goes on alone from its cursor, and may join the group of its new rights later.
 // An answer with errors is not shared: each follower executes that change by itself, with its own
 // budget and request id, and stays in the group.

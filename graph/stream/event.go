@@ -24,10 +24,10 @@ type event struct {
 	// number counts the events; a mark, like IN_SYNC, has the number of the event before it.
 	number uint64
 	mark   bool
-	// place is the place in the state of the page that it belongs to; nil after the state. published is the
+	// resumePoint is the place in the state of the page that it belongs to; nil after the state. published is the
 	// number of changes of that page before it.
-	place     *change.Place
-	published int
+	resumePoint *change.ResumePoint
+	published   int
 
 	// The group's lock guards the rest.
 	next  *event
@@ -64,13 +64,13 @@ func (g *group) publish(events []*event) {
 			s.deliver(before, events)
 		}
 	}
-	g.bound()
+	g.enforceLimits()
 }
 
-// bound cuts off followers that are too far behind, and claims memory for the events that wait for the
+// enforceLimits cuts off followers that are too far behind, and claims memory for the events that wait for the
 // one that is farthest behind, or for subscriptions that may still join. If there is no memory, nobody joins
 // any more; if there is still none, all that are behind are cut off. The caller holds the group's lock.
-func (g *group) bound() {
+func (g *group) enforceLimits() {
 	most := int64(0)
 	for _, s := range g.followers {
 		if s.parked || s.at == nil {
@@ -78,7 +78,7 @@ func (g *group) bound() {
 		}
 		count, bytes := g.tail.count-s.at.count, g.tail.bytes-s.at.bytes
 		if count > 1 && (bytes > maxBehindBytes || g.live && count > maxBehind) {
-			s.cut()
+			s.cutOff()
 			continue
 		}
 		most = max(most, bytes)
@@ -93,7 +93,7 @@ func (g *group) bound() {
 	if g.head == nil && !g.claim(most) {
 		for _, s := range g.followers {
 			if !s.parked && s.at != nil && g.tail.bytes-s.at.bytes > freeQueue {
-				s.cut()
+				s.cutOff()
 			}
 		}
 		g.claim(0)

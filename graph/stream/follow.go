@@ -48,7 +48,7 @@ func (s *Subscription) follow() (*event, progress) {
 		case g.live:
 			s.parked, s.at = true, nil
 			g.behind--
-			g.bound()
+			g.enforceLimits()
 			if g.key.at != change.AtRest {
 				g.Wake() // it may unite with another
 			}
@@ -65,20 +65,20 @@ func (s *Subscription) follow() (*event, progress) {
 
 // goAlone makes the subscription execute by itself from where it is. It unlocks the group.
 func (s *Subscription) goAlone(g *group) {
-	if s.departs {
-		s.departs = false
+	if s.leavesForRights {
+		s.leavesForRights = false
 		g.mu.Unlock()
 		s.leave()
 		s.group.Store(nil)
-		s.execution.Changes().Depart(s.cursor)
+		s.execution.Changes().LeaveGroup(s.cursor)
 		s.execution.Resume(s.cursor, false)
 		return
 	}
 	changes, err := s.execution.Changes(), g.cause
 	switch {
 	case s.at != nil:
-		s.place = s.nextPlace(g)
-	case s.place == nil: // it was cut off
+		s.resumePoint = s.nextResumePoint(g)
+	case s.resumePoint == nil: // it was cut off
 		err = changes.Lagged(s.cursor)
 	default:
 		err = nil
@@ -88,54 +88,54 @@ func (s *Subscription) goAlone(g *group) {
 	s.group.Store(nil)
 	replaced := errors.Is(err, errReplaced)
 	if !replaced {
-		changes.Resume(s.place, err)
+		changes.Resume(s.resumePoint, err)
 	}
 	s.execution.Resume(s.cursor, replaced)
 }
 
-// nextPlace returns the place in the state of the event that the subscription takes next; nil after
+// nextResumePoint returns the place in the state of the event that the subscription takes next; nil after
 // the state. The caller holds the group's lock.
-func (s *Subscription) nextPlace(g *group) *change.Place {
-	place, published := g.place, g.placePublished
+func (s *Subscription) nextResumePoint(g *group) *change.ResumePoint {
+	place, published := g.resumePoint, g.resumePublished
 	switch {
 	case s.at.next != nil:
-		place, published = s.at.next.place, s.at.next.published
+		place, published = s.at.next.resumePoint, s.at.next.published
 	case g.live:
 		return nil
 	}
 	if place == nil {
 		return nil
 	}
-	return place.Behind(published)
+	return place.After(published)
 }
 
-// cut cuts off a follower that is too far behind: it takes no other event of the group. The caller holds the
+// cutOff cuts off a follower that is too far behind: it takes no other event of the group. The caller holds the
 // group's lock.
-func (s *Subscription) cut() {
-	s.place, s.at = s.nextPlace(s.group.Load()), nil
+func (s *Subscription) cutOff() {
+	s.resumePoint, s.at = s.nextResumePoint(s.group.Load()), nil
 }
 
-// judge makes followers whose rights have changed go on alone, before a change is published. The group keeps its
+// checkRights makes followers whose rights have changed go on alone, before a change is published. The group keeps its
 // rights.
-func (g *group) judge() {
+func (g *group) checkRights() {
 	leader := g.leader.Changes()
 	if !leader.Stale() {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	keeps := leader.Rejudge()
+	keeps := leader.RefreshRights()
 	for _, s := range g.followers {
 		if !keeps(s.execution.Changes()) {
-			s.depart(g)
+			s.leaveForRights(g)
 		}
 	}
 }
 
-// depart makes a follower go on alone: after everything that the group has published if it is parked, else after
+// leaveForRights makes a follower go on alone: after everything that the group has published if it is parked, else after
 // the event that it took last, without the events that wait for it. The caller holds the group's lock.
-func (s *Subscription) depart(g *group) {
-	s.departs = true
+func (s *Subscription) leaveForRights(g *group) {
+	s.leavesForRights = true
 	switch {
 	case s.parked:
 		if !g.more() {
@@ -143,7 +143,7 @@ func (s *Subscription) depart(g *group) {
 		}
 		s.unpark(nil)
 	default:
-		s.at, s.place = nil, nil
+		s.at, s.resumePoint = nil, nil
 		if !g.live {
 			s.cursor = ""
 		}
@@ -184,7 +184,7 @@ func (s *Subscription) leave() {
 	}
 	if s.slot >= 0 {
 		g.remove(s)
-		g.bound()
+		g.enforceLimits()
 	}
 	empty := len(g.followers) == 0
 	g.ended = g.ended || empty

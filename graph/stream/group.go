@@ -48,12 +48,12 @@ type group struct {
 	// behind do not take the events that wait for them.
 	ended, discards bool
 	cause           error
-	// place is the place in the state of the page that was read last, and placePublished the number of its changes
+	// resumePoint is the place in the state of the page that was read last, and placePublished the number of its changes
 	// that were published: a follower with every event goes on alone behind them.
-	place          *change.Place
-	placePublished int
-	claimed        int64       // of room
-	timer          *time.Timer // wakes the group for the next step if nothing happens
+	resumePoint     *change.ResumePoint
+	resumePublished int
+	claimed         int64       // of room
+	timer           *time.Timer // wakes the group for the next step if nothing happens
 }
 
 var _ change.Leader = (*group)(nil)
@@ -98,7 +98,7 @@ func (g *group) step() *event {
 	if g.taken == nil {
 		return nil
 	}
-	e := &event{cursor: g.state.Pop(), number: g.taken.Number, mark: g.taken.Stored == nil, place: g.polled.Place, published: g.published}
+	e := &event{cursor: g.state.Pop(), number: g.taken.Number, mark: g.taken.Stored == nil, resumePoint: g.polled.ResumePoint, published: g.published}
 	g.published++
 	if res == nil || res.Data == nil || len(res.Errors) > 0 {
 		own := *g.taken
@@ -220,7 +220,7 @@ func (g *group) readState(s *Subscription) {
 	}
 	events := g.steps()
 	g.mu.Lock()
-	g.place, g.placePublished = g.polled.Place, g.published
+	g.resumePoint, g.resumePublished = g.polled.ResumePoint, g.published
 	g.mu.Unlock()
 	g.publish(events)
 	switch {
@@ -230,7 +230,7 @@ func (g *group) readState(s *Subscription) {
 		if g.ctx.Err() == nil {
 			g.end(errPanic) // while the state is not sent, there is a next event
 		}
-	case !g.more() && !g.leader.Changes().TellsState():
+	case !g.more() && !g.leader.Changes().SendsState():
 		g.mu.Lock()
 		g.live, g.head = true, nil
 		g.mu.Unlock()
@@ -276,7 +276,7 @@ func (g *group) close() {
 // stop ends the execution, which nobody joins any more. The caller holds the group's lock.
 func (g *group) stop() {
 	g.ended, g.head = true, nil
-	g.bound() // gives back what the events take that nobody waits for
+	g.enforceLimits() // gives back what the events take that nobody waits for
 	g.cancel()
 	g.memory.Close()
 	if g.timer != nil {

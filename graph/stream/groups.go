@@ -35,7 +35,7 @@ type Groups struct {
 // groupKey identifies a group: its events, and the moment at which it began.
 type groupKey struct {
 	Key
-	at change.Moment
+	at change.JoinPoint
 }
 
 // NewGroups starts nothing.
@@ -51,9 +51,9 @@ func (x *Groups) begin(ctx context.Context, op *graphql.OperationContext, state 
 // join makes a subscription a follower of the group with its key that goes on from the same moment, and begins one
 // if there is none. It reports false if it cannot: a change lies between the two, the subscription's rights are of an
 // older policy, or the shared execution does not begin.
-func (x *Groups) join(s *Subscription, at change.Moment) bool {
+func (x *Groups) join(s *Subscription, at change.JoinPoint) bool {
 	key := groupKey{s.execution.Key(), at}
-	s.parked, s.seen, s.place = false, 0, nil
+	s.parked, s.seen, s.resumePoint = false, 0, nil
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if g := x.open[key]; g != nil {

@@ -34,11 +34,11 @@ type State struct {
 	After string
 
 	// Used only by the goroutine that asks for answers.
-	shares    bool           // the subscription may share an execution
-	shareable Execution      // its execution, which has stopped to be shared; nil if it has not
-	at        change.Moment  // at which shareable has stopped
-	event     *change.Change // the next one to answer
-	group     *group         // of whose leader this is the state; nil for the state of a subscription
+	shares    bool             // the subscription may share an execution
+	shareable Execution        // its execution, which has stopped to be shared; nil if it has not
+	at        change.JoinPoint // at which shareable has stopped
+	event     *change.Change   // the next one to answer
+	group     *group           // of whose leader this is the state; nil for the state of a subscription
 
 	mu      sync.Mutex // guards all below
 	cursors []string   // of answered events whose cursors were not taken yet
@@ -108,7 +108,7 @@ func (s *State) CanShare(e Execution) bool {
 	if !s.shares {
 		return false
 	}
-	s.at = e.Changes().Moment()
+	s.at = e.Changes().JoinPoint()
 	if s.at == change.Busy {
 		return false
 	}
@@ -146,7 +146,7 @@ func (s *State) Take(ctx context.Context) *change.Change {
 		g.polled, g.err = g.leader.Changes().Poll(ctx, g)
 		g.published = 0
 	}
-	g.judge()
+	g.checkRights()
 	switch {
 	case g.leader.Ended():
 		g.err = errReplaced

@@ -42,11 +42,11 @@ type Subscription struct {
 	cursor string // of the last event that was taken
 	slot   int    // in group.followers, -1 when it has left
 	parked bool
-	// departs means that it goes on alone because its rights have changed.
-	departs bool
-	at      *event        // taken last; nil if it is parked or was cut off
-	seen    uint64        // events of the group up to this number were sent before it joined
-	place   *change.Place // where in the state it goes on after it was cut off; nil after the state
+	// leavesForRights means that it goes on alone because its rights have changed.
+	leavesForRights bool
+	at              *event              // taken last; nil if it is parked or was cut off
+	seen            uint64              // events of the group up to this number were sent before it joined
+	resumePoint     *change.ResumePoint // where in the state it goes on after it was cut off; nil after the state
 }
 
 // Subscribe returns a subscription whose events wait in q. It begins at the cursor after, if that is not

@@ -78,13 +78,13 @@ type Config struct {
 
 // Feed gives the streams of changes. Safe for concurrent use.
 type Feed struct {
-	cfg    Config
-	recent recent
+	cfg   Config
+	cache changeCache
 }
 
 // New starts nothing.
 func New(cfg Config) *Feed {
-	return &Feed{cfg: cfg, recent: recent{index: cfg.Index}}
+	return &Feed{cfg: cfg, cache: changeCache{index: cfg.Index}}
 }
 
 // change returns the event of a resource that was read.

@@ -11,9 +11,9 @@ import (
 
 // attribute is one of a kind's indexes, of which changes have values in their rows.
 type attribute struct {
-	recent *recent
-	kind   *kind.Kind
-	index  string
+	cache *changeCache
+	kind  *kind.Kind
+	index string
 }
 
 var _ hub.Attribute = attribute{}
@@ -24,7 +24,7 @@ func (a attribute) Values(e *backend.Event) (values [][]byte, all bool) {
 	if e.Resource.Kind != a.kind.Name {
 		return nil, false
 	}
-	before, after := a.recent.statesOf(a.kind, e)
+	before, after := a.cache.statesOf(a.kind, e)
 	if before.unknown || after.unknown {
 		return nil, true
 	}
@@ -40,7 +40,7 @@ func (a attribute) add(values [][]byte, rows []index.Row) [][]byte {
 	return values
 }
 
-// lookup finds the streams of a scope by what its filter wants: so an event is not judged
+// lookup finds the streams of a scope by what its filter wants: so an event is not compared
 // by a thousand filters that differ in the value that they want. It is nil where the filter
 // wants no certain values.
 func (s *scope) lookup() *hub.Lookup {
@@ -53,5 +53,5 @@ func (s *scope) lookup() *hub.Lookup {
 	if !ok {
 		return nil
 	}
-	return &hub.Lookup{By: attribute{recent: s.recent, kind: k, index: name}, Values: values}
+	return &hub.Lookup{By: attribute{cache: s.cache, kind: k, index: name}, Values: values}
 }

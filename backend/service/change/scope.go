@@ -19,13 +19,13 @@ type scope struct {
 	filter map[string]filter.Filter
 	// allowed are the resources of each kind that the caller may watch and see, by name; nil is everything.
 	allowed map[string]*access.Scope
-	// recent reads the states that filters look at.
-	recent *recent
+	// cache reads the states that filters look at.
+	cache *changeCache
 }
 
 // scopeOf returns the scope of a request, if the caller may watch it.
 func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
-	scope := scope{namespace: req.Namespace, name: req.Name, recent: &f.recent}
+	scope := scope{namespace: req.Namespace, name: req.Name, cache: &f.cache}
 	names := req.Kinds
 	if len(names) == 0 {
 		for _, k := range f.cfg.Kinds.All() {
@@ -179,7 +179,7 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 	}
 	k := s.kind(e.Resource.Kind)
 	f := s.filter[k.Name]
-	was, is := s.recent.statesOf(k, e)
+	was, is := s.cache.statesOf(k, e)
 	before, after, known := was.matches(&f), is.matches(&f), !was.unknown
 	switch {
 	case !known && after:

@@ -34,8 +34,8 @@ type snapshot struct {
 	kind   int
 	after  []byte
 	resets int
-	// told is the part of a page that another stream had sent before this one took over; nil for none.
-	told *sentPage
+	// sent is the part of a page that another stream had sent before this one took over; nil for none.
+	sent *sentPage
 	// late is set when a listener has joined, who must be told of everything up to now.
 	late bool
 }
@@ -62,7 +62,7 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 			return out, nil
 		}
 	}
-	if n.late || n.told != nil {
+	if n.late || n.sent != nil {
 		page := n.page()
 		n.late = false
 		return n.consume(ctx, &page)
@@ -73,9 +73,9 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 // page is the page that is sent next, with what was told of it or of the one before it.
 func (n *snapshot) page() sentPage {
 	page := sentPage{kind: n.kind, after: n.after, revisions: map[backend.Key]backend.Revision{}}
-	if n.told != nil {
-		page.kind, page.after = n.told.kind, n.told.after
-		maps.Copy(page.revisions, n.told.revisions)
+	if n.sent != nil {
+		page.kind, page.after = n.sent.kind, n.sent.after
+		maps.Copy(page.revisions, n.sent.revisions)
 	}
 	return page
 }
@@ -89,7 +89,7 @@ func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.position, n.kind, n.after, n.told = at, 0, nil, nil
+	n.position, n.kind, n.after, n.sent = at, 0, nil, nil
 	n.resets++
 	return []Change{{Type: Reset}}, nil
 }
@@ -108,9 +108,9 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 	if err := spent.Over(); err != nil {
 		return nil, err
 	}
-	spent.Leave()
+	spent.BeginWait()
 	page, err := n.feed.cfg.Store.Range(ctx, r)
-	spent.Return(ctx)
+	spent.EndWait(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -136,12 +136,12 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 		out = append(out, n.feed.change(Snapshot, &query.Resource{Stored: stored, Body: b}))
 	}
 	rest, more := r.After(page)
-	n.pass(rest.Start, more)
+	n.advance(rest.Start, more)
 	return out, nil
 }
 
-// pass goes on behind a page: after a place, or if the kind has nothing there with the next kind.
-func (n *snapshot) pass(after []byte, more bool) {
+// advance goes on behind a page: after a place, or if the kind has nothing there with the next kind.
+func (n *snapshot) advance(after []byte, more bool) {
 	if n.after = after; !more {
 		n.kind, n.after = n.kind+1, nil
 	}
@@ -162,7 +162,7 @@ func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change,
 			out = append(out, n.feed.change(Snapshot, r))
 		}
 	}
-	n.pass(behind(edges), more && len(edges) > 0)
+	n.advance(behind(edges), more && len(edges) > 0)
 	return out, true, nil
 }
 
@@ -184,9 +184,9 @@ type sentPage struct {
 	revisions map[backend.Key]backend.Revision
 }
 
-// passes reports whether a change is sent after the page: not if the page shows it, or a
+// isNewer reports whether a change is sent after the page: not if the page shows it, or a
 // later state, and not if it deletes what the page does not have.
-func (p *sentPage) passes(e *backend.Event, change Type) bool {
+func (p *sentPage) isNewer(e *backend.Event, change Type) bool {
 	key := e.Resource.Key
 	sent, ok := p.revisions[key]
 	switch {
@@ -209,7 +209,7 @@ func (n *snapshot) consume(ctx context.Context, page *sentPage) (out []Change, e
 		}
 	}
 	if err == nil {
-		n.told = nil
+		n.sent = nil
 	}
 	return out, err
 }
@@ -230,7 +230,7 @@ func (n *snapshot) consumeSome(ctx context.Context, page *sentPage, out *[]Chang
 			e := &d.Events[i]
 			change, ok := n.scope.change(e)
 			if !ok || !n.scope.before(e.Resource.Key, n.kind, n.after) ||
-				!n.scope.before(e.Resource.Key, page.kind, page.after) && !page.passes(e, change.Type) {
+				!n.scope.before(e.Resource.Key, page.kind, page.after) && !page.isNewer(e, change.Type) {
 				continue
 			}
 			change.feed, change.position = n.feed, e.Position

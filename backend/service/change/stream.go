@@ -18,17 +18,17 @@ import (
 
 // Stream is one stream of changes. One goroutine calls Next; Close ends it.
 type Stream struct {
-	feed  *Feed
-	scope scope
-	judge judge
+	feed   *Feed
+	scope  scope
+	rights callerRights
 	// transition is the way from one scope to another after the rights have changed; nil for none.
 	transition *transition
-	// tells is set when the cursor has another stamp, and is sent next for that.
-	tells bool
-	// from is where the stream goes on by itself; zero if it does.
-	from backend.Position
-	// again reports whether the state is sent again when the stream cannot go on.
-	again bool
+	// sendBookmark is set when the cursor has another stamp, and is sent next for that.
+	sendBookmark bool
+	// continueFrom is where the stream goes on by itself; zero if it does.
+	continueFrom backend.Position
+	// resnapshot reports whether the state is sent again when the stream cannot go on.
+	resnapshot bool
 	// watcher follows the changes; nil while the state is sent, and while the stream goes
 	// on together with others. It is set under mu.
 	watcher *hub.Watcher
@@ -46,27 +46,27 @@ type Stream struct {
 	number uint64
 	// ended is how what the stream shared with others has ended, nil if it has not.
 	ended error
-	// silent is since when the stream has told nothing, notified whether a leader is notified of
+	// lastSent is since when the stream has told nothing, notified whether a leader is notified of
 	// changes.
-	silent   time.Time
+	lastSent time.Time
 	notified bool
-	// deaf ends the leader's listening for the end of the era; guarded by mu.
-	deaf func() bool
+	// stopListening ends the leader's listening for the end of the era; guarded by mu.
+	stopListening func() bool
 }
 
 // Changes begins a stream: with a cursor the changes after it, then IN_SYNC,
 // then what happens; without one IN_SYNC at once. With Snapshot, and no cursor
 // or one that has expired: RESET, the state as SNAPSHOT events, then IN_SYNC.
 func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
-	judged, err := f.judge(ctx)
+	rights, err := f.rightsOfCaller(ctx)
 	if err != nil {
 		return nil, err
 	}
-	scope, err := f.scopeOf(judged.rights, req)
+	scope, err := f.scopeOf(rights.rights, req)
 	if err != nil {
 		return nil, err
 	}
-	out := &Stream{feed: f, scope: scope, judge: judged, again: req.Snapshot, silent: time.Now()}
+	out := &Stream{feed: f, scope: scope, rights: rights, resnapshot: req.Snapshot, lastSent: time.Now()}
 	var from backend.Position
 	var stamp string
 	if req.After != nil {
@@ -81,13 +81,13 @@ func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 		out.state = &snapshot{feed: f, scope: scope}
 		return out, nil
 	}
-	if req.After != nil && stamp != judged.rights.Stamp() {
-		err = judgedError{}
+	if req.After != nil && stamp != rights.rights.Stamp() {
+		err = rightsChangedError{}
 	} else {
 		err = out.follow(ctx, from)
 	}
 	switch {
-	case out.beginAgain(err):
+	case out.resetExpired(err):
 	case err != nil:
 		out.leave()
 		return nil, failure.Of(err, backend.Key{})
@@ -131,11 +131,11 @@ func (c *Stream) watch(w *hub.Watcher) (before *hub.Watcher) {
 // Close ends the stream.
 func (c *Stream) Close() {
 	c.mu.Lock()
-	w, deaf := c.watcher, c.deaf
+	w, stop := c.watcher, c.stopListening
 	c.closed = true
 	c.mu.Unlock()
-	if deaf != nil {
-		deaf()
+	if stop != nil {
+		stop()
 	}
 	if w != nil {
 		w.Close()
@@ -143,13 +143,13 @@ func (c *Stream) Close() {
 	c.leave()
 }
 
-// Next waits for the next events of the stream, at least one. Any error ends it. Events that are not told at once are
-// to be judged again before they are: see [Stream.Judge].
+// Next waits for the next events of the stream, at least one. Any error ends it. Events that are not sent at once have
+// to be checked again before they are: see [Stream.CheckRights].
 func (c *Stream) Next(ctx context.Context) ([]Change, error) {
 	for {
 		out, err := c.next(ctx)
 		if err == nil {
-			out, err = c.Judge(ctx, out)
+			out, err = c.CheckRights(ctx, out)
 		}
 		if err != nil || len(out) > 0 {
 			return out, err
@@ -171,7 +171,7 @@ func (c *Stream) next(ctx context.Context) ([]Change, error) {
 	switch {
 	case err == nil:
 		return out, nil
-	case c.beginAgain(err):
+	case c.resetExpired(err):
 		return c.nextOfState(ctx)
 	}
 	return nil, c.failed(err)
@@ -179,14 +179,14 @@ func (c *Stream) next(ctx context.Context) ([]Change, error) {
 
 // events returns the next events of a stream that does not tell the state.
 func (c *Stream) events(ctx context.Context) ([]Change, error) {
-	if from := c.from; !from.IsZero() { // where the stream goes on by itself
-		c.from = backend.Position{}
+	if from := c.continueFrom; !from.IsZero() { // where the stream goes on by itself
+		c.continueFrom = backend.Position{}
 		if err := c.follow(ctx, from); err != nil {
 			return nil, err
 		}
 	}
 	if c.transition != nil {
-		if out, err := c.transit(ctx); len(out) > 0 || err != nil {
+		if out, err := c.nextOfTransition(ctx); len(out) > 0 || err != nil {
 			return out, err
 		}
 	}
@@ -211,8 +211,8 @@ func (c *Stream) failed(err error) error {
 // Polled is the result of [Stream.Poll].
 type Polled struct {
 	Changes []Change
-	// Place is where in the state they were read; nil behind the state.
-	Place *Place
+	// ResumePoint is where in the state they were read; nil behind the state.
+	ResumePoint *ResumePoint
 	// Wait is when to poll again at the latest if there are none.
 	Wait time.Duration
 }
@@ -224,12 +224,12 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 		if c.state.kind == len(c.state.scope.kinds) && !c.state.position.IsZero() && leader != nil && leader.Late() {
 			c.state.late = true
 		}
-		out.Place = &Place{at: *c.state}
-		if out.Changes, err = c.nextOfState(ctx); err == nil && c.judge.era != nil { // the state may be ahead of the policy
+		out.ResumePoint = &ResumePoint{at: *c.state}
+		if out.Changes, err = c.nextOfState(ctx); err == nil && c.rights.era != nil { // the state may be ahead of the policy
 			_, err = c.feed.cfg.Reader.RightsNow(ctx)
 		}
-		out.Place.tell(out.Changes, c.state)
-		c.silent = time.Now()
+		out.ResumePoint.record(out.Changes, c.state)
+		c.lastSent = time.Now()
 		return out, err
 	}
 	for {
@@ -240,20 +240,20 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 		case ok:
 			out.Changes = c.changes(&d)
 			if c.transition != nil { // the watch may be live now
-				out.Changes = c.transition.pass(out.Changes)
+				out.Changes = c.transition.translate(out.Changes)
 				return out, nil
 			}
-		case c.judge.era != nil && c.judge.era.Err() != nil && leader == nil:
+		case c.rights.era != nil && c.rights.era.Err() != nil && leader == nil:
 			return out, nil
 		default:
-			if out.Wait = time.Until(c.silent.Add(c.feed.cfg.BookmarkInterval)); out.Wait > 0 && !c.tells {
+			if out.Wait = time.Until(c.lastSent.Add(c.feed.cfg.BookmarkInterval)); out.Wait > 0 && !c.sendBookmark {
 				return out, nil
 			}
-			c.tells = false
+			c.sendBookmark = false
 			out.Changes = []Change{{Type: Bookmark, Cursor: c.cursor(c.watcher.Position()), Number: c.number}}
 		}
 		if len(out.Changes) > 0 {
-			c.silent = time.Now()
+			c.lastSent = time.Now()
 			return out, nil
 		}
 	}
@@ -279,20 +279,20 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 	}
 	var bookmark time.Time
 	if c.inSync {
-		bookmark = c.silent.Add(c.feed.cfg.BookmarkInterval)
+		bookmark = c.lastSent.Add(c.feed.cfg.BookmarkInterval)
 	}
-	if c.tells {
+	if c.sendBookmark {
 		bookmark = time.Now()
 	}
 	spent := budget.From(ctx)
-	spent.Leave()
-	defer spent.Return(ctx)
+	spent.BeginWait()
+	defer spent.EndWait(ctx)
 	waiting := ctx
-	if c.judge.era != nil && leader == nil {
+	if c.rights.era != nil && leader == nil {
 		var stop context.CancelFunc
 		waiting, stop = context.WithCancel(ctx)
 		defer stop()
-		defer context.AfterFunc(c.judge.era, stop)()
+		defer context.AfterFunc(c.rights.era, stop)()
 	}
 	d, err = c.watcher.NextBefore(waiting, bookmark)
 	if errors.Is(err, hub.ErrIdle) || ctx.Err() == nil && waiting.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
@@ -304,10 +304,10 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 	return d, err == nil, err
 }
 
-// beginAgain makes a stream that cannot go on send the state again, if it may, and reports whether it
+// resetExpired makes a stream that cannot go on send the state again, if it may, and reports whether it
 // does.
-func (c *Stream) beginAgain(err error) bool {
-	if !c.again || !errors.Is(err, backend.ErrPositionExpired) {
+func (c *Stream) resetExpired(err error) bool {
+	if !c.resnapshot || !errors.Is(err, backend.ErrPositionExpired) {
 		return false
 	}
 	if w := c.watch(nil); w != nil {
@@ -365,7 +365,7 @@ func (c *Change) Body() (*body.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.feed.recent.bodyOf(k, c.Stored)
+	b, err := c.feed.cache.bodyOf(k, c.Stored)
 	if err == nil {
 		return b, nil
 	}

@@ -26,7 +26,7 @@ import (
 //	  newer scope  |  older scope
 type transition struct {
 	to   scope
-	held []stretch
+	held []keyRange
 	// gone are resources that the held scopes have and the listener has not: it was told that they are gone, or they
 	// came later than the loss. They are looked at one by one at the end if the new scope has them.
 	gone map[backend.Key]struct{}
@@ -42,27 +42,27 @@ type transition struct {
 	regained []backend.Key
 }
 
-// stretch is a part of what the listener has: all before a place that a scope permits, and no stretch before has.
-type stretch struct {
+// keyRange is a part of what the listener has: all before a place that a scope permits, and no range before has.
+type keyRange struct {
 	scope scope
 	kind  int
 	end   []byte
 }
 
-// turn begins a transition, from where the one before has got.
-func (c *Stream) turn(to scope) {
-	next := &transition{to: to, held: []stretch{{scope: c.scope, kind: len(to.kinds)}}, gone: map[backend.Key]struct{}{}}
+// beginTransition begins a transition, from where the one before has got.
+func (c *Stream) beginTransition(to scope) {
+	next := &transition{to: to, held: []keyRange{{scope: c.scope, kind: len(to.kinds)}}, gone: map[backend.Key]struct{}{}}
 	if t := c.transition; t != nil {
 		next.held, next.gone = t.held, t.gone
 		if t.view != nil {
-			next.held = append([]stretch{{scope: t.to, kind: t.kind, end: t.after}}, t.rest()...)
+			next.held = append([]keyRange{{scope: t.to, kind: t.kind, end: t.after}}, t.rest()...)
 		}
 	}
 	c.scope, c.transition = to, next
 }
 
-// told removes the regained resources from gone, except those whose events are still waiting to be sent.
-func (t *transition) told(waiting []Change) {
+// forgetRegained removes the regained resources from gone, except those whose events are still waiting to be sent.
+func (t *transition) forgetRegained(waiting []Change) {
 	for _, key := range t.regained {
 		if !slices.ContainsFunc(waiting, func(e Change) bool { return e.Key == key }) {
 			delete(t.gone, key)
@@ -71,8 +71,8 @@ func (t *transition) told(waiting []Change) {
 	t.regained = nil
 }
 
-// rest returns the stretches beyond the place.
-func (t *transition) rest() []stretch {
+// rest returns the ranges beyond the place.
+func (t *transition) rest() []keyRange {
 	held := t.held
 	for len(held) > 0 && (held[0].kind < t.kind || held[0].kind == t.kind && string(held[0].end) <= string(t.after)) {
 		held = held[1:]
@@ -95,12 +95,12 @@ func (t *transition) has(key backend.Key) bool {
 
 // covers reports whether any of the scopes has a key: the watch covers all of them during the transition.
 func (t *transition) covers(key backend.Key) bool {
-	return t.to.asks(key) && (t.to.permits(key) || slices.ContainsFunc(t.held, func(s stretch) bool { return s.scope.permits(key) }))
+	return t.to.asks(key) && (t.to.permits(key) || slices.ContainsFunc(t.held, func(s keyRange) bool { return s.scope.permits(key) }))
 }
 
-// pass translates events before the view, and events that were still waiting when the rights changed
+// translate translates events before the view, and events that were still waiting when the rights changed
 // again.
-func (t *transition) pass(events []Change) (out []Change) {
+func (t *transition) translate(events []Change) (out []Change) {
 	for i := range events {
 		e := &events[i]
 		if text, _, err := query.ParseChangeCursor(e.Cursor); err == nil {
@@ -123,35 +123,35 @@ func (t *transition) pass(events []Change) (out []Change) {
 	return out
 }
 
-// transit returns the next events of a transition; none if the log is to be read further.
-func (c *Stream) transit(ctx context.Context) (out []Change, err error) {
+// nextOfTransition returns the next events of a transition; none if the log is to be read further.
+func (c *Stream) nextOfTransition(ctx context.Context) (out []Change, err error) {
 	t := c.transition
-	t.told(nil)
+	t.forgetRegained(nil)
 	if t.view == nil {
 		if c.watcher == nil || !c.watcher.Live() {
 			return nil, nil
 		}
-		if out, err = c.cut(ctx); len(out) > 0 || err != nil {
+		if out, err = c.takeView(ctx); len(out) > 0 || err != nil {
 			return out, err
 		}
 	}
 	for t.kind < len(t.to.kinds) {
-		if out, err = c.page(ctx); len(out) > 0 || err != nil {
+		if out, err = c.nextDifferences(ctx); len(out) > 0 || err != nil {
 			return out, err
 		}
 	}
 	for key := range t.gone {
 		if t.regained == nil && t.to.permits(key) {
-			if out, err = c.regain(ctx); len(out) > 0 || err != nil {
+			if out, err = c.returnRegained(ctx); len(out) > 0 || err != nil {
 				return out, err
 			}
 		}
 	}
-	return c.arrive(), nil
+	return c.finishTransition(), nil
 }
 
-// cut takes the view, and returns the events before it.
-func (c *Stream) cut(ctx context.Context) ([]Change, error) {
+// takeView takes the view, and returns the events before it.
+func (c *Stream) takeView(ctx context.Context) ([]Change, error) {
 	t := c.transition
 	for range maxResets {
 		d, ok, err := c.watcher.Cover(t.covers, func() {
@@ -163,21 +163,21 @@ func (c *Stream) cut(ctx context.Context) ([]Change, error) {
 			return nil, err
 		}
 		if ok {
-			return t.pass(c.changes(&d)), nil
+			return t.translate(c.changes(&d)), nil
 		}
 		// The watch has read the log beyond the hub. Once the roles and bindings are of a later state, the hub is there.
 		if _, err := c.feed.cfg.Reader.RightsNow(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return nil, judgedError{}
+	return nil, rightsChangedError{}
 }
 
-// page returns the next part of what only one of the scopes has.
-func (c *Stream) page(ctx context.Context) (out []Change, err error) {
+// nextDifferences returns the next part of what only one of the scopes has.
+func (c *Stream) nextDifferences(ctx context.Context) (out []Change, err error) {
 	t := c.transition
 	k, held := t.to.kinds[t.kind], t.rest()[0]
-	last := held.kind == t.kind // the stretch ends within the kind
+	last := held.kind == t.kind // the range ends within the kind
 	apart := held.scope.permitted(k.Name).Apart(t.to.permitted(k.Name)).And(t.to.within())
 	var more bool
 	var edges []query.Edge
@@ -223,7 +223,7 @@ func (c *Stream) read(ctx context.Context, s query.Step) (edges []query.Edge, mo
 	}
 	edges, more, ok, err := c.feed.cfg.Reader.Step(ctx, s)
 	if err == nil && !ok {
-		err = judgedError{} // the kind is not in memory
+		err = rightsChangedError{} // the kind is not in memory
 	}
 	return edges, more, err
 }
@@ -235,8 +235,8 @@ func (c *Stream) gained(r *query.Resource) Change {
 	return out
 }
 
-// regain returns the events of resources that were gone and are in the new scope.
-func (c *Stream) regain(ctx context.Context) (out []Change, err error) {
+// returnRegained returns the events of resources that were gone and are in the new scope.
+func (c *Stream) returnRegained(ctx context.Context) (out []Change, err error) {
 	t := c.transition
 	t.regained = []backend.Key{}
 	for key := range t.gone {
@@ -254,10 +254,10 @@ func (c *Stream) regain(ctx context.Context) (out []Change, err error) {
 	return out, nil
 }
 
-// arrive ends the transition: the stream goes on behind the view.
-func (c *Stream) arrive() []Change {
+// finishTransition ends the transition: the stream goes on behind the view.
+func (c *Stream) finishTransition() []Change {
 	at := c.transition.at
-	c.transition, c.tells = nil, false
+	c.transition, c.sendBookmark = nil, false
 	out := []Change{{Type: Bookmark, Cursor: c.cursor(at), Number: c.number}}
 	// If the watch has ended, the next poll tells so. If it cannot be narrowed, changes are left out one by one.
 	if d, ok, err := c.watcher.Cover(c.scope.coverage(), func() {}); ok && err == nil {
@@ -269,13 +269,13 @@ func (c *Stream) arrive() []Change {
 // unfinished stands for the stamp of the rights in a cursor within a transition: no rights have it.
 const unfinished = "unfinished"
 
-// judgedError ends a stream that cannot go on since its caller's rights have changed.
-type judgedError struct{}
+// rightsChangedError ends a stream that cannot go on since its caller's rights have changed.
+type rightsChangedError struct{}
 
-func (judgedError) Error() string { return "the caller's rights have changed since the cursor" }
+func (rightsChangedError) Error() string { return "the caller's rights have changed since the cursor" }
 
 // Is makes the error one of an expired cursor.
-func (judgedError) Is(target error) bool { return target == backend.ErrPositionExpired }
+func (rightsChangedError) Is(target error) bool { return target == backend.ErrPositionExpired }
 
 // Detail returns the text that is added to the caller's error.
-func (judgedError) Detail() string { return "what you may see has changed since" }
+func (rightsChangedError) Detail() string { return "what you may see has changed since" }

@@ -307,7 +307,7 @@ func (v *Violations) dropUnknown(s *Shape, at *location, patch map[string]any) {
 			delete(patch, name)
 			v.addUnknown(s, at, name)
 		} else if m, ok := patch[name].(map[string]any); ok && f.shape != nil {
-			v.dropUnknown(f.shape, at.with(name), m)
+			v.dropUnknown(f.shape, at.field(name), m)
 		}
 	}
 }
@@ -318,5 +318,5 @@ func (v *Violations) addUnknown(s *Shape, at *location, name string) {
 		v.dropped++ // without looking for what it may mean
 		return
 	}
-	v.Add(at.with(name).String(), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
+	v.Add(at.field(name).String(), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
 }

@@ -68,7 +68,7 @@ func (v *Violations) ListTypes(ctx context.Context, s *Shape, path string, patch
 	v.unchanged = true
 	for _, f := range s.ordered {
 		if value := patch[f.Name]; f.List && value != nil {
-			v.field(ctx, f, (&location{name: path}).with(f.Name), value, prior{})
+			v.field(ctx, f, (&location{name: path}).field(f.Name), value, prior{})
 		}
 	}
 	v.unchanged = false
@@ -101,7 +101,7 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree, o
 			inner.name = f.Name
 			v.field(ctx, f, &inner, value, f.in(old))
 		case f.Required:
-			v.Add(at.with(f.Name).String(), "required", nil, "is required")
+			v.Add(at.field(f.Name).String(), "required", nil, "is required")
 		}
 	}
 	if n := len(tree); v.unchanged || old != nil && s.sameNames(tree, old) {

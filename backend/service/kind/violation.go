@@ -91,8 +91,8 @@ type location struct {
 	element int
 }
 
-// with is where what has a name in the object is.
-func (l *location) with(name string) *location { return &location{in: l, name: name} }
+// field is where what has a name in the object is.
+func (l *location) field(name string) *location { return &location{in: l, name: name} }
 
 // String is the path. It shares no memory with the location, so that this need not be on
 // the heap.

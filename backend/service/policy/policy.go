@@ -118,7 +118,7 @@ func (s *Source) Run(ctx context.Context) error {
 // runEras ends the era at each change.
 func (s *Source) runEras(ctx context.Context) {
 	for {
-		changed := s.index.Repinned()
+		changed := s.index.PinnedChanged()
 		s.era.Swap(newEra()).end() // also for what has changed before
 		select {
 		case <-changed:

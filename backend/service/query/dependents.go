@@ -97,8 +97,8 @@ func (sc *dependents) request(left int) backend.Range {
 	}
 }
 
-// judge takes what a step has read.
-func (r *Reader) judge(sc *dependents, got backend.Page, arena *body.Arena) {
+// addPage adds the dependents in a page that a step has read.
+func (r *Reader) addPage(sc *dependents, got backend.Page, arena *body.Arena) {
 	damaged := got.Unreadable
 	for _, stored := range got.Resources {
 		sc.looked++
@@ -272,7 +272,7 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 			return err
 		}
 		for i, sc := range asked {
-			r.judge(sc, pages[i], arena)
+			r.addPage(sc, pages[i], arena)
 		}
 	}
 	for _, sc := range scans {

@@ -100,7 +100,7 @@ type lister struct {
 	lastKey commonKey
 	// refused has the errors of filters.
 	refused map[commonKey]error
-	// rights are the caller's; nil until judge has asked for them.
+	// rights are the caller's; nil until loadRights has asked for them.
 	rights *access.Rights
 	// listable is the kind that the caller was found to have LIST on last.
 	listable *kind.Kind
@@ -114,8 +114,8 @@ func (r *Reader) lister(ctx context.Context) lister {
 	return lister{reader: r, ctx: ctx, view: new(r.view(ctx))}
 }
 
-// judge asks for the caller's rights, by a state that is no older than the view.
-func (t *lister) judge() (err error) {
+// loadRights asks for the caller's rights, by a state that is no older than the view.
+func (t *lister) loadRights() (err error) {
 	if t.rights == nil {
 		t.rights, err = t.reader.Rights(t.ctx)
 	}
@@ -127,7 +127,7 @@ func (t *lister) use(k *kind.Kind) error {
 	if t.rights != nil && t.listable == k {
 		return nil
 	}
-	if err := t.judge(); err != nil {
+	if err := t.loadRights(); err != nil {
 		return err
 	}
 	if err := t.rights.Use(k.Kind, descriptor.VerbList); err != nil {
@@ -200,8 +200,8 @@ func (t *lister) newCommon(key commonKey, f filter.Filter, order []Order) *plan.
 	return &plan.Common{Kind: key.kind, Reference: key.reference, ParentKind: key.parentKind, Filter: f, Order: order, Scope: t.scope(key.kind)}
 }
 
-// serve returns a kind as the view has it, nil if it is read from the store. It takes a later
-// view, which is judged by later rights, if the kind is in memory, or will be, and the view does not have it.
+// serve returns a kind from the view, nil if the kind is read from the store. If the kind is still loading, serve
+// waits, and replaces the view and the rights by later ones.
 func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	served, ok := t.view.Kind(k.Name)
 	if ok {

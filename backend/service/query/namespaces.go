@@ -122,7 +122,7 @@ func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 	t := r.lister(ctx)
 	var kinds []*kind.Kind
 	for _, k := range r.kinds.All() {
-		if err := t.judge(); err != nil {
+		if err := t.loadRights(); err != nil {
 			return nil, err
 		}
 		if k.Scope == descriptor.Global || t.rights.Use(k.Kind, descriptor.VerbList) != nil {
@@ -133,7 +133,7 @@ func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 		}
 		kinds = append(kinds, k)
 	}
-	if err := t.judge(); err != nil {
+	if err := t.loadRights(); err != nil {
 		return nil, err
 	}
 	for _, k := range kinds {

@@ -69,7 +69,7 @@ func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 	if fixed := access.RightsFrom(ctx); fixed != nil {
 		return fixed, nil
 	}
-	m, _ := ctx.Value(momentKey{}).(*Moment)
+	m, _ := ctx.Value(snapshotKey{}).(*Snapshot)
 	if known := m.knownRights(); known != nil {
 		return known, nil
 	}

@@ -26,8 +26,8 @@ type Reader struct {
 	kinds      kind.Catalogue
 	unreadable *kind.Unreadable
 	index      *index.Index
-	fetch      *page.Reader
-	pages      *page.Store
+	fetch      *page.Fetcher
+	pages      *page.Scanner
 	policies   policies
 	// declared are the references of each kind, by its name.
 	declared map[string][]declared
@@ -49,8 +49,8 @@ type Config struct {
 
 // New returns a reader. It starts nothing.
 func New(cfg Config) *Reader {
-	f := page.NewReader(cfg.Store, cfg.Kinds, cfg.Unreadable)
-	r := &Reader{kinds: cfg.Kinds, unreadable: cfg.Unreadable, index: cfg.Index, fetch: f, pages: page.NewStore(f, cfg.Index), declared: declaredOf(cfg.Kinds)}
+	f := page.NewFetcher(cfg.Store, cfg.Kinds, cfg.Unreadable)
+	r := &Reader{kinds: cfg.Kinds, unreadable: cfg.Unreadable, index: cfg.Index, fetch: f, pages: page.NewScanner(f, cfg.Index), declared: declaredOf(cfg.Kinds)}
 	r.policies.cfg, r.policies.source, r.policies.unlimited = cfg.Access, cfg.Policy, access.Unlimited()
 	for _, k := range cfg.Kinds.All() {
 		r.policies.kinds = append(r.policies.kinds, *k.Kind)

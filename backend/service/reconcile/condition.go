@@ -41,24 +41,24 @@ const (
 	messageReleased  = "All dependencies are ready; the controller has not acted yet"
 )
 
-// Aspect is a condition as it is written: all but when its status last changed.
-type Aspect struct {
+// Condition is a condition of a status without its lastTransitionTime.
+type Condition struct {
 	Type, Status, Reason, Message string
 	Generation                    int64
 }
 
 // Waiting returns the conditions of a resource that waits.
-func Waiting(waits []Wait, generation int64) []Aspect {
+func Waiting(waits []Wait, generation int64) []Condition {
 	return progress(ReasonWaiting, message(waits), generation)
 }
 
 // Released returns the conditions of a resource that has stopped waiting and whose controller has to act.
-func Released(generation int64) []Aspect {
+func Released(generation int64) []Condition {
 	return progress(ReasonProgressing, messageReleased, generation)
 }
 
 // Finalizing returns the conditions of a resource whose deletion waits only for finalizers.
-func Finalizing(finalizers []string, generation int64) []Aspect {
+func Finalizing(finalizers []string, generation int64) []Condition {
 	lines := make([]string, len(finalizers))
 	for i, f := range finalizers {
 		lines[i] = finalizerBegin + f + " to be removed"
@@ -77,16 +77,16 @@ func SaysFinalizing(status map[string]any) bool {
 	})
 }
 
-func progress(reason, message string, generation int64) []Aspect {
-	return []Aspect{
+func progress(reason, message string, generation int64) []Condition {
+	return []Condition{
 		{Type: Available, Status: False, Reason: reason, Message: message, Generation: generation},
 		{Type: Progressing, Status: True, Reason: reason, Message: message, Generation: generation},
 	}
 }
 
 // Done returns the conditions of a resource that waits for nothing and has no controller.
-func Done(generation int64) []Aspect {
-	return []Aspect{
+func Done(generation int64) []Condition {
+	return []Condition{
 		{Type: Available, Status: True, Reason: ReasonSuccess, Message: messageAvailable, Generation: generation},
 		{Type: Progressing, Status: False, Reason: ReasonSuccess, Message: messageCurrent, Generation: generation},
 	}
@@ -94,9 +94,9 @@ func Done(generation int64) []Aspect {
 
 // SetConditions returns a status in which these conditions replace the ones of their types; others stay. A condition
 // gets the fields that shape has. If its status is the same, it keeps the time of its last transition.
-func SetConditions(status map[string]any, shape *descriptor.Shape, aspects []Aspect, now time.Time) map[string]any {
+func SetConditions(status map[string]any, shape *descriptor.Shape, conditions []Condition, now time.Time) map[string]any {
 	list := slices.Clone(conditionsOf(status))
-	for _, a := range aspects {
+	for _, a := range conditions {
 		at := slices.IndexFunc(list, func(c any) bool { return kind.ConditionType(c) == a.Type })
 		if at < 0 {
 			list = append(list, a.tree(shape, nil, now))
@@ -137,11 +137,11 @@ func withConditions(status map[string]any, list []any) map[string]any {
 	return out
 }
 
-// Renumbered returns a stored status whose conditions Available and Progressing have another observed
+// WithObservedGeneration returns a stored status whose conditions Available and Progressing have another observed
 // generation and say the same. ok is false unless the status has both, of the generation was. With done it
 // must have exactly the conditions of [Done]. It spares most changes of a spec reading and writing the whole
 // status: see BenchmarkPatch of backend/service, Room.
-func Renumbered(status string, was, generation int64, done bool) (out string, ok bool) {
+func WithObservedGeneration(status string, was, generation int64, done bool) (out string, ok bool) {
 	conditions := gjson.Get(status, "conditions")
 	all := conditions.Array()
 	if done && len(all) != 2 {
@@ -153,9 +153,9 @@ func Renumbered(status string, was, generation int64, done bool) (out string, ok
 		b = append(b, "[,"[min(i, 1)])
 		raw, typ := c.Raw, c.Get("type").Str
 		if typ == Available || typ == Progressing {
-			at := slices.IndexFunc(missing, func(a Aspect) bool { return a.Type == typ })
+			at := slices.IndexFunc(missing, func(a Condition) bool { return a.Type == typ })
 			observed := gjson.Get(raw, "observedGeneration")
-			if at < 0 || observed.Raw != string(number(was)) || done && !missing[at].saidBy(c) {
+			if at < 0 || observed.Raw != string(number(was)) || done && !missing[at].sameAs(c) {
 				return "", false
 			}
 			missing = slices.Delete(missing, at, at+1)
@@ -167,23 +167,23 @@ func Renumbered(status string, was, generation int64, done bool) (out string, ok
 	return string(b), len(missing) == 0
 }
 
-// saidBy reports whether a stored condition says the same.
-func (a Aspect) saidBy(c gjson.Result) bool {
+// sameAs reports whether a stored condition says the same.
+func (a Condition) sameAs(c gjson.Result) bool {
 	return c.Get("status").Str == a.Status && c.Get("reason").Str == a.Reason && c.Get("message").Str == a.Message
 }
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// missingAspects returns the aspects for whose types a status has no condition.
-func missingAspects(status map[string]any, aspects []Aspect) []Aspect {
-	return slices.DeleteFunc(aspects, func(a Aspect) bool {
+// missingConditions returns the conditions for whose types a status has no condition.
+func missingConditions(status map[string]any, conditions []Condition) []Condition {
+	return slices.DeleteFunc(conditions, func(a Condition) bool {
 		return slices.ContainsFunc(conditionsOf(status), func(c any) bool { return kind.ConditionType(c) == a.Type })
 	})
 }
 
-// concluded reports whether a status has a condition Available that does not leave it to a
+// hasFinalCondition reports whether a status has a condition Available that does not leave it to a
 // controller.
-func concluded(status map[string]any) bool {
+func hasFinalCondition(status map[string]any) bool {
 	return slices.ContainsFunc(conditionsOf(status), func(c any) bool {
 		return kind.ConditionType(c) == Available && kind.ConditionText(c, "message") != messageReleased
 	})
@@ -196,7 +196,7 @@ func owned(condition any) bool {
 }
 
 // tree returns the condition that replaces an old one, nil for none, with the fields that its shape has.
-func (a Aspect) tree(shape *descriptor.Shape, old map[string]any, now time.Time) map[string]any {
+func (a Condition) tree(shape *descriptor.Shape, old map[string]any, now time.Time) map[string]any {
 	out := map[string]any{}
 	maps.Copy(out, old)
 	values := map[string]any{

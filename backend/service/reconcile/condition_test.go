@@ -45,7 +45,7 @@ func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 	for _, before := range []string{`{}`, `{"id":"x","resource":{"name":"a"}}`, `{"a":1,"conditions":[],"z":1}`, `{"conditions":[{"type":"Available","x":1}]}`} {
 		status := reconcile.SetConditions(tree(t, before), condition(), reconcile.Done(9), now)
 		stored := text(t, status)
-		got, ok := reconcile.Renumbered(stored, 9, 10, true)
+		got, ok := reconcile.WithObservedGeneration(stored, 9, 10, true)
 		want := reconcile.SetConditions(tree(t, stored), condition(), reconcile.Done(10), now.Add(time.Hour))
 		if !ok || got != text(t, want) {
 			t.Errorf("got  %v %s\nwant %s", ok, got, text(t, want))
@@ -64,7 +64,7 @@ func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 		"a text that is cut":  stored[:40],
 		"one of them twice":   strings.Replace(stored, `"type":"Progressing"`, `"type":"Available"`, 1),
 	} {
-		if got, ok := reconcile.Renumbered(status, 9, 10, true); ok {
+		if got, ok := reconcile.WithObservedGeneration(status, 9, 10, true); ok {
 			t.Errorf("%s: %s", what, got)
 		}
 	}
@@ -75,11 +75,11 @@ func TestTheConditionsOfWhatWaitsAreRenumberedAsTheyAre(t *testing.T) {
 	waits := []reconcile.Wait{{Key: backend.Key{Kind: "Room", Name: "a\"\\"}, For: reconcile.Missing}, {Key: backend.Key{Kind: "Room", Name: "b"}, For: reconcile.NotReady}}
 	status := reconcile.SetConditions(tree(t, `{"id":"x"}`), condition(), reconcile.Waiting(waits, 9), now)
 	want := reconcile.SetConditions(status, condition(), reconcile.Waiting(waits, 10), now)
-	got, ok := reconcile.Renumbered(text(t, status), 9, 10, false)
+	got, ok := reconcile.WithObservedGeneration(text(t, status), 9, 10, false)
 	if !ok || got != text(t, want) {
 		t.Errorf("got  %v %s\nwant %s", ok, got, text(t, want))
 	}
-	if got, ok := reconcile.Renumbered(text(t, status), 9, 10, true); ok {
+	if got, ok := reconcile.WithObservedGeneration(text(t, status), 9, 10, true); ok {
 		t.Errorf("it is not done: %s", got)
 	}
 }
@@ -108,7 +108,7 @@ func TestAMessageNamesWhatIsWaitedForInOrder(t *testing.T) {
 	for i := range 71 {
 		add("Port", fmt.Sprintf("p%02d", i))
 	}
-	waits := reconcile.NewReferences(backend.Key{Kind: "Server", Namespace: "n", Name: "s"}, refs, reconcile.Before{}).Judge(targets, nil).Waits
+	waits := reconcile.NewReferences(backend.Key{Kind: "Server", Namespace: "n", Name: "s"}, refs, reconcile.Before{}).Decide(targets, nil).Waits
 	message, _ := json.Marshal(reconcile.Waiting(waits, 1)[0].Message)
 	if got := string(message); !strings.HasPrefix(got, `"Waiting for Network/z to be created\nWaiting for Port/p00 to be created\n`) || !strings.HasSuffix(got, `\nand for 9 others"`) {
 		t.Errorf("%s", got)

@@ -53,7 +53,7 @@ func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 		switch {
 		case errors.Is(err, backend.ErrFinalized):
 			if done, err := r.announce(ctx, k, current); done || err != nil {
-				return r.passOver(key, err)
+				return r.logUnstorable(key, err)
 			}
 		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrNotDeleting):
 			return nil
@@ -94,9 +94,9 @@ func unstorable(err error) bool {
 	return errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) || errors.As(err, &known) && !known.Retryable
 }
 
-// passOver logs that the conditions of a resource cannot be stored, so that others do not
+// logUnstorable logs that the conditions of a resource cannot be stored, so that others do not
 // wait for it, and returns any other error.
-func (r *Reconciler) passOver(key backend.Key, err error) error {
+func (r *Reconciler) logUnstorable(key backend.Key, err error) error {
 	if !unstorable(err) {
 		return err
 	}

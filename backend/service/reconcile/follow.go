@@ -61,7 +61,7 @@ type delayedGroup struct {
 	due time.Time
 	// before is the position before the first of them.
 	before backend.Position
-	of     consequences
+	of     effects
 }
 
 // run follows the shard from the position of its record.
@@ -119,7 +119,7 @@ func (f *follower) follow(ctx context.Context, at backend.Position) (backend.Pos
 		if err != nil && !idle {
 			return at, err
 		}
-		now := consequences{}
+		now := effects{}
 		before := at
 		if idle {
 			at = w.Position()
@@ -151,7 +151,7 @@ func (f *follower) nextDeadline() time.Time {
 }
 
 // route adds changes to now, or delays them.
-func (f *follower) route(events []backend.Event, before backend.Position, now *consequences) {
+func (f *follower) route(events []backend.Event, before backend.Position, now *effects) {
 	for i := range events {
 		e := &events[i]
 		k, err := f.r.cfg.Kinds.Find(e.Resource.Kind)
@@ -184,8 +184,8 @@ func (f *follower) delayedCount() (n int) {
 }
 
 // add adds what follows from a change.
-func (f *follower) add(to *consequences, k *kind.Kind, e *backend.Event) {
-	if e.Type != backend.Deleted && f.waitsApart(e.Resource) {
+func (f *follower) add(to *effects, k *kind.Kind, e *backend.Event) {
+	if e.Type != backend.Deleted && f.waitsForOtherShard(e.Resource) {
 		to.changed = append(to.changed, e.Resource)
 	}
 	to.add(k, e, f.takeWoken(e))

@@ -1,5 +1,5 @@
 // Package reconcile re-evaluates resources whose references wait for a target, and finishes
-// deletions that nothing holds any more. For the verbs it also judges the references of a
+// deletions that nothing holds any more. For the verbs it also resolves the references of a
 // write, and sends the batch (Sender).
 //
 // The life of a resource, as far as its references go:
@@ -24,13 +24,13 @@
 //	            change in the log
 //	                    |            route: which gateway tries, and when
 //	                    v
-//	              consequences
+//	                 effects
 //	     /              |               \
 //	deleting,      created,            woken: became ready, unready,
 //	released       changed             deleting or gone
 //	     |              |                |  wake: reads its dependents
 //	     v              v                v
-//	  Finish         settle, batches of what the dependents wait for
+//	  Finish         reevaluate, batches of what the dependents wait for
 //	     |              |                |
 //	     |              |                +--> became ready: wakes its own
 //	     v              v                     dependents at once
@@ -95,7 +95,7 @@ type Config struct {
 	NewID func() string
 }
 
-// Reconciler judges references and follows the changes of all shards.
+// Reconciler resolves references and follows the changes of all shards.
 type Reconciler struct {
 	cfg Config
 	// hash is the hash of this gateway's catalogue, as the store records it.

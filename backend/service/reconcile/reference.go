@@ -101,9 +101,9 @@ func NewReferences(key backend.Key, refs []kind.Ref, before Before) References {
 // Name is how a wait for a resource is stored.
 func Name(key backend.Key) string { return key.Kind + "/" + key.Name }
 
-// Kept returns the judgement that keeps the bindings of a resource as they are.
-func (r References) Kept() Judgement {
-	return r.judge(func(backend.Key) TargetState { return Missing })
+// Kept returns the decision that keeps the bindings of a resource as they are.
+func (r References) Kept() Decision {
+	return r.decide(func(backend.Key) TargetState { return Missing })
 }
 
 // WaitsFor reports whether exactly these resources, as "Kind/name", are not relied on yet.
@@ -122,27 +122,27 @@ func (r References) Open() (out []backend.Key) {
 	return out
 }
 
-// Judgement is the result of judging references.
-type Judgement struct {
+// Decision is what was decided on references.
+type Decision struct {
 	// Refs of the resource as they are stored, and Declared the fingerprint of the
 	// declarations that they were taken by. Both are empty if the stored ones stay.
 	Refs     []backend.Ref
 	Declared string
 	// Waits are the targets that it waits for, ordered by kind and name.
 	Waits []Wait
-	// Checks are the conditions of the judgement.
+	// Checks are the conditions under which the decision holds.
 	Checks []backend.Action
 	// Overruled reports whether conditions of a reported status were not taken over.
 	Overruled bool
 }
 
-// Judge judges references by the targets that are open. No more than [backend.MaxChecks] of them can be
+// Decide decides on references by the targets that are open. No more than [backend.MaxChecks] of them can be
 // checked at once: the others are waited for. apart reports whether a target lies in another shard than the
 // resource; nil means that none does. Such a target is not checked, since no guarded reference leads to
 // another shard.
-func (r References) Judge(targets map[backend.Key]Target, apart func(backend.Key) bool) Judgement {
+func (r References) Decide(targets map[backend.Key]Target, apart func(backend.Key) bool) Decision {
 	var checks []backend.Action
-	j := r.judge(func(key backend.Key) TargetState {
+	d := r.decide(func(key backend.Key) TargetState {
 		t := targets[key]
 		state := t.state()
 		switch {
@@ -155,32 +155,32 @@ func (r References) Judge(targets map[backend.Key]Target, apart func(backend.Key
 		}
 		return state
 	})
-	j.Checks = checks
-	return j
+	d.Checks = checks
+	return d
 }
 
-// judge judges references by the states of the targets that are open.
-func (r References) judge(stateOf func(backend.Key) TargetState) Judgement {
-	var j Judgement
+// decide decides on references by the states of the targets that are open.
+func (r References) decide(stateOf func(backend.Key) TargetState) Decision {
+	var d Decision
 	for _, ref := range r.Refs {
 		state := Bound
 		if r.open[ref.Key] {
 			state = stateOf(ref.Key)
 		}
 		if state != Bound {
-			j.Waits = append(j.Waits, Wait{Key: ref.Key, For: state, Path: ref.Path})
+			d.Waits = append(d.Waits, Wait{Key: ref.Key, For: state, Path: ref.Path})
 		}
-		j.Refs = append(j.Refs, backend.Ref{Key: ref.Key, Bound: ref.Guarded && state == Bound})
+		d.Refs = append(d.Refs, backend.Ref{Key: ref.Key, Bound: ref.Guarded && state == Bound})
 	}
-	slices.SortFunc(j.Waits, Wait.compare)
-	return j
+	slices.SortFunc(d.Waits, Wait.compare)
+	return d
 }
 
-// Keeping returns the references of a judgement by a gateway whose catalogue is not the newest: it keeps
+// Keeping returns the references of a decision by a gateway whose catalogue is not the newest: it keeps
 // stored references that are bound, and stored ones that are not in named, the references that this gateway
 // knew before.
-func (j Judgement) Keeping(stored []backend.Ref, named []kind.Ref) []backend.Ref {
-	out := slices.Clone(j.Refs)
+func (d Decision) Keeping(stored []backend.Ref, named []kind.Ref) []backend.Ref {
+	out := slices.Clone(d.Refs)
 	for _, old := range stored {
 		at := slices.IndexFunc(out, func(ref backend.Ref) bool { return ref.Key == old.Key })
 		switch {
@@ -194,9 +194,9 @@ func (j Judgement) Keeping(stored []backend.Ref, named []kind.Ref) []backend.Ref
 }
 
 // Stored returns the waits in their stored form.
-func (j Judgement) Stored() []string {
+func (d Decision) Stored() []string {
 	var out []string
-	for _, w := range j.Waits {
+	for _, w := range d.Waits {
 		out = append(out, Name(w.Key))
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Write is the write of a state whose references are to be judged.
+// Write is the write of a state whose references are to be resolved.
 type Write struct {
 	Kind *kind.Kind
 	Key  backend.Key
@@ -33,10 +33,10 @@ func (w Write) before() Before {
 	return beforeOf(w.Kind, w.Stored, w.Was)
 }
 
-// Relate judges the references of a state, and returns it with its waits and conditions. If the spec has not
+// Relate resolves the references of a state, and returns it with its waits and conditions. If the spec has not
 // changed, the stored references stay, and only the conditions are looked at.
-func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*kind.State, Judgement, error) {
-	var j Judgement
+func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*kind.State, Decision, error) {
+	var j Decision
 	if w.Kind.Conditions != nil {
 		if err := r.loadControllers(ctx); err != nil {
 			return nil, j, err
@@ -62,15 +62,15 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 		// The targets that the resource waited for need not be read: a change of one re-evaluates the
 		// resource.
 		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && !foreign && rel.WaitsFor(w.Was.Meta.Waits) {
-			if status, ok := Renumbered(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false); ok {
-				return next.WithStoredStatus(status), Judgement{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
+			if status, ok := WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false); ok {
+				return next.WithStoredStatus(status), Decision{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
 			}
 		}
-		targets, err := r.targets(ctx, rel.Open(), w.Read, r.apartFrom(w.Key))
+		targets, err := r.targets(ctx, rel.Open(), w.Read, r.otherShardThan(w.Key))
 		if err != nil {
 			return nil, j, err
 		}
-		j = rel.Judge(targets, r.apartFrom(w.Key))
+		j = rel.Decide(targets, r.otherShardThan(w.Key))
 	}
 	j.Declared = w.Kind.Declared
 	next.Meta.Waits = j.Stored()
@@ -80,19 +80,19 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 // relateSuperseded is Relate for a resource with foreign references, on a gateway whose catalogue is not the
 // newest. Bound references stay bound. If the resource has waits that this gateway cannot name, they stay, and
 // so do the conditions. A gateway with the newest catalogue finds the write by its fingerprint, which is
-// [Mixed], and judges the references again.
-func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.State) (*kind.State, Judgement, error) {
+// [Mixed], and resolves the references again.
+func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.State) (*kind.State, Decision, error) {
 	var was []kind.Ref
 	var waits []string
 	if w.Was != nil {
 		was, waits = w.Kind.Rows.Refs(w.Key.Namespace, w.Was.Spec), w.Was.Meta.Waits
 	}
 	rel := NewReferences(w.Key, w.Kind.Rows.Refs(w.Key.Namespace, next.Spec), w.before())
-	targets, err := r.targets(ctx, rel.Open(), w.Read, r.apartFrom(w.Key))
+	targets, err := r.targets(ctx, rel.Open(), w.Read, r.otherShardThan(w.Key))
 	if err != nil {
-		return nil, Judgement{}, err
+		return nil, Decision{}, err
 	}
-	j := rel.Judge(targets, r.apartFrom(w.Key))
+	j := rel.Decide(targets, r.otherShardThan(w.Key))
 	j.Refs, j.Declared = j.Keeping(w.Stored.Refs, was), Mixed
 	others := slices.DeleteFunc(slices.Clone(waits), func(wait string) bool {
 		return slices.ContainsFunc(was, func(ref kind.Ref) bool { return Name(ref.Key) == wait })
@@ -101,7 +101,7 @@ func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.S
 	if len(others) == 0 {
 		return r.conclude(w.Kind, w.Was, next, j.Waits), j, nil
 	}
-	if status, ok := Renumbered(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false); ok {
+	if status, ok := WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false); ok {
 		next = next.WithStoredStatus(status)
 	}
 	return next, j, nil
@@ -115,21 +115,21 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []Wait)
 	}
 	generation := next.Meta.Generation
 	waited := was == nil || len(was.Meta.Waits) > 0
-	aspects := Done(generation)
+	conditions := Done(generation)
 	switch controlled := r.controllers.owns(k.Name); {
 	case len(waits) > 0:
-		aspects = Waiting(waits, generation)
+		conditions = Waiting(waits, generation)
 	case controlled && waited:
-		aspects = Released(generation)
+		conditions = Released(generation)
 	case controlled:
 		return next
 	}
 	if len(waits) == 0 && !waited {
-		if status, ok := Renumbered(next.StoredStatus(), was.Meta.Generation, generation, true); ok {
+		if status, ok := WithObservedGeneration(next.StoredStatus(), was.Meta.Generation, generation, true); ok {
 			return next.WithStoredStatus(status)
 		}
 	}
-	return next.WithStatus(SetConditions(next.Status(), k.Conditions, aspects, r.cfg.Clock()))
+	return next.WithStatus(SetConditions(next.Status(), k.Conditions, conditions, r.cfg.Clock()))
 }
 
 // report returns the state with a status that a controller reports. While the resource
@@ -147,7 +147,7 @@ func (r *Reconciler) report(w Write, next *kind.State) (out *kind.State, overrul
 	if r.controllers.owns(w.Kind.Name) {
 		return next, false
 	}
-	absent := missingAspects(next.Status(), Done(next.Meta.Generation))
+	absent := missingConditions(next.Status(), Done(next.Meta.Generation))
 	if len(absent) == 0 {
 		return next, false
 	}

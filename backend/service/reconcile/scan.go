@@ -153,7 +153,7 @@ func (f *follower) scanKinds(ctx context.Context, stale []staleKind) error {
 			page, err := f.r.cfg.Store.Range(ctx, r)
 			if err == nil { // the changes wake the resources that wait for these
 				var out outcome
-				if out, err = f.settle(ctx, page.Resources, nil); err == nil && out.skipped {
+				if out, err = f.reevaluate(ctx, page.Resources, nil); err == nil && out.skipped {
 					err = errNotNewest
 				}
 			}

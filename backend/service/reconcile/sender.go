@@ -64,8 +64,8 @@ func (s *Sender) Apply(ctx context.Context, actions ...backend.Action) (backend.
 // ApplyBy is Apply with the instant, by the store's clock, up to which the store may begin.
 func (s *Sender) ApplyBy(ctx context.Context, deadline time.Time, actions ...backend.Action) (res backend.Result, err error) {
 	spent := budget.From(ctx)
-	spent.Leave()
-	defer spent.Return(ctx)
+	spent.BeginWait()
+	defer spent.EndWait(ctx)
 	t := &attempt{Sender: s, from: s.Hub.Position(), events: make([]*backend.Event, len(actions))}
 	if t.from.IsZero() {
 		if t.from, err = s.Store.Position(ctx); err != nil {

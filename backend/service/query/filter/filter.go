@@ -212,7 +212,7 @@ func (t Test) Range() (r Range, ok bool) {
 	default:
 		return Range{}, false
 	}
-	return r.Behind(t.Key), true
+	return r.WithPrefix(t.Key), true
 }
 
 // Range is a range of encoded values: Start is inclusive and End exclusive, nil is open.
@@ -237,9 +237,9 @@ func (r Range) And(o Range) Range {
 	return r
 }
 
-// Behind returns the range with a prefix before both bounds. An open bound becomes a bound of the
+// WithPrefix returns the range with a prefix before both bounds. An open bound becomes a bound of the
 // prefix.
-func (r Range) Behind(prefix []byte) Range {
+func (r Range) WithPrefix(prefix []byte) Range {
 	if len(prefix) == 0 {
 		return r
 	}

@@ -313,7 +313,7 @@ func labelTest(m map[string]any, at string) (All, error) {
 		return All{t}, nil
 	case "isNull":
 		isNull, _ := m["isNull"].(bool)
-		return All{keyed(kind.LabelIndex, key, !isNull)}, nil
+		return All{keyExists(kind.LabelIndex, key, !isNull)}, nil
 	}
 	return nil, failure.BadInput(at+"."+ops[0], "%s is not an operator of a label; eq, ne, in, notIn and isNull are", ops[0])
 }
@@ -334,22 +334,21 @@ func (p *parser) conditionTests(m map[string]any, at string) (All, error) {
 			return nil, err
 		}
 		for _, t := range tests {
-			out = append(out, ofKey(t.(Test), typ))
+			out = append(out, pairTest(t.(Test), typ))
 		}
 	}
 	if len(out) == 0 {
-		out = All{keyed(kind.ConditionIndex, typ, true)}
+		out = All{keyExists(kind.ConditionIndex, typ, true)}
 	}
 	return out, nil
 }
 
-// ofKey turns a test of a text into one of pairs: of the second texts of those whose first
-// is the key.
-func ofKey(t Test, key string) Condition {
+// pairTest rewrites a string test to match the second element of the pairs whose first is key.
+func pairTest(t Test, key string) Condition {
 	prefix := backend.AppendString(nil, key)
 	switch t.Op {
 	case "isNull":
-		return keyed(t.Attribute, key, !t.Null)
+		return keyExists(t.Attribute, key, !t.Null)
 	case "eq", "ne", "in", "hasNone":
 		for i, v := range t.Values {
 			t.Values[i] = append(slices.Clip(prefix), v...)
@@ -360,8 +359,8 @@ func ofKey(t Test, key string) Condition {
 	return t
 }
 
-// keyed returns the test for a label with a key, or a condition of a type, or for there being none.
-func keyed(index, key string, there bool) Condition {
+// keyExists returns the test for a label with a key, or a condition of a type, or for there being none.
+func keyExists(index, key string, there bool) Condition {
 	t := Test{Attribute: index, Op: "first", Values: [][]byte{backend.AppendString(nil, key)}}
 	if !there {
 		return Not{t}

@@ -18,16 +18,16 @@ type Resource struct {
 	Body   *body.Body
 }
 
-// Reader reads from a store. Safe for concurrent use.
-type Reader struct {
+// Fetcher reads from a store. Safe for concurrent use.
+type Fetcher struct {
 	Store      backend.Store
 	unreadable *kind.Unreadable
 	sizes      sizes
 }
 
-// NewReader returns a reader of the resources of some kinds.
-func NewReader(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreadable) *Reader {
-	r := &Reader{Store: store, unreadable: tracker, sizes: sizes{}}
+// NewFetcher returns a reader of the resources of some kinds.
+func NewFetcher(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreadable) *Fetcher {
+	r := &Fetcher{Store: store, unreadable: tracker, sizes: sizes{}}
 	for _, k := range kinds.All() {
 		r.sizes[k.Name] = &atomic.Int64{}
 	}
@@ -35,7 +35,7 @@ func NewReader(store backend.Store, kinds kind.Catalogue, tracker *kind.Unreadab
 }
 
 // Read returns the body of a resource. If it is unreadable, it is noted and the result is nil.
-func (r *Reader) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *body.Body {
+func (r *Fetcher) Read(a *body.Arena, k *kind.Kind, stored *backend.Resource) *body.Body {
 	b, err := a.Read(k.Body, stored)
 	if err != nil {
 		r.unreadable.Note(stored, err)
@@ -53,7 +53,7 @@ type RangeRequest struct {
 
 // Ranges reads ranges in one call. It charges the resources and waits for the memory that
 // they take; the caller charges [budget.Scan] and counts.
-func (r *Reader) Ranges(ctx context.Context, requests ...RangeRequest) ([]backend.Page, error) {
+func (r *Fetcher) Ranges(ctx context.Context, requests ...RangeRequest) ([]backend.Page, error) {
 	spent := budget.From(ctx)
 	ranges, expected, pages := make([]backend.Range, len(requests)), 0, false
 	for i := range requests {
@@ -92,7 +92,7 @@ func (r *Reader) Ranges(ctx context.Context, requests ...RangeRequest) ([]backen
 
 // Keys returns the resources of keys, parallel to them: nil where there is none, or none
 // that can be read. The caller charges them as rows.
-func (r *Reader) Keys(ctx context.Context, keys []backend.Key, kindOf func(i int) *kind.Kind) ([]*Resource, error) {
+func (r *Fetcher) Keys(ctx context.Context, keys []backend.Key, kindOf func(i int) *kind.Kind) ([]*Resource, error) {
 	out := make([]*Resource, len(keys))
 	var arena body.Arena
 	for begin := 0; begin < len(keys); {
@@ -127,7 +127,7 @@ func (r *Reader) Keys(ctx context.Context, keys []backend.Key, kindOf func(i int
 
 // call calls the store once there is memory for the expected bytes. Meanwhile the operation gives up its
 // processor's turn.
-func (r *Reader) call(ctx context.Context, expected int, do func() error) error {
+func (r *Fetcher) call(ctx context.Context, expected int, do func() error) error {
 	spent := budget.From(ctx)
 	spent.Pace(ctx)
 	if err := ctx.Err(); err != nil {
@@ -136,9 +136,9 @@ func (r *Reader) call(ctx context.Context, expected int, do func() error) error 
 	if err := spent.Expect(ctx, expected); err != nil {
 		return err
 	}
-	spent.Leave()
+	spent.BeginWait()
 	err := do()
-	spent.Return(ctx)
+	spent.EndWait(ctx)
 	spent.Unexpect(expected)
 	if err == nil {
 		err = ctx.Err()
@@ -157,7 +157,7 @@ func Failure(err error, key backend.Key) error {
 }
 
 // One reads the resource of a key, nil if there is none. An unreadable resource is an error.
-func (r *Reader) One(ctx context.Context, k *kind.Kind, key backend.Key) (*Resource, error) {
+func (r *Fetcher) One(ctx context.Context, k *kind.Kind, key backend.Key) (*Resource, error) {
 	var got []*backend.Resource
 	err := r.call(ctx, 0, func() (err error) {
 		got, err = backend.GetBare(ctx, r.Store, key)
@@ -193,7 +193,7 @@ func (s sizes) learn(k *kind.Kind, bytes, resources int) {
 }
 
 // Mean returns the estimated size of a resource of a kind.
-func (r *Reader) Mean(k *kind.Kind) int {
+func (r *Fetcher) Mean(k *kind.Kind) int {
 	if k == nil {
 		return 2 * overhead
 	}
@@ -202,7 +202,7 @@ func (r *Reader) Mean(k *kind.Kind) int {
 
 // Estimate returns the estimated memory of a read of resources of a kind. No read returns more
 // than backend.MaxPageBytes.
-func (r *Reader) Estimate(k *kind.Kind, resources int) int {
+func (r *Fetcher) Estimate(k *kind.Kind, resources int) int {
 	return min(resources*r.Mean(k), backend.MaxPageBytes)
 }
 

@@ -184,7 +184,7 @@ func (m *Memory) length() {
 func (m *Memory) runs() {
 	for i, r := range m.plan.Runs {
 		m.at.run, m.at.group, m.at.ended = i, "", false
-		if r.Turned != nil {
+		if r.ReversedTies != nil {
 			m.at.ended = m.turned(r)
 		} else {
 			m.kind.Scan(r.Run, r.Reverse, m.yield)

@@ -43,9 +43,9 @@ func (s *slots) acquire(ctx context.Context) (end func(), err error) {
 		patient, cancel := context.WithTimeout(ctx, scanPatience)
 		defer cancel()
 		spent := budget.From(ctx)
-		spent.Leave() // gives up the processor's turn, for which the scan that has the slot may wait
+		spent.BeginWait() // gives up the processor's turn, for which the scan that has the slot may wait
 		err := s.free.Acquire(patient, 1)
-		spent.Return(ctx)
+		spent.EndWait(ctx)
 		if err != nil && ctx.Err() != nil {
 			return nil, failure.Of(ctx.Err(), backend.Key{})
 		}
@@ -73,12 +73,12 @@ func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 	s.mu.Unlock()
 	if !first {
 		spent := budget.From(ctx)
-		spent.Leave()
+		spent.BeginWait()
 		select {
 		case <-p.done:
 		case <-ctx.Done():
 		}
-		spent.Return(ctx)
+		spent.EndWait(ctx)
 		if ctx.Err() != nil {
 			return failure.Of(ctx.Err(), backend.Key{})
 		}

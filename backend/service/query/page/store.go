@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// Store reads kinds that are not in memory from a store. Safe for concurrent use. Do is:
+// Scanner reads kinds that are not in memory from a store. Safe for concurrent use. Do is:
 //
 //	begin        makes a scan of each page or count
 //	admit        scans of whole kinds: refuseTooMany, then wait for a slot
@@ -30,15 +30,15 @@ import (
 //	  v  |
 //	addCount     a scan is done when its page is full or its runs are read
 //	takePage
-type Store struct {
-	fetch *Reader
+type Scanner struct {
+	fetch *Fetcher
 	index *index.Index // nil if no kind is in memory
 	slots *slots
 }
 
-// NewStore reads by a reader of the store.
-func NewStore(r *Reader, idx *index.Index) *Store {
-	return &Store{fetch: r, index: idx, slots: &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}}
+// NewScanner reads by a reader of the store.
+func NewScanner(r *Fetcher, idx *index.Index) *Scanner {
+	return &Scanner{fetch: r, index: idx, slots: &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}}
 }
 
 // scan is the state of a page or a count that is read from a store.
@@ -71,7 +71,7 @@ const (
 )
 
 // Do reads pages and counts. The errors are parallel to them.
-func (s *Store) Do(ctx context.Context, reads []*Read) []error {
+func (s *Scanner) Do(ctx context.Context, reads []*Read) []error {
 	scans, whole := s.begin(reads)
 	err := s.admit(ctx, scans, whole)
 	errs := make([]error, len(reads))
@@ -91,7 +91,7 @@ func (s *Store) Do(ctx context.Context, reads []*Read) []error {
 
 // admit runs the scans. If some of them are of whole kinds, it refuses those that are too large and
 // waits for a slot first.
-func (s *Store) admit(ctx context.Context, scans, whole []*scan) error {
+func (s *Scanner) admit(ctx context.Context, scans, whole []*scan) error {
 	if len(whole) == 0 {
 		return s.run(ctx, scans)
 	}
@@ -113,7 +113,7 @@ func (s *Store) admit(ctx context.Context, scans, whole []*scan) error {
 }
 
 // begin prepares scans. whole are the scans that test every resource of a range of names.
-func (s *Store) begin(reads []*Read) (scans, whole []*scan) {
+func (s *Scanner) begin(reads []*Read) (scans, whole []*scan) {
 	arena := &body.Arena{}
 	for _, r := range reads {
 		sc := &scan{Read: r, arena: arena}
@@ -163,7 +163,7 @@ func (sc *scan) referrerBound(bound []byte) []byte {
 }
 
 // refuseTooMany refuses the scans that would read more resources than the operation may, before any is read.
-func (s *Store) refuseTooMany(ctx context.Context, scans []*scan) error {
+func (s *Scanner) refuseTooMany(ctx context.Context, scans []*scan) error {
 	var counts []RangeRequest
 	for _, sc := range scans {
 		parts := []backend.Range{sc.left}
@@ -200,7 +200,7 @@ func (s *Store) refuseTooMany(ctx context.Context, scans []*scan) error {
 }
 
 // tooMany refuses a scan that would look at too much, and says what would help.
-func (s *Store) tooMany(q *plan.Query, n, most int) error {
+func (s *Scanner) tooMany(q *plan.Query, n, most int) error {
 	k, all := q.Kind, fmt.Sprintf("all of its %d resources", n)
 	if q.Scoped() { // the caller is not told how many there are
 		all = "more of its resources than that"
@@ -218,7 +218,7 @@ func (s *Store) tooMany(q *plan.Query, n, most int) error {
 }
 
 // run reads step by step until all scans are done.
-func (s *Store) run(ctx context.Context, scans []*scan) error {
+func (s *Scanner) run(ctx context.Context, scans []*scan) error {
 	if err := s.readNames(ctx, scans); err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (s *Store) run(ctx context.Context, scans []*scan) error {
 // next returns the requests of the next step: first a range for each scan of asked, then a count for
 // each scan of counted. Their limits are together at most what the operation may still look at, but 1 for
 // the first. A scan for which no room is left is asked in a later step.
-func (s *Store) next(ctx context.Context, scans []*scan) (asked, counted []*scan, requests []RangeRequest) {
+func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*scan, requests []RangeRequest) {
 	var counts []RangeRequest
 	left, firsts := budget.From(ctx).Left(budget.Rows), 0
 	for _, sc := range scans {
@@ -299,7 +299,7 @@ func (sc *scan) countsOnly() bool {
 
 // addCount adds the store's count n of a namespace, or of all namespaces if it is empty, to the matches
 // of a scan. Resources that this gateway found unreadable are left out, as they are from pages.
-func (s *Store) addCount(ctx context.Context, sc *scan, namespace string, n int) error {
+func (s *Scanner) addCount(ctx context.Context, sc *scan, namespace string, n int) error {
 	if err := budget.From(ctx).Spend(budget.Steps, budget.Counted*n); err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func (s *Store) addCount(ctx context.Context, sc *scan, namespace string, n int)
 
 // takePage takes the resources that a step has read for a scan, and releases the memory of the others, which are
 // not on the page.
-func (s *Store) takePage(ctx context.Context, sc *scan, page backend.Page) error {
+func (s *Scanner) takePage(ctx context.Context, sc *scan, page backend.Page) error {
 	before, compared := sc.size(), 0
 	sc.ended = !page.More
 	for i, stored := range page.Resources {
@@ -373,7 +373,7 @@ func (sc *scan) offer(r Resource, compared *int) (full bool) {
 }
 
 // readNames reads the scans that name their resources, all in one call.
-func (s *Store) readNames(ctx context.Context, scans []*scan) error {
+func (s *Scanner) readNames(ctx context.Context, scans []*scan) error {
 	var keys []backend.Key
 	var kinds []*kind.Kind
 	at := map[backend.Key]int{}

@@ -172,7 +172,7 @@ func (p *planner) testChoice(t filter.Test, among filter.All) (c choice, covers 
 		c.add(index.Run{Index: t.Attribute})
 		return c, 1, true
 	case "contains":
-		all := filter.Range{}.Behind(t.Key)
+		all := filter.Range{}.WithPrefix(t.Key)
 		c.exact = false
 		c.add(index.Run{Index: t.Attribute, Start: all.Start, End: all.End})
 		return c, 1, true
@@ -198,7 +198,7 @@ func (p *planner) placeChoice(t filter.Test) (choice, bool) {
 	}
 	out := choice{exact: true, once: true, oneValue: true}
 	add := func(r filter.Range) {
-		r = r.Behind(prefix).And(p.q.places)
+		r = r.WithPrefix(prefix).And(p.q.places)
 		out.add(index.Run{Start: r.Start, End: r.End})
 	}
 	if t.Op == "in" {
@@ -216,7 +216,7 @@ func (p *planner) placeChoice(t filter.Test) (choice, bool) {
 
 // valued returns the run of one value, in the places of the query.
 func (p *planner) valued(attribute string, value []byte) index.Run {
-	r := p.q.places.Behind(value)
+	r := p.q.places.WithPrefix(value)
 	return index.Run{Index: attribute, Start: r.Start, End: r.End}
 }
 

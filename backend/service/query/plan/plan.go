@@ -39,7 +39,7 @@
 //
 // A resource without a value is in a tree of nulls, whose run is read before or after the values.
 // Ties are in name order in both directions. So a walk may have values and names in opposite
-// directions; such a run is Turned, and its reader reverses each group of ties:
+// directions; such a run has ReversedTies, and its reader reverses each group of ties:
 //
 //	mtu descending      <-- 9000 a/n3 | 1500 b/n1, 1500 a/n2 | 1450 a/n7 | 1400 a/n1
 //	page shows              9000 a/n3 | 1500 a/n2, 1500 b/n1 | 1450 a/n7 | 1400 a/n1 | nulls
@@ -130,13 +130,13 @@ type Plan struct {
 type Run struct {
 	index.Run
 	Reverse bool
-	// Turned is set if the values are in the order of the page but the ties of each value are in
+	// ReversedTies is set if the values are in the order of the page but the ties of each value are in
 	// the opposite one.
-	Turned *Turned
+	ReversedTies *ReversedTies
 }
 
-// Turned locates the ties of the values of a run.
-type Turned struct {
+// ReversedTies locates the ties of the values of a run.
+type ReversedTies struct {
 	// prefix precedes each value in the rows.
 	prefix []byte
 	// value and place are where the page begins; nil for the first value.
@@ -148,9 +148,9 @@ type Turned struct {
 // Tied returns the part of a turned run that has one value and can be on the page, in the order of
 // the page.
 func (r *Run) Tied(value string) Run {
-	t := r.Turned
+	t := r.ReversedTies
 	at := slices.Concat(t.prefix, []byte(value))
-	b := t.scope.Behind(at)
+	b := t.scope.WithPrefix(at)
 	if value == string(t.value) { // the page begins among these ties
 		place := slices.Concat(at, t.place)
 		if r.Reverse { // ties are read in the other direction: upward
@@ -165,7 +165,7 @@ func (r *Run) Tied(value string) Run {
 // Beyond returns the part of a turned run that follows a value.
 func (r *Run) Beyond(value string) Run {
 	out := *r
-	at := append(slices.Clone(r.Turned.prefix), value...)
+	at := append(slices.Clone(r.ReversedTies.prefix), value...)
 	if r.Reverse {
 		out.End = at
 	} else {

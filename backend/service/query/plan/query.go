@@ -77,7 +77,7 @@ func (q *Query) Narrow() {
 			q.Names = namesOf(q.Filter.All)
 			if q.Names == nil {
 				q.places, _ = q.Filter.Range(filter.Name)
-				q.places = q.places.Behind(backend.AppendString(nil, q.Namespace))
+				q.places = q.places.WithPrefix(backend.AppendString(nil, q.Namespace))
 			}
 		}
 	}
@@ -182,6 +182,6 @@ func (q *Query) clip(in Interval, r index.Run, value []byte) index.Run {
 	case after != nil:
 		page.Start = backend.Successor(after)
 	}
-	page = filter.Range{Start: r.Start, End: r.End}.And(page.Behind(value))
+	page = filter.Range{Start: r.Start, End: r.End}.And(page.WithPrefix(value))
 	return index.Run{Index: r.Index, Start: page.Start, End: page.End}
 }

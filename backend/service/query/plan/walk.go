@@ -34,7 +34,7 @@ type walk struct {
 
 // run returns the run of a range of the order.
 func (w *walk) run(b filter.Range) index.Run {
-	b = b.Behind(w.value)
+	b = b.WithPrefix(w.value)
 	return index.Run{Index: w.index, Start: b.Start, End: b.End}
 }
 
@@ -71,7 +71,7 @@ func (p *planner) tied(w walk) (rows int) {
 		return 0
 	}
 	p.trees.Scan(w.run(filter.Range{}), p.q.Order[0].Descending, func(value string, _ *index.Entry) bool {
-		rows = p.length(w.run(p.q.places.Behind([]byte(value))))
+		rows = p.length(w.run(p.q.places.WithPrefix([]byte(value))))
 		return false
 	})
 	return max(rows, p.length(p.nulls(w.by)))
@@ -167,7 +167,7 @@ func (p *planner) valueRun(w walk, value, place []byte, upward bool) Run {
 	}
 	out := Run{Run: w.run(b), Reverse: !upward}
 	if turned {
-		out.Turned = &Turned{prefix: w.value, value: value, place: place, scope: p.q.places}
+		out.ReversedTies = &ReversedTies{prefix: w.value, value: value, place: place, scope: p.q.places}
 	}
 	return out
 }

@@ -7,22 +7,22 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// Moment is the point at which a stream is, where it may join an equal one.
-type Moment int
+// JoinPoint is the point at which a stream is, where it may join an equal one.
+type JoinPoint int
 
 // The moments. Two streams of the same scope that are at rest have the same events from then on, and so have
 // two that are about to read the state.
 const (
-	Busy Moment = iota
+	Busy JoinPoint = iota
 	AtState
 	AtStateAgain // after it was in sync
 	AtRest
 )
 
-// Moment returns the moment of the stream. It is at rest when it is in sync and has sent all events.
-func (c *Stream) Moment() Moment {
+// JoinPoint returns the moment of the stream. It is at rest when it is in sync and has sent all events.
+func (c *Stream) JoinPoint() JoinPoint {
 	switch {
-	case c.Stale(), c.transition != nil, c.tells, !c.from.IsZero():
+	case c.Stale(), c.transition != nil, c.sendBookmark, !c.continueFrom.IsZero():
 	case c.state != nil && !c.state.position.IsZero():
 	case c.state != nil && c.inSync:
 		return AtStateAgain
@@ -37,7 +37,7 @@ func (c *Stream) Moment() Moment {
 // HandOver returns a stream that leads all streams at the same moment, by Poll. This one goes on by itself
 // after [Stream.Resume].
 func (c *Stream) HandOver() *Stream {
-	out := &Stream{feed: c.feed, scope: c.scope, judge: c.judge, inSync: c.inSync, state: c.state, leave: func() {}, silent: time.Now()}
+	out := &Stream{feed: c.feed, scope: c.scope, rights: c.rights, inSync: c.inSync, state: c.state, leave: func() {}, lastSent: time.Now()}
 	number := c.number
 	out.watch(c.watch(nil))
 	out.number, c.state = number, nil
@@ -48,7 +48,7 @@ func (c *Stream) HandOver() *Stream {
 // state, or what happens if none of them misses anything. seen is the [Change.Number] up to which
 // this one has told the leader's events.
 func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
-	if c.judge.judged < leader.judge.judged {
+	if c.rights.version < leader.rights.version {
 		return 0, false // the leader does not ask for its rights by that policy again
 	}
 	if c.state != nil {
@@ -64,7 +64,7 @@ func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 // CaughtUpWith reports whether the stream has told everything that leader has told or queued, as
 // [hub.Watcher.CaughtUpWith] does, which also explains seen. Unlike Join it does not end the stream.
 func (c *Stream) CaughtUpWith(leader *Stream) (seen uint64, ok bool) {
-	if c.judge.judged < leader.judge.judged {
+	if c.rights.version < leader.rights.version {
 		return 0, false
 	}
 	leader.mu.Lock()
@@ -76,19 +76,19 @@ func (c *Stream) CaughtUpWith(leader *Stream) (seen uint64, ok bool) {
 	return c.watcher.CaughtUpWith(into)
 }
 
-// TellsState reports whether the stream is sending the state.
-func (c *Stream) TellsState() bool { return c.state != nil }
+// SendsState reports whether the stream is sending the state.
+func (c *Stream) SendsState() bool { return c.state != nil }
 
 // Resume makes the stream go on by itself, from a place in the state or with the error
 // that ended what it shared. An event that waits too long is a [backend.LaggedError].
-func (c *Stream) Resume(from *Place, err error) {
+func (c *Stream) Resume(from *ResumePoint, err error) {
 	if from != nil {
 		state := from.at
 		c.state = &state
 		return
 	}
 	c.inSync = true // shared streams that are live have no place
-	if !c.beginAgain(err) {
+	if !c.resetExpired(err) {
 		c.ended = err
 	}
 }

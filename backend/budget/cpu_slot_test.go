@@ -14,9 +14,9 @@ import (
 // while all wait.
 func TestLongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := budget.NewTurns(1)
+		slots := budget.NewCPUSlots(1)
 		running := func(steps int) *budget.Budget {
-			b := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+			b := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
 			_ = b.Spend(budget.Steps, steps)
 			return b
 		}
@@ -32,7 +32,7 @@ func TestLongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
 			passed.Store(true)
 		}()
 		synctest.Wait()
-		if passed.Load() || turns.Waiting() != 1 {
+		if passed.Load() || slots.Waiting() != 1 {
 			t.Error("two run for long at once")
 		}
 		fresh := running(many)
@@ -51,9 +51,9 @@ func TestLongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
 
 func TestTheTurnOfAnOperationIsThatOfAllItsGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := budget.NewTurns(1)
-		first := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
-		second := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		slots := budget.NewCPUSlots(1)
+		first := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
+		second := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
 		first.Long(t.Context())
 		const goroutines = 3
 		var passed atomic.Int32
@@ -64,12 +64,12 @@ func TestTheTurnOfAnOperationIsThatOfAllItsGoroutines(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if n := passed.Load(); n > 0 || turns.Waiting() != goroutines {
+		if n := passed.Load(); n > 0 || slots.Waiting() != goroutines {
 			t.Errorf("%d run beside an operation that has the turn", n)
 		}
 		first.End()
 		synctest.Wait()
-		if n := passed.Load(); n != goroutines || turns.Waiting() != 0 {
+		if n := passed.Load(); n != goroutines || slots.Waiting() != 0 {
 			t.Errorf("%d of %d go on", n, goroutines)
 		}
 		second.End()
@@ -78,11 +78,11 @@ func TestTheTurnOfAnOperationIsThatOfAllItsGoroutines(t *testing.T) {
 
 func TestWhoWaitsForTheStoreLendsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := budget.NewTurns(1)
-		first := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
-		second := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		slots := budget.NewCPUSlots(1)
+		first := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
+		second := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
 		first.Long(t.Context())
-		first.Leave()
+		first.BeginWait()
 		var passed, back atomic.Bool
 		go func() {
 			second.Long(t.Context())
@@ -98,7 +98,7 @@ func TestWhoWaitsForTheStoreLendsItsTurn(t *testing.T) {
 			t.Error("the turn is kept while the store is slow")
 		}
 		go func() {
-			first.Return(t.Context())
+			first.EndWait(t.Context())
 			back.Store(true)
 		}()
 		synctest.Wait()
@@ -117,16 +117,16 @@ func TestWhoWaitsForTheStoreLendsItsTurn(t *testing.T) {
 // TestTheTimeAtTheStoreDoesNotCount as time for which an operation runs.
 func TestTheTimeAtTheStoreDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := budget.NewTurns(1)
-		holder := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		slots := budget.NewCPUSlots(1)
+		holder := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
 		holder.Long(t.Context())
-		b := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
-		b.Leave()
+		b := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
+		b.BeginWait()
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		begin := time.Now()
-		b.Return(ctx)
+		b.EndWait(ctx)
 		if time.Since(begin) > 0 {
 			t.Error("it waits for a turn after a second at the store")
 		}
@@ -137,10 +137,10 @@ func TestTheTimeAtTheStoreDoesNotCount(t *testing.T) {
 
 func TestWhoLeavesWaitsForNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := budget.NewTurns(1)
-		holder := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		slots := budget.NewCPUSlots(1)
+		holder := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
 		holder.Long(t.Context())
-		b := budget.NewShared(budget.Limits{}, budget.Shared{Turns: turns})
+		b := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
 		ctx, leave := context.WithCancel(t.Context())
 		var left atomic.Bool
 		go func() {

@@ -28,7 +28,7 @@ type candidate struct {
 // differ from this gateway's.
 func (c *candidate) foreign() bool { return c.stored.Declared != c.kind.Declared }
 
-// outcome is the result of settle.
+// outcome is the result of reevaluate.
 type outcome struct {
 	// ready are the resources that became ready, as they are stored now.
 	ready []*backend.Resource
@@ -41,21 +41,21 @@ func (o *outcome) add(more outcome) {
 	o.ready, o.skipped = append(o.ready, more.ready...), o.skipped || more.skipped
 }
 
-// settle re-evaluates the waits of stored resources, and stores changes of their bindings and conditions.
+// reevaluate re-evaluates the waits of stored resources, and stores changes of their bindings and conditions.
 // known are resources that were just stored: they need not be read again as targets. Any number of gateways
 // may do so at the same time.
 //
-//	settleTogether   candidates     those that wait, have foreign references or conditions that are out of date
-//	                 openTargets    one read of all their targets
-//	                 judge, write   each resource: what is to be stored
-//	                 storeBatch     up to 64 at once  --- refused ---> settleOne, read again one by one
-func (f *follower) settle(ctx context.Context, resources, known []*backend.Resource) (outcome, error) {
-	out, refused, err := f.settleTogether(ctx, resources, known, FromStore)
+//	reevaluateTogether   candidates     those that wait, have foreign references or conditions that are out of date
+//	                     openTargets    one read of all their targets
+//	                     decide, write  each resource: what is to be stored
+//	                     storeBatch     up to 64 at once  --- refused ---> reevaluateOne, read again one by one
+func (f *follower) reevaluate(ctx context.Context, resources, known []*backend.Resource) (outcome, error) {
+	out, refused, err := f.reevaluateTogether(ctx, resources, known, FromStore)
 	if err != nil {
 		return out, err
 	}
 	for _, key := range refused {
-		one, err := f.settleOne(ctx, key)
+		one, err := f.reevaluateOne(ctx, key)
 		if out.add(one); err != nil {
 			return out, err
 		}
@@ -63,8 +63,8 @@ func (f *follower) settle(ctx context.Context, resources, known []*backend.Resou
 	return out, nil
 }
 
-// settleOne re-evaluates one resource, as it is stored now.
-func (f *follower) settleOne(ctx context.Context, key backend.Key) (outcome, error) {
+// reevaluateOne re-evaluates one resource, as it is stored now.
+func (f *follower) reevaluateOne(ctx context.Context, key backend.Key) (outcome, error) {
 	for range maxAttempts {
 		got, err := f.r.cfg.Store.Get(ctx, key)
 		if errors.Is(err, backend.ErrUnreadable) || err == nil && got[0] == nil {
@@ -73,7 +73,7 @@ func (f *follower) settleOne(ctx context.Context, key backend.Key) (outcome, err
 		if err != nil {
 			return outcome{}, err
 		}
-		out, raced, err := f.settleTogether(ctx, got, nil, OneByOne)
+		out, raced, err := f.reevaluateTogether(ctx, got, nil, OneByOne)
 		if err != nil || len(raced) == 0 {
 			return out, err
 		}
@@ -81,9 +81,9 @@ func (f *follower) settleOne(ctx context.Context, key backend.Key) (outcome, err
 	return outcome{}, fmt.Errorf("%s: %w", key, backend.ErrConflict)
 }
 
-// settleTogether settles resources in as few batches as possible. It returns the keys of
-// resources that have to be settled alone, see storeBatch.
-func (f *follower) settleTogether(ctx context.Context, resources, known []*backend.Resource, read Reading) (out outcome, alone []backend.Key, err error) {
+// reevaluateTogether re-evaluates resources in as few batches as possible. It returns the keys of
+// resources that have to be re-evaluated alone, see storeBatch.
+func (f *follower) reevaluateTogether(ctx context.Context, resources, known []*backend.Resource, read Reading) (out outcome, alone []backend.Key, err error) {
 	if err := f.r.loadControllers(ctx); err != nil {
 		return out, nil, err
 	}
@@ -95,17 +95,17 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 	if err != nil {
 		return out, nil, err
 	}
-	b := settleBatch{deadline: deadline}
+	b := reevaluationBatch{deadline: deadline}
 	store := func() error {
 		ready, again, err := f.storeBatch(ctx, b, read)
 		out.ready, alone = append(out.ready, ready...), append(alone, again...)
-		b = settleBatch{deadline: deadline}
+		b = reevaluationBatch{deadline: deadline}
 		return err
 	}
 	for _, one := range todo {
-		j := Judgement{Refs: one.refs.Kept().Refs} // what is being deleted relies on nothing new, and waits for nothing
+		j := Decision{Refs: one.refs.Kept().Refs} // what is being deleted relies on nothing new, and waits for nothing
 		if !one.stored.Deleting {
-			j = one.refs.Judge(targets, f.r.apartFrom(one.stored.Key))
+			j = one.refs.Decide(targets, f.r.otherShardThan(one.stored.Key))
 		}
 		if !b.fits(one, j) {
 			if err := store(); err != nil {
@@ -114,7 +114,7 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 		}
 		put, changed, err := f.r.write(one, j)
 		if err != nil {
-			err = f.r.passOver(one.stored.Key, err)
+			err = f.r.logUnstorable(one.stored.Key, err)
 		}
 		if err != nil {
 			return out, nil, err
@@ -127,16 +127,16 @@ func (f *follower) settleTogether(ctx context.Context, resources, known []*backe
 	return out, alone, err
 }
 
-// storeBatch stores a batch of settleTogether, and returns the resources that became ready. alone has
-// the keys of those that have to be settled alone: all of the batch if it was refused, else the ones
+// storeBatch stores a batch of reevaluateTogether, and returns the resources that became ready. alone has
+// the keys of those that have to be re-evaluated alone: all of the batch if it was refused, else the ones
 // whose targets have to be read once more.
-func (f *follower) storeBatch(ctx context.Context, b settleBatch, read Reading) (ready []*backend.Resource, alone []backend.Key, err error) {
+func (f *follower) storeBatch(ctx context.Context, b reevaluationBatch, read Reading) (ready []*backend.Resource, alone []backend.Key, err error) {
 	ready, err = f.store(ctx, b)
 	var failed *backend.ConditionError
 	switch {
 	case err == nil:
 		for i, one := range b.of {
-			if f.reboundApart(one, b.puts[i]) {
+			if f.reboundToOtherShard(one, b.puts[i]) {
 				alone = append(alone, one.stored.Key)
 			}
 		}
@@ -146,7 +146,7 @@ func (f *follower) storeBatch(ctx context.Context, b settleBatch, read Reading) 
 		}
 		err = nil
 	default:
-		err = f.r.passOver(b.of[0].stored.Key, err) // if it is unstorable, it is the only one: it was settled alone
+		err = f.r.logUnstorable(b.of[0].stored.Key, err) // if it is unstorable, it is the only one: it was re-evaluated alone
 	}
 	return ready, alone, err
 }
@@ -198,16 +198,16 @@ func (r *Reconciler) candidate(stored *backend.Resource) *candidate {
 		r.cfg.Unreadable.Note(stored, err)
 		return nil
 	}
-	if len(st.Meta.Waits) == 0 && stored.Declared == k.Declared && !r.unconcluded(k, st) {
+	if len(st.Meta.Waits) == 0 && stored.Declared == k.Declared && !r.needsConditions(k, st) {
 		return nil
 	}
 	return &candidate{kind: k, stored: stored, was: st, refs: NewReferences(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), beforeOf(k, stored, st))}
 }
 
-// unconcluded reports whether this gateway has to write the conditions of a resource, because no controller
+// needsConditions reports whether this gateway has to write the conditions of a resource, because no controller
 // owns its kind and it has no condition Available or only the one that waits for a controller.
-func (r *Reconciler) unconcluded(k *kind.Kind, st *kind.State) bool {
-	return k.Conditions != nil && !r.controllers.owns(k.Name) && !concluded(st.Status())
+func (r *Reconciler) needsConditions(k *kind.Kind, st *kind.State) bool {
+	return k.Conditions != nil && !r.controllers.owns(k.Name) && !hasFinalCondition(st.Status())
 }
 
 // openTargets returns the targets that the candidates do not rely on yet: known ones as they are, the
@@ -222,7 +222,7 @@ func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*
 	var keys []backend.Key
 	asked := map[backend.Key]bool{}
 	for _, one := range todo {
-		apart := f.r.apartFrom(one.stored.Key)
+		apart := f.r.otherShardThan(one.stored.Key)
 		for _, key := range one.refs.Open() {
 			if !asked[key] && (!have[key] || apart(key)) {
 				asked[key] = true
@@ -247,14 +247,14 @@ func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*
 	return targets, nil
 }
 
-// write returns the action that stores a judgement of a resource; changed is false if there is
+// write returns the action that stores the decision on a resource; changed is false if there is
 // nothing to store. A change of references alone is a rebind.
-func (r *Reconciler) write(one *candidate, j Judgement) (put backend.Action, changed bool, err error) {
+func (r *Reconciler) write(one *candidate, j Decision) (put backend.Action, changed bool, err error) {
 	state := *one.was
 	next := &state
 	if !one.stored.Deleting {
 		next.Meta.Waits = j.Stored()
-		if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || r.unconcluded(one.kind, one.was) {
+		if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || r.needsConditions(one.kind, one.was) {
 			next = r.conclude(one.kind, one.was, next, j.Waits)
 		}
 	}
@@ -270,13 +270,13 @@ func (r *Reconciler) write(one *candidate, j Judgement) (put backend.Action, cha
 	}
 	put.Put.Refs, put.Put.Declared = j.Refs, one.kind.Declared
 	if put.Op == backend.OpRebind || put.Put.Declared != "" { // no pass over the references came between
-		put.If.Passes = one.stored.Passes
+		put.If.BindingVersion = one.stored.BindingVersion
 	}
 	return put, true, nil
 }
 
-// settleBatch is the writes of some resources of one kind and namespace.
-type settleBatch struct {
+// reevaluationBatch is the writes of some resources of one kind and namespace.
+type reevaluationBatch struct {
 	of           []*candidate
 	puts, checks []backend.Action
 	size         int
@@ -287,7 +287,7 @@ type settleBatch struct {
 }
 
 // fits reports whether a resource can be written with the others of a batch.
-func (b *settleBatch) fits(one *candidate, j Judgement) bool {
+func (b *reevaluationBatch) fits(one *candidate, j Decision) bool {
 	if len(b.of) == 0 {
 		return true
 	}
@@ -310,7 +310,7 @@ func has(actions []backend.Action, key backend.Key) bool {
 }
 
 // add adds the write of a resource, and its checks.
-func (b *settleBatch) add(one *candidate, put backend.Action, checks []backend.Action) {
+func (b *reevaluationBatch) add(one *candidate, put backend.Action, checks []backend.Action) {
 	b.of, b.puts = append(b.of, one), append(b.puts, put)
 	b.size += (backend.Batch{Actions: []backend.Action{put}}).Size()
 	for _, c := range checks {
@@ -330,7 +330,7 @@ func (b *settleBatch) add(one *candidate, put backend.Action, checks []backend.A
 
 // store stores a batch, finishes the deletions that waited for released references, and returns the resources
 // that became ready.
-func (f *follower) store(ctx context.Context, b settleBatch) (ready []*backend.Resource, err error) {
+func (f *follower) store(ctx context.Context, b reevaluationBatch) (ready []*backend.Resource, err error) {
 	if len(b.of) == 0 {
 		return nil, nil
 	}
@@ -354,9 +354,9 @@ func (f *follower) store(ctx context.Context, b settleBatch) (ready []*backend.R
 	return ready, nil
 }
 
-// concludeCreated re-evaluates resources that were created and wait for nothing: the gateway that
+// reevaluateCreated re-evaluates resources that were created and wait for nothing: the gateway that
 // created them may not have known yet whether a controller owns their kind.
-func (f *follower) concludeCreated(ctx context.Context, created []*backend.Resource) error {
+func (f *follower) reevaluateCreated(ctx context.Context, created []*backend.Resource) error {
 	if err := f.r.loadControllers(ctx); err != nil {
 		return err
 	}
@@ -378,16 +378,16 @@ func (f *follower) concludeCreated(ctx context.Context, created []*backend.Resou
 			return err
 		}
 	}
-	_, err := f.settle(ctx, own, nil) // their changes wake the resources that wait for them
+	_, err := f.reevaluate(ctx, own, nil) // their changes wake the resources that wait for them
 	return err
 }
 
 // leaveToController replaces the conditions of a resource that say it is ready, if they are the ones
-// that a gateway writes, by those that wait for the controller. It does nothing if somebody has
-// written since.
+// that a gateway writes, by those that wait for the controller. It does nothing if another writer has
+// come since.
 func (f *follower) leaveToController(ctx context.Context, k *kind.Kind, stored *backend.Resource, st *kind.State) error {
 	generation := st.Meta.Generation
-	if _, done := Renumbered(st.StoredStatus(), generation, generation, true); !done {
+	if _, done := WithObservedGeneration(st.StoredStatus(), generation, generation, true); !done {
 		return nil
 	}
 	put, err := Rewrite(k, stored, st.WithStatus(SetConditions(st.Status(), k.Conditions, Released(generation), f.r.cfg.Clock())))
@@ -395,7 +395,7 @@ func (f *follower) leaveToController(ctx context.Context, k *kind.Kind, stored *
 		_, err = f.r.cfg.Apply(ctx, put)
 	}
 	var failed *backend.ConditionError
-	if err = f.r.passOver(stored.Key, err); errors.As(err, &failed) {
+	if err = f.r.logUnstorable(stored.Key, err); errors.As(err, &failed) {
 		return nil
 	}
 	return err

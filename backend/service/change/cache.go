@@ -12,33 +12,33 @@ import (
 
 // Bounds of the recent changes.
 const (
-	recentChanges = 512     // two deliveries of the store
-	recentBytes   = 4 << 20 // of all bodies together, each with the one before it
+	cachedChanges = 512     // two deliveries of the store
+	cachedBytes   = 4 << 20 // of all bodies together, each with the one before it
 )
 
-// recent holds what was read of the latest changes. All listeners of a gateway get the same
+// changeCache holds what was read of the latest changes. All listeners of a gateway get the same
 // stored resource of a change from the hub, so its body is read once for all of them, and so
 // are the states that their filters look at. All methods are safe for
 // concurrent use.
-type recent struct {
+type changeCache struct {
 	// index has states before that the log does not tell; nil for none.
 	index   *index.Index
 	mu      sync.Mutex // guards all below
-	changes map[recentKey]*readChange
+	changes map[cacheKey]*cachedChange
 	// order has them as they came, bytes is the sum of their sizes.
-	order []*readChange
+	order []*cachedChange
 	bytes int
 }
 
-// recentKey is a change by the resource that it left, or deleted, and its revision.
-type recentKey struct {
+// cacheKey is a change by the resource that it left, or deleted, and its revision.
+type cacheKey struct {
 	stored   *backend.Resource
 	revision backend.Revision
 }
 
-// readChange is a change whose bodies are read when they are asked for, once.
-type readChange struct {
-	key  recentKey
+// cachedChange is a change whose bodies are read when they are asked for, once.
+type cachedChange struct {
+	key  cacheKey
 	size int
 	body func() (*body.Body, error)
 
@@ -56,13 +56,13 @@ type rowState struct {
 }
 
 // bodyOf reads the body of a resource, unless somebody did or does.
-func (r *recent) bodyOf(k *kind.Kind, stored *backend.Resource) (*body.Body, error) {
-	return r.change(k, recentKey{stored, stored.Revision}).body()
+func (r *changeCache) bodyOf(k *kind.Kind, stored *backend.Resource) (*body.Body, error) {
+	return r.change(k, cacheKey{stored, stored.Revision}).body()
 }
 
 // statesOf returns the states before and after a change.
-func (r *recent) statesOf(k *kind.Kind, e *backend.Event) (before, after rowState) {
-	c := r.change(k, recentKey{e.Resource, e.Revision})
+func (r *changeCache) statesOf(k *kind.Kind, e *backend.Event) (before, after rowState) {
+	c := r.change(k, cacheKey{e.Resource, e.Revision})
 	c.once.Do(func() {
 		was, known := kind.Before(e)
 		entry := r.index.Replaced(e)
@@ -92,18 +92,18 @@ func stateOf(k *kind.Kind, r *backend.Resource, read func() (*body.Body, error))
 }
 
 // change returns the entry of a change, which it makes if there is none.
-func (r *recent) change(k *kind.Kind, key recentKey) *readChange {
+func (r *changeCache) change(k *kind.Kind, key cacheKey) *cachedChange {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known := r.changes[key]; known != nil {
 		return known
 	}
-	c := &readChange{key: key, size: 2 * len(key.stored.Body), body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) })}
+	c := &cachedChange{key: key, size: 2 * len(key.stored.Body), body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) })}
 	if r.changes == nil {
-		r.changes = make(map[recentKey]*readChange, recentChanges)
+		r.changes = make(map[cacheKey]*cachedChange, cachedChanges)
 	}
 	r.bytes += c.size
-	for len(r.order) > 0 && (len(r.order) == recentChanges || r.bytes > recentBytes) {
+	for len(r.order) > 0 && (len(r.order) == cachedChanges || r.bytes > cachedBytes) {
 		oldest := r.order[0]
 		r.order = slices.Delete(r.order, 0, 1)
 		r.bytes -= oldest.size

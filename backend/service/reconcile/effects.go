@@ -13,22 +13,22 @@ import (
 // maxWoken limits follower.woken.
 const maxWoken = 4096
 
-// handle handles the consequences of changes.
-func (f *follower) handle(ctx context.Context, c consequences) error {
+// handle handles the effects of changes.
+func (f *follower) handle(ctx context.Context, c effects) error {
 	if err := f.finish(ctx, c); err != nil {
 		return err
 	}
-	if _, err := f.settle(ctx, c.changed, nil); err != nil { // their changes wake the resources that wait for them
+	if _, err := f.reevaluate(ctx, c.changed, nil); err != nil { // their changes wake the resources that wait for them
 		return err
 	}
-	if err := f.concludeCreated(ctx, c.created); err != nil {
+	if err := f.reevaluateCreated(ctx, c.created); err != nil {
 		return err
 	}
 	return f.wake(ctx, c.woken)
 }
 
-// consequences of changes. The zero value is none.
-type consequences struct {
+// effects of changes. The zero value is none.
+type effects struct {
 	// woken are the resources whose dependents have to be re-evaluated.
 	woken []backend.Key
 	// deleting are resources whose deletion may be finished. released are resources to which another one
@@ -37,19 +37,19 @@ type consequences struct {
 	released map[backend.Key]bool
 	// created are resources that were created and have conditions.
 	created []*backend.Resource
-	// changed are resources whose waits may not have been judged.
+	// changed are resources whose waits may not have been resolved.
 	changed []*backend.Resource
 	// unread are the keys of created and changed resources that are to be read first.
 	unread map[backend.Key]bool
 }
 
 // len returns how many resources they are about.
-func (c *consequences) len() int {
+func (c *effects) len() int {
 	return len(c.woken) + len(c.deleting) + len(c.released) + len(c.created) + len(c.changed) + len(c.unread)
 }
 
 // keepKeys replaces created and changed by their keys, so that a delayed group holds no bodies in memory.
-func (c *consequences) keepKeys() {
+func (c *effects) keepKeys() {
 	if c.unread == nil {
 		c.unread = map[backend.Key]bool{}
 	}
@@ -60,7 +60,7 @@ func (c *consequences) keepKeys() {
 }
 
 // load reads the resources of which keepKeys has kept the keys. Each counts as created and as changed.
-func (f *follower) load(ctx context.Context, c *consequences) error {
+func (f *follower) load(ctx context.Context, c *effects) error {
 	got, err := f.r.get(ctx, slices.Collect(maps.Keys(c.unread)), FromStore)
 	for _, r := range got {
 		if r.Stored != nil {
@@ -102,16 +102,16 @@ func (r *Reconciler) getFirst(ctx context.Context, keys []backend.Key, read Read
 }
 
 // release notes that a resource has lost a bound reference to it.
-func (c *consequences) release(key backend.Key) {
+func (c *effects) release(key backend.Key) {
 	if c.released == nil {
 		c.released = map[backend.Key]bool{}
 	}
 	c.released[key] = true
 }
 
-// add adds the consequences of a change. ahead reports whether the dependents of the resource were
+// add adds the effects of a change. ahead reports whether the dependents of the resource were
 // re-evaluated already.
-func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
+func (c *effects) add(k *kind.Kind, e *backend.Event, ahead bool) {
 	r := e.Resource
 	foreign := r.Declared != k.Declared
 	if !ahead && k.Referred && wakes(k, e) && !slices.Contains(c.woken, r.Key) {
@@ -131,7 +131,7 @@ func (c *consequences) add(k *kind.Kind, e *backend.Event, ahead bool) {
 		c.deleting = append(c.deleting, r.Key)
 	}
 	// One batch checks at most MaxChecks targets. Of a resource with more references the rest is
-	// judged by further writes, each at the event of the one before.
+	// resolved by further writes, each at the event of the one before.
 	many := !r.Deleting && len(r.Refs) > backend.MaxChecks
 	if foreign || many && (r.SpecRevision != r.Revision || kind.ChangedSpec(e)) {
 		c.changed = append(c.changed, r)
@@ -166,7 +166,7 @@ func wakes(k *kind.Kind, e *backend.Event) bool {
 }
 
 // finish tries to finish the deletions that changes may have set free.
-func (f *follower) finish(ctx context.Context, c consequences) error {
+func (f *follower) finish(ctx context.Context, c effects) error {
 	for _, key := range c.deleting {
 		delete(c.released, key)
 		if err := f.r.Finish(ctx, key); err != nil {
@@ -193,7 +193,7 @@ func (f *follower) finish(ctx context.Context, c consequences) error {
 // wake re-evaluates the dependents of resources, and then the dependents of those that became
 // ready by that, without waiting for their events: see BenchmarkChain of backend/service. Those in other shards are left to the followers of these, which get their events.
 func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
-	ready, err := f.settleDependents(ctx, keys, nil)
+	ready, err := f.reevaluateDependents(ctx, keys, nil)
 	for err == nil && len(ready) > 0 {
 		ready = slices.DeleteFunc(ready, func(r *backend.Resource) bool {
 			k, err := f.r.cfg.Kinds.Find(r.Kind)
@@ -204,7 +204,7 @@ func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
 		for i, r := range ready {
 			keys[i] = r.Key
 		}
-		more, failed := f.settleDependents(ctx, keys, ready)
+		more, failed := f.reevaluateDependents(ctx, keys, ready)
 		if err = failed; err == nil {
 			for _, r := range ready {
 				f.woken[r.Key] = r.Revision
@@ -225,10 +225,10 @@ func (f *follower) takeWoken(e *backend.Event) bool {
 	return ok && e.Resource.Revision == revision
 }
 
-// settleDependents re-evaluates the dependents of resources, and returns the ones that became ready.
+// reevaluateDependents re-evaluates the dependents of resources, and returns the ones that became ready.
 // known are resources that were just stored. Resources that are left to a gateway with the newest catalogue
 // are found by it: it follows the same changes.
-func (f *follower) settleDependents(ctx context.Context, keys []backend.Key, known []*backend.Resource) (ready []*backend.Resource, err error) {
+func (f *follower) reevaluateDependents(ctx context.Context, keys []backend.Key, known []*backend.Resource) (ready []*backend.Resource, err error) {
 	for some := range slices.Chunk(keys, backend.MaxRanges) {
 		ranges := make([]backend.Range, len(some))
 		for i := range some {
@@ -247,7 +247,7 @@ func (f *follower) settleDependents(ctx context.Context, keys []backend.Key, kno
 					more = append(more, rest)
 				}
 			}
-			out, err := f.settle(ctx, found, known)
+			out, err := f.reevaluate(ctx, found, known)
 			if ready = append(ready, out.ready...); err != nil {
 				return ready, err
 			}

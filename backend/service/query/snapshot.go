@@ -13,10 +13,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Moment is the state of the store that the reads of one operation see, as far as
+// Snapshot is the state of the store that the reads of one operation see, as far as
 // the index in memory has it: the first of them takes it, for all. It is safe for
 // concurrent use.
-type Moment struct {
+type Snapshot struct {
 	mu    sync.Mutex // guards all below
 	taken bool
 	view  index.View
@@ -24,24 +24,24 @@ type Moment struct {
 	rights *access.Rights
 }
 
-type momentKey struct{}
+type snapshotKey struct{}
 
-// WithMoment returns a context whose reads see one state of the store, until it is
+// WithSnapshot returns a context whose reads see one state of the store, until it is
 // forgotten. Without it each call of the reader takes a new state.
-func WithMoment(ctx context.Context) (context.Context, *Moment) {
-	m := &Moment{}
-	return context.WithValue(ctx, momentKey{}, m), m
+func WithSnapshot(ctx context.Context) (context.Context, *Snapshot) {
+	m := &Snapshot{}
+	return context.WithValue(ctx, snapshotKey{}, m), m
 }
 
 // Forget makes the next read take a newer state.
-func (m *Moment) Forget() {
+func (m *Snapshot) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.taken, m.view, m.rights = false, index.View{}, nil
 }
 
 // knownRights returns the rights that were kept, nil if there are none. m may be nil.
-func (m *Moment) knownRights() *access.Rights {
+func (m *Snapshot) knownRights() *access.Rights {
 	if m == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (m *Moment) knownRights() *access.Rights {
 }
 
 // keepRights keeps the rights of the operation's caller. m may be nil.
-func (m *Moment) keepRights(rights *access.Rights) {
+func (m *Snapshot) keepRights(rights *access.Rights) {
 	if m == nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (r *Reader) view(ctx context.Context) (v index.View) {
 	if r.index == nil {
 		return index.View{}
 	}
-	m, ok := ctx.Value(momentKey{}).(*Moment)
+	m, ok := ctx.Value(snapshotKey{}).(*Snapshot)
 	if !ok {
 		v, _ = r.index.View(ctx)
 		return v
@@ -96,7 +96,7 @@ func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v 
 	case err != nil:
 		return index.View{}, false, failure.Of(err, backend.Key{Kind: k.Name})
 	}
-	if m, has := ctx.Value(momentKey{}).(*Moment); has && ok {
+	if m, has := ctx.Value(snapshotKey{}).(*Snapshot); has && ok {
 		m.mu.Lock()
 		m.view, m.taken, m.rights = v, true, nil
 		m.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 //	                in B       its event finds the resource, and the second read sees the change
 //	                in C       its event finds the resource
 //
-// A rebind has no event, so the gateway that makes it reads the target again (reboundApart).
+// A rebind has no event, so the gateway that makes it reads the target again (reboundToOtherShard).
 //
 // A resource is stored as bound if its target was ready when it was read. An unguarded reference promises no
 // more than that; guarded ones are refused (backend/catalogue).
@@ -38,27 +38,27 @@ func (r *Reconciler) shardOf(key backend.Key) int {
 // followerOf returns the follower of the shard that a resource lies in.
 func (r *Reconciler) followerOf(key backend.Key) *follower { return r.followers[r.shardOf(key)] }
 
-// apartFrom reports of a key whether it lies in another shard than a resource, so that no
+// otherShardThan reports of a key whether it lies in another shard than a resource, so that no
 // batch can change the one and check the other.
-func (r *Reconciler) apartFrom(resource backend.Key) func(backend.Key) bool {
+func (r *Reconciler) otherShardThan(resource backend.Key) func(backend.Key) bool {
 	return func(key backend.Key) bool { return !backend.SameShard(r.cfg.Store, resource.Namespace, key.Namespace) }
 }
 
-// waitsApart reports whether a resource may wait for one in another shard, which has to be read once
+// waitsForOtherShard reports whether a resource may wait for one in another shard, which has to be read once
 // more.
-func (f *follower) waitsApart(r *backend.Resource) bool {
-	apart := f.r.apartFrom(r.Key)
+func (f *follower) waitsForOtherShard(r *backend.Resource) bool {
+	apart := f.r.otherShardThan(r.Key)
 	return !r.Deleting && slices.ContainsFunc(r.Refs, func(ref backend.Ref) bool { return apart(ref.Key) }) && kind.Waits(r)
 }
 
-// reboundApart reports whether put rebinds a resource that may wait for one in another shard.
-func (f *follower) reboundApart(one *candidate, put backend.Action) bool {
+// reboundToOtherShard reports whether put rebinds a resource that may wait for one in another shard.
+func (f *follower) reboundToOtherShard(one *candidate, put backend.Action) bool {
 	if put.Op != backend.OpRebind {
 		return false
 	}
 	now := *one.stored
 	now.Refs = put.Put.Refs
-	return f.waitsApart(&now)
+	return f.waitsForOtherShard(&now)
 }
 
 // rescanElsewhere makes the other shards scan the kinds that refer to GLOBAL kinds, if f follows the shard of

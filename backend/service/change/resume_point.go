@@ -1,0 +1,75 @@
+package change
+
+import "github.com/sluicegw/sluice/backend"
+
+// ResumePoint is a place in the state: before a page, or within it. A page is the result of one call of
+// [Stream.Poll]: resources, and then changes of resources that were sent.
+//
+//	at                                          end
+//	 |  SNAPSHOT a  SNAPSHOT b  MODIFIED a  ...  |  the next page
+//
+// A stream that goes on within a page reads it again from behind the last resource that was sent, and the log
+// from the position of the page. The page may have shown newer resources than that, so the place has the
+// revisions that were sent: no change is sent twice, and the deletion of a resource that was sent is not
+// lost.
+type ResumePoint struct {
+	at, end snapshot
+	sent    []sentChange
+}
+
+// sentChange is a change of a page; key is zero for a mark.
+type sentChange struct {
+	key      backend.Key
+	revision backend.Revision
+	kind     Type
+	position backend.Position
+}
+
+// record notes the changes of the page, and the state behind it; nil for none.
+func (p *ResumePoint) record(page []Change, end *snapshot) {
+	if end != nil {
+		p.end = *end
+	}
+	p.sent = make([]sentChange, len(page))
+	for i := range page {
+		c := &page[i]
+		p.sent[i] = sentChange{kind: c.Type, position: c.position}
+		if c.Stored != nil {
+			p.sent[i].key, p.sent[i].revision = c.Stored.Key, c.Stored.Revision
+		}
+	}
+}
+
+// After returns the place behind the first n changes of the page.
+func (p *ResumePoint) After(n int) *ResumePoint {
+	switch {
+	case n == 0:
+		return p
+	case n >= len(p.sent):
+		return &ResumePoint{at: p.end}
+	}
+	out := p.at
+	out.sent = &sentPage{kind: p.at.kind, after: p.at.after, revisions: map[backend.Key]backend.Revision{}}
+	if p.at.sent != nil {
+		page := p.at.page()
+		out.sent = &page
+	}
+	for i := range p.sent[:n] {
+		switch c := &p.sent[i]; c.kind {
+		case Snapshot:
+			out.sent.revisions[c.key] = c.revision
+			out.after = backend.Successor(backend.OrderTuple(c.key.Namespace, c.key.Name))
+		case Deleted:
+			delete(out.sent.revisions, c.key)
+		default:
+			out.sent.revisions[c.key] = c.revision
+		}
+	}
+	if last := &p.sent[n-1]; p.sent[n].kind != Snapshot { // all resources of the page were told
+		out.kind, out.after = p.end.kind, p.end.after
+		if last.kind != Snapshot {
+			out.position = last.position
+		}
+	}
+	return &ResumePoint{at: out}
+}

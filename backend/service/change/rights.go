@@ -1,0 +1,136 @@
+package change
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// callerRights holds the caller's rights as a stream last asked for them. The zero value is for a feed without
+// access control.
+type callerRights struct {
+	caller access.Caller
+	// rights by the policy of version, which was the newest or is newer.
+	rights  *access.Rights
+	version uint64
+	// era ends when the policy has changed since the rights were asked for; nil without access control.
+	era context.Context
+}
+
+// rightsOfCaller asks for the rights of the caller of ctx by the newest policy. It waits for a moment until the policy is known.
+func (f *Feed) rightsOfCaller(ctx context.Context) (out callerRights, err error) {
+	out.caller = access.CallerFrom(ctx)
+	if source := f.cfg.Reader.PolicySource(); source != nil { // what changes from here on ends the era, or makes another version
+		out.era, out.version = source.Era(), source.Version()
+	}
+	out.rights, err = f.cfg.Reader.RightsNow(ctx)
+	return out, err
+}
+
+// Rights returns the rights by which events, and everything that they lead to, are read; nil without access
+// control.
+func (c *Stream) Rights() *access.Rights {
+	if c.rights.era == nil {
+		return nil
+	}
+	return c.rights.rights
+}
+
+// Stale reports whether the policy may have changed since the rights were asked for.
+func (c *Stream) Stale() bool {
+	if c.rights.era == nil {
+		return false
+	}
+	version := c.feed.cfg.Reader.PolicySource().Version()
+	return version == 0 || version != c.rights.version
+}
+
+// CheckRights checks for a change of the caller's rights before returned events are sent. It returns the events
+// that may be sent. The rights of a stream that leads others are not checked: see [Stream.RefreshRights].
+func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, error) {
+	if era := c.rights.era; era != nil && era.Err() != nil {
+		c.rights.era = c.feed.cfg.Reader.PolicySource().Era()
+	}
+	if !c.Stale() {
+		return events, nil
+	}
+	now, err := c.feed.rightsOfCaller(access.WithCaller(ctx, c.rights.caller)) // what is shared runs for one of its callers
+	if err != nil {
+		return nil, failure.Of(err, backend.Key{})
+	}
+	before := c.rights.rights
+	c.rights = now
+	if now.rights.Key() == before.Key() {
+		return events, nil
+	}
+	to := c.scope.under(now.rights)
+	switch {
+	case c.scope.same(&to):
+		c.sendBookmark = c.sendBookmark || c.state == nil && c.transition == nil && c.inSync && now.rights.Stamp() != before.Stamp()
+		return events, nil
+	case c.state != nil:
+		c.scope = to
+		c.state = &snapshot{feed: c.feed, scope: to}
+		return nil, nil
+	}
+	if c.transition != nil {
+		c.transition.forgetRegained(events)
+	}
+	c.beginTransition(to)
+	return c.transition.translate(events), nil
+}
+
+// RefreshRights makes a stream that leads others take the newest policy, and returns a function that reports whether one of them
+// still has its rights; not while the policy is not known. The caller holds the lock of the group.
+func (c *Stream) RefreshRights() (keeps func(*Stream) bool) {
+	c.rights.version = c.feed.cfg.Reader.PolicySource().Version()
+	policy := c.feed.cfg.Reader.KnownPolicy()
+	return func(f *Stream) bool {
+		return policy != nil && policy.RightsOf(f.rights.caller.Identity).Key() == c.rights.rights.Key()
+	}
+}
+
+// Position returns the cursor up to which a stream that leads others was polled.
+func (c *Stream) Position() string {
+	if c.watcher == nil {
+		return ""
+	}
+	return c.cursor(c.watcher.Position())
+}
+
+// cursor returns the cursor of a position of the stream.
+func (c *Stream) cursor(at backend.Position) string {
+	if c.transition != nil {
+		return query.ChangeCursor(at, unfinished)
+	}
+	return query.ChangeCursor(at, c.rights.rights.Stamp())
+}
+
+// LeaveGroup makes a stream whose rights have changed go on by itself, after the shared events up to a cursor.
+// The cursor is empty within the state, which is sent again.
+func (c *Stream) LeaveGroup(cursor string) {
+	at, _, err := query.ParseChangeCursor(cursor)
+	if err != nil {
+		c.state = &snapshot{feed: c.feed, scope: c.scope}
+		return
+	}
+	c.inSync, c.continueFrom = true, at
+}
+
+// listen has the leader of a stream woken at the end of the era.
+func (c *Stream) listen(leader Leader) {
+	if leader == nil || c.rights.era == nil || c.stopListening != nil && c.rights.era.Err() == nil {
+		return
+	}
+	c.rights.era = c.feed.cfg.Reader.PolicySource().Era()
+	stop := context.AfterFunc(c.rights.era, leader.Wake)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		stop()
+	}
+	c.stopListening = stop
+}
