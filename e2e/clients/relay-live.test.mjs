@@ -78,6 +78,40 @@ test("MockEnvironment: the list asks by the environment, and edits the connectio
   assert.equal(shown.names(), "b c");
 });
 
+test("MockEnvironment: what an older answer has overwritten is written again, without another request", async (t) => {
+  const environment = createMockEnvironment();
+  const shown = connection(environment, { ...variables, first: 10 });
+  const network = (name, revision, mtu) => ({ id: name, metadata: { namespace: "default", name, revision }, spec: { resource: { mtu } } });
+  const page = (revision, mtu) => () => ({ edges: ["a", "b"].map((name) => ({ cursor: name, node: network(name, revision, mtu) })), pageInfo: { hasNextPage: false, endCursor: null }, changeCursor: "c0" });
+  const answer = (operation, revision, mtu) => environment.mock.resolve(operation, MockPayloadGenerator.generate(operation, { NetworkConnection: page(revision, mtu) }));
+  const mtus = () => shown.read().edges.map(({ node }) => environment.lookup(runtime.getSingularSelector(artifact("pages_network"), node)).data.spec.resource.mtu);
+
+  environment.execute({ operation: shown.operation }).subscribe({});
+  answer(shown.operation, "7-1", 1500);
+  const list = open(t, environment);
+  t.after(relayConnection(list, { environment, connectionID: shown.id, edgeType: "NetworkEdge" }));
+  await turn();
+  answer(environment.mock.getMostRecentOperation(), "7-9", 1400);
+  await turn();
+  const stream = environment.mock.getMostRecentOperation();
+  const tell = (type, cursor, network = null) => environment.mock.nextValue(stream, MockPayloadGenerator.generate(stream, { NetworkChange: () => ({ type, cursor, network }) }));
+  tell("IN_SYNC", "c1");
+  tell("MODIFIED", "c2", network("b", "7-10", 1300));
+  await turn();
+  assert.deepEqual(mtus(), [1400, 1300]);
+
+  environment.execute({ operation: shown.operation }).subscribe({});
+  answer(shown.operation, "7-1", 1500);
+  assert.deepEqual(mtus(), [1500, 1500]);
+  await turn();
+  assert.deepEqual(mtus(), [1400, 1300], "one row as it was read, one as the stream told it");
+  environment.execute({ operation: shown.operation }).subscribe({});
+  answer(shown.operation, "7-11", 1200);
+  await turn();
+  assert.deepEqual(mtus(), [1200, 1200], "what is newer stays");
+  assert.deepEqual(environment.mock.getAllOperations().map(({ request }) => request.node.operation.name), ["pagesLiveChangesSubscription"]);
+});
+
 test("a gateway: a component with a connection shows what others write, and its fragments are up to date", async (t) => {
   const namespace = newNamespace("relay-live");
   await create(namespace, "a", "c");

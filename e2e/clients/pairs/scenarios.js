@@ -31,20 +31,41 @@ class Scene {
     return this.list.getSnapshot().resources.find(({ metadata }) => metadata.name === "a");
   }
 
+  // places says what each place that has the network shows, and at which revision.
+  async places() {
+    const { status, error } = this.list.getSnapshot();
+    const place = (name, network) => `  ${name}: ${network ? `${network.metadata.revision} ${JSON.stringify(network.spec.resource)}` : "without it"}`;
+    return [place("gateway", await this.stored()), place(`list (${status}${error ? `, ${error}` : ""})`, this.listed()), place("cache of the page", this.client.cached(this.listed()))].join("\n");
+  }
+
   async until(what, holds) {
     const late = Date.now() + patience;
     while (!(await holds())) {
-      if (Date.now() > late) throw new Error(`${what}: the list has ${JSON.stringify(this.listed())} ${this.list.getSnapshot().status} ${this.list.getSnapshot().error}, stored is ${JSON.stringify(await this.stored())}`);
+      if (Date.now() > late) throw new Error(`after ${patience} ms not so: ${what}\n${await this.places()}`);
       await new Promise((again) => setTimeout(again, 5));
     }
+  }
+
+  // lists waits until the list has a value.
+  lists(mtu) {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (this.listed()?.spec.resource.mtu !== mtu) return;
+        stop();
+        resolve();
+      };
+      const stop = this.list.subscribe(look);
+      look();
+    });
   }
 
   // shows waits until the list, and what the cache has for the page, are what is stored, and that is the expected.
   async shows(expected) {
     const same = (network, revision) => Object.entries(expected).every(([field, value]) => network?.spec.resource[field] === value) && (!revision || network.metadata.revision === revision);
     const { metadata: { revision } } = await this.stored();
-    await this.until(`${JSON.stringify(expected)} at ${revision} in the list`, () => same(this.listed(), revision));
-    await this.until(`${JSON.stringify(expected)} at ${revision} in the cache, which has ${JSON.stringify(this.client.cached(this.listed()))}`, () => same(this.client.cached(this.listed()), revision));
+    const wanted = `${revision} ${JSON.stringify(expected)}`;
+    await this.until(`the list has ${wanted}`, () => same(this.listed(), revision));
+    await this.until(`the cache of the page has ${wanted}`, () => same(this.client.cached(this.listed()), revision));
   }
 
   save(fields, choose = () => { throw new Error("asked, without a conflict"); }, network = this.listed()) {
@@ -53,6 +74,39 @@ class Scene {
 
   optimistic(mtu, network = this.listed()) {
     return this.client.optimistic(network, mtu);
+  }
+}
+
+/**
+ * hold keeps back the answer to the next change of the page itself. `answered` is kept once the gateway has answered.
+ */
+function hold() {
+  const { fetch } = globalThis;
+  let release, answer;
+  const released = new Promise((resolve) => (release = resolve));
+  const answered = new Promise((resolve) => (answer = resolve));
+  globalThis.fetch = async (url, options) => {
+    if (!String(options?.body).includes("patchNetwork")) return fetch(url, options);
+    globalThis.fetch = fetch;
+    const response = await fetch(url, options);
+    answer();
+    await released;
+    return response;
+  };
+  return { answered, release };
+}
+
+// late makes two changes of the page; each is answered when the list has a later change of somebody else.
+async function late(scene, change) {
+  for (const mtu of [1300, 1301]) {
+    const { answered, release } = hold();
+    const changed = change();
+    await answered;
+    await scene.theirs({ mtu });
+    await scene.lists(mtu);
+    release();
+    await changed;
+    await scene.shows({ mtu });
   }
 }
 
@@ -135,6 +189,12 @@ export const scenarios = {
     await scene.shows({ mtu });
     await scene.optimistic(1450);
     await scene.shows({ mtu: 1450 });
+  },
+  async "the answer to an optimistic change arrives after the event of a later change"(scene) {
+    await late(scene, () => scene.optimistic(1400));
+  },
+  async "the answer to a save arrives after the event of a later change"(scene) {
+    await late(scene, () => scene.save({ mtu: 1400 }));
   },
   async "a window keeps its size, whatever goes and comes, and More shows more"(scene) {
     const { list, namespace } = scene;

@@ -5,13 +5,13 @@ export const idOfResource = (resource) => resource.id;
 export const firstField = (data) => Object.keys(data ?? {}).find((key) => key !== "__typename");
 
 /**
- * isOlder reports whether a resource of the cache is older than the one of the list. The answer to a mutation can arrive after the event
- * of a later change, and replace what the event has brought. A revision is `<epoch>-<sequence>`: to programs it is opaque, but this
+ * isOlder reports whether a resource of the cache is older than the one of the list. The answer to a mutation or a query can arrive after
+ * the event of a later change, and replace what the event has brought. A revision is `<epoch>-<sequence>`: to programs it is opaque, but this
  * package comes with the gateway. What is no revision is not older.
  * @param {any} held
  * @param {any} listed
  */
-function isOlder(held, listed) {
+export function isOlder(held, listed) {
   const [epoch, sequence] = numbers(held), [listedEpoch, listedSequence] = numbers(listed);
   return epoch < listedEpoch || (epoch === listedEpoch && sequence < listedSequence);
 }
@@ -28,6 +28,7 @@ function numbers(resource) {
  */
 export class Connection {
   /** What the cache was given of each resource. @type {Map<string, T>} */ #given = new Map();
+  /** What the cache showed of each resource that was older than the list's when it was last given again. @type {Map<string, string>} */ #older = new Map();
   /** Rows that the page has read itself, and whether the list shows as many by now. @type {Map<string, boolean>} */ #read = new Map();
 
   /**
@@ -39,6 +40,8 @@ export class Connection {
     this.list = list;
     this.idOf = idOf;
     this.bring = bring;
+    /** How often the cache was given a resource again. */
+    this.repeats = 0;
     /** By how many resources the list grows at least, so that those that are created have room. */
     this.step = list.first;
   }
@@ -88,12 +91,33 @@ export class Connection {
   }
 
   /**
+   * giveAgain reports whether the cache needs a resource again that it was given before: what it shows is older. If it goes on showing
+   * the same, an optimistic change of the page covers the resource, and the cache has it below.
+   * @param {string} id
+   * @param {any} shown
+   * @param {T} resource
+   */
+  giveAgain(id, shown, resource) {
+    if (!isOlder(shown, resource)) {
+      this.#older.delete(id);
+      return false;
+    }
+    const text = JSON.stringify([shown, resource]);
+    if (this.#older.get(id) === text) return false;
+    this.#older.set(id, text);
+    this.repeats++;
+    return true;
+  }
+
+  /**
    * keep forgets all resources but those of these rows.
    * @param {Array<{id: string}>} rows
    */
   keep(rows) {
     const ids = new Set(rows.map(({ id }) => id));
-    for (const id of this.#given.keys()) if (!ids.has(id)) this.#given.delete(id);
+    for (const known of [this.#given, this.#older]) {
+      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
+    }
   }
 }
 
@@ -119,7 +143,7 @@ export function connectionData(connection, data, field, { optimistic }) {
   let changed = rows.length !== nodes.length || rows.some(({ id }, at) => id !== connection.idOf(nodes[at]));
   const next = rows.map(({ id, resource }) => {
     const had = known.get(id);
-    const late = !optimistic && had !== undefined && resource !== undefined && isOlder(had.node, resource);
+    const late = had !== undefined && resource !== undefined && (optimistic ? connection.giveAgain(id, had.node, resource) : isOlder(had.node, resource));
     const given = resource !== undefined && (connection.give(id, resource) || late);
     changed ||= given;
     const node = resource !== undefined && (given || optimistic || !had) ? resource : had?.node;

@@ -151,7 +151,7 @@ export function urqlConnection(list, { client, query, variables, field, idOf = i
     const data = connectionData(connection, typed(held.data, name, list.connectionType), name, { optimistic: true });
     if (!data) return;
     const { edges, nodes, pageInfo } = data[name];
-    const next = [...(nodes ?? edges.map((/** @type {any} */ edge) => edge.node)), pageInfo?.hasNextPage, pageInfo?.endCursor];
+    const next = [...(nodes ?? edges.map((/** @type {any} */ edge) => edge.node)), pageInfo?.hasNextPage, pageInfo?.endCursor, connection.repeats];
     // A resolver of the cache may show more than it was given.
     if (next.length === given.length && next.every((value, at) => value === given[at])) return;
     given = next;

@@ -1,4 +1,12 @@
 /**
+ * isOlder reports whether a resource of the cache is older than the one of the list. The answer to a mutation or a query can arrive after
+ * the event of a later change, and replace what the event has brought. A revision is `<epoch>-<sequence>`: to programs it is opaque, but this
+ * package comes with the gateway. What is no revision is not older.
+ * @param {any} held
+ * @param {any} listed
+ */
+export function isOlder(held: any, listed: any): boolean;
+/**
  * connectionData returns what a query's data has to be, so that its connection shows the list; undefined if it does.
  * @template T
  * @param {Connection<T>} connection
@@ -25,6 +33,8 @@ export class Connection<T> {
     list: import("./live.js").LiveList<T>;
     idOf: (resource: T) => string;
     bring: () => void;
+    /** How often the cache was given a resource again. */
+    repeats: number;
     /** By how many resources the list grows at least, so that those that are created have room. */
     step: number;
     /** Whether the list has something to show, and goes on. */
@@ -46,6 +56,14 @@ export class Connection<T> {
      * @param {T} resource
      */
     give(id: string, resource: T): boolean;
+    /**
+     * giveAgain reports whether the cache needs a resource again that it was given before: what it shows is older. If it goes on showing
+     * the same, an optimistic change of the page covers the resource, and the cache has it below.
+     * @param {string} id
+     * @param {any} shown
+     * @param {T} resource
+     */
+    giveAgain(id: string, shown: any, resource: T): boolean;
     /**
      * keep forgets all resources but those of these rows.
      * @param {Array<{id: string}>} rows
