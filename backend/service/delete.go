@@ -16,46 +16,137 @@ import (
 // Delete removes a resource. One that others rely on, or that finalizers hold, stays
 // until they do not: its deletion is requested.
 func (s *Service) Delete(ctx context.Context, req DeleteRequest) (*Written, error) {
+	w, err := s.beginDelete(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.awaitBindings(ctx, w.key); err != nil {
+		return nil, err
+	}
+	if w.dryRun {
+		return w.requestDeletion(ctx)
+	}
+	return w.repeat(ctx, func() (*Written, error) { return w.remove(ctx) })
+}
+
+// beginDelete begins a delete.
+func (s *Service) beginDelete(ctx context.Context, req DeleteRequest) (*write, error) {
 	k, key, err := s.kinds.Resolve(req.Identity)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.authorize(ctx, k, descriptor.VerbDelete, key); err != nil {
+	rights, err := s.authorize(ctx, k, descriptor.VerbDelete, key)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.awaitBindings(ctx, key); err != nil {
+	return &write{
+		service: s, kind: k, key: key, verb: descriptor.VerbDelete, rights: rights,
+		expected: req.ExpectedRevision, dryRun: req.DryRun,
+	}, nil
+}
+
+// remove deletes the resource, or requests that if it is held. The store knows which resources are bound to it, even by
+// references that this gateway's catalogue does not declare.
+func (w *write) remove(ctx context.Context) (*Written, error) {
+	removal := backend.Action{
+		Key: w.key, Op: backend.OpDelete,
+		If: backend.Condition{Presence: backend.Present, Unreferenced: true, Unfinalized: true},
+	}
+	var values []backend.Action
+	loads := w.expected != nil || w.kind.Sensitive
+	if loads {
+		current, err := w.loadToDelete(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if current == nil {
+			return w.deleteUnreadable(ctx)
+		}
+		removal.If.Revision = current.Revision
+		values = current.removalOfSensitive()
+	}
+	deleted, err := w.service.commitRemoval(ctx, append([]backend.Action{removal}, values...)...)
+	switch {
+	case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrFinalized):
+		return w.requestDeletion(ctx)
+	case !loads && replaceable(err, w.expected):
+		return w.deleteUnreadable(ctx)
+	case err != nil:
+		return nil, w.failed(err)
+	}
+	return &Written{Resource: w.service.present(w.kind, deleted), Deletion: Deleted}, nil
+}
+
+// loadToDelete loads the resource that is to be deleted, at the expected revision if there is one; nil
+// for a record that does not decode.
+func (w *write) loadToDelete(ctx context.Context) (*stored, error) {
+	current, err := w.service.load(ctx, w.kind, w.key)
+	switch {
+	case replaceable(err, w.expected):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case current == nil:
+		return nil, failure.Of(backend.ErrNotFound, w.key)
+	case w.expected != nil:
+		return current, expect(*w.expected, current.Resource)
+	}
+	return current, nil
+}
+
+// requestDeletion stores that the resource is to go once nothing holds it. It answers errRaced if it changed meanwhile,
+// and if nothing holds it any more. A dry run gets the answer that a delete would get.
+func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
+	current, err := w.loadToDelete(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case current == nil && w.dryRun:
+		return &Written{DryRun: true, Deletion: Deleted}, nil
+	case current == nil:
+		return w.deleteUnreadable(ctx)
+	}
+	res := current.Resource
+	deletion, err := w.service.deletionOf(ctx, res)
+	switch {
+	case err != nil, w.dryRun:
+	case deletion == Deleted:
+		err = errRaced
+	case !res.Deleting:
+		res, err = w.markDeleting(ctx, current, deletion == Finalizing)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if req.DryRun {
-		return s.requestDeletion(ctx, k, key, req)
+	return &Written{DryRun: w.dryRun, Deletion: deletion, Resource: w.service.present(w.kind, res)}, nil
+}
+
+// markDeleting stores that the deletion was requested; with finalizing also that it waits for finalizers alone.
+func (w *write) markDeleting(ctx context.Context, current *stored, finalizing bool) (*backend.Resource, error) {
+	s := w.service
+	was, err := kind.StateOf(current.Resource)
+	if err != nil {
+		return nil, failure.Of(err, w.key)
 	}
-	return s.repeat(ctx, key, func() (*Written, error) {
-		// The store knows which resources are bound to this one, even by references that this
-		// gateway's catalogue does not declare.
-		actions := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present, Unreferenced: true, Unfinalized: true}, Op: backend.OpDelete}}
-		var current *stored
-		if req.ExpectedRevision != nil || k.Sensitive {
-			var err error
-			if current, err = s.loadForDelete(ctx, k, key, req.ExpectedRevision); err != nil {
-				return nil, err
-			}
-			if current == nil {
-				return s.deleteDamaged(ctx, k, key)
-			}
-			actions[0].If.Revision = current.Revision
-			actions = append(actions, current.removalOfSensitive()...)
-		}
-		res, err := s.sender.Apply(ctx, actions...)
-		switch {
-		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrFinalized):
-			return s.requestDeletion(ctx, k, key, req)
-		case current == nil && replaceable(err, req.ExpectedRevision):
-			return s.deleteDamaged(ctx, k, key)
-		case err != nil:
-			return nil, answerTo(err, key)
-		}
-		return &Written{Resource: s.present(k, res.Resources[0]), Deletion: Deleted}, nil
-	})
+	next := was.WithMetadata(was.Meta)
+	next.Meta.DeletionRequestedAt = s.clock().UTC().Truncate(time.Millisecond)
+	if finalizing {
+		next = s.reconciler.Finalizing(w.kind, next)
+	}
+	put, err := reconcile.Rewrite(w.kind, current.Resource, next)
+	if err != nil {
+		return nil, failure.Of(err, w.key)
+	}
+	put.Put.Deleting = true
+	put.If.Unreferenced = finalizing
+	res, err := s.sender.Apply(ctx, put)
+	switch {
+	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
+		return nil, errRaced
+	case err != nil:
+		return nil, w.failed(err)
+	}
+	return res.Resources[0], nil
 }
 
 // awaitBindings waits until the store guards a resource by the newest declarations.
@@ -79,23 +170,6 @@ func (s *Service) Rebinding(ctx context.Context, name string) (bool, error) {
 	return yes, nil
 }
 
-// loadForDelete loads the resource that is to be deleted, at the expected revision if there is one; nil
-// for a record that does not decode.
-func (s *Service) loadForDelete(ctx context.Context, k *kind.Kind, key backend.Key, expected *string) (*stored, error) {
-	current, err := s.load(ctx, k, key)
-	switch {
-	case replaceable(err, expected):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case current == nil:
-		return nil, failure.Of(backend.ErrNotFound, key)
-	case expected != nil:
-		return current, expect(*expected, current.Resource)
-	}
-	return current, nil
-}
-
 // deletionOf returns how far a deletion would come now: Pending while others rely on it, Finalizing while
 // only finalizers hold it.
 func (s *Service) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
@@ -109,59 +183,4 @@ func (s *Service) deletionOf(ctx context.Context, r *backend.Resource) (Deletion
 		return Finalizing, nil
 	}
 	return Deleted, nil
-}
-
-// requestDeletion notes that a resource is to go once nothing holds it. It answers
-// errRaced if it changed meanwhile, and if nothing holds it any more. A dry run gets the answer that a delete
-// would get.
-func (s *Service) requestDeletion(ctx context.Context, k *kind.Kind, key backend.Key, req DeleteRequest) (*Written, error) {
-	current, err := s.loadForDelete(ctx, k, key, req.ExpectedRevision)
-	switch {
-	case err != nil:
-		return nil, err
-	case current == nil && req.DryRun:
-		return &Written{DryRun: true, Deletion: Deleted}, nil
-	case current == nil:
-		return s.deleteDamaged(ctx, k, key)
-	}
-	stored := current.Resource
-	deletion, err := s.deletionOf(ctx, stored)
-	switch {
-	case err != nil, req.DryRun:
-	case deletion == Deleted:
-		err = errRaced
-	case !stored.Deleting:
-		stored, err = s.markDeleting(ctx, k, current, deletion == Finalizing)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &Written{DryRun: req.DryRun, Deletion: deletion, Resource: s.present(k, stored)}, nil
-}
-
-// markDeleting stores that the deletion of a resource was requested; with finalizing
-// also that it waits for finalizers alone.
-func (s *Service) markDeleting(ctx context.Context, k *kind.Kind, current *stored, finalizing bool) (*backend.Resource, error) {
-	was, err := kind.StateOf(current.Resource)
-	if err != nil {
-		return nil, failure.Of(err, current.Key)
-	}
-	next := was.WithMetadata(was.Meta)
-	next.Meta.DeletionRequestedAt = s.clock().UTC().Truncate(time.Millisecond)
-	if finalizing {
-		next = s.reconciler.Finalizing(k, next)
-	}
-	put, err := reconcile.Rewrite(k, current.Resource, next)
-	if err != nil {
-		return nil, failure.Of(err, current.Key)
-	}
-	put.Put.Deleting, put.If.Unreferenced = true, finalizing
-	res, err := s.sender.Apply(ctx, put)
-	switch {
-	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
-		return nil, errRaced
-	case err != nil:
-		return nil, answerTo(err, current.Key)
-	}
-	return res.Resources[0], nil
 }

@@ -229,9 +229,9 @@ func (c *metadataChange) releases() bool {
 
 func (c *pairsChange) given() bool { return c.all || len(c.set)+len(c.remove) > 0 }
 
-// judge checks the metadata after the change: the totals if they have changed, and that a resource with an
+// validate checks the metadata after the change: the totals if they have changed, and that a resource with an
 // expiry has no finalizers.
-func (c *metadataChange) judge(was, next *kind.State) *kind.Violations {
+func (c *metadataChange) validate(was, next *kind.State) *kind.Violations {
 	var found kind.Violations
 	labels, annotations := next.Meta.Labels, next.Meta.Annotations
 	if maps.Equal(labels, was.Meta.Labels) {

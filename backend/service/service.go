@@ -132,7 +132,7 @@ type Service struct {
 	sender     *reconcile.Sender
 	reconciler *reconcile.Reconciler
 	index      *index.Index // nil if nothing is kept in memory
-	turns      turns
+	keys       keyLocks
 	reveals    chan struct{} // has an element for each resource that is being revealed
 }
 

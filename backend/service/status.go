@@ -15,65 +15,114 @@ import (
 // current revision. It moves no spec revision, so that it does not disturb a client that is about to change
 // the spec.
 func (s *Service) UpdateStatus(ctx context.Context, req StatusRequest) (*Written, error) {
-	in, err := s.intend(ctx, wanted{verb: descriptor.VerbStatus, id: req.Identity})
+	w, err := s.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity})
 	if err != nil {
 		return nil, err
 	}
-	in.dryRun = req.DryRun
-	status, err := in.parse("status", req.Status)
+	w.dryRun = req.DryRun
+	w.expected = &req.ExpectedRevision
+	status, err := w.takeStatus(ctx, req)
 	if err != nil {
 		return nil, err
+	}
+	return w.change(ctx, func(a *attempt) (*Written, error) {
+		if err := a.admitStatus(); err != nil {
+			return nil, err
+		}
+		if err := a.readState(); err != nil {
+			return nil, failure.Of(err, a.key)
+		}
+		return a.replaceStatus(ctx, status)
+	})
+}
+
+// takeStatus reads the status that was sent as a whole.
+func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]any, error) {
+	status, err := w.object("status", req.Status)
+	if err != nil {
+		return nil, err
+	}
+	jsontree.DropNulls(status)
+	if w.kind.Status != nil {
+		w.kind.Status.Canonical(status)
 	}
 	if req.Untyped {
-		if in.found.Types(ctx, in.kind.Status, "status", status); in.found.Err(in.key) != nil {
-			return nil, in.found.Err(in.key)
+		w.found.Types(ctx, w.kind.Status, "status", status)
+		if err := w.found.Err(w.key); err != nil {
+			return nil, err
 		}
 	}
-	repeatedConditions(in.kind, &in.found, status)
-	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		if current.Revision.String() != req.ExpectedRevision {
-			return nil, conflict(req.ExpectedRevision, current.Resource)
-		}
-		return s.replaceStatus(ctx, in, current, status)
-	})
+	repeatedConditions(w.kind, &w.found, status)
+	return status, nil
 }
 
 // PatchStatus changes parts of the status and leaves everything else. Two controllers that patch
 // different conditions of one resource do not overwrite each other's.
 func (s *Service) PatchStatus(ctx context.Context, req StatusPatchRequest) (*Written, error) {
-	in, err := s.intend(ctx, wanted{verb: descriptor.VerbStatus, id: req.Identity})
+	w, err := s.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity})
 	if err != nil {
 		return nil, err
 	}
-	in.dryRun = req.DryRun
-	patch, err := in.object("status", req.Patch)
+	w.dryRun = req.DryRun
+	w.expected = req.ExpectedRevision
+	patch, err := w.object("status", req.Patch)
 	if err != nil {
 		return nil, err
 	}
 	jsontree.DropListNulls(patch)
-	in.kind.Status.Canonical(patch)
-	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		if req.ExpectedRevision != nil && current.Revision.String() != *req.ExpectedRevision {
-			return nil, conflict(*req.ExpectedRevision, current.Resource)
-		}
-		was, err := in.base(current)
-		if err != nil {
-			return nil, failure.Of(err, in.key)
-		}
-		var found kind.Violations // of the patch first: the places of elements are its own
-		found.ListTypes(ctx, in.kind.Status, "status", patch)
-		found.Maxima(in.kind.Status, "status", patch, was.Status)
-		repeatedConditions(in.kind, &found, patch)
-		if err := found.Err(in.key); err != nil {
-			return nil, err
-		}
-		old := was.Status()
-		status := jsontree.Merged(in.kind.Status.Known(old), mergeConditions(in.kind, old, patch))
-		if found.Types(ctx, in.kind.Status, "status", status); found.Err(in.key) != nil {
-			return nil, found.Err(in.key)
-		}
-		return s.replaceStatus(ctx, in, current, status)
-	})
+	w.kind.Status.Canonical(patch)
+	return w.change(ctx, func(a *attempt) (*Written, error) { return a.patchStatus(ctx, patch) })
+}
+
+// isStatus reports whether a status is written.
+func (w *write) isStatus() bool { return w.verb == descriptor.VerbStatus }
+
+// admitStatus returns an error if another revision than the current one is expected.
+func (a *attempt) admitStatus() error {
+	if a.expected != nil && a.current.Revision.String() != *a.expected {
+		return conflict(*a.expected, a.current.Resource)
+	}
+	return nil
+}
+
+// patchStatus applies a patch to the stored status, and stores the result.
+func (a *attempt) patchStatus(ctx context.Context, patch map[string]any) (*Written, error) {
+	if err := a.admitStatus(); err != nil {
+		return nil, err
+	}
+	if err := a.readState(); err != nil {
+		return nil, failure.Of(err, a.key)
+	}
+	shape := a.kind.Status
+	var found kind.Violations // of the patch first: the places of elements are its own
+	found.ListTypes(ctx, shape, "status", patch)
+	found.Maxima(shape, "status", patch, a.was.Status)
+	repeatedConditions(a.kind, &found, patch)
+	if err := found.Err(a.key); err != nil {
+		return nil, err
+	}
+	old := a.was.Status()
+	status := jsontree.Merged(shape.Known(old), mergeConditions(a.kind, old, patch))
+	found.Types(ctx, shape, "status", status)
+	if err := found.Err(a.key); err != nil {
+		return nil, err
+	}
+	return a.replaceStatus(ctx, status)
+}
+
+// replaceStatus stores another status.
+func (a *attempt) replaceStatus(ctx context.Context, status map[string]any) (*Written, error) {
+	found := a.found.Clone()
+	found.Maxima(a.kind.Status, "status", status, a.was.Status)
+	if err := found.Err(a.key); err != nil {
+		return nil, err
+	}
+	status = jsontree.Clone(status).(map[string]any)
+	if old := a.was.Status(); a.kind.Status != nil && old != nil {
+		a.kind.Status.KeepUnknown(status, old)
+	}
+	a.next = a.was.WithStatus(status)
+	return a.storeChange(ctx)
 }
 
 // mergeConditions returns the patch of a status with the stored conditions of other types: a condition of the

@@ -1,10 +1,12 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
@@ -17,96 +19,179 @@ import (
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
-// Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
-func (s *Service) Create(ctx context.Context, req CreateRequest) (*Written, error) {
-	in, err := s.intendNew(ctx, descriptor.VerbCreate, req)
+// write is a write of one resource that is under way: what the caller asks for, checked as far as that is possible
+// without the stored resource. Each verb has a file of its name, which says which phases it goes through. The phases:
+//
+//	begin             finds the kind and the key, authorizes the verb and checks the metadata
+//	takeSpec          reads the spec that was sent (patch.go and status.go: the patch, the status)
+//
+// and then, in an [attempt], again as often as another writer comes in between:
+//
+//	load              reads the stored resource
+//	admit             checks the expected revision, and that the resource is not being deleted
+//	validate          checks the change against the declarations of the kind
+//	relate            finds what the references wait for, and the conditions that follow
+//	authorizeContent  refuses what the caller may write, but not with this content
+//	commit            builds the batch and sends it
+//	answer            says what became of it
+type write struct {
+	service *Service
+	kind    *kind.Kind
+	key     backend.Key
+	// verb that the caller asked for; of an apply see applyVerb.
+	verb descriptor.Verb
+	// rights are the caller's.
+	rights *access.Rights
+	dryRun bool
+	// expected is the revision that the stored resource must have, nil for any.
+	expected *string
+	// expectedOfManifest reports whether the expected revision is the manifest's own.
+	expectedOfManifest bool
+	meta               metadataChange
+	// subKind of a resource that is created; an existing one must have it, if it is given.
+	subKind string
+	// spec that was sent as a whole; nil for a patch and for a status.
+	spec map[string]any
+	// writeOnly is the effect of the spec on write-only fields.
+	writeOnly kind.Sent
+	// keepsSpec reports whether it is a patch that leaves the spec as it is.
+	keepsSpec bool
+	// found are the violations outside the spec.
+	found    kind.Violations
+	warnings []failure.Warning
+	// reading says how the next attempt reads targets.
+	reading reconcile.Reading
+}
+
+// target says which verb a caller asks for, and of which resource.
+type target struct {
+	verb descriptor.Verb
+	id   kind.Identity
+	// meta is the change of the metadata, nil for none.
+	meta changer
+	// needs is the verb that the caller must have; empty for verb.
+	needs descriptor.Verb
+}
+
+// begin finds the kind and the key of a write, authorizes it and checks its metadata.
+func (s *Service) begin(ctx context.Context, t target) (*write, error) {
+	k, key, err := s.kinds.Resolve(t.id)
 	if err != nil {
 		return nil, err
 	}
-	return s.createValid(ctx, in)
-}
-
-// intendNew is intendSpec for a resource that may be created.
-func (s *Service) intendNew(ctx context.Context, verb descriptor.Verb, req CreateRequest) (*intent, error) {
-	in, err := s.intendSpec(ctx, wanted{verb: verb, id: req.Identity, meta: req.Metadata}, req.Spec)
-	if err == nil {
-		in.setSubKind(req.SubKind)
-		in.dryRun = req.DryRun
-	}
-	return in, err
-}
-
-// createValid stores an intent that must have no violations.
-func (s *Service) createValid(ctx context.Context, in *intent) (*Written, error) {
-	if err := in.judge(ctx, nil).Err(in.key); err != nil {
-		// What exists is said first: then the input need not be mended.
-		if current, readErr := s.load(ctx, in.kind, in.key); readErr == nil && current != nil {
-			return nil, in.exists(failure.Of(backend.ErrExists, in.key))
-		}
+	if err := access.Offers(k.Kind, t.verb); err != nil {
 		return nil, err
 	}
-	out, err := s.repeat(ctx, in.key, func() (*Written, error) { return s.create(ctx, in) })
-	return out, in.exists(err)
+	rights, err := s.authorize(ctx, k, cmp.Or(t.needs, t.verb), key)
+	if err != nil {
+		return nil, err
+	}
+	w := &write{service: s, kind: k, key: key, verb: t.verb, rights: rights}
+	if t.meta != nil {
+		w.meta = t.meta.change(&w.found)
+	}
+	return w, w.checkExpiry()
 }
 
-// exists adds to an error ALREADY_EXISTS that the caller may not read what is there, and takes its revision out: it would
-// tell the caller of each change.
-func (in *intent) exists(err error) error {
-	known, ok := errors.AsType[*failure.Error](err)
-	if !ok || known.Code != failure.CodeAlreadyExists || in.rights.Sees(in.kind.Kind, in.key) {
+// lastYear is the last year that RFC 3339 can write.
+const lastYear = 9999
+
+// checkExpiry checks a new expiry, and cuts it to what stores keep.
+func (w *write) checkExpiry() error {
+	expiry := &w.meta.expiresAt
+	if !expiry.Set {
+		return nil
+	}
+	if !w.kind.Expires {
+		return failure.BadInput("metadata.expiresAt", "resources of kind %s do not expire", w.kind.Name).At(w.key)
+	}
+	if kept := expiry.Value.UTC().Truncate(time.Millisecond); !kept.IsZero() {
+		expiry.Value = kept
+	}
+	switch {
+	case expiry.Value.IsZero():
+	case !expiry.Value.After(w.service.clock()):
+		w.found.Add("metadata.expiresAt", "future", nil, "must be in the future")
+	case expiry.Value.UTC().Year() > lastYear:
+		w.found.Add("metadata.expiresAt", "max", "9999-12-31T23:59:59Z", "must be before the year 10000 in UTC")
+	}
+	return nil
+}
+
+// ExpiresAt returns the expiry at a time, for [Metadata], where the zero time means none: here it is a
+// time in the past.
+func ExpiresAt(t time.Time) Optional[time.Time] {
+	if t.IsZero() {
+		t = t.Add(1)
+	}
+	return Optional[time.Time]{Set: true, Value: t}
+}
+
+// takeSpec reads the spec that was sent as a whole.
+func (w *write) takeSpec(ctx context.Context, sent any) error {
+	spec, err := w.object("spec", sent)
+	if err != nil {
 		return err
 	}
-	out := *known
-	out.Message += ", and you may not read it"
-	out.CurrentRevision = ""
-	return &out
+	w.writeOnly.Cleared = w.kind.Spec.TakeCleared("spec", spec)
+	jsontree.DropNulls(spec)
+	w.kind.Spec.Canonical(spec)
+	w.spec = spec
+	w.warnings = w.kind.Spec.Deprecated(nil, "spec", spec)
+	w.writeOnly.Added = w.found.TakeMerged(ctx, w.kind.Spec, "spec", spec, w.writeOnly.Cleared)
+	return nil
 }
 
-// Update replaces the spec of an existing resource at the expected revision.
-func (s *Service) Update(ctx context.Context, req UpdateRequest) (*Written, error) {
-	in, err := s.intendSpec(ctx, wanted{verb: descriptor.VerbUpdate, id: req.Identity, meta: req.Metadata}, req.Spec)
-	if err != nil {
-		return nil, err
+// object reads the object that was sent for a part of the body; null is BAD_USER_INPUT.
+func (w *write) object(part string, sent any) (map[string]any, error) {
+	tree, err := jsontree.Object(sent)
+	switch {
+	case err != nil:
+		return nil, failure.BadInput(part, "%s is not acceptable: %v", part, err).At(w.key)
+	case tree == nil:
+		return nil, failure.BadInput(part, "%s must not be null; an object is wanted", part).At(w.key)
 	}
-	in.expected, in.dryRun = &req.ExpectedRevision, req.DryRun
-	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		return s.replace(ctx, in, current)
-	})
+	return tree, nil
 }
 
-// retry reads a resource, which must be there, and lets write judge it, again as often as
-// another writer comes in between. At first it takes what the index has. That may be old, so
-// it is believed only if a write was sent that holds it to be current. A write that is too large, or has too
-// many values, depends on the stored status, and is refused before it is sent.
-func (s *Service) retry(ctx context.Context, k *kind.Kind, key backend.Key, write func(current *stored) (*Written, error)) (*Written, error) {
-	first := true
-	return s.repeat(ctx, key, func() (*Written, error) {
-		if first {
-			first = false
-			if recent := s.recent(k, key); recent != nil {
-				if err := recent.payToWrite(ctx); err != nil {
-					return nil, err
-				}
-				if out, err := write(recent); recent.used && !errors.Is(err, errRaced) && !hasCode(err, failure.CodeLimitExceeded) {
-					return out, err
-				}
-			}
-		}
-		current, err := s.loadToWrite(ctx, k, key)
-		if err == nil && current == nil {
-			err = failure.Of(backend.ErrNotFound, key)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return write(current)
-	})
+// setSubKind checks the subKind of a resource that may be created.
+func (w *write) setSubKind(subKind string) {
+	w.subKind = subKind
+	if subKind == "" || slices.Contains(w.kind.SubKinds, subKind) {
+		return
+	}
+	if len(w.kind.SubKinds) == 0 {
+		w.found.Add("subKind", "unknown", nil, "kind %s has no subKinds", w.kind.Name)
+		return
+	}
+	accepted := strings.Join(w.kind.SubKinds, ", ")
+	w.found.Add("subKind", "in", accepted, "must be one of %s", accepted)
 }
 
-// hasCode reports whether an error is one for the caller with a code.
-func hasCode(err error, code failure.Code) bool {
-	known, ok := errors.AsType[*failure.Error](err)
-	return ok && known.Code == code
+// setsWriteOnly reports whether the spec that was sent sets or clears write-only fields.
+func (w *write) setsWriteOnly() bool {
+	if !w.kind.Spec.Hides {
+		return false
+	}
+	return len(w.writeOnly.Cleared)+len(w.writeOnly.Added) > 0 || !jsontree.Equal(w.kind.Spec.Shown(w.spec), w.spec)
+}
+
+// isReadable reports whether the caller may read the resource.
+func (w *write) isReadable() bool { return w.rights.Sees(w.kind.Kind, w.key) }
+
+// errRaced means that another writer came in between, so that the write may be tried again.
+var errRaced = errors.New("raced")
+
+// failed returns what the error of a batch means for the write: errRaced, [reconcile.ErrLost], or the error for the
+// caller.
+func (w *write) failed(err error) error {
+	switch {
+	case reconcile.Raced(err, w.key):
+		return errRaced
+	case errors.Is(err, reconcile.ErrLost):
+		return err
+	}
+	return failure.Of(err, w.key)
 }
 
 // Bounds of the pauses of a write that lost a race against another gateway.
@@ -115,156 +200,81 @@ const (
 	maxRacePause = 128 * time.Millisecond
 )
 
-// repeat writes until neither another writer comes in between nor the attempt
-// is lost, or until the request's time is over. The writers of this gateway take turns at the key; random
-// pauses give way to writers of other gateways. Each attempt is settled before the next.
-func (s *Service) repeat(ctx context.Context, key backend.Key, write func() (*Written, error)) (*Written, error) {
+// repeat makes attempts until neither another writer comes in between nor the batch is lost, or until the request's time
+// is over. The writers of this gateway lock the key; random pauses give way to writers of other gateways. What became of
+// an attempt is known before the next begins.
+func (w *write) repeat(ctx context.Context, try func() (*Written, error)) (*Written, error) {
+	s := w.service
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.RetryTimeout)
 		defer cancel()
 	}
-	contended, ok := s.turns.take(ctx, key)
-	if !ok {
-		return nil, failure.Of(backend.ErrConflict, key)
+	contended, locked := s.keys.lock(ctx, w.key)
+	if !locked {
+		return nil, failure.Of(backend.ErrConflict, w.key)
 	}
-	defer s.turns.pass(key)
+	defer s.keys.unlock(w.key)
 	backoff := wait.Backoff{Least: minRacePause, Most: maxRacePause}
 	for {
-		out, err := write()
+		out, err := try()
 		switch {
 		case errors.Is(err, errRaced):
-			contended, err = true, backend.ErrConflict
+			contended = true
+			err = backend.ErrConflict
 		case errors.Is(err, reconcile.ErrLost):
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		case contended && hasCode(err, failure.CodeTimeout): // while others wrote
-			return nil, failure.Of(backend.ErrConflict, key)
+			return nil, failure.Of(backend.ErrConflict, w.key)
+		case err == nil && s.cfg.Access.Enabled && access.GivesRights(w.kind.Name):
+			s.awaitPolicy(ctx)
+			return out, nil
 		default:
-			if err == nil && s.cfg.Access.Enabled && (key.Kind == access.RoleKind || key.Kind == access.BindingKind) {
-				_, _ = s.RightsNow(ctx) // at this gateway the new rights hold from the answer on, also for streams
-			}
 			return out, err
 		}
 		if !backoff.Wait(ctx) {
-			return nil, failure.Of(err, key)
+			return nil, failure.Of(err, w.key)
 		}
 	}
 }
 
-// errRaced means that another writer came in between, so that the write may be judged again.
-var errRaced = errors.New("raced")
-
-// answerTo returns what the error of a batch about a resource means for its write: errRaced,
-// [reconcile.ErrLost], or the error for the caller.
-func answerTo(err error, key backend.Key) error {
-	switch {
-	case reconcile.Raced(err, key):
-		return errRaced
-	case errors.Is(err, reconcile.ErrLost):
-		return err
-	}
-	return failure.Of(err, key)
+// awaitPolicy waits until this gateway, also for its streams, has the rights of the roles and bindings that are stored.
+func (s *Service) awaitPolicy(ctx context.Context) {
+	_, _ = s.RightsNow(ctx) // the write was made, so its answer does not depend on this
 }
 
-// Patch changes parts of a spec at the expected revision; the result must be acceptable.
-func (s *Service) Patch(ctx context.Context, req PatchRequest) (*Written, error) {
-	w := wanted{verb: descriptor.VerbPatch, id: req.Identity, meta: req.MetadataPatch}
-	finalizes := len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0
-	if finalizes && req.finalizersAlone() {
-		w.needs = descriptor.VerbFinalize
-	}
-	in, err := s.intend(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	if finalizes {
-		if err := in.rights.Authorize(in.kind.Kind, descriptor.VerbFinalize, in.key); err != nil {
-			return nil, err
-		}
-	}
-	patch, later, err := in.parsePatch(ctx, req.Patch)
-	if err != nil {
-		return nil, err
-	}
-	in.expected, in.dryRun, in.unspecified = &req.ExpectedRevision, req.DryRun, len(patch)+len(later) == 0
-	warnings := slices.Clip(in.warnings)
-	return s.retry(ctx, in.kind, in.key, func(current *stored) (*Written, error) {
-		if err := in.open(current.Resource); err != nil {
-			return nil, err
-		}
-		was, err := in.base(current)
-		if err != nil {
-			return nil, failure.Of(err, in.key)
-		}
-		in.patch, in.spec = true, was.Spec
-		if !in.unspecified {
-			in.spec = jsontree.Merged(in.kind.Spec.Known(was.Spec), patch)
-			in.warnings = append(warnings, in.kind.Spec.Cleared("spec", was.Spec, patch)...)
-		}
-		if len(later) > 0 {
-			in.spec = jsontree.Merged(in.spec, later)
-		}
-		return s.replace(ctx, in, current)
-	})
-}
-
-// Upsert creates a resource, or replaces its spec at any revision.
-func (s *Service) Upsert(ctx context.Context, req UpsertRequest) (*Written, error) {
-	in, err := s.intendNew(ctx, descriptor.VerbUpsert, CreateRequest(req))
-	if err != nil {
-		return nil, err
-	}
-	return s.upsert(ctx, in)
-}
-
-// upsert creates an absent resource, unless a revision is expected, and replaces an existing one.
-func (s *Service) upsert(ctx context.Context, in *intent) (*Written, error) {
-	return s.repeat(ctx, in.key, func() (*Written, error) {
-		current, err := s.loadToWrite(ctx, in.kind, in.key)
-		switch {
-		case (current != nil || errors.Is(err, backend.ErrUnreadable)) && !in.rights.Sees(in.kind.Kind, in.key): // CREATE was enough to come here
-			return nil, in.exists(failure.Of(backend.ErrExists, in.key))
-		case replaceable(err, in.expected):
-			return s.discard(ctx, in)
-		case err != nil:
-			return nil, err
-		case current != nil:
-			if in.verb == descriptor.VerbCreate { // an apply, to a kind without UPSERT
-				if err := in.rights.Authorize(in.kind.Kind, descriptor.VerbUpdate, in.key); err != nil {
-					return s.unchanged(ctx, in, current, err)
+// change makes attempts at a resource that must be there. At first it takes what the index has. That may be old, so the
+// outcome is believed only if a batch was sent that holds it to be current. A write that is too large, or has too
+// many values, depends on the stored status, and is refused before it is sent.
+func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)) (*Written, error) {
+	first := true
+	return w.repeat(ctx, func() (*Written, error) {
+		if first {
+			first = false
+			if recent := w.service.recent(w.kind, w.key); recent != nil {
+				if err := recent.payToWrite(ctx); err != nil {
+					return nil, err
+				}
+				a := w.attempt(recent)
+				out, err := try(a)
+				if a.sent && !errors.Is(err, errRaced) && !hasCode(err, failure.CodeLimitExceeded) {
+					return out, err
 				}
 			}
-			return s.replace(ctx, in, current)
-		case in.expected != nil:
-			return nil, in.gone()
-		case in.verb == descriptor.VerbUpdate:
-			if err := in.rights.Authorize(in.kind.Kind, descriptor.VerbCreate, in.key); err != nil {
-				return nil, err
-			}
 		}
-		if err := in.judge(ctx, nil).Err(in.key); err != nil {
+		current, err := w.service.loadToWrite(ctx, w.kind, w.key)
+		if err == nil && current == nil {
+			err = failure.Of(backend.ErrNotFound, w.key)
+		}
+		if err != nil {
 			return nil, err
 		}
-		out, err := s.create(ctx, in)
-		if hasCode(err, failure.CodeAlreadyExists) {
-			return nil, errRaced
-		}
-		return out, err
+		return try(w.attempt(current))
 	})
 }
 
-// unchanged answers an apply that may not update: the error names the missing verb, unless the intent would
-// change nothing. Write-only values are not compared: a caller could guess them.
-func (s *Service) unchanged(ctx context.Context, in *intent, current *stored, refused error) (*Written, error) {
-	if in.sendsWriteOnly() {
-		return nil, refused
-	}
-	trial := *in
-	trial.dryRun = true
-	out, err := s.replace(ctx, &trial, current)
-	if err != nil || out.Outcome != Unchanged {
-		return nil, refused
-	}
-	out.DryRun = in.dryRun
-	return out, nil
+// hasCode reports whether an error is one for the caller with a code.
+func hasCode(err error, code failure.Code) bool {
+	known, ok := errors.AsType[*failure.Error](err)
+	return ok && known.Code == code
 }

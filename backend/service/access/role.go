@@ -13,6 +13,9 @@ const (
 	BindingKind = "AccessBinding"
 )
 
+// GivesRights reports whether resources of a kind give rights: roles and bindings do.
+func GivesRights(kind string) bool { return kind == RoleKind || kind == BindingKind }
+
 // Wildcard in a list of a rule or binding stands for all there are.
 const Wildcard = "*"
 
@@ -60,7 +63,7 @@ func BuiltIn(kinds []descriptor.Kind) map[string]Role {
 	var plain, all []string
 	for i := range kinds {
 		k := &kinds[i]
-		if k.Name == RoleKind || k.Name == BindingKind {
+		if GivesRights(k.Name) {
 			continue
 		}
 		if all = append(all, k.Name); !k.Sensitive {

@@ -59,7 +59,7 @@ func setOf(named ...descriptor.Verb) (out verbs) {
 // AccessRole and AccessBinding. CATALOGUE and EXPORT are of no kind.
 func offered(k *descriptor.Kind, v descriptor.Verb) bool {
 	if v == VerbEscalate {
-		return k.Name == RoleKind || k.Name == BindingKind
+		return GivesRights(k.Name)
 	}
 	return k.Has(v)
 }

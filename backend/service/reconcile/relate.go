@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Write is the write of a state whose references are to be resolved.
-type Write struct {
+// Replacement says which resource a state is to replace, for [Reconciler.Relate].
+type Replacement struct {
 	Kind *kind.Kind
 	Key  backend.Key
 	// Stored is the resource that the state replaces, nil for none.
@@ -26,7 +26,7 @@ type Write struct {
 }
 
 // before returns the references of the resource until now.
-func (w Write) before() Before {
+func (w Replacement) before() Before {
 	if w.Was == nil {
 		return Before{}
 	}
@@ -35,7 +35,7 @@ func (w Write) before() Before {
 
 // Relate resolves the references of a state, and returns it with its waits and conditions. If the spec has not
 // changed, the stored references stay, and only the conditions are looked at.
-func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*kind.State, Decision, error) {
+func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State) (*kind.State, Decision, error) {
 	var j Decision
 	if w.Kind.Conditions != nil {
 		if err := r.loadControllers(ctx); err != nil {
@@ -81,7 +81,7 @@ func (r *Reconciler) Relate(ctx context.Context, w Write, next *kind.State) (*ki
 // newest. Bound references stay bound. If the resource has waits that this gateway cannot name, they stay, and
 // so do the conditions. A gateway with the newest catalogue finds the write by its fingerprint, which is
 // [Mixed], and resolves the references again.
-func (r *Reconciler) relateSuperseded(ctx context.Context, w Write, next *kind.State) (*kind.State, Decision, error) {
+func (r *Reconciler) relateSuperseded(ctx context.Context, w Replacement, next *kind.State) (*kind.State, Decision, error) {
 	var was []kind.Ref
 	var waits []string
 	if w.Was != nil {
@@ -136,7 +136,7 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []Wait)
 // waits, its conditions Available and Progressing stay; overruled reports whether the
 // controller gave others. A resource that no controller owns keeps the ones that the report
 // leaves out.
-func (r *Reconciler) report(w Write, next *kind.State) (out *kind.State, overruled bool) {
+func (r *Reconciler) report(w Replacement, next *kind.State) (out *kind.State, overruled bool) {
 	if !w.StatusReport || w.Kind.Conditions == nil {
 		return next, false
 	}

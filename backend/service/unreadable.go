@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -50,47 +49,57 @@ func (s *Service) present(k *kind.Kind, stored *backend.Resource) *query.Resourc
 	return &query.Resource{Stored: stored, Body: b}
 }
 
-// deleteDamaged deletes a resource whose record does not decode.
-func (s *Service) deleteDamaged(ctx context.Context, k *kind.Kind, key backend.Key) (*Written, error) {
-	damaged := &stored{Resource: &backend.Resource{Key: key}}
-	if err := s.loadSensitive(ctx, k, damaged); err != nil {
+// deleteUnreadable deletes a resource whose record does not decode.
+func (w *write) deleteUnreadable(ctx context.Context) (*Written, error) {
+	s := w.service
+	unreadable := &stored{Resource: &backend.Resource{Key: w.key}}
+	if err := s.loadSensitive(ctx, w.kind, unreadable); err != nil {
 		return nil, err
 	}
-	actions := []backend.Action{{Key: key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
-	res, err := s.sender.Apply(ctx, append(actions, damaged.removalOfSensitive()...)...)
+	actions := []backend.Action{{Key: w.key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
+	deleted, err := s.commitRemoval(ctx, append(actions, unreadable.removalOfSensitive()...)...)
 	if err != nil {
-		return nil, answerTo(err, key)
+		return nil, w.failed(err)
 	}
-	return &Written{Resource: s.present(k, res.Resources[0]), Deletion: Deleted}, nil
+	return &Written{Resource: s.present(w.kind, deleted), Deletion: Deleted}, nil
 }
 
-// discard deletes a resource whose record does not decode, so that the intent can create it:
-// it returns errRaced, or the error of the intent or the store.
-func (s *Service) discard(ctx context.Context, in *intent) (*Written, error) {
-	if err := in.judge(ctx, nil).Err(in.key); err != nil {
+// discard deletes a resource whose record does not decode, so that the next attempt can create it: it returns errRaced,
+// or the error of the write or the store.
+func (w *write) discard(ctx context.Context) (*Written, error) {
+	if err := w.validateNew(ctx); err != nil {
 		return nil, err
 	}
-	if in.dryRun {
-		would, err := s.storeState(ctx, in.newWrite(), in.newState(), true)
-		if err != nil {
-			return nil, failure.Of(err, in.key)
-		}
-		return &Written{Outcome: Updated, Warnings: in.warnings, DryRun: true, Resource: s.present(in.kind, would)}, nil
+	if w.dryRun {
+		return w.wouldDiscard(ctx)
 	}
-	if _, err := s.deleteDamaged(ctx, in.kind, in.key); err != nil && !errors.Is(err, backend.ErrNotFound) {
+	if _, err := w.deleteUnreadable(ctx); err != nil && !errors.Is(err, backend.ErrNotFound) {
 		return nil, err
 	}
 	return nil, errRaced
 }
 
-// rewrite stores an intent in the place of a damaged body, of which nothing can be kept.
-func (s *Service) rewrite(ctx context.Context, in *intent, damaged *stored) (*Written, error) {
-	if err := in.judge(ctx, nil).Err(in.key); err != nil {
+// wouldDiscard answers the dry run of a discard with the resource that would be created.
+func (w *write) wouldDiscard(ctx context.Context) (*Written, error) {
+	a := w.attempt(nil)
+	a.next = w.newState()
+	would, err := a.commit(ctx)
+	if err != nil {
+		return nil, failure.Of(err, w.key)
+	}
+	return &Written{Outcome: Updated, Warnings: a.warnings, DryRun: true, Resource: w.service.present(w.kind, would)}, nil
+}
+
+// overwrite stores what was sent in the place of a body that cannot be read, of which nothing can be kept.
+func (a *attempt) overwrite(ctx context.Context) (*Written, error) {
+	if err := a.validateNew(ctx); err != nil {
 		return nil, err
 	}
-	next := &kind.State{SubKind: in.subKind, Spec: in.spec, Meta: in.meta.applyTo(body.Metadata{}), ExpiresAt: damaged.ExpiresAt}
-	if in.meta.expiresAt.Set {
-		next.ExpiresAt = in.meta.expiresAt.Value
+	a.next = a.newState()
+	a.next.Meta.Generation = 0 // storeChange counts it
+	if !a.meta.expiresAt.Set {
+		a.next.ExpiresAt = a.current.ExpiresAt
 	}
-	return s.save(ctx, in, damaged, next, true)
+	a.specChanged = true
+	return a.storeChange(ctx)
 }

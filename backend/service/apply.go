@@ -1,0 +1,259 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/manifest"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// Upsert creates a resource, or replaces its spec at any revision.
+func (s *Service) Upsert(ctx context.Context, req UpsertRequest) (*Written, error) {
+	w, err := s.beginNew(ctx, descriptor.VerbUpsert, CreateRequest(req))
+	if err != nil {
+		return nil, err
+	}
+	return w.upsert(ctx)
+}
+
+// upsert makes attempts to create an absent resource, unless a revision is expected, and to replace an existing one.
+func (w *write) upsert(ctx context.Context) (*Written, error) {
+	return w.repeat(ctx, func() (*Written, error) {
+		current, err := w.service.loadToWrite(ctx, w.kind, w.key)
+		there := current != nil || errors.Is(err, backend.ErrUnreadable)
+		switch {
+		case there && !w.isReadable(): // CREATE was enough to come here
+			return nil, w.exists(failure.Of(backend.ErrExists, w.key))
+		case replaceable(err, w.expected):
+			return w.discard(ctx)
+		case err != nil:
+			return nil, err
+		case current != nil:
+			return w.upsertExisting(ctx, current)
+		}
+		return w.upsertAbsent(ctx)
+	})
+}
+
+// upsertExisting replaces the resource. The verb of an apply is CREATE where the kind has no UPSERT.
+func (w *write) upsertExisting(ctx context.Context, current *stored) (*Written, error) {
+	if w.verb == descriptor.VerbCreate {
+		if err := w.rights.Authorize(w.kind.Kind, descriptor.VerbUpdate, w.key); err != nil {
+			return w.applyUnchanged(ctx, current, err)
+		}
+	}
+	return w.attempt(current).replace(ctx)
+}
+
+// upsertAbsent creates the resource. The verb of an apply is UPDATE where the caller may do no more.
+func (w *write) upsertAbsent(ctx context.Context) (*Written, error) {
+	if w.expected != nil {
+		return nil, w.gone()
+	}
+	if w.verb == descriptor.VerbUpdate {
+		if err := w.rights.Authorize(w.kind.Kind, descriptor.VerbCreate, w.key); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.validateNew(ctx); err != nil {
+		return nil, err
+	}
+	out, err := w.attempt(nil).create(ctx)
+	if hasCode(err, failure.CodeAlreadyExists) {
+		return nil, errRaced
+	}
+	return out, err
+}
+
+// applyUnchanged answers an apply that may not update: with refused, which names the missing verb, unless it would
+// change nothing. Write-only values are not compared: a caller could guess them.
+func (w *write) applyUnchanged(ctx context.Context, current *stored, refused error) (*Written, error) {
+	if w.setsWriteOnly() {
+		return nil, refused
+	}
+	trial := *w
+	trial.dryRun = true
+	out, err := trial.attempt(current).replace(ctx)
+	if err != nil || out.Outcome != Unchanged {
+		return nil, refused
+	}
+	out.DryRun = w.dryRun
+	return out, nil
+}
+
+// Apply makes one resource what a manifest says: created, replaced or left as it is.
+// metadata.revision, or the request's expectedRevision before it, is a precondition; on an
+// absent resource it is NOT_FOUND. The manifest's is ignored with IgnoreRevision and with
+// CreateOnly. The server's own fields in a manifest are always ignored.
+func (s *Service) Apply(ctx context.Context, req ApplyRequest) (*Written, error) {
+	w, err := s.beginManifest(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	w.found.Manifest = true
+	write := w.upsert
+	if req.CreateOnly {
+		write = w.create
+	}
+	out, err := write(ctx)
+	return inManifest(w.kind, out, err)
+}
+
+// beginManifest begins the write of what a manifest says.
+func (s *Service) beginManifest(ctx context.Context, req ApplyRequest) (*write, error) {
+	doc, k, err := s.readManifest(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	id, err := manifestIdentity(k, doc, req)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := manifestSpec(k, doc)
+	if err != nil {
+		return nil, err
+	}
+	meta := manifestMetadata{doc.Metadata, DefaultFieldManager}
+	if req.FieldManager != nil {
+		meta.manager = *req.FieldManager
+	}
+	verb, err := s.applyVerb(ctx, k, id, req)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.begin(ctx, target{verb: verb, id: id, meta: meta})
+	if err != nil {
+		return nil, err
+	}
+	if err := w.takeSpec(ctx, spec); err != nil {
+		return nil, err
+	}
+	checkManager(&w.found, meta.manager)
+	w.setSubKind(doc.SubKind)
+	w.dryRun = req.DryRun
+	switch {
+	case req.ExpectedRevision != nil:
+		w.expected = req.ExpectedRevision
+	case !req.IgnoreRevision:
+		w.expected = doc.Metadata.Revision
+		w.expectedOfManifest = true
+	}
+	return w, nil
+}
+
+// readManifest reads the manifest of a request, and finds its kind.
+func (s *Service) readManifest(ctx context.Context, req ApplyRequest) (*manifest.Document, *kind.Kind, error) {
+	if req.IgnoreRevision && req.ExpectedRevision != nil {
+		return nil, nil, failure.BadInput("ignoreRevision", "ignoreRevision: it does not go with expectedRevision; leave one of them out")
+	}
+	if req.CreateOnly && req.ExpectedRevision != nil {
+		return nil, nil, failure.BadInput("createOnly",
+			"createOnly: it does not go with expectedRevision, since a new resource has no revision; leave one of them out")
+	}
+	price := budget.ManifestValue*manifest.Size(req.Manifest) + len(req.Manifest)
+	if err := budget.From(ctx).Spend(budget.Steps, price); err != nil {
+		return nil, nil, err
+	}
+	doc, err := manifest.Parse(req.Manifest)
+	if err != nil {
+		return nil, nil, manifestError(err)
+	}
+	known, _ := s.kinds.Find(doc.Kind) // the error of an unknown kind comes after the error of an unknown key
+	if err := unknownKey(known, doc); err != nil {
+		return nil, nil, err
+	}
+	k, err := s.manifestKind(doc)
+	return doc, k, err
+}
+
+// manifestError returns the error of a manifest that does not parse, with the path where that is known.
+func manifestError(err error) error {
+	e := failure.BadInput("manifest", "manifest: %v", err)
+	var unknown *manifest.UnknownError
+	var mistyped *manifest.TypeError
+	switch {
+	case errors.As(err, &unknown):
+		e.Path = headPath(unknown.Path)
+	case errors.As(err, &mistyped):
+		e.Path = headPath(mistyped.Path)
+	}
+	return e
+}
+
+// headPath returns the path of a key at the top of a manifest, or of its metadata.
+func headPath(path string) string {
+	if key, ok := strings.CutPrefix(path, "metadata."); ok {
+		return failure.Join("metadata", key)
+	}
+	return failure.Join("", path)
+}
+
+// manifestIdentity returns the resource that a manifest names, in its own namespace or that of the request.
+func manifestIdentity(k *kind.Kind, doc *manifest.Document, req ApplyRequest) (kind.Identity, error) {
+	id := kind.Identity{Kind: k.Name, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name}
+	switch {
+	case k.Scope != descriptor.Namespaced:
+	case id.Namespace == nil:
+		id.Namespace = req.Namespace
+	case req.Namespace != nil && *req.Namespace != *id.Namespace:
+		return id, failure.BadInput("metadata.namespace",
+			"the manifest says namespace %q and the request says %q; leave one of them out",
+			failure.Shorten(*id.Namespace), failure.Shorten(*req.Namespace))
+	}
+	return id, nil
+}
+
+// applyVerb returns the verb of an apply: UPSERT where the kind offers it and the caller may use it.
+// Otherwise an apply can still create an absent resource or update an existing one; the other is refused when
+// it is known which of the two it is.
+func (s *Service) applyVerb(ctx context.Context, k *kind.Kind, id kind.Identity, req ApplyRequest) (descriptor.Verb, error) {
+	if req.CreateOnly {
+		return descriptor.VerbCreate, nil
+	}
+	rights, err := s.RightsToWrite(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, key, err := s.kinds.Resolve(id)
+	if err != nil {
+		return "", err
+	}
+	var first descriptor.Verb
+	for _, v := range []descriptor.Verb{descriptor.VerbUpsert, descriptor.VerbCreate, descriptor.VerbUpdate} {
+		if !k.Has(v) {
+			continue
+		}
+		if rights.Authorize(k.Kind, v, key) == nil {
+			return v, nil
+		}
+		first = cmp.Or(first, v)
+	}
+	return cmp.Or(first, descriptor.VerbUpdate), nil
+}
+
+// manifestKind finds the kind that a manifest names, and checks its apiVersion.
+func (s *Service) manifestKind(doc *manifest.Document) (*kind.Kind, error) {
+	k, err := s.kinds.Find(doc.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Kind != k.Name {
+		return nil, failure.BadInput("kind", "kind %q is written %q", failure.Shorten(doc.Kind), k.Name)
+	}
+	switch {
+	case doc.APIVersion == k.APIVersion():
+	case doc.APIVersion == "" && doc.Version == k.Version:
+	case doc.APIVersion == "" && doc.Version == "":
+		return nil, failure.BadInput("apiVersion", "apiVersion is missing; kind %s has %s", k.Name, k.APIVersion())
+	default:
+		return nil, failure.BadInput("apiVersion", "kind %s has apiVersion %s, not %q", k.Name, k.APIVersion(), failure.Shorten(doc.APIVersion+doc.Version))
+	}
+	return k, nil
+}

@@ -1,0 +1,324 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
+)
+
+// attempt is one attempt at a [write]: from the stored resource that it has read to the state that it stores.
+type attempt struct {
+	*write
+	// current is the stored resource, nil for none.
+	current *stored
+	// was is the state of current; nil for none, and if it cannot be read.
+	was *kind.State
+	// concealed reports whether was lacks the sensitive values, because they cannot be decrypted.
+	concealed bool
+	// keepsSealed reports whether the record with the sensitive values stays, as the spec does.
+	keepsSealed bool
+	// next is the state that is to be stored.
+	next *kind.State
+	// specChanged reports whether the spec is new, or its stored form differs.
+	specChanged bool
+	// managersOnly reports whether nothing changes but which labels and annotations a field manager owns.
+	managersOnly bool
+	// relation is what its references wait for.
+	relation reconcile.Decision
+	// warnings of the attempt; they begin with those of the write.
+	warnings []failure.Warning
+	// sent reports whether a batch was sent that is conditional on current.
+	sent bool
+}
+
+// attempt returns an attempt at the write, by a stored resource; nil for none.
+func (w *write) attempt(current *stored) *attempt {
+	return &attempt{write: w, current: current, warnings: slices.Clip(w.warnings)}
+}
+
+// admit returns an error if the stored resource has another revision than expected, or is being deleted: then nothing can
+// be done but take finalizers away.
+func (a *attempt) admit() error {
+	if a.expected != nil {
+		if err := expect(*a.expected, a.current.Resource); err != nil {
+			return err
+		}
+	}
+	if a.current.Deleting && !(a.keepsSpec && a.meta.releases()) {
+		return failure.Of(backend.ErrDeleting, a.key)
+	}
+	return nil
+}
+
+// readState reads the state that the attempt changes. Sensitive values that cannot be decrypted need not be, if the write
+// leaves them as they are stored, or keeps none of them; a patch of metadata alone does not need what is damaged either.
+func (a *attempt) readState() error {
+	was, err := a.current.state(a.kind)
+	if err == nil {
+		a.was = was
+		return nil
+	}
+	if !a.keepsSpec && !errors.Is(err, backend.ErrEncrypted) {
+		return err
+	}
+	shown, unread := kind.StateOf(a.current.Resource)
+	if unread != nil {
+		return unread
+	}
+	a.keepsSealed = a.leavesWriteOnly(shown)
+	if !a.keepsSealed && !a.replacesWriteOnly() {
+		return err
+	}
+	a.was = shown
+	a.concealed = true
+	return nil
+}
+
+// leavesWriteOnly reports whether the write leaves all write-only fields as they are, and the rest of the spec as it is
+// shown.
+func (w *write) leavesWriteOnly(shown *kind.State) bool {
+	if expiry := w.meta.expiresAt; expiry.Set && !expiry.Value.Equal(shown.ExpiresAt) { // they expire with the resource
+		return false
+	}
+	switch {
+	case w.isStatus() || w.keepsSpec:
+		return true
+	case w.verb == descriptor.VerbPatch || w.setsWriteOnly():
+		return false
+	}
+	return w.kind.Spec.Identical(w.kind.Spec.Shown(w.spec), w.kind.Spec.Shown(shown.Spec))
+}
+
+// replacesWriteOnly reports whether the write gives all write-only fields, so that none of them is kept.
+func (w *write) replacesWriteOnly() bool {
+	return w.verb != descriptor.VerbPatch && w.kind.Spec.GivesWriteOnly("spec", w.spec, w.writeOnly)
+}
+
+// validateNew returns the violations of a write that creates its resource, as one error.
+func (w *write) validateNew(ctx context.Context) error {
+	found := w.found.Clone()
+	found.Object(ctx, w.kind.Spec, "spec", w.spec)
+	return found.Err(w.key)
+}
+
+// validate returns the violations of the change of the spec, as one error. A spec that stays need not be valid, nor
+// known in full.
+func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
+	if a.keepsSpec || a.keepsSealed {
+		return a.found.Err(a.key)
+	}
+	found := a.found.Clone()
+	found.Change(ctx, a.kind.Spec, "spec", spec, a.was.Spec)
+	if a.subKind != "" && a.subKind != a.was.SubKind {
+		found.Add("subKind", "immutable", nil, "is set at creation and cannot be changed")
+	}
+	return found.Err(a.key)
+}
+
+// create stores a new resource, whose own violations are none.
+func (a *attempt) create(ctx context.Context) (*Written, error) {
+	a.next = a.newState()
+	a.specChanged = true
+	if err := a.relate(ctx); err != nil {
+		return nil, err
+	}
+	if a.dryRun { // no batch finds out whether it is there
+		current, err := a.service.load(ctx, a.kind, a.key)
+		if err == nil && current != nil {
+			err = backend.ErrExists
+		}
+		if err != nil {
+			return nil, failure.Of(err, a.key)
+		}
+	}
+	return a.store(ctx)
+}
+
+// newState returns the state of a new resource.
+func (w *write) newState() *kind.State {
+	st := &kind.State{SubKind: w.subKind, Spec: w.spec, Meta: w.meta.applyTo(body.Metadata{}), ExpiresAt: w.meta.expiresAt.Value}
+	st.Meta.Generation = 1
+	return st
+}
+
+// replace stores the spec that was sent, and the metadata, in the place of the stored ones.
+func (a *attempt) replace(ctx context.Context) (*Written, error) {
+	if err := a.admit(); err != nil {
+		return nil, err
+	}
+	err := a.readState()
+	switch {
+	case replaceable(err, a.expected):
+		return a.overwrite(ctx)
+	case err != nil:
+		return nil, failure.Of(err, a.key)
+	}
+	spec := jsontree.Clone(a.spec).(map[string]any)
+	if a.kind.Spec.Hides {
+		a.kind.Spec.KeepWriteOnly(spec, a.was.Spec, "spec", a.writeOnly)
+	}
+	return a.replaceSpec(ctx, spec)
+}
+
+// replaceSpec stores a spec, which the attempt may keep, and the metadata in the place of the stored ones.
+func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Written, error) {
+	if err := a.validate(ctx, spec); err != nil {
+		return nil, err
+	}
+	a.next = a.was.WithMetadata(a.meta.applyTo(a.was.Meta))
+	if !a.keepsSpec {
+		a.kind.Spec.KeepUnknown(spec, a.was.Spec)
+		a.specChanged = a.concealed && !a.keepsSealed || !a.kind.Spec.Identical(spec, a.was.Spec)
+		if a.specChanged {
+			a.next = a.next.WithSpec(spec)
+		}
+	}
+	if a.meta.expiresAt.Set {
+		a.next.ExpiresAt = a.meta.expiresAt.Value
+	}
+	if err := a.meta.validate(a.was, a.next).Err(a.key); err != nil {
+		return nil, err
+	}
+	return a.storeChange(ctx)
+}
+
+// storeChange relates and stores the next state, if it is another than the one that was read. The generation counts changes
+// of the effective spec: it stays if a value that equals the default takes the place of none, or the reverse.
+func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
+	if a.specChanged {
+		if a.was == nil || a.concealed || !a.kind.Spec.Equivalent(a.next.Spec, a.was.Spec) {
+			a.next.Meta.Generation++
+		}
+	} else {
+		if a.next.SameBesides(a.was) {
+			return a.unchanged(), nil
+		}
+		sameManagers := a.next.WithMetadata(a.next.Meta)
+		sameManagers.Meta.Managers = a.was.Meta.Managers
+		a.managersOnly = sameManagers.SameBesides(a.was)
+	}
+	if err := a.relate(ctx); err != nil {
+		return nil, err
+	}
+	if a.finalizersChanged() && reconcile.SaysFinalizing(a.next.Status()) {
+		a.next = a.service.reconciler.Finalizing(a.kind, a.next)
+	}
+	if a.relation.Overruled && a.next.SameBesides(a.was) { // nothing is left of it
+		a.warnings = append(a.warnings, waitWarnings(a.relation)...)
+		return a.unchanged(), nil
+	}
+	a.sent = !a.dryRun
+	return a.store(ctx)
+}
+
+// finalizersChanged reports whether the attempt changes the finalizers of a resource that waits for nothing else.
+func (a *attempt) finalizersChanged() bool {
+	return a.next.Meta.Finalizing && !slices.Equal(a.next.Meta.Finalizers, a.was.Meta.Finalizers)
+}
+
+// relate finds what the references of the next state wait for, and sets the conditions that follow.
+func (a *attempt) relate(ctx context.Context) error {
+	r := reconcile.Replacement{
+		Kind: a.kind, Key: a.key, Was: a.was,
+		SpecChanged: a.specChanged, StatusReport: a.isStatus(), Read: a.reading,
+	}
+	if a.current != nil {
+		r.Stored = a.current.Resource
+	}
+	next, relation, err := a.service.reconciler.Relate(ctx, r, a.next)
+	if err != nil {
+		return failure.Of(err, a.key)
+	}
+	a.next = next
+	a.relation = relation
+	return nil
+}
+
+// store stores the next state, if the caller may write that, and answers.
+func (a *attempt) store(ctx context.Context) (*Written, error) {
+	if err := a.authorizeContent(ctx); err != nil {
+		return nil, err
+	}
+	res, err := a.commit(ctx)
+	switch {
+	case err == nil:
+		return a.answer(res), nil
+	case a.readTooLittle(err):
+		a.reading = min(a.reading+1, reconcile.OneByOne)
+		return nil, errRaced
+	case a.current != nil && errors.Is(err, backend.ErrNotFound):
+		return nil, errRaced
+	}
+	return nil, a.failed(err)
+}
+
+// readTooLittle reports whether a batch failed because the attempt relied on an outdated read of a target. The next
+// attempt reads more thoroughly.
+func (a *attempt) readTooLittle(err error) bool {
+	if reconcile.Raced(err, a.key) {
+		return true
+	}
+	return a.reading < reconcile.OneByOne && errors.Is(err, backend.ErrUnreadable)
+}
+
+// answer returns the answer to a write that was made, or that would be in a dry run.
+func (a *attempt) answer(res *backend.Resource) *Written {
+	out := &Written{Outcome: Updated, DryRun: a.dryRun, Warnings: append(a.warnings, waitWarnings(a.relation)...)}
+	switch {
+	case a.current == nil:
+		out.Outcome = Created
+	case a.managersOnly: // the resource was as the manifest says
+		out.Outcome = Unchanged
+	}
+	if !a.isReadable() { // CREATE was enough
+		out.Warnings = append(out.Warnings, a.notReadable())
+		return out
+	}
+	out.Resource = a.service.present(a.kind, res)
+	return out
+}
+
+// unchanged is the answer to a write that changes nothing.
+func (a *attempt) unchanged() *Written {
+	return &Written{
+		Outcome: Unchanged, DryRun: a.dryRun, Warnings: a.warnings,
+		Resource: a.service.present(a.kind, a.current.Resource),
+	}
+}
+
+// notReadable returns the warning that the caller may create the resource and not read it.
+func (w *write) notReadable() failure.Warning {
+	done := "was created"
+	if w.dryRun {
+		done = "would be created"
+	}
+	return failure.Warning{
+		Code:    failure.WarningNotReadable,
+		Message: "the resource " + done + ", and you may not read it: that needs the verb GET",
+	}
+}
+
+// waitWarnings returns warnings about the resources that are waited for, and about conditions that were not
+// taken over meanwhile.
+func waitWarnings(j reconcile.Decision) []failure.Warning {
+	var out []failure.Warning
+	if j.Overruled {
+		out = append(out, failure.Warning{
+			Code: failure.WarningWaiting, Path: "status.conditions",
+			Message: "the resource waits for others: its conditions Available and Progressing say so, " +
+				"and what the status says of them was not taken over",
+		})
+	}
+	for _, w := range j.Waits {
+		out = append(out, failure.Warning{Code: failure.WarningWaiting, Message: w.String(), Path: w.Path})
+	}
+	return out
+}

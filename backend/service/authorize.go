@@ -1,0 +1,82 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// authorize returns the caller's rights if they allow a verb on a resource.
+func (s *Service) authorize(ctx context.Context, k *kind.Kind, v descriptor.Verb, key backend.Key) (*access.Rights, error) {
+	rights, err := s.RightsToWrite(ctx)
+	if err == nil {
+		err = rights.Authorize(k.Kind, v, key)
+	}
+	return rights, err
+}
+
+// authorizeContent refuses a state that its author may not store: roles and bindings that give rights which the author
+// does not have, and new references to resources of sensitive kinds that the author may not see.
+func (a *attempt) authorizeContent(ctx context.Context) error {
+	if !a.specChanged {
+		return nil
+	}
+	if access.GivesRights(a.kind.Name) {
+		if err := a.authorizeRights(ctx); err != nil {
+			return err
+		}
+	}
+	if a.rights.All() {
+		return nil
+	}
+	for _, ref := range a.kind.Rows.Refs(a.key.Namespace, a.next.Spec) {
+		to, err := a.service.kinds.Find(ref.Key.Kind)
+		if err != nil || !to.Sensitive || a.rights.Sees(to.Kind, ref.Key) {
+			continue
+		}
+		if !a.refersTo(ref.Key) {
+			return a.refuseReference(ref, to)
+		}
+	}
+	return nil
+}
+
+// refersTo reports whether the stored resource refers to another one.
+func (a *attempt) refersTo(key backend.Key) bool {
+	if a.was == nil {
+		return false
+	}
+	before := a.kind.Rows.Refs(a.key.Namespace, a.was.Spec)
+	return slices.ContainsFunc(before, func(ref kind.Ref) bool { return ref.Key == key })
+}
+
+// refuseReference returns the error of a new reference to a resource of a sensitive kind that the author may not see.
+func (w *write) refuseReference(ref kind.Ref, to *kind.Kind) error {
+	path := w.kind.APIPath(ref.Path)
+	refused := &failure.Error{Code: failure.CodeForbidden}
+	refused.Message = fmt.Sprintf("%s: kind %s is sensitive, and a new reference to %q needs the verb GET on it",
+		path, to.Name, failure.Shorten(ref.Key.Name))
+	refused = refused.At(w.key)
+	refused.Path = path
+	return refused
+}
+
+// authorizeRights refuses a role or a binding that gives more than its author has.
+func (a *attempt) authorizeRights(ctx context.Context) error {
+	policy, err := a.service.Policy(ctx)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{"spec": a.next.Spec})
+	if err != nil {
+		return failure.Of(err, a.key)
+	}
+	return policy.MayStore(a.rights, a.kind.Kind, a.key.Name, body)
+}

@@ -1,0 +1,143 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// Here writes leave the service: attempt.commit stores a state, and commitRemoval takes a resource away. This is the seam
+// at which another owner of a kind's resources than the store of this gateway can stand.
+
+// commit stores the next state of an attempt with what belongs to it, in one batch. In a dry run it returns the resource
+// that would be stored.
+func (a *attempt) commit(ctx context.Context) (*backend.Resource, error) {
+	if a.isCallers() {
+		meta := a.next.Meta
+		meta.UpdatedBy = access.CallerFrom(ctx).UpdatedBy()
+		a.next = a.next.WithMetadata(meta)
+	}
+	actions, err := a.actions()
+	if err != nil {
+		return nil, err
+	}
+	if a.dryRun {
+		return a.wouldStore(actions)
+	}
+	res, err := a.service.sender.Apply(ctx, actions...)
+	if err != nil {
+		return nil, err
+	}
+	return res.Resources[0], nil
+}
+
+// commitRemoval deletes a resource, and returns what it was.
+func (s *Service) commitRemoval(ctx context.Context, actions ...backend.Action) (*backend.Resource, error) {
+	res, err := s.sender.Apply(ctx, actions...)
+	if err != nil {
+		return nil, err
+	}
+	return res.Resources[0], nil
+}
+
+// actions returns the actions that store the next state: first the one that puts it, which is conditional on the stored
+// resource. The sensitive values of a sensitive kind are a record of their own, which the store gets encrypted.
+func (a *attempt) actions() ([]backend.Action, error) {
+	state := a.next
+	seals := a.kind.Sensitive && !a.keepsSealed
+	var values []byte
+	if seals {
+		var err error
+		if state, values, err = a.next.Seal(a.kind); err != nil {
+			return nil, err
+		}
+	}
+	put, err := a.put(state)
+	if err != nil {
+		return nil, err
+	}
+	actions := []backend.Action{put}
+	if seals {
+		sealed, err := a.service.cfg.Keys.Seal(a.key.Sensitive(), put.Put.UID, values)
+		if err != nil {
+			return nil, err
+		}
+		actions = append(actions, backend.Action{
+			Key: a.key.Sensitive(), Op: backend.OpPut,
+			Put: backend.Put{UID: put.Put.UID, ExpiresAt: state.ExpiresAt, Body: sealed},
+		})
+	}
+	// The gateway's own writes have the room up to backend.MaxStoredBytes: a resource as
+	// large as callers can make it still gets its conditions, and can be deleted. So callers may shrink a
+	// resource that is larger than they could make it.
+	old := a.readable()
+	smaller := old != nil && !seals && len(put.Put.Body) < len(old.Body)
+	if size := (backend.Batch{Actions: actions}).Size(); !smaller && size > backend.MaxResourceBytes {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d: %w", a.key, size, backend.MaxResourceBytes, backend.ErrTooLarge)
+	}
+	return append(actions, a.relation.Checks...), nil
+}
+
+// put returns the action that puts a state.
+func (a *attempt) put(state *kind.State) (backend.Action, error) {
+	put, err := state.Put(a.kind, a.key, a.readable())
+	if err != nil {
+		return backend.Action{}, err
+	}
+	put.Caller = a.isCallers()
+	put.Refs = a.relation.Refs
+	put.Declared = a.relation.Declared
+	condition := backend.Condition{Presence: backend.Absent}
+	if a.current == nil {
+		put.UID = a.service.cfg.NewID()
+	} else {
+		put.UID = a.current.UID
+		put.Deleting = a.current.Deleting
+		condition = backend.Condition{Presence: backend.Present, Revision: a.current.Revision}
+		if put.Declared != "" {
+			condition.BindingVersion = a.current.BindingVersion
+		}
+	}
+	return backend.Action{Key: a.key, If: condition, Op: backend.OpPut, Put: put}, nil
+}
+
+// isCallers reports whether the attempt changes what callers set: it does not if it reports a status, or changes field
+// managers alone.
+func (a *attempt) isCallers() bool {
+	return !a.isStatus() && !a.managersOnly
+}
+
+// readable returns the stored resource, nil if there is none or it cannot be read.
+func (a *attempt) readable() *backend.Resource {
+	if a.was == nil {
+		return nil
+	}
+	return a.current.Resource
+}
+
+// wouldStore returns what actions would store. A new resource has neither uid nor revision.
+func (a *attempt) wouldStore(actions []backend.Action) (*backend.Resource, error) {
+	now := a.service.clock().UTC().Truncate(time.Millisecond)
+	shards, _ := a.service.cfg.Store.(backend.Sharder)
+	if err := (backend.Batch{RequestID: "dry run", Deadline: now, Actions: actions}).Validate(shards); err != nil {
+		return nil, err
+	}
+	put := actions[0].Put
+	out := &backend.Resource{Key: a.key, Refs: put.Refs, Body: put.Body}
+	out.CreatedAt = now
+	out.UpdatedAt = now
+	out.ExpiresAt = put.ExpiresAt
+	out.Deleting = put.Deleting
+	out.Finalizers = *put.Finalizers
+	if current := a.current; current != nil {
+		out.UID = current.UID
+		out.Revision = current.Revision
+		out.SpecRevision = current.SpecRevision
+		out.CreatedAt = current.CreatedAt
+	}
+	return out, nil
+}

@@ -1,0 +1,59 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
+func (s *Service) Create(ctx context.Context, req CreateRequest) (*Written, error) {
+	w, err := s.beginNew(ctx, descriptor.VerbCreate, req)
+	if err != nil {
+		return nil, err
+	}
+	return w.create(ctx)
+}
+
+// beginNew begins the write of a resource that may be created.
+func (s *Service) beginNew(ctx context.Context, verb descriptor.Verb, req CreateRequest) (*write, error) {
+	w, err := s.begin(ctx, target{verb: verb, id: req.Identity, meta: req.Metadata})
+	if err != nil {
+		return nil, err
+	}
+	if err := w.takeSpec(ctx, req.Spec); err != nil {
+		return nil, err
+	}
+	w.setSubKind(req.SubKind)
+	w.dryRun = req.DryRun
+	return w, nil
+}
+
+// create makes attempts to create the resource, which must not be there.
+func (w *write) create(ctx context.Context) (*Written, error) {
+	if err := w.validateNew(ctx); err != nil {
+		// That the resource exists is said first: then the input need not be mended.
+		if current, readErr := w.service.load(ctx, w.kind, w.key); readErr == nil && current != nil {
+			return nil, w.exists(failure.Of(backend.ErrExists, w.key))
+		}
+		return nil, err
+	}
+	out, err := w.repeat(ctx, func() (*Written, error) { return w.attempt(nil).create(ctx) })
+	return out, w.exists(err)
+}
+
+// exists adds to an error ALREADY_EXISTS that the caller may not read what is there, and takes its revision out: it would
+// tell the caller of each change.
+func (w *write) exists(err error) error {
+	known, ok := errors.AsType[*failure.Error](err)
+	if !ok || known.Code != failure.CodeAlreadyExists || w.isReadable() {
+		return err
+	}
+	out := *known
+	out.Message += ", and you may not read it"
+	out.CurrentRevision = ""
+	return &out
+}

@@ -1,0 +1,70 @@
+package service
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// keyLocks lets the writers of one gateway change one resource one after the
+// other, in the order of their arrival, so that they never lose a race against
+// each other. A writer that waits is a request under way, of which the server has
+// a bounded number. The zero value is ready; safe for concurrent use.
+type keyLocks struct {
+	mu    sync.Mutex // guards locks
+	locks map[backend.Key]*keyLock
+}
+
+// keyLock is the lock of one resource. Those that wait are served in the order of their arrival, as senders to a
+// channel are.
+type keyLock struct {
+	held    chan struct{} // has an element while a writer holds the lock
+	writers int           // that hold the lock or wait for it
+}
+
+// lock waits for the lock of a key, and reports whether it had to. locked is false if ctx ended first.
+func (l *keyLocks) lock(ctx context.Context, key backend.Key) (waited, locked bool) {
+	l.mu.Lock()
+	if l.locks == nil {
+		l.locks = map[backend.Key]*keyLock{}
+	}
+	one := l.locks[key]
+	if one == nil {
+		one = &keyLock{held: make(chan struct{}, 1)}
+		l.locks[key] = one
+	}
+	one.writers++
+	if one.writers == 1 { // before another writer comes, which would overtake this one
+		one.held <- struct{}{}
+		l.mu.Unlock()
+		return false, true
+	}
+	l.mu.Unlock()
+	select {
+	case one.held <- struct{}{}:
+		return true, true
+	case <-ctx.Done():
+		l.leave(key, one)
+		return true, false
+	}
+}
+
+// unlock gives the lock of a key to the next writer.
+func (l *keyLocks) unlock(key backend.Key) {
+	l.mu.Lock()
+	one := l.locks[key]
+	l.mu.Unlock()
+	<-one.held
+	l.leave(key, one)
+}
+
+// leave forgets the lock with its last writer.
+func (l *keyLocks) leave(key backend.Key, one *keyLock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one.writers--
+	if one.writers == 0 {
+		delete(l.locks, key)
+	}
+}

@@ -1,0 +1,85 @@
+package service
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/jsontree"
+)
+
+// Patch changes parts of a spec at the expected revision; the result must be acceptable.
+func (s *Service) Patch(ctx context.Context, req PatchRequest) (*Written, error) {
+	w, err := s.beginPatch(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := w.takePatch(ctx, req.Patch)
+	if err != nil {
+		return nil, err
+	}
+	w.expected = &req.ExpectedRevision
+	w.dryRun = req.DryRun
+	w.keepsSpec = patch.isEmpty()
+	return w.change(ctx, func(a *attempt) (*Written, error) { return a.patch(ctx, patch) })
+}
+
+// beginPatch begins a patch. One of finalizers alone needs the verb FINALIZE, another one that changes them PATCH, too.
+func (s *Service) beginPatch(ctx context.Context, req PatchRequest) (*write, error) {
+	t := target{verb: descriptor.VerbPatch, id: req.Identity, meta: req.MetadataPatch}
+	finalizes := len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0
+	if finalizes && req.finalizersAlone() {
+		t.needs = descriptor.VerbFinalize
+	}
+	w, err := s.begin(ctx, t)
+	if err != nil || !finalizes {
+		return w, err
+	}
+	return w, w.rights.Authorize(w.kind.Kind, descriptor.VerbFinalize, w.key)
+}
+
+// specPatch is a patch of a spec: two merge patches, one applied after the other.
+type specPatch struct {
+	// fields has what the caller sent, nulls and all.
+	fields map[string]any
+	// merged has the fields whose values are merged with the stored ones by key.
+	merged map[string]any
+}
+
+func (p specPatch) isEmpty() bool { return len(p.fields)+len(p.merged) == 0 }
+
+// takePatch reads the merge patch that was sent, and notes fields that the kind does not have.
+func (w *write) takePatch(ctx context.Context, sent any) (specPatch, error) {
+	fields, err := jsontree.Object(sent)
+	if err != nil {
+		return specPatch{}, failure.BadInput("spec", "spec is not acceptable: %v", err).At(w.key)
+	}
+	if fields == nil {
+		return specPatch{}, nil
+	}
+	jsontree.DropListNulls(fields)
+	w.found.DropUnknown(w.kind.Spec, "spec", fields)
+	w.kind.Spec.ClearEmpty(fields)
+	w.kind.Spec.Canonical(fields)
+	w.warnings = w.kind.Spec.Deprecated(nil, "spec", fields)
+	return specPatch{fields: fields, merged: w.found.TakeMergedPatch(ctx, w.kind.Spec, "spec", fields)}, nil
+}
+
+// patch applies a patch to the stored spec, and stores the result.
+func (a *attempt) patch(ctx context.Context, patch specPatch) (*Written, error) {
+	if err := a.admit(); err != nil {
+		return nil, err
+	}
+	if err := a.readState(); err != nil {
+		return nil, failure.Of(err, a.key)
+	}
+	spec := a.was.Spec
+	if !a.keepsSpec {
+		spec = jsontree.Merged(a.kind.Spec.Known(a.was.Spec), patch.fields)
+		a.warnings = append(a.warnings, a.kind.Spec.Cleared("spec", a.was.Spec, patch.fields)...)
+	}
+	if len(patch.merged) > 0 {
+		spec = jsontree.Merged(spec, patch.merged)
+	}
+	return a.replaceSpec(ctx, spec)
+}

@@ -1,0 +1,144 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/kind"
+)
+
+// stored is a resource as the store has it.
+type stored struct {
+	*backend.Resource
+	// sensitive is the record with the sensitive values, decrypted, nil if there is
+	// none, and unread why it could not be read.
+	sensitive *backend.Resource
+	unread    error
+	// read is the result of state, once it was called.
+	read *kind.State
+}
+
+// load reads what the store has of a resource, nil for nothing. The record with the
+// sensitive values is read after the resource. A write that relies on both is
+// conditional on the resource's revision, which changes with either.
+func (s *Service) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
+	var out *stored
+	for range maxLoads {
+		got, err := s.cfg.Store.Get(ctx, key)
+		if err != nil {
+			return nil, failure.Of(err, key)
+		}
+		if got[0] == nil {
+			return nil, nil
+		}
+		out = &stored{Resource: got[0]}
+		if err := s.loadSensitive(ctx, k, out); err != nil || !out.mixed() {
+			return out, err
+		}
+	}
+	out.unread = fmt.Errorf("the sensitive values are those of another resource: %w", backend.ErrUnreadable)
+	s.unreadable.Note(out.Resource, out.unread)
+	return out, nil
+}
+
+// loadToWrite is load of what a write changes or replaces: reading and writing all of it
+// has a price.
+func (s *Service) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
+	out, err := s.load(ctx, k, key)
+	if err == nil {
+		err = out.payToWrite(ctx)
+	}
+	return out, err
+}
+
+// payToWrite charges that a resource is read and written; nil for none.
+func (r *stored) payToWrite(ctx context.Context) error {
+	if r == nil {
+		return nil
+	}
+	return budget.From(ctx).Spend(budget.Steps, len(r.Body)/budget.RewrittenBytes)
+}
+
+// maxLoads is how often a resource and its sensitive values are read until they are of
+// one resource: between the two, one can be deleted and another created under its name.
+const maxLoads = 16
+
+// mixed reports whether the sensitive values belong to another resource.
+func (r *stored) mixed() bool { return r.sensitive != nil && r.sensitive.UID != r.UID }
+
+// recent returns a resource from the index, nil if it is not there, or if its references were taken by other
+// declarations, which the index does not have. It may be older than the stored one: what follows from it holds
+// only if a batch that is conditional on its revision was applied.
+func (s *Service) recent(k *kind.Kind, key backend.Key) *stored {
+	if s.index == nil || k.Sensitive {
+		return nil
+	}
+	r := s.index.Recent(key)
+	if r == nil {
+		return nil
+	}
+	st, err := kind.StateOf(r)
+	if err != nil || r.Declared != k.Declared {
+		return nil
+	}
+	return &stored{Resource: r, read: st}
+}
+
+// loadSensitive adds the record with the sensitive values, if the kind has them.
+func (s *Service) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) error {
+	if !k.Sensitive {
+		return nil
+	}
+	got, err := s.cfg.Store.Get(ctx, to.Key.Sensitive())
+	switch {
+	case errors.Is(err, backend.ErrUnreadable):
+		to.unread = err
+	case err != nil:
+		return failure.Of(err, to.Key)
+	case got[0] != nil:
+		if to.sensitive = got[0]; !to.mixed() {
+			s.decrypt(to)
+		}
+	}
+	return nil
+}
+
+// decrypt decrypts the record with the sensitive values.
+func (s *Service) decrypt(to *stored) {
+	plain := *to.sensitive
+	if plain.Body, to.unread = s.cfg.Keys.Open(plain.Key, plain.UID, plain.Body); to.unread != nil {
+		s.unreadable.Note(to.Resource, to.unread)
+		return
+	}
+	to.sensitive = &plain
+}
+
+// state returns the stored state. It is read once, and must not be changed.
+func (r *stored) state(k *kind.Kind) (*kind.State, error) {
+	if r.read != nil {
+		return r.read, nil
+	}
+	st, err := kind.StateOf(r.Resource)
+	if err == nil {
+		err = r.unread
+	}
+	if err == nil {
+		err = st.Unseal(k, r.sensitive)
+	}
+	if err == nil {
+		r.read = st
+	}
+	return st, err
+}
+
+// removalOfSensitive deletes the record with the sensitive values, if there is one.
+func (r *stored) removalOfSensitive() []backend.Action {
+	if r.sensitive == nil && r.unread == nil {
+		return nil
+	}
+	return []backend.Action{{Key: r.Key.Sensitive(), If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
+}

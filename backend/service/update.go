@@ -1,0 +1,21 @@
+package service
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// Update replaces the spec of an existing resource at the expected revision.
+func (s *Service) Update(ctx context.Context, req UpdateRequest) (*Written, error) {
+	w, err := s.begin(ctx, target{verb: descriptor.VerbUpdate, id: req.Identity, meta: req.Metadata})
+	if err != nil {
+		return nil, err
+	}
+	if err := w.takeSpec(ctx, req.Spec); err != nil {
+		return nil, err
+	}
+	w.expected = &req.ExpectedRevision
+	w.dryRun = req.DryRun
+	return w.change(ctx, func(a *attempt) (*Written, error) { return a.replace(ctx) })
+}
