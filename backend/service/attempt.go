@@ -161,14 +161,16 @@ func (a *attempt) replace(ctx context.Context) (*Written, error) {
 	case err != nil:
 		return nil, failure.Of(err, a.key)
 	}
-	spec := jsontree.Clone(a.spec).(map[string]any)
-	if a.kind.Spec.Hides {
+	spec := a.spec
+	if a.kind.Spec.Hides || !a.kind.Spec.CanName(a.was.Spec) { // it is completed by what is stored
+		spec = jsontree.Clone(spec).(map[string]any)
 		a.kind.Spec.KeepWriteOnly(spec, a.was.Spec, "spec", a.writeOnly)
 	}
 	return a.replaceSpec(ctx, spec)
 }
 
-// replaceSpec stores a spec, which the attempt may keep, and the metadata in the place of the stored ones.
+// replaceSpec stores a spec and the metadata in the place of the stored ones. Fields of the stored spec that this gateway
+// does not know are added to the spec, which belongs to the attempt if there are any.
 func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Written, error) {
 	if err := a.validate(ctx, spec); err != nil {
 		return nil, err

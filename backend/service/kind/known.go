@@ -14,14 +14,14 @@ import (
 // Known returns the tree without the names that the shape does not have. It may be the tree itself, so it
 // must not be changed.
 func (s *Shape) Known(tree map[string]any) map[string]any {
-	if s.canName(tree) {
+	if s.CanName(tree) {
 		return tree
 	}
 	return s.Project(tree)
 }
 
-// canName reports whether the shape can name all of a tree.
-func (s *Shape) canName(tree map[string]any) bool {
+// CanName reports whether the shape can name all of a tree.
+func (s *Shape) CanName(tree map[string]any) bool {
 	for name, value := range tree {
 		if f := s.fields[name]; f == nil || f.shape != nil && !f.canName(value) {
 			return false
@@ -34,7 +34,7 @@ func (s *Shape) canName(tree map[string]any) bool {
 func (f *Field) canName(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
-		return f.shape.canName(value)
+		return f.shape.CanName(value)
 	case []any:
 		return !slices.ContainsFunc(value, func(e any) bool { return !f.canName(e) })
 	}
