@@ -3,7 +3,7 @@
 GO      ?= go
 BIN     := bin/sluice
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-LDFLAGS := -X main.version=$(VERSION)
+LDFLAGS := -X github.com/sluicegw/sluice/cmd/sluice/version.release=$(VERSION)
 # The race detector needs a C compiler; without one the tests run plain.
 RACE    := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
 # Tests of these packages have fewer clients and events under the race detector; they run without it too.

@@ -68,7 +68,27 @@ var rules = []rule{
 	{"graph/server", []string{"backend", "backend/budget", "backend/catalogue", "backend/descriptor", "backend/service", "graph", "resolvers"}, "the edge knows no store"},
 	{"resolvers", []string{"backend", "backend/budget", "backend/descriptor", "backend/service", "graph/core", "graph/engine", "graph/loader"}, "resolvers delegate to the service"},
 	{"schema", nil, "SDL files and nothing else"},
-	{"cmd", []string{"backend", "backend/audit", "backend/bolt", "backend/catalogue", "backend/descriptor", "backend/hub", "backend/index", "backend/keyring", "backend/manifest", "backend/redis", "backend/service", "graph", "internal"}, "only commands name a concrete driver"},
+	{"cmd/sluice/terminal", nil, "streams know no command and no gateway"},
+	{"cmd/sluice/version", nil, "a version is text"},
+	{"cmd/sluice/config", []string{"backend/manifest", "backend/service/access", "graph/identity", "graph/server", "internal/wait"}, "settings are read before anything is opened"},
+	{"cmd/sluice/credential", []string{"cmd/sluice/config", "graph/client", "internal/settings"}, "contexts and logins are files; they know no command"},
+	{"cmd/sluice/input", []string{"backend/descriptor", "backend/manifest", "graph/client"}, "what people write is parsed without flags and streams"},
+	{"cmd/sluice/output", []string{"backend/descriptor", "backend/manifest", "graph/client"}, "resources are written without flags"},
+	{"cmd/sluice/exit", []string{"cmd/sluice/output", "cmd/sluice/terminal", "graph/client"}, "an error is told without knowing the command"},
+	{"cmd/sluice/command", []string{"cmd/sluice/config", "cmd/sluice/exit", "cmd/sluice/output", "cmd/sluice/terminal", "graph/client"}, "what all commands share knows none of them"},
+	{"cmd/sluice/resource", []string{"cmd/sluice/exit", "cmd/sluice/output", "graph/client"}, "arguments name resources, whatever the command does with them"},
+	{"cmd/sluice/remote", []string{"cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/exit", "cmd/sluice/input", "cmd/sluice/output", "cmd/sluice/resource", "cmd/sluice/version", "graph/client"}, "a connection knows no command"},
+	{"cmd/sluice/document", []string{"cmd/sluice/command", "cmd/sluice/exit", "cmd/sluice/input", "cmd/sluice/output", "cmd/sluice/resource", "cmd/sluice/terminal", "graph/client", "internal/wait"}, "manifests are read and compared, and nothing is written"},
+	{"cmd/sluice/await", []string{"cmd/sluice/exit", "cmd/sluice/output", "cmd/sluice/resource", "cmd/sluice/terminal", "graph/client"}, "waiting reads streams, for whichever command waits"},
+	{"cmd/sluice/commandtest", []string{"cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/remote", "cmd/sluice/terminal"}, "tests of commands bring the commands that they run"},
+	{"cmd/sluice/read", []string{"cmd/sluice/await", "cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/document", "cmd/sluice/exit", "cmd/sluice/input", "cmd/sluice/output", "cmd/sluice/remote", "cmd/sluice/resource", "cmd/sluice/terminal", "backend/manifest", "graph/client"}, "commands that read know none that write"},
+	{"cmd/sluice/write", []string{"cmd/sluice/await", "cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/document", "cmd/sluice/exit", "cmd/sluice/input", "cmd/sluice/output", "cmd/sluice/remote", "cmd/sluice/resource", "cmd/sluice/terminal", "backend/manifest", "graph/client", "internal/wait"}, "commands that write stand beside those that read"},
+	{"cmd/sluice/auth", []string{"cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/document", "cmd/sluice/exit", "cmd/sluice/input", "cmd/sluice/output", "cmd/sluice/remote", "cmd/sluice/resource", "cmd/sluice/terminal", "backend/descriptor", "backend/service/access", "graph/client"}, "contexts and logins stand beside the commands that use them"},
+	{"cmd/sluice/reload", []string{"backend/catalogue", "backend/service/failure", "graph/client"}, "the socket and the folder know no gateway"},
+	{"cmd/sluice/sdl", []string{"cmd/sluice/exit", "backend/catalogue", "backend/descriptor", "graph/kinds"}, "a catalogue is read without a gateway"},
+	{"cmd/sluice/gateway", []string{"cmd/sluice/config", "cmd/sluice/exit", "cmd/sluice/reload", "cmd/sluice/sdl", "cmd/sluice/terminal", "cmd/sluice/version", "backend", "backend/audit", "backend/bolt", "backend/catalogue", "backend/descriptor", "backend/hub", "backend/index", "backend/keyring", "backend/redis", "backend/service", "graph/identity", "graph/kinds", "graph/server", "internal/wait"}, "the gateway knows no command; it alone names concrete drivers"},
+	{"cmd/sluice/operate", []string{"cmd/sluice/command", "cmd/sluice/config", "cmd/sluice/credential", "cmd/sluice/exit", "cmd/sluice/gateway", "cmd/sluice/output", "cmd/sluice/reload", "cmd/sluice/remote", "cmd/sluice/sdl", "cmd/sluice/terminal", "backend/catalogue", "backend/descriptor", "backend/service/access", "graph/client", "graph/identity", "graph/kinds"}, "operators run a gateway, or ask one"},
+	{"cmd/sluice", nil, "main lists the commands; each is in a package below"},
 	{"cmd/sluicegen", []string{"graph/kinds"}, "the generator never knows what it generated"},
 	{"internal/wait", nil, "it waits, for whatever"},
 	{"internal/settings", nil, "it knows files and none of their fields"},
@@ -101,7 +121,11 @@ var testsMay = map[string][]string{
 	"graph/server":              {"backend/memory", "backend/bolt", "backend/hub"},
 	"graph/console":             {"graph/kinds/kindstest"},
 	"graph/transport":           {"backend", "backend/memory", "backend/service", "graph/engine/enginetest", "graph/kinds/kindstest"},
-	"cmd":                       {"backend/memory"},
+	"cmd/sluice/auth":           {"cmd/sluice/commandtest", "cmd/sluice/read"},
+	"cmd/sluice/config":         {"graph/transport"},
+	"cmd/sluice/gateway":        {"backend/memory"},
+	"cmd/sluice/operate":        {"cmd/sluice/commandtest", "cmd/sluice/read"},
+	"cmd/sluice/remote":         {"cmd/sluice/auth", "cmd/sluice/commandtest", "cmd/sluice/read", "cmd/sluice/terminal"},
 	"e2e":                       {"backend", "backend/bolt", "graph/engine/enginetest", "internal/redistest"},
 }
 
@@ -254,7 +278,7 @@ func checkVars(t *testing.T, s source, written map[string]bool) {
 		for _, spec := range d.Specs {
 			v := spec.(*ast.ValueSpec)
 			for i, name := range v.Names {
-				if name.Name == "_" || embedded || s.path == "cmd/sluice/version.go" || i < len(v.Values) && constant(s, v.Values[i]) && !written[s.folder+"."+name.Name] {
+				if name.Name == "_" || embedded || s.path == "cmd/sluice/version/version.go" || i < len(v.Values) && constant(s, v.Values[i]) && !written[s.folder+"."+name.Name] {
 					continue
 				}
 				t.Errorf("%s: package variable %s; pass state in through a Config", s.fset.Position(name.Pos()), name.Name)

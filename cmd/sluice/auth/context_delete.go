@@ -1,0 +1,36 @@
+package auth
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/remote"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+)
+
+func contextDeleteCommand(std terminal.Streams) *cobra.Command {
+	return &cobra.Command{
+		Use:               "delete NAME",
+		Short:             "Delete a context, and its login",
+		Example:           "  sluice context delete prod",
+		Args:              command.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: remote.CompleteContexts,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeContexts(cmd, std, args[0], func(f *credential.File) (string, error) {
+				if _, err := f.Find(args[0]); err != nil {
+					return "", exit.NotFound(err)
+				}
+				if err := credential.KeepLogin(cmd.Context(), credential.LoginsPath(remote.ContextsPath()), args[0], nil); err != nil {
+					return "", err
+				}
+				delete(f.Contexts, args[0])
+				if f.Current == args[0] {
+					f.Current = ""
+				}
+				return "is deleted", nil
+			})
+		},
+	}
+}

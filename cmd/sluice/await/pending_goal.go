@@ -1,0 +1,81 @@
+package await
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/cmd/sluice/resource"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// errReached ends the stream of a resource that has reached its goal.
+var errReached = errors.New("reached")
+
+// errAbsent ends the stream of a resource that does not exist, or that the caller may not see.
+var errAbsent = errors.New("absent")
+
+// PendingGoal is a goal that one resource has not reached yet.
+type PendingGoal struct {
+	Goal Goal
+	resource.Ref
+	// uid of the resource whose deletion is waited for; empty if there was none.
+	Uid string
+	// state describes the resource to people.
+	state   string
+	present bool
+}
+
+// observe judges a change; it returns errReached if the goal is reached.
+func (s *PendingGoal) observe(c *client.Change) error {
+	switch {
+	case c.Type == "RESET":
+		s.present = false
+	case c.Type == "IN_SYNC" && !s.present:
+		return errAbsent
+	case c.Type == "DELETED" && c.Revision == "": // nothing but the caller's rights has changed
+		return s.hidden()
+	case c.Type == "DELETED":
+		return s.gone()
+	}
+	if c.Resource == nil {
+		return nil
+	}
+	return s.check(c.Resource)
+}
+
+// lastLook reads the resource once more when the time is over. It returns nil if it is not as wanted, or cannot be read.
+func (s *PendingGoal) lastLook(ctx context.Context, from *client.Client) error {
+	switch r, err := from.Get(ctx, s.Kind, s.Namespace, s.Name, ""); {
+	case err == nil && r == nil:
+		return errAbsent
+	case err == nil:
+		return s.check(r)
+	}
+	return nil
+}
+
+// gone judges that the resource does not exist.
+func (s *PendingGoal) gone() error {
+	if s.Goal.Deleted {
+		return errReached
+	}
+	return s.Absent()
+}
+
+// hidden returns the error that the caller may not see the resource.
+func (s *PendingGoal) hidden() error {
+	return fmt.Errorf("%s %q cannot be seen with your rights%s, so whether it exists is not known", s.Kind.Name, s.Name, resource.InNamespace(s.Namespace))
+}
+
+func (s *PendingGoal) check(r *client.Resource) error {
+	if s.Goal.Deleted && s.Uid != r.Metadata.UID {
+		return errReached // it is another one of that name
+	}
+	s.present = true
+	done, now, err := s.Goal.reached(s.Kind, r)
+	if s.state = now; done {
+		return errReached
+	}
+	return err
+}

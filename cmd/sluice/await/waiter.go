@@ -1,0 +1,68 @@
+// Package await waits until resources have a condition or a value, or are deleted.
+package await
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Waiter waits until resources reach their goals.
+type Waiter struct {
+	Std    terminal.Streams
+	Client *client.Client
+	// timeout is how long to wait in all.
+	Timeout time.Duration
+}
+
+// LastLookTime is how long the last look at all resources may take, when the time is over.
+const LastLookTime = 2 * time.Second
+
+// Wait waits for one resource.
+func (w *Waiter) Wait(ctx, late context.Context, s PendingGoal) error {
+	s.state = "nothing is known of it"
+	req := client.ChangesRequest{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Snapshot: true, Lost: exit.ReportLost(w.Std)}
+	for change, err := range w.Client.Changes(ctx, req) {
+		if errors.Is(err, context.DeadlineExceeded) {
+			if err = s.lastLook(late, w.Client); err == nil {
+				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.Kind.Name, s.Name, w.Timeout.Round(time.Millisecond), s.Goal.Text, s.state)
+			}
+		} else if errors.Is(err, context.Canceled) {
+			err = errors.New("interrupted")
+		} else if err == nil {
+			err = s.observe(change)
+		}
+		switch {
+		case errors.Is(err, errReached):
+			return nil
+		case errors.Is(err, errAbsent):
+			return w.absent(late, s)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// absent judges that the gateway does not show a resource. It has been deleted only if the caller could see it.
+func (w *Waiter) absent(ctx context.Context, s PendingGoal) error {
+	if s.Goal.Deleted {
+		verbs, err := w.Client.Access(ctx, s.AccessTarget())
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(verbs, "GET") {
+			return s.hidden()
+		}
+	}
+	if err := s.gone(); !errors.Is(err, errReached) {
+		return err
+	}
+	return nil
+}

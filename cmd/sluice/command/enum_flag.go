@@ -1,0 +1,43 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// enumFlag is the value of a flag that accepts certain words.
+type enumFlag struct {
+	value    *string
+	accepted []string
+}
+
+// AddEnumFlag adds a flag that accepts certain words and completes them. The value that to has now is the default.
+func AddEnumFlag(cmd *cobra.Command, to *string, flag pflag.Flag, accepted ...string) {
+	flag.Value, flag.DefValue = enumFlag{to, accepted}, *to
+	cmd.Flags().AddFlag(&flag)
+	CompleteFlag(cmd, flag.Name, cobra.FixedCompletions(accepted, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Set is part of [pflag.Value].
+func (c enumFlag) Set(text string) error {
+	if !slices.Contains(c.accepted, text) {
+		return fmt.Errorf("accepted are %s", strings.Join(c.accepted, ", "))
+	}
+	*c.value = text
+	return nil
+}
+
+// String is part of [pflag.Value].
+func (c enumFlag) String() string {
+	if c.value == nil {
+		return "" // pflag asks a zero value
+	}
+	return *c.value
+}
+
+// Type names the values in the help.
+func (c enumFlag) Type() string { return "string" }

@@ -1,0 +1,69 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+)
+
+// LoadSettings fills the flags that the command line left out from the
+// environment, then from the configuration file.
+func LoadSettings(cmd *cobra.Command) error { return loadFlags(cmd, cmd.Flags()) }
+
+// LoadOnly is LoadSettings for the named flags, as far as a command has them.
+func LoadOnly(cmd *cobra.Command, names ...string) error {
+	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f != nil {
+			flags.AddFlag(f)
+		}
+	}
+	return loadFlags(cmd, flags)
+}
+
+// loadFlags is LoadSettings for some of the flags of a command.
+func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
+	own, others := map[string]bool{}, map[string]bool{}
+	variables(own, cmd.Name(), flags)
+	for _, c := range cmd.Root().Commands() {
+		variables(others, c.Name(), c.Flags())
+	}
+	known := config.Variables{Own: slices.Sorted(maps.Keys(own)), Others: slices.Sorted(maps.Keys(others))}
+	err := config.Load(cmd.Context(), flags, known, func(text string) {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sluice: warning: %s\n", output.Printable(text))
+	})
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case err != nil:
+		return exit.Usage(errors.New(exit.OneLine(err)))
+	}
+	return nil
+}
+
+// variables adds the names of the environment variables of a command with these flags.
+func variables(to map[string]bool, command string, flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			to[config.EnvName(f.Name)] = true
+		}
+	})
+	if flags.Lookup("context") != nil {
+		to[config.ContextsVariable], to[config.TokenVariable] = true, true
+	}
+	switch command {
+	case "serve":
+		to[config.KeysVariable] = true
+	case "edit":
+		to[config.EditorVariable] = true
+	}
+}

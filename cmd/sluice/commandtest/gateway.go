@@ -1,0 +1,59 @@
+package commandtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+)
+
+// Gateway is a gateway that has one kind. It records the Authorization headers that it gets.
+type Gateway struct {
+	*httptest.Server
+	authorization []string
+	// Accepts is the only token that is accepted; empty accepts everybody, and * everybody with one.
+	Accepts string
+	// Issuers are where callers can log in.
+	Issuers []credential.Issuer
+}
+
+// ServeHTTP is part of [http.Handler].
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Path == "/login" {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuers": g.Issuers})
+		return
+	}
+	token := r.Header.Get("Authorization")
+	g.authorization = append(g.authorization, token)
+	if g.Accepts == "*" && token == "" || g.Accepts != "*" && g.Accepts != "" && token != "Bearer "+g.Accepts {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = fmt.Fprint(w, `{"errors":[{"message":"the credential is not valid","extensions":{"code":"UNAUTHENTICATED"}}]}`)
+		return
+	}
+	_, _ = fmt.Fprint(w, `{"data":{"viewer":{"name":"oidc:corp:ada","source":"oidc:corp","groups":["oidc:corp:dev"],"expiresAt":null},"kinds":[{"name":"Network","plural":"networks","singular":"network"}]}}`)
+}
+
+// StartGateway starts a gateway for a test.
+func StartGateway(t *testing.T) *Gateway {
+	t.Helper()
+	g := &Gateway{}
+	g.Server = httptest.NewServer(g)
+	t.Cleanup(g.Close)
+	return g
+}
+
+// Asked returns the Authorization headers that the gateway got from api-resources, a command of newRoot.
+func (g *Gateway) Asked(t *testing.T, newRoot func(terminal.Streams) *cobra.Command, args ...string) string {
+	t.Helper()
+	g.authorization = nil
+	Must(t, newRoot, append([]string{"api-resources"}, args...)...)
+	return strings.Join(g.authorization, ", ")
+}

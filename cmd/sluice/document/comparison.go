@@ -1,0 +1,75 @@
+package document
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/resource"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Comparison is a document beside the stored resource.
+type Comparison struct {
+	Key resource.Key
+	// stored is the manifest of the resource, empty if it does not exist; would is the manifest after an apply.
+	stored, would string
+	// revision of the stored resource; empty if it does not exist.
+	Revision string
+	// outcome of an apply: CREATED, UPDATED or UNCHANGED.
+	Outcome string
+	// stale is why the document would not be applied without --ignore-revision; nil if it would.
+	Stale error
+}
+
+// comparer compares documents with the stored resources.
+type comparer struct {
+	client *client.Client
+	kinds  []client.Kind
+	// namespace of documents that name none.
+	namespace string
+	manager   FieldManager
+}
+
+func NewComparer(ctx context.Context, c *client.Client, namespace string, manager FieldManager) (*comparer, error) {
+	kinds, err := c.Kinds(ctx)
+	return &comparer{client: c, kinds: kinds, namespace: namespace, manager: manager}, err
+}
+
+// Compare asks the gateway what an apply would do. If the document is based on an older revision, it compares all the
+// same and notes that as stale.
+func (c *comparer) Compare(ctx context.Context, d input.Document) (*Comparison, error) {
+	req := client.ApplyRequest{Manifest: d.Text, Namespace: c.namespace, FieldManager: (*string)(&c.manager), DryRun: true}
+	out := &Comparison{}
+	would, err := c.client.Apply(ctx, req)
+	if d.Revision != "" && (exit.APICode(err) == "CONFLICT" || exit.APICode(err) == "NOT_FOUND") {
+		out.Stale, req.IgnoreRevision = err, true
+		would, err = c.client.Apply(ctx, req)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if would.Preview == nil {
+		return nil, fmt.Errorf("%s: the gateway does not show what would be stored", d)
+	}
+	out.Key = resource.KeyOfApplied(would)
+	out.would, out.Outcome = would.Preview.Manifest, would.Outcome
+	kind, err := client.FindKind(c.kinds, out.Key.Kind)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := c.client.Get(ctx, kind, out.Key.Namespace, out.Key.Name, client.YAML)
+	if err == nil && stored != nil {
+		out.stored, out.Revision = stored.Manifest, stored.Metadata.Revision
+	}
+	return out, err
+}
+
+// Unified returns the unified diff, safe for a terminal; it is empty if both are equal.
+func (c *Comparison) Unified(stored, would string) string {
+	return output.PrintableLines(udiff.Unified(stored, would, c.stored, c.would))
+}

@@ -1,0 +1,54 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// textLine matches how an error names a line of the text that was sent.
+var textLine = regexp.MustCompile(`line (\d+)(, column \d+)?: `)
+
+// Explain prints the errors of the API about a document, each with its file and line.
+func Explain(std terminal.Streams, d input.Document, err error) {
+	all := client.Errors{}
+	if !errors.As(err, &all) {
+		exit.Explain(std, d.Where(), err)
+		return
+	}
+	for _, e := range all {
+		field, message := FieldPath(e.Extensions.Field), e.Message
+		if field == "" && e.Extensions.Code == "CONFLICT" {
+			field = "metadata.revision"
+		}
+		where := d.At(field)
+		if m := textLine.FindStringSubmatchIndex(message); m != nil && field == "" {
+			line, _ := strconv.Atoi(message[m[2]:m[3]])
+			where, message = d.AtLine(line), message[:m[0]]+message[m[1]:]
+		}
+		if !strings.Contains(message, strconv.Quote(d.Name)) || d.Name == "" {
+			message = d.String() + ": " + message
+		}
+		_, _ = fmt.Fprintf(std.Err, "%s: %s%s\n", output.Printable(where), output.Printable(message), exit.Hint(e))
+	}
+}
+
+// FieldPath is the field of a document that an error or a warning is about, as a path
+// from the root of the document. The API's begins at the argument.
+func FieldPath(field string) string {
+	for _, outer := range []string{"input", "manifest"} {
+		if field == outer {
+			return ""
+		}
+		field = strings.TrimPrefix(field, outer+".")
+	}
+	return field
+}

@@ -1,0 +1,77 @@
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Status counts how it went with several resources.
+type Status struct {
+	Failed, Absent bool
+	// partial reports whether resources were left out since the gateway cannot read them.
+	Partial bool
+}
+
+// Count counts an error of which the user was told.
+func (t *Status) Count(err error) {
+	var absent NotFoundError
+	if APICode(err) == "NOT_FOUND" || errors.As(err, &absent) {
+		t.Absent = true
+		return
+	}
+	t.Failed = true
+}
+
+// Note counts an error and tells the user.
+func (t *Status) Note(std terminal.Streams, err error) {
+	Explain(std, "sluice", err)
+	t.Count(err)
+}
+
+// Err returns what the command ends with.
+func (t *Status) Err() error {
+	switch {
+	case t.Failed:
+		return ErrReported
+	case t.Absent:
+		return NotFound(ErrReported)
+	case t.Partial:
+		return Partial(ErrReported)
+	}
+	return nil
+}
+
+// Each calls do for each of several resources and counts the errors, of which do tells the user. It stops when
+// [Status.Halted] reports true.
+func Each[T any](ctx context.Context, std terminal.Streams, t *Status, list []T, do func(T) error) {
+	for i, one := range list {
+		std.Progress(i+1, len(list))
+		err := do(one)
+		if err != nil {
+			t.Count(err)
+		}
+		if t.Halted(ctx, std, err, len(list)-i-1) {
+			return
+		}
+	}
+}
+
+// Halted reports whether nothing more is to be sent, and tells the user how much is left: after a ^C, if nobody
+// answers, and if the gateway does not know the caller.
+func (t *Status) Halted(ctx context.Context, std terminal.Streams, err error, left int) bool {
+	if ctx.Err() == nil && !Unauthenticated(err) && !errors.As(err, new(*client.UnansweredError)) {
+		return false
+	}
+	t.Failed = t.Failed || left > 0
+	switch {
+	case left > 0 && err == nil:
+		_, _ = fmt.Fprintf(std.Err, "sluice: interrupted; %d not sent\n", left)
+	case left > 0:
+		_, _ = fmt.Fprintf(std.Err, "sluice: %d not sent\n", left)
+	}
+	return true
+}

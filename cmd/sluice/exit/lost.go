@@ -1,0 +1,19 @@
+package exit
+
+import (
+	"fmt"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+)
+
+// ReportLost tells the user that a connection was lost, or refused for now.
+func ReportLost(std terminal.Streams) func(cause error) {
+	return func(cause error) {
+		what := "the connection was lost"
+		if APICode(cause) == "LIMIT_EXCEEDED" {
+			what = "the gateway refused the stream for now"
+		}
+		_, _ = fmt.Fprintf(std.Err, "sluice: %s (%s); connecting again\n", what, output.Printable(cause.Error()))
+	}
+}

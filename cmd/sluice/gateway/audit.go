@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/audit"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+)
+
+// auditing is the audit log of a gateway.
+type auditing struct {
+	*audit.Log
+	// reopen has the signals that ask for a new file.
+	reopen chan os.Signal
+}
+
+// openAudit takes up the audit log, before anything is served; nil if there is none. sensitive reports whether the paths of
+// a kind are not for logs.
+func (s *Gateway) openAudit(ctx context.Context, changes *hub.Hub, sensitive func(kind string) bool, log *zap.Logger) (*auditing, error) {
+	if s.Audit == "" {
+		return nil, nil
+	}
+	file := &audit.File{Path: s.Audit}
+	if s.Audit == config.AuditStdout {
+		file = &audit.File{Out: s.out}
+	}
+	a := &auditing{reopen: make(chan os.Signal, 1)}
+	signal.Notify(a.reopen, reopenSignals()...) // from now on, since the file may be renamed as soon as it is open
+	var err error
+	if a.Log, err = audit.Open(ctx, audit.Config{Hub: changes, Sensitive: sensitive, To: file, Logger: log}); err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	return a, nil
+}
+
+// Run writes changes until ctx ends, and begins a new file at each signal that asks for it.
+func (a *auditing) Run(ctx context.Context) error {
+	if a == nil {
+		<-ctx.Done()
+		return nil
+	}
+	defer signal.Stop(a.reopen)
+	done := make(chan error, 1)
+	go func() { done <- a.Log.Run(ctx) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-a.reopen:
+			a.Reopen(ctx)
+		}
+	}
+}
+
+// sensitive reports whether the paths of a kind are not for logs: it is sensitive, or the catalogue that is served does
+// not have it.
+func (c *catalogues) sensitive(kind string) bool {
+	k, err := c.current().Kind(kind)
+	return err != nil || k.Sensitive
+}

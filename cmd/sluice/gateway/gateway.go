@@ -1,0 +1,240 @@
+// Package gateway runs a gateway: it opens the store, the keys, the identities and the audit log, serves the
+// catalogue, and replaces it on request.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap"
+
+	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/policy"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
+	"github.com/sluicegw/sluice/cmd/sluice/sdl"
+	"github.com/sluicegw/sluice/cmd/sluice/version"
+	"github.com/sluicegw/sluice/graph/server"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+// Gateway is a gateway with its settings.
+type Gateway struct {
+	*config.Gateway
+	out io.Writer // for the audit log
+	// audit is nil until it is open, and without one.
+	audit atomic.Pointer[auditing]
+}
+
+// New returns a gateway with these settings, whose audit log may go to out.
+func New(settings *config.Gateway, out io.Writer) *Gateway {
+	return &Gateway{Gateway: settings, out: out}
+}
+
+func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
+	defer reserveHeap()()
+	hangup := make(chan os.Signal, 1) // before anything else: without it, SIGHUP ends the process
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	c, err := sdl.Read(s.Catalogue.Dir)
+	if err != nil {
+		return err
+	}
+	keys, err := encryptionKeys(ctx, s.KeysFile)
+	if err != nil {
+		return exit.Usage(err)
+	}
+	store, name, err := storeSettings{Store: s.Store, lost: s.tellLost, patience: s.readyTimeout()}.open(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, store.Close()); err == nil {
+			log.Info("sluice stopped")
+		}
+	}()
+	candidate := c.Candidate()
+	candidate.AllowBreaking, candidate.Start = s.Catalogue.AllowBreaking, true
+	if err = sdl.Accept(ctx, gate.Gate{Store: store, Logger: log}, candidate); err != nil {
+		return err
+	}
+	if keys == nil {
+		if err = refuseWithoutKeys(ctx, store, c.Kinds); err != nil {
+			return err
+		}
+	}
+	if s.Catalogue.Dir != "" {
+		if err := reload.Tidy(s.Catalogue.Dir); err != nil {
+			log.Warn("what an interrupted change of the catalogue has left cannot be removed", zap.Error(err))
+		}
+	}
+	if err := s.openIdentities(ctx, log); err != nil {
+		return err
+	}
+	changes, err := hub.New(hub.Config{Store: store, Logger: log})
+	if err != nil {
+		return err
+	}
+	var kinds *catalogues
+	audit, err := s.openAudit(ctx, changes, func(kind string) bool { return kinds.sensitive(kind) }, log)
+	if err != nil {
+		return err
+	}
+	rights, err := s.rights(store, changes, c, log)
+	if err != nil {
+		return err
+	}
+	s.audit.Store(audit)
+	if kinds, err = s.gateway(ctx, c, shared{store: store, changes: changes, rights: rights, keys: keys, audit: audit}, log); err != nil {
+		return err
+	}
+	edges := []func(context.Context) error{func(ctx context.Context) error { return kinds.hangups(ctx, hangup) }}
+	socket, err := s.listenAdmin(log)
+	if err != nil {
+		return err
+	}
+	if socket != nil {
+		defer func() { err = errors.Join(err, socket.Close()) }()
+		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, s.Server.Reload) })
+	}
+	// Listen only when requests can be served, and the gateway is sure to start.
+	listener, err := net.Listen("tcp", s.Listen)
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("listen: %s is in use by another process; choose another address with --listen", s.Listen)
+		}
+		return fmt.Errorf("listen: %w", err)
+	}
+	log.Info("sluice serves", zap.String("version", version.Text()), zap.String("store", name), zap.String("address", s.scheme()+listener.Addr().String()),
+		zap.String("catalogue", c.Outline.Hash()), zap.String("files", c.Files))
+	edges = append(edges, func(ctx context.Context) error { return kinds.server.Serve(ctx, listener) })
+	below := []func(context.Context) error{returnMemory, audit.Run, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run}
+	if rights != nil {
+		below = append(below, rights.Run)
+	}
+	return group(ctx, edges, below...)
+}
+
+// tellLost writes to the audit log that the store went on without changes which the gateway had seen.
+func (s *Gateway) tellLost(h redis.History) {
+	if audit := s.audit.Load(); audit != nil {
+		audit.LoseHistory(context.Background(), h.Before, h.Now, h.Lost)
+	}
+}
+
+// listenAdmin makes the admin socket; nil for none. The default socket of the embedded store
+// may fail without stopping the gateway: the path of its folder may be too long for a socket.
+func (s *Gateway) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
+	path := s.Catalogue.AdminSocket
+	if path == "" && s.Store.URL == "" {
+		path = config.DefaultAdminSocket(s.Store.Data)
+	}
+	if path == "" {
+		return nil, nil
+	}
+	socket, err := reload.Listen(path)
+	if errors.Is(err, reload.ErrTooLong) && s.Catalogue.AdminSocket == "" {
+		log.Warn("there is no admin socket; choose a shorter path with --admin-socket", zap.Error(err))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("admin-socket: %w", err)
+	}
+	return socket, nil
+}
+
+// rights makes the roles and bindings of the gateway; nil if nobody is asked who it is.
+func (s *Gateway) rights(store gatewayStore, changes *hub.Hub, c sdl.Catalogue, log *zap.Logger) (*policy.Source, error) {
+	if !s.Identities.Given() {
+		return nil, nil
+	}
+	return policy.New(policy.Config{Store: store, Hub: changes, Kinds: c.Kinds, Logger: log})
+}
+
+// shared is what all generations of a gateway share.
+type shared struct {
+	store   gatewayStore
+	changes *hub.Hub
+	rights  *policy.Source // nil without access control
+	keys    *keyring.Keyring
+	audit   *auditing // nil for none
+}
+
+// gateway wires server and services to an open store.
+func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *zap.Logger) (*catalogues, error) {
+	store, changes := on.store, on.changes
+	reg := prometheus.NewRegistry()
+	damaged := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
+	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
+	compile := func(c sdl.Catalogue) (*service.Service, error) {
+		cfg := service.Config{
+			Kinds: c.Kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: unreadable,
+			Access: access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup}, Policy: on.rights,
+		}
+		if on.audit != nil {
+			cfg.Revealing, cfg.Controlled = on.audit.Reveal, on.audit.Control
+		}
+		return service.New(cfg)
+	}
+	svc, err := compile(c)
+	if err != nil {
+		return nil, err
+	}
+	dir := s.Catalogue.Dir
+	if dir != "" { // apply removes the folder that was there before: it may be the one that the process is in
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, fmt.Errorf("catalogue: %w", err)
+		}
+	}
+	out := newCatalogues(dir, c, svc)
+	if s.Identities.Given() && s.Identities.AdminGroup == "" {
+		log.Info("callers may do what AccessBindings allow; without any, nobody may do anything (admin-group makes administrators)")
+	}
+	out.gate, out.log, out.compile = gate.Gate{Store: store, Logger: log}, log, compile
+	reg.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), damaged, out.results,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_build_info", Help: "Always 1; the version of sluice and of Go.",
+			ConstLabels: prometheus.Labels{"version": version.Text(), "goversion": runtime.Version()},
+		}, func() float64 { return 1 }),
+		gauge("sluice_change_streams", "Open change streams, over all transports.", func() float64 { return float64(changes.Subscribers()) }),
+		counter("sluice_change_streams_lagged_total", "Change streams that were ended because their clients were too slow.", func() float64 { return float64(changes.Lagged()) }),
+		counter("sluice_store_unreadable_total", "Stored data whose envelope could not be read and was passed over.", func() float64 { return float64(store.Unreadable()) }),
+	)
+	if shared, ok := store.(*redis.Store); ok {
+		reg.MustRegister(counter("sluice_store_histories_lost_total", "Times that the store went on without changes which this gateway had seen.", func() float64 { return float64(shared.LostHistories()) }))
+	}
+	reg.MustRegister(out.indexMetrics()...)
+	reg.MustRegister(s.staleCredentials()...)
+	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics = servedCatalogue(c, svc), log, reg
+	// Everybody may see the page, so it does not tell where the data is.
+	s.Server.Version, s.Server.Store = version.Text(), "the embedded store"
+	if s.Store.URL != "" {
+		s.Server.Store = "Redis"
+	}
+	s.Server.Ready, s.Server.Filling = out.ready(store, s.readyTimeout()), out.filling
+	s.Server.Reload = reload.NewHandler(out)
+	if on.audit != nil {
+		s.Server.Refused, out.replaced = on.audit.Refuse, on.audit.Replace
+	}
+	out.server, err = wait.Until(ctx, func() (*server.Server, error) { return server.New(s.Server) }) // it reads trusted documents
+	return out, err
+}

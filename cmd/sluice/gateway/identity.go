@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/graph/identity"
+)
+
+// openIdentities reads the files by which the gateway knows its callers.
+func (s *Gateway) openIdentities(ctx context.Context, log *zap.Logger) (err error) {
+	from, to := s.Identities, &s.Server.Identities
+	if from.Certificates.Cert != "" {
+		if s.Server.TLS, err = identity.OpenTLS(ctx, from.Certificates, log); err != nil {
+			return exit.Usage(err)
+		}
+	}
+	if to.Certificates = from.Certificates.ClientCA != ""; to.Certificates {
+		to.TLS = s.Server.TLS
+	}
+	if to.Proxies, err = identity.ParseProxies(from.Proxies); err != nil {
+		return exit.Usage(err)
+	}
+	if from.Tokens != "" {
+		if to.Tokens, err = identity.OpenTokens(ctx, from.Tokens, log); err != nil {
+			return exit.Usage(err)
+		}
+	}
+	if from.Issuers != "" {
+		if to.Issuers, err = openIssuers(ctx, from.Issuers, log); err != nil {
+			return exit.Usage(fmt.Errorf("oidc: %s: %w", from.Issuers, err))
+		}
+	}
+	s.warnOfExposure(log)
+	return nil
+}
+
+func openIssuers(ctx context.Context, path string, log *zap.Logger) (*identity.Issuers, error) {
+	data, err := config.ReadFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	issuers, err := identity.ParseIssuers(data)
+	if err != nil {
+		return nil, err
+	}
+	return identity.NewIssuers(issuers, log)
+}
+
+// warnOfExposure warns if the gateway serves a network on which others can do what they want, or read credentials.
+func (s *Gateway) warnOfExposure(log *zap.Logger) {
+	host, _, err := net.SplitHostPort(s.Listen)
+	switch {
+	case err != nil || config.Loopback(host):
+	case s.AllowAnonymous:
+		log.Warn("everybody who reaches the address may read and change everything (allow-anonymous)", zap.String("listen", s.Listen))
+	case s.Server.TLS == nil && len(s.Server.Identities.Proxies) == 0:
+		log.Warn("credentials travel in the clear; set tls-cert, or let only a proxy with TLS reach the address", zap.String("listen", s.Listen))
+	}
+}
+
+// scheme returns the beginning of the gateway's URLs.
+func (s *Gateway) scheme() string {
+	if s.Server.TLS != nil {
+		return "https://"
+	}
+	return "http://"
+}

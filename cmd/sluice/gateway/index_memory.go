@@ -1,0 +1,36 @@
+package gateway
+
+import (
+	"math"
+	"runtime/debug"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+)
+
+const (
+	// leastIndex is the smallest index, in bytes.
+	leastIndex = 1 << 20
+	// indexShare divides the memory of the process: the index may take one part.
+	indexShare = 4
+)
+
+// indexMemory returns how many bytes the index may take: the setting, or a share of the
+// memory of the process; negative for no index.
+func indexMemory(setting int64) int64 {
+	switch {
+	case setting >= leastIndex:
+		return setting
+	case setting != config.IndexAuto:
+		return -1
+	}
+	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
+		return max(limit/indexShare, leastIndex)
+	}
+	limit, err := memlimit.ApplyFallback(memlimit.FromCgroup, memlimit.FromSystem)()
+	if err != nil || limit > math.MaxInt64 {
+		return 0 // the service's default
+	}
+	return max(int64(limit/indexShare), leastIndex)
+}

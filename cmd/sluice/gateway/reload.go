@@ -1,0 +1,386 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
+	"github.com/sluicegw/sluice/cmd/sluice/sdl"
+	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/server"
+)
+
+// catalogues replaces the catalogue of a gateway that serves.
+type catalogues struct {
+	// dir is the folder of the catalogue; empty for the embedded one.
+	dir     string
+	gate    gate.Gate
+	server  *server.Server
+	log     *zap.Logger
+	compile func(sdl.Catalogue) (*service.Service, error)
+	results *prometheus.CounterVec
+	// replaced is told the hash of a catalogue that is served in place of another; the context has who asked for it. It may be nil.
+	replaced func(ctx context.Context, hash string)
+	// turn holds a token while a catalogue is replaced.
+	turn chan struct{}
+
+	mu      sync.Mutex // guards all below
+	served  sdl.Catalogue
+	service *service.Service
+	changed chan struct{} // closed when service is another one
+	// fill begins to fill the index of a service; nil before Run.
+	fill func(*index.Index) (stop func())
+	// stop ends the filling of the current index.
+	stop func()
+}
+
+var _ reload.Catalogues = (*catalogues)(nil)
+
+func newCatalogues(dir string, served sdl.Catalogue, svc *service.Service) *catalogues {
+	return &catalogues{
+		dir: dir, served: served, service: svc, turn: make(chan struct{}, 1), changed: make(chan struct{}), stop: func() {},
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_catalogue_reloads_total", Help: "Reloads of the catalogue by result: replaced, unchanged, refused, failed."}, []string{"result"}),
+	}
+}
+
+// Run runs the current service, and its successors, until ctx ends.
+func (c *catalogues) Run(ctx context.Context) error {
+	var filling sync.WaitGroup
+	defer filling.Wait()
+	c.mu.Lock()
+	c.fill = func(x *index.Index) func() {
+		ctx, stop := context.WithCancel(ctx)
+		filling.Go(func() { _ = x.Run(ctx) }) // it has no errors
+		return stop
+	}
+	c.mu.Unlock()
+	for {
+		c.mu.Lock()
+		svc, changed := c.service, c.changed
+		c.mu.Unlock()
+		run, stop := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- svc.Run(run) }()
+		select {
+		case <-changed:
+			stop()
+			<-done // the next service meets the same error
+		case err := <-done:
+			stop()
+			return err
+		}
+	}
+}
+
+// hangups reloads at each SIGHUP until ctx ends.
+func (c *catalogues) hangups(ctx context.Context, signals <-chan os.Signal) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-signals:
+			c.Reload(ctx, reload.Request{})
+		}
+	}
+}
+
+// current returns the service of the catalogue that is served.
+func (c *catalogues) current() *service.Service {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.service
+}
+
+// reloadTime is how long a reload may take, with the wait for another one.
+const reloadTime = 5 * time.Minute
+
+// Reload is part of [reload.Catalogues]. After an error the old catalogue is still served. The log has
+// the same text as the answer.
+func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer {
+	ctx, cancel := context.WithTimeout(ctx, reloadTime)
+	defer cancel()
+	out, err := reload.Answer{}, error(context.DeadlineExceeded)
+	select {
+	case c.turn <- struct{}{}:
+		if r.Purge != "" {
+			out, err = c.purge(ctx, r)
+		} else {
+			out, err = c.reload(ctx, r)
+		}
+		<-c.turn
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	out.Hash, out.Files = c.served.Outline.Hash(), c.served.Files
+	c.mu.Unlock()
+	if err != nil {
+		out.Result, out.Lines = failedResult(err), []string{err.Error()}
+		var many exit.LinesError
+		if errors.As(err, &many) {
+			out.Lines = many.Lines
+		}
+	}
+	if r.DryRun {
+		return out
+	}
+	if r.Purge != "" {
+		c.logPurge(ctx, r.Purge, out)
+		return out
+	}
+	c.results.WithLabelValues(string(out.Result)).Inc()
+	if out.Result == reload.Replaced && c.replaced != nil {
+		c.replaced(ctx, out.Hash)
+	}
+	fields := append(callerFields(ctx), zap.String("result", string(out.Result)), zap.String("catalogue", out.Hash), zap.String("files", out.Files))
+	if err != nil {
+		c.log.Error("the catalogue was not replaced; the one before is served on", append(fields, zap.Strings("why", out.Lines))...)
+	} else {
+		c.log.Info("the catalogue was read again", append(fields, zap.Stringers("changes", out.Changes), zap.Strings("tightened", out.Tightened), zap.Strings("hidden", out.Hidden))...)
+	}
+	return out
+}
+
+// callerFields says for the log who asks, if that is known.
+func callerFields(ctx context.Context) []zap.Field {
+	who := access.CallerFrom(ctx)
+	if who.Identity == nil {
+		return nil
+	}
+	return []zap.Field{zap.Stringer("caller", who.Identity), zap.Stringer("address", who.Address), zap.String("requestId", who.Request)}
+}
+
+// purge removes what no catalogue names: the resources of a kind, or the values of a field.
+func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
+	out.Result = reload.Unchanged
+	kind, path, _ := strings.Cut(r.Purge, ".")
+	purged, err := c.gate.Purge(ctx, gate.Purge{Kind: kind, Path: path, Served: c.served.Outline, Actor: access.ActorFrom(ctx).String(), DryRun: r.DryRun})
+	if refused, ok := errors.AsType[*gate.PurgeError](err); ok {
+		return out, exit.Lines([]string{refused.Error()})
+	}
+	out.Purged = &purged
+	return out, err
+}
+
+func (c *catalogues) logPurge(ctx context.Context, what string, out reload.Answer) {
+	fields := append(callerFields(ctx), zap.String("what", what))
+	if out.Purged != nil {
+		fields = append(fields, zap.Int("removed", out.Purged.Removed), zap.Int("kept", out.Purged.Kept))
+	}
+	if len(out.Lines) > 0 {
+		c.log.Error("what no catalogue names was not purged", append(fields, zap.Strings("why", out.Lines))...)
+	} else {
+		c.log.Info("what no catalogue names was purged", fields...)
+	}
+}
+
+// reload makes everything ready before the store accepts the catalogue. Its result counts if there is no error. Files of the
+// request are put into the folder before the store records the catalogue: if the process dies in
+// between, the next one serves the new files, and needs --allow-breaking again if they break something.
+func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
+	if c.dir == "" {
+		return out, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --catalogue DIR")
+	}
+	next, staged, err := c.read(r)
+	if staged != nil {
+		defer c.discard(staged)
+	}
+	if err != nil {
+		return out, err
+	}
+	if next.Files == c.served.Files {
+		out.Result = reload.Unchanged
+		if r.DryRun {
+			return out, nil
+		}
+		candidate := next.Candidate() // another gateway may have had the store accept another one since
+		candidate.AllowBreaking = r.AllowBreaking
+		err = sdl.Accept(ctx, c.gate, candidate)
+		if err == nil && staged != nil {
+			err = staged.Replace()
+		}
+		return out, err
+	}
+	out.Result = reload.Replaced
+	differences := next.Changes(c.served)
+	if err := sdl.RefuseMoves(differences); err != nil {
+		return out, err
+	}
+	svc, err := c.compile(next)
+	if err != nil {
+		return out, err
+	}
+	g, err := c.server.Prepare(servedCatalogue(next, svc))
+	if err != nil {
+		return out, err
+	}
+	out.Changes = differences
+	if out.Hidden, err = c.gate.Hidden(ctx, c.served.Outline, next.Outline); err != nil {
+		return out, err
+	}
+	candidate := next.Candidate()
+	candidate.AllowBreaking, candidate.DryRun = r.AllowBreaking, r.DryRun
+	if r.DryRun {
+		if err = sdl.Accept(ctx, c.gate, candidate); err == nil {
+			out.Tightened = c.tightened(ctx, svc, r.Violations)
+		}
+		return out, err
+	}
+	stop, err := c.fillAhead(ctx, svc, candidate)
+	if err != nil {
+		return out, err
+	}
+	defer func() { stop() }()
+	out.Tightened = c.tightened(ctx, svc, r.Violations)
+	out.Rebinding = rebinding(c.current(), svc)
+	if err = c.accept(ctx, candidate, staged); err == nil {
+		stop = c.serve(next, svc, g, stop)
+	}
+	return out, err
+}
+
+// rebinding returns the kinds whose references the next service declares otherwise than the current one.
+func rebinding(current, next *service.Service) (names []string) {
+	for _, k := range next.Kinds() {
+		was, err := current.Kind(k.Name)
+		if err == nil && !slices.Equal(was.References, k.References) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// tightenedTime is how long a reload looks for stored resources that break what it tightens.
+const tightenedTime = 10 * time.Second
+
+// tightened describes the stored resources that break stricter rules of the next service, or with all lists them.
+func (c *catalogues) tightened(ctx context.Context, next *service.Service, all bool) (lines []string) {
+	found, err := next.Tightened(ctx, c.current(), tightenedTime)
+	if err != nil {
+		c.log.Warn("the stored resources were not held against what the catalogue tightens", zap.Error(err))
+	}
+	for _, of := range found {
+		lines = append(lines, of.String())
+		if all {
+			lines = append(lines, of.Lines()...)
+		}
+	}
+	return lines
+}
+
+// fillTime is how long a reload waits for the index of its service, while the old one
+// is served: a million resources take a minute.
+const fillTime = reloadTime - time.Minute
+
+// fillAhead fills the index of a service before it is served, so that its lists do not wait, unless the store would
+// refuse its catalogue. Meanwhile two indexes are in memory.
+func (c *catalogues) fillAhead(ctx context.Context, svc *service.Service, next gate.Candidate) (stop func(), err error) {
+	c.mu.Lock()
+	fill := c.fill
+	c.mu.Unlock()
+	if fill == nil || svc.Index() == nil {
+		return func() {}, nil
+	}
+	next.DryRun = true
+	if err := sdl.Accept(ctx, c.gate, next); err != nil {
+		return nil, err
+	}
+	stop = fill(svc.Index())
+	ctx, cancel := context.WithTimeout(ctx, fillTime)
+	defer cancel()
+	if err := svc.Index().Filled(ctx); err != nil {
+		c.log.Warn("the catalogue is served before its kinds are all in memory", zap.Duration("after", fillTime))
+	}
+	return stop, nil
+}
+
+// accept puts the files of a catalogue into the folder and asks the store to accept it. If the store
+// refuses, the folder is put back.
+func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *reload.Staged) error {
+	if staged == nil {
+		return sdl.Accept(ctx, c.gate, next)
+	}
+	dry := next
+	dry.DryRun = true
+	if err := sdl.Accept(ctx, c.gate, dry); err != nil {
+		return err
+	}
+	if err := staged.Replace(); err != nil {
+		return err
+	}
+	err := sdl.Accept(ctx, c.gate, next)
+	if err == nil {
+		return nil
+	}
+	if undo := staged.Replace(); undo != nil {
+		return fmt.Errorf("%s; the folder keeps the new files, since it cannot be put back: %w", exit.OneLine(err), undo)
+	}
+	return err
+}
+
+// discard removes the staged folder, or the old one if the staged one has replaced it.
+func (c *catalogues) discard(staged *reload.Staged) {
+	if err := staged.Discard(); err != nil {
+		c.log.Warn("what an apply has left beside the folder of the catalogue cannot be removed", zap.Error(err))
+	}
+}
+
+// failedResult returns the result of a reload that ended with an error.
+func failedResult(err error) reload.Result {
+	var mistake exit.UsageError
+	if errors.As(err, new(exit.LinesError)) || errors.As(err, &mistake) {
+		return reload.Refused
+	}
+	return reload.Failed
+}
+
+// read reads the requested catalogue. Files of the request are staged beside the folder.
+func (c *catalogues) read(r reload.Request) (sdl.Catalogue, *reload.Staged, error) {
+	if r.Files == nil {
+		next, err := sdl.Read(c.dir)
+		return next, nil, err
+	}
+	schema, err := kinds.ReadTexts(r.Files, r.Folder)
+	next, err := sdl.Derive(schema, r.Folder, err)
+	if err != nil {
+		return sdl.Catalogue{}, nil, err
+	}
+	staged, err := reload.Stage(c.dir, r.Files, ".graphqls")
+	if err != nil {
+		return sdl.Catalogue{}, nil, fmt.Errorf("the folder of the gateway cannot be replaced: %w", err)
+	}
+	return next, staged, nil
+}
+
+// serve serves a generation from now on. stop ends the filling of its index; serve returns the stop of the
+// generation before.
+func (c *catalogues) serve(next sdl.Catalogue, svc *service.Service, g *server.Generation, stop func()) (before func()) {
+	c.server.Replace(g)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.served, c.service = next, svc
+	before, c.stop = c.stop, stop
+	close(c.changed)
+	c.changed = make(chan struct{})
+	return before
+}
+
+// servedCatalogue returns a catalogue as a server takes it.
+func servedCatalogue(c sdl.Catalogue, svc *service.Service) server.Catalogue {
+	out := server.Single(svc, c.API)
+	out.Hash, out.Files = c.Outline.Hash(), c.Files
+	return out
+}

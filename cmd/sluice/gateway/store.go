@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+// storeSettings opens the store that the settings name.
+type storeSettings struct {
+	config.Store
+	// lost is called when Redis has a history that lacks changes; nil for no call.
+	lost func(redis.History)
+	// patience is how long Redis is asked again if it does not answer.
+	patience time.Duration
+}
+
+// gatewayStore is what serve needs of a store.
+type gatewayStore interface {
+	backend.Store
+	Run(ctx context.Context) error
+	Close() error
+	// Ready says why the store cannot serve now.
+	Ready(ctx context.Context) error
+	// Unreadable counts what was stored and could not be read.
+	Unreadable() uint64
+}
+
+// open opens the store. name says to a person which one it is. An error is one line.
+func (s storeSettings) open(ctx context.Context, log *zap.Logger) (store gatewayStore, name string, err error) {
+	if s.URL != "" {
+		return s.openRedis(ctx, log)
+	}
+	store, err = bolt.Open(bolt.Config{
+		Path: filepath.Join(s.Data, "sluice.db"), Logger: log,
+		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge,
+	})
+	if err != nil {
+		return nil, "", s.explainBolt(err)
+	}
+	return store, "bolt " + s.Data, nil
+}
+
+func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, string, error) {
+	at, err := redis.ParseURL(s.URL)
+	if err != nil {
+		return nil, "", exit.Usage(fmt.Errorf("redis: %w", err))
+	}
+	cfg := redis.Config{
+		URL: s.URL, Prefix: s.Prefix, Shards: s.Shards, Durability: redis.Durability(s.Durability), Logger: log, LostHistory: s.lost,
+		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge,
+	}
+	if s.PasswordFile != "" {
+		secret, err := config.ReadFile(ctx, s.PasswordFile)
+		if err != nil {
+			return nil, "", exit.Usage(fmt.Errorf("redis-password-file: %w", err))
+		}
+		cfg.Password = strings.TrimRight(string(secret), "\r\n")
+	}
+	if cfg.TLS, err = s.tls(ctx, at); err != nil {
+		return nil, "", exit.Usage(err)
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, "", exit.Usage(fmt.Errorf("redis: %s", exit.OneLine(err)))
+	}
+	redis.SetClientLogger(log)
+	store, err := s.openPatiently(ctx, cfg)
+	if err != nil {
+		return nil, "", errors.New(exit.OneLine(err))
+	}
+	return store, at.String(), nil
+}
+
+// openPatiently opens a store on Redis. While no server answers, it tries again until the patience of the settings is over.
+func (s storeSettings) openPatiently(ctx context.Context, cfg redis.Config) (*redis.Store, error) {
+	begin, pauses := time.Now(), wait.Backoff{Least: 100 * time.Millisecond, Most: 2 * time.Second}
+	for {
+		store, err := redis.Open(ctx, cfg)
+		if !errors.Is(err, backend.ErrUnavailable) || time.Since(begin) >= s.patience {
+			return store, err
+		}
+		if pauses.First() {
+			cfg.Logger.Warn("Redis does not answer; it is asked again until ready-timeout", zap.Duration("for", s.patience), zap.Error(err))
+		}
+		if !pauses.Wait(ctx) {
+			return nil, err
+		}
+	}
+}
+
+// tls makes the configuration of a connection with TLS; nil without.
+func (s storeSettings) tls(ctx context.Context, at *redis.Address) (*tls.Config, error) {
+	if !at.TLS {
+		if s.CA != "" || s.Cert != "" || s.Key != "" {
+			return nil, errors.New("redis-ca, redis-cert and redis-key need a URL that begins with rediss")
+		}
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if s.CA != "" {
+		cfg.RootCAs = x509.NewCertPool()
+		if err := config.AddAuthorities(ctx, cfg.RootCAs, s.CA); err != nil {
+			return nil, fmt.Errorf("redis-ca: %w", err)
+		}
+	}
+	if s.Cert != "" || s.Key != "" {
+		pair, err := config.ReadKeyPair(ctx, s.Cert, s.Key)
+		if err != nil {
+			return nil, fmt.Errorf("redis-cert, redis-key: %w", err)
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, nil
+}
+
+// explainBolt says in one line why the embedded store does not open.
+func (s storeSettings) explainBolt(err error) error {
+	switch {
+	case errors.Is(err, bolt.ErrLocked):
+		return fmt.Errorf("data: %s is in use by another process; stop it or choose another folder with --data", s.Data)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("data: %s cannot be written: permission denied; choose another folder with --data", s.Data)
+	}
+	return fmt.Errorf("data: %s", exit.OneLine(err))
+}

@@ -1,0 +1,109 @@
+package operate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
+	"github.com/sluicegw/sluice/cmd/sluice/sdl"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+)
+
+func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
+	from, format, failOn := "", "text", "breaks-clients"
+	asked := gatewayRequest{req: reload.Request{DryRun: true, AllowBreaking: true}}
+	cmd := &cobra.Command{
+		Use:   "diff [DIR]",
+		Short: "Print what clients and stored resources would notice of a catalogue",
+		Long: "Print what clients, manifests and stored resources would notice of a catalogue, compared with another one, the one of this\n" +
+			"release or, with --server, --context, --data or --admin-socket, the one of a running gateway, the most severe changes\n" +
+			"first: breaking (of what is stored, which a gateway refuses without --allow-breaking), breaks clients, dangerous\n" +
+			"(something works, but differently), and safe ones without a mark. A running gateway also counts the stored resources\n" +
+			"that would be hidden, or break a stricter rule.\n\n" +
+			"The exit code is 1 if a change is as severe as --fail-on says, or more.",
+		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday\n  sluice catalogue diff ./kinds -o json\n  sluice catalogue diff ./kinds --server https://sluice.example.com\n  sluice catalogue diff ./kinds --data ./sluice-data --violations --fail-on breaks-data",
+		Args:    command.Args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			gateway, err := asked.named(cmd)
+			if err != nil {
+				return err
+			}
+			var found reload.Answer
+			switch {
+			case gateway && len(args) == 0:
+				return exit.Usage(errors.New("server, context, data, admin-socket: name the folder to compare with the gateway's catalogue"))
+			case gateway:
+				found, err = asked.apply(cmd, args[0])
+			case asked.req.Violations:
+				return exit.Usage(errors.New("violations: name a running gateway by --server, --context, --data or --admin-socket: it has the resources"))
+			default:
+				found.Changes, err = compareFolders(from, directory(args))
+			}
+			if err != nil {
+				return err
+			}
+			if format == "json" {
+				enc := json.NewEncoder(std.Out)
+				enc.SetEscapeHTML(false)
+				enc.SetIndent("", "  ")
+				err = enc.Encode(append([]gate.Change{}, found.Changes...))
+			} else {
+				printChanges(std, found)
+			}
+			if err != nil {
+				return err
+			}
+			least := map[string]gate.Severity{"breaks-data": gate.BreaksStored, "breaks-clients": gate.BreaksClients, "dangerous": gate.Dangerous}[failOn]
+			if len(found.Changes) > 0 && found.Changes[0].Severity >= least {
+				return exit.ErrReported
+			}
+			return nil
+		},
+	}
+	command.AddEnumFlag(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "text or json: an array of {severity, kind, path, message, place}"}, "text", "json")
+	command.AddEnumFlag(cmd, &failOn, pflag.Flag{Name: "fail-on", Usage: "the least severe change with exit code 1: breaks-data, breaks-clients or dangerous"}, "breaks-data", "breaks-clients", "dangerous")
+	cmd.Flags().BoolVar(&asked.req.Violations, "violations", false, "list all stored resources that break a stricter rule, instead of the first of each kind")
+	cmd.Flags().StringVar(&from, "from", "", "folder of the catalogue to compare with; empty: that of this release")
+	asked.registerSocket(cmd)
+	asked.registerNetwork(cmd)
+	return cmd
+}
+
+// compareFolders returns the differences from one catalogue to another.
+func compareFolders(from, to string) ([]gate.Change, error) {
+	is, err := sdl.Read(to)
+	if err != nil {
+		return nil, err
+	}
+	was, err := sdl.Read(from)
+	if err != nil {
+		return nil, err
+	}
+	return is.Changes(was), nil
+}
+
+// printChanges prints what a gateway, its clients and stored resources would notice, one finding a line.
+func printChanges(std terminal.Streams, found reload.Answer) {
+	for _, c := range found.Changes {
+		_, _ = fmt.Fprintln(std.Out, output.Printable(c.String()))
+	}
+	for _, line := range found.Hidden {
+		_, _ = fmt.Fprintln(std.Out, output.Printable("hidden: "+line))
+	}
+	if len(found.Rebinding) > 0 {
+		_, _ = fmt.Fprintf(std.Out, "rebinding: the gateway is taking over the references of %s; until that is done, deletions that new guards may concern wait\n",
+			output.Printable(strings.Join(found.Rebinding, ", ")))
+	}
+	for _, line := range found.Tightened {
+		_, _ = fmt.Fprintln(std.Out, output.Printable(line))
+	}
+}

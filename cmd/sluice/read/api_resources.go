@@ -1,0 +1,51 @@
+package read
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/remote"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+func APIResourcesCommand(std terminal.Streams) *cobra.Command {
+	var r remote.Flags
+	format := "table"
+	var noHeaders bool
+	cmd := &cobra.Command{
+		Use:     "api-resources",
+		Aliases: []string{"kinds"},
+		Short:   "List the kinds that the gateway serves",
+		Example: "  sluice api-resources\n  sluice api-resources -o name",
+		Args:    command.Args(cobra.NoArgs),
+		RunE: remote.With(r.Client, func(cmd *cobra.Command, c *client.Client, _ []string) error {
+			kinds, err := c.Kinds(cmd.Context())
+			if err != nil {
+				return err
+			}
+			t := output.NewTable(std.Out, []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "CONTROLLED", "VERBS"})
+			t.NoHeaders = noHeaders
+			for _, k := range kinds {
+				if format == "name" {
+					_, _ = fmt.Fprintln(std.Out, output.Printable(k.Plural))
+					continue
+				}
+				t.Texts(
+					output.Cell(k.Plural), output.Cell(strings.Join(k.ShortNames, ",")), output.Cell(k.APIVersion), fmt.Sprint(k.Scope != "GLOBAL"), output.Cell(k.Name), fmt.Sprint(k.Controlled),
+					output.Printable(strings.ToLower(strings.Join(k.Verbs, ","))),
+				)
+			}
+			return t.Flush()
+		}),
+	}
+	r.Register(cmd)
+	command.AddEnumFlag(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or name"}, "table", "name")
+	cmd.Flags().BoolVar(&noHeaders, "no-headers", false, "leave out the titles of the columns")
+	return cmd
+}

@@ -1,0 +1,52 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// listUnreadable prints the resources that the gateway cannot read.
+func (g *get) listUnreadable(ctx context.Context, named bool) error {
+	switch {
+	case named || len(g.labels) > 0 || len(g.filters) > 0 || g.sortBy != nil || g.watch:
+		return exit.Usage(errors.New("unreadable: it goes with kinds and -n or -A, and with nothing else"))
+	case g.format.Form != output.FormTable && g.format.Form != output.FormName:
+		return exit.Usage(fmt.Errorf("unreadable: what cannot be read has no -o %s; table and name are accepted", g.format.Form))
+	}
+	table := output.NewTable(g.std.Out, []string{"KIND", "NAMESPACE", "NAME", "REASON"})
+	count := 0
+	for _, t := range g.targets {
+		list, err := g.client.Unreadables(ctx, t.Kind, g.remote.Scope(t.Kind, g.everywhere))
+		if err != nil {
+			return err
+		}
+		for _, u := range list {
+			count++
+			if g.format.Form != output.FormName {
+				table.Texts(u.Kind, u.Namespace, u.Name, u.Reason)
+				continue
+			}
+			if _, err := fmt.Fprintf(g.std.Out, "%s/%s\n", output.Printable(t.Kind.Singular), output.Printable(u.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	if count == 0 {
+		_, _ = fmt.Fprintln(g.std.Err, "the gateway can read everything")
+	}
+	return table.Flush()
+}
+
+// warnUnreadable tells the user of resources that a stream leaves out. A gateway that cannot tell is asked nothing more.
+func warnUnreadable(ctx context.Context, std terminal.Streams, c *client.Client, k client.Kind, namespace string) {
+	n, err := c.UnreadableCount(ctx, k, namespace)
+	if err == nil && n > 0 {
+		exit.TellUnreadable(std, &client.UnreadableError{Kind: k, Count: n})
+	}
+}

@@ -1,0 +1,109 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Pauses before a tree that could not be read is read again: the first, and the longest.
+const (
+	firstReadPause = 250 * time.Millisecond
+	lastReadPause  = 10 * time.Second
+)
+
+// watch shows the tree, and shows it again after changes, until the user stops it.
+func (t *tree) watch(ctx context.Context, id string) error {
+	for {
+		err := t.follow(ctx, id)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case exit.APICode(err) == "POSITION_EXPIRED":
+			continue // changes were missed, so the tree is read again
+		}
+		return err
+	}
+}
+
+// follow shows the tree, and shows it again after changes, as long as the changes
+// come without a gap. It reads the tree once for all changes that come during a read.
+func (t *tree) follow(ctx context.Context, id string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	events, err := t.begin(ctx)
+	if err != nil {
+		return err
+	}
+	changed, ended := make(chan struct{}, 1), make(chan error, 1)
+	go func() { ended <- t.listen(ctx, events, changed) }()
+	var pause time.Duration // 0 unless the tree could not be read
+	for {
+		found, err := t.read(ctx, id)
+		switch {
+		case err == nil:
+			pause, err = 0, t.show(found)
+		case ctx.Err() == nil && temporary(err):
+			if pause == 0 {
+				_, _ = fmt.Fprintf(t.std.Err, "sluice: the tree cannot be read at present: %s\n", output.Printable(err.Error()))
+			}
+			pause, err = min(max(2*pause, firstReadPause), lastReadPause), nil
+		}
+		if err != nil {
+			stop()
+			<-ended
+			return err
+		}
+		again, next := changed, (<-chan time.Time)(nil)
+		if pause > 0 { // it is read again then, whether something changes or not
+			again, next = nil, time.After(pause)
+		}
+		select {
+		case <-again:
+		case <-next:
+		case err := <-ended:
+			return err
+		}
+	}
+}
+
+// begin returns the request for all changes that can change the tree: in its namespace, since references do not leave
+// it, or everywhere if there are GLOBAL kinds.
+func (t *tree) begin(ctx context.Context) (client.ChangesRequest, error) {
+	req := client.ChangesRequest{Namespace: t.Namespace, Lost: exit.ReportLost(t.std)}
+	kinds, err := t.client.Kinds(ctx)
+	if err != nil {
+		return req, err
+	}
+	if slices.ContainsFunc(kinds, func(k client.Kind) bool { return k.Scope == "GLOBAL" }) {
+		req.Namespace = ""
+	}
+	req.After, err = t.client.Position(ctx, t.Kind, t.Namespace)
+	return req, err
+}
+
+// listen signals changes until the stream ends. It never waits for the reader of the tree.
+func (t *tree) listen(ctx context.Context, req client.ChangesRequest, changed chan<- struct{}) error {
+	for _, err := range t.client.Changes(ctx, req) {
+		if err != nil {
+			return err
+		}
+		select {
+		case changed <- struct{}{}:
+		default: // the tree is read after this one too
+		}
+	}
+	return nil
+}
+
+// temporary reports whether a read that failed may succeed soon.
+func temporary(err error) bool {
+	var e *client.Error
+	return errors.As(err, new(*client.UnansweredError)) || errors.As(err, &e) && e.Extensions.Retryable
+}

@@ -1,0 +1,251 @@
+package remote
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/credential"
+	"github.com/sluicegw/sluice/cmd/sluice/input"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/resource"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// Bounds of the time that a shell waits, and of the words that it gets.
+const (
+	completionTime = 2 * time.Second
+	maxCompletions = 500
+)
+
+// Completer answers a shell. It hides all errors: a message would appear in the line
+// that is being typed.
+type Completer struct {
+	client *client.Client
+	remote Flags
+	Kinds  []client.Kind
+}
+
+// CompleteBy returns a completion with the words of f, which may ask the gateway.
+func CompleteBy(f func(c Completer, ctx context.Context, args []string, typed string) []string) command.Completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		const nothing = cobra.ShellCompDirectiveNoFileComp
+		if cmd.Context() == nil {
+			cmd.SetContext(context.Background())
+		}
+		cmd.SetErr(io.Discard)
+		if command.LoadSettings(cmd) != nil {
+			return nil, nothing
+		}
+		r := flagsOf(cmd.Flags())
+		r.Timeout = completionTime
+		c, err := r.Connect(cmd)
+		if err != nil {
+			return nil, nothing
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		defer cancel()
+		kinds, err := c.Kinds(ctx)
+		if err != nil {
+			return nil, nothing
+		}
+		return f(Completer{client: c, remote: r, Kinds: kinds}, ctx, args, typed), nothing
+	}
+}
+
+// WithoutSpace returns f without the space behind its words, so that the user can type on.
+func WithoutSpace(f command.Completion) command.Completion {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		out, directive := f(cmd, args, typed)
+		return out, directive | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// flagsOf reads the flags of any command that speaks to a gateway.
+func flagsOf(f *pflag.FlagSet) (r Flags) {
+	values := r.Access.Files()
+	values["server"], values["namespace"], values["context"] = &r.Server, &r.Namespace, &r.Context
+	for flag, value := range values {
+		*value, _ = f.GetString(flag)
+	}
+	r.Access.PlaintextToken, _ = f.GetBool("plaintext-token")
+	return r
+}
+
+// CompleteAll adds the completions that commands have in common: resources,
+// namespaces, labels and contexts.
+func CompleteAll(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		CompleteAll(cmd)
+		switch {
+		case cmd.ValidArgsFunction != nil || cmd.ValidArgs != nil || strings.Contains(cmd.Use, "DIR"):
+		case strings.Contains(cmd.Use, "KIND"):
+			cmd.ValidArgsFunction = CompleteTargets(false)
+		default:
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
+		if cmd.Flags().Lookup("context") == nil {
+			continue // it speaks to no gateway
+		}
+		for flag, f := range map[string]command.Completion{
+			"namespace": CompleteBy(Completer.namespaces), "selector": WithoutSpace(CompleteBy(Completer.labels)), "context": CompleteContexts,
+		} {
+			if _, own := cmd.GetFlagCompletionFunc(flag); !own && cmd.Flags().Lookup(flag) != nil {
+				command.CompleteFlag(cmd, flag, f)
+			}
+		}
+	}
+}
+
+// CompleteTargets completes kinds, then names of the kind, or KIND/NAME. With
+// several, kinds are joined by commas.
+func CompleteTargets(several bool) command.Completion {
+	return CompleteBy(func(c Completer, ctx context.Context, args []string, typed string) []string {
+		word, _, pair := strings.Cut(typed, "/")
+		switch {
+		case pair:
+			return prefixed(word+"/", c.names(ctx, word))
+		case len(args) == 0:
+			before, _ := lastOf(typed, several)
+			return prefixed(before, KindNames(c.Kinds, several))
+		case strings.Contains(args[0], "/"):
+			return KindNames(c.Kinds, false)
+		}
+		return slices.DeleteFunc(c.names(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+	})
+}
+
+// lastOf cuts the typed text behind its last comma.
+func lastOf(typed string, several bool) (before, last string) {
+	if i := strings.LastIndexByte(typed, ','); several && i >= 0 {
+		return typed[:i+1], typed[i+1:]
+	}
+	return "", typed
+}
+
+func prefixed(prefix string, words []string) []string {
+	for i := range words {
+		words[i] = prefix + words[i]
+	}
+	return words
+}
+
+func KindNames(kinds []client.Kind, all bool) []string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, k.Plural)
+	}
+	if all {
+		out = append(out, resource.AllKinds)
+	}
+	return out
+}
+
+// names returns the names of the resources of a kind.
+func (c Completer) names(ctx context.Context, kind string) []string {
+	var out []string
+	if k, err := client.FindKind(c.Kinds, kind); err == nil {
+		c.each(ctx, k, c.remote.Scope(k, false), func(r *client.Resource) { out = append(out, r.Metadata.Name) })
+	}
+	return out
+}
+
+// each visits resources of a kind, their names and labels alone.
+func (c Completer) each(ctx context.Context, k client.Kind, namespace string, visit func(*client.Resource)) {
+	n := 0
+	for r, err := range c.client.List(ctx, client.ListRequest{Kind: k, Namespace: namespace, NamesOnly: true}) {
+		if n++; err != nil || n > maxCompletions {
+			return
+		}
+		visit(r)
+	}
+}
+
+// CompleteContexts completes the names of contexts.
+func CompleteContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	file, err := credential.ReadContexts(ContextsPath())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return file.Names(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// namespaces completes the namespaces that have resources.
+func (c Completer) namespaces(ctx context.Context, _ []string, _ string) []string {
+	found := map[string]bool{client.DefaultNamespace: true}
+	for _, k := range c.Kinds {
+		if k.Scope != "GLOBAL" {
+			c.each(ctx, k, "", func(r *client.Resource) { found[output.OrEmpty(r.Metadata.Namespace)] = true })
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// kind returns the kind that the first argument names, if it does.
+func (c Completer) kind(args []string) (client.Kind, bool) {
+	if len(args) == 0 {
+		return client.Kind{}, false
+	}
+	k, err := client.FindKind(c.Kinds, args[0])
+	return k, err == nil
+}
+
+// labels completes the keys of labels that resources of the kind have, and the values of a key.
+func (c Completer) labels(ctx context.Context, args []string, typed string) []string {
+	k, ok := c.kind(args)
+	if !ok {
+		return nil
+	}
+	before, last := lastOf(typed, true)
+	key, _, valued := strings.Cut(last, "=")
+	found := map[string]bool{}
+	c.each(ctx, k, c.remote.Scope(k, false), func(r *client.Resource) {
+		for _, l := range r.Metadata.Labels {
+			if !valued {
+				found[l.Key] = true
+			} else if l.Key == key {
+				found[key+"="+l.Value] = true
+			}
+		}
+	})
+	return prefixed(before, slices.Sorted(maps.Keys(found)))
+}
+
+// Filters completes the paths that filters of the kind can name.
+func (c Completer) Filters(_ context.Context, args []string, typed string) []string {
+	k, ok := c.kind(args)
+	if !ok {
+		return nil
+	}
+	before, _ := lastOf(typed, true)
+	return prefixed(before, input.Paths(k))
+}
+
+// Fields completes KIND.FIELD.PATH.
+func (c Completer) Fields(_ context.Context, args []string, typed string) []string {
+	if len(args) > 0 {
+		return nil
+	}
+	word, path, dotted := strings.Cut(typed, ".")
+	if !dotted {
+		return KindNames(c.Kinds, false)
+	}
+	k, err := client.FindKind(c.Kinds, word)
+	if err != nil {
+		return nil
+	}
+	out := []string{word + ".spec", word + ".status"}
+	for _, f := range k.Fields {
+		if strings.Count(f.Path, ".") <= strings.Count(path, ".") {
+			out = append(out, word+"."+f.Path)
+		}
+	}
+	return out
+}

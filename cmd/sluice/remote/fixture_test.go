@@ -1,0 +1,15 @@
+package remote_test
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/auth"
+	"github.com/sluicegw/sluice/cmd/sluice/commandtest"
+	"github.com/sluicegw/sluice/cmd/sluice/read"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+)
+
+// newRoot returns the commands that the tests of this package run.
+func newRoot(std terminal.Streams) *cobra.Command {
+	return commandtest.NewRoot(auth.ContextCommand(std), read.APIResourcesCommand(std), read.GetCommand(std))
+}

@@ -1,0 +1,97 @@
+// Package resource reads which kinds and resources the arguments of a command name.
+package resource
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+func InNamespace(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return fmt.Sprintf(" in namespace %q", namespace)
+}
+
+// Ref is one resource that a command line names, or that its labels choose.
+type Ref struct {
+	Kind client.Kind
+	// namespace is empty for GLOBAL kinds.
+	Namespace, Name string
+	// revision at which the resource has the labels; empty if it is named.
+	Revision string
+}
+
+// NewRef returns the resource of a name in a namespace; empty means the default one.
+func NewRef(k client.Kind, namespace, name string) Ref {
+	return Ref{Kind: k, Namespace: NamespaceOf(k, namespace), Name: name}
+}
+
+// NamespaceOf returns the namespace that resources of a kind are in; empty means the default one, or none for a GLOBAL kind.
+func NamespaceOf(k client.Kind, namespace string) string {
+	if k.Scope == "GLOBAL" {
+		return ""
+	}
+	return cmp.Or(namespace, client.DefaultNamespace)
+}
+
+// Key returns the key of the resource.
+func (s Ref) Key() Key { return Key{Kind: s.Kind.Name, Namespace: s.Namespace, Name: s.Name} }
+
+// AccessTarget returns the resource as the target of a question about rights.
+func (s Ref) AccessTarget() client.AccessTarget {
+	return client.AccessTarget{Kind: s.Kind.Name, Namespace: s.Namespace, Name: s.Name}
+}
+
+// GetExisting returns a resource; it is an error if there is none.
+func GetExisting(ctx context.Context, c *client.Client, s Ref, format client.Format) (*client.Resource, error) {
+	r, err := c.Get(ctx, s.Kind, s.Namespace, s.Name, format)
+	if err == nil && r == nil {
+		err = s.Absent()
+	}
+	return r, err
+}
+
+// Absent returns the error that the resource does not exist.
+func (s Ref) Absent() error {
+	return exit.NotFound(fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", s.Kind.Name, s.Name, InNamespace(s.Namespace)))
+}
+
+// ReadRefs are the resources that KIND NAME... or KIND/NAME... names.
+func ReadRefs(ctx context.Context, c *client.Client, namespace string, args []string) ([]Ref, error) {
+	wrong := exit.Usage(errors.New("name the resources as KIND NAME or as KIND/NAME"))
+	if len(args) == 0 {
+		return nil, wrong
+	}
+	targets, err := ReadTargets(ctx, c, args)
+	if err != nil {
+		return nil, err
+	}
+	var out []Ref
+	for _, t := range targets {
+		if len(t.Names) == 0 {
+			return nil, wrong
+		}
+		for _, name := range t.Names {
+			out = append(out, NewRef(t.Kind, namespace, name))
+		}
+	}
+	return out, nil
+}
+
+// ReadRef is subjects for a command that takes one resource.
+func ReadRef(ctx context.Context, c *client.Client, namespace string, args []string) (Ref, error) {
+	list, err := ReadRefs(ctx, c, namespace, args)
+	if err == nil && len(list) > 1 {
+		err = exit.Usage(errors.New("one resource is wanted: KIND NAME or KIND/NAME"))
+	}
+	if err != nil {
+		return Ref{}, err
+	}
+	return list[0], nil
+}

@@ -1,0 +1,56 @@
+package write
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/resource"
+)
+
+// maxWaits is how many lines are printed.
+const maxWaits = 10
+
+// waits collects what the resources of several documents wait for. A document may wait for one
+// that is applied after it, so this is printed at the end.
+type waits struct {
+	// collect: warnings are kept for the end.
+	collect bool
+	all     []*waited
+}
+
+// waited is one thing that resources of a namespace wait for.
+type waited struct {
+	namespace, message string
+	by                 []string
+}
+
+// add notes what a resource waits for, in the gateway's words.
+func (w *waits) add(waiting resource.Key, message string) {
+	i := slices.IndexFunc(w.all, func(one *waited) bool { return one.namespace == waiting.Namespace && one.message == message })
+	if i < 0 {
+		i, w.all = len(w.all), append(w.all, &waited{namespace: waiting.Namespace, message: message})
+	}
+	w.all[i].by = append(w.all[i].by, waiting.String())
+}
+
+// print writes a line for each thing that resources wait for, beginning with the one that most wait for. It leaves out
+// the stored resources: they have been created since.
+func (w *waits) print(to io.Writer, stored []resource.Key) {
+	left := slices.DeleteFunc(w.all, func(one *waited) bool {
+		return slices.ContainsFunc(stored, func(k resource.Key) bool {
+			return (k.Namespace == "" || k.Namespace == one.namespace) && strings.Contains(one.message, " "+k.Kind+"/"+k.Name+" to be created")
+		})
+	})
+	slices.SortStableFunc(left, func(a, b *waited) int { return cmp.Compare(len(b.by), len(a.by)) })
+	for i, one := range left {
+		if i == maxWaits {
+			_, _ = fmt.Fprintf(to, "and so on for %d others; sluice get -o wide says what each resource waits for\n", len(left)-i)
+			return
+		}
+		_, _ = fmt.Fprintf(to, "%s: %s\n", output.Printable(one.message), output.Printable(output.Some(one.by, len(one.by))))
+	}
+}

@@ -1,0 +1,102 @@
+package write
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/resource"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// pendingDelete is a resource whose deletion waits.
+type pendingDelete struct {
+	// what is its name for people.
+	what string
+	resource.Ref
+	// uid distinguishes it from a later resource of the same name.
+	uid string
+}
+
+// outcome returns how far the deletion has come.
+func (p pendingDelete) outcome(state string, dry command.DryRun) outcome {
+	return outcome{Key: p.Key(), what: p.what, done: state, uid: p.uid, dry: dry}
+}
+
+// report prints the state of a deletion, and what holds the resource: the first holders, or in a dry run all of them.
+func (d *deletion) report(p pendingDelete, deletion client.Deletion) {
+	o := p.outcome(deletion.State, d.dry)
+	held := holders(deletion)
+	if held != "" {
+		o.note = ": " + held
+	}
+	d.form.print(d.std, o)
+	if held == "" || d.form != outcomeText {
+		return
+	}
+	if by := deletion.BlockedBy; bool(d.dry) && by.TotalCount+by.HiddenCount > 1 {
+		names := blockers(deletion)
+		for _, name := range names {
+			_, _ = fmt.Fprintf(d.std.Out, "  %s\n", name)
+		}
+		if left := by.TotalCount - len(names); left > 0 {
+			_, _ = fmt.Fprintf(d.std.Out, "  and %d more\n", left)
+		}
+		if by.HiddenCount > 0 {
+			_, _ = fmt.Fprintf(d.std.Out, "  and %d that you may not see\n", by.HiddenCount)
+		}
+	}
+}
+
+// reportUnseen prints that a deletion was requested, but its state could not be read.
+func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
+	if d.form != outcomeText {
+		d.form.print(d.std, p.outcome("REQUESTED", d.dry))
+		return
+	}
+	missing := "how far it has come could not be told"
+	if slices.Contains(cause.Path, any("blockedBy")) || slices.Contains(strings.Split(cause.Extensions.Selection, "."), "blockedBy") {
+		missing = "what blocks it could not be listed"
+	}
+	_, _ = fmt.Fprintf(d.std.Out, "%s: the deletion was requested; %s: %s (%s)\n", output.Printable(p.what), missing, output.Printable(cause.Message), output.Printable(cause.Extensions.Code))
+}
+
+// holders returns what a deletion waits for, like "subnet/a, subnet/b, subnet/c and 97 more hold it". It counts the
+// holders that the caller may not see.
+func holders(d client.Deletion) string {
+	names, total, hidden := blockers(d), d.BlockedBy.TotalCount, d.BlockedBy.HiddenCount
+	what := ""
+	if d.State == "FINALIZING" && len(d.Finalizers) > 0 {
+		names, total, hidden, what = nil, len(d.Finalizers), 0, "finalizer "
+		for _, name := range d.Finalizers {
+			names = append(names, output.Printable(name))
+		}
+		if total > 1 {
+			what = "finalizers "
+		}
+	}
+	switch total + hidden {
+	case 0:
+		return ""
+	case 1:
+		return what + output.Holders(names, total, hidden) + " holds it"
+	}
+	return what + output.Holders(names, total, hidden) + " hold it"
+}
+
+// blockers names the resources that rely on the deleted one, each once, as far as the answer has them.
+func blockers(d client.Deletion) []string {
+	var names []string
+	for _, r := range d.BlockedBy.Nodes {
+		name := output.Named(r.Kind, r.Namespace, r.Name, d.Namespace)
+		if r.State == "UNREADABLE" {
+			name += " (unreadable)"
+		}
+		if !slices.Contains(names, name) { // one may refer to it by two paths
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,102 @@
+package write
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/resource"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// outcomeForm is the form in which a command prints outcomes: the value of -o.
+type outcomeForm string
+
+// The forms.
+const (
+	outcomeText outcomeForm = "text"
+	outcomeName outcomeForm = "name"
+	outcomeJSON outcomeForm = "json"
+)
+
+func (f *outcomeForm) register(cmd *cobra.Command) {
+	*f = outcomeText
+	command.AddEnumFlag(cmd, (*string)(f), pflag.Flag{
+		Name: "output", Shorthand: "o",
+		Usage: "what is printed of each resource: text, name (network/net-a), or json: a line with outcome, kind, namespace, name, uid, revision and dryRun",
+	}, "text", "name", "json")
+}
+
+// writing is one run of a command that writes.
+type writing struct {
+	std    terminal.Streams
+	client *client.Client
+	// namespace of resources for which none is given; empty means the default one.
+	namespace string
+	// revision is the only one that may be changed; empty for any.
+	revision string
+	dry      command.DryRun
+	form     outcomeForm
+}
+
+func (w *writing) register(cmd *cobra.Command) {
+	w.dry.Register(cmd)
+	w.form.register(cmd)
+}
+
+// outcome is the result of a write to one resource.
+type outcome struct {
+	resource.Key
+	// what is the name of the resource for people; empty: its key.
+	what string
+	// done is CREATED, UPDATED, UNCHANGED, or the state of a deletion.
+	done string
+	// revision that the resource has now; empty after a dry run.
+	uid, revision string
+	dry           command.DryRun
+	// note follows in the form for people.
+	note string
+}
+
+// outcomeOf returns the outcome of an apply. It has no key if the answer does not name the resource.
+func outcomeOf(a *client.Applied, dry command.DryRun) outcome {
+	out := outcome{Key: resource.KeyOfApplied(a), done: a.Outcome, dry: dry}
+	switch {
+	case a.Resource != nil:
+		out.uid = a.Resource.Metadata.UID
+		out.revision = a.Resource.Metadata.Revision
+	case a.Preview != nil:
+		out.uid = a.Preview.UID
+	}
+	return out
+}
+
+// print writes an outcome.
+func (f outcomeForm) print(std terminal.Streams, o outcome) {
+	switch f {
+	case outcomeName:
+		_, _ = fmt.Fprintf(std.Out, "%s/%s\n", output.Printable(strings.ToLower(o.Kind)), output.Printable(o.Name))
+	case outcomeJSON:
+		_ = json.NewEncoder(std.Out).Encode(struct {
+			Outcome   string `json:"outcome"`
+			Kind      string `json:"kind"`
+			Namespace string `json:"namespace,omitempty"`
+			Name      string `json:"name"`
+			UID       string `json:"uid,omitempty"`
+			Revision  string `json:"revision,omitempty"`
+			DryRun    bool   `json:"dryRun,omitempty"`
+		}{o.done, o.Kind, o.Namespace, o.Name, o.uid, o.revision, bool(o.dry)})
+	default:
+		what := o.what
+		if what == "" {
+			what = o.Key.String()
+		}
+		_, _ = fmt.Fprintf(std.Out, "%s %s%s%s\n", output.Printable(what), output.Printable(o.done), o.dry.Mark(), o.note)
+	}
+}

@@ -1,0 +1,63 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/resource"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+	"github.com/sluicegw/sluice/graph/client"
+)
+
+// maxSelected bounds how many resources one command changes by their labels.
+const maxSelected = 100_000
+
+// selection is resources of some kinds and namespaces, by their labels.
+type selection struct {
+	std    terminal.Streams
+	client *client.Client
+	kinds  []client.Kind
+	// namespaces are not looked at for GLOBAL kinds.
+	namespaces []string
+	tests      []client.LabelTest
+	// keep are resources that are not selected.
+	keep []resource.Key
+	// partial reports whether the selection lacks resources that the gateway cannot read.
+	partial bool
+}
+
+// find lists the resources that are selected now.
+func (s *selection) find(ctx context.Context) ([]resource.Ref, error) {
+	keep := make(map[resource.Key]bool, len(s.keep))
+	for _, k := range s.keep {
+		keep[k] = true
+	}
+	var out []resource.Ref
+	for _, kind := range s.kinds {
+		namespaces := s.namespaces
+		if kind.Scope == "GLOBAL" {
+			namespaces = []string{""}
+		}
+		for _, ns := range namespaces {
+			for res, err := range s.client.List(ctx, client.ListRequest{Kind: kind, Namespace: ns, Selector: s.tests, NamesOnly: true}) {
+				switch {
+				case !s.partial && exit.ReportUnreadable(s.std, err):
+					s.partial = true
+					continue
+				case errors.As(err, new(*client.UnreadableError)): // of which the user was told
+					continue
+				case err != nil:
+					return nil, err
+				case keep[resource.KeyOf(res)]:
+					continue
+				case len(out) == maxSelected:
+					return nil, fmt.Errorf("more than %d resources have the labels", maxSelected)
+				}
+				out = append(out, resource.Ref{Kind: kind, Namespace: resource.KeyOf(res).Namespace, Name: res.Metadata.Name, Revision: res.Metadata.Revision})
+			}
+		}
+	}
+	return out, nil
+}
