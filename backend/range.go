@@ -66,7 +66,8 @@ func (r Range) After(page Page) (rest Range, more bool) {
 		return r, false
 	}
 	last := page.Resources[len(page.Resources)-1]
-	if r.Start = Successor(OrderTuple(last.Namespace, last.Name)); r.Referenced != nil {
+	r.Start = Successor(OrderTuple(last.Namespace, last.Name))
+	if r.Referenced != nil {
 		r.Start = Successor(last.Key.Append(nil))
 	}
 	return r, true

@@ -130,7 +130,8 @@ func SkipElement(b []byte) (rest []byte, err error) {
 			if n < 0 {
 				break
 			}
-			if i += n + 1; i == len(b) || b[i] != 0xFF {
+			i += n + 1
+			if i == len(b) || b[i] != 0xFF {
 				return b[i:], nil
 			}
 		}

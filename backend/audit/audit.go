@@ -299,7 +299,10 @@ func (l *Log) LoseHistory(ctx context.Context, before, now, lost uint64) {
 // request writes a line about the request of a context. It logs missing if it cannot.
 func (l *Log) request(ctx context.Context, missing string, line Line) error {
 	by := access.ActorFrom(ctx)
-	line.Time, line.By, line.Address, line.RequestID = time.Now().UTC(), by.Name, by.Address, by.Request
+	line.Time = time.Now().UTC()
+	line.By = by.Name
+	line.Address = by.Address
+	line.RequestID = by.Request
 	err := l.note(ctx, line)
 	if err != nil {
 		l.cfg.Logger.Error(missing, zap.Error(err))

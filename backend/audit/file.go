@@ -63,7 +63,8 @@ func (f *File) open() (at backend.Position, err error) {
 		f.close()
 		return at, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	if f.size = whole; whole == 0 {
+	f.size = whole
+	if whole == 0 {
 		at = f.renamed()
 	}
 	return at, nil
@@ -180,7 +181,11 @@ func (f *File) reopen() error {
 		return errors.Join(err, lock.Close(), file.Close())
 	}
 	f.close()
-	f.file, f.lock, f.size, f.renameAt, f.cut = file, lock, info.Size(), f.Size, false
+	f.file = file
+	f.lock = lock
+	f.size = info.Size()
+	f.renameAt = f.Size
+	f.cut = false
 	return nil
 }
 

@@ -23,7 +23,8 @@ func deletingStatements() []statement {
 			for i := range oddNames() {
 				name := oddNames()[(i*7+3)%len(oddNames())]
 				a := create(key(name), name)
-				if a.Put.Deleting = i%2 == 0; a.Put.Deleting {
+				a.Put.Deleting = i%2 == 0
+				if a.Put.Deleting {
 					want = append(want, name)
 				}
 				f.must(a)

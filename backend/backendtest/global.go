@@ -70,7 +70,8 @@ func globalStatements() []statement {
 					for _, r := range page.Resources {
 						got = append(got, r.Key)
 					}
-					if more = page.More; reverse {
+					more = page.More
+					if reverse {
 						r.End = got[len(got)-1].Append(nil)
 					} else {
 						r.Start = backend.Successor(got[len(got)-1].Append(nil))

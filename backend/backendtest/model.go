@@ -201,7 +201,9 @@ func causes(err error) cause {
 	}
 	var ce *backend.ConditionError
 	if errors.As(err, &ce) {
-		c.Action, c.Key, c.Current = ce.Action, ce.Key, ce.Current
+		c.Action = ce.Action
+		c.Key = ce.Key
+		c.Current = ce.Current
 	}
 	var lagged *backend.LaggedError
 	if errors.As(err, &lagged) {
@@ -352,7 +354,9 @@ func (m *model) compareAll() {
 	for _, kind := range modelKinds() {
 		for _, deleting := range []bool{false, true} {
 			for _, r := range []backend.Range{{}, {Reverse: true}, {Count: true}} {
-				r.Kind, r.Deleting, r.Limit = kind, deleting, backend.MaxLimit
+				r.Kind = kind
+				r.Deleting = deleting
+				r.Limit = backend.MaxLimit
 				m.compareRange(r)
 			}
 		}

@@ -174,7 +174,8 @@ func (m *model) batch() backend.Batch {
 		a := backend.Action{Key: k, Op: backend.OpPut}
 		switch n := m.rnd.IntN(100); {
 		case n < 15:
-			if a.Op = backend.OpCheck; m.chance(25) { // of a GLOBAL kind
+			a.Op = backend.OpCheck
+			if m.chance(25) { // of a GLOBAL kind
 				a.Key.Namespace = ""
 			}
 		case n < 30:
@@ -230,7 +231,9 @@ func (m *model) randomRange() backend.Range {
 
 func (m *model) referenceRange(r backend.Range) backend.Range {
 	k := m.key()
-	r.Referenced, r.BoundOnly, r.Deleting = &k, m.chance(30), m.chance(2)
+	r.Referenced = &k
+	r.BoundOnly = m.chance(30)
+	r.Deleting = m.chance(2)
 	if m.chance(60) {
 		r.Kind = ""
 	}

@@ -24,7 +24,9 @@ func rebindStatements() []statement {
 			f.clock.Advance(time.Second)
 			res := f.must(rebind(before, "other", loose("t"), bound("v")))
 			want := *before
-			want.Refs, want.Declared, want.BindingVersion = []backend.Ref{loose("t"), bound("v")}, "other", 2
+			want.Refs = []backend.Ref{loose("t"), bound("v")}
+			want.Declared = "other"
+			want.BindingVersion = 2
 			equal(f, f.get(key("a")), &want)
 			equal(f, res.Resources[0], &want)
 			equal(f, res.Revisions[0], backend.Revision{})

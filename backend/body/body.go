@@ -101,7 +101,8 @@ func (b *Body) Scalars(s Span) iter.Seq[[]byte] {
 			if !yield(r.raw[i:end]) {
 				return
 			}
-			if i = r.space(end); r.raw[i] == ',' {
+			i = r.space(end)
+			if r.raw[i] == ',' {
 				i = r.space(i + 1)
 			}
 		}
@@ -128,7 +129,8 @@ func (b *Body) Entries(s Span) iter.Seq2[string, string] {
 			if !yield(string(key), string(value)) {
 				return
 			}
-			if i = r.space(end); r.raw[i] == ',' {
+			i = r.space(end)
+			if r.raw[i] == ',' {
 				i = r.space(i + 1)
 			}
 		}

@@ -27,7 +27,10 @@ func (a *Arena) Keep(s *Shape, r *backend.Resource, more func(*Body) []byte) (ke
 		a.piece = append(a.piece, more(&kept)...)
 	}
 	piece := bytes.Clone(a.piece)
-	kept.tape, r.Name, r.UID, r.Body = piece[:name:name], text(piece[name:uid]), text(piece[uid:raw]), piece[raw:end:end]
+	kept.tape = piece[:name:name]
+	r.Name = text(piece[name:uid])
+	r.UID = text(piece[uid:raw])
+	r.Body = piece[raw:end:end]
 	if err != nil {
 		return Body{}, "", cap(piece), err
 	}

@@ -61,13 +61,15 @@ func (a *Arena) scan(s *Shape, stored *backend.Resource) (tape []Span, err error
 	}
 	r := reader{raw: raw, invalid: !utf8.Valid(raw), tape: a.spans[:0]}
 	_, end, err := r.object(r.space(0), s)
-	if end = r.space(end); err == nil && end != len(raw) {
+	end = r.space(end)
+	if err == nil && end != len(raw) {
 		err = r.bad(end, "the end of the body")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if a.spans = r.tape; cap(r.tape) > maxTape {
+	a.spans = r.tape
+	if cap(r.tape) > maxTape {
 		a.spans = nil
 	}
 	return r.tape, nil
@@ -170,7 +172,8 @@ func (r *reader) name(i int, s *Shape, place int) (slot, next int, err error) {
 	if escaped {
 		name = Unquote(nil, r.raw[i:end])
 	}
-	if end = r.space(end); !r.is(end, ':') {
+	end = r.space(end)
+	if !r.is(end, ':') {
 		return 0, end, r.bad(end, "a colon")
 	}
 	next = r.space(end + 1)
@@ -186,13 +189,15 @@ const maxAbsent = 8
 // separator passes over what stands behind an element: a comma that another
 // element follows, or nothing before the closing bracket.
 func (r *reader) separator(i int, closing byte) (int, error) {
-	if i = r.space(i); r.is(i, closing) {
+	i = r.space(i)
+	if r.is(i, closing) {
 		return i, nil
 	}
 	if !r.is(i, ',') {
 		return i, r.bad(i, "a comma")
 	}
-	if i = r.space(i + 1); r.is(i, closing) {
+	i = r.space(i + 1)
+	if r.is(i, closing) {
 		return i, r.bad(i, "another element")
 	}
 	return i, nil
@@ -281,10 +286,12 @@ func (r *reader) mapping(i int) (int, error) {
 		if err != nil {
 			return i, err
 		}
-		if i = r.space(end); !r.is(i, ':') {
+		i = r.space(end)
+		if !r.is(i, ':') {
 			return i, r.bad(i, "a colon")
 		}
-		if i = r.space(i + 1); r.word(i, "null") {
+		i = r.space(i + 1)
+		if r.word(i, "null") {
 			end = i + len("null")
 		} else if end, _, err = r.text(i); err != nil {
 			return i, err
@@ -356,8 +363,10 @@ func (r *reader) number(i int) (int, error) {
 	if end == i || r.raw[i] == '0' && end > i+1 {
 		return at, r.bad(at, "a number")
 	}
-	if i = end; r.is(i, '.') {
-		if end = digits(i + 1); end == i+1 {
+	i = end
+	if r.is(i, '.') {
+		end = digits(i + 1)
+		if end == i+1 {
 			return at, r.bad(at, "a number")
 		}
 		i = end
@@ -366,7 +375,8 @@ func (r *reader) number(i int) (int, error) {
 		if i++; r.is(i, '+') || r.is(i, '-') {
 			i++
 		}
-		if end = digits(i); end == i {
+		end = digits(i)
+		if end == i {
 			return at, r.bad(at, "a number")
 		}
 		i = end
@@ -393,7 +403,8 @@ func (r *reader) skip(i int) (end int, err error) {
 				if end, _, err = r.text(i); err != nil {
 					return i, err
 				}
-				if i = r.space(end); !r.is(i, ':') {
+				i = r.space(end)
+				if !r.is(i, ':') {
 					return i, r.bad(i, "a colon")
 				}
 				i = r.space(i + 1)

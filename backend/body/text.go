@@ -59,7 +59,8 @@ func Unquote(dst, raw []byte) []byte {
 				if i+6 < len(raw) && raw[i] == '\\' && raw[i+1] == 'u' {
 					low, _ = hex4(raw, i+2)
 				}
-				if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+				r = utf16.DecodeRune(r, low)
+				if r != utf8.RuneError {
 					i += 6
 				}
 			}

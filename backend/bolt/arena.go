@@ -50,7 +50,9 @@ func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) 
 	copy(r.Body, body)
 	r.Deleting, r.SpecRevision = flags&flagDeleting != 0, d.revision()
 	r.CreatedAt, r.UpdatedAt = d.time(), d.time()
-	r.UID, r.Declared, r.BindingVersion = string(d.bytes()), again(d.bytes(), like.Declared), d.bindingVersion()
+	r.UID = string(d.bytes())
+	r.Declared = again(d.bytes(), like.Declared)
+	r.BindingVersion = d.bindingVersion()
 	if a.bare {
 		d.rest = nil
 	} else {

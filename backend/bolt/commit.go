@@ -16,7 +16,7 @@ import (
 // A batch on its way from Apply to the disk. Batches that arrive together share one
 // transaction, and so one sync of the file:
 //
-//	callers   submit: admit, enqueue              <-done    (giveUp: unknown, see awaitAbandoned)
+//	callers   submit: admit, enqueue              <-done    (withdraw: unknown, see awaitAbandoned)
 //	               \     |     /                      ^
 //	                v    v    v                       |
 //	queue         [ 1 2 3 | 4 5 ... ]                 |
@@ -47,10 +47,10 @@ const (
 
 // call is a batch, or a purge, that waits for its commit.
 type call struct {
-	ctx   context.Context
-	batch backend.Batch // without actions: a purge
-	size  int
-	done  chan struct{}
+	cancelled <-chan struct{} // closed when the caller waits no longer
+	batch     backend.Batch   // without actions: a purge
+	size      int
+	done      chan struct{}
 	// These are final when done is closed.
 	result backend.Result
 	purged int
@@ -67,6 +67,17 @@ func (w *call) ended() bool {
 	}
 }
 
+// errCancelled is the error of a call whose caller had stopped waiting before it was committed.
+var errCancelled = errors.New("the caller waits no longer")
+
+// answer returns the error of an ended call for its caller, whose context is ctx.
+func (w *call) answer(ctx context.Context) error {
+	if errors.Is(w.err, errCancelled) {
+		return ctx.Err()
+	}
+	return w.err
+}
+
 func (w *call) finish(err error) {
 	w.err = err
 	close(w.done)
@@ -74,7 +85,7 @@ func (w *call) finish(err error) {
 
 // submit queues the call and waits for its answer.
 func (c *core) submit(ctx context.Context, w *call) error {
-	w.ctx, w.done = ctx, make(chan struct{})
+	w.cancelled, w.done = ctx.Done(), make(chan struct{})
 	if err := c.admit(ctx); err != nil {
 		return err
 	}
@@ -84,9 +95,9 @@ func (c *core) submit(ctx context.Context, w *call) error {
 	}
 	select {
 	case <-w.done:
-		return w.err
+		return w.answer(ctx)
 	case <-ctx.Done():
-		return c.giveUp(ctx, w)
+		return c.withdraw(ctx, w)
 	}
 }
 
@@ -121,8 +132,8 @@ func (c *core) enqueue(w *call) error {
 	return nil
 }
 
-// giveUp takes the call out of the queue. If it is being committed, its outcome is unknown.
-func (c *core) giveUp(ctx context.Context, w *call) error {
+// withdraw takes the call out of the queue. If it is being committed, its outcome is unknown.
+func (c *core) withdraw(ctx context.Context, w *call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if i := slices.Index(c.queue, w); i >= 0 {
@@ -130,7 +141,7 @@ func (c *core) giveUp(ctx context.Context, w *call) error {
 		return ctx.Err()
 	}
 	if w.ended() {
-		return w.err
+		return w.answer(ctx)
 	}
 	c.abandoned = append(slices.DeleteFunc(c.abandoned, (*call).ended), w)
 	c.setHead()

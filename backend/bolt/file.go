@@ -182,7 +182,9 @@ func rollback(tx *bbolt.Tx) error {
 func (c *core) database(ctx context.Context) (*bbolt.DB, error) {
 	for {
 		c.mu.Lock()
-		db, opening, cause := c.db, c.opening, c.cause
+		db := c.db
+		opening := c.opening
+		cause := c.cause
 		switch {
 		case c.closed():
 			c.mu.Unlock()
@@ -241,7 +243,9 @@ func (c *core) install(db *bbolt.DB, log logRecord, err error) {
 		c.cause = err
 		c.cfg.Logger.Error("the store is unavailable", zap.Error(err), zap.Duration("retryAfter", c.backoff))
 	} else {
-		c.db, c.cause, c.backoff = db, nil, 0
+		c.db = db
+		c.cause = nil
+		c.backoff = 0
 		c.tail.reset(&c.state, &log.State)
 		c.state = log.State
 		c.setHead()

@@ -41,7 +41,8 @@ func (c *core) get(ctx context.Context, keys []backend.Key, bare bool) ([]*backe
 			case r.ExpiredAt(now):
 				r = nil
 			default:
-				if size += r.Size(); size > backend.MaxPageBytes && i > 0 {
+				size += r.Size()
+				if size > backend.MaxPageBytes && i > 0 {
 					return nil
 				}
 			}
@@ -90,7 +91,11 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 		s.resources = tx.Bucket([]byte(resourceBucket)).Cursor()
 		for i, r := range rs {
 			s.page.Next(r)
-			s.r, s.count, s.kind, s.memory.bare, s.memory.keysOnly = r, 0, s.kind[:0], r.Bare, r.KeysOnly
+			s.r = r
+			s.count = 0
+			s.kind = s.kind[:0]
+			s.memory.bare = r.Bare
+			s.memory.keysOnly = r.KeysOnly
 			if r.Kind != "" {
 				s.kind = backend.AppendString(s.kind, r.Kind)
 			}
@@ -100,7 +105,8 @@ func (c *core) ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, 
 			if err := s.run(ctx); err != nil {
 				return err
 			}
-			if out[i] = s.page.Page(); r.Count {
+			out[i] = s.page.Page()
+			if r.Count {
 				out[i].Count = s.count
 			}
 		}
@@ -202,7 +208,8 @@ func (s *scan) walk(ctx context.Context, bucket string, visit func(k, v []byte) 
 	step := c.Next
 	if s.r.Reverse {
 		step = c.Prev
-		if k, _ = c.Seek(end); k == nil {
+		k, _ = c.Seek(end)
+		if k == nil {
 			k, v = c.Last()
 		} else {
 			k, v = c.Prev()

@@ -61,8 +61,10 @@ func (w *writer) finish() error {
 // run judges one call and makes its changes. The error is the call's own, after which
 // nothing has changed; w.err is the file's.
 func (w *writer) run(call *call) error {
-	if err := call.ctx.Err(); err != nil {
-		return err
+	select {
+	case <-call.cancelled:
+		return errCancelled
+	default:
 	}
 	now := w.core.cfg.Clock().UTC()
 	if len(call.batch.Actions) == 0 {

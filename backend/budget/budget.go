@@ -154,7 +154,8 @@ func (b *Budget) add(t Thing, n int64) {
 	if t != Steps || b.events == nil {
 		return
 	}
-	if n = spent - max(spent-n, FreeSteps); n > 0 {
+	n = spent - max(spent-n, FreeSteps)
+	if n > 0 {
 		if !b.events.take(n) {
 			b.exceed(Events)
 			return

@@ -53,8 +53,12 @@ const (
 // last level is not part of most.
 func NewMemory(most, operation int64) *Memory {
 	m, part := &Memory{most: most}, max(most/16, 1)
-	m.requests, m.answers, m.operations = m.room(4*part), m.room(3*part), m.room(3*part)
-	m.waiters, m.events, m.subscriptions = m.room(part), m.room(part), m.room(part)
+	m.requests = m.room(4 * part)
+	m.answers = m.room(3 * part)
+	m.operations = m.room(3 * part)
+	m.waiters = m.room(part)
+	m.events = m.room(part)
+	m.subscriptions = m.room(part)
 	for bytes := int64(firstLevel); len(m.levels) < 3; bytes *= levelTimes {
 		m.levels = append(m.levels, level{bytes, m.room(max(part, bytes))})
 	}
@@ -242,7 +246,9 @@ func (s *Share) Keep(n int64, abort func()) {
 		}
 	}
 	s.leave()
-	s.sent, s.since, s.abort = n, time.Now(), abort
+	s.sent = n
+	s.since = time.Now()
+	s.abort = abort
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sent = append(m.sent, s)

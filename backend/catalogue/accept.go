@@ -300,7 +300,8 @@ func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, er
 			}
 			for _, stored := range page.Resources {
 				if _, err := shape.Read(stored); err != nil {
-					if reasons = append(reasons, fmt.Sprintf("%s%s cannot be read: %v", c.Places.ofKind(kind.Name), stored.Key, err)); len(reasons) == maxReasons {
+					reasons = append(reasons, fmt.Sprintf("%s%s cannot be read: %v", c.Places.ofKind(kind.Name), stored.Key, err))
+					if len(reasons) == maxReasons {
 						return reasons, nil
 					}
 				}

@@ -64,13 +64,19 @@ func (c *comparison) words(path, what string, was, is []string, lost Severity) {
 	}
 }
 
-// toggled reports a property that was set or unset, with the severity and the words for each.
-func (c *comparison) toggled(path string, was, is bool, set Severity, setWords string, unset Severity, unsetWords string) {
+// graded is the text of a change and its severity.
+type graded struct {
+	severity Severity
+	text     string
+}
+
+// toggled reports a property that was set or unset.
+func (c *comparison) toggled(path string, was, is bool, set, unset graded) {
 	switch {
 	case is && !was:
-		c.add(path, set, "%s", setWords)
+		c.add(path, set.severity, "%s", set.text)
 	case was && !is:
-		c.add(path, unset, "%s", unsetWords)
+		c.add(path, unset.severity, "%s", unset.text)
 	}
 }
 
@@ -83,8 +89,12 @@ func (c *comparison) kinds(was, is *descriptor.Kind) {
 	c.words("", "sub-kind", was.SubKinds, is.SubKinds, BreaksClients)
 	c.words("", "filterable field", filterable(was, false), filterable(is, false), BreaksClients)
 	c.words("", "sortable field", filterable(was, true), filterable(is, true), BreaksClients)
-	c.toggled("", was.Expires, is.Expires, Safe, "takes expiresAt now", BreaksClients, "does not take expiresAt any more")
-	c.toggled("", was.OutOfMemory, is.OutOfMemory, Dangerous, "is not kept in memory any more: filters and orders scan, up to limit-rows", Safe, "is kept in memory now")
+	c.toggled("", was.Expires, is.Expires,
+		graded{Safe, "takes expiresAt now"},
+		graded{BreaksClients, "does not take expiresAt any more"})
+	c.toggled("", was.OutOfMemory, is.OutOfMemory,
+		graded{Dangerous, "is not kept in memory any more: filters and orders scan, up to limit-rows"},
+		graded{Safe, "is kept in memory now"})
 	c.described("", was.Description, is.Description)
 	if !slices.Equal(was.Columns, is.Columns) {
 		c.add("", Safe, "has other columns")
@@ -163,7 +173,9 @@ func (c *comparison) fields(path string, was, is *descriptor.Field) {
 	default:
 		c.add(path, Safe, "is deprecated: %s", is.Deprecated)
 	}
-	c.toggled(path, was.Immutable, is.Immutable, BreaksClients, "is immutable now", Safe, "is not immutable any more")
+	c.toggled(path, was.Immutable, is.Immutable,
+		graded{BreaksClients, "is immutable now"},
+		graded{Safe, "is not immutable any more"})
 	c.renamed(path, "name in the API", was.InAPI(), is.InAPI())
 	c.renamed(path, "place in manifests", was.ManifestAt, is.ManifestAt)
 	c.renamed(path, "mergeInto", was.MergeInto, is.MergeInto)
@@ -278,5 +290,7 @@ func (c *comparison) constraints(path string, was, is *descriptor.Constraint) {
 	default:
 		c.words(path, "accepted text", was.In, is.In, BreaksClients)
 	}
-	c.toggled(path, was.Unique, is.Unique, BreaksClients, "has unique elements now", Safe, "may have equal elements now")
+	c.toggled(path, was.Unique, is.Unique,
+		graded{BreaksClients, "has unique elements now"},
+		graded{Safe, "may have equal elements now"})
 }

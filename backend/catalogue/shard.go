@@ -25,7 +25,8 @@ func (g Gate) guardedApart(ctx context.Context, c Candidate) (reasons []string, 
 				if err != nil {
 					return nil, 0, err
 				}
-				if shards = at.Shards(); shards <= 1 {
+				shards = at.Shards()
+				if shards <= 1 {
 					return nil, 0, nil
 				}
 			}

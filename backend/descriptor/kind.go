@@ -126,7 +126,8 @@ func (k *Kind) FieldAt(path string) (f *Field, many bool) {
 		if s == nil {
 			return nil, false
 		}
-		if f = s.Field(step); f == nil {
+		f = s.Field(step)
+		if f == nil {
 			return nil, false
 		}
 		many = many || f.List

@@ -89,7 +89,8 @@ func (h *Hub) detach(w *Watcher) {
 	last := len(t.watches) - 1
 	t.watches[w.slot], t.watches[last].slot = t.watches[last], w.slot
 	t.watches[last] = nil
-	if t.watches, w.slot = t.watches[:last], -1; last == 0 {
+	t.watches, w.slot = t.watches[:last], -1
+	if last == 0 {
 		delete(h.tables, by)
 	}
 }

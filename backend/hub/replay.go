@@ -62,7 +62,8 @@ func (h *Hub) newWatcher(req Watch) *Watcher {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if w.replayTo = h.Position(); w.replayTo.IsZero() {
+	w.replayTo = h.Position()
+	if w.replayTo.IsZero() {
 		h.alone[w] = struct{}{}
 		return w
 	}

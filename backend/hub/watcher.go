@@ -260,13 +260,17 @@ func (w *Watcher) goLive(at backend.Position) bool {
 	if !w.reachesQueue(at) {
 		return false
 	}
-	w.state, w.position, w.ahead = live, at, at
+	w.state = live
+	w.position = at
+	w.ahead = at
 	waiting := w.queue
 	w.queue, w.bytes = nil, 0
 	for _, e := range waiting {
 		w.enqueue(e) // it fits: it did before
 	}
-	w.position, w.replayTo, w.openedTo = at, backend.Position{}, backend.Position{}
+	w.position = at
+	w.replayTo = backend.Position{}
+	w.openedTo = backend.Position{}
 	return true
 }
 

@@ -49,7 +49,8 @@ func (c *changedKeys) add(key backend.Key, shard int, revision backend.Revision)
 	key.Name = strings.Clone(key.Name)
 	one := changedKey{key, shard, revision}
 	c.bytes += one.size()
-	if c.full = c.full || len(c.ring) == maxChanged || len(c.ring) > 0 && c.bytes+one.size() > c.limit; !c.full {
+	c.full = c.full || len(c.ring) == maxChanged || len(c.ring) > 0 && c.bytes+one.size() > c.limit
+	if !c.full {
 		c.ring = append(c.ring, one)
 		return
 	}

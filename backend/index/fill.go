@@ -33,7 +33,9 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	}
 	k.state, k.read = filling, progress{begin: time.Now(), total: max(k.names.root.len(), len(k.lost))}
 	f := filler{x, k, k.fillings}
-	stale, known, lost := k.stale, k.lost != nil, slices.Collect(maps.Keys(k.lost)) // Begin may add to k.lost meanwhile
+	stale := k.stale
+	known := k.lost != nil
+	lost := slices.Collect(maps.Keys(k.lost)) // Begin may add to k.lost meanwhile
 	x.mu.Unlock()
 	var err error
 	switch {
@@ -64,7 +66,10 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 	default:
 		f.put(nil) // the changes that came since the last page
 		if k.fillings == f.number {
-			k.state, k.since, k.stale, k.lost = filled, head, false, nil
+			k.state = filled
+			k.since = head
+			k.stale = false
+			k.lost = nil
 		}
 		x.publish()
 	}
@@ -176,7 +181,8 @@ func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 		made := make([]change, len(got))
 		var absent []int
 		for i, stored := range got {
-			if made[i] = f.stored(keys[i], stored); stored == nil {
+			made[i] = f.stored(keys[i], stored)
+			if stored == nil {
 				absent = append(absent, i)
 			}
 		}

@@ -234,7 +234,9 @@ func (x *Index) retry(ctx context.Context) {
 		if k.state == givenUp {
 			k.backoffRounds--
 		}
-		due, mean, free := k.state == givenUp && k.backoffRounds <= 0, k.mean, x.cfg.Bytes-x.used()
+		due := k.state == givenUp && k.backoffRounds <= 0
+		mean := k.mean
+		free := x.cfg.Bytes - x.used()
 		x.mu.Unlock()
 		if !due {
 			continue

@@ -203,7 +203,9 @@ func newKindIndex(d *Definition, number int) *kindIndex {
 	for _, name := range d.ByCreation {
 		if of, known := k.trees[name]; known {
 			at := len(k.trees)
-			k.trees[CreationIndex(name)], k.byCreation[of], k.created[at] = at, at, true
+			k.trees[CreationIndex(name)] = at
+			k.byCreation[of] = at
+			k.created[at] = true
 		}
 	}
 	k.clear()
@@ -219,7 +221,10 @@ func (k *kindIndex) clear() {
 	}
 	k.unreadable = newRows(false)
 	k.changed, k.bytes = true, 0
-	k.waiting, k.waitingBytes, k.stale, k.lost = nil, 0, false, nil
+	k.waiting = nil
+	k.waitingBytes = 0
+	k.stale = false
+	k.lost = nil
 	k.since = backend.Position{}
 	k.fillings++
 }

@@ -50,7 +50,8 @@ func (p packed) all() iter.Seq[row] {
 	return func(yield func(row) bool) {
 		for len(p) > 0 {
 			var r row
-			if r, p = p.first(); !yield(r) {
+			r, p = p.first()
+			if !yield(r) {
 				return
 			}
 		}

@@ -121,7 +121,9 @@ func (t *tree[P]) get(value string) (of P, ok bool) {
 func (t *tree[P]) own(at **node[P]) *node[P] {
 	if n := *at; n.edit != t.edit {
 		c := &node[P]{edit: t.edit, value: n.value}
-		c.of, c.values, c.branches = roomy(slices.Clip(n.of)), roomy(slices.Clip(n.values)), roomy(slices.Clip(n.branches))
+		c.of = roomy(slices.Clip(n.of))
+		c.values = roomy(slices.Clip(n.values))
+		c.branches = roomy(slices.Clip(n.branches))
 		*at = c
 	}
 	return *at
@@ -179,7 +181,8 @@ func (t *tree[P]) insert(at **node[P], i item[P], key string) (right *node[P], m
 	half, more := t.insert(&b.node, i, key)
 	b.n = b.node.len()
 	if half != nil {
-		if n.branches = slices.Insert(roomy(n.branches), c+1, t.branch(half)); len(n.branches) > fanout {
+		n.branches = slices.Insert(roomy(n.branches), c+1, t.branch(half))
+		if len(n.branches) > fanout {
 			cut := len(n.branches) / 2
 			if c+2 == len(n.branches) {
 				cut = c + 1

@@ -34,7 +34,8 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 			at := head // head itself would be allocated for each read
 			x.head.Store(&at)
 		}
-		if s = x.await(ctx, head); s != nil && s.served > 0 {
+		s = x.await(ctx, head)
+		if s != nil && s.served > 0 {
 			return x.view(s), true
 		}
 	}

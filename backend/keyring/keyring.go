@@ -147,7 +147,8 @@ func parts(stored []byte) (head []byte, id string, rest []byte, err error) {
 		return nil, "", nil, fmt.Errorf("sealed body: unknown form: %w", backend.ErrUnreadable)
 	}
 	end := 3 + int(stored[2])
-	if id = string(stored[3:end]); !idForm.MatchString(id) {
+	id = string(stored[3:end])
+	if !idForm.MatchString(id) {
 		return nil, "", nil, fmt.Errorf("sealed body: malformed id: %w", backend.ErrUnreadable)
 	}
 	end += saltBytes

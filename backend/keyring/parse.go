@@ -51,7 +51,8 @@ func parseKey(text string) (k Key, err error) {
 	if !ok {
 		return k, fmt.Errorf("a key is written id:base64, and there is no colon")
 	}
-	if k.ID = strings.TrimSpace(id); !idForm.MatchString(k.ID) {
+	k.ID = strings.TrimSpace(id)
+	if !idForm.MatchString(k.ID) {
 		return k, fmt.Errorf("the id is malformed: at most 63 letters, digits, '-', '_' and '.' that begin with a letter or digit are wanted")
 	}
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(secret))

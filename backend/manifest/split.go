@@ -90,7 +90,8 @@ func splitJSON(part Part) []Part {
 
 func hasContent(part string) bool {
 	for row := range strings.Lines(part) {
-		if row = strings.TrimSpace(row); row != "" && row != "..." && !strings.HasPrefix(row, "#") && !strings.HasPrefix(row, "%") {
+		row = strings.TrimSpace(row)
+		if row != "" && row != "..." && !strings.HasPrefix(row, "#") && !strings.HasPrefix(row, "%") {
 			return true
 		}
 	}

@@ -93,7 +93,8 @@ func (e expansion) of(n *yaml.Node) int {
 // appendJSON appends the JSON form of a node. A key is its text, also where YAML reads it as another type. It
 // refuses tags that JSON has no type for, keys that stand twice and aliases of what they are in.
 func (c *converter) appendJSON(out []byte, n *yaml.Node) ([]byte, error) {
-	if n = resolve(n); c.open[n] {
+	n = resolve(n)
+	if c.open[n] {
 		return nil, fmt.Errorf("line %d: an anchor contains itself", n.Line)
 	}
 	c.open[n] = true
@@ -156,7 +157,8 @@ func (c *converter) members(n *yaml.Node) (members []member, err error) {
 		case key.Kind != yaml.ScalarNode || key.Style&yaml.TaggedStyle != 0 && key.ShortTag() != tagText:
 			return nil, fmt.Errorf("line %d: a key is no text; write it in quotes", key.Line)
 		case key.Value == "<<" && key.Style&(quoted|yaml.TaggedStyle) == 0:
-			if value = resolve(value); value.Kind == yaml.SequenceNode {
+			value = resolve(value)
+			if value.Kind == yaml.SequenceNode {
 				merged = append(merged, value.Content...)
 			} else {
 				merged = append(merged, value)

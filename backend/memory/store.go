@@ -116,7 +116,8 @@ func (s *Store) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resour
 			r = nil
 		}
 		if r != nil {
-			if size += r.Size(); size > backend.MaxPageBytes && i > 0 {
+			size += r.Size()
+			if size > backend.MaxPageBytes && i > 0 {
 				break
 			}
 		}

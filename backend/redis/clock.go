@@ -37,7 +37,9 @@ const clockAge = 10 * time.Second
 func (o *offset) note(server, asked, answered time.Time) {
 	trip, middle := answered.Sub(asked), asked.Add(answered.Sub(asked)/2)
 	if o.local.IsZero() || trip <= o.trip || answered.Sub(o.local) > clockAge || server.Sub(o.when(middle)).Abs() > trip+o.trip {
-		o.at, o.local, o.trip = server, middle, trip
+		o.at = server
+		o.local = middle
+		o.trip = trip
 	}
 }
 
@@ -192,7 +194,8 @@ func (c *core) fit(node string) error {
 // checkClock returns the name of a node that is about to make changes, or why it
 // is refused for its clock. A node that is not known yet is measured first.
 func (s *Store) checkClock(ctx context.Context, on *goredis.Client) (node string, err error) {
-	if node = s.core.node(on); s.core.cfg.Clock != nil || node == "" {
+	node = s.core.node(on)
+	if s.core.cfg.Clock != nil || node == "" {
 		return node, nil
 	}
 	if !s.core.clocks.known(node) {

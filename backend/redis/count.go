@@ -31,7 +31,8 @@ func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (to
 			gone, err = sc.countDue(ctx, r, n)
 			live -= gone
 		}
-		if total += live; err != nil || sc.moved {
+		total += live
+		if err != nil || sc.moved {
 			return 0, err
 		}
 	}

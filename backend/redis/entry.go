@@ -55,7 +55,9 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	f := fields{rest: head}
 	word := f.next()
 	f.next() // the size: entrySize reads it
-	e.Time, e.RequestID, e.Actor = f.time(), f.text(), f.text()
+	e.Time = f.time()
+	e.RequestID = f.text()
+	e.Actor = f.text()
 	if e.Revision, err = backend.ParseRevision(m.ID); err != nil || f.bad || word == typeStart {
 		return e, false, errors.Join(err, f.err())
 	}
@@ -64,10 +66,12 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	if word == typeModified {
 		was, listed := f.envelope(), uint64(0)
 		e.Before = &backend.Before{Revision: was.revision, UpdatedAt: was.updated, ExpiresAt: was.expires, Deleting: was.deleting}
-		if replaced = !f.empty(); replaced {
+		replaced = !f.empty()
+		if replaced {
 			listed = f.number(31)
 		}
-		if refs = f.take(listed); change != "" {
+		refs = f.take(listed)
+		if change != "" {
 			e.Change = []byte(change)
 		}
 	}

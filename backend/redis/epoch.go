@@ -225,7 +225,8 @@ func (c *core) strangers(ctx context.Context, on server) error {
 				return refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
 			}
 		}
-		if cursor = next; cursor == 0 {
+		cursor = next
+		if cursor == 0 {
 			break
 		}
 	}

@@ -23,7 +23,8 @@ func (sc *scanner) upcoming(runs []*run, most int) []backend.Key {
 		if _, known := sc.records[m.key]; !known && m.err == nil {
 			keys = append(keys, m.key)
 		}
-		if rest[n] = rest[n][1:]; len(rest[n]) == 0 && n.more {
+		rest[n] = rest[n][1:]
+		if len(rest[n]) == 0 && n.more {
 			break // the next member of all runs may be one of this run that was not read
 		}
 	}
@@ -150,7 +151,9 @@ func (sc *scanner) freeze(ctx context.Context) error {
 			return err
 		}
 		for i, n := range all {
-			n.lo, n.hi, n.first.members = n.first.from, n.first.to, texts(reply[i])
+			n.lo = n.first.from
+			n.hi = n.first.to
+			n.first.members = texts(reply[i])
 			sc.take(n, n.first.members, len(n.first.members) == n.first.want)
 		}
 		records := texts(reply[len(all)])

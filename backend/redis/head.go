@@ -56,7 +56,8 @@ func (qs *headQuestions) join(s *Store) *headQuestion {
 	if qs.asking {
 		return q
 	}
-	if qs.asking = s.core.background(func() { qs.ask(s) }); !qs.asking {
+	qs.asking = s.core.background(func() { qs.ask(s) })
+	if !qs.asking {
 		qs.next = nil
 		q.err = backend.ErrClosed
 		close(q.answered)

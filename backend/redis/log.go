@@ -82,7 +82,9 @@ func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 	err = s.read(ctx, "log", func(ctx context.Context, ses *session) error {
 		p = logPage{states: make([]storekit.LogState, n), entries: make([][]goredis.XMessage, n), more: make([]bool, n)}
 		x := s.exchange(ses)
-		states, entries, limits := make([]*goredis.SliceCmd, n), make([]*goredis.XMessageSliceCmd, n), make([]int, n)
+		states := make([]*goredis.SliceCmd, n)
+		entries := make([]*goredis.XMessageSliceCmd, n)
+		limits := make([]int, n)
 		for i := range n {
 			sh := &s.core.shards[i]
 			states[i] = x.on(i).HMGet(ctx, sh.meta, "epoch", "seq", "trimmed", "epochs", "largest")
@@ -109,7 +111,8 @@ func (s *Store) readLog(ctx context.Context, r logRead) (p logPage, err error) {
 			found := entries[i].Val()
 			p.more[i] = len(found) == limits[i]
 			for at := range found {
-				if room -= entrySize(found[at]); room < 0 && !first {
+				room -= entrySize(found[at])
+				if room < 0 && !first {
 					found, p.more[i] = found[:at], true
 					break
 				}

@@ -78,7 +78,9 @@ func newProposal(sh *shard, b backend.Batch) *proposal {
 		a, to := &b.Actions[i], &p.actions[i]
 		p.keys = append(p.keys, sh.key(a.Key))
 		*to = newAction(ops[a.Op], a.Key)
-		to.presence, to.uid, to.revision = presences[a.If.Presence], escape(a.If.UID), a.If.Revision.String()
+		to.presence = presences[a.If.Presence]
+		to.uid = escape(a.If.UID)
+		to.revision = a.If.Revision.String()
 		switch {
 		case a.If.Deleting:
 			to.deletion = "y"
@@ -109,7 +111,10 @@ func newAction(op string, k backend.Key) action {
 
 // stores sets what a put or a rebind stores.
 func (a *action) stores(p *backend.Put) {
-	a.newUID, a.expires, a.body, a.more = escape(p.UID), expiry(p.ExpiresAt), p.Body, p.Change
+	a.newUID = escape(p.UID)
+	a.expires = expiry(p.ExpiresAt)
+	a.body = p.Body
+	a.more = p.Change
 	if p.Deleting {
 		a.deleting = deletingFlag
 	}
@@ -123,7 +128,8 @@ func (a *action) stores(p *backend.Put) {
 	for _, ref := range p.Refs {
 		n := len(ref.Key.Kind) + len(ref.Key.Namespace) + len(ref.Key.Name)
 		a.refs = packed(a.refs, backend.AppendBool(ref.Key.Append(nil), ref.Bound))
-		if a.refsSize += n + 1; ref.Bound {
+		a.refsSize += n + 1
+		if ref.Bound {
 			a.boundSize += n
 		}
 	}
@@ -195,10 +201,11 @@ func (p *proposal) conditionError(reply []any) error {
 	i := p.action(text(reply, 1))
 	ce := &backend.ConditionError{Action: i, Key: p.batch.Actions[i].Key}
 	word, known := text(reply, 2), false
-	if ce.Err, known = map[string]error{
+	ce.Err, known = map[string]error{
 		"absent": backend.ErrNotFound, "exists": backend.ErrExists, "conflict": backend.ErrConflict, "deleting": backend.ErrDeleting,
 		"notdeleting": backend.ErrNotDeleting, "referenced": backend.ErrReferenced, "finalized": backend.ErrFinalized,
-	}[word]; !known {
+	}[word]
+	if !known {
 		return fmt.Errorf("apply: unknown condition %.20q: %w", word, backend.ErrUnavailable)
 	}
 	if record := text(reply, 3); record != "" {
@@ -257,7 +264,8 @@ func putResult(a *backend.Action, said string) (*backend.Resource, error) {
 		return nil, err
 	}
 	r := h.resource(a.Key, a.Put.Body)
-	if r.Refs = a.Put.Refs; a.Put.Declared == "" {
+	r.Refs = a.Put.Refs
+	if a.Put.Declared == "" {
 		r.Refs, err = decodeRefs(h.refs)
 	}
 	return r, err

@@ -34,7 +34,8 @@ func (s *Store) Purge(ctx context.Context) (int, error) {
 	for i := range s.core.shards {
 		n, err := s.purge(ctx, &s.core.shards[i])
 		total += n
-		if errs = append(errs, err); ctx.Err() != nil {
+		errs = append(errs, err)
+		if ctx.Err() != nil {
 			break
 		}
 	}

@@ -69,7 +69,8 @@ func (s *Store) get(ctx context.Context, keys []backend.Key, decode func(backend
 				r = nil
 			}
 			if r != nil {
-				if size += r.Size(); size > backend.MaxPageBytes && i > 0 {
+				size += r.Size()
+				if size > backend.MaxPageBytes && i > 0 {
 					return nil
 				}
 			}

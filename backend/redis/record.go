@@ -87,7 +87,8 @@ type fields struct {
 // next returns the next field, which ends with a newline.
 func (f *fields) next() string {
 	field, rest, ok := strings.Cut(f.rest, "\n")
-	if f.rest = rest; !ok {
+	f.rest = rest
+	if !ok {
 		f.bad = true
 		return ""
 	}
@@ -157,7 +158,8 @@ func (f *fields) err() error {
 func parseHeader(value string) (h header, err error) {
 	f := fields{rest: value}
 	h.envelope = f.envelope()
-	if h.spec = h.revision; !f.empty() {
+	h.spec = h.revision
+	if !f.empty() {
 		h.spec = f.revision()
 	}
 	h.uid, h.created = f.text(), f.time()

@@ -281,7 +281,8 @@ func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessag
 		if e.Revision.Epoch != w.pos[shard].Epoch || e.Revision.Seq != w.pos[shard].Seq+1 {
 			return false
 		}
-		if size += e.Size(); size > backend.MaxDeliveryBytes && len(d.Events) > 0 {
+		size += e.Size()
+		if size > backend.MaxDeliveryBytes && len(d.Events) > 0 {
 			return false
 		}
 		w.deliver(d, shard, e.Revision, []backend.Event{e})

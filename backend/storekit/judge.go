@@ -142,7 +142,9 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 		if len(a.Put.Change) > 0 {
 			ev.Change = a.Put.Change
 		}
-		r.UID, r.CreatedAt, r.BindingVersion = old.UID, old.CreatedAt, old.BindingVersion
+		r.UID = old.UID
+		r.CreatedAt = old.CreatedAt
+		r.BindingVersion = old.BindingVersion
 		if a.Put.Declared == "" {
 			r.Declared, r.Refs = old.Declared, old.Refs
 		}
@@ -156,7 +158,9 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 
 func (p *ledger) rebind(a *backend.Action, old *backend.Resource) *backend.Resource {
 	r := *old
-	r.Refs, r.Declared, r.BindingVersion = a.Put.Refs, a.Put.Declared, old.BindingVersion+1
+	r.Refs = a.Put.Refs
+	r.Declared = a.Put.Declared
+	r.BindingVersion = old.BindingVersion + 1
 	p.writes = append(p.writes, Write{Before: old, After: &r})
 	return &r
 }

@@ -31,7 +31,11 @@ func First(pages []backend.Page, err error) (backend.Page, error) {
 
 // Next begins the page of another valid range of the same call, which shares the bytes.
 // The page before it must have been taken.
-func (b *PageBuilder) Next(r backend.Range) { b.r, b.page, b.skipped = r, backend.Page{}, nil }
+func (b *PageBuilder) Next(r backend.Range) {
+	b.r = r
+	b.page = backend.Page{}
+	b.skipped = nil
+}
 
 // Add takes the next resource of the scan, expired or not, and reports whether to go on.
 func (b *PageBuilder) Add(r *backend.Resource) bool {

@@ -135,7 +135,8 @@ func (l *logWatcher) take(page LogPage) (backend.Delivery, bool) {
 	size := 0
 	for i := range page.Events {
 		e := &page.Events[i]
-		if size += e.Size(); size > backend.MaxDeliveryBytes && i > 0 {
+		size += e.Size()
+		if size > backend.MaxDeliveryBytes && i > 0 {
 			break
 		}
 		l.pos = e.Revision

@@ -52,7 +52,9 @@ func (c *Client) Delete(ctx context.Context, req DeleteRequest) (Deletion, error
 	d := out.Delete.Deletion
 	switch r, p := out.Delete.Resource, out.Delete.Preview; {
 	case r != nil:
-		d.Namespace, d.UID, d.Finalizers = r.Metadata.Namespace, r.Metadata.UID, r.Metadata.Finalizers
+		d.Namespace = r.Metadata.Namespace
+		d.UID = r.Metadata.UID
+		d.Finalizers = r.Metadata.Finalizers
 	case p != nil:
 		d.Namespace, d.UID = p.Namespace, p.UID
 		if d.State == "FINALIZING" && k.Offers("GET") { // a preview has no finalizers
@@ -120,7 +122,8 @@ func (k Kind) scoped(namespace string) string {
 
 // within adds a namespace to variables, unless it is empty or the kind is GLOBAL.
 func (k Kind) within(namespace string, in map[string]any) map[string]any {
-	if namespace = k.scoped(namespace); namespace != "" {
+	namespace = k.scoped(namespace)
+	if namespace != "" {
 		in["namespace"] = namespace
 	}
 	return in

@@ -115,7 +115,8 @@ func fromProxy(h http.Header) (*access.Identity, error) {
 		return nil, invalid("one " + UserHeader + " header is accepted")
 	}
 	for one := range strings.SplitSeq(strings.Join(h.Values(GroupsHeader), ","), ",") {
-		if one = strings.TrimSpace(one); one != "" {
+		one = strings.TrimSpace(one)
+		if one != "" {
 			groups = append(groups, one)
 		}
 	}

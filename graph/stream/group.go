@@ -244,7 +244,8 @@ func (g *group) Late() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	late := g.late
-	if g.late = false; !late {
+	g.late = false
+	if !late {
 		g.head = nil
 	}
 	return late
@@ -254,7 +255,9 @@ func (g *group) Late() bool {
 func (g *group) end(err error) {
 	g.mu.Lock()
 	if !g.ended {
-		g.ended, g.cause, g.discards = true, err, g.leader.Ended()
+		g.ended = true
+		g.cause = err
+		g.discards = g.leader.Ended()
 		for _, s := range g.followers {
 			s.unpark(g.tail)
 		}

@@ -53,7 +53,9 @@ func (x *Groups) begin(ctx context.Context, op *graphql.OperationContext, state 
 // older policy, or the shared execution does not begin.
 func (x *Groups) join(s *Subscription, at change.JoinPoint) bool {
 	key := groupKey{s.execution.Key(), at}
-	s.parked, s.seen, s.resumePoint = false, 0, nil
+	s.parked = false
+	s.seen = 0
+	s.resumePoint = nil
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if g := x.open[key]; g != nil {
@@ -65,7 +67,8 @@ func (x *Groups) join(s *Subscription, at change.JoinPoint) bool {
 		}
 		if !g.ended && from != nil {
 			var ok bool
-			if s.seen, ok = s.execution.Changes().Join(g.leader.Changes()); ok {
+			s.seen, ok = s.execution.Changes().Join(g.leader.Changes())
+			if ok {
 				s.execution.Follow(g.leader)
 				g.late = at != change.AtRest
 				g.add(s, from)

@@ -202,7 +202,9 @@ func (q *Queue) Discard() {
 	defer q.mu.Unlock()
 	drop(q.frames)
 	q.releaseWritten()
-	q.gone, q.frames, q.held = true, nil, 0
+	q.gone = true
+	q.frames = nil
+	q.held = 0
 	q.makeRoom()
 }
 
@@ -233,7 +235,8 @@ func (q *Queue) Take(into []Frame, most int) (out []Frame, ended bool) {
 	}
 	n := 0
 	for size := 0; n < len(q.frames); n++ {
-		if size += q.frames[n].Size(); n > 0 && size > most {
+		size += q.frames[n].Size()
+		if n > 0 && size > most {
 			break
 		}
 	}

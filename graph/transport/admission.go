@@ -44,7 +44,8 @@ func (a *admission) drain() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.idle == nil {
-		if a.idle = make(chan struct{}); a.open == 0 {
+		a.idle = make(chan struct{})
+		if a.open == 0 {
 			close(a.idle)
 		}
 	}

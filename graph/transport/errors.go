@@ -119,5 +119,7 @@ func inVariable(err *gqlerror.Error) {
 	}
 	ext := map[string]any{"path": path, "field": failure.Text(path), "variable": path[0]}
 	maps.Copy(ext, err.Extensions)
-	err.Message, err.Path, err.Extensions = "$"+failure.Text(path)+": "+err.Message, nil, ext
+	err.Message = "$" + failure.Text(path) + ": " + err.Message
+	err.Path = nil
+	err.Extensions = ext
 }

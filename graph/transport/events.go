@@ -191,7 +191,8 @@ func (s *eventStream) empty(ctx context.Context) bool {
 			s.buf = append(append(append(s.buf, frames[i].Head...), frames[i].Payload...), frames[i].Tail...)
 		}
 		clear(frames)
-		if s.frames = frames; cap(s.frames) > 4 {
+		s.frames = frames
+		if cap(s.frames) > 4 {
 			s.frames = nil // an idle stream keeps no memory for a burst
 		}
 		if s.flush() != nil {

@@ -52,7 +52,8 @@ func (t *Transport) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		defer ended()
 		done, ok := keep(t.cfg.Memory, taken)
-		if taken = 0; !ok {
+		taken = 0
+		if !ok {
 			retryLater(w)
 			t.refuse(w, r, http.StatusServiceUnavailable, overBudget(t.cfg.Memory))
 			return
@@ -187,7 +188,8 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 			return n, os.ErrDeadlineExceeded
 		}
 		written, err := p.ResponseWriter.Write(part)
-		if n += written; err != nil {
+		n += written
+		if err != nil {
 			return n, err
 		}
 	}

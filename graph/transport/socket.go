@@ -141,7 +141,8 @@ func (s *socket) read(ctx context.Context) (end *closing) {
 		// An idle connection waits here, where the goroutine needs little stack. take reads the bytes
 		// and finds the error.
 		_, _ = s.in.Peek(1)
-		if ctx, end = s.take(ctx); end != nil {
+		ctx, end = s.take(ctx)
+		if end != nil {
 			return end
 		}
 	}

@@ -121,7 +121,8 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 	cancel()
 	if len(errs) == 0 && prepared.isSubscription() {
 		admitted()
-		if admitted, refused = cfg.admit(ctx, UseSubscription); refused != nil {
+		admitted, refused = cfg.admit(ctx, UseSubscription)
+		if refused != nil {
 			errs = gqlerror.List{refused}
 		}
 	}

@@ -141,7 +141,9 @@ func (s *socket) closeAfterFlush() {
 func (s *sockets) keep(b *buffer) {
 	if cap(b.bytes) <= 2*maxBatch && cap(b.frames) <= DefaultQueue {
 		clear(b.frames[:cap(b.frames)])
-		b.frames, b.bytes, b.sent = b.frames[:0], b.bytes[:0], 0
+		b.frames = b.frames[:0]
+		b.bytes = b.bytes[:0]
+		b.sent = 0
 		s.buffers.Put(b)
 	}
 }

@@ -162,7 +162,8 @@ func (s *Server) ping() error {
 		if err != nil {
 			return err
 		}
-		switch line = strings.TrimSpace(line); {
+		line = strings.TrimSpace(line)
+		switch {
 		case line == fmt.Sprint("process_id:", s.proc.pid()):
 			own = true
 		case line == "+PONG" && !own:

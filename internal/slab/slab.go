@@ -73,7 +73,8 @@ func (s *Slab[T]) Reset() {
 		s.chunks = nil
 	}
 	s.free, s.used = nil, 0
-	if s.next = 0; len(s.chunks) > 0 {
+	s.next = 0
+	if len(s.chunks) > 0 {
 		s.next = len(s.chunks[0])
 	}
 }

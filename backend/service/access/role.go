@@ -66,7 +66,8 @@ func BuiltIn(kinds []descriptor.Kind) map[string]Role {
 		if GivesRights(k.Name) {
 			continue
 		}
-		if all = append(all, k.Name); !k.Sensitive {
+		all = append(all, k.Name)
+		if !k.Sensitive {
 			plain = append(plain, k.Name)
 		}
 	}

@@ -317,7 +317,8 @@ func (b *builder) scope() *Scope {
 	out := &Scope{all: b.out.all, everywhere: b.out.everywhere, in: b.out.in}
 	for namespace, some := range out.in {
 		if len(both(out.everywhere, some)) > 0 {
-			if some = without(some, out.everywhere); len(some) == 0 {
+			some = without(some, out.everywhere)
+			if len(some) == 0 {
 				delete(out.in, namespace)
 				continue
 			}

@@ -180,7 +180,9 @@ func (s *scope) change(e *backend.Event) (Change, bool) {
 	k := s.kind(e.Resource.Kind)
 	f := s.filter[k.Name]
 	was, is := s.cache.statesOf(k, e)
-	before, after, known := was.matches(&f), is.matches(&f), !was.unknown
+	before := was.matches(&f)
+	after := is.matches(&f)
+	known := !was.unknown
 	switch {
 	case !known && after:
 		out.Type = Modified

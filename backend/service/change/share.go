@@ -55,7 +55,8 @@ func (c *Stream) Join(leader *Stream) (seen uint64, ok bool) {
 		c.state = nil
 		return 0, true
 	}
-	if seen, ok = c.CaughtUpWith(leader); ok {
+	seen, ok = c.CaughtUpWith(leader)
+	if ok {
 		c.watch(nil).Close()
 	}
 	return seen, ok

@@ -58,7 +58,8 @@ func (n *snapshot) next(ctx context.Context) ([]Change, error) {
 		if err != nil {
 			return nil, err
 		}
-		if out = append(out, changes...); len(out) > 0 {
+		out = append(out, changes...)
+		if len(out) > 0 {
 			return out, nil
 		}
 	}
@@ -89,7 +90,10 @@ func (n *snapshot) restart(ctx context.Context) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.position, n.kind, n.after, n.sent = at, 0, nil, nil
+	n.position = at
+	n.kind = 0
+	n.after = nil
+	n.sent = nil
 	n.resets++
 	return []Change{{Type: Reset}}, nil
 }
@@ -142,7 +146,8 @@ func (n *snapshot) readPage(ctx context.Context) ([]Change, error) {
 
 // advance goes on behind a page: after a place, or if the kind has nothing there with the next kind.
 func (n *snapshot) advance(after []byte, more bool) {
-	if n.after = after; !more {
+	n.after = after
+	if !more {
 		n.kind, n.after = n.kind+1, nil
 	}
 }

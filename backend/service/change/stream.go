@@ -119,7 +119,9 @@ func (c *Stream) follow(ctx context.Context, from backend.Position) error {
 // watch follows another watch, nil for none, and returns the one before.
 func (c *Stream) watch(w *hub.Watcher) (before *hub.Watcher) {
 	c.mu.Lock()
-	before, c.watcher, c.number = c.watcher, w, 0
+	before = c.watcher
+	c.watcher = w
+	c.number = 0
 	closed := c.closed
 	c.mu.Unlock()
 	if closed && w != nil {
@@ -246,7 +248,8 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 		case c.rights.era != nil && c.rights.era.Err() != nil && leader == nil:
 			return out, nil
 		default:
-			if out.Wait = time.Until(c.lastSent.Add(c.feed.cfg.BookmarkInterval)); out.Wait > 0 && !c.sendBookmark {
+			out.Wait = time.Until(c.lastSent.Add(c.feed.cfg.BookmarkInterval))
+			if out.Wait > 0 && !c.sendBookmark {
 				return out, nil
 			}
 			c.sendBookmark = false
@@ -263,7 +266,8 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 // bookmark or the end of the era, and so does a stream whose watch still reads the log.
 func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, ok bool, err error) {
 	err = c.ended
-	if c.ended = nil; err == nil && c.watcher == nil {
+	c.ended = nil
+	if err == nil && c.watcher == nil {
 		err = backend.ErrClosed
 	}
 	if err != nil {

@@ -114,7 +114,10 @@ func (e *Error) Split() []*Error {
 	for i, v := range e.Violations {
 		one := *e
 		one.Violations = nil
-		one.Path, one.Rule, one.Limit, one.Message = v.Path, v.Rule, v.Limit, v.Path+": "+v.Message
+		one.Path = v.Path
+		one.Rule = v.Rule
+		one.Limit = v.Limit
+		one.Message = v.Path + ": " + v.Message
 		out[i] = &one
 	}
 	return out
@@ -128,7 +131,9 @@ const (
 
 // At names the resource that the error is about, and returns the error.
 func (e *Error) At(key backend.Key) *Error {
-	e.Kind, e.Namespace, e.Name = key.Kind, key.Namespace, key.Name
+	e.Kind = key.Kind
+	e.Namespace = key.Namespace
+	e.Name = key.Name
 	if len(e.Name) > maxName { // it is none
 		e.Name = Shorten(e.Name)
 	}
@@ -184,7 +189,10 @@ func Of(err error, key backend.Key) *Error {
 		if !errors.Is(err, t.is) {
 			continue
 		}
-		e.Code, e.Retryable, e.Outcome, e.Message = t.code, t.retryable, t.outcome, t.text
+		e.Code = t.code
+		e.Retryable = t.retryable
+		e.Outcome = t.outcome
+		e.Message = t.text
 		if rest, about := strings.CutPrefix(t.text, "%s"); about {
 			e.Message = Describe(key) + rest
 		}

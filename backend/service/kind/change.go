@@ -48,7 +48,8 @@ func (k *Kind) changeOf(was []byte, next []member) []byte {
 		}
 		out = jsontree.AppendText(out, path)
 	}
-	if out = append(out, "]}"...); len(out) > backend.MaxChange {
+	out = append(out, "]}"...)
+	if len(out) > backend.MaxChange {
 		return nil
 	}
 	return out
@@ -156,7 +157,10 @@ func Before(e *backend.Event) (r *backend.Resource, known bool) {
 		return nil, false
 	}
 	out := backend.Resource{Key: e.Resource.Key, Envelope: e.Resource.Envelope, Body: body}
-	out.Revision, out.UpdatedAt, out.ExpiresAt, out.Deleting = e.Before.Revision, e.Before.UpdatedAt, e.Before.ExpiresAt, e.Before.Deleting
+	out.Revision = e.Before.Revision
+	out.UpdatedAt = e.Before.UpdatedAt
+	out.ExpiresAt = e.Before.ExpiresAt
+	out.Deleting = e.Before.Deleting
 	return &out, true
 }
 

@@ -108,7 +108,9 @@ const maxText = 1 << 20
 // boundedTexts are replace and join of the string extensions, which refuse a text that is
 // too long before they make it.
 func boundedTexts() []cel.EnvOption {
-	text, number, list := cel.StringType, cel.IntType, cel.ListType(cel.StringType)
+	text := cel.StringType
+	number := cel.IntType
+	list := cel.ListType(cel.StringType)
 	return []cel.EnvOption{
 		cel.Function("replace",
 			cel.MemberOverload("string_replace_string_string", []*cel.Type{text, text, text}, text, cel.FunctionBinding(replaceText)),
@@ -122,7 +124,9 @@ func boundedTexts() []cel.EnvOption {
 }
 
 func replaceText(args ...ref.Val) ref.Val {
-	s, old, by := string(args[0].(types.String)), string(args[1].(types.String)), string(args[2].(types.String))
+	s := string(args[0].(types.String))
+	old := string(args[1].(types.String))
+	by := string(args[2].(types.String))
 	times := -1
 	if len(args) == 4 {
 		times = int(args[3].(types.Int))
@@ -146,7 +150,8 @@ func joinTexts(list, separator ref.Val) ref.Val {
 		if !ok {
 			return types.NewErr("join: an element is no string")
 		}
-		if size += len(s) + len(between); size > maxText {
+		size += len(s) + len(between)
+		if size > maxText {
 			return tooLong("join")
 		}
 		out = append(out, string(s))

@@ -68,7 +68,8 @@ func (m meter) object(s *Shape, at *location, tree map[string]any) {
 		if !ok {
 			continue
 		}
-		if here.name = f.Name; !f.List {
+		here.name = f.Name
+		if !f.List {
 			m.value(f, value, here)
 			continue
 		}

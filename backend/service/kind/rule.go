@@ -86,7 +86,10 @@ func (s *Shape) inputs(rule ast.NavigableExpr) (out []input) {
 				break
 			}
 			f := in.ordered[at]
-			found.path, found.presence, e, in = append(found.path, f), parent.AsSelect().IsTestOnly(), parent, f.shape
+			found.path = append(found.path, f)
+			found.presence = parent.AsSelect().IsTestOnly()
+			e = parent
+			in = f.shape
 			if f.List {
 				break
 			}

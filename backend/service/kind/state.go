@@ -183,7 +183,9 @@ func (st *State) Put(k *Kind, key backend.Key, old *backend.Resource) (put backe
 		}
 	}
 	if old != nil {
-		put.UID, put.Deleting, put.Change = old.UID, old.Deleting, k.changeOf(old.Body, parts)
+		put.UID = old.UID
+		put.Deleting = old.Deleting
+		put.Change = k.changeOf(old.Body, parts)
 	}
 	return put, nil
 }

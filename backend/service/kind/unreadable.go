@@ -46,7 +46,9 @@ func (u *Unreadable) Note(r *backend.Resource, err error) {
 	defer u.mu.Unlock()
 	if key := r.Key; len(u.keys) < maxUnreadable {
 		// The mark outlives the request and the page that the key may be a part of.
-		key.Kind, key.Namespace, key.Name = strings.Clone(key.Kind), strings.Clone(key.Namespace), strings.Clone(key.Name)
+		key.Kind = strings.Clone(key.Kind)
+		key.Namespace = strings.Clone(key.Namespace)
+		key.Name = strings.Clone(key.Name)
 		u.keys[key] = true
 	}
 }

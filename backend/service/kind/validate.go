@@ -155,7 +155,8 @@ func (s *Shape) unknown(tree map[string]any) (out []string) {
 func (s *Shape) names(stored bool) string {
 	out := make([]string, len(s.Fields))
 	for i, f := range s.Fields {
-		if out[i] = f.InAPI(); stored {
+		out[i] = f.InAPI()
+		if stored {
 			out[i] = f.Name
 		}
 	}

@@ -126,7 +126,9 @@ func (r *Reader) Dependencies(ctx context.Context, reqs []DependencyRequest) (pa
 			errs[i] = err
 			continue
 		}
-		pages[i], scans, of = p, append(scans, &dependents{relation: p.relation, Want: want}), append(of, i)
+		pages[i] = p
+		scans = append(scans, &dependents{relation: p.relation, Want: want})
+		of = append(of, i)
 	}
 	if err := r.runDependents(ctx, scans); err != nil {
 		for _, i := range of {

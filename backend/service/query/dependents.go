@@ -125,7 +125,8 @@ func (r *Reader) addPage(sc *dependents, got backend.Page, arena *body.Arena) {
 			return
 		}
 	}
-	if sc.done = !got.More || len(got.Resources) == 0; sc.done {
+	sc.done = !got.More || len(got.Resources) == 0
+	if sc.done {
 		return
 	}
 	last := got.Resources[len(got.Resources)-1].Key.Append(nil)
@@ -321,7 +322,8 @@ func (r *Reader) countRelated(ctx context.Context, rel *relation) (int, error) {
 		rest.End = backend.AppendString(nil, k.Name)
 		counts = append(counts, page.RangeRequest{Range: rest})
 		rest.Start = backend.PrefixEnd(rest.End)
-		if one.Kind = k.Name; len(k.paths) == 1 {
+		one.Kind = k.Name
+		if len(k.paths) == 1 {
 			counts = append(counts, page.RangeRequest{Range: one, Kind: k.Kind})
 		} else {
 			scans = append(scans, &dependents{relation: rel, of: k.Name, Want: plan.Want{Size: math.MaxInt}})

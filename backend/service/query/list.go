@@ -32,7 +32,7 @@ func (r *Reader) List(ctx context.Context, req ListRequest) (*Page, error) {
 func (r *Reader) ListMany(ctx context.Context, reqs []ListRequest) (pages []*Page, errs []error) {
 	pages, errs = make([]*Page, len(reqs)), make([]error, len(reqs))
 	t, spent := r.lister(ctx), budget.From(ctx)
-	t.settle(reqs)
+	t.settle(ctx, reqs)
 	var memory *page.Memory
 	var memoryView *index.View
 	var inMemory page.Read
@@ -40,11 +40,12 @@ func (r *Reader) ListMany(ctx context.Context, reqs []ListRequest) (pages []*Pag
 	var of []int
 	var lists []*listing
 	for i := range reqs {
-		if errs[i] = spent.Over(); errs[i] != nil {
+		errs[i] = spent.Over()
+		if errs[i] != nil {
 			continue
 		}
 		l := &listing{}
-		served, want, err := t.begin(&reqs[i], l)
+		served, want, err := t.begin(ctx, &reqs[i], l)
 		switch {
 		case err != nil:
 		case served == nil:
@@ -57,7 +58,7 @@ func (r *Reader) ListMany(ctx context.Context, reqs []ListRequest) (pages []*Pag
 			}
 			l.page.view = t.view
 			inMemory = page.Read{Query: &l.query.Query, Want: want}
-			err = memory.Do(&inMemory, served)
+			err = memory.Do(ctx, &inMemory, served)
 		}
 		pages[i], errs[i] = l.result(&inMemory, err)
 	}
@@ -81,7 +82,9 @@ func (l *listing) result(read *page.Read, err error) (*Page, error) {
 		return nil, err
 	}
 	p := &l.page
-	p.Edges, p.cut, p.ahead = read.Edges, read.More, read.Ahead || len(read.Edges) < read.Size
+	p.Edges = read.Edges
+	p.cut = read.More
+	p.ahead = read.Ahead || len(read.Edges) < read.Size
 	if read.Total {
 		p.total = &read.Matches
 	}
@@ -91,7 +94,6 @@ func (l *listing) result(read *page.Read, err error) (*Page, error) {
 // lister prepares the pages of one call.
 type lister struct {
 	reader *Reader
-	ctx    context.Context
 	view   *index.View
 	// known is what requests had in common with others, and last, under lastKey, what the one before had: the pages of a
 	// level share it.
@@ -111,23 +113,23 @@ type lister struct {
 
 // lister returns a lister that has prepared nothing.
 func (r *Reader) lister(ctx context.Context) lister {
-	return lister{reader: r, ctx: ctx, view: new(r.view(ctx))}
+	return lister{reader: r, view: new(r.view(ctx))}
 }
 
 // loadRights asks for the caller's rights, by a state that is no older than the view.
-func (t *lister) loadRights() (err error) {
+func (t *lister) loadRights(ctx context.Context) (err error) {
 	if t.rights == nil {
-		t.rights, err = t.reader.Rights(t.ctx)
+		t.rights, err = t.reader.Rights(ctx)
 	}
 	return err
 }
 
 // use refuses a kind of which the caller may list nothing.
-func (t *lister) use(k *kind.Kind) error {
+func (t *lister) use(ctx context.Context, k *kind.Kind) error {
 	if t.rights != nil && t.listable == k {
 		return nil
 	}
-	if err := t.loadRights(); err != nil {
+	if err := t.loadRights(ctx); err != nil {
 		return err
 	}
 	if err := t.rights.Use(k.Kind, descriptor.VerbList); err != nil {
@@ -192,7 +194,9 @@ func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	if t.known == nil {
 		t.known = map[commonKey]*plan.Common{}
 	}
-	t.known[key], t.last, t.lastKey = c, c, key
+	t.known[key] = c
+	t.last = c
+	t.lastKey = key
 	return c, nil
 }
 
@@ -202,7 +206,7 @@ func (t *lister) newCommon(key commonKey, f filter.Filter, order []Order) *plan.
 
 // serve returns a kind from the view, nil if the kind is read from the store. If the kind is still loading, serve
 // waits, and replaces the view and the rights by later ones.
-func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
+func (t *lister) serve(ctx context.Context, k *kind.Kind) (*index.Kind, error) {
 	served, ok := t.view.Kind(k.Name)
 	if ok {
 		return served, nil
@@ -210,12 +214,14 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 	if t.awaited == k {
 		return nil, t.lost
 	}
-	later, ok, err := t.reader.await(t.ctx, *t.view, k)
+	later, ok, err := t.reader.await(ctx, *t.view, k)
 	if err != nil {
 		t.awaited, t.lost = k, err
 	}
 	if ok {
-		t.view, t.last, t.known = &later, nil, nil
+		t.view = &later
+		t.last = nil
+		t.known = nil
 		t.rights, t.listable = nil, nil
 		served, _ = t.view.Kind(k.Name)
 	}
@@ -224,15 +230,15 @@ func (t *lister) serve(k *kind.Kind) (*index.Kind, error) {
 
 // settle waits for the kinds of some requests, before the first page is read: so all pages are of one state, and of the
 // clock at which it was taken. What it fails with, prepare says of the request again.
-func (t *lister) settle(reqs []ListRequest) {
+func (t *lister) settle(ctx context.Context, reqs []ListRequest) {
 	for range maxSettled {
 		before := t.view
 		for i := range reqs {
 			k, err := t.reader.kinds.Find(reqs[i].Kind)
-			if err != nil || t.use(k) != nil {
+			if err != nil || t.use(ctx, k) != nil {
 				continue
 			}
-			if _, err := t.serve(k); err != nil {
+			if _, err := t.serve(ctx, k); err != nil {
 				return
 			}
 		}
@@ -247,16 +253,16 @@ func (t *lister) settle(reqs []ListRequest) {
 const maxSettled = 3
 
 // prepare checks the query of a request. Served is where it is read in memory.
-func (t *lister) prepare(req *ListRequest, q *connection) (served *index.Kind, err error) {
+func (t *lister) prepare(ctx context.Context, req *ListRequest, q *connection) (served *index.Kind, err error) {
 	k, err := t.reader.kinds.Find(req.Kind)
 	if err == nil {
-		err = t.use(k)
+		err = t.use(ctx, k)
 	}
 	if err == nil {
-		served, err = t.serve(k)
+		served, err = t.serve(ctx, k)
 	}
 	if err == nil {
-		err = t.use(k) // by the rights of a later view
+		err = t.use(ctx, k) // by the rights of a later view
 	}
 	if err != nil {
 		return nil, err
@@ -269,8 +275,8 @@ func (t *lister) prepare(req *ListRequest, q *connection) (served *index.Kind, e
 }
 
 // begin checks a request and prepares its page. Served is where it is read in memory.
-func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want plan.Want, err error) {
-	if served, err = t.prepare(req, &l.query); err != nil {
+func (t *lister) begin(ctx context.Context, req *ListRequest, l *listing) (served *index.Kind, want plan.Want, err error) {
+	if served, err = t.prepare(ctx, req, &l.query); err != nil {
 		return nil, want, err
 	}
 	p := &l.page
@@ -284,7 +290,7 @@ func (t *lister) begin(req *ListRequest, l *listing) (served *index.Kind, want p
 	}
 	at := t.view.Position()
 	if served == nil {
-		if at, err = t.reader.fetch.Store.Position(t.ctx); err != nil {
+		if at, err = t.reader.fetch.Store.Position(ctx); err != nil {
 			return nil, want, failure.Of(err, backend.Key{Kind: l.query.Kind.Name})
 		}
 	}

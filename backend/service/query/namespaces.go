@@ -82,7 +82,8 @@ func (r *Reader) Namespaces(ctx context.Context, first *int, after *string) (*Na
 		if err != nil || ns == nil {
 			return p, err
 		}
-		if p.More = len(p.Namespaces) == size; p.More {
+		p.More = len(p.Namespaces) == size
+		if p.More {
 			return p, nil
 		}
 		if err := budget.From(ctx).Hold(ctx, namespaceBytes+len(ns.Counts)*kindCountBytes); err != nil {
@@ -122,18 +123,18 @@ func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 	t := r.lister(ctx)
 	var kinds []*kind.Kind
 	for _, k := range r.kinds.All() {
-		if err := t.loadRights(); err != nil {
+		if err := t.loadRights(ctx); err != nil {
 			return nil, err
 		}
 		if k.Scope == descriptor.Global || t.rights.Use(k.Kind, descriptor.VerbList) != nil {
 			continue
 		}
-		if _, err := t.serve(k); err != nil { // it may take a later state
+		if _, err := t.serve(ctx, k); err != nil { // it may take a later state
 			return nil, err
 		}
 		kinds = append(kinds, k)
 	}
-	if err := t.loadRights(); err != nil {
+	if err := t.loadRights(ctx); err != nil {
 		return nil, err
 	}
 	for _, k := range kinds {
@@ -257,7 +258,7 @@ func (o *scopedOccupancy) count(ctx context.Context, namespace string) (int, err
 	t := o.lister
 	list := ListRequest{Kind: o.kind.Name, Namespace: &namespace, First: new(int)}
 	var l listing
-	if _, _, err := t.begin(&list, &l); err != nil {
+	if _, _, err := t.begin(ctx, &list, &l); err != nil {
 		return 0, err
 	}
 	if _, ok := t.view.Kind(o.kind.Name); ok {

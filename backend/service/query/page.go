@@ -74,11 +74,14 @@ func (p *Page) size(first, last *int) (int, error) {
 		size = *first
 	}
 	if last != nil {
-		size, name, p.backward = *last, "last", true
+		size = *last
+		name = "last"
+		p.backward = true
 	}
 	if size < 0 || size > MaxPage {
 		err := failure.BadInput(name, "%s is %d; 0 to %d is accepted", name, size, MaxPage)
-		if err.Rule, err.Limit = "max", MaxPage; size < 0 {
+		err.Rule, err.Limit = "max", MaxPage
+		if size < 0 {
 			err.Rule, err.Limit = "min", 0
 		}
 		return 0, err
@@ -99,7 +102,9 @@ func (p *Page) begin(first, last *int, after, before *string, ahead bool) (w pla
 	if before != nil {
 		p.in.Before, err = p.cursors().Key("before", before)
 	}
-	w.In, w.Backward, w.Ahead = p.in, p.backward, ahead
+	w.In = p.in
+	w.Backward = p.backward
+	w.Ahead = ahead
 	return w, err
 }
 
@@ -108,7 +113,7 @@ func (p *Page) read(ctx context.Context, w plan.Want) (*page.Read, error) {
 	r := &page.Read{Query: &p.query.Query, Want: w}
 	if p.view != nil {
 		served, _ := p.view.Kind(p.query.Kind.Name)
-		return r, page.NewMemory(ctx, p.reader.unreadable, p.view.Now(), 1).Do(r, served)
+		return r, page.NewMemory(ctx, p.reader.unreadable, p.view.Now(), 1).Do(ctx, r, served)
 	}
 	return r, p.reader.pages.Do(ctx, []*page.Read{r})[0]
 }
@@ -185,7 +190,9 @@ func (i *PageInfo) HasPreviousPage(ctx context.Context) (bool, error) {
 // beyond reports whether the connection has anything behind the page, or before it.
 func (p *Page) beyond(ctx context.Context, before bool) (bool, error) {
 	within := p.in
-	known, n, bound := p.ahead && before == p.backward, len(p.Edges), within.Before
+	known := p.ahead && before == p.backward
+	n := len(p.Edges)
+	bound := within.Before
 	if before {
 		bound = within.After
 	}

@@ -102,7 +102,8 @@ func (r *Reader) Lookup(ctx context.Context, keys []backend.Key) ([]*Resource, e
 			}
 			scope = rights.Scope(k.Kind, descriptor.VerbGet)
 		}
-		if kinds[i] = k; !scope.Has(key.Namespace, key.Name) {
+		kinds[i] = k
+		if !scope.Has(key.Namespace, key.Name) {
 			kinds[i] = nil
 			hidden++
 		}
@@ -116,7 +117,9 @@ func (r *Reader) Lookup(ctx context.Context, keys []backend.Key) ([]*Resource, e
 	var of []*kind.Kind
 	for i, key := range keys {
 		if kinds[i] != nil {
-			at, seen, of = append(at, i), append(seen, key), append(of, kinds[i])
+			at = append(at, i)
+			seen = append(seen, key)
+			of = append(of, kinds[i])
 		}
 	}
 	found, err := r.lookup(ctx, seen, of)
@@ -154,7 +157,8 @@ func (r *Reader) lookupIndexed(ctx context.Context, keys []backend.Key) ([]*Reso
 	for i, key := range keys {
 		if k == nil || key.Kind != last {
 			var ok bool
-			if k, ok = view.Kind(key.Kind); !ok {
+			k, ok = view.Kind(key.Kind)
+			if !ok {
 				return nil, false
 			}
 			last = key.Kind

@@ -51,7 +51,9 @@ type Config struct {
 func New(cfg Config) *Reader {
 	f := page.NewFetcher(cfg.Store, cfg.Kinds, cfg.Unreadable)
 	r := &Reader{kinds: cfg.Kinds, unreadable: cfg.Unreadable, index: cfg.Index, fetch: f, pages: page.NewScanner(f, cfg.Index), declared: declaredOf(cfg.Kinds)}
-	r.policies.cfg, r.policies.source, r.policies.unlimited = cfg.Access, cfg.Policy, access.Unlimited()
+	r.policies.cfg = cfg.Access
+	r.policies.source = cfg.Policy
+	r.policies.unlimited = access.Unlimited()
 	for _, k := range cfg.Kinds.All() {
 		r.policies.kinds = append(r.policies.kinds, *k.Kind)
 	}
@@ -115,6 +117,6 @@ func (r *Reader) Step(ctx context.Context, s Step) (edges []Edge, more, ok bool,
 	q := &plan.Query{Common: &plan.Common{Kind: s.Kind, Filter: s.Filter, Scope: s.Scope}, Namespace: s.Namespace}
 	q.Narrow()
 	read := &page.Read{Query: q, Want: plan.Want{In: plan.Interval{From: s.From}, Size: s.Limit, Ahead: true}}
-	err = page.NewMemory(ctx, r.unreadable, view.Now(), stepRows).Do(read, served)
+	err = page.NewMemory(ctx, r.unreadable, view.Now(), stepRows).Do(ctx, read, served)
 	return read.Edges, read.More, true, err
 }

@@ -87,7 +87,8 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 		if k.Rows.Index(p.Reference) == nil {
 			return failure.BadInput("parent", "kind %s has no reference %q", k.Name, failure.Shorten(p.Reference))
 		}
-		if c.ParentNamespace, c.ParentName = p.Key.Namespace, p.Key.Name; p.Key.Namespace != "" {
+		c.ParentNamespace, c.ParentName = p.Key.Namespace, p.Key.Name
+		if p.Key.Namespace != "" {
 			c.Namespace = p.Key.Namespace
 		}
 	}

@@ -37,7 +37,9 @@ func WithSnapshot(ctx context.Context) (context.Context, *Snapshot) {
 func (m *Snapshot) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.taken, m.view, m.rights = false, index.View{}, nil
+	m.taken = false
+	m.view = index.View{}
+	m.rights = nil
 }
 
 // knownRights returns the rights that were kept, nil if there are none. m may be nil.
@@ -98,7 +100,9 @@ func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v 
 	}
 	if m, has := ctx.Value(snapshotKey{}).(*Snapshot); has && ok {
 		m.mu.Lock()
-		m.view, m.taken, m.rights = v, true, nil
+		m.view = v
+		m.taken = true
+		m.rights = nil
 		m.mu.Unlock()
 	}
 	return v, ok, nil

@@ -59,7 +59,7 @@ type Group struct {
 func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, error) {
 	t := r.lister(ctx)
 	var q connection
-	served, err := t.prepare(&ListRequest{Kind: req.Kind, Namespace: req.Namespace, Filter: req.Filter}, &q)
+	served, err := t.prepare(ctx, &ListRequest{Kind: req.Kind, Namespace: req.Namespace, Filter: req.Filter}, &q)
 	if err != nil {
 		return nil, err
 	}

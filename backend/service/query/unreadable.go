@@ -26,7 +26,7 @@ type UnreadableResource struct {
 func (r *Reader) Unreadables(ctx context.Context, kindName string, namespace *string) ([]UnreadableResource, error) {
 	t := r.lister(ctx)
 	var q connection
-	served, err := t.prepare(&ListRequest{Kind: kindName, Namespace: namespace}, &q)
+	served, err := t.prepare(ctx, &ListRequest{Kind: kindName, Namespace: namespace}, &q)
 	if err != nil {
 		return nil, err
 	}

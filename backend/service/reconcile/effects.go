@@ -248,7 +248,8 @@ func (f *follower) reevaluateDependents(ctx context.Context, keys []backend.Key,
 				}
 			}
 			out, err := f.reevaluate(ctx, found, known)
-			if ready = append(ready, out.ready...); err != nil {
+			ready = append(ready, out.ready...)
+			if err != nil {
 				return ready, err
 			}
 			ranges = more

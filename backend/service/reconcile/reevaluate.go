@@ -88,7 +88,8 @@ func (f *follower) reevaluateTogether(ctx context.Context, resources, known []*b
 		return out, nil, err
 	}
 	todo, deadline, skipped, err := f.candidates(ctx, resources)
-	if out.skipped = skipped; err != nil || len(todo) == 0 {
+	out.skipped = skipped
+	if err != nil || len(todo) == 0 {
 		return out, nil, err
 	}
 	targets, err := f.openTargets(ctx, todo, known, read)

@@ -55,10 +55,13 @@ type RangeRequest struct {
 // they take; the caller charges [budget.Scan] and counts.
 func (r *Fetcher) Ranges(ctx context.Context, requests ...RangeRequest) ([]backend.Page, error) {
 	spent := budget.From(ctx)
-	ranges, expected, pages := make([]backend.Range, len(requests)), 0, false
+	ranges := make([]backend.Range, len(requests))
+	expected := 0
+	pages := false
 	for i := range requests {
 		one := &requests[i]
-		if ranges[i] = one.Range; !one.Count {
+		ranges[i] = one.Range
+		if !one.Count {
 			pages = true
 			expected += r.Estimate(one.Kind, one.Limit)
 		}

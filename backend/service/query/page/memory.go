@@ -17,7 +17,6 @@ import (
 // concurrent use.
 type Memory struct {
 	*Read
-	ctx        context.Context // of the operation; kept, since rows are charged in callbacks
 	spent      *budget.Budget
 	explained  *plan.Explanation
 	unreadable *kind.Unreadable
@@ -35,7 +34,7 @@ type Memory struct {
 		group string // with Grouped: the value of the row before
 		ended bool   // no row after this one is on the page
 	}
-	// yield is the method row; kept, since making it for each run allocates.
+	// yield calls the method row; kept, since making it for each run allocates.
 	yield func(value string, e *index.Entry) bool
 	// charged is how many of the current read's steps were charged, see due.
 	charged int
@@ -45,8 +44,8 @@ type Memory struct {
 // NewMemory returns a Memory that reads what has not expired at now. It charges one row for each
 // edgesPerRow resources on a page.
 func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, edgesPerRow int) *Memory {
-	m := &Memory{ctx: ctx, spent: budget.From(ctx), explained: plan.ExplanationFrom(ctx), unreadable: tracker, now: now, edgesPerRow: edgesPerRow, reused: &plan.Plan{}}
-	m.yield = m.row
+	m := &Memory{spent: budget.From(ctx), explained: plan.ExplanationFrom(ctx), unreadable: tracker, now: now, edgesPerRow: edgesPerRow, reused: &plan.Plan{}}
+	m.yield = func(value string, e *index.Entry) bool { return m.row(ctx, value, e) }
 	return m
 }
 
@@ -57,13 +56,17 @@ const edgeBytes = 128
 const firstEdges = 128
 
 // Do reads one page or count of a kind. An error ends the operation: later calls return it, too.
-func (m *Memory) Do(r *Read, k *index.Kind) error {
+func (m *Memory) Do(ctx context.Context, r *Read, k *index.Kind) error {
 	if m.err != nil {
 		return m.err
 	}
-	m.Read, m.kind, m.charged, m.values.Compared = r, k, 0, 0
+	m.Read = r
+	m.kind = k
+	m.charged = 0
+	m.values.Compared = 0
 	r.plan = m.reused
-	if *m.reused = (plan.Plan{}); !r.idle() {
+	*m.reused = (plan.Plan{})
+	if !r.idle() {
 		m.reused.Make(r.Query, k, &r.Want)
 		m.values.Compared = budget.Run * r.plan.Measured
 		if m.reused.Sorting == plan.Sorted {
@@ -75,20 +78,20 @@ func (m *Memory) Do(r *Read, k *index.Kind) error {
 		}
 		switch {
 		case r.plan.ByName:
-			m.names()
+			m.names(ctx)
 		case r.plan.Length:
-			m.length()
+			m.length(ctx)
 		default:
-			m.runs()
+			m.runs(ctx)
 		}
 		r.finish()
 	}
 	r.explain(m.explained, "index")
-	m.charge()
+	m.charge(ctx)
 	m.fail(m.spent.Spend(budget.Steps, budget.Scan))
 	m.fail(m.spent.Spend(budget.Rows, len(r.Edges)/m.edgesPerRow))
 	if m.err == nil {
-		m.fail(Failure(m.spent.Hold(m.ctx, edgeBytes*len(r.Edges)), backend.Key{}))
+		m.fail(Failure(m.spent.Hold(ctx, edgeBytes*len(r.Edges)), backend.Key{}))
 	}
 	return m.err
 }
@@ -108,27 +111,27 @@ const chargeEvery = 2048
 func (m *Memory) due() int { return budget.Looked*m.looked + m.values.Compared - m.charged }
 
 // charge charges the steps that are due, and notes whether the operation must end.
-func (m *Memory) charge() {
+func (m *Memory) charge(ctx context.Context) {
 	due := m.due()
 	m.charged += due
 	m.fail(m.spent.Spend(budget.Steps, due))
-	m.spent.Pace(m.ctx)
-	if err := m.ctx.Err(); err != nil && m.err == nil {
+	m.spent.Pace(ctx)
+	if err := ctx.Err(); err != nil && m.err == nil {
 		m.err = failure.Of(err, backend.Key{})
 	}
 }
 
 // look counts a row that is looked at, and charges from time to time.
-func (m *Memory) look() {
+func (m *Memory) look(ctx context.Context) {
 	m.looked++
 	if m.due() >= chargeEvery {
-		m.charge()
+		m.charge(ctx)
 	}
 }
 
 // offer takes a resource if it is readable, has not expired and matches. past is as in [Read.take].
-func (m *Memory) offer(e *index.Entry) (past bool) {
-	if m.look(); e.Err != nil {
+func (m *Memory) offer(ctx context.Context, e *index.Entry) (past bool) {
+	if m.look(ctx); e.Err != nil {
 		m.unreadable.Note(&e.Resource, e.Err)
 		return m.err != nil
 	}
@@ -140,7 +143,7 @@ func (m *Memory) offer(e *index.Entry) (past bool) {
 }
 
 // names reads the resources of the query's names.
-func (m *Memory) names() {
+func (m *Memory) names(ctx context.Context) {
 	var place []byte
 	sorted := m.plan.Sorting == plan.Sorted
 	for i := range m.Query.Names {
@@ -153,15 +156,15 @@ func (m *Memory) names() {
 			continue
 		}
 		if e := m.kind.At(place); e == nil {
-			m.look()
-		} else if m.offer(e) {
+			m.look(ctx)
+		} else if m.offer(ctx, e) {
 			return
 		}
 	}
 }
 
 // length counts by the length of the runs, less the unreadable and expired resources in them.
-func (m *Memory) length() {
+func (m *Memory) length(ctx context.Context) {
 	m.Matches = m.plan.Rows
 	for _, r := range m.plan.Runs {
 		if r.Index == "" { // unreadable resources have no rows but their names
@@ -170,7 +173,7 @@ func (m *Memory) length() {
 	}
 	for e := range m.kind.Expired(m.now) {
 		m.values.Read(m.kind, e)
-		if m.look(); m.Query.Within(e.Place()) && m.Query.Match(&m.values) {
+		if m.look(ctx); m.Query.Within(e.Place()) && m.Query.Match(&m.values) {
 			m.Matches--
 		}
 		if m.err != nil {
@@ -181,11 +184,13 @@ func (m *Memory) length() {
 
 // runs reads the runs of the plan, until the page is full. With RunsSorted a run is left as soon as the
 // rest of it is beyond the page; with Grouped the group in which the page becomes full is read whole.
-func (m *Memory) runs() {
+func (m *Memory) runs(ctx context.Context) {
 	for i, r := range m.plan.Runs {
-		m.at.run, m.at.group, m.at.ended = i, "", false
+		m.at.run = i
+		m.at.group = ""
+		m.at.ended = false
 		if r.ReversedTies != nil {
-			m.at.ended = m.turned(r)
+			m.at.ended = m.reversedTies(ctx, r)
 		} else {
 			m.kind.Scan(r.Run, r.Reverse, m.yield)
 		}
@@ -196,18 +201,19 @@ func (m *Memory) runs() {
 }
 
 // row reads a row of the current run. It reports whether to go on with the next one.
-func (m *Memory) row(value string, e *index.Entry) bool {
+func (m *Memory) row(ctx context.Context, value string, e *index.Entry) bool {
 	if m.plan.Sorting == plan.Grouped && value != m.at.group {
-		if m.at.group = value; m.full() {
+		m.at.group = value
+		if m.full() {
 			m.at.ended = true
 			return false
 		}
 	}
 	if !m.plan.Once && m.repeated(e, m.at.run, value) {
-		m.look()
+		m.look(ctx)
 		return m.err == nil
 	}
-	past := m.offer(e)
+	past := m.offer(ctx, e)
 	m.at.ended = past && m.plan.Sorting == plan.Sorted
 	return !past
 }
@@ -215,15 +221,17 @@ func (m *Memory) row(value string, e *index.Entry) bool {
 // maxTied is how many ties are gathered and reversed in one scan.
 const maxTied = 64
 
-// turned reads a turned run and reverses the ties of each value. A value with more than maxTied
+// reversedTies reads a run with ReversedTies, and reverses the ties of each value. A value with more than maxTied
 // ties has them read by a scan in the other direction, until the page is full.
-func (m *Memory) turned(r plan.Run) (full bool) {
+func (m *Memory) reversedTies(ctx context.Context, r plan.Run) (full bool) {
 	var space [maxTied]*index.Entry
 	for {
-		ties, of, many := space[:0], "", false
+		ties := space[:0]
+		of := ""
+		many := false
 		flush := func() bool {
 			for i := len(ties) - 1; i >= 0 && !full; i-- {
-				full = m.offer(ties[i])
+				full = m.offer(ctx, ties[i])
 			}
 			ties = ties[:0]
 			return !full
@@ -233,7 +241,8 @@ func (m *Memory) turned(r plan.Run) (full bool) {
 				return false
 			}
 			of = value
-			if many = len(ties) == maxTied; many {
+			many = len(ties) == maxTied
+			if many {
 				return false
 			}
 			ties = append(ties, e)
@@ -245,7 +254,7 @@ func (m *Memory) turned(r plan.Run) (full bool) {
 		}
 		tied := r.Tied(of)
 		m.kind.Scan(tied.Run, tied.Reverse, func(_ string, e *index.Entry) bool {
-			full = m.offer(e)
+			full = m.offer(ctx, e)
 			return !full
 		})
 		if full {

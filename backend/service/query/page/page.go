@@ -6,7 +6,7 @@
 //	  kind in memory     |     kind in a store
 //	      +--------------+--------------+
 //	      v                             v
-//	 Memory.Do                      Store.Do, for many pages at once
+//	 Memory.Do                      Scanner.Do, for many pages at once
 //	 names, length or runs          begin -> admit -> readNames -> steps
 //	      |                             |
 //	    offer: readable, not expired, meets the rest of the plan's conditions
@@ -20,7 +20,7 @@
 // inserted in order, and the farthest is dropped once there are more than are looked for.
 //
 // Both charge the budget of the operation. Memory charges steps for each resource that it looks at and
-// each value that it compares, and rows for the resources of a page. Store charges a row for each
+// each value that it compares, and rows for the resources of a page. Scanner charges a row for each
 // resource that is read, and steps for each request, counted resource and compared value.
 package page
 

@@ -83,7 +83,11 @@ func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 			return failure.Of(ctx.Err(), backend.Key{})
 		}
 		if p.found != nil {
-			sc.Edges, sc.More, sc.Matches, sc.Groups, sc.done = slices.Clone(p.found.Edges), p.found.More, p.found.Matches, p.found.Groups, true
+			sc.Edges = slices.Clone(p.found.Edges)
+			sc.More = p.found.More
+			sc.Matches = p.found.Matches
+			sc.Groups = p.found.Groups
+			sc.done = true
 			if err := spent.Spend(budget.Rows, len(sc.Edges)); err != nil {
 				return err
 			}

@@ -118,7 +118,8 @@ func (s *Scanner) begin(reads []*Read) (scans, whole []*scan) {
 	for _, r := range reads {
 		sc := &scan{Read: r, arena: arena}
 		sc.plan = &plan.Plan{}
-		if scans = append(scans, sc); r.idle() {
+		scans = append(scans, sc)
+		if r.idle() {
 			sc.done = true
 			continue
 		}
@@ -192,7 +193,8 @@ func (s *Scanner) refuseTooMany(ctx context.Context, scans []*scan) error {
 		for _, one := range pages[:1+len(sc.rest)] {
 			n += one.Count
 		}
-		if pages = pages[1+len(sc.rest):]; n > most {
+		pages = pages[1+len(sc.rest):]
+		if n > most {
 			sc.refused, sc.done = s.tooMany(sc.Query, n, most), true
 		}
 	}
@@ -266,7 +268,8 @@ func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*sc
 			continue
 		}
 		one := sc.left
-		switch one.Limit = stepLimit; {
+		one.Limit = stepLimit
+		switch {
 		case sc.plan.Exact && sc.plan.Sorting == plan.Sorted:
 			one.Limit = sc.Limit() - len(sc.Edges)
 		case sc.plan.Sorting == plan.Sorted && one.Referenced != nil && sc.Query.Filter.Empty(): // nearly all are wanted
@@ -338,7 +341,9 @@ func (sc *scan) advance(page backend.Page) {
 			sc.done = true
 			return
 		}
-		sc.left, sc.rest, sc.ended = sc.rangeOf(sc.rest[0]), sc.rest[1:], false
+		sc.left = sc.rangeOf(sc.rest[0])
+		sc.rest = sc.rest[1:]
+		sc.ended = false
 		return
 	}
 	at := backend.OrderTuple(page.Resources[n-1].Namespace, page.Resources[n-1].Name)

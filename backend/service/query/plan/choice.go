@@ -57,7 +57,8 @@ func (p *planner) shorter(c *choice, limit int) bool {
 	}
 	n := 0
 	for _, r := range c.runs {
-		if n += p.length(r); n >= limit {
+		n += p.length(r)
+		if n >= limit {
 			return false
 		}
 	}
@@ -86,7 +87,8 @@ func (p *planner) shortest(conditions filter.All) (best choice, ok bool) {
 	}
 	for i, e := range conditions {
 		one, covers, found := p.choiceOf(e, conditions)
-		if one.meets = 0; one.exact && covers == 1 {
+		one.meets = 0
+		if one.exact && covers == 1 {
 			one.meets = i + 1
 		}
 		one.exact = one.exact && covers == len(conditions)
@@ -131,7 +133,9 @@ func (p *planner) anyChoice(e filter.Any) (choice, bool) {
 		for _, r := range one.runs {
 			out.add(r)
 		}
-		out.exact, out.oneValue, out.once = out.exact && one.exact, out.oneValue && one.oneValue, one.once
+		out.exact = out.exact && one.exact
+		out.oneValue = out.oneValue && one.oneValue
+		out.once = one.once
 	}
 	out.once = out.once && len(out.runs) == 1
 	return out, true

@@ -105,7 +105,8 @@ func (o Order) Split(key []byte) (value, place []byte) {
 			break
 		}
 		v, rest, _ := c.take(key)
-		if key = rest; i == 0 {
+		key = rest
+		if i == 0 {
 			value = v
 		}
 	}
@@ -116,7 +117,8 @@ func (o Order) Split(key []byte) (value, place []byte) {
 func (o Order) IsKey(b []byte) bool {
 	for _, c := range o {
 		var ok bool
-		if _, b, ok = c.take(b); !ok {
+		_, b, ok = c.take(b)
+		if !ok {
 			return false
 		}
 	}

@@ -251,7 +251,9 @@ func (p *planner) plan() Plan {
 	rows := p.rows(&best)
 	switch {
 	case p.want.Count && p.want.By == nil && best.exact && best.once:
-		out.Length, out.Rows, out.how = true, rows, "length of "
+		out.Length = true
+		out.Rows = rows
+		out.how = "length of "
 	case p.want.Count || p.want.Total: // everything is read, in any order
 	case rows == 0 && p.trees != nil:
 		return Plan{how: "nothing"}
@@ -325,7 +327,10 @@ func (p *planner) clip(r index.Run) index.Run {
 
 // gather completes the plan that reads all of a choice, for a count or for a page.
 func (p *planner) gather(out Plan, c choice) Plan {
-	out.Exact, out.Once, out.rest, out.choice = c.exact, c.once, p.without(c.meets), c
+	out.Exact = c.exact
+	out.Once = c.once
+	out.rest = p.without(c.meets)
+	out.choice = c
 	if c.oneValue && len(p.q.Order) == 0 && !p.want.Count && !p.want.Total {
 		out.Sorting = RunsSorted
 	}

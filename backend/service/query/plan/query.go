@@ -93,7 +93,8 @@ func (q *Query) Narrow() {
 	if q.Namespace != "" {
 		q.places = q.places.And(filter.Range{Start: piece[n:len(piece):len(piece)], End: q.bounds[n:]})
 	}
-	if q.scope = q.Scope; q.scope != nil && (q.scope.All() || q.Namespace != "" && q.scope.HasNamespace(q.Namespace)) {
+	q.scope = q.Scope
+	if q.scope != nil && (q.scope.All() || q.Namespace != "" && q.scope.HasNamespace(q.Namespace)) {
 		q.scope = nil
 	}
 }

@@ -71,7 +71,8 @@ func (p *planner) mostPlaces() int {
 // addPlace adds the run of a place, as far as it is within others.
 func (c *choice) addPlace(place, within filter.Range) {
 	if !within.Whole() {
-		if place = place.And(within); place.End != nil && string(place.Start) >= string(place.End) {
+		place = place.And(within)
+		if place.End != nil && string(place.Start) >= string(place.End) {
 			return
 		}
 	}
