@@ -196,6 +196,23 @@ export const scenarios = {
   async "the answer to a save arrives after the event of a later change"(scene) {
     await late(scene, () => scene.save({ mtu: 1400 }));
   },
+  async "the answer to a change arrives while a second one covers it, which is refused"(scene) {
+    const first = hold();
+    const changed = scene.optimistic(1400);
+    await first.answered;
+    await scene.lists(1400);
+    const seen = scene.listed();
+    const second = hold();
+    await scene.theirs({ mtu: 1300 });
+    await scene.lists(1300);
+    const conflict = refused(scene.optimistic(1400, seen), "CONFLICT");
+    await second.answered;
+    first.release();
+    await changed;
+    second.release();
+    await conflict;
+    await scene.shows({ mtu: 1300 });
+  },
   async "a window keeps its size, whatever goes and comes, and More shows more"(scene) {
     const { list, namespace } = scene;
     const put = (name) => scene.ask(`mutation ($input: UpsertNetworkInput!) { upsertNetwork(input: $input) { created } }`, { input: { namespace, name, spec: { cloudCredentialsRef: { secretName: "cloud-config", cloudName: "openstack" }, resource: { mtu: 1500 } } } });

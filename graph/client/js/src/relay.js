@@ -115,6 +115,17 @@ function watchEdges(environment, connectionID, listener) {
 }
 
 /**
+ * watchCommits calls a listener after each change of what is stored below optimistic changes: Relay applies these again then, and with
+ * them one that changes nothing.
+ * @param {any} environment @param {() => void} listener
+ * @returns {() => void}
+ */
+function watchCommits(environment, listener) {
+  const { dispose } = environment.applyUpdate({ storeUpdater: listener });
+  return dispose;
+}
+
+/**
  * relayConnection keeps a connection of Relay's store like a live list: it adds and removes edges and puts them in order.
  * The components that show the connection need to know nothing of the list. `loadNext` makes the list show as many resources as the
  * connection has then.
@@ -166,12 +177,28 @@ export function relayConnection(list, { environment, connectionID, edgeType, idO
     pageInfo.setValue(hasNextPage, "hasNextPage");
     if (endCursor !== null) pageInfo.setValue(endCursor, "endCursor");
   };
+  let unwatchCommits = () => {}, watching = false;
+  // An optimistic change of the page at an older revision covers what is stored, and an answer may change that unseen.
+  const watchCovered = () => {
+    const source = environment.getStore().getSource();
+    const covered = !ended && list.getSnapshot().resources.some((resource) => {
+      const metadata = source.get(source.get(idOf(resource))?.metadata?.__ref);
+      return isOlder({ metadata }, list.stored(idOf(resource)) ?? resource);
+    });
+    if (covered === watching) return;
+    watching = covered;
+    if (!covered) return unwatchCommits();
+    unwatchCommits = watchCommits(environment, () => {
+      if (!bringing) queueMicrotask(bring);
+    });
+  };
   const bring = () => {
     if (ended || bringing || !shown.live) return;
     bringing = true;
     try {
       environment.commitUpdate(update);
       for (const resource of late) if (origins.has(resource)) writeAgain(environment, resource);
+      watchCovered();
     } finally {
       bringing = false;
     }
@@ -181,6 +208,7 @@ export function relayConnection(list, { environment, connectionID, edgeType, idO
   const unsubscribe = list.subscribe(bring);
   const end = () => {
     ended = true;
+    if (watching) unwatchCommits();
     unwatch();
     unsubscribe();
   };
