@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // BenchmarkAccess reads 20,000 resources in 20 namespaces of 1,000, by callers with different scopes; off is a gateway
@@ -20,7 +21,7 @@ func BenchmarkAccess(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	kinds := append(policyKinds(b), widget())
+	kinds := append(policyKinds(b), servicetest.Widget())
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	run := func(cfg access.Config) *service.Service {
@@ -73,19 +74,19 @@ func BenchmarkAccess(b *testing.B) {
 	label := map[string]any{"labels": []any{map[string]any{"key": "team", "eq": "team-5"}}}
 	for what, read := range map[string]func(svc *service.Service, c access.Caller) error{
 		"get": func(svc *service.Service, c access.Caller) error {
-			_, err := svc.Get(access.WithCaller(ctx, c), kind.Identity{Kind: "Widget", Namespace: pointer("ns-05"), Name: "w00005"})
+			_, err := svc.Get(access.WithCaller(ctx, c), kind.Identity{Kind: "Widget", Namespace: servicetest.Pointer("ns-05"), Name: "w00005"})
 			return err
 		},
 		"page": func(svc *service.Service, c access.Caller) error {
-			_, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: pointer(100), Ahead: true})
+			_, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(100), Ahead: true})
 			return err
 		},
 		"newest of a label": func(svc *service.Service, c access.Caller) error {
-			_, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: pointer(50), Filter: label, OrderBy: []query.Order{{Field: "createdAt", Descending: true}}})
+			_, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(50), Filter: label, OrderBy: []query.Order{{Field: "createdAt", Descending: true}}})
 			return err
 		},
 		"count": func(svc *service.Service, c access.Caller) error {
-			p, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: pointer(0)})
+			p, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(0)})
 			if err == nil {
 				_, err = p.TotalCount(ctx)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // slowBindings is a store that fails when AccessBindings are read first, so that an index reads the roles before them.
@@ -41,14 +42,14 @@ func (s *slowBindings) Range(ctx context.Context, r backend.Range) (backend.Page
 func TestARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := openMemory(t)
-		other := guarded(t, store, 0, widget())
+		other := guarded(t, store, 0, servicetest.Widget())
 		other.give(allow("Widget", "*"))
 		if _, err := other.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}}); err != nil {
 			t.Fatal(err)
 		}
 		slow := &slowBindings{Store: store, asked: make(chan struct{}), released: make(chan struct{})}
 		svc, err := service.New(service.Config{
-			Kinds: append(policyKinds(t), widget()), Store: slow, IndexMemory: -1, Access: access.Config{Enabled: true, AdminGroup: adminGroup},
+			Kinds: append(policyKinds(t), servicetest.Widget()), Store: slow, IndexMemory: -1, Access: access.Config{Enabled: true, AdminGroup: adminGroup},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	queryplan "github.com/sluicegw/sluice/backend/service/query/plan"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // TestReadsAndTheirExplanationsAreTheSameWhateverIsHidden asks the same of two stores, of which one also has resources
@@ -31,7 +32,7 @@ func TestReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.T) {
 	open := func(hidden bool, indexMemory int64) *fixture {
 		store := openMemory(t)
 		f := guarded(t, store, indexMemory, expiring, other, site())
-		f.store = store
+		f.Store = store
 		put := func(k, namespace, name string, meta service.Metadata) {
 			id := kind.Identity{Kind: k, Name: name}
 			if namespace != "" {
@@ -54,7 +55,7 @@ func TestReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.T) {
 			put("Other", "theirs", fmt.Sprint("o", i), service.Metadata{})
 			put("Widget", []string{"a", "mine", "theirs"}[i%3], fmt.Sprint("w", 100+i), service.Metadata{Labels: labels})
 			put("Widget", "a", fmt.Sprint("gone", i), service.Metadata{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))})
-			f.put(backend.Key{Kind: "Widget", Namespace: []string{"a", "theirs"}[i%2], Name: fmt.Sprint("damaged", i)}, backend.Put{UID: "damaged", Body: backend.EncodeBody([]byte(`7`))})
+			f.Put(backend.Key{Kind: "Widget", Namespace: []string{"a", "theirs"}[i%2], Name: fmt.Sprint("damaged", i)}, backend.Put{UID: "damaged", Body: backend.EncodeBody([]byte(`7`))})
 		}
 		return f
 	}
@@ -174,7 +175,7 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 
 // TestGrantsCostTheirReader has bindings that one caller may see and another not.
 func TestGrantsCostTheirReader(t *testing.T) {
-	f := guarded(t, openMemory(t), 0, widget())
+	f := guarded(t, openMemory(t), 0, servicetest.Widget())
 	for i := range 40 {
 		f.bind(fmt.Sprint("b", i), access.Binding{Roles: []string{access.Viewer}, Users: []string{"token:x"}, Namespaces: []string{"a"}})
 	}

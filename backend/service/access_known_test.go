@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // held is a store that reads nothing of one kind until it is let go.
@@ -40,13 +41,13 @@ func filling(t *testing.T, of string) (slow, f *fixture, letGo func()) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	f = guarded(t, store, 0, widget())
+	f = guarded(t, store, 0, servicetest.Widget())
 	kinds := policyKinds(t)
 	if kinds[0].Name != access.RoleKind {
 		kinds[0], kinds[1] = kinds[1], kinds[0]
 	}
 	h := &held{store, of, make(chan struct{})}
-	svc, err := service.New(service.Config{Kinds: append(kinds, widget()), Store: h, Access: access.Config{Enabled: true, AdminGroup: adminGroup}})
+	svc, err := service.New(service.Config{Kinds: append(kinds, servicetest.Widget()), Store: h, Access: access.Config{Enabled: true, AdminGroup: adminGroup}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func filling(t *testing.T, of string) (slow, f *fixture, letGo func()) {
 		stop()
 		runs.Wait()
 	})
-	return &fixture{Service: svc, t: t}, f, sync.OnceFunc(func() { close(h.letGo) })
+	return &fixture{&servicetest.Fixture{Service: svc, T: t}}, f, sync.OnceFunc(func() { close(h.letGo) })
 }
 
 // TestAPolicyIsOfOneState takes rights from a caller while the gateway has the roles in memory and not yet the bindings.

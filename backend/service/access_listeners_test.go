@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // TestListenersKnowWhatThePolicyAllows changes resources and policies at random, and holds what listeners know from
@@ -37,7 +38,7 @@ func TestListenersKnowWhatThePolicyAllows(t *testing.T) {
 }
 
 func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
-	cart := widget()
+	cart := servicetest.Widget()
 	cart.Name, cart.Singular, cart.Plural = "Cart", "cart", "carts"
 	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0, cart)} // of two catalogues
 	f := gateways[0]
@@ -114,7 +115,7 @@ func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
 				r := p.Edges[i].Resource
 				all[r.Stored.Key] = r.Stored.Revision.String()
 				if k == "Widget" {
-					titles[r.Stored.Key] = title(r.Body)
+					titles[r.Stored.Key] = servicetest.Title(r.Body)
 				}
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -47,20 +48,20 @@ func guarded(t *testing.T, store backend.Store, indexMemory int64, kinds ...desc
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{Service: svc, t: t}
-	f.serveIndexed()
+	f := &fixture{&servicetest.Fixture{Service: svc, T: t}}
+	f.ServeIndexed()
 	return f
 }
 
 // set stores the spec of a role or a binding.
 func (f *fixture) set(of, name string, spec any) {
-	f.t.Helper()
+	f.T.Helper()
 	raw, err := json.Marshal(spec)
 	if err == nil {
 		_, err = f.Upsert(access.WithCaller(context.Background(), admin()), service.UpsertRequest{Identity: kind.Identity{Kind: of, Name: name}, Spec: json.RawMessage(raw)})
 	}
 	if err != nil {
-		f.t.Fatalf("%s %s: %v", of, name, err)
+		f.T.Fatalf("%s %s: %v", of, name, err)
 	}
 }
 
@@ -124,13 +125,13 @@ func randomModel(rnd *rand.Rand) (m model) {
 
 // site is a GLOBAL kind, to which widgets refer by their titles.
 func site() descriptor.Kind {
-	k := widget()
+	k := servicetest.Widget()
 	k.Name, k.Singular, k.Plural, k.Scope = "Site", "site", "sites", descriptor.Global
 	return k
 }
 
 func widgetAtSite() descriptor.Kind {
-	k := widget()
+	k := servicetest.Widget()
 	k.References = []descriptor.Reference{{Path: "spec.title", Kind: "Site", Field: "site", Inverse: "widgets"}}
 	return k
 }
@@ -202,7 +203,7 @@ func compareAllowed(t *testing.T, o *oracle, svc *service.Service, m model) {
 	switch o.rnd.IntN(4) {
 	case 0:
 		if !global {
-			base.Namespace = pointer(fmt.Sprintf("ns%d", o.rnd.IntN(3)))
+			base.Namespace = servicetest.Pointer(fmt.Sprintf("ns%d", o.rnd.IntN(3)))
 		}
 	case 1:
 		if !global {
@@ -210,7 +211,7 @@ func compareAllowed(t *testing.T, o *oracle, svc *service.Service, m model) {
 		}
 	}
 	all := base
-	all.First = pointer(1000)
+	all.First = servicetest.Pointer(1000)
 	p, err := svc.List(access.WithCaller(ctx, admin()), all)
 	if err != nil {
 		return // a namespace within a filter of a GLOBAL kind
@@ -242,7 +243,7 @@ func compareAllowed(t *testing.T, o *oracle, svc *service.Service, m model) {
 func compareCounts(t *testing.T, o *oracle, svc *service.Service, m model) {
 	t.Helper()
 	ctx := context.Background()
-	whole, err := svc.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: pointer(1000)})
+	whole, err := svc.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(1000)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func compareCounts(t *testing.T, o *oracle, svc *service.Service, m model) {
 			t.Errorf("summary by %s (-want +got):\n%s", key, diff)
 		}
 	}
-	p, err := svc.Namespaces(access.WithCaller(ctx, as("token:u")), pointer(100), nil)
+	p, err := svc.Namespaces(access.WithCaller(ctx, as("token:u")), servicetest.Pointer(100), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // watched is a running service that judges its callers, whose silent streams tell their cursors at once.
@@ -23,14 +24,14 @@ import (
 func watched(t *testing.T, store backend.Store, indexMemory int64, more ...descriptor.Kind) *fixture {
 	t.Helper()
 	svc, err := service.New(service.Config{
-		Kinds: append(append([]descriptor.Kind{widget(), site()}, policyKinds(t)...), more...), Store: store, IndexMemory: indexMemory, BookmarkInterval: time.Millisecond,
+		Kinds: append(append([]descriptor.Kind{servicetest.Widget(), site()}, policyKinds(t)...), more...), Store: store, IndexMemory: indexMemory, BookmarkInterval: time.Millisecond,
 		Access: access.Config{Enabled: true, AdminGroup: adminGroup},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{Service: svc, t: t}
-	f.serveIndexed()
+	f := &fixture{&servicetest.Fixture{Service: svc, T: t}}
+	f.ServeIndexed()
 	return f
 }
 
@@ -160,16 +161,16 @@ func widgetIn(namespace, name string) kind.Identity {
 
 // upsert writes a widget as an administrator.
 func (f *fixture) upsert(id kind.Identity, title string) {
-	f.t.Helper()
+	f.T.Helper()
 	if _, err := f.Upsert(access.WithCaller(context.Background(), admin()), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": title}}); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 }
 
 func (f *fixture) drop(id kind.Identity) {
-	f.t.Helper()
+	f.T.Helper()
 	if _, err := f.Delete(access.WithCaller(context.Background(), admin()), service.DeleteRequest{Identity: id}); err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 }
 
@@ -179,12 +180,12 @@ func reads(namespaces, names []string) access.Rule {
 }
 
 func (f *fixture) role(name string, rules ...access.Rule) {
-	f.t.Helper()
+	f.T.Helper()
 	f.set(access.RoleKind, name, access.Role{Rules: rules})
 }
 
 func (f *fixture) bind(name string, b access.Binding) {
-	f.t.Helper()
+	f.T.Helper()
 	f.set(access.BindingKind, name, b)
 }
 
@@ -272,7 +273,7 @@ func TestARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
 	} {
 		for _, snapshot := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, snapshot %v", name, snapshot), func(t *testing.T) {
-				f := watched(t, open(t), 0)
+				f := watched(t, servicetest.OpenMemory(t), 0)
 				f.role("r", c.before...)
 				f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: everywhere})
 				req := c.request
@@ -319,7 +320,7 @@ func stampOf(t *testing.T, f *fixture, user string) string {
 
 // Nothing that was written after a loss is told, not even its name, and what was deleted before it is DELETED once.
 func TestATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) {
-	f := watched(t, open(t), 0)
+	f := watched(t, servicetest.OpenMemory(t), 0)
 	f.role("r", reads([]string{"a", "b"}, nil))
 	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
 	for _, name := range []string{"kept", "removed", "changed"} {
@@ -340,7 +341,7 @@ func TestATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) {
 
 // A transition has several pages here, and the rights change again within one.
 func TestATransitionTakesOverFromAnother(t *testing.T) {
-	f := watched(t, open(t), 0)
+	f := watched(t, servicetest.OpenMemory(t), 0)
 	all := map[string]access.Rule{"b": reads([]string{"b"}, nil), "b and c": reads([]string{"b", "c"}, nil), "c": reads([]string{"c"}, nil), "a": reads([]string{"a"}, nil)}
 	for _, namespace := range []string{"b", "c"} {
 		for i := range 450 {
@@ -376,7 +377,7 @@ func TestATransitionTakesOverFromAnother(t *testing.T) {
 
 // What is lost and DELETED because of a change that was on its way is ADDED again with the rights, once.
 func TestWhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
-	f := watched(t, open(t), 0)
+	f := watched(t, servicetest.OpenMemory(t), 0)
 	with, without := reads([]string{"a", "b"}, nil), reads([]string{"a"}, nil)
 	f.role("r", with)
 	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
@@ -406,8 +407,8 @@ func TestWhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
 }
 
 func TestIdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testing.T) {
-	store := open(t)
-	gateways := []*fixture{guarded(t, store, 0, widget()), guarded(t, store, 0, widget())}
+	store := servicetest.OpenMemory(t)
+	gateways := []*fixture{guarded(t, store, 0, servicetest.Widget()), guarded(t, store, 0, servicetest.Widget())}
 	f := gateways[0]
 	f.role("r", reads([]string{"a"}, nil))
 	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
@@ -419,7 +420,7 @@ func TestIdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testin
 			t.Fatal(err)
 		}
 		defer s.Close()
-		take(t, s, 1)
+		servicetest.Take(t, s, 1)
 		streams = append(streams, s)
 	}
 	f.drop(kind.Identity{Kind: access.BindingKind, Name: "b"})
@@ -434,7 +435,7 @@ func TestIdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testin
 }
 
 func TestACursorOfOtherRightsHasExpired(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0)}
 	f := gateways[0]
 	f.role("r", reads([]string{"a"}, nil))
@@ -460,7 +461,7 @@ func TestACursorOfOtherRightsHasExpired(t *testing.T) {
 			t.Errorf("with other rights after %s: %q, %d resets", cursor, got, other.resets)
 		}
 		_, err := gateways[1].Changes(access.WithCaller(t.Context(), as("token:u")), change.Request{After: &cursor})
-		if e := wantCode(t, err, failure.CodePositionExpired); !strings.Contains(e.Message, "what you may see has changed") {
+		if e := servicetest.WantCode(t, err, failure.CodePositionExpired); !strings.Contains(e.Message, "what you may see has changed") {
 			t.Error(e.Message)
 		}
 	}
@@ -471,7 +472,7 @@ func TestACursorOfOtherRightsHasExpired(t *testing.T) {
 }
 
 func TestATransitionOfAKindThatIsNotInMemoryBeginsAnew(t *testing.T) {
-	f := watched(t, open(t), -1)
+	f := watched(t, servicetest.OpenMemory(t), -1)
 	f.role("r", reads([]string{"a"}, nil))
 	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
 	f.upsert(widgetIn("a", "x"), "x")
@@ -488,5 +489,5 @@ func TestATransitionOfAKindThatIsNotInMemoryBeginsAnew(t *testing.T) {
 	for err == nil {
 		err = without.take()
 	}
-	wantCode(t, err, failure.CodePositionExpired)
+	servicetest.WantCode(t, err, failure.CodePositionExpired)
 }

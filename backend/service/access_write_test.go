@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -31,7 +32,7 @@ func openMemory(t *testing.T) *memory.Store {
 
 // give stores a role with these rules, and binds token:u to it in all namespaces.
 func (f *fixture) give(rules ...access.Rule) {
-	f.t.Helper()
+	f.T.Helper()
 	f.set(access.RoleKind, "role", access.Role{Rules: rules})
 	f.set(access.BindingKind, "binding", access.Binding{Roles: []string{"role"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
 }
@@ -46,7 +47,7 @@ func in(namespace, name string) kind.Identity {
 
 // TestAWriteShowsNothingThatTheCallerMayNotSee has callers with CREATE alone.
 func TestAWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
-	f := guarded(t, openMemory(t), 0, widget())
+	f := guarded(t, openMemory(t), 0, servicetest.Widget())
 	ctx, u := t.Context(), as("token:u")
 	spec := map[string]any{"title": "x"}
 	if _, err := f.Create(access.WithCaller(ctx, admin()), service.CreateRequest{Identity: in("a", "hidden"), Spec: spec}); err != nil {
@@ -92,7 +93,7 @@ func TestAWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
 
 // TestFinalizersNeedTheirVerb has a caller patch without FINALIZE.
 func TestFinalizersNeedTheirVerb(t *testing.T) {
-	f := guarded(t, openMemory(t), 0, widget())
+	f := guarded(t, openMemory(t), 0, servicetest.Widget())
 	made, err := f.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}})
 	if err != nil {
 		t.Fatal(err)
@@ -115,13 +116,13 @@ func TestFinalizersNeedTheirVerb(t *testing.T) {
 
 // vault is a sensitive kind, and holder one that refers to it.
 func vault() descriptor.Kind {
-	k := widget()
+	k := servicetest.Widget()
 	k.Name, k.Singular, k.Plural, k.Sensitive = "Vault", "vault", "vaults", true
 	return k
 }
 
 func holder() descriptor.Kind {
-	k := widget()
+	k := servicetest.Widget()
 	k.References = []descriptor.Reference{{Path: "spec.title", Kind: "Vault", Field: "vault"}}
 	return k
 }
@@ -202,7 +203,7 @@ func TestHiddenBlockersAreCounted(t *testing.T) {
 
 // TestUntilThePolicyIsKnownNobodyIsServed asks a gateway whose index is not filled.
 func TestUntilThePolicyIsKnownNobodyIsServed(t *testing.T) {
-	svc, err := service.New(service.Config{Kinds: append(policyKinds(t), widget()), Store: openMemory(t), Access: access.Config{Enabled: true, AdminGroup: adminGroup}})
+	svc, err := service.New(service.Config{Kinds: append(policyKinds(t), servicetest.Widget()), Store: openMemory(t), Access: access.Config{Enabled: true, AdminGroup: adminGroup}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,14 +234,14 @@ func TestUntilThePolicyIsKnownNobodyIsServed(t *testing.T) {
 // TestADamagedRoleGivesNothing stores what does not decode under a role and under a binding.
 func TestADamagedRoleGivesNothing(t *testing.T) {
 	store := openMemory(t)
-	f := guarded(t, store, 0, widget())
-	f.store = store
+	f := guarded(t, store, 0, servicetest.Widget())
+	f.Store = store
 	f.give(allow("Widget", "*"))
 	if _, err := f.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []backend.Key{{Kind: access.RoleKind, Name: "role"}, {Kind: access.BindingKind, Name: "binding"}} {
-		f.put(key, backend.Put{UID: "damaged", Body: backend.EncodeBody([]byte(`{"spec":{"rules":7,"roles":7}}`))})
+		f.Put(key, backend.Put{UID: "damaged", Body: backend.EncodeBody([]byte(`{"spec":{"rules":7,"roles":7}}`))})
 		if _, err := f.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
 			t.Errorf("%s: %v", key, err)
 		}

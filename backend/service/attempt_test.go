@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func TestALostAnswerIsFoundInTheLogAndALostRequestIsSentAnew(t *testing.T) {
@@ -24,27 +25,27 @@ func TestALostAnswerIsFoundInTheLogAndALostRequestIsSentAnew(t *testing.T) {
 					for name, write := range f.verbs() {
 						_ = f.discard("a")
 						_ = f.discard("new")
-						r := f.create("a", `{"title":"theirs"}`).Resource.Stored
+						r := f.CreateWidget("a", `{"title":"theirs"}`).Resource.Stored
 						from, begin := f.at(), time.Now()
 						f.faults(what)
-						out, err := write(f.t.Context(), r.Revision.String())
+						out, err := write(f.T.Context(), r.Revision.String())
 						if err != nil {
-							f.t.Errorf("%s: %v", name, err)
+							f.T.Errorf("%s: %v", name, err)
 							continue
 						}
 						took := time.Since(begin)
 						f.line.wg.Wait()
 						events := f.ours(from)
 						if len(events) != 1 || events[0].Resource.Revision != out.Resource.Stored.Revision || events[0].Resource.UID != out.Resource.Stored.UID {
-							f.t.Errorf("%s: told %+v, the log has %d changes", name, out.Resource.Stored, len(events))
+							f.T.Errorf("%s: told %+v, the log has %d changes", name, out.Resource.Stored, len(events))
 						}
 						if want := map[fault]time.Duration{replyLost: 0, delayed: 2 * time.Second}[what]; want != took && (what == replyLost || what == delayed) {
-							f.t.Errorf("%s: took %v, want %v", name, took, want)
+							f.T.Errorf("%s: took %v, want %v", name, took, want)
 						}
 					}
 					for _, err := range f.line.late {
 						if (what == twice || what == replyLost) && !errors.Is(err, backend.ErrDeadline) {
-							f.t.Errorf("what came late: %v", err)
+							f.T.Errorf("what came late: %v", err)
 						}
 					}
 				})
@@ -55,7 +56,7 @@ func TestALostAnswerIsFoundInTheLogAndALostRequestIsSentAnew(t *testing.T) {
 
 // discard removes a widget on a good line.
 func (f *badLine) discard(name string) error {
-	_, err := f.store.Apply(f.t.Context(), backend.Batch{
+	_, err := f.Store.Apply(f.T.Context(), backend.Batch{
 		RequestID: "discard", Deadline: time.Now().Add(time.Second),
 		Actions: []backend.Action{{Key: backend.Key{Kind: "Widget", Namespace: "default", Name: name}, Op: backend.OpDelete}},
 	})
@@ -64,8 +65,8 @@ func (f *badLine) discard(name string) error {
 
 func TestWhatOthersDidBeforeALostRequestIsSentAnewIsJudgedAnew(t *testing.T) {
 	change := func(f *badLine) {
-		f.rewrite("a", true, func(tree map[string]any) { tree["spec"].(map[string]any)["title"] = "others" })
-		f.put(backend.Key{Kind: "Widget", Namespace: "default", Name: "new"}, backend.Put{UID: "others", Caller: true, Body: f.stored("a").Body})
+		f.Rewrite("a", true, func(tree map[string]any) { tree["spec"].(map[string]any)["title"] = "others" })
+		f.Put(backend.Key{Kind: "Widget", Namespace: "default", Name: "new"}, backend.Put{UID: "others", Caller: true, Body: f.Stored("a").Body})
 	}
 	remove := func(f *badLine) { _ = f.discard("a") }
 	for verb, c := range map[string]struct {
@@ -83,24 +84,24 @@ func TestWhatOthersDidBeforeALostRequestIsSentAnewIsJudgedAnew(t *testing.T) {
 	} {
 		t.Run(verb, func(t *testing.T) {
 			onABadLine(t, memory.Config{}, true, func(f *badLine) {
-				r := f.create("a", `{"title":"theirs"}`).Resource.Stored
+				r := f.CreateWidget("a", `{"title":"theirs"}`).Resource.Stored
 				from := f.at()
 				f.faults(twice)
 				f.line.wg.Go(func() {
 					time.Sleep(time.Second) // of the bubble
 					c.meanwhile(f)
 				})
-				_, err := f.verbs()[verb](f.t.Context(), r.Revision.String())
+				_, err := f.verbs()[verb](f.T.Context(), r.Revision.String())
 				f.line.wg.Wait()
 				want := 1
 				if c.want != "" {
-					wantCode(f.t, err, c.want)
+					servicetest.WantCode(f.T, err, c.want)
 					want = 0
 				} else if err != nil {
-					f.t.Error(err)
+					f.T.Error(err)
 				}
 				if n := len(f.ours(from)); n != want {
-					f.t.Errorf("%d changes, want %d", n, want)
+					f.T.Errorf("%d changes, want %d", n, want)
 				}
 			})
 		})
@@ -111,13 +112,13 @@ func TestALateDuplicateOfACreateThatAnotherClientUndidIsRefused(t *testing.T) {
 	onABadLine(t, memory.Config{}, true, func(f *badLine) {
 		from := f.at()
 		f.faults(replyLost)
-		f.create("a", `{"title":"A"}`)
+		f.CreateWidget("a", `{"title":"A"}`)
 		if err := f.discard("a"); err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 		f.line.wg.Wait() // the duplicate has come
-		if f.stored("a") != nil || len(f.ours(from)) != 1 || !errors.Is(f.line.late[0], backend.ErrDeadline) {
-			f.t.Errorf("the duplicate was applied: %v", f.line.late)
+		if f.Stored("a") != nil || len(f.ours(from)) != 1 || !errors.Is(f.line.late[0], backend.ErrDeadline) {
+			f.T.Errorf("the duplicate was applied: %v", f.line.late)
 		}
 	})
 }
@@ -125,12 +126,12 @@ func TestALateDuplicateOfACreateThatAnotherClientUndidIsRefused(t *testing.T) {
 func TestALostAnswerOverAnExpiredNamesakeIsTheNewResource(t *testing.T) {
 	onABadLine(t, memory.Config{PurgeInterval: time.Hour}, true, func(f *badLine) {
 		create := func() *service.Written {
-			out, err := f.Create(f.t.Context(), service.CreateRequest{
+			out, err := f.Create(f.T.Context(), service.CreateRequest{
 				Identity: kind.Identity{Kind: "Cluster", Name: "a"}, Spec: map[string]any{"title": "A"},
 				Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: time.Now().Add(time.Minute)}},
 			})
 			if err != nil {
-				f.t.Fatal(err)
+				f.T.Fatal(err)
 			}
 			return out
 		}
@@ -139,7 +140,7 @@ func TestALostAnswerOverAnExpiredNamesakeIsTheNewResource(t *testing.T) {
 		f.faults(replyLost)
 		second := create().Resource.Stored
 		if second.UID == first.UID || second.Revision.Seq != first.Revision.Seq+2 {
-			f.t.Errorf("told %s %s after %s %s", second.UID, second.Revision, first.UID, first.Revision)
+			f.T.Errorf("told %s %s after %s %s", second.UID, second.Revision, first.UID, first.Revision)
 		}
 	})
 }
@@ -162,7 +163,7 @@ func TestWhatNobodyCanTellIsUnknownAndNotToBeRepeated(t *testing.T) {
 		"the store cannot be reached": {func(f *badLine) { unreachable(f, true) }, context.WithCancel, 31 * time.Second},
 		"the request is over":         {func(*badLine) {}, short, time.Second},
 		"the replicas do not take it": {func(f *badLine) { f.line.synced = backend.ErrUnavailable }, context.WithCancel, 31 * time.Second},
-		"the store was closed":        {func(f *badLine) { _ = f.store.Close() }, context.WithCancel, time.Second},
+		"the store was closed":        {func(f *badLine) { _ = f.Store.Close() }, context.WithCancel, time.Second},
 	} {
 		for _, what := range []fault{replyLost, requestLost} {
 			if name == "the request is over" && what == replyLost || name == "the replicas do not take it" && what == requestLost {
@@ -172,16 +173,16 @@ func TestWhatNobodyCanTellIsUnknownAndNotToBeRepeated(t *testing.T) {
 				onABadLine(t, memory.Config{LogEntries: 10}, true, func(f *badLine) {
 					f.faults(what)
 					f.line.sent = func() { c.meanwhile(f) }
-					ctx, cancel := c.limit(f.t.Context())
+					ctx, cancel := c.limit(f.T.Context())
 					defer cancel()
 					begin := time.Now()
-					_, err := f.Create(ctx, service.CreateRequest{Identity: named("a"), Spec: map[string]any{"title": "A"}})
-					e := wantCode(f.t, err, failure.CodeUnavailable)
+					_, err := f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: map[string]any{"title": "A"}})
+					e := servicetest.WantCode(f.T, err, failure.CodeUnavailable)
 					if e.Outcome != failure.OutcomeUnknown || e.Retryable {
-						f.t.Errorf("%+v", e)
+						f.T.Errorf("%+v", e)
 					}
 					if took := time.Since(begin); took > c.took {
-						f.t.Errorf("took %v", took)
+						f.T.Errorf("took %v", took)
 					}
 				})
 			})
@@ -192,7 +193,7 @@ func TestWhatNobodyCanTellIsUnknownAndNotToBeRepeated(t *testing.T) {
 // trim overwrites the log.
 func (f *badLine) trim() {
 	for range 20 {
-		f.put(backend.Key{Kind: "Widget", Namespace: "default", Name: "other"}, backend.Put{UID: "u", Body: []byte("j{}")})
+		f.Put(backend.Key{Kind: "Widget", Namespace: "default", Name: "other"}, backend.Put{UID: "u", Body: []byte("j{}")})
 	}
 }
 
@@ -207,9 +208,9 @@ func TestAnAnswerThatIsFoundIsGivenWhenItIsDurable(t *testing.T) {
 			f.line.synced = nil
 		})
 		begin := time.Now()
-		f.create("a", `{"title":"A"}`)
+		f.CreateWidget("a", `{"title":"A"}`)
 		if took := time.Since(begin); took < 3*time.Second || f.line.syncs < 2 {
-			f.t.Errorf("told after %v and %d syncs", took, f.line.syncs)
+			f.T.Errorf("told after %v and %d syncs", took, f.line.syncs)
 		}
 	})
 }
@@ -247,7 +248,7 @@ func TestWhatIsToldIsTrue(t *testing.T) {
 							case errors.As(err, &e) && e.Code != failure.CodeInternal:
 								failed++
 							default:
-								f.t.Error(err)
+								f.T.Error(err)
 							}
 							mu.Unlock()
 						}
@@ -257,22 +258,22 @@ func TestWhatIsToldIsTrue(t *testing.T) {
 				f.line.wg.Wait()
 				events := f.ours(from)
 				if n := len(events); n < acknowledged || n > acknowledged+unknown {
-					f.t.Errorf("%d changes, %d acknowledged, %d unknown", n, acknowledged, unknown)
+					f.T.Errorf("%d changes, %d acknowledged, %d unknown", n, acknowledged, unknown)
 				}
 				seen := map[backend.Revision]bool{}
 				ids := map[string]int{}
 				for _, e := range events {
 					seen[e.Revision] = true
 					if ids[e.RequestID]++; ids[e.RequestID] > 1 {
-						f.t.Errorf("request %s was applied %d times", e.RequestID, ids[e.RequestID])
+						f.T.Errorf("request %s was applied %d times", e.RequestID, ids[e.RequestID])
 					}
 				}
 				for r, n := range told {
 					if n > 1 || !seen[r] {
-						f.t.Errorf("revision %s was told %d times and is in the log: %v", r, n, seen[r])
+						f.T.Errorf("revision %s was told %d times and is in the log: %v", r, n, seen[r])
 					}
 				}
-				f.t.Logf("%d acknowledged, %d unknown, %d failed, %d changes", acknowledged, unknown, failed, len(events))
+				f.T.Logf("%d acknowledged, %d unknown, %d failed, %d changes", acknowledged, unknown, failed, len(events))
 			})
 		})
 	}
@@ -280,11 +281,11 @@ func TestWhatIsToldIsTrue(t *testing.T) {
 
 // any is a random write of one of three widgets, given up after some time.
 func (f *badLine) any(rnd *rand.Rand) (*service.Written, error) {
-	ctx, cancel := context.WithTimeout(f.t.Context(), time.Duration(1+rnd.IntN(30))*time.Second)
+	ctx, cancel := context.WithTimeout(f.T.Context(), time.Duration(1+rnd.IntN(30))*time.Second)
 	defer cancel()
-	id, spec := named(fmt.Sprint("w", rnd.IntN(3))), map[string]any{"title": fmt.Sprint(rnd.IntN(1000))}
+	id, spec := servicetest.Named(fmt.Sprint("w", rnd.IntN(3))), map[string]any{"title": fmt.Sprint(rnd.IntN(1000))}
 	revision := ""
-	if r := f.stored(id.Name); r != nil {
+	if r := f.Stored(id.Name); r != nil {
 		revision = r.Revision.String()
 	}
 	switch rnd.IntN(5) {

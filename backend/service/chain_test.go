@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // links of a chain.
@@ -59,7 +60,7 @@ func (w *deafWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 }
 
 func TestAChainIsReadyWithoutWaitingForTheChangesOfItsLinks(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	h := openHouse(t, &deafened{Store: store, after: "k0"})
 	h.store = store
 	h.run()
@@ -70,7 +71,7 @@ func TestAChainIsReadyWithoutWaitingForTheChangesOfItsLinks(t *testing.T) {
 }
 
 func TestTheDependentsOfEachLinkOfAChainAreJudgedOnce(t *testing.T) {
-	store := &counted{Store: open(t)}
+	store := &counted{Store: servicetest.OpenMemory(t)}
 	h := openHouse(t, store)
 	h.run()
 	h.createChain()

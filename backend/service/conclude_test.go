@@ -11,11 +11,12 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func TestAnotherGatewayConcludesWhatItsWriterDidNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := open(t)
+		store := servicetest.OpenMemory(t)
 		dead, alive := openHouse(t, store), openHouse(t, store)
 		stop := alive.run()
 		time.Sleep(5 * time.Second) // of the bubble
@@ -42,7 +43,7 @@ func TestAnotherGatewayConcludesWhatItsWriterDidNot(t *testing.T) {
 
 func TestAGatewayConcludesItsOwnWritesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := openHouse(t, open(t))
+		h := openHouse(t, servicetest.OpenMemory(t))
 		stop := h.run()
 		time.Sleep(5 * time.Second) // of the bubble
 		h.create("Door", "d", `{"roomRef":"r"}`)
@@ -57,7 +58,7 @@ func TestAGatewayConcludesItsOwnWritesAtOnce(t *testing.T) {
 
 func TestANewGatewayConcludesWhatHappenedWhileThereWasNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := open(t)
+		store := servicetest.OpenMemory(t)
 		h := openHouse(t, store)
 		stop := h.run()
 		h.create("Door", "d", `{"roomRef":"r"}`)
@@ -92,7 +93,7 @@ func (s *puts) Apply(ctx context.Context, b backend.Batch) (backend.Result, erro
 }
 
 func TestAWriteThatLeavesTheSpecTouchesNoReference(t *testing.T) {
-	store := &puts{Store: open(t)}
+	store := &puts{Store: servicetest.OpenMemory(t)}
 	h := openHouse(t, store)
 	var doors []string
 	for i := range 900 {
@@ -101,7 +102,7 @@ func TestAWriteThatLeavesTheSpecTouchesNoReference(t *testing.T) {
 	h.create("Key", "k", `{"doorRefs":[`+strings.Join(doors, ",")+`]}`)
 	before := h.get("Key", "k").Refs
 	store.references.Store(0)
-	label := labelled("a", "b")
+	label := servicetest.Labelled("a", "b")
 	if err := h.patch("Key", "k", "", label); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -23,7 +24,7 @@ import (
 func gauge() descriptor.Kind {
 	n := func(i int) *int { return &i }
 	x := func(f float64) *float64 { return &f }
-	k := widget()
+	k := servicetest.Widget()
 	k.Name, k.Singular, k.Plural, k.FilterableFields = "Gauge", "gauge", "gauges", nil
 	mark := &descriptor.Shape{Name: "Mark", MinProperties: 2, MaxProperties: 3, Fields: []descriptor.Field{
 		{Name: "a", Type: descriptor.TypeInt}, {Name: "b", Type: descriptor.TypeBoolean}, {Name: "c", Type: descriptor.TypeFloat}, {Name: "d", Type: descriptor.TypeSafeInt},
@@ -45,7 +46,7 @@ func gauge() descriptor.Kind {
 // constraint of every kind: each accepts a value at its limit, and refuses the
 // next by its path, rule and limit.
 func TestEveryConstraintTakesItsLimitAndRefusesWhatIsJustPastIt(t *testing.T) {
-	catalogue := append(kindstest.Kinds(t), widget(), gauge())
+	catalogue := append(kindstest.Kinds(t), servicetest.Widget(), gauge())
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func (p probe) try(t *testing.T, s *service.Service, id kind.Identity) {
 		t.Errorf("%s %s %v: %s is accepted", p.path, p.rule, p.limit, shown(p.bad))
 		return
 	}
-	e := wantCode(t, err, failure.CodeValidationFailed)
+	e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
 	i := slices.IndexFunc(e.Violations, func(v failure.Violation) bool {
 		return v.Path == p.told() && v.Rule == p.rule && (p.limit == nil || sameLimit(v.Limit, p.limit))
 	})

@@ -19,19 +19,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
-
-// damage leaves a widget with a body that is no JSON.
-func (f *fixture) damage(name string) *backend.Resource {
-	f.t.Helper()
-	r := f.stored(name)
-	return f.put(r.Key, backend.Put{UID: r.UID, Caller: true, Body: backend.EncodeBody([]byte(`{"version":"v1","spec":`))})
-}
 
 func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 	for name, write := range map[string]func(f *fixture) (*service.Written, error){
 		"upsert": func(f *fixture) (*service.Written, error) {
-			return f.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: raw(`{"title":"B"}`)})
+			return f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: servicetest.Raw(`{"title":"B"}`)})
 		},
 		"apply": func(f *fixture) (*service.Written, error) {
 			return f.apply(strings.Replace(widgetManifest, "title: A", "title: B", 1))
@@ -39,15 +33,15 @@ func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := setup(t)
-			uid := f.create("a", `{"title":"A"}`).Resource.Stored.UID
-			f.damage("a")
-			_, err := f.Get(t.Context(), named("a"))
-			wantCode(t, err, failure.CodeUnreadable)
+			uid := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.UID
+			f.Damage("a")
+			_, err := f.Get(t.Context(), servicetest.Named("a"))
+			servicetest.WantCode(t, err, failure.CodeUnreadable)
 			out, err := write(f)
 			if err != nil || out.Outcome != service.Updated || out.Resource.Body == nil {
 				t.Fatalf("%+v %v", out, err)
 			}
-			got, err := f.Get(t.Context(), named("a"))
+			got, err := f.Get(t.Context(), servicetest.Named("a"))
 			if err != nil || got.Stored.UID != uid {
 				t.Fatalf("%+v %v", got, err)
 			}
@@ -58,28 +52,28 @@ func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 	}
 	t.Run("a conditional one is refused", func(t *testing.T) {
 		f := setup(t)
-		f.create("a", `{"title":"A"}`)
-		r := f.damage("a")
-		_, err := f.update("a", r.Revision.String(), `{"title":"B"}`)
-		wantCode(t, err, failure.CodeUnreadable)
+		f.CreateWidget("a", `{"title":"A"}`)
+		r := f.Damage("a")
+		_, err := f.UpdateWidget("a", r.Revision.String(), `{"title":"B"}`)
+		servicetest.WantCode(t, err, failure.CodeUnreadable)
 	})
 }
 
 func TestAFilteredListenerHearsThatADamagedResourceIsGone(t *testing.T) {
 	f := setup(t)
-	f.create("a", `{"title":"A"}`)
-	f.create("b", `{"title":"B"}`)
-	f.damage("a")
-	c := f.changes(change.Request{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}})
-	if got := take(t, c, 1)[0].Type; got != change.InSync {
+	f.CreateWidget("a", `{"title":"A"}`)
+	f.CreateWidget("b", `{"title":"B"}`)
+	f.Damage("a")
+	c := f.StartChanges(change.Request{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}})
+	if got := servicetest.Take(t, c, 1)[0].Type; got != change.InSync {
 		t.Fatalf("first is %s", got)
 	}
 	for _, name := range []string{"b", "a"} {
-		if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: named(name)}); err != nil {
+		if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	e := take(t, c, 1)[0]
+	e := servicetest.Take(t, c, 1)[0]
 	if e.Type != change.Deleted || e.Stored.Name != "a" {
 		t.Fatalf("%s %v, want DELETED of a", e.Type, e.Stored)
 	}
@@ -91,29 +85,29 @@ func TestAFilteredListenerHearsThatADamagedResourceIsGone(t *testing.T) {
 func TestACountLeavesOutWhatPagesLeaveOut(t *testing.T) {
 	f := setup(t)
 	for i := range 5 {
-		f.create(fmt.Sprint("w", i), `{"title":"A"}`)
+		f.CreateWidget(fmt.Sprint("w", i), `{"title":"A"}`)
 	}
 	for _, name := range []string{"w1", "w3"} {
-		r := f.stored(name)
+		r := f.Stored(name)
 		put := backend.Put{UID: r.UID, Caller: true, Body: backend.EncodeBody([]byte(`{"version":"v1","metadata":{"generation":1},"spec":{}}`))}
-		f.put(r.Key, put)
+		f.Put(r.Key, put)
 	}
 	for name, req := range map[string]query.ListRequest{
 		"all":           {Kind: "Widget"},
-		"a namespace":   {Kind: "Widget", Namespace: pointer("default")},
+		"a namespace":   {Kind: "Widget", Namespace: servicetest.Pointer("default")},
 		"an index":      {Kind: "Widget", Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}},
 		"a scan":        {Kind: "Widget", Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"contains": "A"}}}},
 		"another order": {Kind: "Widget", OrderBy: []query.Order{{Field: "spec.title"}}},
 	} {
-		p := f.list(req)
+		p := f.MustList(req)
 		n, err := p.TotalCount(t.Context())
 		if err != nil || n != 3 || len(p.Edges) != 3 {
 			t.Errorf("%s: count %d, edges %d, error %v; want 3", name, n, len(p.Edges), err)
 		}
 	}
 	// What becomes readable is counted again.
-	f.rewrite("w1", true, func(tree map[string]any) { tree["spec"].(map[string]any)["title"] = "A" })
-	if n, err := f.list(query.ListRequest{Kind: "Widget"}).TotalCount(t.Context()); err != nil || n != 4 {
+	f.Rewrite("w1", true, func(tree map[string]any) { tree["spec"].(map[string]any)["title"] = "A" })
+	if n, err := f.MustList(query.ListRequest{Kind: "Widget"}).TotalCount(t.Context()); err != nil || n != 4 {
 		t.Errorf("count %d, error %v; want 4", n, err)
 	}
 }
@@ -121,7 +115,7 @@ func TestACountLeavesOutWhatPagesLeaveOut(t *testing.T) {
 func TestAStatusOfAnyTextIsStored(t *testing.T) {
 	f := setup(t)
 	for name, conditionType := range map[string]string{"NULs": strings.Repeat("\x00", 1024), "long": strings.Repeat("x", 5000), "many bytes": strings.Repeat("\U0001F600", 300)} {
-		r := f.create(strings.ReplaceAll(strings.ToLower(name), " ", "-"), `{"title":"A"}`).Resource.Stored
+		r := f.CreateWidget(strings.ReplaceAll(strings.ToLower(name), " ", "-"), `{"title":"A"}`).Resource.Stored
 		status := map[string]any{"id": conditionType, "conditions": []any{map[string]any{"type": conditionType, "status": conditionType}}}
 		if _, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: kind.Identity{Kind: "Widget", Name: r.Name}, ExpectedRevision: r.Revision.String(), Status: status}); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -130,13 +124,13 @@ func TestAStatusOfAnyTextIsStored(t *testing.T) {
 }
 
 func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
-	k := withConditions(widget())
+	k := servicetest.WithConditions(servicetest.Widget())
 	f := setup(t)
 	var err error
-	if f.Service, err = service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: f.store}); err != nil {
+	if f.Service, err = service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: f.Store}); err != nil {
 		t.Fatal(err)
 	}
-	r := f.create("a", `{"title":"A","tags":["x"]}`).Resource.Stored
+	r := f.CreateWidget("a", `{"title":"A","tags":["x"]}`).Resource.Stored
 	conditions := func(n int) map[string]any {
 		var list []any
 		for i := range n {
@@ -156,23 +150,23 @@ func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 		return len(widgets.All()[0].Rows.Of(b))
 	}
 	own := rows(r)
-	out, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: conditions(index.MaxRows - own)})
+	out, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Status: conditions(index.MaxRows - own)})
 	if err != nil || rows(out.Resource.Stored) != index.MaxRows {
 		t.Fatalf("as many as fit: %v", err)
 	}
-	_, err = f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(index.MaxRows - own + 1)})
-	if e := wantCode(t, err, failure.CodeLimitExceeded); e.Path != "status.conditions" || e.Limit != 1024 || e.Name != "a" {
+	_, err = f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(index.MaxRows - own + 1)})
+	if e := servicetest.WantCode(t, err, failure.CodeLimitExceeded); e.Path != "status.conditions" || e.Limit != 1024 || e.Name != "a" {
 		t.Errorf("%+v", e)
 	}
 }
 
 func TestARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
-	store := &reading{Store: setup(t).store}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{withConditions(widget())}, Store: store})
+	store := &servicetest.ReadCounter{Store: setup(t).Store}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.WithConditions(servicetest.Widget())}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{Service: s, t: t, store: store.Store}
+	f := &fixture{&servicetest.Fixture{Service: s, T: t, Store: store.Store}}
 	const resources, rows = 4, 1000
 	for i := range resources {
 		var list []any
@@ -180,22 +174,22 @@ func TestARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
 			list = append(list, map[string]any{"type": "Ready", "status": fmt.Sprintf("s%04d", j)})
 		}
 		name := fmt.Sprint("w", i)
-		f.create(name, `{"title":"A"}`)
-		f.rewrite(name, false, func(body map[string]any) { body["status"] = map[string]any{"conditions": list} })
+		f.CreateWidget(name, `{"title":"A"}`)
+		f.Rewrite(name, false, func(body map[string]any) { body["status"] = map[string]any{"conditions": list} })
 	}
-	store.resources = 0
-	p := f.list(query.ListRequest{Kind: "Widget", Filter: map[string]any{"conditions": []any{map[string]any{"type": "Ready"}}}})
+	store.Resources = 0
+	p := f.MustList(query.ListRequest{Kind: "Widget", Filter: map[string]any{"conditions": []any{map[string]any{"type": "Ready"}}}})
 	if len(p.Edges) != resources {
 		t.Errorf("%d found, want %d", len(p.Edges), resources)
 	}
-	if most := resources*rows + 600; store.resources > most {
-		t.Errorf("%d rows were read for %d", store.resources, resources*rows)
+	if most := resources*rows + 600; store.Resources > most {
+		t.Errorf("%d rows were read for %d", store.Resources, resources*rows)
 	}
 }
 
 func TestTimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
 	f := setup(t)
-	f.create("a", `{"title":"A"}`)
+	f.CreateWidget("a", `{"title":"A"}`)
 	for _, c := range []struct {
 		op, at string
 		want   int
@@ -204,7 +198,7 @@ func TestTimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
 		{"gt", "0001-01-01T00:00:00Z", 1}, {"gte", "1500-01-01T00:00:00Z", 1}, {"gt", "1600-01-01T00:00:00Z", 1}, {"lt", "1600-01-01T00:00:00Z", 0}, {"lte", "0000-01-01T00:00:00Z", 0},
 	} {
 		for _, field := range []string{"createdAt", "updatedAt"} {
-			if p := f.list(query.ListRequest{Kind: "Widget", Filter: map[string]any{field: map[string]any{c.op: c.at}}}); len(p.Edges) != c.want {
+			if p := f.MustList(query.ListRequest{Kind: "Widget", Filter: map[string]any{field: map[string]any{c.op: c.at}}}); len(p.Edges) != c.want {
 				t.Errorf("%s %s %s: %d found, want %d", field, c.op, c.at, len(p.Edges), c.want)
 			}
 		}
@@ -226,8 +220,8 @@ func TestAMarkOfAnUnreadableResourceKeepsNothingOfTheRequest(t *testing.T) {
 				if _, err := store.Apply(t.Context(), backend.Batch{RequestID: "spoil", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: put}}}); err != nil {
 					t.Fatal(err)
 				}
-				_, err := svc.Get(t.Context(), named(name))
-				wantCode(t, err, failure.CodeUnreadable)
+				_, err := svc.Get(t.Context(), servicetest.Named(name))
+				servicetest.WantCode(t, err, failure.CodeUnreadable)
 			}
 			for range 100 {
 				if runtime.GC(); freed.Load() == count {
@@ -260,11 +254,11 @@ func (s rowless) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.R
 func TestATotalCountLeavesOutWhatThePageLeavesOut(t *testing.T) {
 	f := setup(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		f.create(name, `{"title":"A"}`)
+		f.CreateWidget(name, `{"title":"A"}`)
 	}
-	f.damage("a")
-	f.damage("b")
-	svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: rowless{f.store}})
+	f.Damage("a")
+	f.Damage("b")
+	svc, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: rowless{f.Store}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // would is what a dry run says: the revision, the generation and the spec.
@@ -30,25 +31,25 @@ func TestADryRunOfEachVerbSaysWhatWouldBeStored(t *testing.T) {
 	f := setup(t)
 	ctx := t.Context()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
-	out, err := f.Create(ctx, service.CreateRequest{Identity: named("a"), Spec: raw(`{"title":"A"}`), DryRun: true})
+	out, err := f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":"A"}`), DryRun: true})
 	if revision, generation, spec := would(t, out, err); revision != "" || generation != 1 || spec != `{"title":"A"}` || out.Resource.Stored.UID != "" || out.Resource.Stored.CreatedAt.IsZero() {
 		t.Errorf("create: %q %d %s %+v", revision, generation, spec, out.Resource.Stored)
 	}
-	if f.stored("a") != nil {
+	if f.Stored("a") != nil {
 		t.Fatal("a dry create wrote")
 	}
-	f.create("a", `{"title":"A"}`)
-	before, at := f.stored("a"), f.position()
+	f.CreateWidget("a", `{"title":"A"}`)
+	before, at := f.Stored("a"), f.LogPosition()
 	current := before.Revision.String()
 	for verb, write := range map[string]func() (*service.Written, error){
 		"update": func() (*service.Written, error) {
-			return f.Update(ctx, service.UpdateRequest{Identity: named("a"), ExpectedRevision: current, Spec: raw(`{"title":"B"}`), DryRun: true})
+			return f.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: current, Spec: raw(`{"title":"B"}`), DryRun: true})
 		},
 		"patch": func() (*service.Written, error) {
-			return f.Patch(ctx, service.PatchRequest{Identity: named("a"), ExpectedRevision: current, Patch: raw(`{"title":"B"}`), DryRun: true})
+			return f.Patch(ctx, service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: current, Patch: raw(`{"title":"B"}`), DryRun: true})
 		},
 		"upsert": func() (*service.Written, error) {
-			return f.Upsert(ctx, service.UpsertRequest{Identity: named("a"), Spec: raw(`{"title":"B"}`), DryRun: true})
+			return f.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":"B"}`), DryRun: true})
 		},
 		"apply": func() (*service.Written, error) {
 			return f.Apply(ctx, service.ApplyRequest{Manifest: strings.Replace(widgetManifest, "title: A", "title: B", 1), DryRun: true})
@@ -59,18 +60,18 @@ func TestADryRunOfEachVerbSaysWhatWouldBeStored(t *testing.T) {
 			t.Errorf("%s: %q %d %s", verb, revision, generation, spec)
 		}
 	}
-	out, err = f.UpdateStatus(ctx, service.StatusRequest{Identity: named("a"), ExpectedRevision: current, Status: raw(`{"id":"x"}`), DryRun: true})
+	out, err = f.UpdateStatus(ctx, service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: current, Status: raw(`{"id":"x"}`), DryRun: true})
 	if _, generation, _ := would(t, out, err); generation != 1 {
 		t.Errorf("status: generation %d", generation)
 	}
 	if p, _ := decodeBody(out.Resource.Stored); string(p.Status) != `{"id":"x"}` {
 		t.Errorf("status: %s", p.Status)
 	}
-	out, err = f.Delete(ctx, service.DeleteRequest{Identity: named("a"), DryRun: true})
+	out, err = f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a"), DryRun: true})
 	if revision, _, _ := would(t, out, err); revision != current {
 		t.Errorf("delete: revision %q", revision)
 	}
-	if after := f.stored("a"); f.position() != at || after == nil || after.Revision != before.Revision {
+	if after := f.Stored("a"); f.LogPosition() != at || after == nil || after.Revision != before.Revision {
 		t.Error("a dry run wrote")
 	}
 }
@@ -79,39 +80,39 @@ func TestADryRunIsRefusedAsTheWriteWouldBe(t *testing.T) {
 	f := setup(t)
 	ctx := t.Context()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
-	f.create("a", `{"title":"A"}`)
+	f.CreateWidget("a", `{"title":"A"}`)
 	for says, c := range map[string]struct {
 		code  failure.Code
 		write func() error
 	}{
 		"create of what is there": {failure.CodeAlreadyExists, func() error {
-			_, err := f.Create(ctx, service.CreateRequest{Identity: named("a"), Spec: raw(`{"title":"A"}`), DryRun: true})
+			_, err := f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":"A"}`), DryRun: true})
 			return err
 		}},
 		"an update of a stale revision": {failure.CodeConflict, func() error {
-			_, err := f.Update(ctx, service.UpdateRequest{Identity: named("a"), ExpectedRevision: "1-1", Spec: raw(`{"title":"B"}`), DryRun: true})
+			_, err := f.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: "1-1", Spec: raw(`{"title":"B"}`), DryRun: true})
 			return err
 		}},
 		"a spec that breaks a rule": {failure.CodeValidationFailed, func() error {
-			_, err := f.Upsert(ctx, service.UpsertRequest{Identity: named("a"), Spec: raw(`{"title":""}`), DryRun: true})
+			_, err := f.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":""}`), DryRun: true})
 			return err
 		}},
 		"a resource that is too large": {failure.CodeLimitExceeded, func() error {
 			_, err := f.UpdateStatus(ctx, service.StatusRequest{
-				Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), DryRun: true,
+				Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), DryRun: true,
 				Status: map[string]any{"id": strings.Repeat("x", backend.MaxResourceBytes)},
 			})
 			return err
 		}},
 		"a delete of what is not there": {failure.CodeNotFound, func() error {
-			_, err := f.Delete(ctx, service.DeleteRequest{Identity: named("b"), DryRun: true})
+			_, err := f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("b"), DryRun: true})
 			return err
 		}},
 		"a delete at a stale revision": {failure.CodeConflict, func() error {
-			_, err := f.Delete(ctx, service.DeleteRequest{Identity: named("a"), ExpectedRevision: pointer("1-1"), DryRun: true})
+			_, err := f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a"), ExpectedRevision: servicetest.Pointer("1-1"), DryRun: true})
 			return err
 		}},
 	} {
-		t.Run(says, func(t *testing.T) { wantCode(t, c.write(), c.code) })
+		t.Run(says, func(t *testing.T) { servicetest.WantCode(t, c.write(), c.code) })
 	}
 }

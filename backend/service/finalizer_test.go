@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // TestFinalizersAreRemovedWhateverHasBecomeOfTheSpec stores a spec that another catalogue
@@ -72,7 +73,7 @@ func TestFinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 }
 
 func TestFinalizersAreRemovedIfSensitiveValuesAreDamaged(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	f, _ := sealed(t, store)
 	revision := f.upsertSafe(fullSafe).Resource.Stored.Revision.String()
 	patch := func(patch any, m service.MetadataPatch) error {
@@ -85,7 +86,7 @@ func TestFinalizersAreRemovedIfSensitiveValuesAreDamaged(t *testing.T) {
 	if err := patch(nil, finalizers("example.org/x")); err != nil {
 		t.Fatal(err)
 	}
-	damaged := f.put(safeKey().Sensitive(), backend.Put{UID: f.get(safeKey()).UID, Body: backend.EncodeBody([]byte(`{"pin":`))})
+	damaged := f.Put(safeKey().Sensitive(), backend.Put{UID: f.get(safeKey()).UID, Body: backend.EncodeBody([]byte(`{"pin":`))})
 	if err := patch(json.RawMessage(`{"owner":"eve"}`), without("example.org/x")); code(err) != failure.CodeUnreadable {
 		t.Errorf("a patch of the spec: %v", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -68,7 +69,7 @@ func benchGrowth(b *testing.B, on string, n int) {
 		store = s
 	}
 	open := func(indexMemory int64) *service.Service {
-		s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, IndexMemory: indexMemory})
+		s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store, IndexMemory: indexMemory})
 		if err != nil {
 			b.Fatal(err)
 		}

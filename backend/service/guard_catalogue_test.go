@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -144,7 +145,7 @@ func (s *late) Apply(ctx context.Context, b backend.Batch) (backend.Result, erro
 }
 
 func TestAPutThatWasPreparedBeforeAPassDoesNotUndoIt(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	slow := &late{Store: store}
 	old := openHouseOf(t, slow, unguarded()["no guard"])
 	old.create("Room", "r", `{}`)
@@ -180,7 +181,7 @@ func (s *failing) Apply(ctx context.Context, b backend.Batch) (backend.Result, e
 }
 
 func TestAPassGoesOnWhereAnotherGatewayEnded(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	before := openHouseOf(t, store, unguarded()["no guard"])
 	before.create("Room", "r", `{}`)
 	const doors = 1200 // three pages
@@ -218,7 +219,7 @@ func TestAPassGoesOnWhereAnotherGatewayEnded(t *testing.T) {
 }
 
 func TestAnOlderGatewayBindsToNothingThatIsNotThere(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	n := 253
 	both, one := building(), building() // a second reference to rooms, which the newer catalogue drops
 	for _, kinds := range [][]descriptor.Kind{both, one} {
@@ -262,7 +263,7 @@ func TestAKindThatComesBackIsScanned(t *testing.T) {
 }
 
 func TestAsManyReferencesAsThereMayBeAreAllReliedOn(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	h := openHouse(t, store)
 	h.run()
 	var names []string

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // patch changes a resource at its current revision, and says what came of it.
@@ -68,11 +69,6 @@ func without(names ...string) service.MetadataPatch {
 	return service.MetadataPatch{RemoveFinalizers: names}
 }
 
-// labelled sets a label.
-func labelled(key, value string) service.MetadataPatch {
-	return service.MetadataPatch{Labels: service.Optional[[]service.PairPatch]{Set: true, Value: []service.PairPatch{{Key: key, Value: &value}}}}
-}
-
 func code(err error) failure.Code {
 	var known *failure.Error
 	if errors.As(err, &known) {
@@ -107,7 +103,7 @@ func TestFinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 		for what, err := range map[string]error{
 			"a finalizer more":  h.patch("Room", "r", "", finalizers("example.org/new")),
 			"another spec":      h.patch("Room", "r", `{"title":"x"}`, service.MetadataPatch{}),
-			"a label":           h.patch("Room", "r", "", labelled("a", "b")),
+			"a label":           h.patch("Room", "r", "", servicetest.Labelled("a", "b")),
 			"one more and less": h.patch("Room", "r", "", service.MetadataPatch{AddFinalizers: []string{"example.org/new"}, RemoveFinalizers: []string{"example.org/dns"}}),
 			"a spec and a less": h.patch("Room", "r", `{"title":"x"}`, without("example.org/dns")),
 		} {
@@ -248,7 +244,7 @@ func (c *counted) Range(ctx context.Context, r backend.Range) (backend.Page, err
 func TestManyThatWaitForOneAreReadyByFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 2000
-		store := &counted{Store: open(t)}
+		store := &counted{Store: servicetest.OpenMemory(t)}
 		h := openHouse(t, store)
 		stop := h.run()
 		time.Sleep(5 * time.Second) // of the bubble: the kinds have been scanned then
@@ -416,7 +412,7 @@ func TestTwoReconcilersDoNoHarm(t *testing.T) {
 func TestWhatExpiresHasNoFinalizers(t *testing.T) {
 	kinds := building()
 	kinds[0].Expires = true
-	h := openHouseOf(t, open(t), kinds)
+	h := openHouseOf(t, servicetest.OpenMemory(t), kinds)
 	at := service.MetadataPatch{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}
 	h.create("Room", "r", `{}`)
 	if err := h.patch("Room", "r", "", at); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // headless is a store that does not tell its head while it is down.
@@ -32,22 +33,22 @@ func TestAStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
 	for name, controlled := range map[string]bool{"without access control": false, "with access control": true} {
 		t.Run(name, func(t *testing.T) {
 			store := &headless{Store: openMemory(t)}
-			f := &fixture{t: t}
+			f := &fixture{&servicetest.Fixture{T: t}}
 			if controlled {
-				f = guarded(t, store, 0, widget())
+				f = guarded(t, store, 0, servicetest.Widget())
 			} else {
-				svc, err := service.New(service.Config{Kinds: append(policyKinds(t), widget()), Store: store})
+				svc, err := service.New(service.Config{Kinds: append(policyKinds(t), servicetest.Widget()), Store: store})
 				if err != nil {
 					t.Fatal(err)
 				}
 				f.Service = svc
-				f.serveIndexed()
+				f.ServeIndexed()
 			}
 			store.down.Store(true)
 			ctx, _ := query.WithSnapshot(t.Context())
 			for range 2 {
-				_, err := f.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: pointer(1)})
-				wantCode(t, err, failure.CodeUnavailable)
+				_, err := f.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(1)})
+				servicetest.WantCode(t, err, failure.CodeUnavailable)
 			}
 			if asked := store.asked.Load(); asked != 1 {
 				t.Errorf("the store was asked %d times, want 1", asked)

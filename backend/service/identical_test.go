@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // TestIdentical_AValueThatEqualsTheDefaultIsStored: what is sent is what is stored, by every verb, also where it
@@ -24,35 +25,35 @@ func TestIdentical_AValueThatEqualsTheDefaultIsStored(t *testing.T) {
 			f := setupKinds(t, nestedWidget())
 			writes := map[string]func(verb string) (*service.Written, error){
 				"update": func(verb string) (*service.Written, error) {
-					return f.update(verb, f.stored(verb).Revision.String(), c.sent)
+					return f.UpdateWidget(verb, f.Stored(verb).Revision.String(), c.sent)
 				},
 				"patch": func(verb string) (*service.Written, error) {
-					return f.patch(verb, f.stored(verb).Revision.String(), c.patch)
+					return f.patch(verb, f.Stored(verb).Revision.String(), c.patch)
 				},
 				"upsert": func(verb string) (*service.Written, error) {
-					return f.Upsert(t.Context(), service.UpsertRequest{Identity: named(verb), Spec: json.RawMessage(c.sent)})
+					return f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named(verb), Spec: json.RawMessage(c.sent)})
 				},
 				"apply": func(verb string) (*service.Written, error) {
 					return f.apply("apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: " + verb + "}\nspec: " + c.sent + "\n")
 				},
 			}
 			for verb, write := range writes {
-				f.create(verb, c.stored)
+				f.CreateWidget(verb, c.stored)
 				if out, err := write(verb); err != nil || out.Outcome != service.Updated {
 					t.Errorf("%s: %+v %v", verb, out, err)
 				}
-				if p, err := decodeBody(f.stored(verb)); err != nil || string(p.Spec) != c.sent || p.Metadata.Generation != 1 {
+				if p, err := decodeBody(f.Stored(verb)); err != nil || string(p.Spec) != c.sent || p.Metadata.Generation != 1 {
 					t.Errorf("%s: %s is stored for %s, generation %d, %v", verb, p.Spec, c.sent, p.Metadata.Generation, err)
 				}
-				at := f.position()
-				if out, err := write(verb); err != nil || out.Outcome != service.Unchanged || f.position() != at {
+				at := f.LogPosition()
+				if out, err := write(verb); err != nil || out.Outcome != service.Unchanged || f.LogPosition() != at {
 					t.Errorf("%s again: %+v %v", verb, out, err)
 				}
 				other := `{"colour":"blue","title":"B"}`
-				if _, err := f.update(verb, f.stored(verb).Revision.String(), other); err != nil {
+				if _, err := f.UpdateWidget(verb, f.Stored(verb).Revision.String(), other); err != nil {
 					t.Fatal(err)
 				}
-				if p, err := decodeBody(f.stored(verb)); err != nil || string(p.Spec) != other || p.Metadata.Generation != 2 {
+				if p, err := decodeBody(f.Stored(verb)); err != nil || string(p.Spec) != other || p.Metadata.Generation != 2 {
 					t.Errorf("%s, then another title: %s, generation %d %v", verb, p.Spec, p.Metadata.Generation, err)
 				}
 			}
@@ -67,17 +68,17 @@ func TestIdentical_GatewaysWithOtherDefaultsAgree(t *testing.T) {
 		kind := nestedWidget()
 		kind.Spec.Field("colour").Immutable = false
 		f := setupKinds(t, kind)
-		f.create("a", `{"title":"A"}`)
-		f.create("b", `{"title":"A"}`)
+		f.CreateWidget("a", `{"title":"A"}`)
+		f.CreateWidget("b", `{"title":"A"}`)
 		kind = nestedWidget()
 		kind.Spec.Field("colour").Immutable = false
 		kind.Spec.Field("colour").Default = "dark-red"
 		other := f.with(t, kind)
-		want, err := f.update("a", f.stored("a").Revision.String(), sent)
+		want, err := f.UpdateWidget("a", f.Stored("a").Revision.String(), sent)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := other.update("b", f.stored("b").Revision.String(), sent)
+		got, err := other.UpdateWidget("b", f.Stored("b").Revision.String(), sent)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +86,7 @@ func TestIdentical_GatewaysWithOtherDefaultsAgree(t *testing.T) {
 			t.Errorf("%s is %s by one gateway and %s by the other", sent, want.Outcome, got.Outcome)
 		}
 		for _, name := range []string{"a", "b"} {
-			if p, err := decodeBody(f.stored(name)); err != nil || string(p.Spec) != sent {
+			if p, err := decodeBody(f.Stored(name)); err != nil || string(p.Spec) != sent {
 				t.Errorf("%s: %s is stored for %s, %v", name, p.Spec, sent, err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -118,7 +119,7 @@ func TestEveryImmutableFieldStaysAsItIs(t *testing.T) {
 					t.Errorf("%s %s: an %s to %s is accepted", k.Name, f.path, verb, shown(f.then))
 					continue
 				}
-				e := wantCode(t, err, failure.CodeValidationFailed)
+				e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
 				if len(e.Violations) != 1 || e.Violations[0].Path != f.path || e.Violations[0].Rule != "immutable" {
 					t.Errorf("%s %s: an %s to %s is told as %+v", k.Name, f.path, verb, shown(f.then), e.Violations)
 				}

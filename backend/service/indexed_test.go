@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/query"
 	queryplan "github.com/sluicegw/sluice/backend/service/query/plan"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func TestAKindCanStayOutOfMemory(t *testing.T) {
@@ -22,15 +23,15 @@ func TestAKindCanStayOutOfMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	out := widget()
+	out := servicetest.Widget()
 	out.OutOfMemory = true
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{out, cluster()}, Store: store})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{out, servicetest.Cluster()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{Service: s, t: t, store: store}
-	f.serveIndexed()
-	f.create("a", `{"title":"A"}`)
+	f := &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}
+	f.ServeIndexed()
+	f.CreateWidget("a", `{"title":"A"}`)
 	ctx, reads := queryplan.WithExplanation(t.Context())
 	if page, err := s.List(ctx, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
 		t.Errorf("%v %v", page, err)
@@ -45,7 +46,7 @@ func TestAKindCanStayOutOfMemory(t *testing.T) {
 
 func TestAReadOfOneOperationSeesOneState(t *testing.T) {
 	f := setupIndexed(t)
-	f.create("a", `{"title":"A"}`)
+	f.CreateWidget("a", `{"title":"A"}`)
 	ctx, moment := query.WithSnapshot(t.Context())
 	count := func() int {
 		t.Helper()
@@ -62,11 +63,11 @@ func TestAReadOfOneOperationSeesOneState(t *testing.T) {
 	if n := count(); n != 1 {
 		t.Errorf("%d at first", n)
 	}
-	f.create("b", `{"title":"B"}`)
+	f.CreateWidget("b", `{"title":"B"}`)
 	if n := count(); n != 1 {
 		t.Errorf("%d in the same moment", n)
 	}
-	if r, err := f.Get(ctx, named("b")); r != nil || err != nil {
+	if r, err := f.Get(ctx, servicetest.Named("b")); r != nil || err != nil {
 		t.Errorf("in the same moment there is %v, %v", r, err)
 	}
 	moment.Forget()
@@ -81,18 +82,18 @@ func TestAReadOfOneOperationSeesOneState(t *testing.T) {
 func TestAnOrderOfAFewLooksAtNoMore(t *testing.T) {
 	f := setupIndexed(t)
 	for i := range 1000 {
-		f.write(item{ns: "big", name: fmt.Sprint("n", i), title: "t", weight: pointer(100 + i)})
+		f.write(item{ns: "big", name: fmt.Sprint("n", i), title: "t", weight: servicetest.Pointer(100 + i)})
 	}
 	for i := range 10 {
-		f.write(item{ns: "small", name: fmt.Sprint("n", i), title: "t", weight: pointer(100 + i)})
+		f.write(item{ns: "small", name: fmt.Sprint("n", i), title: "t", weight: servicetest.Pointer(100 + i)})
 	}
 	for _, field := range []string{"spec.weight", "createdAt", "name", "spec.title"} {
 		for what, req := range map[string]query.ListRequest{
-			"a small namespace":     {Namespace: pointer("small"), First: pointer(5)},
-			"the newest of many":    {First: pointer(5)},
-			"the last of many":      {Last: pointer(5)},
-			"half of the order":     {Last: pointer(5), Filter: json.RawMessage(`{"spec":{"weight":{"gte":600}}}`)},
-			"a narrow range of all": {First: pointer(5), Filter: json.RawMessage(`{"spec":{"weight":{"lt":103}}}`)},
+			"a small namespace":     {Namespace: servicetest.Pointer("small"), First: servicetest.Pointer(5)},
+			"the newest of many":    {First: servicetest.Pointer(5)},
+			"the last of many":      {Last: servicetest.Pointer(5)},
+			"half of the order":     {Last: servicetest.Pointer(5), Filter: json.RawMessage(`{"spec":{"weight":{"gte":600}}}`)},
+			"a narrow range of all": {First: servicetest.Pointer(5), Filter: json.RawMessage(`{"spec":{"weight":{"lt":103}}}`)},
 		} {
 			if what == "half of the order" && field != "spec.weight" {
 				continue
@@ -116,7 +117,7 @@ func TestAnOrderOfAFewLooksAtNoMore(t *testing.T) {
 func TestACountReadsNothingTwice(t *testing.T) {
 	f := setupIndexed(t)
 	for i := range 100 {
-		f.write(item{ns: "a", name: fmt.Sprint("n", i), title: "t", weight: pointer(100 + i)})
+		f.write(item{ns: "a", name: fmt.Sprint("n", i), title: "t", weight: servicetest.Pointer(100 + i)})
 	}
 	var contains, ranges []string
 	for i := range 50 {
@@ -129,7 +130,7 @@ func TestACountReadsNothingTwice(t *testing.T) {
 	}{"one run": {contains, 0}, "more than everything": {ranges, 100}} {
 		filter := `{"or":[` + strings.Join(c.any, ",") + `]}`
 		ctx, reads := queryplan.WithExplanation(t.Context())
-		page, err := f.List(ctx, query.ListRequest{Kind: "Widget", First: pointer(0), Filter: json.RawMessage(filter)})
+		page, err := f.List(ctx, query.ListRequest{Kind: "Widget", First: servicetest.Pointer(0), Filter: json.RawMessage(filter)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,10 +143,10 @@ func TestACountReadsNothingTwice(t *testing.T) {
 
 func TestAReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 	f := setupIndexed(t)
-	f.create("a", `{"title":"old"}`)
+	f.CreateWidget("a", `{"title":"old"}`)
 	first, moment := query.WithSnapshot(t.Context())
 	late := context.WithoutCancel(first)
-	if _, err := f.Get(first, named("a")); err != nil {
+	if _, err := f.Get(first, servicetest.Named("a")); err != nil {
 		t.Fatal(err)
 	}
 	moment.Forget()
@@ -154,12 +155,12 @@ func TestAReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 			t.Fatalf("a late read: %v %v", page, err)
 		}
 	}
-	if _, err := f.update("a", f.stored("a").Revision.String(), `{"title":"new"}`); err != nil {
+	if _, err := f.UpdateWidget("a", f.Stored("a").Revision.String(), `{"title":"new"}`); err != nil {
 		t.Fatal(err)
 	}
 	ctx, moment := query.WithSnapshot(t.Context())
-	next, err := f.Get(ctx, named("a"))
-	if err != nil || title(next.Body) != "new" {
+	next, err := f.Get(ctx, servicetest.Named("a"))
+	if err != nil || servicetest.Title(next.Body) != "new" {
 		t.Errorf("the next operation reads %v, %v", next, err)
 	}
 	page, err := f.List(ctx, query.ListRequest{Kind: "Widget"})
@@ -180,8 +181,8 @@ func TestACursorLeadsNowhereElse(t *testing.T) {
 			f.write(item{ns: "another", name: "secret", title: "t"})
 			f.write(item{ns: "zoo", name: "secret", title: "t"})
 			for _, order := range [][]query.Order{nil, {{Field: "name"}}, {{Field: "spec.title"}}} {
-				req := query.ListRequest{Kind: "Widget", Namespace: pointer("default"), OrderBy: order}
-				cursor, err := base64.RawURLEncoding.DecodeString(f.list(req).Cursor(0))
+				req := query.ListRequest{Kind: "Widget", Namespace: servicetest.Pointer("default"), OrderBy: order}
+				cursor, err := base64.RawURLEncoding.DecodeString(f.MustList(req).Cursor(0))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -189,8 +190,8 @@ func TestACursorLeadsNowhereElse(t *testing.T) {
 				for _, place := range []string{"aaa", "zzz"} {
 					forged := base64.RawURLEncoding.EncodeToString(append(cursor[:len(cursor)-len(own):len(cursor)-len(own)], backend.OrderTuple(place, "x")...))
 					after, before := req, req
-					after.After, before.Before, before.Last = &forged, &forged, pointer(10)
-					for _, page := range []*query.Page{f.list(after), f.list(before)} {
+					after.After, before.Before, before.Last = &forged, &forged, servicetest.Pointer(10)
+					for _, page := range []*query.Page{f.MustList(after), f.MustList(before)} {
 						for _, e := range page.Edges {
 							if e.Resource.Stored.Namespace != "default" {
 								t.Errorf("%v: a cursor in %s leads to %s", order, place, e.Resource.Stored.Key)
@@ -209,16 +210,16 @@ func TestACatalogueCanStayOutOfMemoryWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	out := widget()
+	out := servicetest.Widget()
 	out.OutOfMemory = true
 	s, err := service.New(service.Config{Kinds: []descriptor.Kind{out}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{Service: s, t: t, store: store}
-	f.serveIndexed()
-	f.create("a", `{"title":"A"}`)
-	if r, err := s.Get(t.Context(), named("a")); err != nil || r == nil {
+	f := &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}
+	f.ServeIndexed()
+	f.CreateWidget("a", `{"title":"A"}`)
+	if r, err := s.Get(t.Context(), servicetest.Named("a")); err != nil || r == nil {
 		t.Errorf("%v %v", r, err)
 	}
 }

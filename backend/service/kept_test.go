@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // A write keeps the bytes of what it does not change, and its log entry tells the state
@@ -19,11 +20,11 @@ import (
 func TestWhatAWriteKeepsIsWhatItWouldHaveMade(t *testing.T) {
 	f := setup(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
-	begin, err := f.store.Position(t.Context())
+	begin, err := f.Store.Position(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := f.create("a", `{"title":"A"}`).Resource.Stored
+	r := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored
 	kept, id := 0, ""
 	for step := range 300 {
 		revision := r.Revision.String()
@@ -37,14 +38,14 @@ func TestWhatAWriteKeepsIsWhatItWouldHaveMade(t *testing.T) {
 			}
 			id = fmt.Sprint("<id&", rnd.IntN(3))
 			status := map[string]any{"id": id, "conditions": conditions, "future": "ü"}
-			out, err = f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: revision, Status: status})
+			out, err = f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Status: status})
 		case 1:
-			out, err = f.update("a", revision, fmt.Sprintf(`{"title":"%c","weight":%d,"tags":["%c"],"ratio":%d.50}`, 'A'+rune(rnd.IntN(3)), 100+rnd.IntN(3), 'a'+rune(rnd.IntN(3)), 1+rnd.IntN(2)))
+			out, err = f.UpdateWidget("a", revision, fmt.Sprintf(`{"title":"%c","weight":%d,"tags":["%c"],"ratio":%d.50}`, 'A'+rune(rnd.IntN(3)), 100+rnd.IntN(3), 'a'+rune(rnd.IntN(3)), 1+rnd.IntN(2)))
 		case 2:
 			out, err = f.patch("a", revision, fmt.Sprintf(`{"weight":null,"tags":["%d","<>"],"parts":[{"slot":"s%d"}]}`, rnd.IntN(2), rnd.IntN(2)))
 		default:
 			labels := service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "k", Value: fmt.Sprint(rnd.IntN(3))}}}
-			out, err = f.Update(t.Context(), service.UpdateRequest{Identity: named("a"), ExpectedRevision: revision, Metadata: service.Metadata{Labels: labels}, Spec: raw(`{"title":"L"}`)})
+			out, err = f.Update(t.Context(), service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Metadata: service.Metadata{Labels: labels}, Spec: servicetest.Raw(`{"title":"L"}`)})
 		}
 		if err != nil {
 			t.Fatalf("step %d: %v", step, err)
@@ -79,18 +80,18 @@ func TestWhatAWriteKeepsIsWhatItWouldHaveMade(t *testing.T) {
 // tellsStatesBefore checks that each change after a position tells the state that the one
 // before it left.
 func (f *fixture) tellsStatesBefore(from backend.Position) {
-	f.t.Helper()
-	w, err := f.store.Watch(f.t.Context(), backend.Watch{From: from})
+	f.T.Helper()
+	w, err := f.Store.Watch(f.T.Context(), backend.Watch{From: from})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	defer w.Close()
 	left := map[backend.Key]*backend.Resource{}
 	told := 0
 	for {
-		d, err := w.Next(f.t.Context())
+		d, err := w.Next(f.T.Context())
 		if err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 		for i := range d.Events {
 			e := &d.Events[i]
@@ -101,10 +102,10 @@ func (f *fixture) tellsStatesBefore(from backend.Position) {
 				continue
 			}
 			if !known || was.Revision != want.Revision || !was.UpdatedAt.Equal(want.UpdatedAt) || was.Deleting != want.Deleting {
-				f.t.Fatalf("%s: %v, want the state of %s", e.Revision, was, want.Revision)
+				f.T.Fatalf("%s: %v, want the state of %s", e.Revision, was, want.Revision)
 			}
-			if d := cmp.Diff(treeOf(f.t, want), treeOf(f.t, was)); d != "" {
-				f.t.Fatalf("%s: %s", e.Revision, d)
+			if d := cmp.Diff(treeOf(f.T, want), treeOf(f.T, was)); d != "" {
+				f.T.Fatalf("%s: %s", e.Revision, d)
 			}
 			told++
 			left[e.Resource.Key] = e.Resource
@@ -114,7 +115,7 @@ func (f *fixture) tellsStatesBefore(from backend.Position) {
 		}
 	}
 	if told == 0 {
-		f.t.Error("no change tells a state")
+		f.T.Error("no change tells a state")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func TestPagesThatDoNotFitOneCallAreWhole(t *testing.T) {
@@ -36,10 +37,10 @@ func TestPagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 			var reqs []query.ListRequest
 			for _, ahead := range []bool{false, true} {
 				for _, req := range []query.ListRequest{
-					{}, {First: pointer(len(all))}, {First: pointer(len(all) - 1)}, {Last: pointer(30)}, {Names: []string{}},
-					{OrderBy: []query.Order{{Field: "spec.title"}}}, {Names: slices.Clone(all), First: pointer(20)}, {Names: slices.Clone(all), Last: pointer(len(all))},
+					{}, {First: servicetest.Pointer(len(all))}, {First: servicetest.Pointer(len(all) - 1)}, {Last: servicetest.Pointer(30)}, {Names: []string{}},
+					{OrderBy: []query.Order{{Field: "spec.title"}}}, {Names: slices.Clone(all), First: servicetest.Pointer(20)}, {Names: slices.Clone(all), Last: servicetest.Pointer(len(all))},
 				} {
-					req.Kind, req.Namespace, req.Ahead = "Widget", pointer("default"), ahead
+					req.Kind, req.Namespace, req.Ahead = "Widget", servicetest.Pointer("default"), ahead
 					reqs = append(reqs, req)
 				}
 			}
@@ -58,11 +59,11 @@ func TestPagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 				if reqs[i].Names != nil && len(reqs[i].Names) == 0 {
 					want = nil
 				}
-				if got := pageNames(p); !slices.Equal(got, want) {
+				if got := servicetest.PageNames(p); !slices.Equal(got, want) {
 					t.Errorf("%.300s:\ngot  %v\nwant %v", text(reqs[i]), got, want)
 				}
 				for _, e := range p.Edges {
-					if title(e.Resource.Body) != "A" || !strings.Contains(string(e.Resource.Stored.Body), strings.Repeat(e.Resource.Stored.Name, 1<<17)) {
+					if servicetest.Title(e.Resource.Body) != "A" || !strings.Contains(string(e.Resource.Stored.Body), strings.Repeat(e.Resource.Stored.Name, 1<<17)) {
 						t.Errorf("%s has the body of another", e.Resource.Stored.Name)
 					}
 				}
@@ -113,7 +114,7 @@ func TestLookupsOfManyKeysAreInTheirOrder(t *testing.T) {
 				for i, r := range got {
 					var n int
 					_, _ = fmt.Sscanf(keys[i].Name, "w%d", &n)
-					if there := n < stored && n%11 != 0; (r != nil) != there || r != nil && (r.Stored.Key != keys[i] || r.Stored.UID != keys[i].Name || title(r.Body) != "A") {
+					if there := n < stored && n%11 != 0; (r != nil) != there || r != nil && (r.Stored.Key != keys[i] || r.Stored.UID != keys[i].Name || servicetest.Title(r.Body) != "A") {
 						t.Fatalf("%d of %d: %v for %v", i, len(keys), r, keys[i])
 					}
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // fault is what happens to a batch on its way.
@@ -127,12 +128,12 @@ func onABadLine(t *testing.T, cfg memory.Config, runs bool, test func(*badLine))
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &badLine{&fixture{t: t, store: store}, &lossy{Store: store, t: t, ids: map[string]bool{}, next: func() fault { return none }}}
+		f := &badLine{&fixture{&servicetest.Fixture{T: t, Store: store}}, &lossy{Store: store, t: t, ids: map[string]bool{}, next: func() fault { return none }}}
 		h, err := hub.New(hub.Config{Store: f.line})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Service, err = service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: f.line, Hub: h}); err != nil {
+		if f.Service, err = service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: f.line, Hub: h}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -167,16 +168,16 @@ func (f *badLine) faults(list ...fault) {
 
 // ours are the changes in the log that came from the gateway.
 func (f *badLine) ours(from backend.Position) (out []backend.Event) {
-	f.t.Helper()
-	w, err := f.store.Watch(f.t.Context(), backend.Watch{From: from})
+	f.T.Helper()
+	w, err := f.Store.Watch(f.T.Context(), backend.Watch{From: from})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	defer w.Close()
 	for {
-		d, err := w.Next(f.t.Context())
+		d, err := w.Next(f.T.Context())
 		if err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 		for _, e := range d.Events {
 			if f.line.ids[e.RequestID] {
@@ -190,20 +191,20 @@ func (f *badLine) ours(from backend.Position) (out []backend.Event) {
 }
 
 func (f *badLine) at() backend.Position {
-	f.t.Helper()
-	p, err := f.store.Position(f.t.Context())
+	f.T.Helper()
+	p, err := f.Store.Position(f.T.Context())
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return p
 }
 
 // verbs are all ways to change a widget "a" whose revision is r.
 func (f *badLine) verbs() map[string]func(ctx context.Context, r string) (*service.Written, error) {
-	id, spec := named("a"), map[string]any{"title": "ours"}
+	id, spec := servicetest.Named("a"), map[string]any{"title": "ours"}
 	return map[string]func(context.Context, string) (*service.Written, error){
 		"create": func(ctx context.Context, _ string) (*service.Written, error) {
-			return f.Create(ctx, service.CreateRequest{Identity: named("new"), Spec: spec})
+			return f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("new"), Spec: spec})
 		},
 		"update": func(ctx context.Context, r string) (*service.Written, error) {
 			return f.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: r, Spec: spec})
@@ -215,7 +216,7 @@ func (f *badLine) verbs() map[string]func(ctx context.Context, r string) (*servi
 			return f.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec})
 		},
 		"upsert of a new one": func(ctx context.Context, _ string) (*service.Written, error) {
-			return f.Upsert(ctx, service.UpsertRequest{Identity: named("new"), Spec: spec})
+			return f.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("new"), Spec: spec})
 		},
 		"status": func(ctx context.Context, r string) (*service.Written, error) {
 			return f.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: r, Status: map[string]any{"id": "ours"}})

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // TestAFilterSeesNoValueThatIsLongerThanAnIndexTakes asks the store, the index in memory
@@ -24,7 +25,7 @@ func TestAFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 	}
 	names := []string{"a-short", "b-256", "c-256-of-four-bytes", "d-257", "e-257-of-four-bytes", "f-1024", "g-absent"}
 	valued, null := names[:3], names[3:]
-	for what, serve := range map[string]func(*fixture){"store": func(*fixture) {}, "index": (*fixture).serveIndexed} {
+	for what, serve := range map[string]func(*fixture){"store": func(*fixture) {}, "index": (*fixture).ServeIndexed} {
 		t.Run(what, func(t *testing.T) {
 			f := logbooks(t)
 			serve(f)
@@ -85,7 +86,7 @@ func TestAFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 				}
 			}
 			_, err := f.List(t.Context(), query.ListRequest{Kind: "Logbook", Filter: map[string]any{"status": map[string]any{"id": map[string]any{"eq": ids["d-257"]}}}})
-			if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "at most 256 characters") {
+			if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "at most 256 characters") {
 				t.Error(e.Message)
 			}
 		})
@@ -95,7 +96,7 @@ func TestAFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 // found are the names that a list has, two at a time and read to its end; it is counted too.
 func found(t *testing.T, f *fixture, req query.ListRequest) (names []string) {
 	t.Helper()
-	req.First = pointer(2)
+	req.First = servicetest.Pointer(2)
 	for {
 		page, err := f.List(t.Context(), req)
 		if err != nil {
@@ -115,7 +116,7 @@ func found(t *testing.T, f *fixture, req query.ListRequest) (names []string) {
 			}
 			return names
 		}
-		req.After = pointer(page.Cursor(len(page.Edges) - 1))
+		req.After = servicetest.Pointer(page.Cursor(len(page.Edges) - 1))
 	}
 }
 

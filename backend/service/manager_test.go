@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // pairsOf reads "a=1 b-": b is nil.
@@ -31,7 +32,7 @@ func (f *fixture) doTo(step string) (*service.Written, error) {
 	tool, text, _ := strings.Cut(step, ": ")
 	pairs := pairsOf(text)
 	revision := ""
-	if r := f.stored("a"); r != nil {
+	if r := f.Stored("a"); r != nil {
 		revision = r.Revision.String()
 	}
 	switch tool {
@@ -40,8 +41,8 @@ func (f *fixture) doTo(step string) (*service.Written, error) {
 		for _, key := range slices.Sorted(maps.Keys(pairs)) {
 			patch.Value = append(patch.Value, service.PairPatch{Key: key, Value: pairs[key]})
 		}
-		return f.Patch(f.t.Context(), service.PatchRequest{
-			Identity: named("a"), ExpectedRevision: revision, MetadataPatch: service.MetadataPatch{Labels: patch, Annotations: patch},
+		return f.Patch(f.T.Context(), service.PatchRequest{
+			Identity: servicetest.Named("a"), ExpectedRevision: revision, MetadataPatch: service.MetadataPatch{Labels: patch, Annotations: patch},
 		})
 	case "update":
 		meta := service.Metadata{Labels: service.Optional[[]service.Label]{Set: true}, Annotations: service.Optional[[]service.Annotation]{Set: true}}
@@ -49,7 +50,7 @@ func (f *fixture) doTo(step string) (*service.Written, error) {
 			meta.Labels.Value = append(meta.Labels.Value, service.Label{Key: key, Value: *value})
 			meta.Annotations.Value = append(meta.Annotations.Value, service.Annotation{Key: key, Value: *value})
 		}
-		return f.Update(f.t.Context(), service.UpdateRequest{Identity: named("a"), ExpectedRevision: revision, Metadata: meta, Spec: json.RawMessage(`{"title":"A"}`)})
+		return f.Update(f.T.Context(), service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Metadata: meta, Spec: json.RawMessage(`{"title":"A"}`)})
 	}
 	manifest := "apiVersion: example.org/v1\nkind: Widget\nmetadata:\n  name: a\n"
 	switch {
@@ -58,23 +59,23 @@ func (f *fixture) doTo(step string) (*service.Written, error) {
 	case text != "":
 		raw, err := json.Marshal(pairs)
 		if err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 		manifest += fmt.Sprintf("  labels: %s\n  annotations: %s\n", raw, raw)
 	}
 	manager := strings.TrimPrefix(tool, "nobody")
-	return f.Apply(f.t.Context(), service.ApplyRequest{Manifest: manifest + "spec: {title: A}\n", FieldManager: &manager})
+	return f.Apply(f.T.Context(), service.ApplyRequest{Manifest: manifest + "spec: {title: A}\n", FieldManager: &manager})
 }
 
 // pairs are the labels of widget a, which the annotations must equal, and who owns them.
 func (f *fixture) pairs() string {
-	f.t.Helper()
-	p, err := decodeBody(f.stored("a"))
+	f.T.Helper()
+	p, err := decodeBody(f.Stored("a"))
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	if !maps.Equal(p.Metadata.Labels, p.Metadata.Annotations) {
-		f.t.Errorf("labels %v, annotations %v", p.Metadata.Labels, p.Metadata.Annotations)
+		f.T.Errorf("labels %v, annotations %v", p.Metadata.Labels, p.Metadata.Annotations)
 	}
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(p.Metadata.Labels)) {
@@ -82,7 +83,7 @@ func (f *fixture) pairs() string {
 	}
 	for _, m := range p.Metadata.Managers {
 		if !slices.Equal(m.Labels, m.Annotations) {
-			f.t.Errorf("%s owns the labels %v, and the annotations %v", m.Name, m.Labels, m.Annotations)
+			f.T.Errorf("%s owns the labels %v, and the annotations %v", m.Name, m.Labels, m.Annotations)
 		}
 		out = append(out, m.Name+"["+strings.Join(m.Labels, " ")+"]")
 	}
@@ -130,11 +131,11 @@ func TestLabelsAndAnnotationsByWhoeverSetsThem(t *testing.T) {
 			if got := f.pairs(); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			last, at := c.steps[len(c.steps)-1], f.position()
-			if out, err := f.doTo(last); err != nil || out.Outcome != service.Unchanged || f.position() != at {
+			last, at := c.steps[len(c.steps)-1], f.LogPosition()
+			if out, err := f.doTo(last); err != nil || out.Outcome != service.Unchanged || f.LogPosition() != at {
 				t.Errorf("%q again: %+v %v", last, out, err)
 			}
-			text, err := f.Manifest(f.stored("a"), service.YAML)
+			text, err := f.Manifest(f.Stored("a"), service.YAML)
 			if err != nil || strings.Contains(text, "sluice") {
 				t.Errorf("%v\n%s", err, text)
 			}
@@ -145,20 +146,20 @@ func TestLabelsAndAnnotationsByWhoeverSetsThem(t *testing.T) {
 func TestAnApplyThatOnlyTakesOverLabelsChangesNothing(t *testing.T) {
 	f := setup(t)
 	if _, err := f.Create(t.Context(), service.CreateRequest{
-		Identity: named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "a", Value: "1"}}}},
+		Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "a", Value: "1"}}}},
 	}); err != nil {
 		t.Fatal(err)
 	}
-	before := f.stored("a")
+	before := f.Stored("a")
 	text, err := f.Manifest(before, service.YAML)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out, err := f.apply(text)
-	if after := f.stored("a"); err != nil || out.Outcome != service.Unchanged || after.SpecRevision != before.SpecRevision {
+	if after := f.Stored("a"); err != nil || out.Outcome != service.Unchanged || after.SpecRevision != before.SpecRevision {
 		t.Fatalf("%+v %v", out, err)
 	}
-	if _, err := f.update("a", before.Revision.String(), `{"title":"B"}`); err != nil {
+	if _, err := f.UpdateWidget("a", before.Revision.String(), `{"title":"B"}`); err != nil {
 		t.Errorf("it counts as a change of the spec: %v", err)
 	}
 }
@@ -207,7 +208,7 @@ func TestAPatchKeepsTheLimitsOfLabelsAndAnnotations(t *testing.T) {
 	large := strings.Repeat("x", 200<<10)
 	patch := func(key string) error {
 		one := service.MetadataPatch{Annotations: service.Optional[[]service.PairPatch]{Set: true, Value: []service.PairPatch{{Key: key, Value: &large}}}}
-		_, err := f.Patch(t.Context(), service.PatchRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), MetadataPatch: one})
+		_, err := f.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), MetadataPatch: one})
 		return err
 	}
 	if err := patch("large"); err != nil {
@@ -217,7 +218,7 @@ func TestAPatchKeepsTheLimitsOfLabelsAndAnnotations(t *testing.T) {
 		t.Errorf("annotations of 400 KiB: %v", err)
 	}
 	twice := service.MetadataPatch{Labels: service.Optional[[]service.PairPatch]{Set: true, Value: []service.PairPatch{{Key: "k"}, {Key: "k"}}}}
-	if _, err := f.Patch(t.Context(), service.PatchRequest{Identity: named("a"), MetadataPatch: twice, ExpectedRevision: f.stored("a").Revision.String()}); code(err) != failure.CodeValidationFailed {
+	if _, err := f.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), MetadataPatch: twice, ExpectedRevision: f.Stored("a").Revision.String()}); code(err) != failure.CodeValidationFailed {
 		t.Errorf("a key twice: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // based is the manifest of a widget that is based on a revision.
@@ -27,7 +28,7 @@ func TestWhatTheServerOwnsInAManifestIsPassedOverInSilence(t *testing.T) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.apply(strings.Replace(widgetManifest, "metadata:", "metadata:\n  createdOn: x", 1))
-	if e := wantCode(t, err, failure.CodeBadUserInput); e.Path != "metadata.createdOn" {
+	if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); e.Path != "metadata.createdOn" {
 		t.Errorf("path %q: %v", e.Path, e)
 	}
 }
@@ -53,11 +54,11 @@ func TestOnlyTheRevisionOfAManifestIsIgnored(t *testing.T) {
 		"another apiVersion": {strings.Replace(based("1-1"), "example.org/v1", "example.org/v2", 1), failure.CodeBadUserInput},
 	} {
 		_, err := apply(c.manifest)
-		t.Run(name, func(t *testing.T) { wantCode(t, err, c.code) })
+		t.Run(name, func(t *testing.T) { servicetest.WantCode(t, err, c.code) })
 	}
 	revision := "1-1"
 	_, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: based("1-1"), IgnoreRevision: true, ExpectedRevision: &revision})
-	if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "expectedRevision") || e.Path != "ignoreRevision" {
+	if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "expectedRevision") || e.Path != "ignoreRevision" {
 		t.Errorf("%q: %v", e.Path, e)
 	}
 }
@@ -65,7 +66,7 @@ func TestOnlyTheRevisionOfAManifestIsIgnored(t *testing.T) {
 func TestAnApplyWithARevisionOfWhatIsGoneSaysHowToCreateItAnew(t *testing.T) {
 	f := setup(t)
 	_, err := f.apply(based("1-1"))
-	e := wantCode(t, err, failure.CodeNotFound)
+	e := servicetest.WantCode(t, err, failure.CodeNotFound)
 	for _, says := range []string{"ignoreRevision", "--ignore-revision", `"1-1"`} {
 		if !strings.Contains(e.Message, says) {
 			t.Errorf("%q does not say %s", e.Message, says)
@@ -76,7 +77,7 @@ func TestAnApplyWithARevisionOfWhatIsGoneSaysHowToCreateItAnew(t *testing.T) {
 	}
 	revision := "1-1"
 	_, err = f.Apply(context.Background(), service.ApplyRequest{Manifest: widgetManifest, ExpectedRevision: &revision})
-	if e := wantCode(t, err, failure.CodeNotFound); strings.Contains(e.Message, "ignoreRevision") {
+	if e := servicetest.WantCode(t, err, failure.CodeNotFound); strings.Contains(e.Message, "ignoreRevision") {
 		t.Errorf("ignoreRevision does not help here: %v", e)
 	}
 }
@@ -89,14 +90,14 @@ func TestTheConflictOfAnApplyShowsBothRevisions(t *testing.T) {
 	}
 	current := out.Resource.Stored.Revision.String()
 	_, err = f.apply(based("0-1"))
-	e := wantCode(t, err, failure.CodeConflict)
+	e := servicetest.WantCode(t, err, failure.CodeConflict)
 	if e.ExpectedRevision != "0-1" || e.CurrentRevision != current || !strings.Contains(e.Message, "0-1") || !strings.Contains(e.Message, current) {
 		t.Errorf("%+v", e)
 	}
 }
 
 func TestAManifestHasTheExpiryAndTheSubKind(t *testing.T) {
-	k := widget()
+	k := servicetest.Widget()
 	k.Expires, k.SubKinds = true, []string{"Round"}
 	f := setupKinds(t, k)
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second).Format(time.RFC3339)
@@ -105,7 +106,7 @@ func TestAManifestHasTheExpiryAndTheSubKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, format := range []service.ManifestFormat{service.YAML, service.JSON} {
-		got, err := f.Manifest(f.stored("a"), format)
+		got, err := f.Manifest(f.Stored("a"), format)
 		if err != nil || !strings.Contains(got, at) || !strings.Contains(got, "Round") {
 			t.Errorf("%v\n%s", err, got)
 		}

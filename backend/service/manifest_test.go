@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 const widgetManifest = `apiVersion: example.org/v1
@@ -42,13 +43,13 @@ func TestApplyCreatesReplacesAndLeavesAlone(t *testing.T) {
 		{strings.Replace(widgetManifest, "title: A", "title: B\n  heavy: null", 1), service.Unchanged},
 		{strings.Replace(widgetManifest, "  tags: [foo, bar]\n", "", 1), service.Updated},
 	} {
-		before := f.position()
+		before := f.LogPosition()
 		out, err := f.apply(step.manifest)
 		if err != nil || out.Outcome != step.want {
 			t.Fatalf("outcome %+v %v, want %s", out, err, step.want)
 		}
-		if (f.position() == before) != (step.want == service.Unchanged) {
-			t.Errorf("%s: the store was written: %v", step.want, f.position() != before)
+		if (f.LogPosition() == before) != (step.want == service.Unchanged) {
+			t.Errorf("%s: the store was written: %v", step.want, f.LogPosition() != before)
 		}
 	}
 }
@@ -59,7 +60,7 @@ func TestAManifestThatWasReadAppliesUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, format := range []service.ManifestFormat{service.YAML, service.JSON} {
-		text, err := f.Manifest(f.stored("a"), format)
+		text, err := f.Manifest(f.Stored("a"), format)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +99,7 @@ func TestManifestsAreHeldToTheirForm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := f.apply(c.manifest)
-			e := wantCode(t, err, c.code)
+			e := servicetest.WantCode(t, err, c.code)
 			if !strings.Contains(e.Split()[0].Message, c.says) {
 				t.Errorf("message %q does not say %q", e.Split()[0].Message, c.says)
 			}
@@ -119,7 +120,7 @@ func TestTheNamespaceOfAManifest(t *testing.T) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.Apply(ctx, service.ApplyRequest{Manifest: inManifest, Namespace: &b})
-	if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, a) || !strings.Contains(e.Message, b) {
+	if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, a) || !strings.Contains(e.Message, b) {
 		t.Errorf("message %q names both", e.Message)
 	}
 }
@@ -130,7 +131,7 @@ func TestTheRevisionOfAManifestIsAPrecondition(t *testing.T) {
 		return strings.Replace(widgetManifest, "metadata:", "metadata:\n  revision: "+r, 1)
 	}
 	_, err := f.apply(with("1-1"))
-	wantCode(t, err, failure.CodeNotFound)
+	servicetest.WantCode(t, err, failure.CodeNotFound)
 	out, err := f.apply(widgetManifest)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +141,7 @@ func TestTheRevisionOfAManifestIsAPrecondition(t *testing.T) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.apply(with("1-1"))
-	wantCode(t, err, failure.CodeConflict)
+	servicetest.WantCode(t, err, failure.CodeConflict)
 	if _, err = f.Apply(context.Background(), service.ApplyRequest{Manifest: with("1-1"), ExpectedRevision: &r}); err != nil {
 		t.Errorf("expectedRevision goes before the manifest's: %v", err)
 	}
@@ -150,17 +151,17 @@ func TestADryRunSaysAndDoesNot(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
 	out, err := f.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
-	if err != nil || out.Outcome != service.Created || !out.DryRun || f.stored("a") != nil {
+	if err != nil || out.Outcome != service.Created || !out.DryRun || f.Stored("a") != nil {
 		t.Fatalf("%+v %v", out, err)
 	}
-	f.create("a", `{"title":"Z"}`)
-	before := f.position()
+	f.CreateWidget("a", `{"title":"Z"}`)
+	before := f.LogPosition()
 	out, err = f.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
-	if err != nil || out.Outcome != service.Updated || f.position() != before {
+	if err != nil || out.Outcome != service.Updated || f.LogPosition() != before {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.Apply(ctx, service.ApplyRequest{Manifest: strings.Replace(widgetManifest, "title: A", "title: ''", 1), DryRun: true})
-	wantCode(t, err, failure.CodeValidationFailed)
+	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
 func TestACreateByManifestNeverReplaces(t *testing.T) {
@@ -175,7 +176,7 @@ func TestACreateByManifestNeverReplaces(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		req.DryRun = dry
 		_, err := f.Apply(context.Background(), req)
-		wantCode(t, err, failure.CodeAlreadyExists)
+		servicetest.WantCode(t, err, failure.CodeAlreadyExists)
 	}
 }
 
@@ -183,7 +184,7 @@ func TestACreateByManifestHasNoRevisionToExpect(t *testing.T) {
 	f := setup(t)
 	revision := "1-1"
 	_, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true, ExpectedRevision: &revision})
-	wantCode(t, err, failure.CodeBadUserInput)
+	servicetest.WantCode(t, err, failure.CodeBadUserInput)
 	exported := strings.Replace(widgetManifest, "metadata:\n", "metadata:\n  revision: 1-1\n", 1)
 	if out, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: exported, CreateOnly: true}); err != nil || out.Outcome != service.Created {
 		t.Errorf("of an exported manifest: %+v %v", out, err)
@@ -234,7 +235,7 @@ func FuzzManifest(f *testing.F) {
 }
 
 func TestNullInAManifestClears(t *testing.T) {
-	k := widget()
+	k := servicetest.Widget()
 	k.Expires = true
 	f := setupKinds(t, k)
 	manifest := func(meta string) string {
@@ -258,7 +259,7 @@ func TestNullInAManifestClears(t *testing.T) {
 		if err != nil || out.Outcome != step.outcome {
 			t.Fatalf("%s: %+v %v, want %s", step.meta, out, err, step.outcome)
 		}
-		r := f.stored("a")
+		r := f.Stored("a")
 		body, err := decodeBody(r)
 		if err != nil {
 			t.Fatal(err)
@@ -268,15 +269,15 @@ func TestNullInAManifestClears(t *testing.T) {
 		}
 	}
 	_, err := f.apply(manifest("  expiresAt: tomorrow\n"))
-	if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "RFC 3339") {
+	if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "RFC 3339") {
 		t.Errorf("message %q", e.Message)
 	}
 	_, err = f.apply(manifest("  expiresAt: 1999-01-01T00:00:00Z\n"))
-	wantCode(t, err, failure.CodeValidationFailed)
+	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
 func TestApply_ANullLabelOrAnnotationIsCleared(t *testing.T) {
-	f := setupKinds(t, widget())
+	f := setupKinds(t, servicetest.Widget())
 	apply := func(meta string) *service.Written {
 		t.Helper()
 		out, err := f.apply("apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a, " + meta + "}\nspec: {title: A}\n")
@@ -291,7 +292,7 @@ func TestApply_ANullLabelOrAnnotationIsCleared(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := apply("labels: {mine: null, other: , absent: ~}, annotations: {note: null}")
-	body, err := decodeBody(f.stored("a"))
+	body, err := decodeBody(f.Stored("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +300,7 @@ func TestApply_ANullLabelOrAnnotationIsCleared(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	_, err = f.apply("apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a, labels: {'not a key': null}}\nspec: {title: A}\n")
-	wantCode(t, err, failure.CodeValidationFailed)
+	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
 func TestApply_ANumberOfYAML11IsExplained(t *testing.T) {
@@ -310,7 +311,7 @@ func TestApply_ANumberOfYAML11IsExplained(t *testing.T) {
 		"1:30":  "must be a number",
 	} {
 		_, err := f.apply("apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a}\nspec: {number: " + number + "}\n")
-		e := wantCode(t, err, failure.CodeValidationFailed)
+		e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
 		if len(e.Violations) != 1 || e.Violations[0].Message != want {
 			t.Errorf("%s: %+v, want %s", number, e.Violations, want)
 		}
@@ -321,11 +322,11 @@ func TestApply_ANumberOfYAML11IsExplained(t *testing.T) {
 }
 
 func TestADumpKeepsTheExpiry(t *testing.T) {
-	k := widget()
+	k := servicetest.Widget()
 	k.Expires = true
 	f := setupKinds(t, k)
 	until := time.Now().Add(time.Hour)
-	out, err := f.Create(t.Context(), service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: until}}})
+	out, err := f.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: until}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,13 +334,13 @@ func TestADumpKeepsTheExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: named("a")}); err != nil {
+	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.apply(text); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.stored("a").ExpiresAt; !got.Equal(until.Truncate(time.Millisecond)) {
+	if got := f.Stored("a").ExpiresAt; !got.Equal(until.Truncate(time.Millisecond)) {
 		t.Errorf("expires at %v, want %v\n%s", got, until, text)
 	}
 }
@@ -370,9 +371,9 @@ func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				k := widget()
+				k := servicetest.Widget()
 				k.Verbs = c.verbs
-				s, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: f.store})
+				s, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: f.Store})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -385,9 +386,9 @@ func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
 				}
 				updates := slices.Contains(c.verbs, descriptor.VerbUpdate) || slices.Contains(c.verbs, descriptor.VerbUpsert)
 				if updates && strings.Contains(step, "invalid") {
-					wantCode(t, err, failure.CodeValidationFailed)
+					servicetest.WantCode(t, err, failure.CodeValidationFailed)
 				} else if !c.accepts[step] {
-					if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "does not offer") {
+					if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "does not offer") {
 						t.Errorf("message %q", e.Message)
 					}
 				}

@@ -13,11 +13,12 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // freeWidget is a widget whose text may be anything.
 func freeWidget() descriptor.Kind {
-	k := widget()
+	k := servicetest.Widget()
 	n := func(i int) *int { return &i }
 	free := descriptor.Constraint{MaxLength: n(1 << 20)}
 	inner := &descriptor.Shape{Name: "FreeInner", Fields: []descriptor.Field{
@@ -45,7 +46,7 @@ func (f *fixture) roundTrip(t testing.TB, spec map[string]any, meta service.Meta
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(raw), Metadata: meta})
+	stored, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(raw), Metadata: meta})
 	if err != nil {
 		t.Fatalf("%.200q: %v", raw, err)
 	}
@@ -157,7 +158,7 @@ func TestAManifestInJSONIsHeldToJSON(t *testing.T) {
 		"\"text\":\"\xff\"":        "UTF-8",
 	} {
 		_, err := f.apply(fmt.Sprintf(`{"apiVersion":"example.org/v1","kind":"Widget","metadata":{"name":"a"},"spec":{%s}}`, text))
-		if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, says) {
+		if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, says) {
 			t.Errorf("%s: message %q does not say %q", text, e.Message, says)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -22,7 +23,7 @@ func TestErrorsAboutAManifestUseItsWords(t *testing.T) {
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: ''\n":                                                                              "type: must have at least 1 characters, has 0",
 	} {
 		_, err := f.apply(manifest)
-		e := wantCode(t, err, failure.CodeValidationFailed)
+		e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
 		if !strings.HasPrefix(e.Message, want) || strings.Contains(e.Violations[0].Path, "spec.") {
 			t.Errorf("%s%+v, want %s", manifest, e, want)
 		}
@@ -31,7 +32,7 @@ func TestErrorsAboutAManifestUseItsWords(t *testing.T) {
 		Identity: kind.Identity{Kind: "Network", Name: "a"},
 		Spec:     json.RawMessage(`{"managementPolicy":"unmanaged","cloudCredentialsRef":{"secretName":"s","cloudName":"c"}}`),
 	})
-	if e := wantCode(t, err, failure.CodeValidationFailed); e.Message != "spec: set import: it is required while managementPolicy is UNMANAGED" {
+	if e := servicetest.WantCode(t, err, failure.CodeValidationFailed); e.Message != "spec: set import: it is required while managementPolicy is UNMANAGED" {
 		t.Errorf("by GraphQL: %s", e.Message)
 	}
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
 // logbook is a kind whose status has every sort of maximum.
 func logbook() descriptor.Kind {
 	n := func(i int) *int { return &i }
-	k := widget()
+	k := servicetest.Widget()
 	k.Name, k.Singular, k.Plural, k.FilterableFields = "Logbook", "logbook", "logbooks", []descriptor.FilterableField{{Path: "status.id", Sortable: true}}
 	entry := func() *descriptor.Shape {
 		return &descriptor.Shape{Name: "Entry", Fields: []descriptor.Field{
@@ -154,7 +155,7 @@ func (p probe) report(t *testing.T, s *service.Service, k descriptor.Kind, name 
 		if err == nil {
 			t.Fatalf("%s %s %v: %s is accepted", p.path, p.rule, p.limit, shown(p.bad))
 		}
-		e := wantCode(t, err, failure.CodeValidationFailed)
+		e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
 		size := fmt.Sprint("has ", p.limit.(int)+1)
 		if v := e.Violations; len(v) != 1 || v[0].Path != p.path || v[0].Rule != p.rule || !sameLimit(v[0].Limit, p.limit) || !strings.HasSuffix(v[0].Message, size) {
 			t.Errorf("%s %s %v: %s is told as %+v", p.path, p.rule, p.limit, shown(p.bad), v)
@@ -180,29 +181,29 @@ func logbooks(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{Service: s, t: t, store: store}
+	return &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}
 }
 
 // log creates a logbook.
 func (f *fixture) log(name string) {
-	f.t.Helper()
-	if _, err := f.Create(f.t.Context(), service.CreateRequest{Identity: identity("Logbook", name), Spec: raw(`{"title":"A"}`)}); err != nil {
-		f.t.Fatal(err)
+	f.T.Helper()
+	if _, err := f.Create(f.T.Context(), service.CreateRequest{Identity: identity("Logbook", name), Spec: servicetest.Raw(`{"title":"A"}`)}); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
 // report writes the status of a logbook.
 func (f *fixture) report(name string, status any) error {
-	f.t.Helper()
-	_, err := f.UpdateStatus(f.t.Context(), service.StatusRequest{Identity: identity("Logbook", name), ExpectedRevision: f.logged(name).Revision.String(), Status: status})
+	f.T.Helper()
+	_, err := f.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: identity("Logbook", name), ExpectedRevision: f.logged(name).Revision.String(), Status: status})
 	return err
 }
 
 func (f *fixture) logged(name string) *backend.Resource {
-	f.t.Helper()
-	got, err := f.store.Get(f.t.Context(), backend.Key{Kind: "Logbook", Namespace: "default", Name: name})
+	f.T.Helper()
+	got, err := f.Store.Get(f.T.Context(), backend.Key{Kind: "Logbook", Namespace: "default", Name: name})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return got[0]
 }
@@ -210,10 +211,10 @@ func (f *fixture) logged(name string) *backend.Resource {
 func TestAllThatIsTooLargeInAStatusIsSaidAtOnce(t *testing.T) {
 	f := logbooks(t)
 	f.log("a")
-	err := f.report("a", raw(`{"sizes":[1,2,3,4],"names":["a","toolong"],"last":{"text":"12345","marks":["1234","1"]},"entries":[{},{"marks":["1","2","3"]}],"labels":{"k":"1234","a b c":"1"}}`))
-	e := wantCode(t, err, failure.CodeValidationFailed)
+	err := f.report("a", servicetest.Raw(`{"sizes":[1,2,3,4],"names":["a","toolong"],"last":{"text":"12345","marks":["1234","1"]},"entries":[{},{"marks":["1","2","3"]}],"labels":{"k":"1234","a b c":"1"}}`))
+	e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
 	want := `status.sizes maxItems; status.names[1] maxLength; status.last.text maxLength; status.last.marks[0] maxLength; status.entries[1].marks maxItems; status.labels["a b c"] keyMaxLength; status.labels.k maxLength`
-	if diff := cmp.Diff(want, paths(e)); diff != "" {
+	if diff := cmp.Diff(want, servicetest.ViolationPaths(e)); diff != "" {
 		t.Errorf("violations (-want +got):\n%s", diff)
 	}
 }
@@ -226,7 +227,7 @@ func TestNothingOfAStatusIsCheckedButItsSize(t *testing.T) {
 		`{"names":[1,{"toolong":"toolong"},["toolong"]],"labels":{"k":12345}}`, `{"count":"a text","free":"` + strings.Repeat("x", 100_000) + `"}`,
 		`{"unheardOf":"` + strings.Repeat("x", 2000) + `","last":{"unheardOf":[1,2,3,4]}}`, `{"names":["a","a","a","a","a","a"],"id":null}`,
 	} {
-		if err := f.report("a", raw(status)); err != nil {
+		if err := f.report("a", servicetest.Raw(status)); err != nil {
 			t.Errorf("%.80s: %v", status, err)
 		}
 	}
@@ -236,23 +237,23 @@ func TestNothingOfAStatusIsCheckedButItsSize(t *testing.T) {
 func TestAStatusThatIsStoredIsNotJudged(t *testing.T) {
 	f := logbooks(t)
 	f.log("a")
-	if err := f.report("a", raw(`{"id":"x"}`)); err != nil {
+	if err := f.report("a", servicetest.Raw(`{"id":"x"}`)); err != nil {
 		t.Fatal(err)
 	}
-	f.put(f.logged("a").Key, backend.Put{UID: f.logged("a").UID, Body: backend.EncodeBody(raw(`{"version":"v1","metadata":{"generation":1},"spec":{"title":"A"},"status":{"sizes":[1,2,3,4,5],"last":{"text":"123456"}}}`))})
+	f.Put(f.logged("a").Key, backend.Put{UID: f.logged("a").UID, Body: backend.EncodeBody(servicetest.Raw(`{"version":"v1","metadata":{"generation":1},"spec":{"title":"A"},"status":{"sizes":[1,2,3,4,5],"last":{"text":"123456"}}}`))})
 	revision := func() string { return f.logged("a").Revision.String() }
 	id := identity("Logbook", "a")
 	for what, write := range map[string]func() error{
 		"update": func() error {
-			_, err := f.Update(t.Context(), service.UpdateRequest{Identity: id, ExpectedRevision: revision(), Spec: raw(`{"title":"B"}`)})
+			_, err := f.Update(t.Context(), service.UpdateRequest{Identity: id, ExpectedRevision: revision(), Spec: servicetest.Raw(`{"title":"B"}`)})
 			return err
 		},
 		"patch": func() error {
-			_, err := f.Patch(t.Context(), service.PatchRequest{Identity: id, ExpectedRevision: revision(), Patch: raw(`{"weight":100}`)})
+			_, err := f.Patch(t.Context(), service.PatchRequest{Identity: id, ExpectedRevision: revision(), Patch: servicetest.Raw(`{"weight":100}`)})
 			return err
 		},
 		"upsert": func() error {
-			_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: raw(`{"title":"C"}`)})
+			_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: servicetest.Raw(`{"title":"C"}`)})
 			return err
 		},
 		"apply": func() error {
@@ -265,12 +266,12 @@ func TestAStatusThatIsStoredIsNotJudged(t *testing.T) {
 		}
 	}
 	// A controller that sends back what it read, with something new, is not stopped; it makes nothing larger.
-	if err := f.report("a", raw(`{"sizes":[1,2,3,4,6],"last":{"text":"123456"},"count":1}`)); err != nil {
+	if err := f.report("a", servicetest.Raw(`{"sizes":[1,2,3,4,6],"last":{"text":"123456"},"count":1}`)); err != nil {
 		t.Errorf("what is no larger than it was: %v", err)
 	}
-	err := f.report("a", raw(`{"sizes":[1,2,3,4,6,7],"last":{"text":"1234567","marks":["1234"]},"entries":[{"text":"12345"}]}`))
-	if e := wantCode(t, err, failure.CodeValidationFailed); paths(e) != "status.sizes maxItems; status.last.text maxLength; status.last.marks[0] maxLength; status.entries[0].text maxLength" {
-		t.Errorf("what is larger than it was: %s", paths(e))
+	err := f.report("a", servicetest.Raw(`{"sizes":[1,2,3,4,6,7],"last":{"text":"1234567","marks":["1234"]},"entries":[{"text":"12345"}]}`))
+	if e := servicetest.WantCode(t, err, failure.CodeValidationFailed); servicetest.ViolationPaths(e) != "status.sizes maxItems; status.last.text maxLength; status.last.marks[0] maxLength; status.entries[0].text maxLength" {
+		t.Errorf("what is larger than it was: %s", servicetest.ViolationPaths(e))
 	}
 }
 
@@ -308,7 +309,7 @@ func TestTheGatewaysOwnConditionsAreNotJudged(t *testing.T) {
 		t.Errorf("a controller sends back what the gateway wrote: %v", err)
 	}
 	ours := []any{map[string]any{"type": "Ready"}, map[string]any{"type": "Seen"}, map[string]any{"type": "Reachable"}}
-	if e := wantCode(t, report(map[string]any{"conditions": ours}), failure.CodeValidationFailed); paths(e) != "status.conditions maxItems" {
-		t.Error(paths(e))
+	if e := servicetest.WantCode(t, report(map[string]any{"conditions": ours}), failure.CodeValidationFailed); servicetest.ViolationPaths(e) != "status.conditions maxItems" {
+		t.Error(servicetest.ViolationPaths(e))
 	}
 }

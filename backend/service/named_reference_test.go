@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // rentals are kinds as the loader makes them of @ref.
@@ -22,7 +23,7 @@ func rentals() []descriptor.Kind {
 	others, stays := name("otherRefs"), descriptor.Field{Name: "stays", Type: descriptor.TypeObject, List: true, ListType: descriptor.ListAtomic}
 	others.List, others.ListType = true, descriptor.ListSet
 	stays.Shape = &descriptor.Shape{Name: "Stay", Fields: []descriptor.Field{name("homeRef")}}
-	home, rental := widget(), widget()
+	home, rental := servicetest.Widget(), servicetest.Widget()
 	home.Name, home.Singular, home.Plural = "Home", "home", "homes"
 	rental.Name, rental.Singular, rental.Plural = "Rental", "rental", "rentals"
 	home.Spec, home.Status, home.FilterableFields = &descriptor.Shape{Name: "HomeSpec"}, nil, nil
@@ -48,7 +49,7 @@ func TestAReferenceThatNoResourceCanHaveIsRefused(t *testing.T) {
 		{`{"stays":[{"homeRef":"a"},{"homeRef":"b/c"}]}`, "spec.stays[1].homeRef format"},
 	} {
 		_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: json.RawMessage(c.spec)})
-		if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != c.want {
+		if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.spec, got, c.want)
 		}
 	}
@@ -62,7 +63,7 @@ func TestAReferenceThatNoResourceCanHaveIsRefused(t *testing.T) {
 func TestAStoredReferenceThatIsNoNameIsNoObstacle(t *testing.T) {
 	f := setupKinds(t, rentals()...)
 	key := backend.Key{Kind: "Rental", Namespace: "default", Name: "a"}
-	f.put(key, backend.Put{UID: "1", Caller: true, Body: backend.EncodeBody([]byte(`{"version":"v1","metadata":{"generation":1},"spec":{"homeRef":"No Name","otherRefs":["UPPER","b"]}}`))})
+	f.Put(key, backend.Put{UID: "1", Caller: true, Body: backend.EncodeBody([]byte(`{"version":"v1","metadata":{"generation":1},"spec":{"homeRef":"No Name","otherRefs":["UPPER","b"]}}`))})
 	id := kind.Identity{Kind: "Rental", Name: "a"}
 	patch := func(patch string) error {
 		r, err := f.Get(t.Context(), id)
@@ -78,7 +79,7 @@ func TestAStoredReferenceThatIsNoNameIsNoObstacle(t *testing.T) {
 		}
 	}
 	for refused, want := range map[string]string{`{"homeRef":"UPPER"}`: "spec.homeRef format", `{"otherRefs":["UPPER","OTHER"]}`: "spec.otherRefs[1] format"} {
-		if got := paths(wantCode(t, patch(refused), failure.CodeValidationFailed)); got != want {
+		if got := servicetest.ViolationPaths(servicetest.WantCode(t, patch(refused), failure.CodeValidationFailed)); got != want {
 			t.Errorf("%s: %s, want %s", refused, got, want)
 		}
 	}

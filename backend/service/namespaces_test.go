@@ -15,23 +15,24 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // namespaces walks all namespaces by pages, and returns each with its counts.
 func (f *fixture) namespaces(size int) (out []string) {
-	f.t.Helper()
+	f.T.Helper()
 	var after *string
 	for {
-		p, err := f.Namespaces(f.t.Context(), &size, after)
+		p, err := f.Namespaces(f.T.Context(), &size, after)
 		if err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 		for _, ns := range p.Namespaces {
 			out = append(out, fmt.Sprint(ns.Name, ns.Counts))
 		}
-		if total, err := p.TotalCount(f.t.Context()); !p.More {
+		if total, err := p.TotalCount(f.T.Context()); !p.More {
 			if err != nil || total != len(out) {
-				f.t.Fatalf("%d namespaces %v, totalCount %d", len(out), err, total)
+				f.T.Fatalf("%d namespaces %v, totalCount %d", len(out), err, total)
 			}
 			return out
 		}
@@ -75,13 +76,13 @@ func TestANamespaceGoesWithItsLastResource(t *testing.T) {
 				f.write(item{ns: ns, name: "w", title: "t"})
 			}
 			key := func(ns string) backend.Key { return backend.Key{Kind: "Widget", Namespace: ns, Name: "w"} }
-			f.put(key("b"), backend.Put{UID: "u", Body: backend.EncodeBody([]byte(`{"spec":{"title":"t"}}`)), ExpiresAt: time.UnixMilli(now.Load() + 500)})
-			f.put(key("c"), backend.Put{UID: "u", Body: backend.EncodeBody([]byte(`{"spec":`))})
+			f.Put(key("b"), backend.Put{UID: "u", Body: backend.EncodeBody([]byte(`{"spec":{"title":"t"}}`)), ExpiresAt: time.UnixMilli(now.Load() + 500)})
+			f.Put(key("c"), backend.Put{UID: "u", Body: backend.EncodeBody([]byte(`{"spec":`))})
 			now.Add(1000)
 			if indexed {
-				f.serveIndexed()
+				f.ServeIndexed()
 			} else {
-				f.list(query.ListRequest{Kind: "Widget"}) // the gateway learns what it cannot read
+				f.MustList(query.ListRequest{Kind: "Widget"}) // the gateway learns what it cannot read
 			}
 			if got := f.namespaces(1); fmt.Sprint(got) != "[a[{Widget 1}] d[{Widget 1}]]" {
 				t.Errorf("%v", got)
@@ -93,9 +94,9 @@ func TestANamespaceGoesWithItsLastResource(t *testing.T) {
 func TestAPageOfNamespacesIsHeldToItsLimits(t *testing.T) {
 	f := setup(t)
 	_, err := f.Namespaces(t.Context(), new(1001), nil)
-	wantCode(t, err, failure.CodeBadUserInput)
+	servicetest.WantCode(t, err, failure.CodeBadUserInput)
 	_, err = f.Namespaces(t.Context(), nil, new("AAAA"))
-	wantCode(t, err, failure.CodeCursorInvalid)
+	servicetest.WantCode(t, err, failure.CodeCursorInvalid)
 	f.write(item{ns: "a", name: "w", title: "t"})
 	p, err := f.Namespaces(t.Context(), new(0), nil)
 	if err != nil || len(p.Namespaces) != 0 || !p.More || p.Before {

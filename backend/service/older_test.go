@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // novelty is what the newer gateway of these tests stores and the older one cannot name.
@@ -17,7 +18,7 @@ const novelty = "novelty"
 // nestedWidget is a widget with objects in lists without a key, and with
 // immutable values that have an inside.
 func nestedWidget() descriptor.Kind {
-	k := widget()
+	k := servicetest.Widget()
 	n := func(i int) *int { return &i }
 	inner := &descriptor.Shape{Name: "Inner", Fields: []descriptor.Field{
 		{Name: "x", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: n(20)}},
@@ -34,7 +35,7 @@ func nestedWidget() descriptor.Kind {
 		descriptor.Field{Name: "elements", Type: descriptor.TypeObject, Shape: element, List: true, ListType: descriptor.ListAtomic, Constraint: descriptor.Constraint{MaxItems: n(9)}},
 		descriptor.Field{Name: "fixed", Type: descriptor.TypeObject, Shape: inner, Immutable: true},
 		descriptor.Field{Name: "fixeds", Type: descriptor.TypeObject, Shape: inner, List: true, ListType: descriptor.ListAtomic, Immutable: true, Constraint: descriptor.Constraint{MaxItems: n(9)}},
-		descriptor.Field{Name: "fixedParts", Type: descriptor.TypeObject, Shape: widget().Spec.Field("parts").Shape, List: true, ListType: descriptor.ListMap, Keys: []string{"slot"}, Immutable: true, Constraint: descriptor.Constraint{MaxItems: n(4)}})
+		descriptor.Field{Name: "fixedParts", Type: descriptor.TypeObject, Shape: servicetest.Widget().Spec.Field("parts").Shape, List: true, ListType: descriptor.ListMap, Keys: []string{"slot"}, Immutable: true, Constraint: descriptor.Constraint{MaxItems: n(4)}})
 	spec.Rules = append(append([]descriptor.Rule(nil), spec.Rules...), descriptor.Rule{CEL: "!has(self.box) || !has(oldSelf.box) || self.box == oldSelf.box", Message: "the box stays"})
 	k.Spec = &spec
 	return k
@@ -43,7 +44,7 @@ func nestedWidget() descriptor.Kind {
 func setupKinds(t *testing.T, kinds ...descriptor.Kind) *fixture {
 	t.Helper()
 	f := setup(t)
-	s, err := service.New(service.Config{Kinds: kinds, Store: f.store})
+	s, err := service.New(service.Config{Kinds: kinds, Store: f.Store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,16 +89,16 @@ func TestAnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *testing.T) 
 	for where, path := range places() {
 		for verb, write := range map[string]func(f *fixture, r *backend.Resource) (*service.Written, error){
 			"update with what it read": func(f *fixture, r *backend.Resource) (*service.Written, error) {
-				return f.update("a", r.Revision.String(), nestedSpec)
+				return f.UpdateWidget("a", r.Revision.String(), nestedSpec)
 			},
 			"update of another field": func(f *fixture, r *backend.Resource) (*service.Written, error) {
-				return f.update("a", r.Revision.String(), strings.Replace(nestedSpec, `"A"`, `"B"`, 1))
+				return f.UpdateWidget("a", r.Revision.String(), strings.Replace(nestedSpec, `"A"`, `"B"`, 1))
 			},
 			"patch of another field": func(f *fixture, r *backend.Resource) (*service.Written, error) {
-				return f.Patch(t.Context(), service.PatchRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
+				return f.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
 			},
 			"upsert": func(f *fixture, _ *backend.Resource) (*service.Written, error) {
-				return f.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(nestedSpec)})
+				return f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(nestedSpec)})
 			},
 			"get and apply": func(f *fixture, r *backend.Resource) (*service.Written, error) {
 				text, err := f.Manifest(r, service.YAML)
@@ -107,13 +108,13 @@ func TestAnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *testing.T) 
 				return f.apply(text)
 			},
 			"status": func(f *fixture, r *backend.Resource) (*service.Written, error) {
-				return f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: map[string]any{"id": "i"}})
+				return f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Status: map[string]any{"id": "i"}})
 			},
 		} {
 			t.Run(where+": "+verb, func(t *testing.T) {
-				f := setupKinds(t, nestedWidget(), cluster())
-				f.create("a", nestedSpec)
-				r := f.rewrite("a", true, func(tree map[string]any) {
+				f := setupKinds(t, nestedWidget(), servicetest.Cluster())
+				f.CreateWidget("a", nestedSpec)
+				r := f.Rewrite("a", true, func(tree map[string]any) {
 					tree["status"] = map[string]any{"id": "i"}
 					at(tree, path...)[novelty] = map[string]any{"keep": "me"}
 				})
@@ -129,7 +130,7 @@ func TestAnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *testing.T) 
 					t.Errorf("outcome %s, want %s", out.Outcome, want)
 				}
 				var tree map[string]any
-				raw, _ := backend.DecodeBody(f.stored("a").Body)
+				raw, _ := backend.DecodeBody(f.Stored("a").Body)
 				if err := json.Unmarshal(raw, &tree); err != nil {
 					t.Fatal(err)
 				}
@@ -142,8 +143,8 @@ func TestAnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *testing.T) 
 }
 
 func TestImmutabilityLooksAtEffectiveValues(t *testing.T) {
-	f := setupKinds(t, nestedWidget(), cluster())
-	f.create("a", nestedSpec)
+	f := setupKinds(t, nestedWidget(), servicetest.Cluster())
+	f.CreateWidget("a", nestedSpec)
 	for name, c := range map[string]struct {
 		old, new string
 		accepted bool
@@ -157,8 +158,8 @@ func TestImmutabilityLooksAtEffectiveValues(t *testing.T) {
 		"without the immutable object": {`"fixed":{"x":"1","ports":[1,2]},`, ``, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(nestedSpec)}
-			if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: named("a")}); err != nil {
+			req := service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(nestedSpec)}
+			if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := f.Upsert(t.Context(), req); err != nil {
@@ -170,8 +171,8 @@ func TestImmutabilityLooksAtEffectiveValues(t *testing.T) {
 				t.Error(err)
 			}
 			if !c.accepted {
-				if e := wantCode(t, err, failure.CodeValidationFailed); !strings.Contains(paths(e), "immutable") {
-					t.Errorf("violations %s", paths(e))
+				if e := servicetest.WantCode(t, err, failure.CodeValidationFailed); !strings.Contains(servicetest.ViolationPaths(e), "immutable") {
+					t.Errorf("violations %s", servicetest.ViolationPaths(e))
 				}
 			}
 		})
@@ -180,22 +181,22 @@ func TestImmutabilityLooksAtEffectiveValues(t *testing.T) {
 
 func TestAnEnumValueThatANewerGatewayStoredStaysWhereItStands(t *testing.T) {
 	f := setup(t)
-	f.create("a", `{"title":"A"}`)
+	f.CreateWidget("a", `{"title":"A"}`)
 	newer := func(tree map[string]any) { tree["spec"].(map[string]any)["colour"] = "ultraviolet" }
-	r := f.rewrite("a", true, newer)
-	out, err := f.Patch(t.Context(), service.PatchRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
+	r := f.Rewrite("a", true, newer)
+	out, err := f.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
 	if err != nil || out.Outcome != service.Updated {
 		t.Fatalf("a patch of another field: %+v %v", out, err)
 	}
-	text, err := f.Manifest(f.stored("a"), service.YAML)
+	text, err := f.Manifest(f.Stored("a"), service.YAML)
 	if err != nil || !strings.Contains(text, "ultraviolet") {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	if out, err = f.apply(text); err != nil || out.Outcome != service.Unchanged {
 		t.Errorf("get and apply: %+v %v", out, err)
 	}
-	_, err = f.Create(t.Context(), service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"B","colour":"ultraviolet"}`)})
-	wantCode(t, err, failure.CodeValidationFailed)
-	_, err = f.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"B","colour":"infrared"}`)})
-	wantCode(t, err, failure.CodeValidationFailed)
+	_, err = f.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("b"), Spec: json.RawMessage(`{"title":"B","colour":"ultraviolet"}`)})
+	servicetest.WantCode(t, err, failure.CodeValidationFailed)
+	_, err = f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"B","colour":"infrared"}`)})
+	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }

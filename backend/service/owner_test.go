@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // slowAnswer is a store whose answer to the first question for internal records arrives late.
@@ -29,7 +30,7 @@ func (s *slowAnswer) Get(ctx context.Context, keys ...backend.Key) ([]*backend.R
 }
 
 func TestWhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *testing.T) {
-	store := &slowAnswer{Store: open(t), asked: make(chan struct{}), arrives: make(chan struct{})}
+	store := &slowAnswer{Store: servicetest.OpenMemory(t), asked: make(chan struct{}), arrives: make(chan struct{})}
 	h := openHouse(t, store)
 	read := make(chan error, 1)
 	go func() {
@@ -54,7 +55,7 @@ func TestWhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *t
 }
 
 func TestADamagedRecordOfControllersIsReplacedByTheNextWrite(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	h := openHouse(t, store)
 	if err := h.SetControlled(t.Context(), "Door", true); err != nil {
 		t.Fatal(err)

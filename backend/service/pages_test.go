@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // TestPagesAreCutOutOfTheWholeListByTheRelayAlgorithm asks for random pages, many in one
@@ -29,7 +30,7 @@ func TestPagesAreCutOutOfTheWholeListByTheRelayAlgorithm(t *testing.T) {
 	for name, store := range stores(t) {
 		t.Run(name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 0))
-			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
+			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,15 +77,15 @@ func comparePages(t *testing.T, o *oracle, svc *service.Service) {
 		}
 		switch o.rnd.IntN(3) {
 		case 0:
-			base.Namespace = pointer("ns0")
+			base.Namespace = servicetest.Pointer("ns0")
 		case 1:
-			base.Namespace = pointer("ns1")
+			base.Namespace = servicetest.Pointer("ns1")
 			for range o.rnd.IntN(30) {
 				base.Names = append(base.Names, fmt.Sprintf("w%02d", o.rnd.IntN(45)))
 			}
 		}
 		all := base
-		all.First = pointer(1000)
+		all.First = servicetest.Pointer(1000)
 		p, err := svc.List(ctx, all)
 		if err != nil {
 			t.Fatalf("%s: %v", text(base), err)
@@ -111,9 +112,9 @@ func (o *oracle) page(req query.ListRequest, cursors []string) query.ListRequest
 	req.Ahead = o.rnd.IntN(2) == 0
 	switch o.rnd.IntN(3) {
 	case 0:
-		req.First = pointer(o.rnd.IntN(6))
+		req.First = servicetest.Pointer(o.rnd.IntN(6))
 	case 1:
-		req.Last = pointer(o.rnd.IntN(6))
+		req.Last = servicetest.Pointer(o.rnd.IntN(6))
 	}
 	if len(cursors) > 0 && o.rnd.IntN(2) == 0 {
 		req.After = &cursors[o.rnd.IntN(len(cursors))]
@@ -165,8 +166,8 @@ func checkPage(t *testing.T, p *query.Page, req *query.ListRequest, all []string
 // resolvers that ask for it.
 func TestAPageIsReadSideBySide(t *testing.T) {
 	f := setup(t)
-	f.create("a", `{"title":"A"}`)
-	p := f.list(query.ListRequest{})
+	f.CreateWidget("a", `{"title":"A"}`)
+	p := f.MustList(query.ListRequest{})
 	cursors := make([]string, 4)
 	var all sync.WaitGroup
 	for i := range cursors {

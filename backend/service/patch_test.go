@@ -23,8 +23,8 @@ func TestPatch_SaysWhatItCleared(t *testing.T) {
 		`{"notes":{"aa":null,"cc":null}}`:        "spec.notes.aa",
 	} {
 		f := setupKinds(t, k)
-		f.create("a", `{"title":"A","colour":"blue","fixed":{"x":"1"},"tags":["x"],"notes":{"aa":"1","bb":"2"},"elements":[{"id":"1"}]}`)
-		out, err := f.patch("a", f.stored("a").Revision.String(), patch)
+		f.CreateWidget("a", `{"title":"A","colour":"blue","fixed":{"x":"1"},"tags":["x"],"notes":{"aa":"1","bb":"2"},"elements":[{"id":"1"}]}`)
+		out, err := f.patch("a", f.Stored("a").Revision.String(), patch)
 		if err != nil {
 			t.Fatal(patch, err)
 		}
@@ -49,8 +49,8 @@ func TestPatch_SaysAtMostTenThatItCleared(t *testing.T) {
 		entries = append(entries, fmt.Sprintf(`"k%d":"v"`, i))
 		nulls = append(nulls, fmt.Sprintf(`"k%d":null`, i))
 	}
-	f.create("a", `{"title":"A","notes":{`+strings.Join(entries, ",")+`}}`)
-	out, err := f.patch("a", f.stored("a").Revision.String(), `{"notes":{`+strings.Join(nulls, ",")+`}}`)
+	f.CreateWidget("a", `{"title":"A","notes":{`+strings.Join(entries, ",")+`}}`)
+	out, err := f.patch("a", f.Stored("a").Revision.String(), `{"notes":{`+strings.Join(nulls, ",")+`}}`)
 	if err != nil || len(out.Warnings) != 10 {
 		t.Errorf("%v %v", out, err)
 	}

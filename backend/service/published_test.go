@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -58,7 +59,7 @@ func TestThePublishedManifestsAreAccepted(t *testing.T) {
 				name := rel + " " + d.Kind + "/" + d.Metadata.Name
 				if b, ok := broken[name]; ok {
 					delete(broken, name)
-					if e := wantCode(t, err, failure.CodeValidationFailed); !strings.Contains(e.Error(), b.Says) {
+					if e := servicetest.WantCode(t, err, failure.CodeValidationFailed); !strings.Contains(e.Error(), b.Says) {
 						t.Errorf("%s: %v; it says nothing of %q", name, err, b.Says)
 					}
 					out, err = apply(strings.Replace(part.Text, b.Mend, b.By, 1))

@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // item is a widget as the plain sort in memory sees it; nil is null.
@@ -64,10 +65,10 @@ type oracle struct {
 func (o *oracle) random(name string) item {
 	i := item{ns: "ns" + strconv.Itoa(o.rnd.IntN(2)), name: name, title: string(rune('a' + o.rnd.IntN(4)))}
 	if o.rnd.IntN(3) > 0 {
-		i.colour = pointer([]string{"dark-red", "blue"}[o.rnd.IntN(2)])
+		i.colour = servicetest.Pointer([]string{"dark-red", "blue"}[o.rnd.IntN(2)])
 	}
 	if o.rnd.IntN(3) > 0 {
-		i.weight = pointer(100 + o.rnd.IntN(5))
+		i.weight = servicetest.Pointer(100 + o.rnd.IntN(5))
 	}
 	i.tier = []string{"", "web", "db"}[o.rnd.IntN(3)]
 	for _, tag := range []string{"x", "y"} {
@@ -195,14 +196,14 @@ func (o *oracle) orders() ([]query.Order, func(a, b item) int) {
 
 // write stores an item and says when it was created.
 func (f *fixture) write(i item) (created int64) {
-	f.t.Helper()
+	f.T.Helper()
 	req := service.UpsertRequest{Identity: kind.Identity{Kind: "Widget", Namespace: &i.ns, Name: i.name}, Spec: i.spec()}
 	if i.tier != "" {
 		req.Labels = service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "tier", Value: i.tier}}}
 	}
 	out, err := f.Upsert(context.Background(), req)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return out.Resource.Stored.CreatedAt.UnixNano()
 }
@@ -230,7 +231,7 @@ func testLists(t *testing.T, setup func(*testing.T) *fixture) {
 			orders, compare := o.orders()
 			req := query.ListRequest{Filter: cond.filter, OrderBy: orders}
 			if o.rnd.IntN(3) == 0 {
-				req.Namespace = pointer("ns0")
+				req.Namespace = servicetest.Pointer("ns0")
 			}
 			o.check(f, req, cond.holds, compare, fmt.Sprintf("seed %d round %d: %s", seed, round, text(req)))
 		}
@@ -246,7 +247,7 @@ func TestTheNewestOfALabelAreThoseOfAPlainSort(t *testing.T) {
 		var now atomic.Int64
 		now.Store(1_700_000_000_000)
 		f := setupOn(t, memory.Config{Rand: rand.New(rand.NewPCG(1, 2)), Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
-		f.serveIndexed()
+		f.ServeIndexed()
 		often := []int{1, 20, 300}[round%3]
 		for i := range 300 {
 			if i%often == 0 {
@@ -284,7 +285,7 @@ func TestTheNewestOfALabelAreThoseOfAPlainSort(t *testing.T) {
 			}
 			req := query.ListRequest{Filter: cond.filter, OrderBy: orders}
 			if o.rnd.IntN(3) == 0 {
-				req.Namespace = pointer("ns0")
+				req.Namespace = servicetest.Pointer("ns0")
 			}
 			o.check(f, req, cond.holds, then, fmt.Sprintf("seed %d round %d: %s", seed, round, text(req)))
 		}
@@ -301,7 +302,7 @@ func text(v any) string {
 // written, and holds it against the sort: what is not written meanwhile comes
 // exactly once and in order.
 func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool, compare func(a, b item) int, what string) {
-	f.t.Helper()
+	f.T.Helper()
 	var want []item
 	for _, i := range o.items {
 		if holds(i) && (req.Namespace == nil || *req.Namespace == i.ns) {
@@ -309,8 +310,8 @@ func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool,
 		}
 	}
 	slices.SortFunc(want, compare)
-	if n, err := f.list(req).TotalCount(context.Background()); err != nil || n != len(want) {
-		f.t.Fatalf("%s: totalCount %d %v, want %d", what, n, err, len(want))
+	if n, err := f.MustList(req).TotalCount(context.Background()); err != nil || n != len(want) {
+		f.T.Fatalf("%s: totalCount %d %v, want %d", what, n, err, len(want))
 	}
 	backward := o.rnd.IntN(2) == 0
 	var got []string
@@ -323,7 +324,7 @@ func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool,
 		} else {
 			step.First = &size
 		}
-		p := f.list(step)
+		p := f.MustList(step)
 		var names []string
 		for _, e := range p.Edges {
 			if r := e.Resource.Stored; !strings.HasPrefix(r.Name, "churn") {
@@ -340,7 +341,7 @@ func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool,
 			req.After = p.PageInfo().EndCursor()
 		}
 		if err != nil || page > 200 {
-			f.t.Fatalf("%s: page %d: %v", what, page, err)
+			f.T.Fatalf("%s: page %d: %v", what, page, err)
 		}
 		if !more {
 			break
@@ -352,19 +353,19 @@ func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool,
 	for _, key := range churn {
 		ns, name, _ := strings.Cut(key, "/")
 		if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: kind.Identity{Kind: "Widget", Namespace: &ns, Name: name}}); err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 	}
 	if len(want) > 0 { // beyond the last page there is none, and something before it
 		beyond := req
-		if beyond.First = pointer(1); backward {
-			beyond.First, beyond.Last = nil, pointer(1)
+		if beyond.First = servicetest.Pointer(1); backward {
+			beyond.First, beyond.Last = nil, servicetest.Pointer(1)
 		}
-		p := f.list(beyond)
+		p := f.MustList(beyond)
 		next, err := p.PageInfo().HasNextPage(context.Background())
 		previous, failed := p.PageInfo().HasPreviousPage(context.Background())
 		if len(p.Edges) > 0 || next != backward || previous == backward || err != nil || failed != nil {
-			f.t.Fatalf("%s: beyond the last page, backward %v: %d edges, next %v %v, previous %v %v", what, backward, len(p.Edges), next, err, previous, failed)
+			f.T.Fatalf("%s: beyond the last page, backward %v: %d edges, next %v %v, previous %v %v", what, backward, len(p.Edges), next, err, previous, failed)
 		}
 	}
 	keys := make([]string, len(want))
@@ -372,7 +373,7 @@ func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool,
 		keys[i] = w.key()
 	}
 	if !slices.Equal(got, keys) {
-		f.t.Fatalf("%s backward %v:\ngot  %v\nwant %v", what, backward, got, keys)
+		f.T.Fatalf("%s backward %v:\ngot  %v\nwant %v", what, backward, got, keys)
 	}
 }
 
@@ -380,16 +381,16 @@ func TestAPageOfNoResourcesIsEmptyWhateverIsAskedFor(t *testing.T) {
 	for name, setup := range map[string]func(*testing.T) *fixture{"store": setup, "index": setupIndexed} {
 		t.Run(name, func(t *testing.T) {
 			f := setup(t)
-			f.create("a", `{"title":"A","weight":100}`)
+			f.CreateWidget("a", `{"title":"A","weight":100}`)
 			for _, filter := range []string{`null`, `{"name":{"in":["a","b"]}}`, `{"spec":{"title":{"eq":"A"}}}`, `{"name":{"startsWith":"a"}}`} {
 				for _, orders := range [][]query.Order{nil, {{Field: "spec.weight"}}, {{Field: "name", Descending: true}}} {
-					req := query.ListRequest{Kind: "Widget", Namespace: pointer("default"), First: pointer(0), Filter: json.RawMessage(filter), OrderBy: orders}
-					page := f.list(req)
+					req := query.ListRequest{Kind: "Widget", Namespace: servicetest.Pointer("default"), First: servicetest.Pointer(0), Filter: json.RawMessage(filter), OrderBy: orders}
+					page := f.MustList(req)
 					more, err := page.PageInfo().HasNextPage(t.Context())
-					req.First = pointer(1)
-					whole := f.list(req)
+					req.First = servicetest.Pointer(1)
+					whole := f.MustList(req)
 					req.After = whole.PageInfo().EndCursor()
-					beyond := f.list(req)
+					beyond := f.MustList(req)
 					if previous, err := beyond.PageInfo().HasPreviousPage(t.Context()); len(whole.Edges) != 1 || len(beyond.Edges) != 0 || !previous || err != nil {
 						t.Errorf("%s %v: behind the only one are %d, previous %v %v", filter, orders, len(beyond.Edges), previous, err)
 					}
@@ -428,13 +429,13 @@ func TestFiltersAreHeldToTheirLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", Filter: c.filter})
-			wantCode(t, err, c.code)
+			servicetest.WantCode(t, err, c.code)
 		})
 	}
 	_, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", OrderBy: []query.Order{{Field: "spec.tags"}}})
-	wantCode(t, err, failure.CodeBadUserInput)
+	servicetest.WantCode(t, err, failure.CodeBadUserInput)
 	_, err = f.List(context.Background(), query.ListRequest{Kind: "Widget", OrderBy: make([]query.Order, 6)})
-	wantCode(t, err, failure.CodeLimitExceeded)
+	servicetest.WantCode(t, err, failure.CodeLimitExceeded)
 }
 
 func FuzzFilter(f *testing.F) {
@@ -445,7 +446,7 @@ func FuzzFilter(f *testing.F) {
 			return
 		}
 		fix := setup(t)
-		fix.create("a", `{"title":"A","weight":100}`)
+		fix.CreateWidget("a", `{"title":"A","weight":100}`)
 		_, _ = fix.List(context.Background(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
 	})
 }
@@ -456,7 +457,7 @@ func TestLabelsAreFilteredByTheirValues(t *testing.T) {
 		"a": {{Key: "tier", Value: "web"}}, "b": {{Key: "tier", Value: "db"}, {Key: "zone", Value: "1"}}, "c": {{Key: "zone", Value: "2"}}, "d": nil,
 	} {
 		_, err := f.Create(t.Context(), service.CreateRequest{
-			Identity: named(name), Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: labels}}, Spec: json.RawMessage(`{"title":"t"}`),
+			Identity: servicetest.Named(name), Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: labels}}, Spec: json.RawMessage(`{"title":"t"}`),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -489,6 +490,6 @@ func TestLabelsAreFilteredByTheirValues(t *testing.T) {
 		`{"labels":[{"key":"tier"}]}`, `{"labels":[{"key":"tier","eq":null}]}`, `{"labels":[{"key":"tier","eq":"a","ne":"b"}]}`, `{"conditions":[{"type":"Ready","status":{}}]}`, `{"conditions":[{"type":"Ready","reason":{"eq":null}}]}`, `{"conditions":[{"status":{"eq":"True"}}]}`,
 	} {
 		_, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
-		wantCode(t, err, failure.CodeBadUserInput)
+		servicetest.WantCode(t, err, failure.CodeBadUserInput)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // part is the type of objects in these tests; its values have no limits in the first catalogue.
@@ -29,7 +30,7 @@ func ratchetPart(tight bool) *descriptor.Shape {
 
 // ratchetKind is a kind with one field "v", and a field "title" besides.
 func ratchetKind(v descriptor.Field, rules ...descriptor.Rule) descriptor.Kind {
-	k := widget()
+	k := servicetest.Widget()
 	v.Name = "v"
 	k.FilterableFields = nil
 	k.Spec = &descriptor.Shape{Name: "WidgetSpec", Rules: rules, Fields: []descriptor.Field{
@@ -100,7 +101,7 @@ func TestWhatWasTightenedIsJudgedWhereItChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := setupKinds(t, ratchetKind(c.before))
-			before.create("a", `{"title":"A","v":`+c.stored+`}`)
+			before.CreateWidget("a", `{"title":"A","v":`+c.stored+`}`)
 			f := before.with(t, ratchetKind(c.after))
 			f.touchesNoSpec()
 			f.accepts(`{"title":"B","v":` + c.stored + `}`)
@@ -112,19 +113,19 @@ func TestWhatWasTightenedIsJudgedWhereItChanges(t *testing.T) {
 			for _, v := range c.refused {
 				f.restore(c.stored)
 				spec := `{"title":"B","v":` + v + `}`
-				_, err := f.update("a", f.stored("a").Revision.String(), spec)
-				if e := wantCode(t, err, failure.CodeValidationFailed); e != nil && c.rule != "" && e.Violations[0].Rule != c.rule {
+				_, err := f.UpdateWidget("a", f.Stored("a").Revision.String(), spec)
+				if e := servicetest.WantCode(t, err, failure.CodeValidationFailed); e != nil && c.rule != "" && e.Violations[0].Rule != c.rule {
 					t.Errorf("%s: %v", v, e)
 				}
-				if _, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(spec)}); code(err) != failure.CodeValidationFailed {
+				if _, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(spec)}); code(err) != failure.CodeValidationFailed {
 					t.Errorf("an upsert of %s: %v", v, err)
 				}
 			}
-			if _, err := f.Create(t.Context(), service.CreateRequest{Identity: named("new"), Spec: json.RawMessage(`{"title":"A","v":` + c.stored + `}`)}); c.rule != "unique" && name != "a rule of an object" && code(err) != failure.CodeValidationFailed {
+			if _, err := f.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("new"), Spec: json.RawMessage(`{"title":"A","v":` + c.stored + `}`)}); c.rule != "unique" && name != "a rule of an object" && code(err) != failure.CodeValidationFailed {
 				t.Errorf("a new resource: %v", err)
 			}
 			f.restore(c.stored)
-			if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: named("a")}); err != nil {
+			if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -146,12 +147,12 @@ func TestARuleIsJudgedIfWhatItMentionsChanges(t *testing.T) {
 		t.Run(cel, func(t *testing.T) {
 			before := setupKinds(t, ratchetKind(value))
 			const stored = `{"title":"A","low":7}`
-			before.create("a", stored)
+			before.CreateWidget("a", stored)
 			f := before.with(t, ratchetKind(value, descriptor.Rule{CEL: cel, Message: "broken"}))
 			f.touchesNoSpec()
 			set := func() {
 				t.Helper()
-				f.rewrite("a", true, func(body map[string]any) {
+				f.Rewrite("a", true, func(body map[string]any) {
 					body["spec"] = map[string]any{"title": "A", "low": json.Number("7")}
 				})
 			}
@@ -161,8 +162,8 @@ func TestARuleIsJudgedIfWhatItMentionsChanges(t *testing.T) {
 			}
 			for _, spec := range c.refused {
 				set()
-				_, err := f.update("a", f.stored("a").Revision.String(), spec)
-				if e := wantCode(t, err, failure.CodeValidationFailed); e != nil && e.Violations[0].Rule != "rule" {
+				_, err := f.UpdateWidget("a", f.Stored("a").Revision.String(), spec)
+				if e := servicetest.WantCode(t, err, failure.CodeValidationFailed); e != nil && e.Violations[0].Rule != "rule" {
 					t.Errorf("%s: %v", spec, e)
 				}
 			}
@@ -180,13 +181,13 @@ func TestWhatBecameFilterableLaterCanBeLabelled(t *testing.T) {
 		many[i] = fmt.Sprint(i)
 	}
 	all := strings.Join(many, ",")
-	before.create("a", `{"v":[`+all+`]}`)
+	before.CreateWidget("a", `{"v":[`+all+`]}`)
 	k.FilterableFields = []descriptor.FilterableField{{Path: "spec.v"}}
 	f := before.with(t, k)
 	f.touchesNoSpec()
 	f.accepts(`{"title":"B","v":[` + all + `]}`)
 	f.accepts(`{"v":[` + strings.Join(many[1:], ",") + `]}`)
-	if _, err := f.update("a", f.stored("a").Revision.String(), `{"v":[`+all+`]}`); code(err) != failure.CodeLimitExceeded {
+	if _, err := f.UpdateWidget("a", f.Stored("a").Revision.String(), `{"v":[`+all+`]}`); code(err) != failure.CodeLimitExceeded {
 		t.Errorf("one value more: %v", err)
 	}
 }
@@ -194,61 +195,61 @@ func TestWhatBecameFilterableLaterCanBeLabelled(t *testing.T) {
 // with serves other kinds from the same store.
 func (f *fixture) with(t *testing.T, kinds ...descriptor.Kind) *fixture {
 	t.Helper()
-	s, err := service.New(service.Config{Kinds: kinds, Store: f.store})
+	s, err := service.New(service.Config{Kinds: kinds, Store: f.Store})
 	if err != nil {
 		t.Fatal(err)
 	}
 	next := *f
-	next.Service, next.t = s, t
+	next.Service, next.T = s, t
 	return &next
 }
 
 // touchesNoSpec writes everything but the spec of widget a.
 func (f *fixture) touchesNoSpec() {
-	f.t.Helper()
-	was := string(f.stored("a").Body)
+	f.T.Helper()
+	was := string(f.Stored("a").Body)
 	patch := func(m service.MetadataPatch) {
-		f.t.Helper()
-		if _, err := f.Patch(f.t.Context(), service.PatchRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), MetadataPatch: m}); err != nil {
-			f.t.Error(err)
+		f.T.Helper()
+		if _, err := f.Patch(f.T.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), MetadataPatch: m}); err != nil {
+			f.T.Error(err)
 		}
 	}
-	patch(labelled("stage", "prod"))
+	patch(servicetest.Labelled("stage", "prod"))
 	patch(finalizers("example.org/x"))
-	if _, err := f.UpdateStatus(f.t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), Status: json.RawMessage(`{"id":"1"}`)}); err != nil {
-		f.t.Error(err)
+	if _, err := f.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), Status: json.RawMessage(`{"id":"1"}`)}); err != nil {
+		f.T.Error(err)
 	}
 	patch(without("example.org/x"))
-	text, err := f.Manifest(f.stored("a"), service.YAML)
+	text, err := f.Manifest(f.Stored("a"), service.YAML)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	if out, err := f.apply(strings.Replace(text, "stage: prod", "stage: test", 1)); err != nil || out.Outcome != service.Updated {
-		f.t.Errorf("an apply with another label: %+v %v", out, err)
+		f.T.Errorf("an apply with another label: %+v %v", out, err)
 	}
 	_, spec, _ := strings.Cut(was, `"spec":`)
-	if now := string(f.stored("a").Body); !strings.Contains(now, strings.TrimSuffix(spec, "}")) {
-		f.t.Errorf("the spec is another now: %s, it was %s", now, was)
+	if now := string(f.Stored("a").Body); !strings.Contains(now, strings.TrimSuffix(spec, "}")) {
+		f.T.Errorf("the spec is another now: %s, it was %s", now, was)
 	}
 }
 
 // accepts updates widget a.
 func (f *fixture) accepts(spec string) {
-	f.t.Helper()
-	if _, err := f.update("a", f.stored("a").Revision.String(), spec); err != nil {
-		f.t.Errorf("%s: %v", spec, err)
+	f.T.Helper()
+	if _, err := f.UpdateWidget("a", f.Stored("a").Revision.String(), spec); err != nil {
+		f.T.Errorf("%s: %v", spec, err)
 	}
 }
 
 // restore stores a value of the field "v" again, which may not be valid.
 func (f *fixture) restore(v string) {
-	f.t.Helper()
-	f.rewrite("a", true, func(body map[string]any) {
+	f.T.Helper()
+	f.Rewrite("a", true, func(body map[string]any) {
 		dec := json.NewDecoder(strings.NewReader(v))
 		dec.UseNumber()
 		var value any
 		if err := dec.Decode(&value); err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 		body["spec"] = map[string]any{"title": "A", "v": value}
 	})

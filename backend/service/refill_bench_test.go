@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -94,7 +95,7 @@ func (r *refilling) service(kind descriptor.Kind) *service.Service {
 		}
 		r.run(r.hub.Run)
 	}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{kind, cluster()}, Store: r.store, Hub: r.hub, IndexMemory: 8 << 30})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{kind, servicetest.Cluster()}, Store: r.store, Hub: r.hub, IndexMemory: 8 << 30})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -155,8 +156,8 @@ func refillBolt(b *testing.B, n int) {
 	start := func(how string) (svc *service.Service, stop func()) {
 		begin := time.Now()
 		s := open()
-		svc = r.service(widget())
-		if _, err := svc.Get(b.Context(), named("none")); err != nil {
+		svc = r.service(servicetest.Widget())
+		if _, err := svc.Get(b.Context(), servicetest.Named("none")); err != nil {
 			b.Fatal(err)
 		}
 		r.took(how+"-first-answer", begin)
@@ -175,7 +176,7 @@ func refillBolt(b *testing.B, n int) {
 	path = crashed
 	svc, stop := start("killed")
 	defer stop()
-	other := widget()
+	other := servicetest.Widget()
 	other.FilterableFields = append(other.FilterableFields, descriptor.FilterableField{Path: "spec.every", Sortable: true})
 	r.reload(svc, other)
 }
@@ -231,7 +232,7 @@ func refillRedis(b *testing.B, n int) {
 	b.Cleanup(func() { _ = s.Close() })
 	r := &refilling{B: b, store: s}
 	r.write(0, n)
-	svc := r.service(widget())
+	svc := r.service(servicetest.Widget())
 	begin := time.Now()
 	r.run(svc.Run)
 	r.filled(svc)

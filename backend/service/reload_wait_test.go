@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // bigBuilding is building with a large field on all kinds.
@@ -42,7 +43,7 @@ func (h *house) largest(of, name, rest string) int {
 func blob(n int) string { return `"blob":"` + strings.Repeat("x", n) + `"` }
 
 func TestALargeResourceThatIsFinalizingHoldsUpNoOther(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
 	n := h.largest("Room", "big", "")
@@ -61,7 +62,7 @@ func TestALargeResourceThatIsFinalizingHoldsUpNoOther(t *testing.T) {
 }
 
 func TestALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
 	if err := h.SetControlled(t.Context(), "Door", true); err != nil {
@@ -76,7 +77,7 @@ func TestALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
 }
 
 func TestALargeResourceCanBeDeleted(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
 	n := h.largest("Room", "big", "")
@@ -115,7 +116,7 @@ func (s *intruder) Range(ctx context.Context, r backend.Range) (backend.Page, er
 }
 
 func TestNothingIsFinalizingWhileSomebodyReliesOnIt(t *testing.T) {
-	store := &intruder{Store: open(t)}
+	store := &intruder{Store: servicetest.OpenMemory(t)}
 	h := openHouse(t, store)
 	h.create("Room", "r", `{}`)
 	if err := h.patch("Room", "r", "", finalizers("example.org/cloud")); err != nil {
@@ -137,7 +138,7 @@ func TestAReferenceThatBecomesGuardedIsJudgedAnew(t *testing.T) {
 	n := 253
 	kinds[2].Spec.Fields = append(kinds[2].Spec.Fields, descriptor.Field{Name: "nearRef", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
 	kinds[2].References = append(kinds[2].References, descriptor.Reference{Path: "spec.nearRef", Kind: "Room", Field: "near"})
-	h := openHouseOf(t, open(t), kinds)
+	h := openHouseOf(t, servicetest.OpenMemory(t), kinds)
 	h.run()
 	h.create("Room", "r", `{}`)
 	h.create("Door", "d", `{"nearRef":"r"}`)
@@ -153,7 +154,7 @@ func TestAReferenceThatBecomesGuardedIsJudgedAnew(t *testing.T) {
 }
 
 func TestAReferenceThatACatalogueAddsIsJudged(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	old := building()
 	old[2].References = nil
 	h := openHouseOf(t, store, old)
@@ -173,7 +174,7 @@ func TestAReferenceThatACatalogueAddsIsJudged(t *testing.T) {
 }
 
 func TestADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	h := openHouse(t, store)
 	stop := h.run()
 	h.create("Room", "r", `{}`)
@@ -197,7 +198,7 @@ func TestADeletionGoesOnWhoeverLetsGoOfIt(t *testing.T) {
 		"patched":     func(h *house) error { return h.patch("Door", "d", `{"title":"x"}`, service.MetadataPatch{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := open(t)
+			store := servicetest.OpenMemory(t)
 			h := openHouse(t, store)
 			stop := h.run()
 			h.create("Room", "r", `{}`)
@@ -219,7 +220,7 @@ func TestADeletionGoesOnWhoeverLetsGoOfIt(t *testing.T) {
 }
 
 func TestTheConditionsNameTheFinalizersThatAreLeft(t *testing.T) {
-	h := openHouse(t, open(t))
+	h := openHouse(t, servicetest.OpenMemory(t))
 	h.run()
 	h.create("Room", "r", `{}`)
 	if err := h.patch("Room", "r", "", finalizers("example.org/a", "example.org/b")); err != nil {
@@ -233,7 +234,7 @@ func TestTheConditionsNameTheFinalizersThatAreLeft(t *testing.T) {
 }
 
 func TestTheFinalizersOfAResourceThatHasGrownTooLargeCanBeRemoved(t *testing.T) {
-	h := openHouseOf(t, open(t), bigBuilding())
+	h := openHouseOf(t, servicetest.OpenMemory(t), bigBuilding())
 	h.run()
 	n := h.largest("Room", "big", "")
 	tried := 0

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func TestRecordsThatDoNotDecodeAreCountedAsLeft(t *testing.T) {
@@ -28,7 +29,7 @@ func TestRecordsThatDoNotDecodeAreCountedAsLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &fixture{Service: s, t: t}, store
+		return &fixture{&servicetest.Fixture{Service: s, T: t}}, store
 	}
 	f, store := gateway()
 	f.upsertSafe(fullSafe)

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func TestRevealShowsEveryWriteOnlyValue(t *testing.T) {
@@ -68,7 +69,7 @@ func TestRevealIsForSensitiveKindsThatOfferIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = s.Reveal(t.Context(), kind.Identity{Kind: c.kind, Name: "s"})
-		if e := wantCode(t, err, failure.CodeBadUserInput); e.Message != c.says {
+		if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); e.Message != c.says {
 			t.Errorf("%s: %s", c.kind, e.Message)
 		}
 	}
@@ -145,7 +146,7 @@ func TestValuesOfAnotherResourceAreNotRevealed(t *testing.T) {
 	}
 	f.upsertSafe(`{"owner":"ada"}`)
 	f.remove(was.Key)
-	f.put(was.Key, backend.Put{UID: was.UID, Body: was.Body}) // as it was when another resource had the name
+	f.Put(was.Key, backend.Put{UID: was.UID, Body: was.Body}) // as it was when another resource had the name
 	_, err := f.Reveal(t.Context(), safeNamed())
-	wantCode(t, err, failure.CodeUnreadable)
+	servicetest.WantCode(t, err, failure.CodeUnreadable)
 }

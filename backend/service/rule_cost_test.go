@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // TestTheCostOfARuleDoesNotDependOnOthers: what one rule says of an object is the same
@@ -36,7 +37,7 @@ func TestTheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 		{strings.Repeat("self.numbers == self.numbers && ", 60) + "true", map[string]any{"numbers": numbers}},
 		{strings.Repeat("self.a.replace('x', 'xx') != 'y' && ", 100) + "true", map[string]any{"a": long}},
 	} {
-		k := widget()
+		k := servicetest.Widget()
 		k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
 		k.Spec = &descriptor.Shape{
 			Name:   "RuledSpec",
@@ -84,7 +85,7 @@ func TestARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
 		"it has no sum": {t.Context(), "self.sum > 1", failure.CodeValidationFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := widget()
+			k := servicetest.Widget()
 			k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
 			k.Spec = &descriptor.Shape{
 				Name: "RuledSpec", Fields: []descriptor.Field{{Name: "numbers", Type: descriptor.TypeInt, List: true}},
@@ -109,7 +110,7 @@ func TestARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
 
 // TestAnExhaustedBudgetIsNoLicence: what was not judged for lack of a budget is refused.
 func TestAnExhaustedBudgetIsNoLicence(t *testing.T) {
-	k := widget()
+	k := servicetest.Widget()
 	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
 	k.Spec = &descriptor.Shape{
 		Name: "RuledSpec", Fields: []descriptor.Field{{Name: "n", Type: descriptor.TypeInt}}, Rules: []descriptor.Rule{{CEL: "self.n > 1", Message: "more than one"}},

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -77,7 +78,7 @@ func (r *rulings) judge(what string, err error, path, says string) {
 		r.t.Errorf("%s is accepted", what)
 		return
 	}
-	e := wantCode(r.t, err, failure.CodeValidationFailed)
+	e := servicetest.WantCode(r.t, err, failure.CodeValidationFailed)
 	found := false
 	for _, v := range e.Violations {
 		cel, _ := v.Limit.(string)
@@ -262,7 +263,7 @@ func FuzzPatch(f *testing.F) {
 			return
 		}
 		fix := setup(t)
-		r := fix.create("a", `{"title":"A","weight":100,"tags":["x"],"box":{"import":true}}`).Resource.Stored.Revision.String()
+		r := fix.CreateWidget("a", `{"title":"A","weight":100,"tags":["x"],"box":{"import":true}}`).Resource.Stored.Revision.String()
 		out, err := fix.patch("a", r, patch)
 		if err != nil {
 			return
@@ -309,7 +310,7 @@ func TestARuleSeesWhatItNames(t *testing.T) {
 		{`self.text == 'a'`, `{}`, `{"text":"a"}`},
 	} {
 		for _, rules := range [][]string{{c.rule}, {"true", c.rule}, {c.rule, "self.policy != 'none'"}} {
-			k := widget()
+			k := servicetest.Widget()
 			k.Name, k.Singular, k.Plural, k.Spec = "Ruled", "ruled", "ruleds", spec(rules...)
 			k.Status, k.FilterableFields, k.References, k.SubKinds = nil, nil, nil, nil
 			compiled, err := kind.Compile([]descriptor.Kind{k})

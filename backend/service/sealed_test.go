@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // keysOf is a keyring with a key for each id, nil for none.
@@ -48,7 +49,7 @@ func sealed(t *testing.T, store *memory.Store, ids ...string) (*fixture, *observ
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{Service: s, t: t, store: store}, logs
+	return &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}, logs
 }
 
 // sensitiveSafe is a safe whose write-only values lie apart.
@@ -70,10 +71,10 @@ func memoryStore(t *testing.T) *memory.Store {
 
 // pin is the revealed pin.
 func (f *fixture) pin() string {
-	f.t.Helper()
-	got, err := f.Reveal(f.t.Context(), safeNamed())
+	f.T.Helper()
+	got, err := f.Reveal(f.T.Context(), safeNamed())
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	for _, v := range got.Values {
 		if v.Path == "spec.pin" {
@@ -85,7 +86,7 @@ func (f *fixture) pin() string {
 
 // sealedWith is the id of the key that has encrypted the values, empty for none.
 func (f *fixture) sealedWith() string {
-	f.t.Helper()
+	f.T.Helper()
 	body := f.get(safeKey().Sensitive()).Body
 	if body[0] != backend.BodySealed {
 		return ""
@@ -147,7 +148,7 @@ func TestAMissingKeyLosesNothing(t *testing.T) {
 				return err
 			},
 		} {
-			e := wantCode(t, write(), failure.CodeUnreadable)
+			e := servicetest.WantCode(t, write(), failure.CodeUnreadable)
 			if want := `Safe "s" in namespace "default" has values that this gateway cannot decrypt: encrypted with key "a", which this gateway does not have`; e.Message != want {
 				t.Errorf("keys %s, %s: %s", name, verb, e.Message)
 			}
@@ -193,7 +194,7 @@ func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 		}
 		revision = w.Resource.Stored.Revision.String()
 	}
-	patch(labelled("a", "b"))
+	patch(servicetest.Labelled("a", "b"))
 	if got := was.pin(); got != "1234" {
 		t.Errorf("pin %q", got)
 	}
@@ -235,7 +236,7 @@ func TestWithoutTheKeyAllValuesCanBeWrittenAnew(t *testing.T) {
 			f, _ := sealed(t, store, "b")
 			_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
 			if !c.ok {
-				wantCode(t, err, failure.CodeUnreadable)
+				servicetest.WantCode(t, err, failure.CodeUnreadable)
 				if got := was.pin(); got != "1234" {
 					t.Errorf("pin %q", got)
 				}
@@ -270,9 +271,9 @@ func TestValuesAreOfNoUseUnderAnotherNameOrUID(t *testing.T) {
 	mine := f.get(key.Sensitive())
 	for what, uid := range map[string]string{"with the uid of the other": mine.UID, "with its own": first.UID} {
 		f.remove(key.Sensitive())
-		f.put(key.Sensitive(), backend.Put{UID: uid, Body: first.Body})
+		f.Put(key.Sensitive(), backend.Put{UID: uid, Body: first.Body})
 		_, err := f.Reveal(t.Context(), other)
-		if wantCode(t, err, failure.CodeUnreadable); err != nil && strings.Contains(err.Error(), "1234") {
+		if servicetest.WantCode(t, err, failure.CodeUnreadable); err != nil && strings.Contains(err.Error(), "1234") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -280,27 +281,27 @@ func TestValuesAreOfNoUseUnderAnotherNameOrUID(t *testing.T) {
 
 // remove deletes a record, as nobody does.
 func (f *fixture) remove(key backend.Key) {
-	f.t.Helper()
-	if _, err := f.store.Apply(f.t.Context(), backend.Batch{RequestID: "remove", Deadline: f.store.Now().Add(time.Minute), Actions: []backend.Action{{Key: key, Op: backend.OpDelete}}}); err != nil {
-		f.t.Fatal(err)
+	f.T.Helper()
+	if _, err := f.Store.Apply(f.T.Context(), backend.Batch{RequestID: "remove", Deadline: f.Store.Now().Add(time.Minute), Actions: []backend.Action{{Key: key, Op: backend.OpDelete}}}); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
 // runUntil runs the service until its log has a line.
 func (f *fixture) runUntil(logs *observer.ObservedLogs, message string) {
-	f.t.Helper()
-	ctx, stop := context.WithTimeout(f.t.Context(), time.Minute)
+	f.T.Helper()
+	ctx, stop := context.WithTimeout(f.T.Context(), time.Minute)
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
 	for logs.FilterMessage(message).Len() == 0 && ctx.Err() == nil {
 		_, _ = f.Get(ctx, safeNamed())
 	}
 	if ctx.Err() != nil {
-		f.t.Errorf("the log never said %q", message)
+		f.T.Errorf("the log never said %q", message)
 	}
 	stop()
 	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-		f.t.Error(err)
+		f.T.Error(err)
 	}
 }
 
@@ -340,7 +341,7 @@ func TestWhatIsStoredIsEncryptedAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{Service: decrypting, t: t, store: store}
+	f := &fixture{&servicetest.Fixture{Service: decrypting, T: t, Store: store}}
 	f.upsertSafe(`{"owner":"plain","pin":"1234"}`)
 	if f.sealedWith() != "" {
 		t.Error("a keyring that decrypts alone has encrypted")
@@ -368,7 +369,7 @@ func TestWhatIsStoredIsEncryptedAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&fixture{Service: s, t: t, store: store}).runUntil(logs, done)
+	(&fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}).runUntil(logs, done)
 	if line := logs.FilterMessage(done).All()[0].ContextMap(); line["leftAsTheyAre"] != int64(151) {
 		t.Errorf("with another key of the same id: %v", line)
 	}
@@ -383,7 +384,7 @@ func TestWithoutTheKeyValuesKeepTheirExpiry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &fixture{Service: s, t: t, store: store}
+		return &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}
 	}
 	was, f := serve("a"), serve("b")
 	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
@@ -392,7 +393,7 @@ func TestWithoutTheKeyValuesKeepTheirExpiry(t *testing.T) {
 		_, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: later})
 		return err
 	}
-	wantCode(t, patch(f), failure.CodeUnreadable)
+	servicetest.WantCode(t, patch(f), failure.CodeUnreadable)
 	if err := patch(was); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -27,7 +28,7 @@ func secrets(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{Service: s, t: t, store: store}
+	return &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}
 }
 
 func secretNamed() kind.Identity { return kind.Identity{Kind: "Secret", Name: "s"} }
@@ -39,16 +40,16 @@ func secretManifest(lines ...string) string {
 
 // revealed are the values of the one secret, by their keys.
 func (f *fixture) revealed() map[string]string {
-	f.t.Helper()
-	got, err := f.Reveal(f.t.Context(), secretNamed())
+	f.T.Helper()
+	got, err := f.Reveal(f.T.Context(), secretNamed())
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	out := map[string]string{}
 	for _, v := range got.Values {
 		text, _ := v.Text()
 		if v.Path != "spec.data" || v.Key == nil || !v.Base64 {
-			f.t.Errorf("%+v", v)
+			f.T.Errorf("%+v", v)
 		}
 		out[*v.Key] = text
 	}
@@ -182,7 +183,7 @@ func TestASecretIsAtMostAMebibyteInAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: secretNamed(), Spec: map[string]any{"stringData": map[string]any{"b": value}}})
-	wantCode(t, err, failure.CodeLimitExceeded)
+	servicetest.WantCode(t, err, failure.CodeLimitExceeded)
 }
 
 func TestAnImmutableSecretStaysAsItIs(t *testing.T) {
@@ -222,7 +223,7 @@ func TestWithoutTheKeyAPatchOfStringDataIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &fixture{Service: s, t: t, store: store}
+		return &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}
 	}
 	was, f := open("a"), open("b")
 	w, err := was.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: '1', b: '2'}")})
@@ -231,7 +232,7 @@ func TestWithoutTheKeyAPatchOfStringDataIsRefused(t *testing.T) {
 	}
 	patch := json.RawMessage(`{"stringData":{"b":"planted"}}`)
 	_, err = f.Patch(t.Context(), service.PatchRequest{Identity: secretNamed(), ExpectedRevision: w.Resource.Stored.Revision.String(), Patch: patch})
-	wantCode(t, err, failure.CodeUnreadable)
+	servicetest.WantCode(t, err, failure.CodeUnreadable)
 	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, was.revealed()); diff != "" {
 		t.Error(diff)
 	}

@@ -13,16 +13,17 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func safeKey() backend.Key { return backend.Key{Kind: "Safe", Namespace: "default", Name: "s"} }
 
 // upsertSafe replaces the spec of the one safe.
 func (f *fixture) upsertSafe(spec string) *service.Written {
-	f.t.Helper()
-	out, err := f.Upsert(f.t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(spec)})
+	f.T.Helper()
+	out, err := f.Upsert(f.T.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(spec)})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return out
 }
@@ -54,7 +55,7 @@ func TestASensitiveValueLivesAndDiesWithItsResource(t *testing.T) {
 
 func TestTheLogHasNoSensitiveValue(t *testing.T) {
 	f := safes(t, true)
-	w, err := f.store.Watch(t.Context(), backend.Watch{})
+	w, err := f.Store.Watch(t.Context(), backend.Watch{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestSensitiveValuesThatCannotBeRead(t *testing.T) {
 	}
 	spoil()
 	_, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(`{"owner":"bob"}`)})
-	wantCode(t, err, failure.CodeUnreadable)
+	servicetest.WantCode(t, err, failure.CodeUnreadable)
 	if got, err := f.Get(t.Context(), safeNamed()); err != nil || got == nil {
 		t.Errorf("what is shown cannot be read: %v", err)
 	}
@@ -130,16 +131,16 @@ func TestSensitiveValuesThatCannotBeRead(t *testing.T) {
 
 // overwrite replaces the body of a record, as another gateway would.
 func (f *fixture) overwrite(key backend.Key, raw string) {
-	f.t.Helper()
+	f.T.Helper()
 	uid := "u"
-	if got, err := f.store.Get(f.t.Context(), key); err == nil && got[0] != nil {
+	if got, err := f.Store.Get(f.T.Context(), key); err == nil && got[0] != nil {
 		uid = got[0].UID
 	}
-	_, err := f.store.Apply(f.t.Context(), backend.Batch{RequestID: "other", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{
+	_, err := f.Store.Apply(f.T.Context(), backend.Batch{RequestID: "other", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{
 		{Key: key, Op: backend.OpPut, Put: backend.Put{UID: uid, Body: backend.EncodeBody([]byte(raw))}},
 	}})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 }
 
@@ -147,7 +148,7 @@ func TestWritersOfOneSensitiveResourceLoseNothing(t *testing.T) {
 	f := safes(t, true)
 	k := safe()
 	k.Sensitive = true
-	other, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: f.store})
+	other, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: f.Store})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // getting is a store that counts the calls of Get for widgets.
@@ -74,12 +75,12 @@ func setupGated(t *testing.T) (*fixture, *getting, *gate) {
 			t.Error(err)
 		}
 	})
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, Hub: changes})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store, Hub: changes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{Service: s, t: t, store: plain}
-	f.serveIndexed()
+	f := &fixture{&servicetest.Fixture{Service: s, T: t, Store: plain}}
+	f.ServeIndexed()
 	return f, store, in
 }
 
@@ -87,7 +88,7 @@ func setupGated(t *testing.T) (*fixture, *getting, *gate) {
 // than a read waits for it.
 func (f *fixture) shown() {
 	for ok := false; !ok; {
-		if _, ok = f.Index().View(f.t.Context()); !ok {
+		if _, ok = f.Index().View(f.T.Context()); !ok {
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -97,24 +98,24 @@ func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
 	f, store, _ := setupGated(t)
 	write := func(name string, ready func()) {
 		t.Helper()
-		out := f.create(name, `{"title":"A","weight":70,"tags":["x","y"]}`)
+		out := f.CreateWidget(name, `{"title":"A","weight":70,"tags":["x","y"]}`)
 		ready()
 		out, err := f.UpdateStatus(context.Background(), service.StatusRequest{
-			Identity: named(name), ExpectedRevision: out.Resource.Stored.Revision.String(),
-			Status: raw(`{"id":"1","conditions":[{"type":"Ready","status":"True"},{"type":"Available","status":"False"}]}`),
+			Identity: servicetest.Named(name), ExpectedRevision: out.Resource.Stored.Revision.String(),
+			Status: servicetest.Raw(`{"id":"1","conditions":[{"type":"Ready","status":"True"},{"type":"Available","status":"False"}]}`),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ready()
-		if out, err = f.update(name, out.Resource.Stored.Revision.String(), `{"title":"B","weight":71,"tags":["x"]}`); err != nil {
+		if out, err = f.UpdateWidget(name, out.Resource.Stored.Revision.String(), `{"title":"B","weight":71,"tags":["x"]}`); err != nil {
 			t.Fatal(err)
 		}
 		ready()
 		out, err = f.Patch(context.Background(), service.PatchRequest{
-			Identity: named(name), ExpectedRevision: out.Resource.Stored.Revision.String(), Patch: raw(`{"heavy":true}`),
+			Identity: servicetest.Named(name), ExpectedRevision: out.Resource.Stored.Revision.String(), Patch: servicetest.Raw(`{"heavy":true}`),
 		})
-		if err != nil || title(out.Resource.Body) != "B" {
+		if err != nil || servicetest.Title(out.Resource.Body) != "B" {
 			t.Fatalf("%v %v", out, err)
 		}
 	}
@@ -122,7 +123,7 @@ func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
 	if n := store.gets.Load(); n != 0 {
 		t.Errorf("the writes read the store %d times", n)
 	}
-	unindexed, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, IndexMemory: -1})
+	unindexed, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store, IndexMemory: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,64 +132,64 @@ func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
 	if n := store.gets.Load(); n != 3 {
 		t.Errorf("without the index they read it %d times", n)
 	}
-	if a, b := string(f.stored("a").Body), string(f.stored("b").Body); a != b {
+	if a, b := string(f.Stored("a").Body), string(f.Stored("b").Body); a != b {
 		t.Errorf("what is written is\n%s\nwithout the index\n%s", a, b)
 	}
 }
 
 func TestWhatAnOldIndexSaysIsNotBelieved(t *testing.T) {
 	f, _, in := setupGated(t)
-	made := f.create("a", `{"title":"A"}`)
-	gone := f.create("gone", `{"title":"A"}`)
-	large := f.create("large", `{"title":"A"}`)
-	f.rewrite("large", false, func(tree map[string]any) { tree["status"] = map[string]any{"id": strings.Repeat("x", 900<<10)} })
+	made := f.CreateWidget("a", `{"title":"A"}`)
+	gone := f.CreateWidget("gone", `{"title":"A"}`)
+	large := f.CreateWidget("large", `{"title":"A"}`)
+	f.Rewrite("large", false, func(tree map[string]any) { tree["status"] = map[string]any{"id": strings.Repeat("x", 900<<10)} })
 	f.shown()
 	open := in.hold()
 	defer func() { open() }()
-	next := f.rewrite("a", true, func(tree map[string]any) { tree["spec"].(map[string]any)["title"] = "B" })
+	next := f.Rewrite("a", true, func(tree map[string]any) { tree["spec"].(map[string]any)["title"] = "B" })
 	t.Run("the revision that the index has is a conflict", func(t *testing.T) {
-		_, err := f.update("a", made.Resource.Stored.Revision.String(), `{"title":"C"}`)
-		if e := wantCode(t, err, failure.CodeConflict); e.CurrentRevision != next.Revision.String() {
+		_, err := f.UpdateWidget("a", made.Resource.Stored.Revision.String(), `{"title":"C"}`)
+		if e := servicetest.WantCode(t, err, failure.CodeConflict); e.CurrentRevision != next.Revision.String() {
 			t.Errorf("current is %s", e.CurrentRevision)
 		}
 	})
 	t.Run("a change that would change nothing in the index is made", func(t *testing.T) {
-		out, err := f.update("a", next.Revision.String(), `{"title":"A"}`)
-		if err != nil || out.Outcome != service.Updated || title(out.Resource.Body) != "A" {
+		out, err := f.UpdateWidget("a", next.Revision.String(), `{"title":"A"}`)
+		if err != nil || out.Outcome != service.Updated || servicetest.Title(out.Resource.Body) != "A" {
 			t.Errorf("%+v %v", out, err)
 		}
 	})
 	t.Run("a change that changes nothing in the store is none", func(t *testing.T) {
-		now := f.stored("a")
-		out, err := f.update("a", now.Revision.String(), `{"title":"A"}`)
+		now := f.Stored("a")
+		out, err := f.UpdateWidget("a", now.Revision.String(), `{"title":"A"}`)
 		if err != nil || out.Outcome != service.Unchanged || out.Resource.Stored.Revision.String() != now.Revision.String() {
 			t.Errorf("%+v %v", out, err)
 		}
 	})
 	t.Run("what was deleted is not found", func(t *testing.T) {
-		_, err := f.store.Apply(context.Background(), backend.Batch{
-			RequestID: "gone", Deadline: f.store.Now().Add(5e9),
-			Actions: []backend.Action{{Key: f.stored("gone").Key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}},
+		_, err := f.Store.Apply(context.Background(), backend.Batch{
+			RequestID: "gone", Deadline: f.Store.Now().Add(5e9),
+			Actions: []backend.Action{{Key: f.Stored("gone").Key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.update("gone", gone.Resource.Stored.Revision.String(), `{"title":"C"}`)
-		wantCode(t, err, failure.CodeNotFound)
+		_, err = f.UpdateWidget("gone", gone.Resource.Stored.Revision.String(), `{"title":"C"}`)
+		servicetest.WantCode(t, err, failure.CodeNotFound)
 	})
 	t.Run("a change that would be too large in the index is made", func(t *testing.T) {
-		f.rewrite("large", false, func(tree map[string]any) { delete(tree, "status") })
+		f.Rewrite("large", false, func(tree map[string]any) { delete(tree, "status") })
 		out, err := f.Update(context.Background(), service.UpdateRequest{
-			Identity: named("large"), ExpectedRevision: large.Resource.Stored.Revision.String(), Spec: raw(`{"title":"B"}`),
+			Identity: servicetest.Named("large"), ExpectedRevision: large.Resource.Stored.Revision.String(), Spec: servicetest.Raw(`{"title":"B"}`),
 			Metadata: service.Metadata{Annotations: service.Optional[[]service.Annotation]{Set: true, Value: []service.Annotation{{Key: "a", Value: strings.Repeat("x", 200<<10)}}}},
 		})
-		if err != nil || out.Outcome != service.Updated || title(out.Resource.Body) != "B" {
+		if err != nil || out.Outcome != service.Updated || servicetest.Title(out.Resource.Body) != "B" {
 			t.Errorf("%+v %v", out, err)
 		}
 	})
 	t.Run("a dry run says what would be stored now", func(t *testing.T) {
-		now := f.rewrite("a", true, func(tree map[string]any) { tree["metadata"].(map[string]any)["description"] = "new" })
-		out, err := f.Patch(context.Background(), service.PatchRequest{Identity: named("a"), ExpectedRevision: now.Revision.String(), Patch: raw(`{"title":"D"}`), DryRun: true})
+		now := f.Rewrite("a", true, func(tree map[string]any) { tree["metadata"].(map[string]any)["description"] = "new" })
+		out, err := f.Patch(context.Background(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: now.Revision.String(), Patch: servicetest.Raw(`{"title":"D"}`), DryRun: true})
 		if err != nil || out.Resource.Stored.SpecRevision != now.SpecRevision {
 			t.Errorf("%+v %v", out, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // bodies as they are, and as they should not be.
@@ -53,7 +54,7 @@ func checkState(t *testing.T, raw string) {
 	if !reflect.DeepEqual(any(st.Spec), tree["spec"]) || st.Status() != nil && !reflect.DeepEqual(any(st.Status()), tree["status"]) {
 		t.Errorf("%q: spec %v, status %v", raw, st.Spec, st.Status())
 	}
-	put, err := st.Put(&kind.Kind{Kind: new(widget())}, backend.Key{}, nil)
+	put, err := st.Put(&kind.Kind{Kind: new(servicetest.Widget())}, backend.Key{}, nil)
 	if err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // setupConditions is a fixture whose widgets have conditions.
@@ -24,32 +25,32 @@ func setupConditions(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{withConditions(widget())}, Store: store})
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.WithConditions(servicetest.Widget())}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{Service: s, t: t, store: store}
+	return &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}
 }
 
 // status returns the stored status of a widget.
 func (f *fixture) status(name string) gjson.Result {
-	f.t.Helper()
-	body, err := backend.DecodeBody(f.stored(name).Body)
+	f.T.Helper()
+	body, err := backend.DecodeBody(f.Stored(name).Body)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return gjson.GetBytes(body, "status")
 }
 
 func TestControllersThatPatchDifferentConditionsKeepEachOthers(t *testing.T) {
 	f := setupConditions(t)
-	f.create("a", `{"title":"t"}`)
+	f.CreateWidget("a", `{"title":"t"}`)
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
 			for _, status := range []string{"False", "True"} {
 				patch := fmt.Sprintf(`{"conditions":[{"type":"Type%d","status":%q}]}`, i, status)
-				if _, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: named("a"), Patch: raw(patch)}); err != nil {
+				if _, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: servicetest.Named("a"), Patch: servicetest.Raw(patch)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -70,10 +71,10 @@ func TestControllersThatPatchDifferentConditionsKeepEachOthers(t *testing.T) {
 
 func TestAStatusIsPatchedAsRFC7386Says(t *testing.T) {
 	f := setupConditions(t)
-	f.create("a", `{"title":"t"}`)
-	current := func() string { return f.stored("a").Revision.String() }
+	f.CreateWidget("a", `{"title":"t"}`)
+	current := func() string { return f.Stored("a").Revision.String() }
 	patch := func(text string, revision *string) error {
-		_, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: named("a"), Patch: raw(text), ExpectedRevision: revision})
+		_, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: servicetest.Named("a"), Patch: servicetest.Raw(text), ExpectedRevision: revision})
 		return err
 	}
 	if err := patch(`{"id":"x","conditions":[{"type":"One","status":"True"}]}`, new(current())); err != nil {
@@ -86,14 +87,14 @@ func TestAStatusIsPatchedAsRFC7386Says(t *testing.T) {
 	if kept.Get("id").Str != "x" || kept.Get(`conditions.#(type=="One").status`).Str != "False" || kept.Get(`conditions.#(type=="Two").status`).Str != "True" {
 		t.Error(kept.Raw)
 	}
-	specRevision := f.stored("a").SpecRevision
+	specRevision := f.Stored("a").SpecRevision
 	if err := patch(`{"id":null}`, nil); err != nil || f.status("a").Get("id").Exists() {
 		t.Errorf("null clears: %v %s", err, f.status("a").Raw)
 	}
-	if f.stored("a").SpecRevision != specRevision {
+	if f.Stored("a").SpecRevision != specRevision {
 		t.Error("who changes the spec is disturbed")
 	}
-	wantCode(t, patch(`{"id":"y"}`, new("1-1")), failure.CodeConflict)
+	servicetest.WantCode(t, patch(`{"id":"y"}`, new("1-1")), failure.CodeConflict)
 	for text, path := range map[string]string{
 		`{"id":1}`:                    "status.id type",
 		`{"nothing":1}`:               "status.nothing unknown",
@@ -103,43 +104,43 @@ func TestAStatusIsPatchedAsRFC7386Says(t *testing.T) {
 		`{"conditions":[{"type":"Two","status":"True"},{"type":"One","x":1}]}`: "status.conditions[1].x unknown",
 		`{"conditions":[{"type":"Two"},{"type":"One"},{"type":"Two"}]}`:        "status.conditions[2] unique",
 	} {
-		if e := wantCode(t, patch(text, nil), failure.CodeValidationFailed); e != nil && paths(e) != path {
-			t.Errorf("%s: path %q, want %q", text, paths(e), path)
+		if e := servicetest.WantCode(t, patch(text, nil), failure.CodeValidationFailed); e != nil && servicetest.ViolationPaths(e) != path {
+			t.Errorf("%s: path %q, want %q", text, servicetest.ViolationPaths(e), path)
 		}
 	}
-	wantCode(t, patch(`null`, nil), failure.CodeBadUserInput)
-	wantCode(t, patch(`[]`, nil), failure.CodeBadUserInput)
-	_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: current(), Status: raw(`{"id":1}`), Untyped: true})
-	wantCode(t, err, failure.CodeValidationFailed)
+	servicetest.WantCode(t, patch(`null`, nil), failure.CodeBadUserInput)
+	servicetest.WantCode(t, patch(`[]`, nil), failure.CodeBadUserInput)
+	_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: current(), Status: servicetest.Raw(`{"id":1}`), Untyped: true})
+	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
 func TestAWholeStatusHasEachTypeOfConditionOnce(t *testing.T) {
 	f := setupConditions(t)
-	f.create("a", `{"title":"t"}`)
-	before := f.stored("a").Revision.String()
-	status := raw(`{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"},{"type":"One","status":"False"}]}`)
+	f.CreateWidget("a", `{"title":"t"}`)
+	before := f.Stored("a").Revision.String()
+	status := servicetest.Raw(`{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"},{"type":"One","status":"False"}]}`)
 	for _, untyped := range []bool{false, true} {
 		for _, dry := range []bool{false, true} {
-			_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: before, Status: status, Untyped: untyped, DryRun: dry})
-			if e := wantCode(t, err, failure.CodeValidationFailed); e != nil && paths(e) != "status.conditions[2] unique" {
-				t.Errorf("untyped %v: %s", untyped, paths(e))
+			_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: before, Status: status, Untyped: untyped, DryRun: dry})
+			if e := servicetest.WantCode(t, err, failure.CodeValidationFailed); e != nil && servicetest.ViolationPaths(e) != "status.conditions[2] unique" {
+				t.Errorf("untyped %v: %s", untyped, servicetest.ViolationPaths(e))
 			}
 		}
 	}
-	if f.stored("a").Revision.String() != before {
+	if f.Stored("a").Revision.String() != before {
 		t.Error("something was written")
 	}
 }
 
 func TestAPatchOfAConditionReplacesAllOfItsType(t *testing.T) {
 	f := setupConditions(t)
-	f.create("a", `{"title":"t"}`)
+	f.CreateWidget("a", `{"title":"t"}`)
 	whole := `{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"}]}`
-	if _, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named("a"), ExpectedRevision: f.stored("a").Revision.String(), Status: raw(whole)}); err != nil {
+	if _, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), Status: servicetest.Raw(whole)}); err != nil {
 		t.Fatal(err)
 	}
-	patch := raw(`{"conditions":[{"type":"Three","status":"True"},{"type":"One","status":"Unknown"}]}`)
-	if _, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: named("a"), Patch: patch}); err != nil {
+	patch := servicetest.Raw(`{"conditions":[{"type":"Three","status":"True"},{"type":"One","status":"Unknown"}]}`)
+	if _, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: servicetest.Named("a"), Patch: patch}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // summaryKeys are keys and what they are of an item; empty stands for none.
@@ -78,7 +79,7 @@ func TestSummariesAreThoseOfAPlainCount(t *testing.T) {
 
 // summarise holds a random summary against a count of the items.
 func (o *oracle) summarise(f *fixture) {
-	f.t.Helper()
+	f.T.Helper()
 	keys := summaryKeys()
 	all := []string{"namespace", "labels.tier", "spec.title", "spec.colour", "spec.weight", "spec.heavy"}
 	o.rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -89,7 +90,7 @@ func (o *oracle) summarise(f *fixture) {
 		req.Filter = cond.filter
 	}
 	if o.rnd.IntN(3) == 0 {
-		req.Namespace = pointer("ns0")
+		req.Namespace = servicetest.Pointer("ns0")
 	}
 	want := map[string]int{}
 	for _, i := range o.items {
@@ -101,12 +102,12 @@ func (o *oracle) summarise(f *fixture) {
 			want[strings.Join(words, " ")]++
 		}
 	}
-	got, err := f.Summary(f.t.Context(), req)
+	got, err := f.Summary(f.T.Context(), req)
 	if err != nil {
-		f.t.Fatalf("%v: %v", req, err)
+		f.T.Fatalf("%v: %v", req, err)
 	}
 	if diff := cmp.Diff(want, groups(got)); diff != "" {
-		f.t.Fatalf("%s: %s", text(req), diff)
+		f.T.Fatalf("%s: %s", text(req), diff)
 	}
 }
 
@@ -117,19 +118,19 @@ func TestASummaryLeavesOutWhatHasExpiredOrCannotBeRead(t *testing.T) {
 			now.Store(1_700_000_000_000)
 			f := setupOn(t, memory.Config{Rand: rand.New(rand.NewPCG(1, 2)), Clock: func() time.Time { return time.UnixMilli(now.Load()) }, PurgeInterval: time.Hour})
 			for i := range 6 {
-				f.create(fmt.Sprint("w", i), fmt.Sprintf(`{"title":"t%d"}`, i%2))
+				f.CreateWidget(fmt.Sprint("w", i), fmt.Sprintf(`{"title":"t%d"}`, i%2))
 			}
 			for _, name := range []string{"w0", "w2"} { // all but one of t0
-				stored := f.stored(name)
-				f.put(stored.Key, backend.Put{UID: stored.UID, Body: stored.Body, ExpiresAt: time.UnixMilli(now.Load() + 500)})
+				stored := f.Stored(name)
+				f.Put(stored.Key, backend.Put{UID: stored.UID, Body: stored.Body, ExpiresAt: time.UnixMilli(now.Load() + 500)})
 			}
-			damaged := f.stored("w1")
-			f.put(damaged.Key, backend.Put{UID: damaged.UID, Body: backend.EncodeBody([]byte(`{"spec":`))})
+			damaged := f.Stored("w1")
+			f.Put(damaged.Key, backend.Put{UID: damaged.UID, Body: backend.EncodeBody([]byte(`{"spec":`))})
 			now.Add(1000)
 			if indexed {
-				f.serveIndexed()
+				f.ServeIndexed()
 			}
-			for _, req := range []query.SummaryRequest{{By: []string{"spec.title"}}, {By: []string{"spec.title"}, Namespace: pointer("default")}} {
+			for _, req := range []query.SummaryRequest{{By: []string{"spec.title"}}, {By: []string{"spec.title"}, Namespace: servicetest.Pointer("default")}} {
 				req.Kind = "Widget"
 				got, err := f.Summary(t.Context(), req)
 				if err != nil {
@@ -146,7 +147,7 @@ func TestASummaryLeavesOutWhatHasExpiredOrCannotBeRead(t *testing.T) {
 func TestASummaryIsInTheOrderOfItsValues(t *testing.T) {
 	f := setupIndexed(t)
 	for i, weight := range []string{"", `,"weight":1000`, `,"weight":200`, `,"weight":200`} {
-		f.create(fmt.Sprint("w", i), `{"title":"t"`+weight+`}`)
+		f.CreateWidget(fmt.Sprint("w", i), `{"title":"t"`+weight+`}`)
 	}
 	got, err := f.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: []string{"spec.weight"}})
 	if err != nil {
@@ -177,11 +178,11 @@ func TestASummaryByOneKeyCostsItsGroups(t *testing.T) {
 	one := query.SummaryRequest{Kind: "Widget", By: []string{"spec.title"}}
 	two := query.SummaryRequest{Kind: "Widget", By: []string{"spec.title", "spec.heavy"}}
 	for i := range 20 {
-		f.create(fmt.Sprint("w", i), fmt.Sprintf(`{"title":"t%d"}`, i%4))
+		f.CreateWidget(fmt.Sprint("w", i), fmt.Sprintf(`{"title":"t%d"}`, i%4))
 	}
 	few, both := spent(one), spent(two)
 	for i := range 200 {
-		f.create(fmt.Sprint("x", i), fmt.Sprintf(`{"title":"t%d"}`, i%4))
+		f.CreateWidget(fmt.Sprint("x", i), fmt.Sprintf(`{"title":"t%d"}`, i%4))
 	}
 	if many := spent(one); many != few {
 		t.Errorf("%d steps for 220 resources, %d for 20", many, few)
@@ -198,7 +199,7 @@ func TestTheGroupsOfASummaryAreHeldUntilTheAnswerIsWritten(t *testing.T) {
 			value := strings.Repeat("v", 60)
 			for i := range 20 {
 				if _, err := f.Upsert(context.Background(), service.UpsertRequest{
-					Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("w", i)}, Spec: raw(`{"title":"t"}`),
+					Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("w", i)}, Spec: servicetest.Raw(`{"title":"t"}`),
 					Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "n", Value: fmt.Sprint(value, i)}}}},
 				}); err != nil {
 					t.Fatal(err)
@@ -241,7 +242,7 @@ func TestWhatCannotBeSummarisedIsRefused(t *testing.T) {
 				c.req.Kind = "Widget"
 			}
 			_, err := f.Summary(t.Context(), c.req)
-			if e := wantCode(t, err, c.code); e != nil && c.path != "" && e.Path != c.path {
+			if e := servicetest.WantCode(t, err, c.code); e != nil && c.path != "" && e.Path != c.path {
 				t.Errorf("path %q, want %q", e.Path, c.path)
 			}
 		})
@@ -254,7 +255,7 @@ func TestASummaryHasAtMostAThousandGroups(t *testing.T) {
 			f := setupIndexed(t)
 			add := func(i int) {
 				if _, err := f.Upsert(context.Background(), service.UpsertRequest{
-					Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("w", i)}, Spec: raw(`{"title":"t"}`),
+					Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("w", i)}, Spec: servicetest.Raw(`{"title":"t"}`),
 					Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "n", Value: fmt.Sprint(i)}}}},
 				}); err != nil {
 					t.Fatal(err)
@@ -268,7 +269,7 @@ func TestASummaryHasAtMostAThousandGroups(t *testing.T) {
 			}
 			add(1000)
 			_, err := f.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: by})
-			wantCode(t, err, failure.CodeLimitExceeded)
+			servicetest.WantCode(t, err, failure.CodeLimitExceeded)
 		})
 	}
 }

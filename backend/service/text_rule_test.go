@@ -12,12 +12,13 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // ruled is the spec of a kind with one rule and a text that matches a pattern.
 func ruled(t *testing.T, rule string) *kind.Shape {
 	t.Helper()
-	k := widget()
+	k := servicetest.Widget()
 	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
 	k.Spec = &descriptor.Shape{
 		Name:   "RuledSpec",
@@ -85,7 +86,7 @@ func TestAllRulesOfAnOperationHaveOneBudget(t *testing.T) {
 // TestLongListsAreWithinTheBudget where their elements are told apart by texts, and what
 // is stored and written again is paid for.
 func TestLongListsAreWithinTheBudget(t *testing.T) {
-	k := widget()
+	k := servicetest.Widget()
 	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Listed", "listed", "listeds", nil, nil, nil, nil
 	element := &descriptor.Shape{Name: "Listed1", Fields: []descriptor.Field{{Name: "key", Type: descriptor.TypeString}, {Name: "port", Type: descriptor.TypeInt}}}
 	k.Spec = &descriptor.Shape{Name: "ListedSpec", Fields: []descriptor.Field{

@@ -19,11 +19,11 @@ func TestWhatIsStoredAndBreaksWhatWasTightenedIsCounted(t *testing.T) {
 		t.Run(fmt.Sprint("in memory ", inMemory), func(t *testing.T) {
 			f := setupKinds(t, number(nil))
 			for i := range 1200 {
-				f.create(fmt.Sprintf("n%04d", i), fmt.Sprintf(`{"title":"A","v":%d}`, i))
+				f.CreateWidget(fmt.Sprintf("n%04d", i), fmt.Sprintf(`{"title":"A","v":%d}`, i))
 			}
 			f = f.with(t, number(x(1190)))
 			if inMemory {
-				f.serveIndexed()
+				f.ServeIndexed()
 			}
 			tightened := func(next descriptor.Kind, within time.Duration) (out []string) {
 				t.Helper()

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // stores are a store in memory and one in a file.
@@ -39,7 +40,7 @@ func gateways(t *testing.T, store backend.Store, n int) []*service.Service {
 	out := make([]*service.Service, n)
 	for i := range out {
 		var err error
-		if out[i], err = service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store}); err != nil {
+		if out[i], err = service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +58,7 @@ func TestUnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T) {
 						s := gws[c%n]
 						for i := range 5 {
 							spec := map[string]any{"title": fmt.Sprint(c, "-", i)}
-							if _, err := s.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: spec}); err != nil {
+							if _, err := s.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: spec}); err != nil {
 								t.Errorf("upsert: %v", err)
 							}
 							manifest := fmt.Sprintf("{apiVersion: example.org/v1, kind: Widget, metadata: {name: a}, spec: {title: %d-%d}}", i, c)
@@ -79,7 +80,7 @@ func TestAnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
 				gws := gateways(t, store, n)
 				editor := gws[n-1]
-				if _, err := editor.Upsert(t.Context(), service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "A"}}); err != nil {
+				if _, err := editor.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: map[string]any{"title": "A"}}); err != nil {
 					t.Fatal(err)
 				}
 				ctx, stop := context.WithCancel(t.Context())
@@ -88,22 +89,22 @@ func TestAnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) {
 					wg.Go(func() {
 						s := gws[c%n]
 						for i := 0; ctx.Err() == nil; i++ {
-							if got, err := s.Get(ctx, named("a")); err == nil {
-								_, _ = s.UpdateStatus(ctx, service.StatusRequest{Identity: named("a"), ExpectedRevision: got.Stored.Revision.String(), Status: map[string]any{"id": fmt.Sprint(c, "-", i)}})
+							if got, err := s.Get(ctx, servicetest.Named("a")); err == nil {
+								_, _ = s.UpdateStatus(ctx, service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: got.Stored.Revision.String(), Status: map[string]any{"id": fmt.Sprint(c, "-", i)}})
 							}
 						}
 					})
 				}
 				for i := range 100 {
-					got, err := editor.Get(ctx, named("a"))
+					got, err := editor.Get(ctx, servicetest.Named("a"))
 					if err != nil {
 						t.Fatal(err)
 					}
 					r := got.Stored.Revision.String()
 					if i%2 == 0 {
-						_, err = editor.Update(ctx, service.UpdateRequest{Identity: named("a"), ExpectedRevision: r, Spec: map[string]any{"title": fmt.Sprint(i)}})
+						_, err = editor.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: r, Spec: map[string]any{"title": fmt.Sprint(i)}})
 					} else {
-						_, err = editor.Patch(ctx, service.PatchRequest{Identity: named("a"), ExpectedRevision: r, Patch: map[string]any{"title": fmt.Sprint(i)}})
+						_, err = editor.Patch(ctx, service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: r, Patch: map[string]any{"title": fmt.Sprint(i)}})
 					}
 					if err != nil {
 						t.Fatalf("edit %d: %v", i, err)
@@ -126,8 +127,8 @@ func (s contested) Apply(_ context.Context, b backend.Batch) (backend.Result, er
 func TestAWriteThatLosesEveryRaceIsAbortedWhenTheRequestsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := setup(t)
-		f.create("a", `{"title":"A"}`)
-		s := gateways(t, contested{f.store}, 1)[0]
+		f.CreateWidget("a", `{"title":"A"}`)
+		s := gateways(t, contested{f.Store}, 1)[0]
 		for name, c := range map[string]struct{ limit, took time.Duration }{
 			"with a deadline":    {5 * time.Second, 5 * time.Second},
 			"without a deadline": {0, 30 * time.Second},
@@ -140,7 +141,7 @@ func TestAWriteThatLosesEveryRaceIsAbortedWhenTheRequestsTimeIsOver(t *testing.T
 			var wg sync.WaitGroup
 			for range 3 { // the others wait for their turn
 				wg.Go(func() {
-					_, err := s.Upsert(ctx, service.UpsertRequest{Identity: named("a"), Spec: map[string]any{"title": "B"}})
+					_, err := s.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("a"), Spec: map[string]any{"title": "B"}})
 					var e *failure.Error
 					if !errors.As(err, &e) || e.Code != failure.CodeAborted || !e.Retryable {
 						t.Errorf("%s: %v", name, err)

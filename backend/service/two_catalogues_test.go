@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -102,7 +103,7 @@ func inOrder(old, recent *house) (stopRecent func()) {
 }
 
 func TestWhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	before := annex() // in which the field is there, and no reference yet
 	key := &before[3]
 	key.References = key.References[:len(key.References)-1]
@@ -124,7 +125,7 @@ func TestWhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *test
 }
 
 func TestAReferenceThatACatalogueDropsHoldsNothingOnceItsFieldIsCleared(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	guarded := annex()
 	guarded[3].References[len(guarded[3].References)-1].Guarded = true
 	dropped := annex()
@@ -142,7 +143,7 @@ func TestAReferenceThatACatalogueDropsHoldsNothingOnceItsFieldIsCleared(t *testi
 }
 
 func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	guarded := annex()
 	last := &guarded[3].References[len(guarded[3].References)-1]
 	last.Guarded = true
@@ -177,7 +178,7 @@ func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 }
 
 func TestAnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	old, recent := openHouse(t, store), openHouseOf(t, store, annex())
 	stop := inOrder(old, recent)
 	recent.create("Key", "k", `{"roomRef":"missing"}`)
@@ -197,7 +198,7 @@ func TestAnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
 }
 
 func TestAGuardedReferenceThatACatalogueAddsBindsWhatIsReady(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	before, guarded := annex(), annex()
 	before[3].References = before[3].References[:len(before[3].References)-1]
 	guarded[3].References[len(guarded[3].References)-1].Guarded = true
@@ -221,7 +222,7 @@ func TestAGuardedReferenceThatACatalogueAddsBindsWhatIsReady(t *testing.T) {
 }
 
 func TestAnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	before, guarded := annex(), annex()
 	before[3].References = nil
 	guarded[3].References[len(guarded[3].References)-1].Guarded = true
@@ -248,7 +249,7 @@ func TestAnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing
 }
 
 func TestAWriteOfMetadataThroughAnOlderGatewayBindsNothing(t *testing.T) {
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	guarded, dropped := annex(), annex()
 	guarded[3].References[len(guarded[3].References)-1].Guarded = true
 	dropped[3].References = dropped[3].References[:len(dropped[3].References)-1]

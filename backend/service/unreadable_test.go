@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // TestUnreadables_AreCountedAndListed: what a page or a summary leaves out is counted with it, in its namespace, whatever
@@ -24,12 +25,12 @@ func TestUnreadables_AreCountedAndListed(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = store.Close() })
-			f := guarded(t, store, indexMemory, widget())
-			f.store = store
+			f := guarded(t, store, indexMemory, servicetest.Widget())
+			f.Store = store
 			for _, namespace := range []string{"a", "b"} {
 				for i := range 4 {
 					id := kind.Identity{Kind: "Widget", Namespace: &namespace, Name: fmt.Sprint("w", i)}
-					if _, err := f.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: id, Spec: raw(`{"title":"A"}`)}); err != nil {
+					if _, err := f.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: id, Spec: servicetest.Raw(`{"title":"A"}`)}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -40,7 +41,7 @@ func TestUnreadables_AreCountedAndListed(t *testing.T) {
 				{"b", "w3", `{"version":"v1","spec":`},
 			} {
 				key := backend.Key{Kind: "Widget", Namespace: broken.namespace, Name: broken.name}
-				f.put(key, backend.Put{UID: "u", Caller: true, Body: backend.EncodeBody([]byte(broken.body))})
+				f.Put(key, backend.Put{UID: "u", Caller: true, Body: backend.EncodeBody([]byte(broken.body))})
 			}
 			f.set(access.RoleKind, "role", access.Role{Rules: []access.Rule{{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList}}}})
 			f.set(access.BindingKind, "all", access.Binding{Roles: []string{"role"}, Users: []string{"token:all"}, Namespaces: []string{"*"}})

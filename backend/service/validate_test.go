@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
@@ -51,15 +52,15 @@ func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
 			send := func(name, value string) error {
 				spec := map[string]json.RawMessage{"title": json.RawMessage(`"A"`)}
 				spec[c.field] = json.RawMessage(value)
-				_, err := f.Create(context.Background(), service.CreateRequest{Identity: named(name), Spec: spec})
+				_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named(name), Spec: spec})
 				return err
 			}
 			if err := send("good", c.good); err != nil {
 				t.Errorf("%s is refused: %v", c.good, err)
 			}
-			e := wantCode(t, send("bad", c.bad), failure.CodeValidationFailed)
+			e := servicetest.WantCode(t, send("bad", c.bad), failure.CodeValidationFailed)
 			if len(e.Violations) != 1 || e.Violations[0].Rule != c.rule {
-				t.Errorf("%s: violations %s, want one of %s", c.bad, paths(e), c.rule)
+				t.Errorf("%s: violations %s, want one of %s", c.bad, servicetest.ViolationPaths(e), c.rule)
 			}
 		})
 	}
@@ -67,9 +68,9 @@ func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
 
 func TestAllViolationsComeAtOnce(t *testing.T) {
 	f := setup(t)
-	_, err := f.Create(context.Background(), service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"","weight":1,"tagz":[],"box":{"id":"x"}}`)})
-	e := wantCode(t, err, failure.CodeValidationFailed)
-	if got := paths(e); got != "spec.tagz unknown; spec.title minLength; spec.weight min; spec.box.id format" {
+	_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"","weight":1,"tagz":[],"box":{"id":"x"}}`)})
+	e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
+	if got := servicetest.ViolationPaths(e); got != "spec.tagz unknown; spec.title minLength; spec.weight min; spec.box.id format" {
 		t.Errorf("violations %s", got)
 	}
 	if got := len(e.Split()); got != 4 {
@@ -82,9 +83,9 @@ func TestAllViolationsComeAtOnce(t *testing.T) {
 
 func TestRulesSeeEffectiveDefaults(t *testing.T) {
 	f := setup(t)
-	f.create("a", `{"title":"A","heavy":true}`) // colour is blue by default
-	_, err := f.Create(context.Background(), service.CreateRequest{Identity: named("b"), Spec: json.RawMessage(`{"title":"A","heavy":true,"colour":"dark-red"}`)})
-	e := wantCode(t, err, failure.CodeValidationFailed)
+	f.CreateWidget("a", `{"title":"A","heavy":true}`) // colour is blue by default
+	_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("b"), Spec: json.RawMessage(`{"title":"A","heavy":true,"colour":"dark-red"}`)})
+	e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
 	if e.Violations[0].Message != "only a blue widget may say whether it is heavy" || e.Violations[0].Path != "spec" {
 		t.Errorf("violation %+v", e.Violations[0])
 	}
@@ -92,21 +93,21 @@ func TestRulesSeeEffectiveDefaults(t *testing.T) {
 
 func TestImmutableFieldsCompareEffectiveValues(t *testing.T) {
 	f := setup(t)
-	r := f.create("a", `{"title":"A","zones":["x","y"],"parts":[{"slot":"s","serial":"1"}]}`).Resource.Stored.Revision.String()
+	r := f.CreateWidget("a", `{"title":"A","zones":["x","y"],"parts":[{"slot":"s","serial":"1"}]}`).Resource.Stored.Revision.String()
 	for spec, want := range map[string]string{
 		`{"title":"A","colour":"dark-red"}`:                              "spec.colour immutable",
 		`{"title":"A","zones":["x"]}`:                                    "spec.zones immutable",
 		`{"title":"A","parts":[{"slot":"t"},{"slot":"s","serial":"2"}]}`: "spec.parts[1].serial immutable",
 		`{"title":"A","colour":"dark-red","zones":["x","z"],"weight":1}`: "spec.weight min; spec.colour immutable; spec.zones immutable",
 	} {
-		_, err := f.update("a", r, spec)
-		if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != want {
+		_, err := f.UpdateWidget("a", r, spec)
+		if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != want {
 			t.Errorf("%s: %s, want %s", spec, got, want)
 		}
 	}
 	// The default written out, a set in another order, an optional field removed and added.
 	for _, spec := range []string{`{"title":"A","colour":"blue","zones":["y","x"]}`, `{"title":"A"}`, `{"title":"A","zones":["new"]}`} {
-		out, err := f.update("a", r, spec)
+		out, err := f.UpdateWidget("a", r, spec)
 		if err != nil {
 			t.Fatalf("%s: %v", spec, err)
 		}
@@ -122,9 +123,9 @@ func TestNamesAreCheckedBeforeAnythingElse(t *testing.T) {
 		{Kind: "Widget", Name: "a", Namespace: &empty}, {Kind: "Widget", Name: "a", Namespace: &upper},
 	} {
 		_, err := f.Get(context.Background(), id)
-		wantCode(t, err, failure.CodeValidationFailed)
+		servicetest.WantCode(t, err, failure.CodeValidationFailed)
 	}
-	if res, err := f.Get(context.Background(), named(strings.Repeat("a", 63)+"."+strings.Repeat("b", 63))); res != nil || err != nil {
+	if res, err := f.Get(context.Background(), servicetest.Named(strings.Repeat("a", 63)+"."+strings.Repeat("b", 63))); res != nil || err != nil {
 		t.Errorf("what is absent is %v, %v", res, err)
 	}
 }

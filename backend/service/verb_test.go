@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func (f *fixture) patch(name, revision, patch string) (*service.Written, error) {
@@ -19,7 +20,7 @@ func (f *fixture) patch(name, revision, patch string) (*service.Written, error) 
 	if patch != "" {
 		p = json.RawMessage(patch)
 	}
-	return f.Patch(context.Background(), service.PatchRequest{Identity: named(name), ExpectedRevision: revision, Patch: p})
+	return f.Patch(context.Background(), service.PatchRequest{Identity: servicetest.Named(name), ExpectedRevision: revision, Patch: p})
 }
 
 func specText(t *testing.T, r *backend.Resource) string {
@@ -33,8 +34,8 @@ func specText(t *testing.T, r *backend.Resource) string {
 
 func TestAPatchMergesReplacesListsAndClears(t *testing.T) {
 	f := setup(t)
-	f.create("a", `{"title":"A","weight":100,"tags":["x","y"],"box":{"id":"123e4567-e89b-12d3-a456-426614174000"}}`)
-	r := f.rewrite("a", true, func(m map[string]any) { m["spec"].(map[string]any)["future"] = 1 }).Revision.String()
+	f.CreateWidget("a", `{"title":"A","weight":100,"tags":["x","y"],"box":{"id":"123e4567-e89b-12d3-a456-426614174000"}}`)
+	r := f.Rewrite("a", true, func(m map[string]any) { m["spec"].(map[string]any)["future"] = 1 }).Revision.String()
 	for _, step := range []struct{ patch, want string }{
 		{`{"weight":null,"tags":["z"]}`, `{"box":{"id":"123e4567-e89b-12d3-a456-426614174000"},"future":1,"tags":["z"],"title":"A"}`},
 		{`{"box":{"id":null,"import":true}}`, `{"box":{"import":true},"future":1,"tags":["z"],"title":"A"}`},
@@ -50,9 +51,9 @@ func TestAPatchMergesReplacesListsAndClears(t *testing.T) {
 		}
 		r = out.Resource.Stored.Revision.String()
 	}
-	before := f.position()
+	before := f.LogPosition()
 	for _, patch := range []string{"", `{}`, `{"weight":null}`, `{"title":"A"}`} {
-		if out, err := f.patch("a", r, patch); err != nil || out.Outcome != service.Unchanged || f.position() != before {
+		if out, err := f.patch("a", r, patch); err != nil || out.Outcome != service.Unchanged || f.LogPosition() != before {
 			t.Errorf("%s: %+v %v", patch, out, err)
 		}
 	}
@@ -63,16 +64,16 @@ func TestAPatchMergesReplacesListsAndClears(t *testing.T) {
 		{`{"parts":[{"slot":"s","nothing":1}]}`, "spec.parts[0].nothing unknown"},
 	} {
 		_, err := f.patch("a", r, c.patch)
-		if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != c.want {
+		if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.patch, got, c.want)
 		}
 	}
 	_, err := f.patch("a", "1-1", `{}`)
-	wantCode(t, err, failure.CodeConflict)
+	servicetest.WantCode(t, err, failure.CodeConflict)
 	_, err = f.patch("nobody", r, `{}`)
-	wantCode(t, err, failure.CodeNotFound)
+	servicetest.WantCode(t, err, failure.CodeNotFound)
 	_, err = f.patch("a", r, `[]`)
-	wantCode(t, err, failure.CodeBadUserInput)
+	servicetest.WantCode(t, err, failure.CodeBadUserInput)
 }
 
 func TestAnUpsertCreatesThenReplacesThenLeavesAlone(t *testing.T) {
@@ -81,7 +82,7 @@ func TestAnUpsertCreatesThenReplacesThenLeavesAlone(t *testing.T) {
 		spec string
 		want service.Outcome
 	}{{`{"title":"A"}`, service.Created}, {`{"title":"B"}`, service.Updated}, {`{"title":"B"}`, service.Unchanged}} {
-		out, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: named("a"), Spec: json.RawMessage(step.spec)})
+		out, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(step.spec)})
 		if err != nil || out.Outcome != step.want {
 			t.Fatalf("%s: %+v %v", step.spec, out, err)
 		}
@@ -90,9 +91,9 @@ func TestAnUpsertCreatesThenReplacesThenLeavesAlone(t *testing.T) {
 
 func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 	f := setup(t)
-	created := f.create("a", `{"title":"A"}`).Resource.Stored
+	created := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored
 	status := func(revision, status string) (*service.Written, error) {
-		return f.UpdateStatus(context.Background(), service.StatusRequest{Identity: named("a"), ExpectedRevision: revision, Status: json.RawMessage(status)})
+		return f.UpdateStatus(context.Background(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Status: json.RawMessage(status)})
 	}
 	out, err := status(created.Revision.String(), `{"id":"one"}`)
 	if err != nil {
@@ -103,30 +104,30 @@ func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 		t.Errorf("spec revision %v, spec %s", first.SpecRevision, specText(t, first))
 	}
 	_, err = status(created.Revision.String(), `{"id":"two"}`)
-	if e := wantCode(t, err, failure.CodeConflict); e.CurrentRevision != first.Revision.String() {
+	if e := servicetest.WantCode(t, err, failure.CodeConflict); e.CurrentRevision != first.Revision.String() {
 		t.Errorf("current %s", e.CurrentRevision)
 	}
 	if out, err = status(first.Revision.String(), `{"id":"one"}`); err != nil || out.Outcome != service.Unchanged {
 		t.Errorf("%+v %v", out, err)
 	}
-	if _, err = f.update("a", created.Revision.String(), `{"title":"B"}`); err != nil {
+	if _, err = f.UpdateWidget("a", created.Revision.String(), `{"title":"B"}`); err != nil {
 		t.Errorf("a status write is no conflict for the spec: %v", err)
 	}
-	if body, _ := decodeBody(f.stored("a")); string(body.Status) != `{"id":"one"}` {
+	if body, _ := decodeBody(f.Stored("a")); string(body.Status) != `{"id":"one"}` {
 		t.Errorf("status %s", body.Status)
 	}
 	_, err = status("", `{}`)
-	wantCode(t, err, failure.CodeConflict)
+	servicetest.WantCode(t, err, failure.CodeConflict)
 }
 
 func TestAStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
 	f := setup(t)
-	f.create("a", `{"title":"A"}`)
-	r := f.rewrite("a", false, func(m map[string]any) {
+	f.CreateWidget("a", `{"title":"A"}`)
+	r := f.Rewrite("a", false, func(m map[string]any) {
 		m["spec"].(map[string]any)["future"] = 1
 		m["status"] = map[string]any{"id": "one", "future": 2}
 	})
-	out, err := f.UpdateStatus(context.Background(), service.StatusRequest{Identity: named("a"), ExpectedRevision: r.Revision.String(), Status: json.RawMessage(`{"id":"two"}`)})
+	out, err := f.UpdateStatus(context.Background(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Status: json.RawMessage(`{"id":"two"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +141,9 @@ func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
 	id := kind.Identity{Kind: "Cluster", Name: "c"}
-	later := service.Optional[time.Time]{Set: true, Value: f.store.Now().Add(time.Hour)}
+	later := service.Optional[time.Time]{Set: true, Value: f.Store.Now().Add(time.Hour)}
 	_, err := f.Create(ctx, service.CreateRequest{Identity: id, SubKind: "moon", Spec: json.RawMessage(`{"title":"C"}`)})
-	if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != "subKind in" {
+	if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != "subKind in" {
 		t.Errorf("violations %s", got)
 	}
 	out, err := f.Create(ctx, service.CreateRequest{Identity: id, SubKind: "edge", Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"C"}`)})
@@ -150,7 +151,7 @@ func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	_, err = f.Upsert(ctx, service.UpsertRequest{Identity: id, SubKind: "core", Spec: json.RawMessage(`{"title":"C"}`)})
-	if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != "subKind immutable" {
+	if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != "subKind immutable" {
 		t.Errorf("violations %s", got)
 	}
 	out, err = f.Upsert(ctx, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true}}, Spec: json.RawMessage(`{"title":"C"}`)})
@@ -160,23 +161,23 @@ func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 	for at, want := range map[string]string{"0001-01-01T00:00:00Z": "metadata.expiresAt future", "9999-12-31T23:59:59-23:00": "metadata.expiresAt max"} {
 		when, _ := time.Parse(time.RFC3339, at)
 		_, err = f.Upsert(ctx, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.ExpiresAt(when)}, Spec: json.RawMessage(`{"title":"C"}`)})
-		if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != want {
+		if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != want {
 			t.Errorf("%s: violations %s", at, got)
 		}
 	}
-	_, err = f.Create(ctx, service.CreateRequest{Identity: named("a"), Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"A"}`)})
-	wantCode(t, err, failure.CodeBadUserInput)
-	_, err = f.Create(ctx, service.CreateRequest{Identity: named("a"), SubKind: "edge", Spec: json.RawMessage(`{"title":"A"}`)})
-	wantCode(t, err, failure.CodeValidationFailed)
+	_, err = f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"A"}`)})
+	servicetest.WantCode(t, err, failure.CodeBadUserInput)
+	_, err = f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), SubKind: "edge", Spec: json.RawMessage(`{"title":"A"}`)})
+	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
 func TestAFilteredStreamSaysEnteredAndLeft(t *testing.T) {
 	f := setup(t)
-	start := f.position()
+	start := f.LogPosition()
 	heavy := map[string]any{"spec": map[string]any{"weight": map[string]any{"gte": 200}}}
 	write := func(name, spec string) {
 		t.Helper()
-		if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: named(name), Spec: json.RawMessage(spec)}); err != nil {
+		if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named(name), Spec: json.RawMessage(spec)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,16 +188,16 @@ func TestAFilteredStreamSaysEnteredAndLeft(t *testing.T) {
 	write("a", `{"title":"A"}`)
 	write("a", `{"title":"AA"}`)
 	for _, n := range []string{"a", "b"} {
-		if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: named(n)}); err != nil {
+		if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named(n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got := take(t, f.changes(change.Request{Kinds: []string{"Widget"}, Filter: heavy, After: &start}), 6)
-	if s := story(got); s != "ADDED b; ADDED a; MODIFIED b; DELETED a; DELETED b; IN_SYNC; " {
+	got := servicetest.Take(t, f.StartChanges(change.Request{Kinds: []string{"Widget"}, Filter: heavy, After: &start}), 6)
+	if s := servicetest.Story(got); s != "ADDED b; ADDED a; MODIFIED b; DELETED a; DELETED b; IN_SYNC; " {
 		t.Errorf("stream %s", s)
 	}
-	rest := take(t, f.changes(change.Request{Kinds: []string{"Widget"}, Filter: heavy, After: &got[1].Cursor}), 4)
-	if s := story(rest); s != "MODIFIED b; DELETED a; DELETED b; IN_SYNC; " {
+	rest := servicetest.Take(t, f.StartChanges(change.Request{Kinds: []string{"Widget"}, Filter: heavy, After: &got[1].Cursor}), 4)
+	if s := servicetest.Story(rest); s != "MODIFIED b; DELETED a; DELETED b; IN_SYNC; " {
 		t.Errorf("resumed %s", s)
 	}
 }
@@ -204,9 +205,9 @@ func TestAFilteredStreamSaysEnteredAndLeft(t *testing.T) {
 func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 	f := setup(t)
 	for i := range 450 {
-		f.create("n"+string(rune('a'+i%26))+string(rune('a'+i/26)), `{"title":"A"}`)
+		f.CreateWidget("n"+string(rune('a'+i%26))+string(rune('a'+i/26)), `{"title":"A"}`)
 	}
-	stream := f.changes(change.Request{Snapshot: true})
+	stream := f.StartChanges(change.Request{Snapshot: true})
 	state, sent := map[string]string{}, map[string]*backend.Revision{}
 	steps, resets, synced := 0, 0, false
 	for !synced {
@@ -243,12 +244,12 @@ func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 		// Others write before, in and behind the page that was just read.
 		if steps++; steps < 4 {
 			name := "nz" + string(rune('a'+steps))
-			f.create(name+"x", `{"title":"A"}`)
-			f.create("aa"+string(rune('a'+steps)), `{"title":"A"}`)
-			if _, err := f.update("naa", f.stored("naa").Revision.String(), `{"title":"B`+string(rune('0'+steps))+`"}`); err != nil {
+			f.CreateWidget(name+"x", `{"title":"A"}`)
+			f.CreateWidget("aa"+string(rune('a'+steps)), `{"title":"A"}`)
+			if _, err := f.UpdateWidget("naa", f.Stored("naa").Revision.String(), `{"title":"B`+string(rune('0'+steps))+`"}`); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: named("n" + string(rune('b'+steps)) + "a")}); err != nil {
+			if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named("n" + string(rune('b'+steps)) + "a")}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -257,7 +258,7 @@ func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 		t.Errorf("%d resets", resets)
 	}
 	count := 0
-	for _, e := range f.list(query.ListRequest{First: pointer(1000)}).Edges {
+	for _, e := range f.MustList(query.ListRequest{First: servicetest.Pointer(1000)}).Edges {
 		count++
 		if r := e.Resource.Stored; state[r.Name] != r.Revision.String() {
 			t.Errorf("%s is at %s, the stream says %q", r.Name, r.Revision, state[r.Name])

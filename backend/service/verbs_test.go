@@ -7,14 +7,15 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func TestFinalizersAndControllersWantVerbsOfTheirOwn(t *testing.T) {
 	kinds := building()
 	kinds[0].Verbs = slices.DeleteFunc(slices.Clone(kinds[0].Verbs), func(v descriptor.Verb) bool { return v == descriptor.VerbFinalize || v == descriptor.VerbControl })
-	h := openHouseOf(t, open(t), kinds)
+	h := openHouseOf(t, servicetest.OpenMemory(t), kinds)
 	h.create("Room", "r", `{}`)
-	if err := h.patch("Room", "r", "", labelled("a", "b")); err != nil {
+	if err := h.patch("Room", "r", "", servicetest.Labelled("a", "b")); err != nil {
 		t.Error(err)
 	}
 	for _, m := range []service.MetadataPatch{finalizers("example.org/x"), without("example.org/x")} {

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // TestFilter_FindsWhatWaits: resources that wait for others, and deletions that wait for referrers, in memory and from the
@@ -25,8 +26,8 @@ func TestFilter_FindsWhatWaits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := &fixture{Service: svc, t: t, store: store}
-			f.serveIndexed()
+			f := &fixture{&servicetest.Fixture{Service: svc, T: t, Store: store}}
+			f.ServeIndexed()
 			for _, r := range []struct {
 				of, name string
 				spec     map[string]any
@@ -68,7 +69,7 @@ func TestFilter_FindsWhatWaits(t *testing.T) {
 				if err != nil {
 					t.Fatal(c.of, c.filter, err)
 				}
-				if got := pageNames(p); !slices.Equal(got, c.want) {
+				if got := servicetest.PageNames(p); !slices.Equal(got, c.want) {
 					t.Errorf("%s %v: %q, want %q", c.of, c.filter, got, c.want)
 				}
 			}

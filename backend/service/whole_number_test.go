@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func TestWholeNumbersAreStoredWithoutFractionAndExponent(t *testing.T) {
@@ -19,13 +20,13 @@ func TestWholeNumbersAreStoredWithoutFractionAndExponent(t *testing.T) {
 	} {
 		name := fmt.Sprint("w", i)
 		spec := func() string {
-			raw, err := backend.DecodeBody(f.stored(name).Body)
+			raw, err := backend.DecodeBody(f.Stored(name).Body)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return gjson.GetBytes(raw, "spec").Raw
 		}
-		revision := f.create(name, c.spec).Resource.Stored.Revision.String()
+		revision := f.CreateWidget(name, c.spec).Resource.Stored.Revision.String()
 		if got := spec(); got != c.stored {
 			t.Errorf("%s is stored as %s, want %s", c.spec, got, c.stored)
 		}
@@ -42,7 +43,7 @@ func TestWholeNumbersAreStoredWithoutFractionAndExponent(t *testing.T) {
 		if got, want := spec(), `{"bytes":3,"title":"t","weight":300}`; got != want {
 			t.Errorf("a manifest stores %s, want %s", got, want)
 		}
-		if got := pageNames(f.list(query.ListRequest{})); len(got) != i+1 {
+		if got := servicetest.PageNames(f.MustList(query.ListRequest{})); len(got) != i+1 {
 			t.Errorf("%q can be read, want %d", got, i+1)
 		}
 	}

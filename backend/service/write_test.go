@@ -14,17 +14,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 var anon access.Caller
 
 func TestCreateStoresWhatWasSentAndNothingElse(t *testing.T) {
 	f := setup(t)
-	out := f.create("a", `{"title":"A","tags":[],"heavy":null}`)
+	out := f.CreateWidget("a", `{"title":"A","tags":[],"heavy":null}`)
 	if out.Outcome != service.Created || out.Resource.Stored.Revision.Seq != 1 {
 		t.Fatalf("outcome %s, revision %v", out.Outcome, out.Resource.Stored.Revision)
 	}
-	body, err := decodeBody(f.stored("a"))
+	body, err := decodeBody(f.Stored("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,10 +39,10 @@ func TestCreateStoresWhatWasSentAndNothingElse(t *testing.T) {
 
 func TestCreateOfWhatExistsIsAlreadyExistsEvenWithABadSpec(t *testing.T) {
 	f := setup(t)
-	f.create("a", `{"title":"A"}`)
+	f.CreateWidget("a", `{"title":"A"}`)
 	for _, spec := range []string{`{"title":"A"}`, `{"title":""}`} {
-		_, err := f.Create(context.Background(), service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(spec)})
-		e := wantCode(t, err, failure.CodeAlreadyExists)
+		_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(spec)})
+		e := servicetest.WantCode(t, err, failure.CodeAlreadyExists)
 		if e.Kind != "Widget" || e.Namespace != "default" || e.Name != "a" {
 			t.Errorf("error names %s %s/%s", e.Kind, e.Namespace, e.Name)
 		}
@@ -50,31 +51,31 @@ func TestCreateOfWhatExistsIsAlreadyExistsEvenWithABadSpec(t *testing.T) {
 
 func TestUpdateHoldsTheExpectedRevision(t *testing.T) {
 	f := setup(t)
-	first := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
-	out, err := f.update("a", first, `{"title":"B"}`)
+	first := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	out, err := f.UpdateWidget("a", first, `{"title":"B"}`)
 	if err != nil || out.Outcome != service.Updated {
 		t.Fatalf("%v %v", out, err)
 	}
 	second := out.Resource.Stored.Revision.String()
 	for _, stale := range []string{first, "", "rubbish", "1-2-3", "18446744073709551616-1", strings.Repeat("9", 500)} {
-		_, err := f.update("a", stale, `{"title":"C"}`)
-		e := wantCode(t, err, failure.CodeConflict)
+		_, err := f.UpdateWidget("a", stale, `{"title":"C"}`)
+		e := servicetest.WantCode(t, err, failure.CodeConflict)
 		if e.CurrentRevision != second || e.Retryable {
 			t.Errorf("conflict of %.20q: current %s, retryable %v", stale, e.CurrentRevision, e.Retryable)
 		}
 	}
-	_, err = f.update("a", first, `{"title":"B"}`)
-	wantCode(t, err, failure.CodeConflict) // stale and identical is a conflict
-	_, err = f.update("nobody", second, `{"title":"B"}`)
-	wantCode(t, err, failure.CodeNotFound)
+	_, err = f.UpdateWidget("a", first, `{"title":"B"}`)
+	servicetest.WantCode(t, err, failure.CodeConflict) // stale and identical is a conflict
+	_, err = f.UpdateWidget("nobody", second, `{"title":"B"}`)
+	servicetest.WantCode(t, err, failure.CodeNotFound)
 }
 
 func TestAStatusWriteBetweenReadAndUpdateDoesNotConflict(t *testing.T) {
 	f := setup(t)
-	read := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
-	status := f.rewrite("a", false, func(m map[string]any) { m["status"] = map[string]any{"id": "x1"} })
-	f.rewrite("a", false, func(m map[string]any) { m["status"] = map[string]any{"id": "x2"} })
-	out, err := f.update("a", status.Revision.String(), `{"title":"B"}`) // between spec revision and current
+	read := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	status := f.Rewrite("a", false, func(m map[string]any) { m["status"] = map[string]any{"id": "x1"} })
+	f.Rewrite("a", false, func(m map[string]any) { m["status"] = map[string]any{"id": "x2"} })
+	out, err := f.UpdateWidget("a", status.Revision.String(), `{"title":"B"}`) // between spec revision and current
 	if err != nil {
 		t.Fatalf("a revision of a status write: %v", err)
 	}
@@ -82,19 +83,19 @@ func TestAStatusWriteBetweenReadAndUpdateDoesNotConflict(t *testing.T) {
 	if string(body.Status) != `{"id":"x2"}` || body.Metadata.Generation != 2 {
 		t.Errorf("status %s, generation %d", body.Status, body.Metadata.Generation)
 	}
-	_, err = f.update("a", read, `{"title":"C"}`)
-	wantCode(t, err, failure.CodeConflict)
+	_, err = f.UpdateWidget("a", read, `{"title":"C"}`)
+	servicetest.WantCode(t, err, failure.CodeConflict)
 }
 
 func TestAnIdenticalUpdateWritesNothing(t *testing.T) {
 	f := setup(t)
-	r := f.create("a", `{"title":"A","weight":100,"bytes":9007199254740991}`).Resource.Stored.Revision.String()
-	before := f.position()
-	out, err := f.update("a", r, `{"weight":1e2,"title":"A","bytes":9007199254740991,"heavy":null}`)
+	r := f.CreateWidget("a", `{"title":"A","weight":100,"bytes":9007199254740991}`).Resource.Stored.Revision.String()
+	before := f.LogPosition()
+	out, err := f.UpdateWidget("a", r, `{"weight":1e2,"title":"A","bytes":9007199254740991,"heavy":null}`)
 	if err != nil || out.Outcome != service.Unchanged || out.Resource.Stored.Revision.String() != r {
 		t.Fatalf("%+v %v", out, err)
 	}
-	if f.position() != before {
+	if f.LogPosition() != before {
 		t.Error("the store was written")
 	}
 }
@@ -109,14 +110,14 @@ func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
 		}
 		return out
 	}
-	out, err := f.Create(ctx, service.CreateRequest{Identity: named("a"), Spec: json.RawMessage(`{"title":"A"}`),
+	out, err := f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"A"}`),
 		Metadata: service.Metadata{Labels: labels("app", "x", "example.org/tier", ""), Description: service.Optional[string]{Set: true, Value: "d"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := func(m service.Metadata, want string) {
 		t.Helper()
-		out, err = f.Update(ctx, service.UpdateRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Metadata: m, Spec: json.RawMessage(`{"title":"A"}`)})
+		out, err = f.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Metadata: m, Spec: json.RawMessage(`{"title":"A"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,24 +129,24 @@ func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
 	step(service.Metadata{}, "map[app:x example.org/tier:] d 1")
 	step(service.Metadata{Labels: labels("app", "y")}, "map[app:y] d 1")
 	step(service.Metadata{Labels: labels(), Description: service.Optional[string]{Set: true}}, "map[]  1")
-	_, err = f.Update(ctx, service.UpdateRequest{Identity: named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(),
+	_, err = f.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(),
 		Metadata: service.Metadata{Labels: labels("-bad", "ok", "app", "bad value", "app", "again")}, Spec: json.RawMessage(`{"title":"A"}`)})
-	if got := paths(wantCode(t, err, failure.CodeValidationFailed)); got != "metadata.labels[0].key format; metadata.labels[1].value format; metadata.labels[2].key unique" {
+	if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != "metadata.labels[0].key format; metadata.labels[1].value format; metadata.labels[2].key unique" {
 		t.Errorf("violations %s", got)
 	}
 }
 
 func TestOneOfManyConcurrentUpdatesWins(t *testing.T) {
 	f := setup(t)
-	r := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	r := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.Revision.String()
 	var won, lost atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			_, err := f.update("a", r, fmt.Sprintf(`{"title":"B%d"}`, i))
+			_, err := f.UpdateWidget("a", r, fmt.Sprintf(`{"title":"B%d"}`, i))
 			if err == nil {
 				won.Add(1)
-			} else if wantCode(t, err, failure.CodeConflict) != nil {
+			} else if servicetest.WantCode(t, err, failure.CodeConflict) != nil {
 				lost.Add(1)
 			}
 		})
@@ -158,7 +159,7 @@ func TestOneOfManyConcurrentUpdatesWins(t *testing.T) {
 
 func TestAnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
 	f := setup(t)
-	r := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	r := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.Revision.String()
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -168,8 +169,8 @@ func TestAnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
 				return
 			default:
 			}
-			cur := f.stored("a")
-			_, _ = f.store.Apply(context.Background(), backend.Batch{RequestID: "status", Deadline: f.store.Now().Add(5e9), Actions: []backend.Action{{
+			cur := f.Stored("a")
+			_, _ = f.Store.Apply(context.Background(), backend.Batch{RequestID: "status", Deadline: f.Store.Now().Add(5e9), Actions: []backend.Action{{
 				Key: cur.Key, If: backend.Condition{Revision: cur.Revision}, Op: backend.OpPut,
 				Put: backend.Put{UID: cur.UID, Body: cur.Body},
 			}}})
@@ -180,9 +181,9 @@ func TestAnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
 		rounds = 5
 	}
 	for i := range rounds {
-		out, err := f.update("a", r, fmt.Sprintf(`{"title":"B%d"}`, i))
+		out, err := f.UpdateWidget("a", r, fmt.Sprintf(`{"title":"B%d"}`, i))
 		if err != nil {
-			e := wantCode(t, err, failure.CodeConflict)
+			e := servicetest.WantCode(t, err, failure.CodeConflict)
 			if !e.Retryable {
 				t.Fatal(err)
 			}
@@ -197,44 +198,44 @@ func TestAnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
 func TestDeleteHoldsTheRevisionWhereOneIsGiven(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
-	first := f.create("a", `{"title":"A"}`).Resource.Stored.Revision.String()
-	if _, err := f.update("a", first, `{"title":"B"}`); err != nil {
+	first := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.Revision.String()
+	if _, err := f.UpdateWidget("a", first, `{"title":"B"}`); err != nil {
 		t.Fatal(err)
 	}
-	_, err := f.Delete(ctx, service.DeleteRequest{Identity: named("a"), ExpectedRevision: &first})
-	wantCode(t, err, failure.CodeConflict)
-	out, err := f.Delete(ctx, service.DeleteRequest{Identity: named("a")})
-	if err != nil || title(out.Resource.Body) != "B" {
+	_, err := f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a"), ExpectedRevision: &first})
+	servicetest.WantCode(t, err, failure.CodeConflict)
+	out, err := f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a")})
+	if err != nil || servicetest.Title(out.Resource.Body) != "B" {
 		t.Fatalf("%+v %v", out, err)
 	}
-	_, err = f.Delete(ctx, service.DeleteRequest{Identity: named("a")})
-	wantCode(t, err, failure.CodeNotFound)
+	_, err = f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a")})
+	servicetest.WantCode(t, err, failure.CodeNotFound)
 }
 
 func TestAResourceBeingDeletedIsFrozen(t *testing.T) {
 	f := setup(t)
-	r := f.create("a", `{"title":"A"}`).Resource.Stored
-	frozen := f.put(r.Key, backend.Put{UID: r.UID, Body: r.Body, Deleting: true})
-	_, err := f.update("a", frozen.Revision.String(), `{"title":"B"}`)
-	wantCode(t, err, failure.CodeBeingDeleted)
-	_, err = f.update("a", "rubbish", `{"title":"B"}`)
-	wantCode(t, err, failure.CodeConflict) // the revision is judged first
+	r := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored
+	frozen := f.Put(r.Key, backend.Put{UID: r.UID, Body: r.Body, Deleting: true})
+	_, err := f.UpdateWidget("a", frozen.Revision.String(), `{"title":"B"}`)
+	servicetest.WantCode(t, err, failure.CodeBeingDeleted)
+	_, err = f.UpdateWidget("a", "rubbish", `{"title":"B"}`)
+	servicetest.WantCode(t, err, failure.CodeConflict) // the revision is judged first
 }
 
 func TestStoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing.T) {
 	f := setup(t)
-	f.create("a", `{"title":"A","parts":[{"slot":"s1"},{"slot":"s2"}]}`)
-	r := f.rewrite("a", true, func(m map[string]any) {
+	f.CreateWidget("a", `{"title":"A","parts":[{"slot":"s1"},{"slot":"s2"}]}`)
+	r := f.Rewrite("a", true, func(m map[string]any) {
 		spec := m["spec"].(map[string]any)
 		spec["future"] = "kept"
 		spec["parts"].([]any)[1].(map[string]any)["torque"] = 7
 	})
-	before := f.position()
-	out, err := f.update("a", r.Revision.String(), `{"title":"A","parts":[{"slot":"s1"},{"slot":"s2"}]}`)
-	if err != nil || out.Outcome != service.Unchanged || f.position() != before {
+	before := f.LogPosition()
+	out, err := f.UpdateWidget("a", r.Revision.String(), `{"title":"A","parts":[{"slot":"s1"},{"slot":"s2"}]}`)
+	if err != nil || out.Outcome != service.Unchanged || f.LogPosition() != before {
 		t.Fatalf("identical in all this gateway knows: %+v %v", out, err)
 	}
-	out, err = f.update("a", r.Revision.String(), `{"title":"B","parts":[{"slot":"s2"},{"slot":"s3"}]}`)
+	out, err = f.UpdateWidget("a", r.Revision.String(), `{"title":"B","parts":[{"slot":"s2"},{"slot":"s3"}]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,24 +249,24 @@ func TestTheCallersVerbsAreThoseOfTheKind(t *testing.T) {
 	f := setup(t)
 	ns := "default"
 	_, err := f.Delete(context.Background(), service.DeleteRequest{Identity: kind.Identity{Kind: "Cluster", Name: "c"}})
-	wantCode(t, err, failure.CodeBadUserInput)
+	servicetest.WantCode(t, err, failure.CodeBadUserInput)
 	_, err = f.Get(context.Background(), kind.Identity{Kind: "Cluster", Namespace: &ns, Name: "c"})
-	wantCode(t, err, failure.CodeBadUserInput) // GLOBAL kinds have no namespace
+	servicetest.WantCode(t, err, failure.CodeBadUserInput) // GLOBAL kinds have no namespace
 	_, err = f.Get(context.Background(), kind.Identity{Kind: "Gadget", Name: "c"})
-	if e := wantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "known kinds: Widget, Cluster") {
+	if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "known kinds: Widget, Cluster") {
 		t.Errorf("message %q", e.Message)
 	}
 }
 
 func TestSpecNullIsBadInput(t *testing.T) {
 	f := setup(t)
-	_, err := f.Create(context.Background(), service.CreateRequest{Identity: named("a"), Spec: nil})
-	wantCode(t, err, failure.CodeBadUserInput)
+	_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: nil})
+	servicetest.WantCode(t, err, failure.CodeBadUserInput)
 }
 
 func TestDeprecatedFieldsAreWarnedAbout(t *testing.T) {
 	f := setup(t)
-	out := f.create("a", `{"title":"A","old":"x"}`)
+	out := f.CreateWidget("a", `{"title":"A","old":"x"}`)
 	if len(out.Warnings) != 1 || out.Warnings[0] != (failure.Warning{Code: failure.WarningDeprecated, Message: "spec.old is deprecated: use title", Path: "spec.old"}) {
 		t.Errorf("warnings %+v", out.Warnings)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // safe is a kind with write-only fields.
@@ -83,7 +84,7 @@ func TestWhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 					if _, err = write(f, was.Resource.Stored.Revision.String()); err != nil {
 						t.Fatalf("%s: %v", verb, err)
 					}
-					found, err := f.store.Get(t.Context(), was.Resource.Stored.Key)
+					found, err := f.Store.Get(t.Context(), was.Resource.Stored.Key)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -118,7 +119,7 @@ func TestViolationsOfWriteOnlyFieldsTellNothingOfThem(t *testing.T) {
 		`{"owner":"xxxxxxxxxxxxxxxxxxxxxxxxx","pin":"1234567890123456789012345","pair":{"secretname":1},"codes":["a","b","c","d"]}`)})
 	want := "owner: must have at most 20 characters, has 25; pair: has a field that is none of Pair; its fields are left, right; codes: must have at most 3 elements; pin: must have at most 20 characters"
 	var got []string
-	for _, v := range wantCode(t, err, failure.CodeValidationFailed).Violations {
+	for _, v := range servicetest.WantCode(t, err, failure.CodeValidationFailed).Violations {
 		got = append(got, strings.TrimPrefix(v.Path, "spec.")+": "+v.Message)
 	}
 	for _, w := range strings.Split(want, "; ") {
@@ -145,21 +146,21 @@ func safes(t *testing.T, sensitive bool) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{Service: s, t: t, store: store}
+	return &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}
 }
 
 // parts are the stored spec of a resource, and what lies apart from it.
 func (f *fixture) parts(key backend.Key) (shown, hidden string) {
-	f.t.Helper()
+	f.T.Helper()
 	b, err := decodeBody(f.get(key))
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	hidden = "{}"
 	if r := f.get(key.Sensitive()); r != nil {
 		raw, err := backend.DecodeBody(r.Body)
 		if err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 		hidden = string(raw)
 	}
@@ -168,10 +169,10 @@ func (f *fixture) parts(key backend.Key) (shown, hidden string) {
 
 // get is what is stored under a key, nil for nothing.
 func (f *fixture) get(key backend.Key) *backend.Resource {
-	f.t.Helper()
-	got, err := f.store.Get(f.t.Context(), key)
+	f.T.Helper()
+	got, err := f.Store.Get(f.T.Context(), key)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return got[0]
 }

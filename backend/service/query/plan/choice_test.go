@@ -1,10 +1,9 @@
-package service_test
+package plan_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
@@ -13,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // counting is a store that counts the resources which it hands out.
@@ -39,15 +39,15 @@ func (s *counting) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Res
 
 // The work of a list from a store grows with the names that its filter keeps, not with what there is.
 func TestAFilterOfNamesReadsNoMoreThanItKeeps(t *testing.T) {
-	f := setup(t)
+	f := servicetest.Setup(t)
 	for i := range 300 {
 		id := kind.Identity{Kind: "Widget", Namespace: new(fmt.Sprintf("ns%d", i%3)), Name: fmt.Sprintf("n%03d", i)}
 		if _, err := f.Create(t.Context(), service.CreateRequest{Identity: id, Spec: map[string]any{"title": "A", "weight": 100 + i}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	store := &counting{Store: f.store}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
+	store := &counting{Store: f.Store}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,50 +78,34 @@ func TestAFilterOfNamesReadsNoMoreThanItKeeps(t *testing.T) {
 	}
 }
 
-// moving is a store in which something happens after the first step that reads resources.
-type moving struct {
-	*memory.Store
-	then func()
-}
-
-func (s *moving) Ranges(ctx context.Context, list []backend.Range) ([]backend.Page, error) {
-	pages, err := s.Store.Ranges(ctx, list)
-	if s.then != nil && slices.ContainsFunc(pages, func(p backend.Page) bool { return len(p.Resources) > 0 }) {
-		then := s.then
-		s.then = nil
-		then()
-	}
-	return pages, err
-}
-
 func TestAResourceWhoseRowMovesWhileAPageIsReadIsOnItOnce(t *testing.T) {
-	f := setup(t)
+	f := servicetest.Setup(t)
 	const all = 700 // are more than one step
 	for i := range all {
-		f.create(fmt.Sprintf("n%04d", i), fmt.Sprintf(`{"title":"t","weight":%d}`, 100+i))
-		f.create(fmt.Sprintf("o%04d", i), `{"title":"t"}`)
+		f.CreateWidget(fmt.Sprintf("n%04d", i), fmt.Sprintf(`{"title":"t","weight":%d}`, 100+i))
+		f.CreateWidget(fmt.Sprintf("o%04d", i), `{"title":"t"}`)
 	}
-	store := &moving{Store: f.store}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
+	store := &servicetest.MovingStore{Store: f.Store}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, filter := range []string{`{"spec":{"weight":{"gte":100}}}`, `{"spec":{"weight":{"gte":100},"title":{"eq":"t"}}}`} {
 		for _, order := range [][]query.Order{nil, {{Field: "spec.weight"}}, {{Field: "createdAt"}}} {
-			store.then = func() { f.rewriteWeight(100 + all) }
-			page, err := s.List(t.Context(), query.ListRequest{Kind: "Widget", First: pointer(query.MaxPage), Filter: json.RawMessage(filter), OrderBy: order})
-			if err != nil || store.then != nil || len(page.Edges) != all {
+			store.Then = func() { rewriteWeight(f, 100+all) }
+			page, err := s.List(t.Context(), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(query.MaxPage), Filter: json.RawMessage(filter), OrderBy: order})
+			if err != nil || store.Then != nil || len(page.Edges) != all {
 				t.Errorf("%s %v: %d resources, %v; want %d", filter, order, len(page.Edges), err, all)
 			}
-			f.rewriteWeight(100)
+			rewriteWeight(f, 100)
 		}
 	}
 }
 
 // rewriteWeight changes the weight of n0000.
-func (f *fixture) rewriteWeight(weight int) {
-	f.t.Helper()
-	if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: named("n0000"), Spec: map[string]any{"title": "t", "weight": weight}}); err != nil {
-		f.t.Fatal(err)
+func rewriteWeight(f *servicetest.Fixture, weight int) {
+	f.T.Helper()
+	if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named("n0000"), Spec: map[string]any{"title": "t", "weight": weight}}); err != nil {
+		f.T.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -16,42 +16,23 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func (f *fixture) list(req query.ListRequest) *query.Page {
-	f.t.Helper()
-	req.Kind = "Widget"
-	p, err := f.List(context.Background(), req)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return p
-}
-
-func pageNames(p *query.Page) []string {
-	out := make([]string, len(p.Edges))
-	for i, e := range p.Edges {
-		out[i] = e.Resource.Stored.Name
-	}
-	return out
-}
-
-func pointer[T any](v T) *T { return &v }
-
 func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
-	f := setup(t)
+	f := servicetest.Setup(t)
 	rnd := rand.New(rand.NewPCG(7, 7))
 	var want []string
 	for i := range 1000 {
 		name := fmt.Sprintf("n%04d", i)
-		f.create(name, `{"title":"A"}`)
+		f.CreateWidget(name, `{"title":"A"}`)
 		want = append(want, name)
 	}
 	churn := func() {
 		name := fmt.Sprintf("n%04d-churn", rnd.IntN(1000))
-		if f.stored(name) == nil {
-			f.create(name, `{"title":"A"}`)
-		} else if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: named(name)}); err != nil {
+		if f.Stored(name) == nil {
+			f.CreateWidget(name, `{"title":"A"}`)
+		} else if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +41,7 @@ func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
 		var cursor *string
 		for {
 			p := next(cursor)
-			for _, name := range pageNames(p) {
+			for _, name := range servicetest.PageNames(p) {
 				if len(name) == 5 {
 					got = append(got, name)
 				}
@@ -79,7 +60,9 @@ func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
 			churn()
 		}
 	}
-	forward := walk(func(c *string) *query.Page { return f.list(query.ListRequest{First: pointer(7), After: c}) },
+	forward := walk(func(c *string) *query.Page {
+		return f.MustList(query.ListRequest{First: servicetest.Pointer(7), After: c})
+	},
 		func(p *query.Page) *string { return p.PageInfo().EndCursor() })
 	if !slices.Equal(forward, want) {
 		t.Errorf("forward by 7: %d resources, want the %d untouched ones in order", len(forward), len(want))
@@ -87,8 +70,8 @@ func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
 	var got []string
 	var before *string
 	for {
-		p := f.list(query.ListRequest{Last: pointer(13), Before: before})
-		page := slices.DeleteFunc(pageNames(p), func(n string) bool { return len(n) != 5 })
+		p := f.MustList(query.ListRequest{Last: servicetest.Pointer(13), Before: before})
+		page := slices.DeleteFunc(servicetest.PageNames(p), func(n string) bool { return len(n) != 5 })
 		got = append(slices.Clone(page), got...)
 		more, err := p.PageInfo().HasPreviousPage(context.Background())
 		if err != nil {
@@ -106,11 +89,11 @@ func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
 }
 
 func TestPageInfoIsExactInBothDirections(t *testing.T) {
-	f := setup(t)
+	f := servicetest.Setup(t)
 	for _, n := range []string{"a", "b", "c", "d", "e"} {
-		f.create(n, `{"title":"A"}`)
+		f.CreateWidget(n, `{"title":"A"}`)
 	}
-	all := f.list(query.ListRequest{})
+	all := f.MustList(query.ListRequest{})
 	cursor := func(i int) *string { return new(all.Cursor(i)) }
 	for _, c := range []struct {
 		name       string
@@ -119,33 +102,33 @@ func TestPageInfoIsExactInBothDirections(t *testing.T) {
 		prev, next bool
 	}{
 		{"everything", query.ListRequest{}, "[a b c d e]", false, false},
-		{"first 2", query.ListRequest{First: pointer(2)}, "[a b]", false, true},
-		{"first 2 after b", query.ListRequest{First: pointer(2), After: cursor(1)}, "[c d]", true, true},
-		{"first 9 after c", query.ListRequest{First: pointer(9), After: cursor(2)}, "[d e]", true, false},
-		{"first 0", query.ListRequest{First: pointer(0)}, "[]", false, true},
+		{"first 2", query.ListRequest{First: servicetest.Pointer(2)}, "[a b]", false, true},
+		{"first 2 after b", query.ListRequest{First: servicetest.Pointer(2), After: cursor(1)}, "[c d]", true, true},
+		{"first 9 after c", query.ListRequest{First: servicetest.Pointer(9), After: cursor(2)}, "[d e]", true, false},
+		{"first 0", query.ListRequest{First: servicetest.Pointer(0)}, "[]", false, true},
 		{"after the last", query.ListRequest{After: cursor(4)}, "[]", true, false},
 		{"between", query.ListRequest{After: cursor(0), Before: cursor(3)}, "[b c]", true, true},
-		{"last 2", query.ListRequest{Last: pointer(2)}, "[d e]", true, false},
-		{"last 2 before d", query.ListRequest{Last: pointer(2), Before: cursor(3)}, "[b c]", true, true},
-		{"last 9 before c", query.ListRequest{Last: pointer(9), Before: cursor(2)}, "[a b]", false, true},
-		{"before the first", query.ListRequest{Last: pointer(3), Before: cursor(0)}, "[]", false, true},
-		{"an empty cursor is none", query.ListRequest{First: pointer(1), After: pointer("")}, "[a]", false, true},
-		{"first 5", query.ListRequest{First: pointer(5)}, "[a b c d e]", false, false},
-		{"last 0", query.ListRequest{Last: pointer(0)}, "[]", true, false},
-		{"first 0 after the last", query.ListRequest{First: pointer(0), After: cursor(4)}, "[]", true, false},
-		{"first 0 between two neighbours", query.ListRequest{First: pointer(0), After: cursor(1), Before: cursor(2)}, "[]", true, true},
-		{"last 0 before the first", query.ListRequest{Last: pointer(0), Before: cursor(0)}, "[]", false, true},
+		{"last 2", query.ListRequest{Last: servicetest.Pointer(2)}, "[d e]", true, false},
+		{"last 2 before d", query.ListRequest{Last: servicetest.Pointer(2), Before: cursor(3)}, "[b c]", true, true},
+		{"last 9 before c", query.ListRequest{Last: servicetest.Pointer(9), Before: cursor(2)}, "[a b]", false, true},
+		{"before the first", query.ListRequest{Last: servicetest.Pointer(3), Before: cursor(0)}, "[]", false, true},
+		{"an empty cursor is none", query.ListRequest{First: servicetest.Pointer(1), After: servicetest.Pointer("")}, "[a]", false, true},
+		{"first 5", query.ListRequest{First: servicetest.Pointer(5)}, "[a b c d e]", false, false},
+		{"last 0", query.ListRequest{Last: servicetest.Pointer(0)}, "[]", true, false},
+		{"first 0 after the last", query.ListRequest{First: servicetest.Pointer(0), After: cursor(4)}, "[]", true, false},
+		{"first 0 between two neighbours", query.ListRequest{First: servicetest.Pointer(0), After: cursor(1), Before: cursor(2)}, "[]", true, true},
+		{"last 0 before the first", query.ListRequest{Last: servicetest.Pointer(0), Before: cursor(0)}, "[]", false, true},
 	} {
 		for _, ahead := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, ahead %v", c.name, ahead), func(t *testing.T) {
 				c.req.Ahead = ahead
-				p := f.list(c.req)
+				p := f.MustList(c.req)
 				prev, err1 := p.PageInfo().HasPreviousPage(context.Background())
 				next, err2 := p.PageInfo().HasNextPage(context.Background())
 				if err1 != nil || err2 != nil {
 					t.Fatal(err1, err2)
 				}
-				if got := fmt.Sprint(pageNames(p)); got != c.want || prev != c.prev || next != c.next {
+				if got := fmt.Sprint(servicetest.PageNames(p)); got != c.want || prev != c.prev || next != c.next {
 					t.Errorf("%s previous %v next %v, want %s %v %v", got, prev, next, c.want, c.prev, c.next)
 				}
 				if n, err := p.TotalCount(context.Background()); n != 5 || err != nil {
@@ -172,12 +155,12 @@ func (l *limits) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page
 }
 
 func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
-	f := setup(t)
+	f := servicetest.Setup(t)
 	for i := range 20 {
-		f.create(fmt.Sprintf("n%02d", i), `{"title":"A"}`)
+		f.CreateWidget(fmt.Sprintf("n%02d", i), `{"title":"A"}`)
 	}
-	store := &limits{Store: f.store}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store})
+	store := &limits{Store: f.Store}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,11 +169,11 @@ func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
 		name, want string
 		req        query.ListRequest
 	}{
-		{"a page", "[5 bare true]", query.ListRequest{First: pointer(5)}},
-		{"a page of one value of a field", "[0 bare true 500 bare true]", query.ListRequest{First: pointer(5), Filter: title}},
-		{"whether there is more", "[6 bare true]", query.ListRequest{First: pointer(5), Ahead: true}},
-		{"no resources", "[]", query.ListRequest{First: pointer(0)}},
-		{"an order", "[0 bare true 500 bare true]", query.ListRequest{First: pointer(5), OrderBy: []query.Order{{Field: "createdAt"}}}},
+		{"a page", "[5 bare true]", query.ListRequest{First: servicetest.Pointer(5)}},
+		{"a page of one value of a field", "[0 bare true 500 bare true]", query.ListRequest{First: servicetest.Pointer(5), Filter: title}},
+		{"whether there is more", "[6 bare true]", query.ListRequest{First: servicetest.Pointer(5), Ahead: true}},
+		{"no resources", "[]", query.ListRequest{First: servicetest.Pointer(0)}},
+		{"an order", "[0 bare true 500 bare true]", query.ListRequest{First: servicetest.Pointer(5), OrderBy: []query.Order{{Field: "createdAt"}}}},
 	} {
 		c.req.Kind, store.asked = "Widget", nil
 		if _, err := s.List(t.Context(), c.req); err != nil {
@@ -203,38 +186,38 @@ func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
 }
 
 func TestBadPagesAreRefusedAndNameTheLimit(t *testing.T) {
-	f := setup(t)
-	for _, req := range []query.ListRequest{{First: pointer(-1)}, {Last: pointer(-1)}, {First: pointer(1001)}, {First: pointer(1), Last: pointer(1)}} {
+	f := servicetest.Setup(t)
+	for _, req := range []query.ListRequest{{First: servicetest.Pointer(-1)}, {Last: servicetest.Pointer(-1)}, {First: servicetest.Pointer(1001)}, {First: servicetest.Pointer(1), Last: servicetest.Pointer(1)}} {
 		req.Kind = "Widget"
 		_, err := f.List(context.Background(), req)
-		wantCode(t, err, failure.CodeBadUserInput)
+		servicetest.WantCode(t, err, failure.CodeBadUserInput)
 	}
-	f.create("a", `{"title":"A"}`)
-	foreign := f.list(query.ListRequest{Namespace: pointer("default")}).Cursor(0)
+	f.CreateWidget("a", `{"title":"A"}`)
+	foreign := f.MustList(query.ListRequest{Namespace: servicetest.Pointer("default")}).Cursor(0)
 	for _, cursor := range []string{"x", "====", "AQ", foreign, kind.GlobalID(backend.Key{Kind: "Widget", Name: "a"})} {
 		_, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", After: &cursor})
-		wantCode(t, err, failure.CodeCursorInvalid)
+		servicetest.WantCode(t, err, failure.CodeCursorInvalid)
 	}
 }
 
 func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
-	f := setup(t)
+	f := servicetest.Setup(t)
 	for _, n := range []string{"a", "b", "c"} {
-		f.create(n, `{"title":"A"}`)
+		f.CreateWidget(n, `{"title":"A"}`)
 	}
 	stream, err := f.Changes(context.Background(), change.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	f.rewrite("b", false, func(m map[string]any) { delete(m["spec"].(map[string]any), "title") })
-	f.create("d", `{"title":"A"}`)
-	if got := fmt.Sprint(pageNames(f.list(query.ListRequest{First: pointer(3)}))); got != "[a c d]" {
+	f.Rewrite("b", false, func(m map[string]any) { delete(m["spec"].(map[string]any), "title") })
+	f.CreateWidget("d", `{"title":"A"}`)
+	if got := fmt.Sprint(servicetest.PageNames(f.MustList(query.ListRequest{First: servicetest.Pointer(3)}))); got != "[a c d]" {
 		t.Errorf("page %s", got)
 	}
-	_, err = f.Get(context.Background(), named("b"))
-	wantCode(t, err, failure.CodeUnreadable)
-	if n := f.unreadable.Load(); n != 1 {
+	_, err = f.Get(context.Background(), servicetest.Named("b"))
+	servicetest.WantCode(t, err, failure.CodeUnreadable)
+	if n := f.UnreadableCount.Load(); n != 1 {
 		t.Errorf("%d unreadable resources were counted, want 1", n)
 	}
 	var types []change.Type
@@ -247,7 +230,7 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 			types = append(types, c.Type)
 			_, err := c.Body()
 			if c.Type == change.Modified {
-				wantCode(t, err, failure.CodeUnreadable)
+				servicetest.WantCode(t, err, failure.CodeUnreadable)
 			} else if err != nil {
 				t.Fatal(err)
 			}
@@ -259,51 +242,51 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 }
 
 func TestAQueryThatNamesItsResourcesReadsThemByKey(t *testing.T) {
-	f := setup(t)
+	f := servicetest.Setup(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		f.create(name, `{"title":"A"}`)
+		f.CreateWidget(name, `{"title":"A"}`)
 	}
-	all := query.ListRequest{Namespace: pointer("default"), Names: []string{"d", "absent", "b", "a", "d", "", "c"}}
+	all := query.ListRequest{Namespace: servicetest.Pointer("default"), Names: []string{"d", "absent", "b", "a", "d", "", "c"}}
 	t.Run("in the order of the names, each once, without those that are absent", func(t *testing.T) {
-		if got := pageNames(f.list(all)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+		if got := servicetest.PageNames(f.MustList(all)); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
 			t.Error(got)
 		}
 	})
 	t.Run("no names are no resources", func(t *testing.T) {
 		none := all
 		none.Names = []string{}
-		if got := pageNames(f.list(none)); len(got) != 0 {
+		if got := servicetest.PageNames(f.MustList(none)); len(got) != 0 {
 			t.Error(got)
 		}
 	})
 	t.Run("pages, counts and page info are as of any connection", func(t *testing.T) {
 		first, after := all, all
-		first.First = pointer(2)
-		p := f.list(first)
+		first.First = servicetest.Pointer(2)
+		p := f.MustList(first)
 		more, err := p.PageInfo().HasNextPage(context.Background())
-		if got := pageNames(p); !slices.Equal(got, []string{"a", "b"}) || !more || err != nil {
+		if got := servicetest.PageNames(p); !slices.Equal(got, []string{"a", "b"}) || !more || err != nil {
 			t.Error(got, more, err)
 		}
 		if n, err := p.TotalCount(context.Background()); n != 4 || err != nil {
 			t.Error(n, err)
 		}
 		after.After = p.PageInfo().EndCursor()
-		p = f.list(after)
+		p = f.MustList(after)
 		before, err := p.PageInfo().HasPreviousPage(context.Background())
-		if got := pageNames(p); !slices.Equal(got, []string{"c", "d"}) || !before || err != nil {
+		if got := servicetest.PageNames(p); !slices.Equal(got, []string{"c", "d"}) || !before || err != nil {
 			t.Error(got, before, err)
 		}
 		last := all
-		last.Last = pointer(3)
-		if got := pageNames(f.list(last)); !slices.Equal(got, []string{"b", "c", "d"}) {
+		last.Last = servicetest.Pointer(3)
+		if got := servicetest.PageNames(f.MustList(last)); !slices.Equal(got, []string{"b", "c", "d"}) {
 			t.Error(got)
 		}
 	})
 	t.Run("another order", func(t *testing.T) {
 		down := all
 		down.OrderBy = []query.Order{{Field: "name", Descending: true}}
-		down.First = pointer(3)
-		if got := pageNames(f.list(down)); !slices.Equal(got, []string{"d", "c", "b"}) {
+		down.First = servicetest.Pointer(3)
+		if got := servicetest.PageNames(f.MustList(down)); !slices.Equal(got, []string{"d", "c", "b"}) {
 			t.Error(got)
 		}
 	})
@@ -321,10 +304,10 @@ func FuzzCursor(f *testing.F) {
 	f.Add("AQ")
 	f.Add("")
 	f.Add("AYFOdZcCZGVmYXVsdAACYQA")
-	fix := &fixture{}
+	fix := &servicetest.Fixture{}
 	f.Fuzz(func(t *testing.T, cursor string) {
-		if fix.Service == nil || fix.t != t {
-			fix = setup(t)
+		if fix.Service == nil || fix.T != t {
+			fix = servicetest.Setup(t)
 		}
 		_, _ = fix.List(context.Background(), query.ListRequest{Kind: "Widget", After: &cursor})
 	})

@@ -1,4 +1,4 @@
-package service_test
+package change_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
@@ -22,7 +23,7 @@ func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = store.Close() }()
-		svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget()}, Store: store})
+		svc, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget()}, Store: store})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,7 @@ func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 		// More than are kept, so that the oldest go.
 		for n := range 300 {
 			want := fmt.Sprint("t", n)
-			if _, err := svc.Create(ctx, service.CreateRequest{Identity: named(fmt.Sprint("w", n)), Spec: json.RawMessage(`{"title":"` + want + `"}`)}); err != nil {
+			if _, err := svc.Create(ctx, service.CreateRequest{Identity: servicetest.Named(fmt.Sprint("w", n)), Spec: json.RawMessage(`{"title":"` + want + `"}`)}); err != nil {
 				t.Fatal(err)
 			}
 			var bodies [len(streams)]*body.Body
@@ -55,7 +56,7 @@ func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 						t.Error(got, err)
 						return
 					}
-					if bodies[i], err = got[0].Body(); err != nil || title(bodies[i]) != want {
+					if bodies[i], err = got[0].Body(); err != nil || servicetest.Title(bodies[i]) != want {
 						t.Errorf("%+v %v", bodies[i], err)
 					}
 				})

@@ -1,4 +1,4 @@
-package service_test
+package change_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // losing is a store whose watches can all lose their place at once.
@@ -73,7 +74,7 @@ func (w *losingWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 
 // streaming is a gateway that runs, in a bubble of its own time.
 type streaming struct {
-	*fixture
+	*servicetest.Fixture
 	lossy *losing
 	hub   *hub.Hub // nil: the service's own
 }
@@ -85,8 +86,8 @@ func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*str
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &streaming{fixture: &fixture{t: t, store: store}, lossy: &losing{Store: store, lost: make(chan struct{})}}
-		cfg.Kinds, cfg.Store, queue.Store = []descriptor.Kind{widget(), cluster()}, f.lossy, f.lossy
+		f := &streaming{Fixture: &servicetest.Fixture{T: t, Store: store}, lossy: &losing{Store: store, lost: make(chan struct{})}}
+		cfg.Kinds, cfg.Store, queue.Store = []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, f.lossy, f.lossy
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		run := func(r func(context.Context) error) {
@@ -116,91 +117,91 @@ func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*str
 
 // open begins a stream that the test closes.
 func (f *streaming) open(req change.Request) *change.Stream {
-	f.t.Helper()
-	c, err := f.Changes(f.t.Context(), req)
+	f.T.Helper()
+	c, err := f.Changes(f.T.Context(), req)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return c
 }
 
 func TestAnIdleStreamIsToldItsCursorNowAndThen(t *testing.T) {
 	inBubble(t, service.Config{}, hub.Config{}, func(f *streaming) {
-		c := f.open(change.Request{Name: pointer("mine")})
+		c := f.open(change.Request{Name: servicetest.Pointer("mine")})
 		defer c.Close()
-		take(f.t, c, 1)
+		servicetest.Take(f.T, c, 1)
 		begin := time.Now()
-		f.create("other", `{"title":"A"}`)
-		at := f.position()
-		mark := take(f.t, c, 1)[0]
+		f.CreateWidget("other", `{"title":"A"}`)
+		at := f.LogPosition()
+		mark := servicetest.Take(f.T, c, 1)[0]
 		if mark.Type != change.Bookmark || mark.Cursor != at || time.Since(begin) != 30*time.Second {
-			f.t.Errorf("%s at %s after %v, want BOOKMARK at %s after 30 s", mark.Type, mark.Cursor, time.Since(begin), at)
+			f.T.Errorf("%s at %s after %v, want BOOKMARK at %s after 30 s", mark.Type, mark.Cursor, time.Since(begin), at)
 		}
 		go func() {
 			time.Sleep(20 * time.Second) // of the bubble
-			f.create("mine", `{"title":"A"}`)
+			f.CreateWidget("mine", `{"title":"A"}`)
 		}()
-		if s := story(take(f.t, c, 2)); s != "ADDED mine; BOOKMARK; " || time.Since(begin) != 80*time.Second {
-			f.t.Errorf("stream %s after %v", s, time.Since(begin))
+		if s := servicetest.Story(servicetest.Take(f.T, c, 2)); s != "ADDED mine; BOOKMARK; " || time.Since(begin) != 80*time.Second {
+			f.T.Errorf("stream %s after %v", s, time.Since(begin))
 		}
 		resumed := f.open(change.Request{After: &mark.Cursor})
 		defer resumed.Close()
-		if s := story(take(f.t, resumed, 2)); s != "ADDED mine; IN_SYNC; " {
-			f.t.Errorf("after the bookmark: %s", s)
+		if s := servicetest.Story(servicetest.Take(f.T, resumed, 2)); s != "ADDED mine; IN_SYNC; " {
+			f.T.Errorf("after the bookmark: %s", s)
 		}
 	})
 }
 
 func TestAStreamThatLosesItsPlaceBeginsAnewIfItAskedForTheState(t *testing.T) {
 	inBubble(t, service.Config{}, hub.Config{}, func(f *streaming) {
-		f.create("a", `{"title":"A"}`)
+		f.CreateWidget("a", `{"title":"A"}`)
 		c := f.open(change.Request{Snapshot: true, Kinds: []string{"Widget"}})
 		defer c.Close()
 		bare := f.open(change.Request{})
 		defer bare.Close()
-		first := take(f.t, c, 3)
-		f.create("b", `{"title":"B"}`)
-		first = append(first, take(f.t, c, 1)...)
+		first := servicetest.Take(f.T, c, 3)
+		f.CreateWidget("b", `{"title":"B"}`)
+		first = append(first, servicetest.Take(f.T, c, 1)...)
 		synctest.Wait()
 		f.lossy.lose()
 		time.Sleep(time.Second) // of the bubble
-		second := take(f.t, c, 4)
-		f.create("c", `{"title":"C"}`)
-		second = append(second, take(f.t, c, 1)...)
-		if got, want := story(first)+story(second), "RESET; SNAPSHOT a; IN_SYNC; ADDED b; RESET; SNAPSHOT a; SNAPSHOT b; IN_SYNC; ADDED c; "; got != want {
-			f.t.Errorf("stream %s\nwant   %s", got, want)
+		second := servicetest.Take(f.T, c, 4)
+		f.CreateWidget("c", `{"title":"C"}`)
+		second = append(second, servicetest.Take(f.T, c, 1)...)
+		if got, want := servicetest.Story(first)+servicetest.Story(second), "RESET; SNAPSHOT a; IN_SYNC; ADDED b; RESET; SNAPSHOT a; SNAPSHOT b; IN_SYNC; ADDED c; "; got != want {
+			f.T.Errorf("stream %s\nwant   %s", got, want)
 		}
 		for i, e := range append(first, second...) {
 			if (e.Cursor == "") != slices.Contains([]int{0, 1, 4, 5, 6}, i) {
-				f.t.Errorf("event %d, %s: cursor %q", i, e.Type, e.Cursor)
+				f.T.Errorf("event %d, %s: cursor %q", i, e.Type, e.Cursor)
 			}
 		}
-		_, err := bare.Next(f.t.Context())
+		_, err := bare.Next(f.T.Context())
 		for err == nil {
-			_, err = bare.Next(f.t.Context())
+			_, err = bare.Next(f.T.Context())
 		}
-		wantCode(f.t, err, failure.CodePositionExpired)
+		servicetest.WantCode(f.T, err, failure.CodePositionExpired)
 	})
 }
 
 func TestAListenerThatLagsIsToldWhereToResume(t *testing.T) {
 	inBubble(t, service.Config{}, hub.Config{Events: 2}, func(f *streaming) {
 		c := f.open(change.Request{})
-		take(f.t, c, 1)
+		servicetest.Take(f.T, c, 1)
 		for i := range 5 {
-			f.create(fmt.Sprint("n", i), `{"title":"A"}`)
+			f.CreateWidget(fmt.Sprint("n", i), `{"title":"A"}`)
 			synctest.Wait()
 		}
-		_, err := c.Next(f.t.Context())
+		_, err := c.Next(f.T.Context())
 		c.Close()
-		e := wantCode(f.t, err, failure.CodeLagged)
+		e := servicetest.WantCode(f.T, err, failure.CodeLagged)
 		if !e.Retryable {
-			f.t.Error("not retryable")
+			f.T.Error("not retryable")
 		}
 		c = f.open(change.Request{After: &e.Cursor})
 		defer c.Close()
-		if s := story(take(f.t, c, 6)); s != "ADDED n0; ADDED n1; ADDED n2; ADDED n3; ADDED n4; IN_SYNC; " {
-			f.t.Errorf("after the cursor: %s", s)
+		if s := servicetest.Story(servicetest.Take(f.T, c, 6)); s != "ADDED n0; ADDED n1; ADDED n2; ADDED n3; ADDED n4; IN_SYNC; " {
+			f.T.Errorf("after the cursor: %s", s)
 		}
 	})
 }
@@ -210,27 +211,27 @@ func TestOneListenerTooManyIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, service.Config{}, hub.Config{MaxSubscribers: 1}, func(f *streaming) {
 				c := f.open(req)
-				_, err := f.Changes(f.t.Context(), req)
-				if e := wantCode(f.t, err, failure.CodeLimitExceeded); !e.Retryable {
-					f.t.Error("not retryable")
+				_, err := f.Changes(f.T.Context(), req)
+				if e := servicetest.WantCode(f.T, err, failure.CodeLimitExceeded); !e.Retryable {
+					f.T.Error("not retryable")
 				}
 				// Who was let in stays in, whatever it has to read.
 				for synced := false; !synced; {
-					events, err := c.Next(f.t.Context())
+					events, err := c.Next(f.T.Context())
 					if err != nil {
-						f.t.Fatal(err)
+						f.T.Fatal(err)
 					}
 					synced = events[len(events)-1].Type == change.InSync
 				}
 				if n := f.hub.Subscribers(); n != 1 {
-					f.t.Errorf("%d streams", n)
+					f.T.Errorf("%d streams", n)
 				}
 				c.Close()
 				c = f.open(req)
 				c.Close()
 				c.Close()
 				if n := f.hub.Subscribers(); n != 0 {
-					f.t.Errorf("%d streams", n)
+					f.T.Errorf("%d streams", n)
 				}
 			})
 		})
@@ -243,15 +244,15 @@ func TestAStreamDependsOnNoMoreShardsThanItCovers(t *testing.T) {
 		want []string
 	}{
 		"of all":           {change.Request{}, nil},
-		"of a namespace":   {change.Request{Namespace: pointer("x")}, []string{"x"}},
+		"of a namespace":   {change.Request{Namespace: servicetest.Pointer("x")}, []string{"x"}},
 		"of a GLOBAL kind": {change.Request{Kinds: []string{"Cluster"}}, []string{""}},
 		"of a kind":        {change.Request{Kinds: []string{"Widget"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &losing{Store: open(t), lost: make(chan struct{})}
-			global := cluster()
+			store := &losing{Store: servicetest.OpenMemory(t), lost: make(chan struct{})}
+			global := servicetest.Cluster()
 			global.Verbs = append(global.Verbs, descriptor.VerbWatch)
-			s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), global}, Store: store})
+			s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), global}, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,10 +281,10 @@ func TestListenersOfAGatewayThatRunsSeeWhatIsStored(t *testing.T) {
 				for n := 0; state["last"] == ""; n++ {
 					c := f.open(req)
 					for cut := 0; cut < 10*(i+1) && state["last"] == ""; cut++ {
-						batch, err := c.Next(f.t.Context())
+						batch, err := c.Next(f.T.Context())
 						if err != nil { // it resumes from the cursor it has
 							if e := new(failure.Error); !errors.As(err, &e) || e.Code != failure.CodeLagged {
-								f.t.Errorf("listener %d: %v", i, err)
+								f.T.Errorf("listener %d: %v", i, err)
 							}
 							break
 						}
@@ -310,23 +311,23 @@ func TestListenersOfAGatewayThatRunsSeeWhatIsStored(t *testing.T) {
 				for k := range rounds / 10 {
 					name := fmt.Sprint("n", k)
 					want := ""
-					if r := f.stored(name); r != nil {
+					if r := f.Stored(name); r != nil {
 						want = r.Revision.String()
 					}
 					if state[name] != want {
-						f.t.Errorf("listener %d has %s at %q, want %q", i, name, state[name], want)
+						f.T.Errorf("listener %d has %s at %q, want %q", i, name, state[name], want)
 					}
 				}
 			})
 		}
 		for n := range rounds {
 			name := fmt.Sprint("n", n%(rounds/10))
-			if f.stored(name) != nil && n%3 == 0 {
-				if _, err := f.Delete(f.t.Context(), service.DeleteRequest{Identity: named(name)}); err != nil {
-					f.t.Error(err)
+			if f.Stored(name) != nil && n%3 == 0 {
+				if _, err := f.Delete(f.T.Context(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
+					f.T.Error(err)
 				}
-			} else if _, err := f.Upsert(f.t.Context(), service.UpsertRequest{Identity: named(name), Spec: map[string]any{"title": fmt.Sprint(n)}}); err != nil {
-				f.t.Error(err)
+			} else if _, err := f.Upsert(f.T.Context(), service.UpsertRequest{Identity: servicetest.Named(name), Spec: map[string]any{"title": fmt.Sprint(n)}}); err != nil {
+				f.T.Error(err)
 			}
 			if n%7 == 0 {
 				time.Sleep(time.Millisecond) // of the bubble
@@ -335,7 +336,7 @@ func TestListenersOfAGatewayThatRunsSeeWhatIsStored(t *testing.T) {
 				f.lossy.lose()
 			}
 		}
-		f.create("last", `{"title":"Z"}`)
+		f.CreateWidget("last", `{"title":"Z"}`)
 		wg.Wait()
 	})
 }

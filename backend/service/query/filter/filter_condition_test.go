@@ -1,4 +1,4 @@
-package service_test
+package filter_test
 
 import (
 	"encoding/json"
@@ -8,21 +8,22 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // setupReported has resources with conditions, of which each is named by what it has:
 // the one that was never reported is none.
-func setupReported(t *testing.T) *fixture {
+func setupReported(t *testing.T) *servicetest.Fixture {
 	t.Helper()
-	k := withConditions(widget())
+	k := servicetest.WithConditions(servicetest.Widget())
 	shape := k.Status.Field("conditions").Shape
 	shape.Fields = append(shape.Fields, descriptor.Field{Name: "reason", Type: descriptor.TypeString})
-	store := open(t)
+	store := servicetest.OpenMemory(t)
 	s, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{Service: s, t: t, store: store}
+	f := &servicetest.Fixture{Service: s, T: t, Store: store}
 	for name, conditions := range map[string]string{
 		"bare":    `[]`,
 		"failed":  `[{"type":"Ready","status":"False","reason":"Failed"},{"type":"Synced","status":"True","reason":"Done"}]`,
@@ -31,13 +32,13 @@ func setupReported(t *testing.T) *fixture {
 		"silent":  `[{"type":"Ready","status":"True"}]`,
 		"unknown": `[{"type":"Ready","status":"Unknown","reason":"Asking"},{"type":"Readying","status":"True","reason":"Z"}]`,
 	} {
-		w := f.create(name, `{"title":"A"}`)
-		_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: named(name), ExpectedRevision: w.Resource.Stored.Revision.String(), Status: json.RawMessage(`{"conditions":` + conditions + `}`)})
+		w := f.CreateWidget(name, `{"title":"A"}`)
+		_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named(name), ExpectedRevision: w.Resource.Stored.Revision.String(), Status: json.RawMessage(`{"conditions":` + conditions + `}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	f.create("none", `{"title":"A"}`)
+	f.CreateWidget("none", `{"title":"A"}`)
 	return f
 }
 
@@ -45,12 +46,12 @@ func TestConditionsAreFoundByStatusAndReason(t *testing.T) {
 	t.Run("in the store", func(t *testing.T) { testConditions(t, setupReported(t)) })
 	t.Run("in the index", func(t *testing.T) {
 		f := setupReported(t)
-		f.serveIndexed()
+		f.ServeIndexed()
 		testConditions(t, f)
 	})
 }
 
-func testConditions(t *testing.T, f *fixture) {
+func testConditions(t *testing.T, f *servicetest.Fixture) {
 	for filter, want := range map[string]string{
 		`{"type":"Ready"}`:                                                                  "failed long ready silent unknown",
 		`{"type":"Ready","status":null}`:                                                    "failed long ready silent unknown",

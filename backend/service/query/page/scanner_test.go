@@ -1,4 +1,4 @@
-package service_test
+package page_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // scanned is a store whose reads of resources wait for a gate, and are counted.
@@ -53,14 +54,14 @@ func (s *scanned) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Pag
 }
 
 // setupScanned is a service without an index in memory over a gated store.
-func setupScanned(t *testing.T, memory int64) (*fixture, *scanned) {
+func setupScanned(t *testing.T, memory int64) (*servicetest.Fixture, *scanned) {
 	t.Helper()
-	store := &scanned{Store: open(t)}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, IndexMemory: memory})
+	store := &scanned{Store: servicetest.OpenMemory(t)}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store, IndexMemory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{Service: s, t: t, store: store.Store}, store
+	return &servicetest.Fixture{Service: s, T: t, Store: store.Store}, store
 }
 
 func heavierThan(n int) map[string]any {
@@ -70,7 +71,7 @@ func heavierThan(n int) map[string]any {
 func TestAScanThatMayNotLookAtAllReadsNothing(t *testing.T) {
 	f, store := setupScanned(t, -1)
 	for i := range 20 {
-		f.create(fmt.Sprintf("n%02d", i), `{"title":"A","weight":100}`)
+		f.CreateWidget(fmt.Sprintf("n%02d", i), `{"title":"A","weight":100}`)
 	}
 	store.reads = 0
 	ctx := budget.With(t.Context(), budget.New(budget.Limits{budget.Rows: 19}))
@@ -79,20 +80,20 @@ func TestAScanThatMayNotLookAtAllReadsNothing(t *testing.T) {
 	} {
 		req.Kind = "Widget"
 		_, err := f.List(ctx, req)
-		failed := wantCode(t, err, failure.CodeLimitExceeded)
+		failed := servicetest.WantCode(t, err, failure.CodeLimitExceeded)
 		if store.reads != 0 || failed.Limit != 19 || failed.Setting != "limit-rows" || !strings.Contains(failed.Message, "20 resources") || !strings.Contains(failed.Message, "limit-rows") ||
 			!strings.Contains(failed.Message, "index-memory") || strings.Contains(failed.Message, "author") {
 			t.Errorf("after %d reads: %v", store.reads, failed)
 		}
 	}
-	if _, err := f.Create(t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: "Widget", Namespace: pointer("other"), Name: "n"}, Spec: map[string]any{"title": "A", "weight": 100}}); err != nil {
+	if _, err := f.Create(t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: "Widget", Namespace: servicetest.Pointer("other"), Name: "n"}, Spec: map[string]any{"title": "A", "weight": 100}}); err != nil {
 		t.Fatal(err)
 	}
-	pages, errs := f.ListMany(ctx, []query.ListRequest{{Kind: "Widget", Filter: heavierThan(1)}, {Kind: "Widget", Namespace: pointer("other"), Filter: heavierThan(1)}})
-	if wantCode(t, errs[0], failure.CodeLimitExceeded); errs[1] != nil || len(pages[1].Edges) != 1 {
+	pages, errs := f.ListMany(ctx, []query.ListRequest{{Kind: "Widget", Filter: heavierThan(1)}, {Kind: "Widget", Namespace: servicetest.Pointer("other"), Filter: heavierThan(1)}})
+	if servicetest.WantCode(t, errs[0], failure.CodeLimitExceeded); errs[1] != nil || len(pages[1].Edges) != 1 {
 		t.Errorf("a page beside one that is refused: %v", errs[1])
 	}
-	page, err := f.List(ctx, query.ListRequest{Kind: "Widget", Namespace: pointer("default"), First: pointer(5)})
+	page, err := f.List(ctx, query.ListRequest{Kind: "Widget", Namespace: servicetest.Pointer("default"), First: servicetest.Pointer(5)})
 	if n, countErr := page.TotalCount(ctx); err != nil || countErr != nil || n != 20 || len(page.Edges) != 5 {
 		t.Errorf("a page by name has %d of %d: %v %v", len(page.Edges), n, err, countErr)
 	}
@@ -101,7 +102,7 @@ func TestAScanThatMayNotLookAtAllReadsNothing(t *testing.T) {
 func TestTwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, store := setupScanned(t, -1)
-		f.create("a", `{"title":"A","weight":100}`)
+		f.CreateWidget("a", `{"title":"A","weight":100}`)
 		store.reads, store.gate = 0, make(chan struct{})
 		var all sync.WaitGroup
 		var mu sync.Mutex
@@ -144,7 +145,7 @@ func TestTwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 		synctest.Wait()
 		begin := time.Now()
 		_, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: heavierThan(4)})
-		if failed := wantCode(t, err, failure.CodeUnavailable); !failed.Retryable || time.Since(begin) != 5*time.Second {
+		if failed := servicetest.WantCode(t, err, failure.CodeUnavailable); !failed.Retryable || time.Since(begin) != 5*time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), failed)
 		}
 		close(store.gate)
@@ -154,20 +155,20 @@ func TestTwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 
 // TestATotalThatIsReadWithThePageAgreesWithIt although the store changes after each read.
 func TestATotalThatIsReadWithThePageAgreesWithIt(t *testing.T) {
-	f := setup(t)
+	f := servicetest.Setup(t)
 	for i := range 3 {
-		f.create(fmt.Sprintf("n%d", i), `{"title":"A","weight":100}`)
+		f.CreateWidget(fmt.Sprintf("n%d", i), `{"title":"A","weight":100}`)
 	}
-	store := &moving{Store: f.store}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, IndexMemory: -1})
+	store := &servicetest.MovingStore{Store: f.Store}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store, IndexMemory: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, req := range []query.ListRequest{
-		{}, {Filter: heavierThan(1)}, {OrderBy: []query.Order{{Field: "spec.weight"}}}, {Namespace: pointer("default"), Names: []string{"n0", "n1", "gone"}}, {First: pointer(0)}, {First: pointer(1), Filter: heavierThan(1), Ahead: true},
+		{}, {Filter: heavierThan(1)}, {OrderBy: []query.Order{{Field: "spec.weight"}}}, {Namespace: servicetest.Pointer("default"), Names: []string{"n0", "n1", "gone"}}, {First: servicetest.Pointer(0)}, {First: servicetest.Pointer(1), Filter: heavierThan(1), Ahead: true},
 	} {
 		req.Kind, req.Total = "Widget", true
-		store.then = func() { f.create(fmt.Sprintf("x%d", i), `{"title":"A","weight":100}`) }
+		store.Then = func() { f.CreateWidget(fmt.Sprintf("x%d", i), `{"title":"A","weight":100}`) }
 		page, err := s.List(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +187,7 @@ func TestATotalThatIsReadWithThePageAgreesWithIt(t *testing.T) {
 func TestAListWaitsWhileItsKindIsReadIntoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, store := setupScanned(t, 0)
-		f.create("a", `{"title":"A","weight":100}`)
+		f.CreateWidget("a", `{"title":"A","weight":100}`)
 		store.gate = make(chan struct{})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -199,10 +200,10 @@ func TestAListWaitsWhileItsKindIsReadIntoMemory(t *testing.T) {
 		synctest.Wait()
 		begin := time.Now()
 		_, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: heavierThan(1)})
-		if failed := wantCode(t, err, failure.CodeUnavailable); !failed.Retryable || time.Since(begin) != 5*time.Second {
+		if failed := servicetest.WantCode(t, err, failure.CodeUnavailable); !failed.Retryable || time.Since(begin) != 5*time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), failed)
 		}
-		if got, err := f.Get(t.Context(), named("a")); err != nil || got == nil {
+		if got, err := f.Get(t.Context(), servicetest.Named("a")); err != nil || got == nil {
 			t.Errorf("a single read: %v %v", got, err)
 		}
 		time.AfterFunc(time.Second, func() { close(store.gate) })
@@ -233,15 +234,15 @@ func (s *miscounting) Ranges(ctx context.Context, rs []backend.Range) ([]backend
 }
 
 func TestAPageThatShowsAllAgreesWithItsCount(t *testing.T) {
-	store := &miscounting{Store: open(t)}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{widget(), cluster()}, Store: store, IndexMemory: -1})
+	store := &miscounting{Store: servicetest.OpenMemory(t)}
+	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store, IndexMemory: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{Service: s, t: t, store: store.Store}
+	f := &servicetest.Fixture{Service: s, T: t, Store: store.Store}
 	const all = 5
 	for i := range all {
-		f.create(fmt.Sprintf("n%d", i), `{"title":"A"}`)
+		f.CreateWidget(fmt.Sprintf("n%d", i), `{"title":"A"}`)
 	}
 	for _, store.more = range []int{-1, 1} {
 		for _, c := range []struct {
@@ -249,7 +250,7 @@ func TestAPageThatShowsAllAgreesWithItsCount(t *testing.T) {
 			ahead bool
 			want  int
 		}{{10, true, all}, {10, false, all}, {all, true, all}, {all, false, all}, {2, true, all + store.more}} {
-			page, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", First: pointer(c.size), Ahead: c.ahead, Total: true})
+			page, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(c.size), Ahead: c.ahead, Total: true})
 			if err != nil {
 				t.Fatal(err)
 			}

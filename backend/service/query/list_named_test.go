@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // keyed notes how many keys each call of Get asks for. It answers at most a
@@ -50,12 +51,12 @@ func names(from, to int) (out []string) {
 }
 
 func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
-	f := setup(t)
+	f := servicetest.Setup(t)
 	for _, name := range names(0, 12) {
-		f.create(name, `{"title":"A"}`)
+		f.CreateWidget(name, `{"title":"A"}`)
 	}
-	f.damage("w0003")
-	f.damage("w0010")
+	f.Damage("w0003")
+	f.Damage("w0010")
 	const broken = "w0011"
 	for _, c := range []struct {
 		name  string
@@ -77,14 +78,14 @@ func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 		{"more keys than one call takes", [][]string{names(0, 100), names(100, 200), names(200, 300), names(300, 400), names(400, 500), names(500, 600), names(600, 700), names(700, 800), names(800, 900), names(900, 1000), names(1000, 1010)}, 0, []int{1001, 9}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store := &keyed{Store: f.store, most: c.most, broken: broken}
-			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget()}, Store: store})
+			store := &keyed{Store: f.Store, most: c.most, broken: broken}
+			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget()}, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var reqs []query.ListRequest
 			for _, list := range c.lists {
-				reqs = append(reqs, query.ListRequest{Kind: "Widget", Namespace: pointer("default"), Names: list})
+				reqs = append(reqs, query.ListRequest{Kind: "Widget", Namespace: servicetest.Pointer("default"), Names: list})
 			}
 			pages, errs := svc.ListMany(t.Context(), reqs)
 			for i, list := range c.lists {
@@ -97,7 +98,7 @@ func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 				if errs[i] != nil {
 					t.Fatalf("list %d: %v", i, errs[i])
 				}
-				if got := pageNames(pages[i]); !slices.Equal(got, want) {
+				if got := servicetest.PageNames(pages[i]); !slices.Equal(got, want) {
 					t.Errorf("list %d: %v, want %v", i, got, want)
 				}
 			}
@@ -107,16 +108,16 @@ func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 		})
 	}
 	t.Run("a list that is refused leaves the others alone", func(t *testing.T) {
-		store := &keyed{Store: f.store}
-		svc, err := service.New(service.Config{Kinds: []descriptor.Kind{widget()}, Store: store})
+		store := &keyed{Store: f.Store}
+		svc, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget()}, Store: store})
 		if err != nil {
 			t.Fatal(err)
 		}
 		pages, errs := svc.ListMany(t.Context(), []query.ListRequest{
-			{Kind: "Widget", Namespace: pointer("default"), Names: names(0, 101)},
-			{Kind: "Widget", Namespace: pointer("default"), Names: names(0, 2)},
+			{Kind: "Widget", Namespace: servicetest.Pointer("default"), Names: names(0, 101)},
+			{Kind: "Widget", Namespace: servicetest.Pointer("default"), Names: names(0, 2)},
 		})
-		if e := wantCode(t, errs[0], failure.CodeLimitExceeded); e.Path != "names" || pages[0] != nil {
+		if e := servicetest.WantCode(t, errs[0], failure.CodeLimitExceeded); e.Path != "names" || pages[0] != nil {
 			t.Errorf("%+v", e)
 		}
 		if errs[1] != nil || len(pages[1].Edges) != 2 || !slices.Equal(store.calls, []int{2}) {

@@ -1,4 +1,4 @@
-package service_test
+package change_test
 
 import (
 	"errors"
@@ -18,12 +18,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/filter"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // Two gateways write, one with a catalogue that knows fewer fields and other indexes. What a
 // filtered stream tells of the log is compared with the states that the writes left.
 func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
-	older := widget()
+	older := servicetest.Widget()
 	older.FilterableFields = []descriptor.FilterableField{{Path: "spec.heavy"}}
 	older.Spec.Fields = slices.DeleteFunc(older.Spec.Fields, func(f descriptor.Field) bool { return f.Name == "tags" || f.Name == "ratio" })
 	older.Spec.Rules = nil
@@ -33,21 +34,21 @@ func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var writers []*fixture
-		for _, k := range []descriptor.Kind{widget(), older} {
+		var writers []*servicetest.Fixture
+		for _, k := range []descriptor.Kind{servicetest.Widget(), older} {
 			s, err := service.New(service.Config{Kinds: []descriptor.Kind{k}, Store: store})
 			if err != nil {
 				t.Fatal(err)
 			}
-			writers = append(writers, &fixture{Service: s, t: t, store: store})
+			writers = append(writers, &servicetest.Fixture{Service: s, T: t, Store: store})
 		}
 		f := writers[0]
-		kinds, err := kind.Compile([]descriptor.Kind{widget()})
+		kinds, err := kind.Compile([]descriptor.Kind{servicetest.Widget()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		begin := f.position()
-		log := f.writeAtRandom(rnd, writers, 150)
+		begin := f.LogPosition()
+		log := writeAtRandom(f, rnd, writers, 150)
 		middle := log[len(log)/2].at.UpdatedAt.UTC().Format(time.RFC3339Nano)
 		for _, wanted := range []map[string]any{
 			{"spec": map[string]any{"weight": map[string]any{"lt": 200}}},
@@ -80,10 +81,10 @@ func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 				}
 				want = append(want, fmt.Sprintln(typ, w.at.Name, w.revision))
 			}
-			stream := f.changes(change.Request{Kinds: []string{"Widget"}, Filter: wanted, After: &begin})
+			stream := f.StartChanges(change.Request{Kinds: []string{"Widget"}, Filter: wanted, After: &begin})
 			var got []string
 			for synced := false; !synced; {
-				for _, c := range take(t, stream, 1) {
+				for _, c := range servicetest.Take(t, stream, 1) {
 					if synced = c.Type == change.InSync; !synced {
 						got = append(got, fmt.Sprintln(c.Type, c.Stored.Name, c.Revision))
 					}
@@ -107,12 +108,12 @@ type written struct {
 
 // writeAtRandom makes random writes through one of the writers each, or as one that tells nothing of
 // the state before.
-func (f *fixture) writeAtRandom(rnd *rand.Rand, writers []*fixture, n int) (log []written) {
-	f.t.Helper()
+func writeAtRandom(f *servicetest.Fixture, rnd *rand.Rand, writers []*servicetest.Fixture, n int) (log []written) {
+	f.T.Helper()
 	for len(log) < n {
 		w := writers[rnd.IntN(len(writers))]
 		name := fmt.Sprint("w", rnd.IntN(6))
-		before := f.stored(name)
+		before := f.Stored(name)
 		spec := map[string]any{"title": string('A' + rune(rnd.IntN(3))), "weight": 100 + 50*rnd.IntN(5)}
 		if w == writers[0] {
 			spec["tags"] = [][]any{{"x"}, {"y"}, {}}[rnd.IntN(3)]
@@ -126,10 +127,10 @@ func (f *fixture) writeAtRandom(rnd *rand.Rand, writers []*fixture, n int) (log 
 			if before == nil {
 				continue
 			}
-			if _, err = w.Delete(f.t.Context(), service.DeleteRequest{Identity: named(name)}); err == nil {
-				at, failed := f.store.Position(f.t.Context())
+			if _, err = w.Delete(f.T.Context(), service.DeleteRequest{Identity: servicetest.Named(name)}); err == nil {
+				at, failed := f.Store.Position(f.T.Context())
 				if failed != nil {
-					f.t.Fatal(failed)
+					f.T.Fatal(failed)
 				}
 				one.revision = at.Shard(0).String()
 			}
@@ -138,33 +139,33 @@ func (f *fixture) writeAtRandom(rnd *rand.Rand, writers []*fixture, n int) (log 
 				continue
 			}
 			one.unknown = true
-			f.rewrite(name, true, func(body map[string]any) {
+			f.Rewrite(name, true, func(body map[string]any) {
 				body["spec"].(map[string]any)["weight"] = 100 + 50*rnd.IntN(5)
 			})
 		case 2:
 			if before == nil {
 				continue
 			}
-			out, err = w.UpdateStatus(f.t.Context(), service.StatusRequest{Identity: named(name), ExpectedRevision: before.Revision.String(), Status: map[string]any{"id": fmt.Sprint(rnd.IntN(3))}})
+			out, err = w.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: servicetest.Named(name), ExpectedRevision: before.Revision.String(), Status: map[string]any{"id": fmt.Sprint(rnd.IntN(3))}})
 		case 3:
 			if before == nil {
 				continue
 			}
-			out, err = w.Patch(f.t.Context(), service.PatchRequest{Identity: named(name), ExpectedRevision: before.Revision.String(), MetadataPatch: labelled("k", labels.Labels.Value[0].Value)})
+			out, err = w.Patch(f.T.Context(), service.PatchRequest{Identity: servicetest.Named(name), ExpectedRevision: before.Revision.String(), MetadataPatch: servicetest.Labelled("k", labels.Labels.Value[0].Value)})
 		default:
-			out, err = w.Upsert(f.t.Context(), service.UpsertRequest{Identity: named(name), Metadata: labels, Spec: spec})
+			out, err = w.Upsert(f.T.Context(), service.UpsertRequest{Identity: servicetest.Named(name), Metadata: labels, Spec: spec})
 		}
 		var refused *failure.Error
 		if errors.As(err, &refused) && refused.Code == failure.CodeValidationFailed {
 			continue
 		}
 		if err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 		if out != nil && out.Outcome == service.Unchanged {
 			continue
 		}
-		if one.after = f.stored(name); one.after != nil {
+		if one.after = f.Stored(name); one.after != nil {
 			one.at, one.revision = one.after, one.after.Revision.String()
 		}
 		log = append(log, one)

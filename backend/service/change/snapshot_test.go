@@ -1,4 +1,4 @@
-package service_test
+package change_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // TestAPageIsFollowedByNothingThatItShows changes resources after a snapshot has taken
@@ -21,18 +22,18 @@ func TestAPageIsFollowedByNothingThatItShows(t *testing.T) {
 		"of all":    {nil, "RESET; SNAPSHOT again; SNAPSHOT changed; SNAPSHOT heavy; SNAPSHOT lighter; SNAPSHOT new; IN_SYNC; DELETED again; MODIFIED changed; "},
 		"of a part": {light, "RESET; SNAPSHOT again; SNAPSHOT changed; SNAPSHOT lighter; SNAPSHOT new; IN_SYNC; DELETED again; MODIFIED changed; "},
 	} {
-		for source, open := range map[string]func(*testing.T) *fixture{"from the store": setup, "from the index": setupIndexed} {
+		for source, open := range map[string]func(*testing.T) *servicetest.Fixture{"from the store": servicetest.Setup, "from the index": servicetest.SetupIndexed} {
 			t.Run(name+" "+source, func(t *testing.T) {
 				f := open(t)
 				write := func(name, spec string) {
 					t.Helper()
-					if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: named(name), Spec: map[string]any{"title": spec, "weight": map[string]int{"light": 100, "heavy": 400}[spec]}}); err != nil {
+					if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named(name), Spec: map[string]any{"title": spec, "weight": map[string]int{"light": 100, "heavy": 400}[spec]}}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				remove := func(name string) {
 					t.Helper()
-					if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: named(name)}); err != nil {
+					if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -40,8 +41,8 @@ func TestAPageIsFollowedByNothingThatItShows(t *testing.T) {
 					write(name, "light")
 				}
 				write("lighter", "heavy")
-				stream := f.changes(change.Request{Kinds: []string{"Widget"}, Filter: c.filter, Snapshot: true})
-				got := take(t, stream, 1)
+				stream := f.StartChanges(change.Request{Kinds: []string{"Widget"}, Filter: c.filter, Snapshot: true})
+				got := servicetest.Take(t, stream, 1)
 				write("changed", "heavy")
 				write("heavy", "heavy")
 				write("lighter", "light")
@@ -51,11 +52,11 @@ func TestAPageIsFollowedByNothingThatItShows(t *testing.T) {
 				write("new", "light")
 				write("changed", "light")
 				for synced := false; !synced; synced = got[len(got)-1].Type == change.InSync {
-					got = append(got, take(t, stream, 1)...)
+					got = append(got, servicetest.Take(t, stream, 1)...)
 				}
 				remove("again")
-				f.rewrite("changed", true, func(body map[string]any) { body["spec"].(map[string]any)["weight"] = 200 })
-				if s := story(append(got, take(t, stream, 2)...)); s != c.want {
+				f.Rewrite("changed", true, func(body map[string]any) { body["spec"].(map[string]any)["weight"] = 200 })
+				if s := servicetest.Story(append(got, servicetest.Take(t, stream, 2)...)); s != c.want {
 					t.Errorf("stream %s\nwant   %s", s, c.want)
 				}
 			})
@@ -66,15 +67,15 @@ func TestAPageIsFollowedByNothingThatItShows(t *testing.T) {
 // TestASnapshotHasAllThatAFilterKeeps filters so that the index is read by the rows of
 // the filter and not in the order of the names, for more than one step.
 func TestASnapshotHasAllThatAFilterKeeps(t *testing.T) {
-	f := setupIndexed(t)
+	f := servicetest.SetupIndexed(t)
 	const all, kept = 320, 230
 	for i := range all {
-		f.create(fmt.Sprintf("n%03d", i*7%all), fmt.Sprintf(`{"title":"A","weight":%d}`, 100+i))
+		f.CreateWidget(fmt.Sprintf("n%03d", i*7%all), fmt.Sprintf(`{"title":"A","weight":%d}`, 100+i))
 	}
-	stream := f.changes(change.Request{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"weight": map[string]any{"lt": 100 + kept}}}, Snapshot: true})
+	stream := f.StartChanges(change.Request{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"weight": map[string]any{"lt": 100 + kept}}}, Snapshot: true})
 	got, last := 0, ""
 	for synced := false; !synced; {
-		for _, c := range take(t, stream, 1) {
+		for _, c := range servicetest.Take(t, stream, 1) {
 			synced = c.Type == change.InSync
 			if c.Type != change.Snapshot {
 				continue

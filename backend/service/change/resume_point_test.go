@@ -1,4 +1,4 @@
-package service_test
+package change_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/change"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // listener builds a state from the events that it is told.
@@ -59,7 +60,7 @@ func TestAStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 	if testing.Short() {
 		rounds = 10
 	}
-	for source, open := range map[string]func(*testing.T) *fixture{"from the store": setup, "from the index": setupIndexed} {
+	for source, open := range map[string]func(*testing.T) *servicetest.Fixture{"from the store": servicetest.Setup, "from the index": servicetest.SetupIndexed} {
 		t.Run(source, func(t *testing.T) {
 			seed := rand.Uint64()
 			t.Log("seed", seed)
@@ -67,7 +68,7 @@ func TestAStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 			f := open(t)
 			write := func(rnd *rand.Rand, n int) {
 				for range n {
-					id := named(fmt.Sprintf("w%03d", rnd.IntN(260)))
+					id := servicetest.Named(fmt.Sprintf("w%03d", rnd.IntN(260)))
 					if rnd.IntN(2) == 0 {
 						_, _ = f.Delete(context.Background(), service.DeleteRequest{Identity: id})
 					} else if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": fmt.Sprint("t", rnd.IntN(1e6))}}); err != nil {
@@ -78,7 +79,7 @@ func TestAStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 			write(rnd, 700)
 			for round := range rounds {
 				l := listener{t: t, known: map[string]backend.Revision{}}
-				stream, left := f.changes(change.Request{Kinds: []string{"Widget"}, Snapshot: true}), 0
+				stream, left := f.StartChanges(change.Request{Kinds: []string{"Widget"}, Snapshot: true}), 0
 				for !l.inSync {
 					var writer sync.WaitGroup
 					own := rand.New(rand.NewPCG(seed, rnd.Uint64()))
@@ -101,18 +102,18 @@ func TestAStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 					left++
 					write(rnd, rnd.IntN(40))
 					stream.Close()
-					stream = f.changes(change.Request{Kinds: []string{"Widget"}, Snapshot: true})
+					stream = f.StartChanges(change.Request{Kinds: []string{"Widget"}, Snapshot: true})
 					stream.Resume(got.ResumePoint.After(n), nil)
 				}
 				last := fmt.Sprint("last", round)
-				f.create(last, `{"title":"A"}`)
+				f.CreateWidget(last, `{"title":"A"}`)
 				for _, told := l.known[last]; !told; _, told = l.known[last] {
-					for _, c := range take(t, stream, 1) {
+					for _, c := range servicetest.Take(t, stream, 1) {
 						l.hear(&c)
 					}
 				}
 				stream.Close()
-				page, err := f.store.Range(t.Context(), backend.Range{Kind: "Widget", Limit: backend.MaxLimit})
+				page, err := f.Store.Range(t.Context(), backend.Range{Kind: "Widget", Limit: backend.MaxLimit})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -125,7 +126,7 @@ func TestAStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 				if len(l.known) > 0 {
 					t.Errorf("%d resources were told and are gone: %v", len(l.known), l.known)
 				}
-				if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: named(last)}); err != nil {
+				if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named(last)}); err != nil {
 					t.Fatal(err)
 				}
 				if t.Failed() {
