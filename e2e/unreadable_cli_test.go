@@ -57,6 +57,10 @@ func TestUnreadable_IsToldByEveryCommand(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "Item   default     bad    Item.spec: ItemSpec.text: ") {
 		t.Errorf("exit %d: %s%s", code, out, errOut)
 	}
+	_, errOut, code = s.cli("", "get", "items", "--unreadable", "-n", "nosuch")
+	if code != 0 || errOut != "there is nothing in namespace \"nosuch\"\n" {
+		t.Errorf("a namespace without resources: exit %d: %s", code, errOut)
+	}
 	got := s.must(`{ items { totalCount unreadableCount } itemsSummary(by: ["namespace"]) { unreadableCount } unreadables(kind: "item") { namespace name reason } }`)
 	unreadable, total, inSummary := got.get("items", "unreadableCount"), got.get("items", "totalCount"), got.get("itemsSummary", "unreadableCount")
 	if unreadable != 1.0 || total != 2.0 || inSummary != 1.0 {

@@ -133,6 +133,7 @@ var testsMay = map[string][]string{
 	"cmd/sluice/gateway":           {"backend/memory"},
 	"cmd/sluice/operate":           {"cmd/sluice/commandtest", "cmd/sluice/read"},
 	"cmd/sluice/remote":            {"cmd/sluice/auth", "cmd/sluice/commandtest", "cmd/sluice/read", "cmd/sluice/terminal"},
+	"cmd/sluice/write":             {"cmd/sluice/commandtest"},
 	"e2e":                          {"backend", "backend/bolt", "graph/engine/enginetest", "internal/redistest"},
 }
 

@@ -72,7 +72,8 @@ func setContext(cmd *cobra.Command, c *credential.Context, given credential.Cont
 		if !changed(flag) {
 			continue
 		}
-		if *to[flag] = *path; *path != "" {
+		*to[flag] = *path
+		if *path != "" {
 			absolute, err := filepath.Abs(*path)
 			if err != nil {
 				return fmt.Errorf("%s: %w", flag, err)

@@ -13,7 +13,7 @@ type Goal struct {
 	Text string
 	// deleted: the resource is gone.
 	Deleted bool
-	// condition has the status; empty if another goal is meant.
+	// Condition has the status; empty if another goal is meant.
 	Condition, status string
 	// path has the value, or any if there is none.
 	path  *output.Path
@@ -31,7 +31,8 @@ func ParseGoal(text string) (Goal, error) {
 		return g, nil
 	case form == "condition" && rest != "":
 		var given bool
-		if g.Condition, g.status, given = strings.Cut(rest, "="); !given {
+		g.Condition, g.status, given = strings.Cut(rest, "=")
+		if !given {
 			g.status = "True"
 		}
 		if g.Condition != "" && g.status != "" {

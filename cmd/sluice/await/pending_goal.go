@@ -19,8 +19,8 @@ var errAbsent = errors.New("absent")
 type PendingGoal struct {
 	Goal Goal
 	resource.Ref
-	// uid of the resource whose deletion is waited for; empty if there was none.
-	Uid string
+	// UID of the resource whose deletion is waited for; empty if there was none.
+	UID string
 	// state describes the resource to people.
 	state   string
 	present bool
@@ -69,12 +69,13 @@ func (s *PendingGoal) hidden() error {
 }
 
 func (s *PendingGoal) check(r *client.Resource) error {
-	if s.Goal.Deleted && s.Uid != r.Metadata.UID {
+	if s.Goal.Deleted && s.UID != r.Metadata.UID {
 		return errReached // it is another one of that name
 	}
 	s.present = true
 	done, now, err := s.Goal.reached(s.Kind, r)
-	if s.state = now; done {
+	s.state = now
+	if done {
 		return errReached
 	}
 	return err

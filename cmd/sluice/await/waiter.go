@@ -17,7 +17,7 @@ import (
 type Waiter struct {
 	Std    terminal.Streams
 	Client *client.Client
-	// timeout is how long to wait in all.
+	// Timeout is how long to wait in all.
 	Timeout time.Duration
 }
 

@@ -121,8 +121,12 @@ const FileFlag = "config"
 
 // Settings returns the table of all settings.
 func (g *Gateway) Settings() []Setting {
-	sv, st, l, d := &g.Server, &g.Store, &g.Server.Limits, &g.Server.Documents
-	id, by := &g.Identities, &g.Server.Caller
+	sv := &g.Server
+	st := &g.Store
+	l := &g.Server.Limits
+	d := &g.Server.Documents
+	id := &g.Identities
+	by := &g.Server.Caller
 	return []Setting{
 		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free one; one that is not loopback needs `tokens`, `oidc`, `tls-client-ca`, `trust-proxy` or `allow-anonymous`", Check: g.checkListen},
 		{Name: "allow-anonymous", Value: &g.AllowAnonymous, Help: "serve everybody who reaches an address that is not loopback", Check: g.checkAnonymous},

@@ -88,7 +88,9 @@ func (s *span) Set(text string) error {
 		if err != nil {
 			return err
 		}
-		if days, text = time.Duration(n)*day, rest; text == "" {
+		days = time.Duration(n) * day
+		text = rest
+		if text == "" {
 			text = "0s"
 		}
 	}

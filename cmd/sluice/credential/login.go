@@ -141,7 +141,8 @@ func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	found := false
 	err := change(ctx, s.Path, func(all logins) error {
 		l, ok := all[s.Context]
-		if found = ok; !ok {
+		found = ok
+		if !ok {
 			return nil
 		}
 		s.kept = &l

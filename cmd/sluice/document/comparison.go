@@ -18,11 +18,11 @@ type Comparison struct {
 	Key resource.Key
 	// stored is the manifest of the resource, empty if it does not exist; would is the manifest after an apply.
 	stored, would string
-	// revision of the stored resource; empty if it does not exist.
+	// Revision of the stored resource; empty if it does not exist.
 	Revision string
-	// outcome of an apply: CREATED, UPDATED or UNCHANGED.
+	// Outcome of an apply: CREATED, UPDATED or UNCHANGED.
 	Outcome string
-	// stale is why the document would not be applied without --ignore-revision; nil if it would.
+	// Stale is why the document would not be applied without --ignore-revision; nil if it would.
 	Stale error
 }
 

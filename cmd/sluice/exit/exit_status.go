@@ -12,7 +12,7 @@ import (
 // Status counts how it went with several resources.
 type Status struct {
 	Failed, Absent bool
-	// partial reports whether resources were left out since the gateway cannot read them.
+	// Partial reports whether resources were left out since the gateway cannot read them.
 	Partial bool
 }
 

@@ -208,7 +208,9 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	if s.Identities.Given() && s.Identities.AdminGroup == "" {
 		log.Info("callers may do what AccessBindings allow; without any, nobody may do anything (admin-group makes administrators)")
 	}
-	out.gate, out.log, out.compile = gate.Gate{Store: store, Logger: log}, log, compile
+	out.gate = gate.Gate{Store: store, Logger: log}
+	out.log = log
+	out.compile = compile
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), damaged, out.results,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -224,7 +226,9 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	}
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)
-	s.Server.Catalogue, s.Server.Logger, s.Server.Metrics = servedCatalogue(c, svc), log, reg
+	s.Server.Catalogue = servedCatalogue(c, svc)
+	s.Server.Logger = log
+	s.Server.Metrics = reg
 	// Everybody may see the page, so it does not tell where the data is.
 	s.Server.Version, s.Server.Store = version.Text(), "the embedded store"
 	if s.Store.URL != "" {

@@ -20,7 +20,8 @@ func (s *Gateway) openIdentities(ctx context.Context, log *zap.Logger) (err erro
 			return exit.Usage(err)
 		}
 	}
-	if to.Certificates = from.Certificates.ClientCA != ""; to.Certificates {
+	to.Certificates = from.Certificates.ClientCA != ""
+	if to.Certificates {
 		to.TLS = s.Server.TLS
 	}
 	if to.Proxies, err = identity.ParseProxies(from.Proxies); err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
@@ -171,8 +172,29 @@ func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.An
 	if refused, ok := errors.AsType[*gate.PurgeError](err); ok {
 		return out, exit.Lines([]string{refused.Error()})
 	}
+	if err == nil && path == "" && purged.Removed+purged.Kept == 0 {
+		if near := nearKinds(kind, c.served.Outline); len(near) > 0 {
+			return out, exit.Lines([]string{fmt.Sprintf("nothing is stored of kind %s; kinds with a name like it: %s",
+				kind, strings.Join(near, ", "))})
+		}
+	}
 	out.Purged = &purged
 	return out, err
+}
+
+// maxTypos is how many letters differ at most in names that are alike; in names of up to three it is one.
+const maxTypos = 2
+
+// nearKinds returns the kinds of a catalogue with names like the given one, which may be a typing mistake.
+func nearKinds(name string, served gate.Outline) (near []string) {
+	typos := min(max(len(name)/2, 1), maxTypos)
+	for kind := range served.Kinds {
+		if levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(kind)) <= typos {
+			near = append(near, kind)
+		}
+	}
+	slices.Sort(near)
+	return near
 }
 
 func (c *catalogues) logPurge(ctx context.Context, what string, out reload.Answer) {

@@ -329,3 +329,20 @@ func TestACatalogueOfTooManyFilesIsNotWrittenToTheDisk(t *testing.T) {
 		t.Error("something was written beside the folder")
 	}
 }
+
+func TestCatalogues_RefuseToPurgeAKindThatIsMisspelt(t *testing.T) {
+	s := openShop(t, shelves)
+	for what, want := range map[string]string{
+		"Shlef": "nothing is stored of kind Shlef; kinds with a name like it: Shelf",
+		"shelf": "nothing is stored of kind shelf; kinds with a name like it: Shelf",
+	} {
+		a := s.catalogues.Reload(t.Context(), reload.Request{Purge: what})
+		if a.Result != reload.Refused || len(a.Lines) != 1 || a.Lines[0] != want {
+			t.Errorf("%s: %v", what, a)
+		}
+	}
+	a := s.catalogues.Reload(t.Context(), reload.Request{Purge: "Terminal"})
+	if a.Result == reload.Refused || a.Purged == nil || a.Purged.Removed != 0 {
+		t.Errorf("a kind that is gone: %v", a)
+	}
+}

@@ -3,7 +3,10 @@ package input
 // splitCommas splits at the commas that are in no parentheses and no quotes.
 func splitCommas(text string) []string {
 	var out []string
-	depth, begin, quoted, escaped := 0, 0, false, false
+	depth := 0 // of parentheses
+	begin := 0
+	quoted := false
+	escaped := false
 	for i, r := range text {
 		switch {
 		case escaped:

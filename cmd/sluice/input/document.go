@@ -38,7 +38,9 @@ func (d Document) read() Document {
 	if err != nil {
 		return d
 	}
-	d.parsed, d.Kind, d.Name = m, m.Kind, m.Metadata.Name
+	d.parsed = m
+	d.Kind = m.Kind
+	d.Name = m.Metadata.Name
 	if m.Metadata.Namespace != nil {
 		d.Namespace = *m.Metadata.Namespace
 	}
@@ -86,7 +88,9 @@ func (d Document) line(field string) int {
 		if next == nil {
 			break
 		}
-		n, line, field = next, base+at, rest
+		n = next
+		line = base + at
+		field = rest
 	}
 	return line
 }

@@ -60,7 +60,8 @@ func CutPrecondition(patch string) (rest string, p Precondition, err error) {
 	}
 	for key, to := range map[string]*string{"revision": &p.Revision, "uid": &p.UID} {
 		value, ok := metadata[key]
-		if *to, _ = value.(string); ok && *to == "" {
+		*to, _ = value.(string)
+		if ok && *to == "" {
 			return "", p, fmt.Errorf("patch: metadata.%s: it says what the resource is to have before, as a text, or is left out", key)
 		}
 		delete(metadata, key)

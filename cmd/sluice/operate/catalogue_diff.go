@@ -19,7 +19,9 @@ import (
 )
 
 func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
-	from, format, failOn := "", "text", "breaks-clients"
+	from := ""
+	format := "text"
+	failOn := "breaks-clients"
 	asked := gatewayRequest{req: reload.Request{DryRun: true, AllowBreaking: true}}
 	cmd := &cobra.Command{
 		Use:   "diff [DIR]",

@@ -3,6 +3,7 @@ package operate
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,9 @@ func cataloguePurgeCommand(std terminal.Streams) *cobra.Command {
 		Example: "  sluice catalogue purge Terminal --dry-run\n  sluice catalogue purge Team.spec.email --data ./sluice-data",
 		Args:    command.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkPurge(args[0]); err != nil {
+				return exit.Usage(err)
+			}
 			r.req.Purge = args[0]
 			answer, err := r.send(cmd)
 			if err != nil {
@@ -50,4 +54,14 @@ func cataloguePurgeCommand(std terminal.Streams) *cobra.Command {
 	r.registerDryRun(cmd)
 	r.registerNetwork(cmd)
 	return cmd
+}
+
+// checkPurge refuses what is neither KIND nor KIND.PATH. The name of a kind begins with a capital letter.
+func checkPurge(what string) error {
+	kind, path, dotted := strings.Cut(what, ".")
+	if kind == "" || kind[0] < 'A' || kind[0] > 'Z' || dotted && path == "" {
+		return fmt.Errorf("%q: KIND or KIND.PATH is accepted, with the kind as catalogues name it, "+
+			"like Team or Team.spec.email", what)
+	}
+	return nil
 }

@@ -56,7 +56,8 @@ func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", r.Kind, m.Name, err)
 	}
-	if out.Spec = spec; string(r.Status) != "null" {
+	out.Spec = spec
+	if string(r.Status) != "null" {
 		out.Status = r.Status
 	}
 	raw, err := encode(out)

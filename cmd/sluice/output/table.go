@@ -113,7 +113,8 @@ func (t *Table) Flush() error {
 		for len(row) > 1 && row[len(row)-1].Text == "" {
 			row = row[:len(row)-1] // nothing stands behind the last text
 		}
-		if rows[r] = row; len(row) == 1 && len(t.Titles) > 1 {
+		rows[r] = row
+		if len(row) == 1 && len(t.Titles) > 1 {
 			continue // a heading may reach over several columns
 		}
 		for i, c := range row {

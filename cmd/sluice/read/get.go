@@ -121,7 +121,10 @@ func (g *get) run(ctx context.Context) error {
 		return g.listUnreadable(ctx, named)
 	}
 	g.options.Single = named && len(g.targets) == 1 && len(g.targets[0].Names) == 1
-	g.options.Namespaces, g.options.Kinds, g.options.Changes, g.options.Now = g.everywhere, len(g.targets) > 1, g.watch, time.Now
+	g.options.Namespaces = g.everywhere
+	g.options.Kinds = len(g.targets) > 1
+	g.options.Changes = g.watch
+	g.options.Now = time.Now
 	g.options.Terminal = terminal.IsTerminal(g.std.Out)
 	g.options.Colours = terminal.Coloured(g.std.Out)
 	p := output.NewPrinter(g.std.Out, g.format, g.options)

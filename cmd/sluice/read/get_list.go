@@ -43,7 +43,8 @@ func (g *get) allowed(k client.Kind, all listing) listing {
 				g.forbidden = append(g.forbidden, k.Name)
 				return
 			}
-			if begun = true; !yield(r, err) {
+			begun = true
+			if !yield(r, err) {
 				return
 			}
 		}

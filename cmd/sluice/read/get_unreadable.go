@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/resource"
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -37,7 +38,11 @@ func (g *get) listUnreadable(ctx context.Context, named bool) error {
 			}
 		}
 	}
-	if count == 0 {
+	switch {
+	case count > 0:
+	case g.remote.Namespace != "" && !g.everywhere && g.nothingStored(ctx):
+		_, _ = fmt.Fprintf(g.std.Err, "there is nothing%s\n", resource.InNamespace(g.remote.Namespace))
+	default:
 		_, _ = fmt.Fprintln(g.std.Err, "the gateway can read everything")
 	}
 	return table.Flush()
@@ -49,4 +54,16 @@ func warnUnreadable(ctx context.Context, std terminal.Streams, c *client.Client,
 	if err == nil && n > 0 {
 		exit.TellUnreadable(std, &client.UnreadableError{Kind: k, Count: n})
 	}
+}
+
+// nothingStored reports whether the namespace of the command has no resource of the targets. A kind that cannot be
+// listed may have some.
+func (g *get) nothingStored(ctx context.Context) bool {
+	for _, t := range g.targets {
+		req := client.ListRequest{Kind: t.Kind, Namespace: g.remote.Scope(t.Kind, false), NamesOnly: true}
+		for range g.client.List(ctx, req) {
+			return false // a resource, or an error
+		}
+	}
+	return true
 }

@@ -100,7 +100,7 @@ func (w *waitRun) find(ctx context.Context, namespace string, targets []resource
 					return nil, err
 				}
 				if r != nil {
-					s.Uid = r.Metadata.UID
+					s.UID = r.Metadata.UID
 				}
 			}
 			list = append(list, s)
@@ -120,7 +120,7 @@ func (w *waitRun) find(ctx context.Context, namespace string, targets []resource
 			if count++; count > maxWaiting {
 				return nil, fmt.Errorf("selector: more than %d resources of kind %s have the labels", maxWaiting, t.Kind.Name)
 			}
-			list = append(list, await.PendingGoal{Goal: w.goal, Ref: resource.NewRef(t.Kind, namespace, r.Metadata.Name), Uid: r.Metadata.UID})
+			list = append(list, await.PendingGoal{Goal: w.goal, Ref: resource.NewRef(t.Kind, namespace, r.Metadata.Name), UID: r.Metadata.UID})
 		}
 		if count == 0 && !w.goal.Deleted && !w.unread {
 			return nil, exit.NotFound(fmt.Errorf("no %s have the labels%s (NOT_FOUND)", t.Kind.Plural, resource.InNamespace(namespace)))

@@ -101,7 +101,8 @@ func readContext(name string) (string, credential.Context, error) {
 	if err != nil {
 		return "", credential.Context{}, err
 	}
-	if name = cmp.Or(name, file.Current); name == "" {
+	name = cmp.Or(name, file.Current)
+	if name == "" {
 		return "", credential.Context{}, nil
 	}
 	c, err := file.Find(name)

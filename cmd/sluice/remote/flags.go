@@ -18,12 +18,12 @@ import (
 type Flags struct {
 	Server, Namespace string
 	Timeout           time.Duration
-	// context names the context; empty for the current one.
+	// Context names the context; empty for the current one.
 	Context string
 	Access  credential.Access
-	// login names the login whose token is sent if there is no other; see [Flags.Resolve].
+	// Login names the login whose token is sent if there is no other; see [Flags.Resolve].
 	Login string
-	// explain is told how the gateway did each read; nil asks for nothing.
+	// Explain is told how the gateway did each read; nil asks for nothing.
 	Explain func(client.Read)
 }
 

@@ -21,9 +21,9 @@ func InNamespace(namespace string) string {
 // Ref is one resource that a command line names, or that its labels choose.
 type Ref struct {
 	Kind client.Kind
-	// namespace is empty for GLOBAL kinds.
+	// Namespace is empty for GLOBAL kinds.
 	Namespace, Name string
-	// revision at which the resource has the labels; empty if it is named.
+	// Revision at which the resource has the labels; empty if it is named.
 	Revision string
 }
 

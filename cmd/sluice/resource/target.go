@@ -17,7 +17,7 @@ const AllKinds = "all"
 type Target struct {
 	Kind  client.Kind
 	Names []string
-	// ofAll reports whether the kind was chosen by the word all, and not by a name.
+	// OfAll reports whether the kind was chosen by the word all, and not by a name.
 	OfAll bool
 }
 

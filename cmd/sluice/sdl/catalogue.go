@@ -18,7 +18,7 @@ type Catalogue struct {
 	Kinds  []descriptor.Kind
 	API    *ast.Schema
 	places gate.Places
-	// files is the hash of the files.
+	// Files is the hash of the files.
 	Files   string
 	Outline gate.Outline
 }

@@ -78,6 +78,7 @@ func setControlled(ctx context.Context, std terminal.Streams, c *client.Client, 
 	if !now {
 		state = "not controlled"
 	}
-	_, err = fmt.Fprintf(std.Out, "%s is %s\n", output.Printable(k.Name), state)
-	return err
+	// An output that cannot be written is reported once, when the command ends.
+	_, _ = fmt.Fprintf(std.Out, "%s is %s\n", output.Printable(k.Name), state)
+	return nil
 }

@@ -41,7 +41,9 @@ is checked again. Manifests only name the resources; everything else in them is 
   sluice delete networks -l team=web,stage!=prod --dry-run
   sluice delete -f network.yaml`,
 		RunE: remote.With(r.Writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
-			d.client, d.namespace, d.timeout = c, r.Namespace, r.Timeout
+			d.client = c
+			d.namespace = r.Namespace
+			d.timeout = r.Timeout
 			ctx := cmd.Context()
 			switch {
 			case d.wait && bool(d.dry):

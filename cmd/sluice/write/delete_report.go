@@ -66,10 +66,15 @@ func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 // holders returns what a deletion waits for, like "subnet/a, subnet/b, subnet/c and 97 more hold it". It counts the
 // holders that the caller may not see.
 func holders(d client.Deletion) string {
-	names, total, hidden := blockers(d), d.BlockedBy.TotalCount, d.BlockedBy.HiddenCount
+	names := blockers(d)
+	total := d.BlockedBy.TotalCount
+	hidden := d.BlockedBy.HiddenCount
 	what := ""
 	if d.State == "FINALIZING" && len(d.Finalizers) > 0 {
-		names, total, hidden, what = nil, len(d.Finalizers), 0, "finalizer "
+		names = nil
+		total = len(d.Finalizers)
+		hidden = 0
+		what = "finalizer "
 		for _, name := range d.Finalizers {
 			names = append(names, output.Printable(name))
 		}

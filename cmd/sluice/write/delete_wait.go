@@ -28,7 +28,7 @@ func (d *deletion) end(ctx context.Context, err error) error {
 				one.uid = res.Metadata.UID
 			}
 		}
-		s := await.PendingGoal{Goal: await.Goal{Text: "delete", Deleted: true}, Ref: one.Ref, Uid: one.uid}
+		s := await.PendingGoal{Goal: await.Goal{Text: "delete", Deleted: true}, Ref: one.Ref, UID: one.uid}
 		err := w.Wait(timed, late, s)
 		switch {
 		case err == nil:

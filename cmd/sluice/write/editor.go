@@ -29,7 +29,9 @@ func openEditor(std terminal.Streams, path string) error {
 		return exit.Usage(fmt.Errorf("edit: %q is no command of an editor; blanks in the name of a program need quotes; the text is in %s", editor, path))
 	}
 	cmd := exec.Command(words[0], append(words[1:], path)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.In, terminal.Unwrap(std.Out), terminal.Unwrap(std.Err)
+	cmd.Stdin = std.In
+	cmd.Stdout = terminal.Unwrap(std.Out)
+	cmd.Stderr = terminal.Unwrap(std.Err)
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)

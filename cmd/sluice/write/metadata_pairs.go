@@ -101,7 +101,8 @@ func (p pairs) write(ctx context.Context, m *modification, patch client.Metadata
 		if ok && old != value && !p.overwrite {
 			return out, fmt.Errorf("%s already has the value %q; use --overwrite to replace it", key, old)
 		}
-		if changes[key] = &value; !ok || old != value {
+		changes[key] = &value
+		if !ok || old != value {
 			out.done = "UPDATED"
 		}
 	}

@@ -76,7 +76,9 @@ func (m *modification) one(ctx context.Context, s resource.Ref) error {
 		if err != nil {
 			return writeError(ctx, err, m.dry)
 		}
-		out.Key, out.uid, out.dry = resource.KeyOf(res), res.Metadata.UID, m.dry
+		out.Key = resource.KeyOf(res)
+		out.uid = res.Metadata.UID
+		out.dry = m.dry
 		m.form.print(m.std, out)
 		return nil
 	}
