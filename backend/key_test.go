@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-func TestSensitiveRecordsLieTogether(t *testing.T) {
+func TestKey_SensitiveRecordsLieTogether(t *testing.T) {
 	keys := []backend.Key{
 		{Kind: "A", Name: "x"}, {Kind: "Zebra", Namespace: "z", Name: "x"}, {Kind: "_catalogue", Name: "x"}, {Kind: "_lease", Name: "x"}, {Kind: "sensitive", Name: "x"},
 	}

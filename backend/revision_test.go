@@ -72,7 +72,7 @@ func TestRevision(t *testing.T) {
 	})
 }
 
-func TestNextEpoch(t *testing.T) {
+func TestRevision_NextEpoch(t *testing.T) {
 	now := time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)
 	rnd := rand.New(rand.NewPCG(1, 1))
 	t.Run("an epoch is greater than the one before it and than its second", func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestNextEpoch(t *testing.T) {
 	})
 }
 
-func TestAWrittenPositionIsTheSamePlace(t *testing.T) {
+func TestRevision_AWrittenPositionIsTheSamePlace(t *testing.T) {
 	p := backend.NewPosition(backend.Revision{Epoch: 5, Seq: 1}, backend.Revision{Epoch: 6, Seq: 2})
 	w := p.Written()
 	if w.String() != p.String() || !w.Equal(p) || !(backend.Position{}).Written().IsZero() {

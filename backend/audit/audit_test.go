@@ -141,7 +141,7 @@ func (w *world) wait(n int) (out []audit.Line) {
 	return out
 }
 
-func TestALineSaysWhoChangedWhat(t *testing.T) {
+func TestAudit_ALineSaysWhoChangedWhat(t *testing.T) {
 	w := newWorld(t, memory.Config{})
 	l, stop := w.run(&audit.File{Path: w.path})
 	defer stop()
@@ -186,7 +186,7 @@ func (w *world) until(so func() bool) {
 	})
 }
 
-func TestEachChangeIsWrittenOnceOverRestartsCutsAndRotations(t *testing.T) {
+func TestAudit_EachChangeIsWrittenOnceOverRestartsCutsAndRotations(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -243,7 +243,7 @@ func TestEachChangeIsWrittenOnceOverRestartsCutsAndRotations(t *testing.T) {
 	}
 }
 
-func TestAGapIsTold(t *testing.T) {
+func TestAudit_AGapIsTold(t *testing.T) {
 	w := newWorld(t, memory.Config{LogEntries: 3})
 	_, stop := w.run(&audit.File{Path: w.path})
 	w.until(func() bool { return len(w.lines()) > 0 })
@@ -263,7 +263,7 @@ func TestAGapIsTold(t *testing.T) {
 	}
 }
 
-func TestAFileThatWasRenamedBeforeTheNewOneHadALineIsContinued(t *testing.T) {
+func TestAudit_AFileThatWasRenamedBeforeTheNewOneHadALineIsContinued(t *testing.T) {
 	for name, then := range map[string]func(t *testing.T, path string){
 		"renamed":   func(*testing.T, string) {},
 		"new":       func(t *testing.T, path string) { write(t, path, "") },
@@ -286,8 +286,8 @@ func TestAFileThatWasRenamedBeforeTheNewOneHadALineIsContinued(t *testing.T) {
 	}
 }
 
-// TestZerosAtTheEndAreRemoved has the end that some file systems leave after a crash.
-func TestZerosAtTheEndAreRemoved(t *testing.T) {
+// TestAudit_ZerosAtTheEndAreRemoved has the end that some file systems leave after a crash.
+func TestAudit_ZerosAtTheEndAreRemoved(t *testing.T) {
 	for _, cut := range []string{"", `{"time":`} {
 		for _, zeros := range []int{10, 1 << 20, 5<<20 + 1} {
 			w := newWorld(t, memory.Config{})
@@ -324,7 +324,7 @@ func rename(t *testing.T, from, to string) {
 	}
 }
 
-func TestANewFileSaysAtOnceWhereItBegins(t *testing.T) {
+func TestAudit_ANewFileSaysAtOnceWhereItBegins(t *testing.T) {
 	w := newWorld(t, memory.Config{})
 	l, stop := w.run(&audit.File{Path: w.path})
 	defer stop()
@@ -338,7 +338,7 @@ func TestANewFileSaysAtOnceWhereItBegins(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsTruncatedGoesOn(t *testing.T) {
+func TestAudit_AFileThatIsTruncatedGoesOn(t *testing.T) {
 	w := newWorld(t, memory.Config{})
 	_, stop := w.run(&audit.File{Path: w.path})
 	defer stop()
@@ -354,7 +354,7 @@ func TestAFileThatIsTruncatedGoesOn(t *testing.T) {
 	}
 }
 
-func TestTheTargetOfASymlinkIsRenamed(t *testing.T) {
+func TestAudit_TheTargetOfASymlinkIsRenamed(t *testing.T) {
 	w := newWorld(t, memory.Config{})
 	target := filepath.Join(t.TempDir(), "target")
 	if err := os.Symlink(target, w.path); err != nil {
@@ -369,7 +369,7 @@ func TestTheTargetOfASymlinkIsRenamed(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeRenamedGoesOn(t *testing.T) {
+func TestAudit_AFileThatCannotBeRenamedGoesOn(t *testing.T) {
 	w := newWorld(t, memory.Config{})
 	w.path = filepath.Join(t.TempDir(), strings.Repeat("a", 250)) // too long for a time
 	_, stop := w.run(&audit.File{Path: w.path, Size: 1})
@@ -380,7 +380,7 @@ func TestAFileThatCannotBeRenamedGoesOn(t *testing.T) {
 	w.wait(3)
 }
 
-func TestATargetThatTakesNoLinesHoldsNobody(t *testing.T) {
+func TestAudit_ATargetThatTakesNoLinesHoldsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, memory.Config{})
 		unread, to := io.Pipe()
@@ -401,7 +401,7 @@ func TestATargetThatTakesNoLinesHoldsNobody(t *testing.T) {
 	})
 }
 
-func TestAFileThatIsNoAuditLogIsRefused(t *testing.T) {
+func TestAudit_AFileThatIsNoAuditLogIsRefused(t *testing.T) {
 	if _, err := audit.Open(t.Context(), audit.Config{To: &audit.File{Path: os.DevNull}}); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Error(err)
 	}
@@ -416,7 +416,7 @@ func TestAFileThatIsNoAuditLogIsRefused(t *testing.T) {
 	}
 }
 
-func TestOneProcessWritesAFile(t *testing.T) {
+func TestAudit_OneProcessWritesAFile(t *testing.T) {
 	w := newWorld(t, memory.Config{})
 	l, stop := w.run(&audit.File{Path: w.path})
 	defer stop()

@@ -288,13 +288,13 @@ func bodies() []string {
 	return out
 }
 
-func TestABodyIsReadAsEncodingJSONReadsIt(t *testing.T) {
+func TestBody_ABodyIsReadAsEncodingJSONReadsIt(t *testing.T) {
 	for _, text := range bodies() {
 		check(t, text)
 	}
 }
 
-func TestABodyThatIsCutOffIsUnreadable(t *testing.T) {
+func TestBody_ABodyThatIsCutOffIsUnreadable(t *testing.T) {
 	whole := bodies()[0]
 	for i := range whole {
 		check(t, whole[:i])
@@ -308,7 +308,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { check(t, text) })
 }
 
-func TestWhatIsReadyIsCopiedAndTheRestIsNot(t *testing.T) {
+func TestBody_WhatIsReadyIsCopiedAndTheRestIsNot(t *testing.T) {
 	b, err := read(`{"spec":{"text":"<é","int":-0,"texts":["a","b"],"ints":[1, 2],"enum":"blue","bools":[true,false],"floats":[]}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestWhatIsReadyIsCopiedAndTheRestIsNot(t *testing.T) {
 	}
 }
 
-func TestFindFollowsAPath(t *testing.T) {
+func TestBody_FindFollowsAPath(t *testing.T) {
 	var c body.Compiler
 	root := c.Kind(kind())
 	slots, f, err := root.Find("spec.many.texts")
@@ -337,7 +337,7 @@ func TestFindFollowsAPath(t *testing.T) {
 	}
 }
 
-func TestBodiesThatAreReadTogetherAreThoseThatAreReadAlone(t *testing.T) {
+func TestBody_BodiesThatAreReadTogetherAreThoseThatAreReadAlone(t *testing.T) {
 	var c body.Compiler
 	shape := c.Kind(kind())
 	var together body.Arena
@@ -356,7 +356,7 @@ func TestBodiesThatAreReadTogetherAreThoseThatAreReadAlone(t *testing.T) {
 	}
 }
 
-func TestNamesInAnyOrderAreFound(t *testing.T) {
+func TestBody_NamesInAnyOrderAreFound(t *testing.T) {
 	var c body.Compiler
 	shape := c.Kind(kind())
 	members := []string{`"text":"a"`, `"int":1`, `"int64":2`, `"float":1.5`, `"bool":true`, `"map":{"k":"v"}`, `"texts":["x"]`, `"unknown":[{}]`, `"ints":[1]`, `"enum":"blue"`}
@@ -395,7 +395,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-func TestShapesThatHoldThemselvesAreReadAtAnyDepth(t *testing.T) {
+func TestBody_ShapesThatHoldThemselvesAreReadAtAnyDepth(t *testing.T) {
 	leaf := &descriptor.Shape{Name: "Tree"}
 	fields := []descriptor.Field{{Name: "one", Type: descriptor.TypeObject, Shape: leaf}, {Name: "many", Type: descriptor.TypeObject, List: true, Shape: leaf}}
 	for i := range 30 { // more than are compared in order

@@ -48,7 +48,7 @@ func difference(s *body.Shape, a *body.Body, at body.Table, b *body.Body, bt bod
 	return ""
 }
 
-func TestBodiesThatAreKeptAreThoseThatAreRead(t *testing.T) {
+func TestKeep_BodiesThatAreKeptAreThoseThatAreRead(t *testing.T) {
 	var c body.Compiler
 	shape := c.Kind(kind())
 	var arena body.Arena

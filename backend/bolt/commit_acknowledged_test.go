@@ -12,7 +12,7 @@ import (
 )
 
 // A commit can be seen in the file before it is synced and its callers are told.
-func TestAReadShowsACommitOnceItIsAcknowledged(t *testing.T) {
+func TestCommit_AReadShowsACommitOnceItIsAcknowledged(t *testing.T) {
 	for what, fails := range map[string]error{"a commit that is acknowledged": nil, "a commit that fails after it could be seen": errors.New("no sync")} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -151,9 +151,9 @@ func (c *crowd) judge(history []backend.Event) {
 	}
 }
 
-// TestCrowd lets crowds of all sizes come and go, and closes the store at any moment. No
+// TestCommit_Crowd lets crowds of all sizes come and go, and closes the store at any moment. No
 // call is answered late, lied to or forgotten.
-func TestCrowd(t *testing.T) {
+func TestCommit_Crowd(t *testing.T) {
 	for seed, size := range []int{1, 2, 2, 3, 10, 24, 25, 40, 130, 300, 1100} {
 		if testing.Short() && size > 130 {
 			continue

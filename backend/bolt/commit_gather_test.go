@@ -62,7 +62,7 @@ func commitsOf(t *testing.T, writers, rounds int, pause func(writer int) time.Du
 	return *commits
 }
 
-func TestGather(t *testing.T) {
+func TestCommit_Gather(t *testing.T) {
 	const rounds = 100
 	for _, test := range []struct {
 		says string

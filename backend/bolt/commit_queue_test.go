@@ -23,7 +23,7 @@ func gated(t *testing.T) (s *bolt.Store, gate chan struct{}) {
 	})), gate
 }
 
-func TestQueue(t *testing.T) {
+func TestCommit_Queue(t *testing.T) {
 	for _, test := range []struct {
 		says string
 		run  func(t *testing.T)

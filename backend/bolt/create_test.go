@@ -24,7 +24,7 @@ func files(t *testing.T, dir string) (out []string) {
 }
 
 // A store that could not be made must not be in the way of the next start.
-func TestAFileHasItsNameWhenItIsAStore(t *testing.T) {
+func TestCreate_AFileHasItsNameWhenItIsAStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	broken := errors.New("no disk")
 	_, err := bolt.Open(bolt.Config{Path: path}.WithCommit(func(func() error) error {
@@ -48,7 +48,7 @@ func TestAFileHasItsNameWhenItIsAStore(t *testing.T) {
 }
 
 // A file that another process made meanwhile is not replaced.
-func TestAFileThatIsMadeMeanwhileIsOpened(t *testing.T) {
+func TestCreate_AFileThatIsMadeMeanwhileIsOpened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	made := false
 	s, err := bolt.Open(bolt.Config{Path: path, LockTimeout: time.Second}.WithCommit(func(commit func() error) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/bolt"
 )
 
-func TestOpenErrors(t *testing.T) {
+func TestDamage_OpenErrors(t *testing.T) {
 	file := func(t *testing.T, content string) string {
 		path := filepath.Join(t.TempDir(), "sluice.db")
 		wantErr(t, os.WriteFile(path, []byte(content), 0o600), nil)

@@ -39,7 +39,7 @@ func samples() []backend.Event {
 	}
 }
 
-func TestEncoding(t *testing.T) {
+func TestEncode_Encoding(t *testing.T) {
 	t.Run("an event and its resource come back as they went in", func(t *testing.T) {
 		for _, e := range samples() {
 			entry, form := bolt.EncodeEvent(&e)

@@ -11,10 +11,10 @@ import (
 	"github.com/sluicegw/sluice/backend/bolt"
 )
 
-// TestCrash kills a process with 32 writers again and again on one file. What
+// TestFile_Crash kills a process with 32 writers again and again on one file. What
 // it acknowledged is there, the buckets agree, and a watch that goes on from
 // its last position sees each change exactly once.
-func TestCrash(t *testing.T) {
+func TestFile_Crash(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
 		rounds = 5

@@ -29,9 +29,9 @@ func freelistOf(t *testing.T, path string) uint64 {
 	return page
 }
 
-// TestAStoreThatWasClosedKnowsItsFreePages so that the next start need not read the whole
+// TestFile_AStoreThatWasClosedKnowsItsFreePages so that the next start need not read the whole
 // file; one that was not closed finds them all the same.
-func TestAStoreThatWasClosedKnowsItsFreePages(t *testing.T) {
+func TestFile_AStoreThatWasClosedKnowsItsFreePages(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	s, err := bolt.Open(bolt.Config{Path: path})
 	if err != nil {

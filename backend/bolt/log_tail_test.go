@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/bolt"
 )
 
-func TestATailHasTheNewestChangesInBoundedRoom(t *testing.T) {
+func TestLog_ATailHasTheNewestChangesInBoundedRoom(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	var tail bolt.Tail
 	resource := &backend.Resource{Key: backend.Key{Kind: "Network", Name: "a"}}

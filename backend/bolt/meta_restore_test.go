@@ -9,9 +9,9 @@ import (
 	"github.com/sluicegw/sluice/backend/bolt"
 )
 
-// TestRestoredCopy lets a file and its copy go on separately. A position of
+// TestMeta_RestoredCopy lets a file and its copy go on separately. A position of
 // the one past the copy never resumes in the other; those before it do in both.
-func TestRestoredCopy(t *testing.T) {
+func TestMeta_RestoredCopy(t *testing.T) {
 	for _, test := range []struct {
 		says string
 		copy func(t *testing.T, s *bolt.Store, cfg bolt.Config, to string) *bolt.Store

@@ -19,10 +19,10 @@ import (
 	"github.com/sluicegw/sluice/backend/bolt"
 )
 
-// TestFullDisk runs TestFullDiskChild in a process whose files may not grow:
+// TestSpace_FullDisk runs TestSpace_FullDiskChild in a process whose files may not grow:
 // the limit is per process, and this one has other files to write.
-func TestFullDisk(t *testing.T) {
-	cmd, out := child(t, "full disk", filepath.Join(t.TempDir(), "sluice.db"), "", "-test.run=^TestFullDiskChild$", "-test.v")
+func TestSpace_FullDisk(t *testing.T) {
+	cmd, out := child(t, "full disk", filepath.Join(t.TempDir(), "sluice.db"), "", "-test.run=^TestSpace_FullDiskChild$", "-test.v")
 	var text strings.Builder
 	_ = lines(bufio.NewReader(out), func(f []string) { fmt.Fprintln(&text, f) })
 	if err := cmd.Wait(); err != nil || !strings.Contains(text.String(), "held") {
@@ -30,8 +30,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFullDiskChild does nothing but in the process that TestFullDisk starts.
-func TestFullDiskChild(t *testing.T) {
+// TestSpace_FullDiskChild does nothing but in the process that TestSpace_FullDisk starts.
+func TestSpace_FullDiskChild(t *testing.T) {
 	if os.Getenv(childRole) != "full disk" {
 		return
 	}

@@ -47,7 +47,7 @@ func (d *disk) open(t *testing.T) *bolt.Store {
 	return mustOpen(t, bolt.Config{Path: filepath.Join(t.TempDir(), "sluice.db")}.WithCommit(d.commit).WithProbe(d.probe))
 }
 
-func TestADiskThatIsFull(t *testing.T) {
+func TestSpace_ADiskThatIsFull(t *testing.T) {
 	for _, test := range []struct {
 		says string
 		run  func(t *testing.T, d *disk, s *bolt.Store)
@@ -118,8 +118,8 @@ func TestADiskThatIsFull(t *testing.T) {
 	}
 }
 
-// TestAFullDiskThatFailsASyncMayHaveTakenTheWrite as its pages were written.
-func TestAFullDiskThatFailsASyncMayHaveTakenTheWrite(t *testing.T) {
+// TestSpace_AFullDiskThatFailsASyncMayHaveTakenTheWrite as its pages were written.
+func TestSpace_AFullDiskThatFailsASyncMayHaveTakenTheWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{op: "sync"}
 		s := d.open(t)

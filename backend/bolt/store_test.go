@@ -25,6 +25,6 @@ func open(t testing.TB, o backendtest.Options) backendtest.Instance {
 
 func TestStore(t *testing.T) { backendtest.Run(t, open) }
 
-func TestIdle(t *testing.T) { backendtest.RunIdle(t, open) }
+func TestStore_Idle(t *testing.T) { backendtest.RunIdle(t, open) }
 
-func TestModel(t *testing.T) { backendtest.RunModel(t, open, 1, 2, 3) }
+func TestStore_Model(t *testing.T) { backendtest.RunModel(t, open, 1, 2, 3) }

@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 )
 
-func TestEventsShareAnAllowanceBeyondWhatIsFree(t *testing.T) {
+func TestAllowance_EventsShareAnAllowanceBeyondWhatIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := budget.NewAllowance(8000)
 		event := func(a *budget.Allowance, steps int) error {
@@ -50,7 +50,7 @@ func TestEventsShareAnAllowanceBeyondWhatIsFree(t *testing.T) {
 	})
 }
 
-func TestAnOperationIsNoEvent(t *testing.T) {
+func TestAllowance_AnOperationIsNoEvent(t *testing.T) {
 	b := budget.NewShared(budget.Limits{}, budget.Shared{})
 	if b.Spend(budget.Steps, 1<<30) != nil || b.Grow(t.Context(), 1<<30) != nil || b.Spent(budget.Events) != 0 {
 		t.Error("it takes of the allowance of events")
@@ -58,7 +58,7 @@ func TestAnOperationIsNoEvent(t *testing.T) {
 	b.End()
 }
 
-func TestWhatIsHeldHasALimit(t *testing.T) {
+func TestAllowance_WhatIsHeldHasALimit(t *testing.T) {
 	b := budget.New(budget.Limits{budget.Held: 100})
 	if err := b.Hold(t.Context(), 100); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 )
 
-func TestABudgetIsExceededByWhatIsChargedBeyondItsLimit(t *testing.T) {
+func TestBudget_ABudgetIsExceededByWhatIsChargedBeyondItsLimit(t *testing.T) {
 	b := budget.New(budget.Limits{budget.Rows: 10})
 	if err := b.Spend(budget.Rows, 10); err != nil || b.Left(budget.Rows) != 0 {
 		t.Fatalf("%v, %d are left", err, b.Left(budget.Rows))
@@ -25,14 +25,14 @@ func TestABudgetIsExceededByWhatIsChargedBeyondItsLimit(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoLimitIsCountedAllTheSame(t *testing.T) {
+func TestBudget_WhatHasNoLimitIsCountedAllTheSame(t *testing.T) {
 	b := budget.New(budget.Limits{})
 	if err := b.Spend(budget.Bytes, 1<<40); err != nil || b.Left(budget.Bytes) != math.MaxInt || b.Spent(budget.Bytes) != 1<<40 {
 		t.Error(err, b)
 	}
 }
 
-func TestNoBudgetBoundsNothing(t *testing.T) {
+func TestBudget_NoBudgetBoundsNothing(t *testing.T) {
 	b := budget.From(t.Context())
 	if err := b.Spend(budget.Rows, math.MaxInt); b != nil || err != nil || b.Over() != nil || b.Left(budget.Rows) != math.MaxInt || b.Spent(budget.Rows) != 0 {
 		t.Error("a nil budget bounds something")
@@ -43,7 +43,7 @@ func TestNoBudgetBoundsNothing(t *testing.T) {
 	}
 }
 
-func TestManyMayChargeAtOnce(t *testing.T) {
+func TestBudget_ManyMayChargeAtOnce(t *testing.T) {
 	b := budget.New(budget.Limits{budget.Objects: 999})
 	var all sync.WaitGroup
 	for range 10 {
@@ -59,7 +59,7 @@ func TestManyMayChargeAtOnce(t *testing.T) {
 	}
 }
 
-func TestEveryThingHasAKeyAndWords(t *testing.T) {
+func TestBudget_EveryThingHasAKeyAndWords(t *testing.T) {
 	seen := map[string]bool{}
 	for thing := range budget.Things {
 		err := (&budget.ExceededError{Thing: thing, Limit: 7}).Error()

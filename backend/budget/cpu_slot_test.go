@@ -10,9 +10,9 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 )
 
-// TestLongOperationsTakeTurnsAndShortOnesPass in a bubble, where time passes only
+// TestCPUSlot_LongOperationsTakeTurnsAndShortOnesPass in a bubble, where time passes only
 // while all wait.
-func TestLongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
+func TestCPUSlot_LongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := budget.NewCPUSlots(1)
 		running := func(steps int) *budget.Budget {
@@ -49,7 +49,7 @@ func TestLongOperationsTakeTurnsAndShortOnesPass(t *testing.T) {
 	})
 }
 
-func TestTheTurnOfAnOperationIsThatOfAllItsGoroutines(t *testing.T) {
+func TestCPUSlot_TheTurnOfAnOperationIsThatOfAllItsGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := budget.NewCPUSlots(1)
 		first := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
@@ -76,7 +76,7 @@ func TestTheTurnOfAnOperationIsThatOfAllItsGoroutines(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsForTheStoreLendsItsTurn(t *testing.T) {
+func TestCPUSlot_WhoWaitsForTheStoreLendsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := budget.NewCPUSlots(1)
 		first := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
@@ -114,8 +114,8 @@ func TestWhoWaitsForTheStoreLendsItsTurn(t *testing.T) {
 	})
 }
 
-// TestTheTimeAtTheStoreDoesNotCount as time for which an operation runs.
-func TestTheTimeAtTheStoreDoesNotCount(t *testing.T) {
+// TestCPUSlot_TheTimeAtTheStoreDoesNotCount as time for which an operation runs.
+func TestCPUSlot_TheTimeAtTheStoreDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := budget.NewCPUSlots(1)
 		holder := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})
@@ -135,7 +135,7 @@ func TestTheTimeAtTheStoreDoesNotCount(t *testing.T) {
 	})
 }
 
-func TestWhoLeavesWaitsForNoTurn(t *testing.T) {
+func TestCPUSlot_WhoLeavesWaitsForNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := budget.NewCPUSlots(1)
 		holder := budget.NewShared(budget.Limits{}, budget.Shared{CPUSlots: slots})

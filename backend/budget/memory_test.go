@@ -64,7 +64,7 @@ func empty(t *testing.T, m *budget.Memory) {
 	}
 }
 
-func TestOperationsWaitAMomentToBegin(t *testing.T) {
+func TestMemory_OperationsWaitAMomentToBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(64*budget.BeginBytes, largest) // three sixteenths to begin with
 		var all []*budget.Share
@@ -89,8 +89,8 @@ func TestOperationsWaitAMomentToBegin(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsForALevelKeepsNobodyFromBeginning in a memory where 16 may wait.
-func TestWhoWaitsForALevelKeepsNobodyFromBeginning(t *testing.T) {
+// TestMemory_WhoWaitsForALevelKeepsNobodyFromBeginning in a memory where 16 may wait.
+func TestMemory_WhoWaitsForALevelKeepsNobodyFromBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(16*mib, largest)
 		all := begun(t, m)
@@ -131,8 +131,8 @@ func TestWhoWaitsForALevelKeepsNobodyFromBeginning(t *testing.T) {
 	})
 }
 
-// TestWhoReadsSlowlyIsCutOffForOthers and nobody else is.
-func TestWhoReadsSlowlyIsCutOffForOthers(t *testing.T) {
+// TestMemory_WhoReadsSlowlyIsCutOffForOthers and nobody else is.
+func TestMemory_WhoReadsSlowlyIsCutOffForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(16*mib, largest) // answers have three
 		var slow []*budget.Share
@@ -164,9 +164,9 @@ func TestWhoReadsSlowlyIsCutOffForOthers(t *testing.T) {
 	})
 }
 
-// TestALevelHasRoomForAFewAndWhoCameFirstGoesOnFirst in a memory whose first level has
+// TestMemory_ALevelHasRoomForAFewAndWhoCameFirstGoesOnFirst in a memory whose first level has
 // room for four.
-func TestALevelHasRoomForAFewAndWhoCameFirstGoesOnFirst(t *testing.T) {
+func TestMemory_ALevelHasRoomForAFewAndWhoCameFirstGoesOnFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(16*mib, largest)
 		var there []*budget.Share
@@ -207,8 +207,8 @@ func TestALevelHasRoomForAFewAndWhoCameFirstGoesOnFirst(t *testing.T) {
 	})
 }
 
-// TestWhoHoldsNextToNothingIsRefusedAndWhoRunsIsNot although both wait.
-func TestWhoHoldsNextToNothingIsRefusedAndWhoRunsIsNot(t *testing.T) {
+// TestMemory_WhoHoldsNextToNothingIsRefusedAndWhoRunsIsNot although both wait.
+func TestMemory_WhoHoldsNextToNothingIsRefusedAndWhoRunsIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(16*mib, largest)
 		all := begun(t, m)
@@ -240,8 +240,8 @@ func TestWhoHoldsNextToNothingIsRefusedAndWhoRunsIsNot(t *testing.T) {
 	})
 }
 
-// TestThereIsAlwaysOneThatEnds though all want more than there is, and more again.
-func TestThereIsAlwaysOneThatEnds(t *testing.T) {
+// TestMemory_ThereIsAlwaysOneThatEnds though all want more than there is, and more again.
+func TestMemory_ThereIsAlwaysOneThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(16*mib, largest)
 		var ended notes
@@ -275,7 +275,7 @@ func TestThereIsAlwaysOneThatEnds(t *testing.T) {
 	})
 }
 
-func TestWhoLeavesWaitsNoLonger(t *testing.T) {
+func TestMemory_WhoLeavesWaitsNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(4*mib, largest)
 		holder, s := begun(t, m), begun(t, m)
@@ -295,7 +295,7 @@ func TestWhoLeavesWaitsNoLonger(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatIsSentIsHeldAndTheRestIsGivenBack(t *testing.T) {
+func TestMemory_AnAnswerThatIsSentIsHeldAndTheRestIsGivenBack(t *testing.T) {
 	m := budget.NewMemory(16*mib, largest) // answers have three
 	s, slow := begun(t, m), begun(t, m)
 	holds(t, s, 3*mib)
@@ -322,7 +322,7 @@ func TestAnAnswerThatIsSentIsHeldAndTheRestIsGivenBack(t *testing.T) {
 	empty(t, m)
 }
 
-func TestEventsTakeWhatIsBeyondALittle(t *testing.T) {
+func TestMemory_EventsTakeWhatIsBeyondALittle(t *testing.T) {
 	m := budget.NewMemory(16*mib, largest)
 	s := m.BeginEvents()
 	holds(t, s, budget.EventBytes)
@@ -341,7 +341,7 @@ func TestEventsTakeWhatIsBeyondALittle(t *testing.T) {
 	s.Close()
 }
 
-func TestARoomIsBoundedAndWaitedForInTurn(t *testing.T) {
+func TestMemory_ARoomIsBoundedAndWaitedForInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := budget.NewMemory(32*mib, largest)
 		room := m.Events()
@@ -378,7 +378,7 @@ func TestARoomIsBoundedAndWaitedForInTurn(t *testing.T) {
 	})
 }
 
-func TestNoMemoryBoundsNothing(t *testing.T) {
+func TestMemory_NoMemoryBoundsNothing(t *testing.T) {
 	var m *budget.Memory
 	s, err := m.Begin(t.Context())
 	if err != nil || s.Hold(t.Context(), 1<<40, nothing) != nil || !m.Requests().Take(1<<40) || m.Events().Await(t.Context(), 1<<40) != nil || s.Refused() {

@@ -17,7 +17,7 @@ func sealed() []descriptor.Kind {
 	return shelf(func(k *descriptor.Kind) { field(k, "label").WriteOnly, k.Sensitive = true, true })
 }
 
-func TestWhatIsSensitiveCannotChangeUnderResources(t *testing.T) {
+func TestAccept_WhatIsSensitiveCannotChangeUnderResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, then []descriptor.Kind
 		apart        bool
@@ -53,7 +53,7 @@ func TestWhatIsSensitiveCannotChangeUnderResources(t *testing.T) {
 	}
 }
 
-func TestASensitiveKindNeedsTheFlagToBecomeNone(t *testing.T) {
+func TestAccept_ASensitiveKindNeedsTheFlagToBecomeNone(t *testing.T) {
 	f := setup(t)
 	if err := f.accept(sealed(), false); err != nil {
 		t.Fatal(err)
@@ -77,8 +77,8 @@ func (p *passing) Range(ctx context.Context, r backend.Range) (backend.Page, err
 	return page, err
 }
 
-// TestAResourceThatGoesWhileTheGateLooksIsNoReason: its secret has gone with it.
-func TestAResourceThatGoesWhileTheGateLooksIsNoReason(t *testing.T) {
+// TestAccept_AResourceThatGoesWhileTheGateLooksIsNoReason: its secret has gone with it.
+func TestAccept_AResourceThatGoesWhileTheGateLooksIsNoReason(t *testing.T) {
 	for name, left := range map[string]bool{"the only one": false, "another one stays": true} {
 		t.Run(name, func(t *testing.T) {
 			f := setup(t)

@@ -81,7 +81,7 @@ func changes() map[string]struct {
 	}
 }
 
-func TestWhatIsDifferentIsTold(t *testing.T) {
+func TestAccept_WhatIsDifferentIsTold(t *testing.T) {
 	for name, c := range changes() {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -95,7 +95,7 @@ func TestWhatIsDifferentIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatWasWriteOnlyStaysSo(t *testing.T) {
+func TestAccept_WhatWasWriteOnlyStaysSo(t *testing.T) {
 	writeOnly := shelf(func(k *descriptor.Kind) { field(k, "label").WriteOnly = true })
 	for _, c := range []struct {
 		from, to []descriptor.Kind
@@ -167,7 +167,7 @@ func (f *fixture) accept(kinds []descriptor.Kind, allow bool) *catalogue.Refused
 	return refused
 }
 
-func TestABreakingCatalogueNeedsTheFlag(t *testing.T) {
+func TestAccept_ABreakingCatalogueNeedsTheFlag(t *testing.T) {
 	for name, c := range changes() {
 		t.Run(name, func(t *testing.T) {
 			f := setup(t)
@@ -198,7 +198,7 @@ func TestABreakingCatalogueNeedsTheFlag(t *testing.T) {
 	}
 }
 
-func TestACatalogueThatWentBackIsTheNewest(t *testing.T) {
+func TestAccept_ACatalogueThatWentBackIsTheNewest(t *testing.T) {
 	f := setup(t)
 	with := func(names ...string) []descriptor.Kind {
 		return shelf(func(k *descriptor.Kind) {
@@ -231,7 +231,7 @@ func TestACatalogueThatWentBackIsTheNewest(t *testing.T) {
 	}
 }
 
-func TestAScopeCannotChangeUnderResources(t *testing.T) {
+func TestAccept_AScopeCannotChangeUnderResources(t *testing.T) {
 	f := setup(t)
 	_ = f.accept(shelf(nil), false)
 	f.put("a", `{"spec":{"width":1}}`)
@@ -241,7 +241,7 @@ func TestAScopeCannotChangeUnderResources(t *testing.T) {
 	}
 }
 
-func TestAScopeThatWasAcceptedOnceIsRefusedOnceThereAreResources(t *testing.T) {
+func TestAccept_AScopeThatWasAcceptedOnceIsRefusedOnceThereAreResources(t *testing.T) {
 	f := setup(t)
 	global := shelf(func(k *descriptor.Kind) { k.Scope = descriptor.Global })
 	for _, kinds := range [][]descriptor.Kind{shelf(nil), global, shelf(nil)} {
@@ -258,7 +258,7 @@ func TestAScopeThatWasAcceptedOnceIsRefusedOnceThereAreResources(t *testing.T) {
 	}
 }
 
-func TestAStoreWithoutARecordAcceptsWhatReadsAllThatItHas(t *testing.T) {
+func TestAccept_AStoreWithoutARecordAcceptsWhatReadsAllThatItHas(t *testing.T) {
 	f := setup(t)
 	for i := range 1200 { // more than one page
 		f.put(fmt.Sprintf("s%04d", i), `{"spec":{"width":1}}`)
@@ -273,7 +273,7 @@ func TestAStoreWithoutARecordAcceptsWhatReadsAllThatItHas(t *testing.T) {
 	}
 }
 
-func TestResourcesOfUnknownKindsAreKeptAndCounted(t *testing.T) {
+func TestAccept_ResourcesOfUnknownKindsAreKeptAndCounted(t *testing.T) {
 	f := setup(t)
 	_ = f.accept(shelf(nil), false)
 	f.put("a", `{"spec":{"width":1}}`)
@@ -293,7 +293,7 @@ func TestResourcesOfUnknownKindsAreKeptAndCounted(t *testing.T) {
 	}
 }
 
-func TestAStoreRemembersTheLastHundredCatalogues(t *testing.T) {
+func TestAccept_AStoreRemembersTheLastHundredCatalogues(t *testing.T) {
 	f := setup(t)
 	with := func(n int) []descriptor.Kind {
 		return shelf(func(k *descriptor.Kind) {
@@ -317,7 +317,7 @@ func TestAStoreRemembersTheLastHundredCatalogues(t *testing.T) {
 	}
 }
 
-func TestGatewaysThatStartTogetherAreAllAccepted(t *testing.T) {
+func TestAccept_GatewaysThatStartTogetherAreAllAccepted(t *testing.T) {
 	f := setup(t)
 	var wg sync.WaitGroup
 	for range 8 {

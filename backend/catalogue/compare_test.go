@@ -80,9 +80,9 @@ func mutations(t *testing.T, v reflect.Value, path string, f func(path string)) 
 	}
 }
 
-// TestNothingThatAKindSaysChangesUnnoticed also holds for what kinds will say one day: a new field of
+// TestCompare_NothingThatAKindSaysChangesUnnoticed also holds for what kinds will say one day: a new field of
 // a descriptor has to be compared.
-func TestNothingThatAKindSaysChangesUnnoticed(t *testing.T) {
+func TestCompare_NothingThatAKindSaysChangesUnnoticed(t *testing.T) {
 	to, n := full(), 0
 	mutations(t, reflect.ValueOf(&to[0]).Elem(), "Kind", func(path string) {
 		n++
@@ -95,7 +95,7 @@ func TestNothingThatAKindSaysChangesUnnoticed(t *testing.T) {
 	}
 }
 
-func TestChangesHaveSeverities(t *testing.T) {
+func TestCompare_ChangesHaveSeverities(t *testing.T) {
 	label := func(change func(*descriptor.Field)) func(*descriptor.Kind) {
 		return func(k *descriptor.Kind) { change(&k.Spec.Fields[0]) }
 	}

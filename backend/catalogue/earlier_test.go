@@ -16,8 +16,8 @@ func drop(k *descriptor.Kind, names ...string) {
 	k.Spec.Fields = slices.DeleteFunc(k.Spec.Fields, func(f descriptor.Field) bool { return slices.Contains(names, f.Name) })
 }
 
-// TestWhatComesBackIsComparedWithWhatItWas: resources of before are stored still.
-func TestWhatComesBackIsComparedWithWhatItWas(t *testing.T) {
+// TestEarlier_WhatComesBackIsComparedWithWhatItWas: resources of before are stored still.
+func TestEarlier_WhatComesBackIsComparedWithWhatItWas(t *testing.T) {
 	noLabel := shelf(func(k *descriptor.Kind) { drop(k, "label") })
 	noColour := shelf(func(k *descriptor.Kind) { drop(k, "colour") })
 	noOwner := shelf(func(k *descriptor.Kind) { drop(k, "owner") })

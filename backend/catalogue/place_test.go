@@ -17,7 +17,7 @@ func places() catalogue.Places {
 	}
 }
 
-func TestARefusalSaysWhereAndWhatWouldBeLost(t *testing.T) {
+func TestPlace_ARefusalSaysWhereAndWhatWouldBeLost(t *testing.T) {
 	at := map[string]string{
 		"another type": "kinds/shelf.graphqls:6: ", "a field newly required": "kinds/shelf.graphqls:7: ",
 		"a field removed": "kinds/shelf.graphqls:5: ", "an enum value removed": "kinds/shelf.graphqls:20: ",
@@ -42,7 +42,7 @@ func TestARefusalSaysWhereAndWhatWouldBeLost(t *testing.T) {
 	}
 }
 
-func TestAKindThatIsGoneIsToldOfTheFolder(t *testing.T) {
+func TestPlace_AKindThatIsGoneIsToldOfTheFolder(t *testing.T) {
 	f := setup(t)
 	_ = f.accept(shelf(nil), false)
 	f.put("a", `{"spec":{"width":1}}`)
@@ -53,7 +53,7 @@ func TestAKindThatIsGoneIsToldOfTheFolder(t *testing.T) {
 	}
 }
 
-func TestAScopeIsRefusedAtTheKind(t *testing.T) {
+func TestPlace_AScopeIsRefusedAtTheKind(t *testing.T) {
 	f := setup(t)
 	_ = f.accept(shelf(nil), false)
 	f.put("a", `{"spec":{"width":1}}`)

@@ -31,7 +31,7 @@ func ownerIsText() []descriptor.Kind {
 	})
 }
 
-func TestWhatMayBeASecretIsNeverShownWithoutTheFlag(t *testing.T) {
+func TestSecret_WhatMayBeASecretIsNeverShownWithoutTheFlag(t *testing.T) {
 	for name, c := range map[string]struct {
 		before [][]descriptor.Kind // each accepted with the flag
 		then   []descriptor.Kind
@@ -71,7 +71,7 @@ func TestWhatMayBeASecretIsNeverShownWithoutTheFlag(t *testing.T) {
 	}
 }
 
-func TestADryRunRecordsNothing(t *testing.T) {
+func TestSecret_ADryRunRecordsNothing(t *testing.T) {
 	f := setup(t)
 	if err := f.accept(shown(), false); err != nil {
 		t.Fatal(err)

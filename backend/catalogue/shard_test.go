@@ -28,7 +28,7 @@ func crossing(guarded bool, scope descriptor.Scope) []descriptor.Kind {
 	}), to)
 }
 
-func TestAGuardedReferenceToAGlobalKindNeedsAStoreOfOneShard(t *testing.T) {
+func TestShard_AGuardedReferenceToAGlobalKindNeedsAStoreOfOneShard(t *testing.T) {
 	f := setup(t)
 	places := catalogue.Places{Folder: "kinds", Fields: map[string]string{"Shelf": "kinds/shelf.graphqls:1", "Shelf.spec.label": "kinds/shelf.graphqls:7"}}
 	many := catalogue.Gate{Store: sharded{f.store}}

@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-func TestATimeIsReadAsRFC3339SaysAndKeptWhole(t *testing.T) {
+func TestTime_ATimeIsReadAsRFC3339SaysAndKeptWhole(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-01-31T12:00:00Z":                "2026-01-31T12:00:00Z",
 		"2026-01-31t12:00:00.500z":            "2026-01-31T12:00:00.5Z",

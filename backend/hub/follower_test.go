@@ -44,7 +44,7 @@ func (n *notes) String() string {
 	return strings.Join(n.all, " ")
 }
 
-func TestAFollowerHearsOfEverythingBeforeAnySubscriber(t *testing.T) {
+func TestFollower_AFollowerHearsOfEverythingBeforeAnySubscriber(t *testing.T) {
 	followed := &notes{}
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		f.write(0, "before")

@@ -174,10 +174,10 @@ func (w *written) check(l *listener) {
 	}
 }
 
-// TestModel lets writers, listeners at all cursors, cuts of the store and lost
+// TestHub_Model lets writers, listeners at all cursors, cuts of the store and lost
 // shards come in any order. Whoever listens sees every covered change after its
 // cursor exactly once and in the order of its shard, or is told that it cannot.
-func TestModel(t *testing.T) {
+func TestHub_Model(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { model(t, seed) })

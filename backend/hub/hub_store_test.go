@@ -62,7 +62,7 @@ func (r *relayed) Close() error {
 	return err
 }
 
-func TestTheContractHoldsThroughAHub(t *testing.T) {
+func TestHub_TheContractHoldsThroughAHub(t *testing.T) {
 	backendtest.Run(t, func(_ testing.TB, o backendtest.Options) backendtest.Instance {
 		data := &memory.Data{}
 		own := o.LogEntries != 0 || o.LogAge != 0 || o.LogBytes != 0

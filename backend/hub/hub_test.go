@@ -129,7 +129,7 @@ func (f *fixture) in(shard int) hub.Watch {
 	return hub.Watch{Namespaces: []string{ns}, Covers: func(k backend.Key) bool { return k.Namespace == ns }}
 }
 
-func TestAnEarlierWriteNeverComesAfterAWatchFromNow(t *testing.T) {
+func TestHub_AnEarlierWriteNeverComesAfterAWatchFromNow(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		for range 100 { // the hub is sometimes behind and sometimes not
 			f.write(0, "before")
@@ -143,7 +143,7 @@ func TestAnEarlierWriteNeverComesAfterAWatchFromNow(t *testing.T) {
 	})
 }
 
-func TestTheCursorOfALiveEventIsTheVectorOfTheHub(t *testing.T) {
+func TestHub_TheCursorOfALiveEventIsTheVectorOfTheHub(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		one, two := f.live(hub.Watch{}), f.live(hub.Watch{})
 		defer one.Close()
@@ -164,7 +164,7 @@ func TestTheCursorOfALiveEventIsTheVectorOfTheHub(t *testing.T) {
 	})
 }
 
-func TestASubscriberIsNotWokenByWhatItDoesNotCoverButItsPlaceMovesOn(t *testing.T) {
+func TestHub_ASubscriberIsNotWokenByWhatItDoesNotCoverButItsPlaceMovesOn(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		for name, req := range map[string]hub.Watch{
 			"by shard": f.in(1), "by key": {Covers: func(k backend.Key) bool { return k.Name == "mine" }},
@@ -192,7 +192,7 @@ func TestASubscriberIsNotWokenByWhatItDoesNotCoverButItsPlaceMovesOn(t *testing.
 	})
 }
 
-func TestANextWhoseContextEndsIsNoEndOfTheWatch(t *testing.T) {
+func TestHub_ANextWhoseContextEndsIsNoEndOfTheWatch(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		w := f.live(hub.Watch{})
 		defer w.Close()
@@ -207,7 +207,7 @@ func TestANextWhoseContextEndsIsNoEndOfTheWatch(t *testing.T) {
 	})
 }
 
-func TestASlowSubscriberLagsAndResumesWithoutGapOrRepeat(t *testing.T) {
+func TestHub_ASlowSubscriberLagsAndResumesWithoutGapOrRepeat(t *testing.T) {
 	for name, cfg := range map[string]hub.Config{"by events": {Events: 3}, "by bytes": {Bytes: 700}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, cfg, func(f *fixture) {
@@ -241,7 +241,7 @@ func TestASlowSubscriberLagsAndResumesWithoutGapOrRepeat(t *testing.T) {
 	}
 }
 
-func TestAQueueThatOverflowsDuringAReplayBeginsAnew(t *testing.T) {
+func TestHub_AQueueThatOverflowsDuringAReplayBeginsAnew(t *testing.T) {
 	inBubble(t, hub.Config{Events: 4}, func(f *fixture) {
 		from := f.Position()
 		var want []string
@@ -272,7 +272,7 @@ func TestAQueueThatOverflowsDuringAReplayBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestSignsOfLifeExpireNoPlace(t *testing.T) {
+func TestHub_SignsOfLifeExpireNoPlace(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		f.write(0, "a")
 		w := f.live(hub.Watch{})
@@ -292,7 +292,7 @@ func TestSignsOfLifeExpireNoPlace(t *testing.T) {
 	})
 }
 
-func TestClosingEndsAWaitingNextInEveryState(t *testing.T) {
+func TestHub_ClosingEndsAWaitingNextInEveryState(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		from := f.Position()
 		f.write(0, "a")
@@ -316,7 +316,7 @@ func TestClosingEndsAWaitingNextInEveryState(t *testing.T) {
 	})
 }
 
-func TestTheEndOfTheHubEndsItsWatchesAndLaterOnesAreTheStores(t *testing.T) {
+func TestHub_TheEndOfTheHubEndsItsWatchesAndLaterOnesAreTheStores(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		w := f.live(hub.Watch{})
 		_, err, done := waiting(f.Context(), w)
@@ -343,7 +343,7 @@ func TestTheEndOfTheHubEndsItsWatchesAndLaterOnesAreTheStores(t *testing.T) {
 	})
 }
 
-func TestThereAreNoMoreSubscribersThanConfigured(t *testing.T) {
+func TestHub_ThereAreNoMoreSubscribersThanConfigured(t *testing.T) {
 	inBubble(t, hub.Config{MaxSubscribers: 1}, func(f *fixture) {
 		release, err := f.Reserve()
 		if err != nil {
@@ -367,7 +367,7 @@ func TestThereAreNoMoreSubscribersThanConfigured(t *testing.T) {
 	})
 }
 
-func TestAConfigurationNamesAllItsProblems(t *testing.T) {
+func TestHub_AConfigurationNamesAllItsProblems(t *testing.T) {
 	_, err := hub.New(hub.Config{Events: -1, Bytes: -1, MaxSubscribers: -1})
 	for _, want := range []string{"Store", "Events", "Bytes", "MaxSubscribers"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

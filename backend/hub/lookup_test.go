@@ -46,7 +46,7 @@ func (f *fixture) team(team string) {
 	f.last = res.Resources[0]
 }
 
-func TestWatchesThatWantCertainValuesAreFoundAndNotAsked(t *testing.T) {
+func TestLookup_WatchesThatWantCertainValuesAreFoundAndNotAsked(t *testing.T) {
 	const watches = 1000
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		asked := 0
@@ -92,8 +92,8 @@ func TestWatchesThatWantCertainValuesAreFoundAndNotAsked(t *testing.T) {
 	})
 }
 
-// TestAWatchLeavesWhatComesToAnotherWithoutAGap says which of its events were told.
-func TestAWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
+// TestLookup_AWatchLeavesWhatComesToAnotherWithoutAGap says which of its events were told.
+func TestLookup_AWatchLeavesWhatComesToAnotherWithoutAGap(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		first, second := f.watch(hub.Watch{}), f.watch(hub.Watch{})
 		f.next(first)
@@ -132,7 +132,7 @@ func (a asking) Values(*backend.Event) (values [][]byte, all bool) {
 	return [][]byte{[]byte("v")}, false
 }
 
-func TestTheHubIsNotLockedWhileValuesAreRead(t *testing.T) {
+func TestLookup_TheHubIsNotLockedWhileValuesAreRead(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		w := f.watch(hub.Watch{Lookup: &hub.Lookup{By: asking{&f.Hub}, Values: []string{"v"}}})
 		defer w.Close()

@@ -45,7 +45,7 @@ func (w *slowWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	return d, err
 }
 
-func TestManyClientsThatComeBackReadTheLogAFewAtATime(t *testing.T) {
+func TestReplay_ManyClientsThatComeBackReadTheLogAFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, err := memory.Open(memory.Config{})
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 )
 
-func TestALostShardExpiresThoseWhoCoverItAndNobodyElse(t *testing.T) {
+func TestShards_ALostShardExpiresThoseWhoCoverItAndNobodyElse(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		all, lost, kept := f.live(hub.Watch{}), f.live(f.in(1)), f.live(f.in(0))
 		defer all.Close()
@@ -53,7 +53,7 @@ func TestALostShardExpiresThoseWhoCoverItAndNobodyElse(t *testing.T) {
 	})
 }
 
-func TestOnlyACoveredShardMakesAPositionExpire(t *testing.T) {
+func TestShards_OnlyACoveredShardMakesAPositionExpire(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		from := f.Position()
 		f.write(0, "a")
@@ -77,7 +77,7 @@ func TestOnlyACoveredShardMakesAPositionExpire(t *testing.T) {
 	})
 }
 
-func TestWhatAWatchDoesNotCoverIsNotReadAgain(t *testing.T) {
+func TestShards_WhatAWatchDoesNotCoverIsNotReadAgain(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		req := f.in(0)
 		req.From = f.Position()
@@ -124,7 +124,7 @@ func (w *heldWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	}
 }
 
-func TestAResumerGoesOnWhereTheHubAloneLostItsPlace(t *testing.T) {
+func TestShards_AResumerGoesOnWhereTheHubAloneLostItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, err := memory.Open(memory.Config{})
 		if err != nil {
@@ -182,7 +182,7 @@ func TestAResumerGoesOnWhereTheHubAloneLostItsPlace(t *testing.T) {
 	})
 }
 
-func TestSubscribersWaitWhileTheStoreIsAway(t *testing.T) {
+func TestShards_SubscribersWaitWhileTheStoreIsAway(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		w := f.live(hub.Watch{})
 		defer w.Close()

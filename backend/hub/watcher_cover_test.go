@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/hub"
 )
 
-func TestAWatchCoversSomethingElseFromOneDeliveryOn(t *testing.T) {
+func TestWatcher_AWatchCoversSomethingElseFromOneDeliveryOn(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		named := func(name string) func(backend.Key) bool { return func(k backend.Key) bool { return k.Name == name } }
 		w := f.live(hub.Watch{Covers: named("a")})
@@ -31,7 +31,7 @@ func TestAWatchCoversSomethingElseFromOneDeliveryOn(t *testing.T) {
 	})
 }
 
-func TestAWatchThatReadsTheLogCoversWhatItDid(t *testing.T) {
+func TestWatcher_AWatchThatReadsTheLogCoversWhatItDid(t *testing.T) {
 	inBubble(t, hub.Config{}, func(f *fixture) {
 		start, err := f.store.Position(t.Context())
 		if err != nil {

@@ -52,7 +52,7 @@ func earlyFixture(t *testing.T) (*fixture, *countedStore) {
 	return &fixture{T: t, Hub: h, store: store.sharded}, store
 }
 
-func TestWatchesThatBeganBeforeTheHubFollowsJoinIt(t *testing.T) {
+func TestWatcher_WatchesThatBeganBeforeTheHubFollowsJoinIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, store := earlyFixture(t)
 		f.write(0, "before")
@@ -129,7 +129,7 @@ func TestWatchesThatBeganBeforeTheHubFollowsJoinIt(t *testing.T) {
 	})
 }
 
-func TestAWatchThatNeverJoinedEndsWithTheHub(t *testing.T) {
+func TestWatcher_AWatchThatNeverJoinedEndsWithTheHub(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := earlyFixture(t)
 		w := f.live(hub.Watch{})
@@ -159,7 +159,7 @@ func (laggingWatcher) Next(context.Context) (backend.Delivery, error) {
 	return backend.Delivery{}, &backend.LaggedError{}
 }
 
-func TestAWatchThatLagsBeforeTheHubFollowsIsCounted(t *testing.T) {
+func TestWatcher_AWatchThatLagsBeforeTheHubFollowsIsCounted(t *testing.T) {
 	h, err := hub.New(hub.Config{Store: laggingStore{newSharded(t, 1, memory.Config{LogEntries: 10})}})
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestAWatchThatLagsBeforeTheHubFollowsIsCounted(t *testing.T) {
 }
 
 // Whatever comes between, each change is delivered once and in order per shard.
-func TestAWatchThatJoinsMissesNothing(t *testing.T) {
+func TestWatcher_AWatchThatJoinsMissesNothing(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -88,7 +88,7 @@ func clustered(t *testing.T) deployment {
 	}}
 }
 
-func TestTheIndexHasWhatRedisHasAfterItLostWrites(t *testing.T) {
+func TestFill_TheIndexHasWhatRedisHasAfterItLostWrites(t *testing.T) {
 	for _, c := range []struct {
 		says  string
 		start func(*testing.T) deployment

@@ -76,7 +76,7 @@ func (a away) Next(ctx context.Context) (backend.Delivery, error) {
 
 // After a fail-over the index reads what the new primary has not, and nothing else: by the keys
 // of what was lost, if the log knows where the histories part, and else by what differs.
-func TestWhatAFailOverLosesIsReadAgain(t *testing.T) {
+func TestFill_WhatAFailOverLosesIsReadAgain(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		for seed := range uint64(20) {
 			t.Run(fmt.Sprintf("known %v seed %d", known, seed), func(t *testing.T) { loseSome(t, seed, known) })
@@ -251,7 +251,7 @@ func failOver(t *testing.T, writes int) (h *hub.Hub, primary, replica *memory.St
 	return h, primary, replica, at, s.gate
 }
 
-func TestAWatchThatBeganAfterAFailOverGoesOnWhenTheHubHearsOfIt(t *testing.T) {
+func TestFill_AWatchThatBeganAfterAFailOverGoesOnWhenTheHubHearsOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, primary, _, _, _ := failOver(t, 2)
 		w, err := h.Watch(t.Context(), hub.Watch{})
@@ -271,7 +271,7 @@ func TestAWatchThatBeganAfterAFailOverGoesOnWhenTheHubHearsOfIt(t *testing.T) {
 	})
 }
 
-func TestAWatchThatReadsDuringAFailOverIsInSyncOnceItHasSeenAll(t *testing.T) {
+func TestFill_AWatchThatReadsDuringAFailOverIsInSyncOnceItHasSeenAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, primary, replica, at, gate := failOver(t, 1000)
 		head, err := replica.Position(t.Context())
@@ -304,7 +304,7 @@ func TestAWatchThatReadsDuringAFailOverIsInSyncOnceItHasSeenAll(t *testing.T) {
 
 // A fail-over may come while the index begins to read again what another one has lost: what it loses is added to that. The
 // race detector tells if both are done at once.
-func TestMoreIsLostWhileWhatWasLostIsReadAgain(t *testing.T) {
+func TestFill_MoreIsLostWhileWhatWasLostIsReadAgain(t *testing.T) {
 	f := start(t, openMemory(t), index.Config{Wait: time.Minute})
 	for round := range 200 {
 		var at [2]backend.Position

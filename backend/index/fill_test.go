@@ -67,7 +67,7 @@ func (s *damaging) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Res
 	return got, err
 }
 
-func TestAKindThatChangesFasterThanItIsReadIsGivenUpWithALine(t *testing.T) {
+func TestFill_AKindThatChangesFasterThanItIsReadIsGivenUpWithALine(t *testing.T) {
 	s := &damaging{Store: openMemory(t).(*memory.Store), key: key("a")}
 	f := &fixture{TB: t, store: s}
 	f.put(s.key, "stored")
@@ -103,7 +103,7 @@ func TestAKindThatChangesFasterThanItIsReadIsGivenUpWithALine(t *testing.T) {
 	}
 }
 
-func TestAChangeDoesNotOvertakeTheDamageThatFollowedIt(t *testing.T) {
+func TestFill_AChangeDoesNotOvertakeTheDamageThatFollowedIt(t *testing.T) {
 	for _, c := range []struct {
 		says  string
 		taken bool // the change is in the trees before the page is read
@@ -157,7 +157,7 @@ func TestAChangeDoesNotOvertakeTheDamageThatFollowedIt(t *testing.T) {
 	}
 }
 
-func TestTheKeysOfChangesCountInTheMemory(t *testing.T) {
+func TestFill_TheKeysOfChangesCountInTheMemory(t *testing.T) {
 	f := start(t, openMemory(t), index.Config{Wait: time.Minute, Bytes: 1 << 20})
 	for i := range 2000 {
 		f.put(key(fmt.Sprintf("n%04d", i)), "x")
@@ -186,7 +186,7 @@ func (s *slow) Range(ctx context.Context, r backend.Range) (backend.Page, error)
 	return s.Store.Range(ctx, r)
 }
 
-func TestWhoWaitsTooLongIsToldWhenToComeAgain(t *testing.T) {
+func TestFill_WhoWaitsTooLongIsToldWhenToComeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := memory.Open(memory.Config{})
 		if err != nil {
@@ -233,7 +233,7 @@ func TestWhoWaitsTooLongIsToldWhenToComeAgain(t *testing.T) {
 	})
 }
 
-func TestAKindComesBackWhenItFitsWithAFifthToSpare(t *testing.T) {
+func TestFill_AKindComesBackWhenItFitsWithAFifthToSpare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := memory.Open(memory.Config{})
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 )
 
-func TestAViewShowsEverythingThatWasAcknowledged(t *testing.T) {
+func TestIndex_AViewShowsEverythingThatWasAcknowledged(t *testing.T) {
 	onEachStore(t, func(t *testing.T, open func(*testing.T) store) {
 		f := start(t, open(t), index.Config{Wait: time.Minute})
 		var wg sync.WaitGroup
@@ -94,7 +94,7 @@ func (f *fixture) content(kind, of string) (out []string) {
 	return out
 }
 
-func TestTheTreesAreThoseOfAPlainSort(t *testing.T) {
+func TestIndex_TheTreesAreThoseOfAPlainSort(t *testing.T) {
 	onEachStore(t, func(t *testing.T, open func(*testing.T) store) {
 		s := open(t)
 		before := &fixture{TB: t, store: s}
@@ -139,7 +139,7 @@ func TestTheTreesAreThoseOfAPlainSort(t *testing.T) {
 	})
 }
 
-func TestAViewNeverChanges(t *testing.T) {
+func TestIndex_AViewNeverChanges(t *testing.T) {
 	f := start(t, openMemory(t), index.Config{Wait: time.Minute})
 	for _, name := range []string{"a", "b", "c"} {
 		f.put(key(name), "old", colour("red"))
@@ -161,7 +161,7 @@ func TestAViewNeverChanges(t *testing.T) {
 	}
 }
 
-func TestRunsAreReadAndMeasured(t *testing.T) {
+func TestIndex_RunsAreReadAndMeasured(t *testing.T) {
 	f := start(t, openMemory(t), index.Config{Wait: time.Minute})
 	for i := range 500 {
 		f.put(key(fmt.Sprintf("n%03d", i)), "x", colour(fmt.Sprint("c", i%5)))
@@ -194,7 +194,7 @@ func TestRunsAreReadAndMeasured(t *testing.T) {
 	}
 }
 
-func TestWhatExpiresIsToldApartByTheStoresClock(t *testing.T) {
+func TestIndex_WhatExpiresIsToldApartByTheStoresClock(t *testing.T) {
 	now := atomic.Int64{}
 	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
 	s, err := memory.Open(memory.Config{Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
@@ -218,7 +218,7 @@ func TestWhatExpiresIsToldApartByTheStoresClock(t *testing.T) {
 	}
 }
 
-func TestAKindThatDoesNotFitIsNotServed(t *testing.T) {
+func TestIndex_AKindThatDoesNotFitIsNotServed(t *testing.T) {
 	s := openMemory(t)
 	f := &fixture{TB: t, store: s}
 	for i := range 100 {
@@ -245,7 +245,7 @@ func TestAKindThatDoesNotFitIsNotServed(t *testing.T) {
 	}
 }
 
-func TestAKindIsServedOnceItFitsAgain(t *testing.T) {
+func TestIndex_AKindIsServedOnceItFitsAgain(t *testing.T) {
 	s := openMemory(t)
 	f := &fixture{TB: t, store: s}
 	for i := range 100 {
@@ -263,7 +263,7 @@ func TestAKindIsServedOnceItFitsAgain(t *testing.T) {
 	f.view("Thing")
 }
 
-func TestWhatTheHubLosesIsFilledAgain(t *testing.T) {
+func TestIndex_WhatTheHubLosesIsFilledAgain(t *testing.T) {
 	f := start(t, openMemory(t), index.Config{})
 	f.put(key("a"), "x", colour("red"))
 	_, k := f.view("Thing")
@@ -295,7 +295,7 @@ func (a *asked) Head(ctx context.Context) (backend.Position, error) {
 	return a.Store.Position(ctx)
 }
 
-func TestWhatIsWrittenBetweenTheLastPageAndTheHeadIsNotLost(t *testing.T) {
+func TestIndex_WhatIsWrittenBetweenTheLastPageAndTheHeadIsNotLost(t *testing.T) {
 	inner := openMemory(t).(*memory.Store)
 	f := &fixture{TB: t, store: inner}
 	f.put(key("removed"), "x")
@@ -355,7 +355,7 @@ func (w *heldWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	return d, err
 }
 
-func TestNobodyWaitsTwiceForAnIndexThatIsStuck(t *testing.T) {
+func TestIndex_NobodyWaitsTwiceForAnIndexThatIsStuck(t *testing.T) {
 	inner, err := memory.Open(memory.Config{})
 	s := &held{Store: inner}
 	opened(t, s, err)
@@ -387,7 +387,7 @@ func TestNobodyWaitsTwiceForAnIndexThatIsStuck(t *testing.T) {
 	t.Errorf("not served again: %+v", f.Stats())
 }
 
-func TestAStateForWhichAReadWaitedInVainIsNotKept(t *testing.T) {
+func TestIndex_AStateForWhichAReadWaitedInVainIsNotKept(t *testing.T) {
 	inner, err := memory.Open(memory.Config{})
 	s := &held{Store: inner}
 	opened(t, s, err)
@@ -438,7 +438,7 @@ func FuzzOrderOfItems(f *testing.F) {
 	})
 }
 
-func TestRowsArePackedWhateverTheirNumbersAndLengths(t *testing.T) {
+func TestIndex_RowsArePackedWhateverTheirNumbersAndLengths(t *testing.T) {
 	var indexes []int
 	var values []string
 	for _, index := range []int{0, 1, 127, 128, 16_383, 16_384} {
@@ -456,7 +456,7 @@ func TestRowsArePackedWhateverTheirNumbersAndLengths(t *testing.T) {
 }
 
 // A row that stays in a tree must not keep all rows of the entry that brought it.
-func TestRowsThatChangeOneAtATimeKeepNoOthersInMemory(t *testing.T) {
+func TestIndex_RowsThatChangeOneAtATimeKeepNoOthersInMemory(t *testing.T) {
 	const count, length, changes = 300, 200, 2000
 	kind := thing("Thing")
 	s := index.NewKindIndex(&kind)

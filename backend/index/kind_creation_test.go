@@ -16,7 +16,7 @@ import (
 
 // Of one value the resources come in the order of their creation, and of those that were
 // created at the same time in that of their names.
-func TestTheRowsOfAValueAreReadInTheOrderOfCreation(t *testing.T) {
+func TestKind_TheRowsOfAValueAreReadInTheOrderOfCreation(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s, err := memory.Open(memory.Config{Clock: func() time.Time { return now }})
 	f := start(t, opened(t, s, err), index.Config{Wait: time.Minute})
@@ -79,7 +79,7 @@ func TestTheRowsOfAValueAreReadInTheOrderOfCreation(t *testing.T) {
 }
 
 // A store may replace what has expired without telling of its end.
-func TestAResourceThatTakesAnothersPlaceHasItsOwnRows(t *testing.T) {
+func TestKind_AResourceThatTakesAnothersPlaceHasItsOwnRows(t *testing.T) {
 	kind := thing("Thing")
 	s := index.NewKindIndex(&kind)
 	first, second := time.Unix(2000, 0), time.Unix(1000, 0)

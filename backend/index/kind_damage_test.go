@@ -25,7 +25,7 @@ func (s readBeside) Range(ctx context.Context, r backend.Range) (backend.Page, e
 	return page, err
 }
 
-func TestADamagedResourceIsInTheIndexAsSuch(t *testing.T) {
+func TestKind_ADamagedResourceIsInTheIndexAsSuch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	s, err := bolt.Open(bolt.Config{Path: path})
 	if err != nil {

@@ -94,9 +94,9 @@ var treeItems = map[string]func(*rand.Rand) func() index.TestItem{
 	},
 }
 
-// TestATreeIsASortedListAfterAnyChanges grows and empties trees again and again; each published
+// TestTree_ATreeIsASortedListAfterAnyChanges grows and empties trees again and again; each published
 // state stays what it was, however the tree goes on, and every state is a tree of the right shape.
-func TestATreeIsASortedListAfterAnyChanges(t *testing.T) {
+func TestTree_ATreeIsASortedListAfterAnyChanges(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
 		rounds = 6
@@ -134,9 +134,9 @@ func TestATreeIsASortedListAfterAnyChanges(t *testing.T) {
 	}
 }
 
-// TestAPublishedTreeIsReadWhileItGoesOn scans published states in both directions from any bound,
+// TestTree_APublishedTreeIsReadWhileItGoesOn scans published states in both directions from any bound,
 // in goroutines and between the items that a scan shows, while the tree is changed.
-func TestAPublishedTreeIsReadWhileItGoesOn(t *testing.T) {
+func TestTree_APublishedTreeIsReadWhileItGoesOn(t *testing.T) {
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))

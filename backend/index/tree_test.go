@@ -10,9 +10,9 @@ import (
 	"github.com/sluicegw/sluice/backend/index"
 )
 
-// TestATreeIsASortedList compares a tree with a sorted list after random changes, with few values
+// TestTree_ATreeIsASortedList compares a tree with a sorted list after random changes, with few values
 // and with many, and published states with what they were.
-func TestATreeIsASortedList(t *testing.T) {
+func TestTree_ATreeIsASortedList(t *testing.T) {
 	for _, values := range []int{1, 3, 40, 100_000} {
 		t.Run(fmt.Sprint(values, " values"), func(t *testing.T) {
 			seed := rand.Uint64()

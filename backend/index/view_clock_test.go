@@ -28,9 +28,9 @@ func (s *lateHead) Head(ctx context.Context) (head backend.Position, err error) 
 	return head, err
 }
 
-// TestWhatAViewLacksHadExpiredByItsClock, also if the kind is filled, or the store purged, after the view has asked for the
+// TestView_WhatAViewLacksHadExpiredByItsClock, also if the kind is filled, or the store purged, after the view has asked for the
 // head.
-func TestWhatAViewLacksHadExpiredByItsClock(t *testing.T) {
+func TestView_WhatAViewLacksHadExpiredByItsClock(t *testing.T) {
 	for how, refills := range map[string]bool{"refilled": true, "purged": false} {
 		for _, which := range []string{"current", "later", "awaited"} {
 			t.Run(how+" "+which, func(t *testing.T) { testViewsClock(t, refills, which) })

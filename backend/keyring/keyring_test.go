@@ -38,7 +38,7 @@ func place() backend.Key {
 	return backend.Key{Kind: "Secret", Namespace: "default", Name: "s"}.Sensitive()
 }
 
-func TestWhatIsSealedIsOpenedByTheKeyOfItsID(t *testing.T) {
+func TestKeyring_WhatIsSealedIsOpenedByTheKeyOfItsID(t *testing.T) {
 	body := backend.EncodeBody([]byte(`{"data":{"a":"plain text"}}`))
 	old := ring(t, "a")
 	sealed, err := old.Seal(place(), "u", body)
@@ -62,7 +62,7 @@ func TestWhatIsSealedIsOpenedByTheKeyOfItsID(t *testing.T) {
 	}
 }
 
-func TestPlainBodiesStayReadable(t *testing.T) {
+func TestKeyring_PlainBodiesStayReadable(t *testing.T) {
 	body := backend.EncodeBody([]byte(`{}`))
 	for name, r := range map[string]*keyring.Keyring{"with keys": ring(t, "a"), "without": nil} {
 		if got, err := r.Open(place(), "u", body); err != nil || !bytes.Equal(got, body) {
@@ -75,7 +75,7 @@ func TestPlainBodiesStayReadable(t *testing.T) {
 	}
 }
 
-func TestAKeyringThatIsPlainDecryptsAlone(t *testing.T) {
+func TestKeyring_AKeyringThatIsPlainDecryptsAlone(t *testing.T) {
 	body := backend.EncodeBody([]byte(`{}`))
 	r := ring(t, "a")
 	sealed, err := r.Seal(place(), "u", body)
@@ -91,7 +91,7 @@ func TestAKeyringThatIsPlainDecryptsAlone(t *testing.T) {
 	}
 }
 
-func TestABodyIsOfUseInItsPlaceAlone(t *testing.T) {
+func TestKeyring_ABodyIsOfUseInItsPlaceAlone(t *testing.T) {
 	r := ring(t, "a", "b")
 	sealed, err := r.Seal(place(), "u", backend.EncodeBody([]byte(`{}`)))
 	if err != nil {
@@ -130,7 +130,7 @@ func TestABodyIsOfUseInItsPlaceAlone(t *testing.T) {
 	}
 }
 
-func TestAMissingKeyIsToldByItsIDAlone(t *testing.T) {
+func TestKeyring_AMissingKeyIsToldByItsIDAlone(t *testing.T) {
 	sealed, err := ring(t, "2025-old").Seal(place(), "u", backend.EncodeBody([]byte(`{}`)))
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestAMissingKeyIsToldByItsIDAlone(t *testing.T) {
 	}
 }
 
-func TestKeysAreRead(t *testing.T) {
+func TestKeyring_KeysAreRead(t *testing.T) {
 	key := func(n byte) string {
 		s := secret(n)
 		return base64.StdEncoding.EncodeToString(s[:])

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/backend/manifest"
 )
 
-func TestSplitCutsAtMarkersAndKeepsLines(t *testing.T) {
+func TestManifest_SplitCutsAtMarkersAndKeepsLines(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"one":             {"a: 1\n", `1:"a: 1\n" `},
 		"no last newline": {"a: 1", `1:"a: 1" `},
@@ -39,7 +39,7 @@ func TestSplitCutsAtMarkersAndKeepsLines(t *testing.T) {
 	}
 }
 
-func TestAliasesAreBoundedBeforeTheyAreExpanded(t *testing.T) {
+func TestManifest_AliasesAreBoundedBeforeTheyAreExpanded(t *testing.T) {
 	bomb := "a0: &a0 " + strings.Repeat("y", 1000) + "\n"
 	for i := range 8 { // 1,000 * 10^8 bytes
 		bomb += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 10), ","))
@@ -56,7 +56,7 @@ func TestAliasesAreBoundedBeforeTheyAreExpanded(t *testing.T) {
 	}
 }
 
-func TestNullIsTheSameAsAbsent(t *testing.T) {
+func TestManifest_NullIsTheSameAsAbsent(t *testing.T) {
 	d, err := manifest.Parse("kind: K\nmetadata: {name: a, namespace: null, labels: null}\nspec: null\n")
 	if err != nil {
 		t.Fatal(err)
@@ -66,9 +66,9 @@ func TestNullIsTheSameAsAbsent(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotAcceptableIsToldWithoutItsValue since it may be a password, or a key
+// TestManifest_WhatIsNotAcceptableIsToldWithoutItsValue since it may be a password, or a key
 // of a map, that nobody is to be shown. The kind is not known yet.
-func TestWhatIsNotAcceptableIsToldWithoutItsValue(t *testing.T) {
+func TestManifest_WhatIsNotAcceptableIsToldWithoutItsValue(t *testing.T) {
 	for _, spec := range []string{
 		"{password: *hunter2}", "{password: !hunter2 x}", "{password: !!hunter2 x}", "{password: !!int hunter2}", "{password: !!float hunter2}", "{password: !!bool hunter2}",
 		"{password: !!null hunter2}", "{password: !!timestamp hunter2}", "{password: !!binary hunter2}", "{password: &hunter2 [*hunter2]}",
@@ -108,7 +108,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestNothingOfADocumentIsPassedOver(t *testing.T) {
+func TestManifest_NothingOfADocumentIsPassedOver(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"kind":"K","metadata":{"name":"a"}} }junk`:                  "not acceptable",
 		`{"kind":"K","metadata":{"name":"a"}} {"kind":"K"}`:           "2 documents, one is wanted",
@@ -129,13 +129,13 @@ func TestNothingOfADocumentIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestTheTextIsBounded(t *testing.T) {
+func TestManifest_TheTextIsBounded(t *testing.T) {
 	if _, err := manifest.Parse(strings.Repeat(" ", manifest.MaxBytes+1)); err == nil {
 		t.Error("accepted")
 	}
 }
 
-func TestWhatAnEditRemovesIsCleared(t *testing.T) {
+func TestManifest_WhatAnEditRemovesIsCleared(t *testing.T) {
 	const whole = "kind: K\nmetadata: {name: a, labels: {x: z}, annotations: {k: v}, description: d, expiresAt: 2030-01-01T00:00:00Z}\nspec: {size: 9007199254740993}\n"
 	for name, c := range map[string]struct{ edited, cleared string }{
 		"nothing":         {whole, "[]"},
@@ -165,7 +165,7 @@ func TestWhatAnEditRemovesIsCleared(t *testing.T) {
 	}
 }
 
-func TestAKeyIsTakenAsItIsWritten(t *testing.T) {
+func TestManifest_AKeyIsTakenAsItIsWritten(t *testing.T) {
 	for _, key := range []string{"y", "N", "yes", "No", "on", "OFF", "0x10", "1.0", "0777", "1e3", "~", "null", "True", "1", "-1", "true", "2026", "2026-01-31", "1.2.3", "on.example.org/x", "-"} {
 		if d, err := manifest.Parse("kind: A\nmetadata:\n  labels:\n    " + key + ": a\n"); err != nil || d.Metadata.Labels[key] != "a" {
 			t.Errorf("%s: %+v %v", key, d, err)
@@ -173,8 +173,8 @@ func TestAKeyIsTakenAsItIsWritten(t *testing.T) {
 	}
 }
 
-// TestYAMLIsReadAsYAML12Says by its core schema, with the merge keys of YAML 1.1.
-func TestYAMLIsReadAsYAML12Says(t *testing.T) {
+// TestManifest_YAMLIsReadAsYAML12Says by its core schema, with the merge keys of YAML 1.1.
+func TestManifest_YAMLIsReadAsYAML12Says(t *testing.T) {
 	for text, want := range map[string]string{
 		"[y, no, On, true, False, ~, null]":                        `["y","no","On",true,false,null,null]`,
 		"[1, -7, 0x1F, 0o17, 01500, 010, -010, +3, 00, -0]":        `[1,-7,31,15,1500,10,-10,3,0,-0]`,

@@ -22,8 +22,8 @@ func open(_ testing.TB, o backendtest.Options) backendtest.Instance {
 
 func TestStore(t *testing.T) { backendtest.Run(t, open) }
 
-func TestIdle(t *testing.T) { backendtest.RunIdle(t, open) }
+func TestStore_Idle(t *testing.T) { backendtest.RunIdle(t, open) }
 
-func TestModel(t *testing.T) { backendtest.RunModel(t, open, 1, 2) }
+func TestStore_Model(t *testing.T) { backendtest.RunModel(t, open, 1, 2) }
 
 func BenchmarkStore(b *testing.B) { backendtest.Bench(b, open) }

@@ -36,7 +36,7 @@ func noRefusals(t *testing.T, s *redistest.Server) {
 	}
 }
 
-func TestAccessByTheDocumentedRulesOverTLS(t *testing.T) {
+func TestAddress_AccessByTheDocumentedRulesOverTLS(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, redistest.TLS(), redistest.User("gateway", "pass word", gatewayRules(t)...))
 	t.Run("of all that the model does", func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestAccessByTheDocumentedRulesOverTLS(t *testing.T) {
 	noRefusals(t, s)
 }
 
-func TestAccessByTheDocumentedRulesWithAReplica(t *testing.T) {
+func TestAddress_AccessByTheDocumentedRulesWithAReplica(t *testing.T) {
 	t.Parallel()
 	user := redistest.User("gateway", "password", gatewayRules(t)...)
 	s := redistest.Start(t, user)
@@ -67,7 +67,7 @@ func TestAccessByTheDocumentedRulesWithAReplica(t *testing.T) {
 	noRefusals(t, s)
 }
 
-func TestAccessByTheDocumentedRulesInACluster(t *testing.T) {
+func TestAddress_AccessByTheDocumentedRulesInACluster(t *testing.T) {
 	parallel(t)
 	n := redistest.Cluster(t, redistest.User("gateway", "password", gatewayRules(t)...), redistest.FollowAsAdmin())
 	cfg := redis.Config{URL: strings.Replace(n.URL(), "://", "://gateway@", 1), Password: "password", Prefix: redistest.Prefix(), Shards: 4}

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-func TestSentinelsMayAskForAPassword(t *testing.T) {
+func TestAddress_SentinelsMayAskForAPassword(t *testing.T) {
 	parallel(t)
 	g := redistest.Sentinel(t, 0)
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-func TestAFullServerIsReadAndRefusesChanges(t *testing.T) {
+func TestApply_AFullServerIsReadAndRefusesChanges(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL(), Shards: 3})

@@ -81,7 +81,7 @@ func (r *racer) step(ctx context.Context, n int) error {
 
 // Afterwards each change that was acknowledged is in the log once, there are no
 // others but those of unknown outcome, and the log leaves what is stored.
-func TestClientsOfTwoGatewaysRace(t *testing.T) {
+func TestApply_ClientsOfTwoGatewaysRace(t *testing.T) {
 	t.Parallel()
 	s, prefix := server.Server(t), redistest.Prefix()
 	p := redistest.NewProxy(t, s.Addr)

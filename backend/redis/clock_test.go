@@ -31,7 +31,7 @@ func (s *skews) of(node string) time.Duration {
 	return s.nodes[node]
 }
 
-func TestClusterNodesHaveClocksOfTheirOwn(t *testing.T) {
+func TestClock_ClusterNodesHaveClocksOfTheirOwn(t *testing.T) {
 	parallel(t)
 	n := redistest.Cluster(t)
 	const shards = 6

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-func TestCallsShareNoMoreConnectionsThanAreConfigured(t *testing.T) {
+func TestConfig_CallsShareNoMoreConnectionsThanAreConfigured(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	const most = 3

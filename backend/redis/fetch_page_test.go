@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-func TestPageIsReadInTwoExchanges(t *testing.T) {
+func TestFetch_PageIsReadInTwoExchanges(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL(), Shards: 3})
@@ -50,7 +50,7 @@ func TestPageIsReadInTwoExchanges(t *testing.T) {
 	}
 }
 
-func TestScanOfLargeResourcesReadsLittleAhead(t *testing.T) {
+func TestFetch_ScanOfLargeResourcesReadsLittleAhead(t *testing.T) {
 	t.Parallel()
 	s, st := openOwn(t)
 	const size, n = 75 << 10, 60
@@ -113,7 +113,7 @@ func batchOf(st *redis.Store, actions ...backend.Action) backend.Batch {
 	return backend.Batch{RequestID: redistest.Prefix(), Deadline: st.Now().Add(batchDeadline), Actions: actions}
 }
 
-func TestAGetOfOneKeyAsksForNothingElse(t *testing.T) {
+func TestFetch_AGetOfOneKeyAsksForNothingElse(t *testing.T) {
 	t.Parallel()
 	s, st := openOwn(t)
 	putOne(t, st, faultKey(0, 0), "1")

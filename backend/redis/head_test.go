@@ -23,7 +23,7 @@ type leaving struct {
 
 func (l leaving) Done() <-chan struct{} { return l.done }
 
-func TestAQuestionAboutTheHeadsIsAskedHoweverManyComeAndGo(t *testing.T) {
+func TestHead_AQuestionAboutTheHeadsIsAskedHoweverManyComeAndGo(t *testing.T) {
 	st, err := redis.Open(t.Context(), redis.Config{URL: redistest.Start(t).URL()})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestAQuestionAboutTheHeadsIsAskedHoweverManyComeAndGo(t *testing.T) {
 	}
 }
 
-func TestWhoAsksAMuteServerAboutTheHeadsHearsInTimeThatItIsUnavailable(t *testing.T) {
+func TestHead_WhoAsksAMuteServerAboutTheHeadsHearsInTimeThatItIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		says    string

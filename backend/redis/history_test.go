@@ -17,7 +17,7 @@ import (
 
 // The primary is replaced and comes back, without what it had acknowledged last,
 // and no gateway looks meanwhile.
-func TestAFailOverAndBackBeginsAnEpochThoughNobodyLooked(t *testing.T) {
+func TestHistory_AFailOverAndBackBeginsAnEpochThoughNobodyLooked(t *testing.T) {
 	t.Parallel()
 	for says, idle := range map[string]bool{"the gateway was down": false, "the gateway kept its connections": true} {
 		t.Run(says, func(t *testing.T) {
@@ -68,7 +68,7 @@ func hide(p *redistest.Proxy, ids ...string) {
 	}
 }
 
-func TestGatewaysAgreeOnTheHistoryOfAServerThatHidesIt(t *testing.T) {
+func TestHistory_GatewaysAgreeOnTheHistoryOfAServerThatHidesIt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		says string
@@ -108,7 +108,7 @@ func TestGatewaysAgreeOnTheHistoryOfAServerThatHidesIt(t *testing.T) {
 }
 
 // Where a server hides what it is, a gateway still knows what it has seen there.
-func TestAHiddenServerThatLostWhatAGatewaySawBeginsAnEpoch(t *testing.T) {
+func TestHistory_AHiddenServerThatLostWhatAGatewaySawBeginsAnEpoch(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	hide(p.front, "run_id", "master_replid")

@@ -19,7 +19,7 @@ func namespaceIn(st *redis.Store, shard int) string {
 	}
 }
 
-func TestALookAtTheLogIsBoundedInBytesOverAllShards(t *testing.T) {
+func TestLog_ALookAtTheLogIsBoundedInBytesOverAllShards(t *testing.T) {
 	t.Parallel()
 	for says, shards := range map[string]int{"one shard": 1, "several shards": 4} {
 		t.Run(says, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestALookAtTheLogIsBoundedInBytesOverAllShards(t *testing.T) {
 }
 
 // A watcher that is told of nothing still learns of epochs: the table of them is bounded.
-func TestAWatchMovesOnToAnEpochInWhichNothingHappened(t *testing.T) {
+func TestLog_AWatchMovesOnToAnEpochInWhichNothingHappened(t *testing.T) {
 	t.Parallel()
 	cfg := redis.Config{URL: server.Server(t).URL(), Prefix: redistest.Prefix(), Shards: 2}
 	st, err := redis.Open(t.Context(), cfg)

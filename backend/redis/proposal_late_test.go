@@ -86,7 +86,7 @@ func duplicates() []duplicate {
 	}
 }
 
-func TestDuplicateComesLate(t *testing.T) {
+func TestProposal_DuplicateComesLate(t *testing.T) {
 	t.Parallel()
 	for _, d := range duplicates() {
 		for _, after := range []bool{true, false} {

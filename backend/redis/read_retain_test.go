@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/redis"
 )
 
-func TestAResourceDoesNotKeepTheRecordThatItWasReadFrom(t *testing.T) {
+func TestRead_AResourceDoesNotKeepTheRecordThatItWasReadFrom(t *testing.T) {
 	k := backend.Key{Kind: "Net", Namespace: "default", Name: "a"}
 	for name, decode := range map[string]func(string) (*backend.Resource, error){
 		"whole": func(value string) (*backend.Resource, error) { return redis.DecodeRecord(k, value) },

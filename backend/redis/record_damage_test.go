@@ -14,9 +14,9 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// TestDamageStopsNeitherThePurgeNorTheOthers spoils what is stored, as a bug or a
+// TestRecord_DamageStopsNeitherThePurgeNorTheOthers spoils what is stored, as a bug or a
 // foreign hand would.
-func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
+func TestRecord_DamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(value string) string{
 		"no header":            func(string) string { return "rubbish" },
@@ -74,7 +74,7 @@ func TestDamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 	}
 }
 
-func TestABatchDeletesSeveralDamagedResources(t *testing.T) {
+func TestRecord_ABatchDeletesSeveralDamagedResources(t *testing.T) {
 	t.Parallel()
 	s, st := openOwn(t)
 	for i := range 3 {
@@ -106,7 +106,7 @@ func TestABatchDeletesSeveralDamagedResources(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotSaveIsRead(t *testing.T) {
+func TestRecord_AServerThatCannotSaveIsRead(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})

@@ -45,7 +45,7 @@ func openScan(t *testing.T, cfg redis.Config) *redis.Store {
 
 // A call that reads on in the index while a resource goes from one range to another must
 // not be told of two states.
-func TestRangesOfACallAreOfOneStateHoweverManyMembersTheyRead(t *testing.T) {
+func TestScan_RangesOfACallAreOfOneStateHoweverManyMembersTheyRead(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr)
@@ -93,7 +93,7 @@ func TestRangesOfACallAreOfOneStateHoweverManyMembersTheyRead(t *testing.T) {
 }
 
 // The third time members and resources are read in one step of the server.
-func TestAResourceThatMovesWheneverItIsReadIsFoundInTheEnd(t *testing.T) {
+func TestScan_AResourceThatMovesWheneverItIsReadIsFoundInTheEnd(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr)
@@ -134,7 +134,7 @@ func TestAResourceThatMovesWheneverItIsReadIsFoundInTheEnd(t *testing.T) {
 	}
 }
 
-func TestLargeResourcesAreReadWithinTheBoundWhateverWasReadBefore(t *testing.T) {
+func TestScan_LargeResourcesAreReadWithinTheBoundWhateverWasReadBefore(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	st := openScan(t, redis.Config{URL: s.URL(), LogEntries: 1})
@@ -174,7 +174,7 @@ func TestLargeResourcesAreReadWithinTheBoundWhateverWasReadBefore(t *testing.T) 
 	}
 }
 
-func TestAPageOverManyShardsReadsTheRecordsOfOnePage(t *testing.T) {
+func TestScan_APageOverManyShardsReadsTheRecordsOfOnePage(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	st := openScan(t, redis.Config{URL: s.URL(), Shards: manyShards})
@@ -197,7 +197,7 @@ func TestAPageOverManyShardsReadsTheRecordsOfOnePage(t *testing.T) {
 	}
 }
 
-func TestACountDoesNotReadWhatWaitsToBePurged(t *testing.T) {
+func TestScan_ACountDoesNotReadWhatWaitsToBePurged(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	st := openScan(t, redis.Config{URL: s.URL(), LogEntries: 1})

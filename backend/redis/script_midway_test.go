@@ -12,9 +12,9 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// TestACommandThatTheServerRefusesMidway forbids commands of the script, each after others that changed
+// TestScript_ACommandThatTheServerRefusesMidway forbids commands of the script, each after others that changed
 // something or before them.
-func TestACommandThatTheServerRefusesMidway(t *testing.T) {
+func TestScript_ACommandThatTheServerRefusesMidway(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T) (*redistest.Server, *redis.Store) {
 		s, st := openOwn(t)
@@ -69,8 +69,8 @@ func TestACommandThatTheServerRefusesMidway(t *testing.T) {
 	})
 }
 
-// TestAWriteThatTheServerRefusesMidwayIsNotTakenForMade although the log has it.
-func TestAWriteThatTheServerRefusesMidwayIsNotTakenForMade(t *testing.T) {
+// TestScript_AWriteThatTheServerRefusesMidwayIsNotTakenForMade although the log has it.
+func TestScript_AWriteThatTheServerRefusesMidwayIsNotTakenForMade(t *testing.T) {
 	t.Parallel()
 	s, st := openOwn(t)
 	g := gateway(t, st, "midway-", time.Second)

@@ -18,7 +18,7 @@ func at(url string, shards int) backendtest.Opener {
 	}
 }
 
-func TestStoreOfManyShards(t *testing.T) {
+func TestShard_StoreOfManyShards(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("long: make test-all")
@@ -26,12 +26,12 @@ func TestStoreOfManyShards(t *testing.T) {
 	backendtest.Run(t, at(server.Server(t).URL(), manyShards))
 }
 
-func TestStoreOnCluster(t *testing.T) {
+func TestShard_StoreOnCluster(t *testing.T) {
 	parallel(t)
 	backendtest.Run(t, at(redistest.Cluster(t).URL(), manyShards))
 }
 
-func TestStoreUnderSentinel(t *testing.T) {
+func TestShard_StoreUnderSentinel(t *testing.T) {
 	parallel(t)
 	backendtest.Run(t, at(redistest.Sentinel(t, 1).URL(), 1))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-func TestOpenRefusesWhatIsNotFit(t *testing.T) {
+func TestStore_OpenRefusesWhatIsNotFit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		says string
@@ -114,7 +114,7 @@ func contents(t *testing.T, s *redistest.Server) map[string]string {
 	return out
 }
 
-func TestWritesStopWhenANewerReleaseChangesTheFormat(t *testing.T) {
+func TestStore_WritesStopWhenANewerReleaseChangesTheFormat(t *testing.T) {
 	t.Parallel()
 	s, prefix := server.Server(t), redistest.Prefix()
 	st := openLate(t, s.URL(), prefix)

@@ -234,7 +234,7 @@ func (r *rolling) listen(ctx context.Context, s *service.Service, filter any) fu
 	}
 }
 
-func TestTwoReleasesWorkSideBySide(t *testing.T) {
+func TestStore_TwoReleasesWorkSideBySide(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

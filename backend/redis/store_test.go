@@ -30,4 +30,4 @@ func instanceOf(cfg redis.Config, o backendtest.Options) backendtest.Instance {
 
 func TestStore(t *testing.T) { backendtest.Run(t, instance) }
 
-func TestModel(t *testing.T) { backendtest.RunModel(t, instance, 1, 2, 3) }
+func TestStore_Model(t *testing.T) { backendtest.RunModel(t, instance, 1, 2, 3) }

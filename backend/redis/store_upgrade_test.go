@@ -66,7 +66,7 @@ func (n *newer) kept(k backend.Key) {
 	}
 }
 
-func TestWhatANewerReleaseWroteSurvives(t *testing.T) {
+func TestStore_WhatANewerReleaseWroteSurvives(t *testing.T) {
 	t.Parallel()
 	n := &newer{T: t, server: server.Server(t), prefix: redistest.Prefix()}
 	cfg := redis.Config{URL: n.server.URL(), Prefix: n.prefix}
@@ -150,7 +150,7 @@ func TestWhatANewerReleaseWroteSurvives(t *testing.T) {
 }
 
 // Two releases that share a store write in turn.
-func TestTwoReleasesShareAStore(t *testing.T) {
+func TestStore_TwoReleasesShareAStore(t *testing.T) {
 	t.Parallel()
 	n := &newer{T: t, server: server.Server(t), prefix: redistest.Prefix()}
 	st := openLate(t, n.server.URL(), n.prefix)

@@ -11,9 +11,9 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// TestAChangeThatIsUnderWayWhenTheStoreIsClosedIsAnswered holds a change back on
+// TestWritequeue_AChangeThatIsUnderWayWhenTheStoreIsClosedIsAnswered holds a change back on
 // the server until the store says that it is closed.
-func TestAChangeThatIsUnderWayWhenTheStoreIsClosedIsAnswered(t *testing.T) {
+func TestWritequeue_AChangeThatIsUnderWayWhenTheStoreIsClosedIsAnswered(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL()})

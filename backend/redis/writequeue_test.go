@@ -37,7 +37,7 @@ func told(res backend.Result, err error) string {
 	return strings.Join(out, "\n")
 }
 
-func TestBatchesOfCallersThatComeTogetherAreJudgedAsThoseOfOthers(t *testing.T) {
+func TestWritequeue_BatchesOfCallersThatComeTogetherAreJudgedAsThoseOfOthers(t *testing.T) {
 	t.Parallel()
 	s := server.Server(t)
 	var ways [2][]string
@@ -115,7 +115,7 @@ func scripts(t *testing.T, s *redistest.Server) (n int) {
 	return n
 }
 
-func TestWritersThatWaitForTheServerTravelTogether(t *testing.T) {
+func TestWritequeue_WritersThatWaitForTheServerTravelTogether(t *testing.T) {
 	t.Parallel()
 	const callers = 30
 	s := redistest.Start(t)
@@ -175,7 +175,7 @@ func TestWritersThatWaitForTheServerTravelTogether(t *testing.T) {
 	}
 }
 
-func TestALostReplyIsThatOfItsCallAndOfThoseBehindIt(t *testing.T) {
+func TestWritequeue_ALostReplyIsThatOfItsCallAndOfThoseBehindIt(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr)
@@ -209,7 +209,7 @@ func TestALostReplyIsThatOfItsCallAndOfThoseBehindIt(t *testing.T) {
 	}
 }
 
-func TestAFullLogIsTrimmedByTheScriptThatFillsIt(t *testing.T) {
+func TestWritequeue_AFullLogIsTrimmedByTheScriptThatFillsIt(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	st, err := redis.Open(t.Context(), redis.Config{URL: s.URL(), LogEntries: 10, LogSlack: 5})

@@ -14,9 +14,9 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
-// TestPublishedManifestsEndInTheSameStateInWhateverOrder applies them in many orders,
+// TestApply_PublishedManifestsEndInTheSameStateInWhateverOrder applies them in many orders,
 // first without the Secrets that they name, then with them.
-func TestPublishedManifestsEndInTheSameStateInWhateverOrder(t *testing.T) {
+func TestApply_PublishedManifestsEndInTheSameStateInWhateverOrder(t *testing.T) {
 	root := kindstest.Published(t)
 	sets := map[string][]string{"samples": kindstest.Manifests(t, "samples"), "cirros and local-config": kindstest.Manifests(t, "examples/cirros", "examples/local-config")}
 	examples, err := os.ReadDir(filepath.Join(root, "examples"))

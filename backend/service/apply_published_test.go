@@ -15,10 +15,10 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
-// TestThePublishedManifestsAreAccepted creates what every published manifest says,
+// TestApply_ThePublishedManifestsAreAccepted creates what every published manifest says,
 // each document alone: what it refers to may be missing. Those that break
 // their own schema are refused by path and rule, and accepted once they are mended.
-func TestThePublishedManifestsAreAccepted(t *testing.T) {
+func TestApply_ThePublishedManifestsAreAccepted(t *testing.T) {
 	root := kindstest.Published(t)
 	store, err := memory.Open(memory.Config{})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestALostAnswerIsFoundInTheLogAndALostRequestIsSentAnew(t *testing.T) {
+func TestAttempt_ALostAnswerIsFoundInTheLogAndALostRequestIsSentAnew(t *testing.T) {
 	for _, what := range []fault{replyLost, requestLost, delayed, twice} {
 		for _, runs := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, hub runs: %v", what, runs), func(t *testing.T) {
@@ -63,7 +63,7 @@ func (f *badLine) discard(name string) error {
 	return err
 }
 
-func TestWhatOthersDidBeforeALostRequestIsSentAnewIsJudgedAnew(t *testing.T) {
+func TestAttempt_WhatOthersDidBeforeALostRequestIsSentAnewIsJudgedAnew(t *testing.T) {
 	change := func(f *badLine) {
 		f.Rewrite("a", true, func(tree map[string]any) { tree["spec"].(map[string]any)["title"] = "others" })
 		f.Put(backend.Key{Kind: "Widget", Namespace: "default", Name: "new"}, backend.Put{UID: "others", Caller: true, Body: f.Stored("a").Body})
@@ -108,7 +108,7 @@ func TestWhatOthersDidBeforeALostRequestIsSentAnewIsJudgedAnew(t *testing.T) {
 	}
 }
 
-func TestALateDuplicateOfACreateThatAnotherClientUndidIsRefused(t *testing.T) {
+func TestAttempt_ALateDuplicateOfACreateThatAnotherClientUndidIsRefused(t *testing.T) {
 	onABadLine(t, memory.Config{}, true, func(f *badLine) {
 		from := f.at()
 		f.faults(replyLost)
@@ -123,7 +123,7 @@ func TestALateDuplicateOfACreateThatAnotherClientUndidIsRefused(t *testing.T) {
 	})
 }
 
-func TestALostAnswerOverAnExpiredNamesakeIsTheNewResource(t *testing.T) {
+func TestAttempt_ALostAnswerOverAnExpiredNamesakeIsTheNewResource(t *testing.T) {
 	onABadLine(t, memory.Config{PurgeInterval: time.Hour}, true, func(f *badLine) {
 		create := func() *service.Written {
 			out, err := f.Create(f.T.Context(), service.CreateRequest{
@@ -145,7 +145,7 @@ func TestALostAnswerOverAnExpiredNamesakeIsTheNewResource(t *testing.T) {
 	})
 }
 
-func TestWhatNobodyCanTellIsUnknownAndNotToBeRepeated(t *testing.T) {
+func TestAttempt_WhatNobodyCanTellIsUnknownAndNotToBeRepeated(t *testing.T) {
 	unreachable := func(f *badLine, down bool) {
 		f.line.mu.Lock()
 		defer f.line.mu.Unlock()
@@ -197,7 +197,7 @@ func (f *badLine) trim() {
 	}
 }
 
-func TestAnAnswerThatIsFoundIsGivenWhenItIsDurable(t *testing.T) {
+func TestAttempt_AnAnswerThatIsFoundIsGivenWhenItIsDurable(t *testing.T) {
 	onABadLine(t, memory.Config{}, true, func(f *badLine) {
 		f.faults(replyLost)
 		f.line.synced = backend.ErrUnavailable
@@ -215,10 +215,10 @@ func TestAnAnswerThatIsFoundIsGivenWhenItIsDurable(t *testing.T) {
 	})
 }
 
-// TestWhatIsToldIsTrue races clients on bad lines. Each write that is said to be
+// TestAttempt_WhatIsToldIsTrue races clients on bad lines. Each write that is said to be
 // done is one change, one that is said to have failed is none, and nothing but
 // what nobody can tell is left over.
-func TestWhatIsToldIsTrue(t *testing.T) {
+func TestAttempt_WhatIsToldIsTrue(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			onABadLine(t, memory.Config{}, true, func(f *badLine) {

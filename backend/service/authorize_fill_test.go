@@ -37,9 +37,9 @@ func (s *slowBindings) Range(ctx context.Context, r backend.Range) (backend.Page
 	return s.Store.Range(ctx, r)
 }
 
-// TestARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed has a gateway whose index has the roles already, and another
+// TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed has a gateway whose index has the roles already, and another
 // one that changes a role meanwhile.
-func TestARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testing.T) {
+func TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := openMemory(t)
 		other := guarded(t, store, 0, servicetest.Widget())

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestFinalizersAndControllersWantVerbsOfTheirOwn(t *testing.T) {
+func TestAuthorize_FinalizersAndControllersWantVerbsOfTheirOwn(t *testing.T) {
 	kinds := building()
 	kinds[0].Verbs = slices.DeleteFunc(slices.Clone(kinds[0].Verbs), func(v descriptor.Verb) bool { return v == descriptor.VerbFinalize || v == descriptor.VerbControl })
 	h := openHouseOf(t, servicetest.OpenMemory(t), kinds)

@@ -45,8 +45,8 @@ func in(namespace, name string) kind.Identity {
 	return kind.Identity{Kind: "Widget", Namespace: &namespace, Name: name}
 }
 
-// TestAWriteShowsNothingThatTheCallerMayNotSee has callers with CREATE alone.
-func TestAWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
+// TestAuthorize_AWriteShowsNothingThatTheCallerMayNotSee has callers with CREATE alone.
+func TestAuthorize_AWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
 	f := guarded(t, openMemory(t), 0, servicetest.Widget())
 	ctx, u := t.Context(), as("token:u")
 	spec := map[string]any{"title": "x"}
@@ -91,8 +91,8 @@ func TestAWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
 	}
 }
 
-// TestFinalizersNeedTheirVerb has a caller patch without FINALIZE.
-func TestFinalizersNeedTheirVerb(t *testing.T) {
+// TestAuthorize_FinalizersNeedTheirVerb has a caller patch without FINALIZE.
+func TestAuthorize_FinalizersNeedTheirVerb(t *testing.T) {
 	f := guarded(t, openMemory(t), 0, servicetest.Widget())
 	made, err := f.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}})
 	if err != nil {
@@ -127,8 +127,8 @@ func holder() descriptor.Kind {
 	return k
 }
 
-// TestANewReferenceToASensitiveKindNeedsGET has a caller refer to what it may not see.
-func TestANewReferenceToASensitiveKindNeedsGET(t *testing.T) {
+// TestAuthorize_ANewReferenceToASensitiveKindNeedsGET has a caller refer to what it may not see.
+func TestAuthorize_ANewReferenceToASensitiveKindNeedsGET(t *testing.T) {
 	f := guarded(t, openMemory(t), 0, vault(), holder())
 	ctx, u := t.Context(), as("token:u")
 	f.give(allow("Widget", "*"), access.Rule{Kinds: []string{"Vault"}, Verbs: []descriptor.Verb{"GET"}, Names: []string{"mine"}})
@@ -158,8 +158,8 @@ func TestANewReferenceToASensitiveKindNeedsGET(t *testing.T) {
 	}
 }
 
-// TestHiddenBlockersAreCounted deletes a site that widgets in other namespaces rely on.
-func TestHiddenBlockersAreCounted(t *testing.T) {
+// TestAuthorize_HiddenBlockersAreCounted deletes a site that widgets in other namespaces rely on.
+func TestAuthorize_HiddenBlockersAreCounted(t *testing.T) {
 	guardedReference := widgetAtSite()
 	guardedReference.References[0].Guarded = true
 	f := guarded(t, openMemory(t), 0, guardedReference, site())
@@ -201,8 +201,8 @@ func TestHiddenBlockersAreCounted(t *testing.T) {
 	}
 }
 
-// TestUntilThePolicyIsKnownNobodyIsServed asks a gateway whose index is not filled.
-func TestUntilThePolicyIsKnownNobodyIsServed(t *testing.T) {
+// TestAuthorize_UntilThePolicyIsKnownNobodyIsServed asks a gateway whose index is not filled.
+func TestAuthorize_UntilThePolicyIsKnownNobodyIsServed(t *testing.T) {
 	svc, err := service.New(service.Config{Kinds: append(policyKinds(t), servicetest.Widget()), Store: openMemory(t), Access: access.Config{Enabled: true, AdminGroup: adminGroup}})
 	if err != nil {
 		t.Fatal(err)
@@ -231,8 +231,8 @@ func TestUntilThePolicyIsKnownNobodyIsServed(t *testing.T) {
 	waiting.Wait()
 }
 
-// TestADamagedRoleGivesNothing stores what does not decode under a role and under a binding.
-func TestADamagedRoleGivesNothing(t *testing.T) {
+// TestAuthorize_ADamagedRoleGivesNothing stores what does not decode under a role and under a binding.
+func TestAuthorize_ADamagedRoleGivesNothing(t *testing.T) {
 	store := openMemory(t)
 	f := guarded(t, store, 0, servicetest.Widget())
 	f.Store = store
@@ -252,9 +252,9 @@ func TestADamagedRoleGivesNothing(t *testing.T) {
 	}
 }
 
-// TestAnApplyWithoutUpdateDoesNotCompareWriteOnlyValues has a caller guess the values of a secret that it may see and not
+// TestAuthorize_AnApplyWithoutUpdateDoesNotCompareWriteOnlyValues has a caller guess the values of a secret that it may see and not
 // write.
-func TestAnApplyWithoutUpdateDoesNotCompareWriteOnlyValues(t *testing.T) {
+func TestAuthorize_AnApplyWithoutUpdateDoesNotCompareWriteOnlyValues(t *testing.T) {
 	var secret []descriptor.Kind
 	for _, k := range kindstest.Kinds(t) {
 		if k.Name == "Secret" {

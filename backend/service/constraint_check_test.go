@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 )
 
-func TestWhatIsStoredAndBreaksWhatWasTightenedIsCounted(t *testing.T) {
+func TestConstraintCheck_WhatIsStoredAndBreaksWhatWasTightenedIsCounted(t *testing.T) {
 	x := func(f float64) *float64 { return &f }
 	number := func(most *float64, rules ...descriptor.Rule) descriptor.Kind {
 		return ratchetKind(descriptor.Field{Type: descriptor.TypeInt, Constraint: descriptor.Constraint{Max: most}}, rules...)

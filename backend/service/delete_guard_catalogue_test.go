@@ -50,7 +50,7 @@ func (h *house) bound(door string) error {
 	return nil
 }
 
-func TestWhatIsBoundHoldsItsTargetWhateverCatalogueTheDeleterHas(t *testing.T) {
+func TestDelete_WhatIsBoundHoldsItsTargetWhateverCatalogueTheDeleterHas(t *testing.T) {
 	for name, kinds := range unguarded() {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, kinds, func(t *testing.T, old *house) {
@@ -76,7 +76,7 @@ func TestWhatIsBoundHoldsItsTargetWhateverCatalogueTheDeleterHas(t *testing.T) {
 	}
 }
 
-func TestADeletionThatWaitsEndsOnceACatalogueLetsGoOfIt(t *testing.T) {
+func TestDelete_ADeletionThatWaitsEndsOnceACatalogueLetsGoOfIt(t *testing.T) {
 	for name, kinds := range unguarded() {
 		t.Run(name, func(t *testing.T) {
 			onEachStore(t, func(t *testing.T, h *house) {
@@ -103,7 +103,7 @@ func TestADeletionThatWaitsEndsOnceACatalogueLetsGoOfIt(t *testing.T) {
 	}
 }
 
-func TestAGuardThatComesBackBindsAnew(t *testing.T) {
+func TestDelete_AGuardThatComesBackBindsAnew(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		stop := h.run()
 		h.create("Room", "r", `{}`)
@@ -144,7 +144,7 @@ func (s *late) Apply(ctx context.Context, b backend.Batch) (backend.Result, erro
 	return s.Store.Apply(ctx, b)
 }
 
-func TestAPutThatWasPreparedBeforeAPassDoesNotUndoIt(t *testing.T) {
+func TestDelete_APutThatWasPreparedBeforeAPassDoesNotUndoIt(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	slow := &late{Store: store}
 	old := openHouseOf(t, slow, unguarded()["no guard"])
@@ -180,7 +180,7 @@ func (s *failing) Apply(ctx context.Context, b backend.Batch) (backend.Result, e
 	return s.Store.Apply(ctx, b)
 }
 
-func TestAPassGoesOnWhereAnotherGatewayEnded(t *testing.T) {
+func TestDelete_APassGoesOnWhereAnotherGatewayEnded(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	before := openHouseOf(t, store, unguarded()["no guard"])
 	before.create("Room", "r", `{}`)
@@ -218,7 +218,7 @@ func TestAPassGoesOnWhereAnotherGatewayEnded(t *testing.T) {
 	})
 }
 
-func TestAnOlderGatewayBindsToNothingThatIsNotThere(t *testing.T) {
+func TestDelete_AnOlderGatewayBindsToNothingThatIsNotThere(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	n := 253
 	both, one := building(), building() // a second reference to rooms, which the newer catalogue drops
@@ -235,7 +235,7 @@ func TestAnOlderGatewayBindsToNothingThatIsNotThere(t *testing.T) {
 	recent.becomes("Door", "d", "Waiting for Room/r to be created")
 }
 
-func TestAKindThatComesBackIsScanned(t *testing.T) {
+func TestDelete_AKindThatComesBackIsScanned(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		stop := h.run()
 		h.create("Door", "d", `{"roomRef":"r"}`)
@@ -262,7 +262,7 @@ func TestAKindThatComesBackIsScanned(t *testing.T) {
 	})
 }
 
-func TestAsManyReferencesAsThereMayBeAreAllReliedOn(t *testing.T) {
+func TestDelete_AsManyReferencesAsThereMayBeAreAllReliedOn(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	h := openHouse(t, store)
 	h.run()

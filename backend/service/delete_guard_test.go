@@ -79,7 +79,7 @@ func code(err error) failure.Code {
 
 const available = `{"conditions":[{"type":"Available","status":"True","reason":"Success"},{"type":"Progressing","status":"False","reason":"Success"}]}`
 
-func TestFinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
+func TestDelete_FinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()
 		h.create("Room", "r", `{}`)
@@ -124,7 +124,7 @@ func TestFinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 	})
 }
 
-func TestAControllerReportsWhatItCleansUpOfAResourceThatWaited(t *testing.T) {
+func TestDelete_AControllerReportsWhatItCleansUpOfAResourceThatWaited(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()
 		h.create("Door", "d", `{"roomRef":"r"}`)
@@ -141,7 +141,7 @@ func TestAControllerReportsWhatItCleansUpOfAResourceThatWaited(t *testing.T) {
 	})
 }
 
-func TestAControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
+func TestDelete_AControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()
 		if err := h.SetControlled(t.Context(), "Room", true); err != nil {
@@ -184,7 +184,7 @@ func TestAControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 	})
 }
 
-func TestATransitionIsDatedByWhenTheStatusChanged(t *testing.T) {
+func TestDelete_ATransitionIsDatedByWhenTheStatusChanged(t *testing.T) {
 	begin := time.Now()
 	var calls atomic.Int64
 	store, err := memory.Open(memory.Config{Clock: func() time.Time { return begin.Add(time.Duration(calls.Add(1)) * time.Millisecond) }})
@@ -241,7 +241,7 @@ func (c *counted) Range(ctx context.Context, r backend.Range) (backend.Page, err
 	return c.Store.Range(ctx, r)
 }
 
-func TestManyThatWaitForOneAreReadyByFewCalls(t *testing.T) {
+func TestDelete_ManyThatWaitForOneAreReadyByFewCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 2000
 		store := &counted{Store: servicetest.OpenMemory(t)}
@@ -279,7 +279,7 @@ func TestManyThatWaitForOneAreReadyByFewCalls(t *testing.T) {
 	})
 }
 
-func TestNoResourceReliesOnOneThatIsGone(t *testing.T) {
+func TestDelete_NoResourceReliesOnOneThatIsGone(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()
 		rounds := 40
@@ -329,7 +329,7 @@ func TestNoResourceReliesOnOneThatIsGone(t *testing.T) {
 	})
 }
 
-func TestTheReconcilerGoesOnWhereTheOneBeforeEnded(t *testing.T) {
+func TestDelete_TheReconcilerGoesOnWhereTheOneBeforeEnded(t *testing.T) {
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -354,7 +354,7 @@ func TestTheReconcilerGoesOnWhereTheOneBeforeEnded(t *testing.T) {
 	b.becomes("Room", "other", "none")
 }
 
-func TestEverythingIsJudgedAnewOnceTheLogHasForgotten(t *testing.T) {
+func TestDelete_EverythingIsJudgedAnewOnceTheLogHasForgotten(t *testing.T) {
 	store, err := memory.Open(memory.Config{LogEntries: 8})
 	if err != nil {
 		t.Fatal(err)
@@ -371,7 +371,7 @@ func TestEverythingIsJudgedAnewOnceTheLogHasForgotten(t *testing.T) {
 	h.becomes("Door", "d", "True")
 }
 
-func TestTwoReconcilersDoNoHarm(t *testing.T) {
+func TestDelete_TwoReconcilersDoNoHarm(t *testing.T) {
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -409,7 +409,7 @@ func TestTwoReconcilersDoNoHarm(t *testing.T) {
 	}
 }
 
-func TestWhatExpiresHasNoFinalizers(t *testing.T) {
+func TestDelete_WhatExpiresHasNoFinalizers(t *testing.T) {
 	kinds := building()
 	kinds[0].Expires = true
 	h := openHouseOf(t, servicetest.OpenMemory(t), kinds)

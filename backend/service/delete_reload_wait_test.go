@@ -42,7 +42,7 @@ func (h *house) largest(of, name, rest string) int {
 
 func blob(n int) string { return `"blob":"` + strings.Repeat("x", n) + `"` }
 
-func TestALargeResourceThatIsFinalizingHoldsUpNoOther(t *testing.T) {
+func TestDelete_ALargeResourceThatIsFinalizingHoldsUpNoOther(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
@@ -61,7 +61,7 @@ func TestALargeResourceThatIsFinalizingHoldsUpNoOther(t *testing.T) {
 	h.becomes("Door", "other", "True")
 }
 
-func TestALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
+func TestDelete_ALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
@@ -76,7 +76,7 @@ func TestALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
 	h.becomes("Key", "other", "True")
 }
 
-func TestALargeResourceCanBeDeleted(t *testing.T) {
+func TestDelete_ALargeResourceCanBeDeleted(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
@@ -115,7 +115,7 @@ func (s *intruder) Range(ctx context.Context, r backend.Range) (backend.Page, er
 	return page, err
 }
 
-func TestNothingIsFinalizingWhileSomebodyReliesOnIt(t *testing.T) {
+func TestDelete_NothingIsFinalizingWhileSomebodyReliesOnIt(t *testing.T) {
 	store := &intruder{Store: servicetest.OpenMemory(t)}
 	h := openHouse(t, store)
 	h.create("Room", "r", `{}`)
@@ -133,7 +133,7 @@ func TestNothingIsFinalizingWhileSomebodyReliesOnIt(t *testing.T) {
 	}
 }
 
-func TestAReferenceThatBecomesGuardedIsJudgedAnew(t *testing.T) {
+func TestDelete_AReferenceThatBecomesGuardedIsJudgedAnew(t *testing.T) {
 	kinds := building()
 	n := 253
 	kinds[2].Spec.Fields = append(kinds[2].Spec.Fields, descriptor.Field{Name: "nearRef", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
@@ -153,7 +153,7 @@ func TestAReferenceThatBecomesGuardedIsJudgedAnew(t *testing.T) {
 	}
 }
 
-func TestAReferenceThatACatalogueAddsIsJudged(t *testing.T) {
+func TestDelete_AReferenceThatACatalogueAddsIsJudged(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	old := building()
 	old[2].References = nil
@@ -173,7 +173,7 @@ func TestAReferenceThatACatalogueAddsIsJudged(t *testing.T) {
 	}
 }
 
-func TestADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
+func TestDelete_ADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	h := openHouse(t, store)
 	stop := h.run()
@@ -190,9 +190,9 @@ func TestADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
 	h.becomes("Room", "r", "none")
 }
 
-// TestADeletionGoesOnWhoeverLetsGoOfIt: what a door no longer holds under a new catalogue is
+// TestDelete_ADeletionGoesOnWhoeverLetsGoOfIt: what a door no longer holds under a new catalogue is
 // deleted, whether the door was written when everything was judged anew, or by somebody else.
-func TestADeletionGoesOnWhoeverLetsGoOfIt(t *testing.T) {
+func TestDelete_ADeletionGoesOnWhoeverLetsGoOfIt(t *testing.T) {
 	for name, write := range map[string]func(h *house) error{
 		"judged anew": func(*house) error { return nil },
 		"patched":     func(h *house) error { return h.patch("Door", "d", `{"title":"x"}`, service.MetadataPatch{}) },
@@ -219,7 +219,7 @@ func TestADeletionGoesOnWhoeverLetsGoOfIt(t *testing.T) {
 	}
 }
 
-func TestTheConditionsNameTheFinalizersThatAreLeft(t *testing.T) {
+func TestDelete_TheConditionsNameTheFinalizersThatAreLeft(t *testing.T) {
 	h := openHouse(t, servicetest.OpenMemory(t))
 	h.run()
 	h.create("Room", "r", `{}`)
@@ -233,7 +233,7 @@ func TestTheConditionsNameTheFinalizersThatAreLeft(t *testing.T) {
 	h.becomes("Room", "r", "Waiting for finalizer example.org/b to be removed")
 }
 
-func TestTheFinalizersOfAResourceThatHasGrownTooLargeCanBeRemoved(t *testing.T) {
+func TestDelete_TheFinalizersOfAResourceThatHasGrownTooLargeCanBeRemoved(t *testing.T) {
 	h := openHouseOf(t, servicetest.OpenMemory(t), bigBuilding())
 	h.run()
 	n := h.largest("Room", "big", "")

@@ -47,7 +47,7 @@ func gateways(t *testing.T, store backend.Store, n int) []*service.Service {
 	return out
 }
 
-func TestUnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T) {
+func TestKeylock_UnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T) {
 	for name, store := range stores(t) {
 		for _, n := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestUnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T) {
 	}
 }
 
-func TestAnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) {
+func TestKeylock_AnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) {
 	for name, store := range stores(t) {
 		for _, n := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
@@ -124,7 +124,7 @@ func (s contested) Apply(_ context.Context, b backend.Batch) (backend.Result, er
 	return backend.Result{}, &backend.ConditionError{Key: b.Actions[0].Key, Err: backend.ErrConflict}
 }
 
-func TestAWriteThatLosesEveryRaceIsAbortedWhenTheRequestsTimeIsOver(t *testing.T) {
+func TestKeylock_AWriteThatLosesEveryRaceIsAbortedWhenTheRequestsTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := setup(t)
 		f.CreateWidget("a", `{"title":"A"}`)

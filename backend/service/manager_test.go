@@ -90,7 +90,7 @@ func (f *fixture) pairs() string {
 	return strings.Join(out, " ")
 }
 
-func TestLabelsAndAnnotationsByWhoeverSetsThem(t *testing.T) {
+func TestManager_LabelsAndAnnotationsByWhoeverSetsThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps []string
 		want  string
@@ -143,7 +143,7 @@ func TestLabelsAndAnnotationsByWhoeverSetsThem(t *testing.T) {
 	}
 }
 
-func TestAnApplyThatOnlyTakesOverLabelsChangesNothing(t *testing.T) {
+func TestManager_AnApplyThatOnlyTakesOverLabelsChangesNothing(t *testing.T) {
 	f := setup(t)
 	if _, err := f.Create(t.Context(), service.CreateRequest{
 		Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "a", Value: "1"}}}},
@@ -164,7 +164,7 @@ func TestAnApplyThatOnlyTakesOverLabelsChangesNothing(t *testing.T) {
 	}
 }
 
-func TestFieldManagersAreBounded(t *testing.T) {
+func TestManager_FieldManagersAreBounded(t *testing.T) {
 	f := setup(t)
 	for i := range 16 {
 		if _, err := f.doTo(fmt.Sprintf("m%d: k%d=1", i, i)); err != nil {
@@ -186,7 +186,7 @@ func TestFieldManagersAreBounded(t *testing.T) {
 	}
 }
 
-func TestAPatchKeepsTheLimitsOfLabelsAndAnnotations(t *testing.T) {
+func TestManager_APatchKeepsTheLimitsOfLabelsAndAnnotations(t *testing.T) {
 	f := setup(t)
 	var most []string
 	for i := range 128 {

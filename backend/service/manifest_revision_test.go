@@ -16,7 +16,7 @@ func based(revision string) string {
 	return strings.Replace(widgetManifest, "metadata:", "metadata:\n  revision: "+revision, 1)
 }
 
-func TestWhatTheServerOwnsInAManifestIsPassedOverInSilence(t *testing.T) {
+func TestManifest_WhatTheServerOwnsInAManifestIsPassedOverInSilence(t *testing.T) {
 	f := setup(t)
 	if _, err := f.apply(widgetManifest); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestWhatTheServerOwnsInAManifestIsPassedOverInSilence(t *testing.T) {
 	}
 }
 
-func TestOnlyTheRevisionOfAManifestIsIgnored(t *testing.T) {
+func TestManifest_OnlyTheRevisionOfAManifestIsIgnored(t *testing.T) {
 	f := setup(t)
 	apply := func(manifest string) (*service.Written, error) {
 		return f.Apply(context.Background(), service.ApplyRequest{Manifest: manifest, IgnoreRevision: true})
@@ -63,7 +63,7 @@ func TestOnlyTheRevisionOfAManifestIsIgnored(t *testing.T) {
 	}
 }
 
-func TestAnApplyWithARevisionOfWhatIsGoneSaysHowToCreateItAnew(t *testing.T) {
+func TestManifest_AnApplyWithARevisionOfWhatIsGoneSaysHowToCreateItAnew(t *testing.T) {
 	f := setup(t)
 	_, err := f.apply(based("1-1"))
 	e := servicetest.WantCode(t, err, failure.CodeNotFound)
@@ -82,7 +82,7 @@ func TestAnApplyWithARevisionOfWhatIsGoneSaysHowToCreateItAnew(t *testing.T) {
 	}
 }
 
-func TestTheConflictOfAnApplyShowsBothRevisions(t *testing.T) {
+func TestManifest_TheConflictOfAnApplyShowsBothRevisions(t *testing.T) {
 	f := setup(t)
 	out, err := f.apply(widgetManifest)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestTheConflictOfAnApplyShowsBothRevisions(t *testing.T) {
 	}
 }
 
-func TestAManifestHasTheExpiryAndTheSubKind(t *testing.T) {
+func TestManifest_AManifestHasTheExpiryAndTheSubKind(t *testing.T) {
 	k := servicetest.Widget()
 	k.Expires, k.SubKinds = true, []string{"Round"}
 	f := setupKinds(t, k)

@@ -31,7 +31,7 @@ func (f *fixture) apply(manifest string) (*service.Written, error) {
 	return f.Apply(context.Background(), service.ApplyRequest{Manifest: manifest})
 }
 
-func TestApplyCreatesReplacesAndLeavesAlone(t *testing.T) {
+func TestManifest_ApplyCreatesReplacesAndLeavesAlone(t *testing.T) {
 	f := setup(t)
 	for _, step := range []struct {
 		manifest string
@@ -54,7 +54,7 @@ func TestApplyCreatesReplacesAndLeavesAlone(t *testing.T) {
 	}
 }
 
-func TestAManifestThatWasReadAppliesUnchanged(t *testing.T) {
+func TestManifest_AManifestThatWasReadAppliesUnchanged(t *testing.T) {
 	f := setup(t)
 	if _, err := f.apply(strings.Replace(widgetManifest, "  name: a", "  name: a\n  description: 'yes'\n  annotations: {k: \"1\"}", 1)); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestAManifestThatWasReadAppliesUnchanged(t *testing.T) {
 	}
 }
 
-func TestManifestsAreHeldToTheirForm(t *testing.T) {
+func TestManifest_ManifestsAreHeldToTheirForm(t *testing.T) {
 	f := setup(t)
 	replace := func(old, new string) string { return strings.Replace(widgetManifest, old, new, 1) }
 	for name, c := range map[string]struct {
@@ -107,7 +107,7 @@ func TestManifestsAreHeldToTheirForm(t *testing.T) {
 	}
 }
 
-func TestTheNamespaceOfAManifest(t *testing.T) {
+func TestManifest_TheNamespaceOfAManifest(t *testing.T) {
 	f := setup(t)
 	ctx, a, b := context.Background(), "team-a", "team-b"
 	inManifest := strings.Replace(widgetManifest, "metadata:", "metadata:\n  namespace: team-a", 1)
@@ -125,7 +125,7 @@ func TestTheNamespaceOfAManifest(t *testing.T) {
 	}
 }
 
-func TestTheRevisionOfAManifestIsAPrecondition(t *testing.T) {
+func TestManifest_TheRevisionOfAManifestIsAPrecondition(t *testing.T) {
 	f := setup(t)
 	with := func(r string) string {
 		return strings.Replace(widgetManifest, "metadata:", "metadata:\n  revision: "+r, 1)
@@ -147,7 +147,7 @@ func TestTheRevisionOfAManifestIsAPrecondition(t *testing.T) {
 	}
 }
 
-func TestADryRunSaysAndDoesNot(t *testing.T) {
+func TestManifest_ADryRunSaysAndDoesNot(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
 	out, err := f.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
@@ -164,7 +164,7 @@ func TestADryRunSaysAndDoesNot(t *testing.T) {
 	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
-func TestACreateByManifestNeverReplaces(t *testing.T) {
+func TestManifest_ACreateByManifestNeverReplaces(t *testing.T) {
 	f := setup(t)
 	req := service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true}
 	for _, dry := range []bool{true, false} {
@@ -180,7 +180,7 @@ func TestACreateByManifestNeverReplaces(t *testing.T) {
 	}
 }
 
-func TestACreateByManifestHasNoRevisionToExpect(t *testing.T) {
+func TestManifest_ACreateByManifestHasNoRevisionToExpect(t *testing.T) {
 	f := setup(t)
 	revision := "1-1"
 	_, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true, ExpectedRevision: &revision})
@@ -191,7 +191,7 @@ func TestACreateByManifestHasNoRevisionToExpect(t *testing.T) {
 	}
 }
 
-func TestManyAppliesOfOneAbsentResourceCreateItOnce(t *testing.T) {
+func TestManifest_ManyAppliesOfOneAbsentResourceCreateItOnce(t *testing.T) {
 	f := setup(t)
 	var mu sync.Mutex
 	count := map[service.Outcome]int{}
@@ -234,7 +234,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-func TestNullInAManifestClears(t *testing.T) {
+func TestManifest_NullInAManifestClears(t *testing.T) {
 	k := servicetest.Widget()
 	k.Expires = true
 	f := setupKinds(t, k)
@@ -321,7 +321,7 @@ func TestApply_ANumberOfYAML11IsExplained(t *testing.T) {
 	}
 }
 
-func TestADumpKeepsTheExpiry(t *testing.T) {
+func TestManifest_ADumpKeepsTheExpiry(t *testing.T) {
 	k := servicetest.Widget()
 	k.Expires = true
 	f := setupKinds(t, k)
@@ -345,7 +345,7 @@ func TestADumpKeepsTheExpiry(t *testing.T) {
 	}
 }
 
-func TestAnApplyAsksForTheVerbThatItIs(t *testing.T) {
+func TestManifest_AnApplyAsksForTheVerbThatItIs(t *testing.T) {
 	create := "create"
 	for name, c := range map[string]struct {
 		verbs   []descriptor.Verb

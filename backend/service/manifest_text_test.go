@@ -62,7 +62,7 @@ func (f *fixture) roundTrip(t testing.TB, spec map[string]any, meta service.Meta
 	}
 }
 
-func TestTextOfEveryCharacterGoesThroughAManifestUnchanged(t *testing.T) {
+func TestManifest_TextOfEveryCharacterGoesThroughAManifestUnchanged(t *testing.T) {
 	f := setupKinds(t, freeWidget())
 	texts := []string{"", " ", "  a", "a ", "\ta\t", "\n", "a\n", "\n\na\n\n", " a\n  b\n", "a\r\nb\r", "<<", "=", "~", "null", "NULL", "yes", "n", "Off", "true",
 		"0", "-1", "0x1f", "0o7", "07", "1_000", "1:20", "1e3", ".5", ".inf", ".nan", "2001-01-01", "-", "- a", "?", "? a", ":", "a: b", "a:", "#", "a #b", "&a", "*a", "!a", "!!str a",
@@ -94,7 +94,7 @@ func TestTextOfEveryCharacterGoesThroughAManifestUnchanged(t *testing.T) {
 	}
 }
 
-func TestTheManifestOfARandomResourceAppliesUnchanged(t *testing.T) {
+func TestManifest_TheManifestOfARandomResourceAppliesUnchanged(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -137,7 +137,7 @@ func TestTheManifestOfARandomResourceAppliesUnchanged(t *testing.T) {
 	}
 }
 
-func TestTheManifestOfTheLargestResourceApplies(t *testing.T) {
+func TestManifest_TheManifestOfTheLargestResourceApplies(t *testing.T) {
 	f := setupKinds(t, freeWidget())
 	for name, unit := range map[string]string{"characters of four bytes": "\U0001F600", "quotes": `"`, "line breaks": "\n", "not printable": "\u0080"} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestTheManifestOfTheLargestResourceApplies(t *testing.T) {
 	}
 }
 
-func TestAManifestInJSONIsHeldToJSON(t *testing.T) {
+func TestManifest_AManifestInJSONIsHeldToJSON(t *testing.T) {
 	f := setupKinds(t, freeWidget())
 	for text, says := range map[string]string{
 		`"text":"\ud800"`:          `\ud800 is half of a character`,

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
-func TestErrorsAboutAManifestUseItsWords(t *testing.T) {
+func TestManifest_ErrorsAboutAManifestUseItsWords(t *testing.T) {
 	f := setupKinds(t, kindstest.Kinds(t)...)
 	credentials := "cloudCredentialsRef: {secretName: s, cloudName: c}"
 	for manifest, want := range map[string]string{

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestRecordsThatDoNotDecodeAreCountedAsLeft(t *testing.T) {
+func TestReseal_RecordsThatDoNotDecodeAreCountedAsLeft(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice.db")
 	core, logs := observer.New(zap.DebugLevel)
 	gateway := func() (*fixture, *bolt.Store) {

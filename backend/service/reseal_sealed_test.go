@@ -94,7 +94,7 @@ func (f *fixture) sealedWith() string {
 	return string(body[3 : 3+body[2]])
 }
 
-func TestValuesAreEncryptedByTheFirstKeyAndDecryptedByAll(t *testing.T) {
+func TestReseal_ValuesAreEncryptedByTheFirstKeyAndDecryptedByAll(t *testing.T) {
 	store := memoryStore(t)
 	for _, step := range []struct {
 		keys  []string
@@ -123,7 +123,7 @@ func TestValuesAreEncryptedByTheFirstKeyAndDecryptedByAll(t *testing.T) {
 	}
 }
 
-func TestTheSameAgainIsUnchangedWhereValuesAreEncrypted(t *testing.T) {
+func TestReseal_TheSameAgainIsUnchangedWhereValuesAreEncrypted(t *testing.T) {
 	f, _ := sealed(t, memoryStore(t), "a")
 	f.upsertSafe(fullSafe)
 	if w := f.upsertSafe(fullSafe); w.Outcome != service.Unchanged {
@@ -131,7 +131,7 @@ func TestTheSameAgainIsUnchangedWhereValuesAreEncrypted(t *testing.T) {
 	}
 }
 
-func TestAMissingKeyLosesNothing(t *testing.T) {
+func TestReseal_AMissingKeyLosesNothing(t *testing.T) {
 	store := memoryStore(t)
 	was, _ := sealed(t, store, "a")
 	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
@@ -169,7 +169,7 @@ func TestAMissingKeyLosesNothing(t *testing.T) {
 	}
 }
 
-func TestAGatewayWithoutKeysSaysThatValuesAreEncrypted(t *testing.T) {
+func TestReseal_AGatewayWithoutKeysSaysThatValuesAreEncrypted(t *testing.T) {
 	store := memoryStore(t)
 	was, _ := sealed(t, store, "a")
 	was.upsertSafe(fullSafe)
@@ -181,7 +181,7 @@ func TestAGatewayWithoutKeysSaysThatValuesAreEncrypted(t *testing.T) {
 	}
 }
 
-func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
+func TestReseal_WithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 	store := memoryStore(t)
 	was, _ := sealed(t, store, "a")
 	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
@@ -217,7 +217,7 @@ func TestWithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 	h.until("it is gone", func() bool { return f.get(safeKey()) == nil && f.get(safeKey().Sensitive()) == nil })
 }
 
-func TestWithoutTheKeyAllValuesCanBeWrittenAnew(t *testing.T) {
+func TestReseal_WithoutTheKeyAllValuesCanBeWrittenAnew(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec string
 		ok   bool
@@ -258,7 +258,7 @@ func TestWithoutTheKeyAllValuesCanBeWrittenAnew(t *testing.T) {
 	}
 }
 
-func TestValuesAreOfNoUseUnderAnotherNameOrUID(t *testing.T) {
+func TestReseal_ValuesAreOfNoUseUnderAnotherNameOrUID(t *testing.T) {
 	f, _ := sealed(t, memoryStore(t), "a")
 	f.upsertSafe(fullSafe)
 	first := f.get(safeKey().Sensitive())
@@ -305,7 +305,7 @@ func (f *fixture) runUntil(logs *observer.ObservedLogs, message string) {
 	}
 }
 
-func TestWhatIsStoredIsEncryptedAnew(t *testing.T) {
+func TestReseal_WhatIsStoredIsEncryptedAnew(t *testing.T) {
 	store := memoryStore(t)
 	plain, _ := sealed(t, store)
 	revision := plain.upsertSafe(fullSafe).Resource.Stored.Revision
@@ -375,7 +375,7 @@ func TestWhatIsStoredIsEncryptedAnew(t *testing.T) {
 	}
 }
 
-func TestWithoutTheKeyValuesKeepTheirExpiry(t *testing.T) {
+func TestReseal_WithoutTheKeyValuesKeepTheirExpiry(t *testing.T) {
 	store := memoryStore(t)
 	k := sensitiveSafe()
 	k.Expires = true

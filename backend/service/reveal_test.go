@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestRevealShowsEveryWriteOnlyValue(t *testing.T) {
+func TestReveal_ShowsEveryWriteOnlyValue(t *testing.T) {
 	f := safes(t, true)
 	if got, err := f.Reveal(t.Context(), safeNamed()); got != nil || err != nil {
 		t.Errorf("what is absent is revealed as %v, %v", got, err)
@@ -42,7 +42,7 @@ func TestRevealShowsEveryWriteOnlyValue(t *testing.T) {
 	}
 }
 
-func TestRevealIsForSensitiveKindsThatOfferIt(t *testing.T) {
+func TestReveal_IsForSensitiveKindsThatOfferIt(t *testing.T) {
 	plain, closed := safe(), safe()
 	plain.Name, plain.Singular, plain.Plural = "Box", "box", "boxes"
 	closed.Name, closed.Singular, closed.Plural, closed.Sensitive = "Crypt", "crypt", "crypts", true
@@ -75,10 +75,10 @@ func TestRevealIsForSensitiveKindsThatOfferIt(t *testing.T) {
 	}
 }
 
-// TestValuesAreOfOneRevision writes, deletes and creates a resource whose owner and
+// TestReveal_ValuesAreOfOneRevision writes, deletes and creates a resource whose owner and
 // write-only values are one number, and reveals it meanwhile: all that is revealed is
 // of one number, and that of the revision that is told.
-func TestValuesAreOfOneRevision(t *testing.T) {
+func TestReveal_ValuesAreOfOneRevision(t *testing.T) {
 	f := safes(t, true)
 	var written sync.Map // the number of a revision
 	var stop atomic.Bool
@@ -137,7 +137,7 @@ func TestValuesAreOfOneRevision(t *testing.T) {
 	}
 }
 
-func TestValuesOfAnotherResourceAreNotRevealed(t *testing.T) {
+func TestReveal_ValuesOfAnotherResourceAreNotRevealed(t *testing.T) {
 	f := safes(t, true)
 	f.upsertSafe(fullSafe)
 	was := f.get(safeKey().Sensitive())

@@ -21,9 +21,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestReadsAndTheirExplanationsAreTheSameWhateverIsHidden asks the same of two stores, of which one also has resources
+// TestService_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden asks the same of two stores, of which one also has resources
 // that the caller may not see: many, some of them expired, unreadable, or of kinds of which it may see nothing.
-func TestReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.T) {
+func TestService_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.T) {
 	expiring := widgetAtSite()
 	expiring.Expires = true
 	other := widgetAtSite()
@@ -173,8 +173,8 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 	return out
 }
 
-// TestGrantsCostTheirReader has bindings that one caller may see and another not.
-func TestGrantsCostTheirReader(t *testing.T) {
+// TestService_GrantsCostTheirReader has bindings that one caller may see and another not.
+func TestService_GrantsCostTheirReader(t *testing.T) {
 	f := guarded(t, openMemory(t), 0, servicetest.Widget())
 	for i := range 40 {
 		f.bind(fmt.Sprint("b", i), access.Binding{Roles: []string{access.Viewer}, Users: []string{"token:x"}, Namespaces: []string{"a"}})

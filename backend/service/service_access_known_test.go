@@ -61,8 +61,8 @@ func filling(t *testing.T, of string) (slow, f *fixture, letGo func()) {
 	return &fixture{&servicetest.Fixture{Service: svc, T: t}}, f, sync.OnceFunc(func() { close(h.letGo) })
 }
 
-// TestAPolicyIsOfOneState takes rights from a caller while the gateway has the roles in memory and not yet the bindings.
-func TestAPolicyIsOfOneState(t *testing.T) {
+// TestService_APolicyIsOfOneState takes rights from a caller while the gateway has the roles in memory and not yet the bindings.
+func TestService_APolicyIsOfOneState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, f, letGo := filling(t, access.BindingKind)
 		f.give(allow("Widget", "GET", "LIST"))
@@ -84,9 +84,9 @@ func TestAPolicyIsOfOneState(t *testing.T) {
 	})
 }
 
-// TestWhatIsReadIsNoNewerThanTheRightsThatAllowIt takes rights from a caller, and then writes, while a list waits for the
+// TestService_WhatIsReadIsNoNewerThanTheRightsThatAllowIt takes rights from a caller, and then writes, while a list waits for the
 // kind to be in memory.
-func TestWhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
+func TestService_WhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, f, letGo := filling(t, "Widget")
 		f.give(allow("Widget", "GET", "LIST"))

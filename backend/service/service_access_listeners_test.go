@@ -19,9 +19,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestListenersKnowWhatThePolicyAllows changes resources and policies at random, and holds what listeners know from
+// TestService_ListenersKnowWhatThePolicyAllows changes resources and policies at random, and holds what listeners know from
 // their streams against what an administrator sees, filtered by the policy.
-func TestListenersKnowWhatThePolicyAllows(t *testing.T) {
+func TestService_ListenersKnowWhatThePolicyAllows(t *testing.T) {
 	seed := rand.Uint64()
 	if s, err := strconv.ParseUint(os.Getenv("SLUICE_TEST_SEED"), 10, 64); err == nil {
 		seed = s

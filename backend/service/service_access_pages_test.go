@@ -136,9 +136,9 @@ func widgetAtSite() descriptor.Kind {
 	return k
 }
 
-// TestListsShowWhatThePolicyAllowsAndNothingElse holds random pages, counts, summaries and namespaces of callers with
+// TestService_ListsShowWhatThePolicyAllowsAndNothingElse holds random pages, counts, summaries and namespaces of callers with
 // random rights against what an administrator sees, filtered by the policy.
-func TestListsShowWhatThePolicyAllowsAndNothingElse(t *testing.T) {
+func TestService_ListsShowWhatThePolicyAllowsAndNothingElse(t *testing.T) {
 	seed := rand.Uint64()
 	if s, err := strconv.ParseUint(os.Getenv("SLUICE_TEST_SEED"), 10, 64); err == nil {
 		seed = s

@@ -189,7 +189,7 @@ func (f *fixture) bind(name string, b access.Binding) {
 	f.set(access.BindingKind, name, b)
 }
 
-func TestARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
+func TestService_ARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
 	everywhere := []string{"*"}
 	for name, c := range map[string]struct {
 		before []access.Rule
@@ -319,7 +319,7 @@ func stampOf(t *testing.T, f *fixture, user string) string {
 }
 
 // Nothing that was written after a loss is told, not even its name, and what was deleted before it is DELETED once.
-func TestATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) {
+func TestService_ATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), 0)
 	f.role("r", reads([]string{"a", "b"}, nil))
 	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
@@ -340,7 +340,7 @@ func TestATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) {
 }
 
 // A transition has several pages here, and the rights change again within one.
-func TestATransitionTakesOverFromAnother(t *testing.T) {
+func TestService_ATransitionTakesOverFromAnother(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), 0)
 	all := map[string]access.Rule{"b": reads([]string{"b"}, nil), "b and c": reads([]string{"b", "c"}, nil), "c": reads([]string{"c"}, nil), "a": reads([]string{"a"}, nil)}
 	for _, namespace := range []string{"b", "c"} {
@@ -376,7 +376,7 @@ func TestATransitionTakesOverFromAnother(t *testing.T) {
 }
 
 // What is lost and DELETED because of a change that was on its way is ADDED again with the rights, once.
-func TestWhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
+func TestService_WhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), 0)
 	with, without := reads([]string{"a", "b"}, nil), reads([]string{"a"}, nil)
 	f.role("r", with)
@@ -406,7 +406,7 @@ func TestWhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
 	}
 }
 
-func TestIdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testing.T) {
+func TestService_IdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	gateways := []*fixture{guarded(t, store, 0, servicetest.Widget()), guarded(t, store, 0, servicetest.Widget())}
 	f := gateways[0]
@@ -434,7 +434,7 @@ func TestIdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testin
 	}
 }
 
-func TestACursorOfOtherRightsHasExpired(t *testing.T) {
+func TestService_ACursorOfOtherRightsHasExpired(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0)}
 	f := gateways[0]
@@ -471,7 +471,7 @@ func TestACursorOfOtherRightsHasExpired(t *testing.T) {
 	}
 }
 
-func TestATransitionOfAKindThatIsNotInMemoryBeginsAnew(t *testing.T) {
+func TestService_ATransitionOfAKindThatIsNotInMemoryBeginsAnew(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), -1)
 	f.role("r", reads([]string{"a"}, nil))
 	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})

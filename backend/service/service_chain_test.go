@@ -22,7 +22,7 @@ func (h *house) createChain() {
 	}
 }
 
-func TestAChainIsReadyWhicheverWayItWasCreated(t *testing.T) {
+func TestService_AChainIsReadyWhicheverWayItWasCreated(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()
 		h.createChain()
@@ -59,7 +59,7 @@ func (w *deafWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	return d, err
 }
 
-func TestAChainIsReadyWithoutWaitingForTheChangesOfItsLinks(t *testing.T) {
+func TestService_AChainIsReadyWithoutWaitingForTheChangesOfItsLinks(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	h := openHouse(t, &deafened{Store: store, after: "k0"})
 	h.store = store
@@ -70,7 +70,7 @@ func TestAChainIsReadyWithoutWaitingForTheChangesOfItsLinks(t *testing.T) {
 	h.becomes("Key", fmt.Sprintf("k%d", links-1), "True")
 }
 
-func TestTheDependentsOfEachLinkOfAChainAreJudgedOnce(t *testing.T) {
+func TestService_TheDependentsOfEachLinkOfAChainAreJudgedOnce(t *testing.T) {
 	store := &counted{Store: servicetest.OpenMemory(t)}
 	h := openHouse(t, store)
 	h.run()

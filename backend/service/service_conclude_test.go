@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestAnotherGatewayConcludesWhatItsWriterDidNot(t *testing.T) {
+func TestService_AnotherGatewayConcludesWhatItsWriterDidNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := servicetest.OpenMemory(t)
 		dead, alive := openHouse(t, store), openHouse(t, store)
@@ -41,7 +41,7 @@ func TestAnotherGatewayConcludesWhatItsWriterDidNot(t *testing.T) {
 	})
 }
 
-func TestAGatewayConcludesItsOwnWritesAtOnce(t *testing.T) {
+func TestService_AGatewayConcludesItsOwnWritesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := openHouse(t, servicetest.OpenMemory(t))
 		stop := h.run()
@@ -56,7 +56,7 @@ func TestAGatewayConcludesItsOwnWritesAtOnce(t *testing.T) {
 	})
 }
 
-func TestANewGatewayConcludesWhatHappenedWhileThereWasNone(t *testing.T) {
+func TestService_ANewGatewayConcludesWhatHappenedWhileThereWasNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := servicetest.OpenMemory(t)
 		h := openHouse(t, store)
@@ -92,7 +92,7 @@ func (s *puts) Apply(ctx context.Context, b backend.Batch) (backend.Result, erro
 	return s.Store.Apply(ctx, b)
 }
 
-func TestAWriteThatLeavesTheSpecTouchesNoReference(t *testing.T) {
+func TestService_AWriteThatLeavesTheSpecTouchesNoReference(t *testing.T) {
 	store := &puts{Store: servicetest.OpenMemory(t)}
 	h := openHouse(t, store)
 	var doors []string

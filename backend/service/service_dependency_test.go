@@ -241,7 +241,7 @@ func onEach(t *testing.T, kinds []descriptor.Kind, test func(t *testing.T, h *ho
 	}
 }
 
-func TestAResourceWaitsForWhatItRefersTo(t *testing.T) {
+func TestService_AResourceWaitsForWhatItRefersTo(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()
 		if w := h.create("Door", "d", `{"roomRef":"r"}`).Warnings; len(w) != 1 || w[0].Message != "Waiting for Room/r to be created" || w[0].Path != "spec.roomRef" || w[0].Code != "WAITING" {
@@ -272,7 +272,7 @@ func TestAResourceWaitsForWhatItRefersTo(t *testing.T) {
 	})
 }
 
-func TestADeletionWaitsForThoseWhoRelyOnTheResource(t *testing.T) {
+func TestService_ADeletionWaitsForThoseWhoRelyOnTheResource(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()
 		h.create("Room", "r", `{}`)

@@ -33,10 +33,10 @@ type reader struct {
 	n      int
 }
 
-// TestNoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway writes through a gateway
+// TestService_NoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway writes through a gateway
 // and reads at once through one whose connection is cut, paused and slow, with its index
 // on. SLUICE_TEST_FRESHNESS says how many reads are to be answered.
-func TestNoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway(t *testing.T) {
+func TestService_NoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway(t *testing.T) {
 	seed := setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
 	wanted := int64(setting(t, "SLUICE_TEST_FRESHNESS", 300))

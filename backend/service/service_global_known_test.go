@@ -31,7 +31,7 @@ func (s *paused) Apply(ctx context.Context, b backend.Batch) (backend.Result, er
 
 // A gateway makes a site ready, and is about to wake the rooms that wait for it. Before it reads
 // which these are, the site is gone, and a room comes that waits for it.
-func TestNothingIsBoundToAGlobalResourceThatWasReadyBeforeTheWaitBegan(t *testing.T) {
+func TestService_NothingIsBoundToAGlobalResourceThatWasReadyBeforeTheWaitBegan(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		site := global("Site", "s")
 		store := &paused{between: between{Store: h.store}, of: site, changed: make(chan struct{}), resume: make(chan struct{})}

@@ -80,7 +80,7 @@ func (h *house) losePlace(shard int) {
 
 // The change of the site is gone from the log of its shard before any gateway handles it. The
 // gateway has lost nothing of the rooms' shards.
-func TestAWaitIsNotForgottenIfTheLogLosesTheChangeOfItsTarget(t *testing.T) {
+func TestService_AWaitIsNotForgottenIfTheLogLosesTheChangeOfItsTarget(t *testing.T) {
 	store := openRedis(t, 4)
 	h := openHouseOf(t, store, campus(false))
 	stop := h.run()
@@ -96,7 +96,7 @@ func TestAWaitIsNotForgottenIfTheLogLosesTheChangeOfItsTarget(t *testing.T) {
 	again.settleOnAll("a", "True")
 }
 
-func TestACatalogueAddsAndDropsAReferenceToAGlobalKind(t *testing.T) {
+func TestService_ACatalogueAddsAndDropsAReferenceToAGlobalKind(t *testing.T) {
 	onCampus(t, func(t *testing.T, with *house) {
 		none := func() []descriptor.Kind {
 			kinds := campus(false)
@@ -126,7 +126,7 @@ func TestACatalogueAddsAndDropsAReferenceToAGlobalKind(t *testing.T) {
 
 // Two gateways create, change and delete sites and rooms at the same time. In the end each wait
 // is for what is so.
-func TestNoWaitAcrossScopesIsForgotten(t *testing.T) {
+func TestService_NoWaitAcrossScopesIsForgotten(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		gateways := []*house{h, openHouseOf(t, h.store, campus(false))}
 		for _, g := range gateways {

@@ -37,7 +37,7 @@ func placesOf(p *query.Page) (out []string) {
 	return out
 }
 
-func TestAnInverseOfAGlobalKindListsAllNamespacesOrOne(t *testing.T) {
+func TestService_AnInverseOfAGlobalKindListsAllNamespacesOrOne(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		gateways := readers(h)
 		site := global("Site", "s")
@@ -120,7 +120,7 @@ func TestAnInverseOfAGlobalKindListsAllNamespacesOrOne(t *testing.T) {
 	})
 }
 
-func TestDependenciesAcrossScopesAreShown(t *testing.T) {
+func TestService_DependenciesAcrossScopesAreShown(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		gateways := readers(h)
 		h.put(global("Site", "s"), `{}`)
@@ -173,7 +173,7 @@ func TestDependenciesAcrossScopesAreShown(t *testing.T) {
 	})
 }
 
-func TestAGlobalResourceIsBlockedByResourcesOfAllNamespaces(t *testing.T) {
+func TestService_AGlobalResourceIsBlockedByResourcesOfAllNamespaces(t *testing.T) {
 	for name, open := range storesOfOneShard() {
 		t.Run(name, func(t *testing.T) {
 			h := openHouseOf(t, open(t), campus(true))

@@ -26,7 +26,7 @@ func (s *rebinding) Apply(ctx context.Context, b backend.Batch) (backend.Result,
 
 // Sites become GLOBAL while there are none and a room waits for one. The site is created, and its
 // change is handled, between the read of the room and the rebind of its reference.
-func TestAWaitIsNotForgottenIfItsTargetsKindBecomesGlobal(t *testing.T) {
+func TestService_AWaitIsNotForgottenIfItsTargetsKindBecomesGlobal(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		was := campus(false)
 		was[1].Scope, was[1].References = descriptor.Namespaced, nil

@@ -193,7 +193,7 @@ func (h *house) settleOnAll(room, want string) {
 	}
 }
 
-func TestResourcesOfAllNamespacesWaitForAGlobalOne(t *testing.T) {
+func TestService_ResourcesOfAllNamespacesWaitForAGlobalOne(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		h.run()
 		for _, floor := range floors() {
@@ -242,7 +242,7 @@ func TestResourcesOfAllNamespacesWaitForAGlobalOne(t *testing.T) {
 	})
 }
 
-func TestAResourceMovesFromOneGlobalResourceToAnother(t *testing.T) {
+func TestService_AResourceMovesFromOneGlobalResourceToAnother(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		h.run()
 		if err := h.SetControlled(t.Context(), "Site", true); err != nil {
@@ -266,7 +266,7 @@ func TestAResourceMovesFromOneGlobalResourceToAnother(t *testing.T) {
 	})
 }
 
-func TestAGuardedReferenceHoldsAGlobalResourceInAStoreOfOneShard(t *testing.T) {
+func TestService_AGuardedReferenceHoldsAGlobalResourceInAStoreOfOneShard(t *testing.T) {
 	for name, open := range storesOfOneShard() {
 		t.Run(name, func(t *testing.T) {
 			h := openHouseOf(t, open(t), campus(true))
@@ -320,7 +320,7 @@ func (s *between) Shard(namespace string) int {
 
 // A site is created, and its change is handled, after a room has seen that it is missing and
 // before the room is stored.
-func TestAWaitIsNotForgottenIfItsTargetChangesBeforeItIsStored(t *testing.T) {
+func TestService_AWaitIsNotForgottenIfItsTargetChangesBeforeItIsStored(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		store := &between{Store: h.store, name: "late"}
 		h = openHouseOf(t, store, campus(false))
@@ -345,7 +345,7 @@ func TestAWaitIsNotForgottenIfItsTargetChangesBeforeItIsStored(t *testing.T) {
 }
 
 // The index of a gateway has a site that is gone.
-func TestNothingIsBoundToAGlobalResourceByAnOldIndex(t *testing.T) {
+func TestService_NothingIsBoundToAGlobalResourceByAnOldIndex(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		h.run()
 		h.put(global("Site", "s"), `{}`)

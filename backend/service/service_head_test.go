@@ -28,8 +28,8 @@ func (h *headless) Head(ctx context.Context) (backend.Position, error) {
 	return backend.HeadOf(ctx, h.Store)
 }
 
-// TestAStoreThatDoesNotAnswerIsAskedOnceInAnOperation keeps an operation from waiting for each of its lists.
-func TestAStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
+// TestService_AStoreThatDoesNotAnswerIsAskedOnceInAnOperation keeps an operation from waiting for each of its lists.
+func TestService_AStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
 	for name, controlled := range map[string]bool{"without access control": false, "with access control": true} {
 		t.Run(name, func(t *testing.T) {
 			store := &headless{Store: openMemory(t)}

@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestPagesThatDoNotFitOneCallAreWhole(t *testing.T) {
+func TestService_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 	for driver, store := range stores(t) {
 		t.Run(driver, func(t *testing.T) {
 			svc := gateways(t, store, 1)[0]
@@ -76,7 +76,7 @@ func TestPagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 	}
 }
 
-func TestLookupsOfManyKeysAreInTheirOrder(t *testing.T) {
+func TestService_LookupsOfManyKeysAreInTheirOrder(t *testing.T) {
 	for driver, store := range stores(t) {
 		t.Run(driver, func(t *testing.T) {
 			svc := gateways(t, store, 1)[0]

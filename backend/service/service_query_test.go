@@ -208,7 +208,7 @@ func (f *fixture) write(i item) (created int64) {
 	return out.Resource.Stored.CreatedAt.UnixNano()
 }
 
-func TestListsAreThoseOfAPlainSortInMemory(t *testing.T) {
+func TestService_ListsAreThoseOfAPlainSortInMemory(t *testing.T) {
 	t.Run("from the store", func(t *testing.T) { testLists(t, setup) })
 	t.Run("from the index", func(t *testing.T) { testLists(t, setupIndexed) })
 }
@@ -240,7 +240,7 @@ func testLists(t *testing.T, setup func(*testing.T) *fixture) {
 
 // What has one label is read in the order of creation along rows of its own, also where
 // more are created at once than are turned round in one piece.
-func TestTheNewestOfALabelAreThoseOfAPlainSort(t *testing.T) {
+func TestService_TheNewestOfALabelAreThoseOfAPlainSort(t *testing.T) {
 	for round := range 12 {
 		seed := uint64(20261123)
 		o := &oracle{rnd: rand.New(rand.NewPCG(seed, uint64(round))), items: map[string]item{}}
@@ -377,7 +377,7 @@ func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool,
 	}
 }
 
-func TestAPageOfNoResourcesIsEmptyWhateverIsAskedFor(t *testing.T) {
+func TestService_APageOfNoResourcesIsEmptyWhateverIsAskedFor(t *testing.T) {
 	for name, setup := range map[string]func(*testing.T) *fixture{"store": setup, "index": setupIndexed} {
 		t.Run(name, func(t *testing.T) {
 			f := setup(t)
@@ -403,7 +403,7 @@ func TestAPageOfNoResourcesIsEmptyWhateverIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestFiltersAreHeldToTheirLimits(t *testing.T) {
+func TestService_FiltersAreHeldToTheirLimits(t *testing.T) {
 	f := setup(t)
 	deep := map[string]any{}
 	for range 6 {
@@ -451,7 +451,7 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-func TestLabelsAreFilteredByTheirValues(t *testing.T) {
+func TestService_LabelsAreFilteredByTheirValues(t *testing.T) {
 	f := setup(t)
 	for name, labels := range map[string][]service.Label{
 		"a": {{Key: "tier", Value: "web"}}, "b": {{Key: "tier", Value: "db"}, {Key: "zone", Value: "1"}}, "c": {{Key: "zone", Value: "2"}}, "d": nil,

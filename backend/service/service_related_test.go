@@ -148,7 +148,7 @@ func pageOf(p *query.Page) (out []string) {
 	return out
 }
 
-func TestPagesOfDependenciesAreThoseOfTheStoredReferences(t *testing.T) {
+func TestService_PagesOfDependenciesAreThoseOfTheStoredReferences(t *testing.T) {
 	onEachStore(t, func(t *testing.T, plain *house) {
 		svc, err := service.New(service.Config{Kinds: windows(), Store: plain.store, RetryTimeout: time.Minute})
 		if err != nil {
@@ -261,7 +261,7 @@ func (h *house) walkPages(asked []query.DependencyRequest, wanted [][]string, si
 	t.Fatal("the pages have no end")
 }
 
-func TestCursorsOfDependenciesAreThoseOfOneConnection(t *testing.T) {
+func TestService_CursorsOfDependenciesAreThoseOfOneConnection(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.create("Room", "r", `{}`)
 		h.create("Room", "s", `{}`)
@@ -309,7 +309,7 @@ func TestCursorsOfDependenciesAreThoseOfOneConnection(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestDependentsThatCannotBeReadAreNamed(t *testing.T) {
+func TestService_DependentsThatCannotBeReadAreNamed(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.create("Room", "r", `{}`)
 		for i := range 5 {

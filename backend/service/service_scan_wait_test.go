@@ -27,7 +27,7 @@ func (s *unfilled) Range(ctx context.Context, r backend.Range) (backend.Page, er
 
 // While a scan waits for the index, the place in the log is saved: a gateway that starts would
 // handle all changes since then again. It waits for a minute.
-func TestOnlyScansWaitForTheIndex(t *testing.T) {
+func TestService_OnlyScansWaitForTheIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, err := memory.Open(memory.Config{})
 		if err != nil {

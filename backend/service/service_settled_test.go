@@ -144,7 +144,7 @@ func (h *house) change(rng *rand.Rand) error {
 	return err
 }
 
-func TestWhateverClientsDoEverythingSettles(t *testing.T) {
+func TestService_WhateverClientsDoEverythingSettles(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		rounds, seed := 6, rand.Uint64()
 		if testing.Short() {

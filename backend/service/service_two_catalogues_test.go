@@ -55,7 +55,7 @@ func (h *house) writes(from backend.Position, of string) map[string]int {
 	}
 }
 
-func TestGatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T) {
+func TestService_GatewaysOfTwoCataloguesDoNotUndoWhatTheOtherJudged(t *testing.T) {
 	onEachStore(t, func(t *testing.T, old *house) {
 		start, err := old.store.Position(t.Context())
 		if err != nil {
@@ -102,7 +102,7 @@ func inOrder(old, recent *house) (stopRecent func()) {
 	return recent.run()
 }
 
-func TestWhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *testing.T) {
+func TestService_WhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	before := annex() // in which the field is there, and no reference yet
 	key := &before[3]
@@ -124,7 +124,7 @@ func TestWhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *test
 	recent.becomes("Key", "k", "True")
 }
 
-func TestAReferenceThatACatalogueDropsHoldsNothingOnceItsFieldIsCleared(t *testing.T) {
+func TestService_AReferenceThatACatalogueDropsHoldsNothingOnceItsFieldIsCleared(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	guarded := annex()
 	guarded[3].References[len(guarded[3].References)-1].Guarded = true
@@ -142,7 +142,7 @@ func TestAReferenceThatACatalogueDropsHoldsNothingOnceItsFieldIsCleared(t *testi
 	}
 }
 
-func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
+func TestService_AnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	guarded := annex()
 	last := &guarded[3].References[len(guarded[3].References)-1]
@@ -177,7 +177,7 @@ func TestAnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
 	}
 }
 
-func TestAnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
+func TestService_AnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	old, recent := openHouse(t, store), openHouseOf(t, store, annex())
 	stop := inOrder(old, recent)
@@ -197,7 +197,7 @@ func TestAnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
 	recent.becomes("Key", "k", "True")
 }
 
-func TestAGuardedReferenceThatACatalogueAddsBindsWhatIsReady(t *testing.T) {
+func TestService_AGuardedReferenceThatACatalogueAddsBindsWhatIsReady(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	before, guarded := annex(), annex()
 	before[3].References = before[3].References[:len(before[3].References)-1]
@@ -221,7 +221,7 @@ func TestAGuardedReferenceThatACatalogueAddsBindsWhatIsReady(t *testing.T) {
 	}
 }
 
-func TestAnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing.T) {
+func TestService_AnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	before, guarded := annex(), annex()
 	before[3].References = nil
@@ -248,7 +248,7 @@ func TestAnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing
 	}
 }
 
-func TestAWriteOfMetadataThroughAnOlderGatewayBindsNothing(t *testing.T) {
+func TestService_AWriteOfMetadataThroughAnOlderGatewayBindsNothing(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	guarded, dropped := annex(), annex()
 	guarded[3].References[len(guarded[3].References)-1].Guarded = true

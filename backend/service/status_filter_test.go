@@ -16,9 +16,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestAFilterSeesNoValueThatIsLongerThanAnIndexTakes asks the store, the index in memory
+// TestStatus_AFilterSeesNoValueThatIsLongerThanAnIndexTakes asks the store, the index in memory
 // and each resource by itself. To all of them a value of more than 256 characters is absent.
-func TestAFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
+func TestStatus_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 	ids := map[string]string{
 		"a-short": "x", "b-256": strings.Repeat("x", 256), "c-256-of-four-bytes": strings.Repeat("\U0001F600", 256),
 		"d-257": strings.Repeat("x", 257), "e-257-of-four-bytes": strings.Repeat("\U0001F600", 257), "f-1024": strings.Repeat("x", 1024), "g-absent": "",

@@ -108,10 +108,10 @@ func reported(f *descriptor.Field) any {
 	return "v"
 }
 
-// TestEveryMaximumOfAStatusTakesItsLimitAndRefusesWhatIsJustPastIt asks every maximum of
+// TestStatus_EveryMaximumOfAStatusTakesItsLimitAndRefusesWhatIsJustPastIt asks every maximum of
 // every kind: each takes a value at its limit, and refuses the next by its path, rule and
 // limit, with what it is; of a dry run too.
-func TestEveryMaximumOfAStatusTakesItsLimitAndRefusesWhatIsJustPastIt(t *testing.T) {
+func TestStatus_EveryMaximumOfAStatusTakesItsLimitAndRefusesWhatIsJustPastIt(t *testing.T) {
 	catalogue := append(kindstest.Kinds(t), logbook())
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
@@ -208,7 +208,7 @@ func (f *fixture) logged(name string) *backend.Resource {
 	return got[0]
 }
 
-func TestAllThatIsTooLargeInAStatusIsSaidAtOnce(t *testing.T) {
+func TestStatus_AllThatIsTooLargeInAStatusIsSaidAtOnce(t *testing.T) {
 	f := logbooks(t)
 	f.log("a")
 	err := f.report("a", servicetest.Raw(`{"sizes":[1,2,3,4],"names":["a","toolong"],"last":{"text":"12345","marks":["1234","1"]},"entries":[{},{"marks":["1","2","3"]}],"labels":{"k":"1234","a b c":"1"}}`))
@@ -219,7 +219,7 @@ func TestAllThatIsTooLargeInAStatusIsSaidAtOnce(t *testing.T) {
 	}
 }
 
-func TestNothingOfAStatusIsCheckedButItsSize(t *testing.T) {
+func TestStatus_NothingOfAStatusIsCheckedButItsSize(t *testing.T) {
 	f := logbooks(t)
 	f.log("a")
 	for _, status := range []string{
@@ -233,8 +233,8 @@ func TestNothingOfAStatusIsCheckedButItsSize(t *testing.T) {
 	}
 }
 
-// TestAStatusThatIsStoredIsNotJudged has statuses that are larger than the kind says now.
-func TestAStatusThatIsStoredIsNotJudged(t *testing.T) {
+// TestStatus_AStatusThatIsStoredIsNotJudged has statuses that are larger than the kind says now.
+func TestStatus_AStatusThatIsStoredIsNotJudged(t *testing.T) {
 	f := logbooks(t)
 	f.log("a")
 	if err := f.report("a", servicetest.Raw(`{"id":"x"}`)); err != nil {
@@ -275,7 +275,7 @@ func TestAStatusThatIsStoredIsNotJudged(t *testing.T) {
 	}
 }
 
-func TestTheGatewaysOwnConditionsAreNotJudged(t *testing.T) {
+func TestStatus_TheGatewaysOwnConditionsAreNotJudged(t *testing.T) {
 	catalogue := building()
 	n := func(i int) *int { return &i }
 	for i := range catalogue {

@@ -29,7 +29,7 @@ func (s *slowAnswer) Get(ctx context.Context, keys ...backend.Key) ([]*backend.R
 	return got, err
 }
 
-func TestWhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *testing.T) {
+func TestStatus_WhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *testing.T) {
 	store := &slowAnswer{Store: servicetest.OpenMemory(t), asked: make(chan struct{}), arrives: make(chan struct{})}
 	h := openHouse(t, store)
 	read := make(chan error, 1)
@@ -54,7 +54,7 @@ func TestWhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwards(t *t
 	}
 }
 
-func TestADamagedRecordOfControllersIsReplacedByTheNextWrite(t *testing.T) {
+func TestStatus_ADamagedRecordOfControllersIsReplacedByTheNextWrite(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	h := openHouse(t, store)
 	if err := h.SetControlled(t.Context(), "Door", true); err != nil {

@@ -42,7 +42,7 @@ func (f *fixture) status(name string) gjson.Result {
 	return gjson.GetBytes(body, "status")
 }
 
-func TestControllersThatPatchDifferentConditionsKeepEachOthers(t *testing.T) {
+func TestStatus_ControllersThatPatchDifferentConditionsKeepEachOthers(t *testing.T) {
 	f := setupConditions(t)
 	f.CreateWidget("a", `{"title":"t"}`)
 	var wg sync.WaitGroup
@@ -69,7 +69,7 @@ func TestControllersThatPatchDifferentConditionsKeepEachOthers(t *testing.T) {
 	}
 }
 
-func TestAStatusIsPatchedAsRFC7386Says(t *testing.T) {
+func TestStatus_AStatusIsPatchedAsRFC7386Says(t *testing.T) {
 	f := setupConditions(t)
 	f.CreateWidget("a", `{"title":"t"}`)
 	current := func() string { return f.Stored("a").Revision.String() }
@@ -114,7 +114,7 @@ func TestAStatusIsPatchedAsRFC7386Says(t *testing.T) {
 	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
-func TestAWholeStatusHasEachTypeOfConditionOnce(t *testing.T) {
+func TestStatus_AWholeStatusHasEachTypeOfConditionOnce(t *testing.T) {
 	f := setupConditions(t)
 	f.CreateWidget("a", `{"title":"t"}`)
 	before := f.Stored("a").Revision.String()
@@ -132,7 +132,7 @@ func TestAWholeStatusHasEachTypeOfConditionOnce(t *testing.T) {
 	}
 }
 
-func TestAPatchOfAConditionReplacesAllOfItsType(t *testing.T) {
+func TestStatus_APatchOfAConditionReplacesAllOfItsType(t *testing.T) {
 	f := setupConditions(t)
 	f.CreateWidget("a", `{"title":"t"}`)
 	whole := `{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"}]}`

@@ -28,7 +28,7 @@ func (f *fixture) upsertSafe(spec string) *service.Written {
 	return out
 }
 
-func TestASensitiveValueLivesAndDiesWithItsResource(t *testing.T) {
+func TestStored_ASensitiveValueLivesAndDiesWithItsResource(t *testing.T) {
 	f := safes(t, true)
 	first := f.upsertSafe(fullSafe).Resource.Stored
 	if _, hidden := f.parts(safeKey()); hidden != `{"codes":["a"],"door":{"code":"77"},"pair":{"left":"l","right":"r"},"pin":"1234"}` {
@@ -53,7 +53,7 @@ func TestASensitiveValueLivesAndDiesWithItsResource(t *testing.T) {
 	}
 }
 
-func TestTheLogHasNoSensitiveValue(t *testing.T) {
+func TestStored_TheLogHasNoSensitiveValue(t *testing.T) {
 	f := safes(t, true)
 	w, err := f.Store.Watch(t.Context(), backend.Watch{})
 	if err != nil {
@@ -80,7 +80,7 @@ func TestTheLogHasNoSensitiveValue(t *testing.T) {
 	}
 }
 
-func TestWhatANewerGatewayStoresApartIsKept(t *testing.T) {
+func TestStored_WhatANewerGatewayStoresApartIsKept(t *testing.T) {
 	f := safes(t, true)
 	f.upsertSafe(fullSafe)
 	// The newer one has a write-only field that this one cannot name.
@@ -92,7 +92,7 @@ func TestWhatANewerGatewayStoresApartIsKept(t *testing.T) {
 	}
 }
 
-func TestAValueInTheResourceIsNewerThanTheOneApart(t *testing.T) {
+func TestStored_AValueInTheResourceIsNewerThanTheOneApart(t *testing.T) {
 	f := safes(t, true)
 	f.upsertSafe(`{"owner":"ada","pin":"old","door":{"code":"1"}}`)
 	// A catalogue in which the pin was not write-only has stored it.
@@ -104,7 +104,7 @@ func TestAValueInTheResourceIsNewerThanTheOneApart(t *testing.T) {
 	}
 }
 
-func TestSensitiveValuesThatCannotBeRead(t *testing.T) {
+func TestStored_SensitiveValuesThatCannotBeRead(t *testing.T) {
 	f := safes(t, true)
 	revision := f.upsertSafe(fullSafe).Resource.Stored.Revision.String()
 	spoil := func() {
@@ -144,7 +144,7 @@ func (f *fixture) overwrite(key backend.Key, raw string) {
 	}
 }
 
-func TestWritersOfOneSensitiveResourceLoseNothing(t *testing.T) {
+func TestStored_WritersOfOneSensitiveResourceLoseNothing(t *testing.T) {
 	f := safes(t, true)
 	k := safe()
 	k.Sensitive = true

@@ -64,7 +64,7 @@ func checkState(t *testing.T, raw string) {
 	}
 }
 
-func TestAStateIsWhatItsBodySays(t *testing.T) {
+func TestStored_AStateIsWhatItsBodySays(t *testing.T) {
 	for _, raw := range bodies() {
 		checkState(t, raw)
 	}

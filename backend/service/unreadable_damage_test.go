@@ -22,7 +22,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
+func TestUnreadable_ADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 	for name, write := range map[string]func(f *fixture) (*service.Written, error){
 		"upsert": func(f *fixture) (*service.Written, error) {
 			return f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: servicetest.Raw(`{"title":"B"}`)})
@@ -59,7 +59,7 @@ func TestADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 	})
 }
 
-func TestAFilteredListenerHearsThatADamagedResourceIsGone(t *testing.T) {
+func TestUnreadable_AFilteredListenerHearsThatADamagedResourceIsGone(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A"}`)
 	f.CreateWidget("b", `{"title":"B"}`)
@@ -82,7 +82,7 @@ func TestAFilteredListenerHearsThatADamagedResourceIsGone(t *testing.T) {
 	}
 }
 
-func TestACountLeavesOutWhatPagesLeaveOut(t *testing.T) {
+func TestUnreadable_ACountLeavesOutWhatPagesLeaveOut(t *testing.T) {
 	f := setup(t)
 	for i := range 5 {
 		f.CreateWidget(fmt.Sprint("w", i), `{"title":"A"}`)
@@ -112,7 +112,7 @@ func TestACountLeavesOutWhatPagesLeaveOut(t *testing.T) {
 	}
 }
 
-func TestAStatusOfAnyTextIsStored(t *testing.T) {
+func TestUnreadable_AStatusOfAnyTextIsStored(t *testing.T) {
 	f := setup(t)
 	for name, conditionType := range map[string]string{"NULs": strings.Repeat("\x00", 1024), "long": strings.Repeat("x", 5000), "many bytes": strings.Repeat("\U0001F600", 300)} {
 		r := f.CreateWidget(strings.ReplaceAll(strings.ToLower(name), " ", "-"), `{"title":"A"}`).Resource.Stored
@@ -123,7 +123,7 @@ func TestAStatusOfAnyTextIsStored(t *testing.T) {
 	}
 }
 
-func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
+func TestUnreadable_MoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 	k := servicetest.WithConditions(servicetest.Widget())
 	f := setup(t)
 	var err error
@@ -160,7 +160,7 @@ func TestMoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T) {
 	}
 }
 
-func TestARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
+func TestUnreadable_ARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
 	store := &servicetest.ReadCounter{Store: setup(t).Store}
 	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.WithConditions(servicetest.Widget())}, Store: store})
 	if err != nil {
@@ -187,7 +187,7 @@ func TestARunWithManyRowsOfAResourceIsReadOnce(t *testing.T) {
 	}
 }
 
-func TestTimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
+func TestUnreadable_TimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A"}`)
 	for _, c := range []struct {
@@ -205,7 +205,7 @@ func TestTimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
 	}
 }
 
-func TestAMarkOfAnUnreadableResourceKeepsNothingOfTheRequest(t *testing.T) {
+func TestUnreadable_AMarkOfAnUnreadableResourceKeepsNothingOfTheRequest(t *testing.T) {
 	for driver, store := range stores(t) {
 		t.Run(driver, func(t *testing.T) {
 			svc := gateways(t, store, 1)[0]
@@ -251,7 +251,7 @@ func (s rowless) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.R
 	return s.Store.Get(ctx, keys...)
 }
 
-func TestATotalCountLeavesOutWhatThePageLeavesOut(t *testing.T) {
+func TestUnreadable_ATotalCountLeavesOutWhatThePageLeavesOut(t *testing.T) {
 	f := setup(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		f.CreateWidget(name, `{"title":"A"}`)

@@ -14,9 +14,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestFinalizersAreRemovedWhateverHasBecomeOfTheSpec stores a spec that another catalogue
+// TestUpdate_FinalizersAreRemovedWhateverHasBecomeOfTheSpec stores a spec that another catalogue
 // does not accept, or that it cannot even read.
-func TestFinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
+func TestUpdate_FinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 	x := 1.0
 	room := func(change func(*descriptor.Shape)) []descriptor.Kind {
 		k := building()[0]
@@ -72,7 +72,7 @@ func TestFinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 	}
 }
 
-func TestFinalizersAreRemovedIfSensitiveValuesAreDamaged(t *testing.T) {
+func TestUpdate_FinalizersAreRemovedIfSensitiveValuesAreDamaged(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	f, _ := sealed(t, store)
 	revision := f.upsertSafe(fullSafe).Resource.Stored.Revision.String()

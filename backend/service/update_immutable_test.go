@@ -76,9 +76,9 @@ func two(f *descriptor.Field) (any, any, bool) {
 	return nil, nil, false
 }
 
-// TestEveryImmutableFieldStaysAsItIs asks every immutable field of every kind:
+// TestUpdate_EveryImmutableFieldStaysAsItIs asks every immutable field of every kind:
 // what it was is accepted again, another value is refused by its path, in an update and in a patch.
-func TestEveryImmutableFieldStaysAsItIs(t *testing.T) {
+func TestUpdate_EveryImmutableFieldStaysAsItIs(t *testing.T) {
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 
 // A write keeps the bytes of what it does not change, and its log entry tells the state
 // before.
-func TestWhatAWriteKeepsIsWhatItWouldHaveMade(t *testing.T) {
+func TestUpdate_WhatAWriteKeepsIsWhatItWouldHaveMade(t *testing.T) {
 	f := setup(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	begin, err := f.Store.Position(t.Context())

@@ -85,7 +85,7 @@ func places() map[string][]any {
 	}
 }
 
-func TestAnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *testing.T) {
+func TestUpdate_AnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *testing.T) {
 	for where, path := range places() {
 		for verb, write := range map[string]func(f *fixture, r *backend.Resource) (*service.Written, error){
 			"update with what it read": func(f *fixture, r *backend.Resource) (*service.Written, error) {
@@ -142,7 +142,7 @@ func TestAnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *testing.T) 
 	}
 }
 
-func TestImmutabilityLooksAtEffectiveValues(t *testing.T) {
+func TestUpdate_ImmutabilityLooksAtEffectiveValues(t *testing.T) {
 	f := setupKinds(t, nestedWidget(), servicetest.Cluster())
 	f.CreateWidget("a", nestedSpec)
 	for name, c := range map[string]struct {
@@ -179,7 +179,7 @@ func TestImmutabilityLooksAtEffectiveValues(t *testing.T) {
 	}
 }
 
-func TestAnEnumValueThatANewerGatewayStoredStaysWhereItStands(t *testing.T) {
+func TestUpdate_AnEnumValueThatANewerGatewayStoredStaysWhereItStands(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A"}`)
 	newer := func(tree map[string]any) { tree["spec"].(map[string]any)["colour"] = "ultraviolet" }

@@ -39,7 +39,7 @@ func ratchetKind(v descriptor.Field, rules ...descriptor.Rule) descriptor.Kind {
 	return k
 }
 
-func TestWhatWasTightenedIsJudgedWhereItChanges(t *testing.T) {
+func TestUpdate_WhatWasTightenedIsJudgedWhereItChanges(t *testing.T) {
 	n := func(i int) *int { return &i }
 	x := func(f float64) *float64 { return &f }
 	text := func(c descriptor.Constraint) descriptor.Field {
@@ -132,7 +132,7 @@ func TestWhatWasTightenedIsJudgedWhereItChanges(t *testing.T) {
 	}
 }
 
-func TestARuleIsJudgedIfWhatItMentionsChanges(t *testing.T) {
+func TestUpdate_ARuleIsJudgedIfWhatItMentionsChanges(t *testing.T) {
 	value := descriptor.Field{Type: descriptor.TypeInt}
 	for cel, c := range map[string]struct{ kept, refused []string }{
 		"!has(self.low) || self.low < self.high": {
@@ -171,9 +171,9 @@ func TestARuleIsJudgedIfWhatItMentionsChanges(t *testing.T) {
 	}
 }
 
-// TestWhatBecameFilterableLaterCanBeLabelled: a resource may have more values in the fields
+// TestUpdate_WhatBecameFilterableLaterCanBeLabelled: a resource may have more values in the fields
 // of indexes than one can be written with.
-func TestWhatBecameFilterableLaterCanBeLabelled(t *testing.T) {
+func TestUpdate_WhatBecameFilterableLaterCanBeLabelled(t *testing.T) {
 	k := ratchetKind(descriptor.Field{Type: descriptor.TypeInt, List: true, ListType: descriptor.ListSet})
 	before := setupKinds(t, k)
 	many := make([]string, 2000)

@@ -42,10 +42,10 @@ func gauge() descriptor.Kind {
 	return k
 }
 
-// TestEveryConstraintTakesItsLimitAndRefusesWhatIsJustPastIt asks every
+// TestWrite_EveryConstraintTakesItsLimitAndRefusesWhatIsJustPastIt asks every
 // constraint of every kind: each accepts a value at its limit, and refuses the
 // next by its path, rule and limit.
-func TestEveryConstraintTakesItsLimitAndRefusesWhatIsJustPastIt(t *testing.T) {
+func TestWrite_EveryConstraintTakesItsLimitAndRefusesWhatIsJustPastIt(t *testing.T) {
 	catalogue := append(kindstest.Kinds(t), servicetest.Widget(), gauge())
 	store, err := memory.Open(memory.Config{})
 	if err != nil {

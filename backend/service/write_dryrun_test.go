@@ -27,7 +27,7 @@ func would(t *testing.T, out *service.Written, err error) (revision string, gene
 	return out.Resource.Stored.Revision.String(), p.Metadata.Generation, string(p.Spec)
 }
 
-func TestADryRunOfEachVerbSaysWhatWouldBeStored(t *testing.T) {
+func TestWrite_ADryRunOfEachVerbSaysWhatWouldBeStored(t *testing.T) {
 	f := setup(t)
 	ctx := t.Context()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
@@ -76,7 +76,7 @@ func TestADryRunOfEachVerbSaysWhatWouldBeStored(t *testing.T) {
 	}
 }
 
-func TestADryRunIsRefusedAsTheWriteWouldBe(t *testing.T) {
+func TestWrite_ADryRunIsRefusedAsTheWriteWouldBe(t *testing.T) {
 	f := setup(t)
 	ctx := t.Context()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }

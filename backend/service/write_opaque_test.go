@@ -13,9 +13,9 @@ import (
 	queryplan "github.com/sluicegw/sluice/backend/service/query/plan"
 )
 
-// TestOpaqueTextsAreAsLongAsTheDocsSay makes the longest id, revision and cursor of a stream, and
+// TestWrite_OpaqueTextsAreAsLongAsTheDocsSay makes the longest id, revision and cursor of a stream, and
 // the longest cursor of a page in the order of names. docs/compatibility.md has their lengths.
-func TestOpaqueTextsAreAsLongAsTheDocsSay(t *testing.T) {
+func TestWrite_OpaqueTextsAreAsLongAsTheDocsSay(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/compatibility.md")
 	if err != nil {
 		t.Fatal(err)

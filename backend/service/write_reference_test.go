@@ -35,7 +35,7 @@ func rentals() []descriptor.Kind {
 	return []descriptor.Kind{home, rental}
 }
 
-func TestAReferenceThatNoResourceCanHaveIsRefused(t *testing.T) {
+func TestWrite_AReferenceThatNoResourceCanHaveIsRefused(t *testing.T) {
 	f := setupKinds(t, rentals()...)
 	id := kind.Identity{Kind: "Rental", Name: "a"}
 	for _, c := range []struct{ spec, want string }{
@@ -60,7 +60,7 @@ func TestAReferenceThatNoResourceCanHaveIsRefused(t *testing.T) {
 }
 
 // A store can have references of a time at which any text was one.
-func TestAStoredReferenceThatIsNoNameIsNoObstacle(t *testing.T) {
+func TestWrite_AStoredReferenceThatIsNoNameIsNoObstacle(t *testing.T) {
 	f := setupKinds(t, rentals()...)
 	key := backend.Key{Kind: "Rental", Namespace: "default", Name: "a"}
 	f.Put(key, backend.Put{UID: "1", Caller: true, Body: backend.EncodeBody([]byte(`{"version":"v1","metadata":{"generation":1},"spec":{"homeRef":"No Name","otherRefs":["UPPER","b"]}}`))})

@@ -18,9 +18,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestTheCostOfARuleDoesNotDependOnOthers: what one rule says of an object is the same
+// TestWrite_TheCostOfARuleDoesNotDependOnOthers: what one rule says of an object is the same
 // whether another rule is broken or not, also if it costs much.
-func TestTheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
+func TestWrite_TheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 	long := strings.Repeat("x", 12_000)
 	numbers := make([]any, 400_000)
 	for i := range numbers {
@@ -67,7 +67,7 @@ func TestTheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 	}
 }
 
-func TestARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
+func TestWrite_ARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
 	numbers := make([]any, 100_000)
 	for i := range numbers {
 		numbers[i] = json.Number("1")
@@ -108,8 +108,8 @@ func TestARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
 	}
 }
 
-// TestAnExhaustedBudgetIsNoLicence: what was not judged for lack of a budget is refused.
-func TestAnExhaustedBudgetIsNoLicence(t *testing.T) {
+// TestWrite_AnExhaustedBudgetIsNoLicence: what was not judged for lack of a budget is refused.
+func TestWrite_AnExhaustedBudgetIsNoLicence(t *testing.T) {
 	k := servicetest.Widget()
 	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
 	k.Spec = &descriptor.Shape{

@@ -89,9 +89,9 @@ func (r *rulings) judge(what string, err error, path, says string) {
 	}
 }
 
-// TestWhoOwnsAResourceSaysWhatItHas: a managed resource has a resource and no
+// TestWrite_WhoOwnsAResourceSaysWhatItHas: a managed resource has a resource and no
 // import, an unmanaged one the reverse. All kinds with a management policy are asked.
-func TestWhoOwnsAResourceSaysWhatItHas(t *testing.T) {
+func TestWrite_WhoOwnsAResourceSaysWhatItHas(t *testing.T) {
 	r, managed := newRulings(t), 0
 	for _, k := range kindstest.Kinds(t) {
 		if k.Spec.Field("managementPolicy") == nil {
@@ -125,9 +125,9 @@ func TestWhoOwnsAResourceSaysWhatItHas(t *testing.T) {
 	}
 }
 
-// TestCrossFieldRulesOfTheKinds holds each rule about one state of the product's
+// TestWrite_CrossFieldRulesOfTheKinds holds each rule about one state of the product's
 // kinds by hand: a spec, and the words of the rule that refuses it, or none.
-func TestCrossFieldRulesOfTheKinds(t *testing.T) {
+func TestWrite_CrossFieldRulesOfTheKinds(t *testing.T) {
 	const (
 		resource = "spec.resource"
 		filter   = "spec.import.filter"
@@ -214,9 +214,9 @@ func TestCrossFieldRulesOfTheKinds(t *testing.T) {
 	}
 }
 
-// TestRulesAboutAChangeOfTheKinds holds each rule that looks at the object as it
+// TestWrite_RulesAboutAChangeOfTheKinds holds each rule that looks at the object as it
 // was, by an update, an upsert and a patch.
-func TestRulesAboutAChangeOfTheKinds(t *testing.T) {
+func TestWrite_RulesAboutAChangeOfTheKinds(t *testing.T) {
 	const (
 		unshared = "leave shared true: a cloud does not take back what it shares"
 		inherit  = "set portSecurity to ENABLED or DISABLED: it cannot be changed to INHERIT"
@@ -275,9 +275,9 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// TestARuleSeesWhatItNames: rules are judged together by the fields that they name. It
+// TestWrite_ARuleSeesWhatItNames: rules are judged together by the fields that they name. It
 // makes no difference whether they look at one, ask whether it is there, or take the whole object.
-func TestARuleSeesWhatItNames(t *testing.T) {
+func TestWrite_ARuleSeesWhatItNames(t *testing.T) {
 	const says = "the rule is broken"
 	spec := func(rules ...string) *descriptor.Shape {
 		inner := &descriptor.Shape{Name: "Inner", Fields: []descriptor.Field{{Name: "x", Type: descriptor.TypeInt}, {Name: "y", Type: descriptor.TypeInt, Default: json.Number("7")}}}

@@ -32,8 +32,8 @@ func ruled(t *testing.T, rule string) *kind.Shape {
 	return compiled.All()[0].Spec
 }
 
-// TestATextThatARuleMakesIsBounded before it is made, or by what CEL is told that it costs.
-func TestATextThatARuleMakesIsBounded(t *testing.T) {
+// TestWrite_ATextThatARuleMakesIsBounded before it is made, or by what CEL is told that it costs.
+func TestWrite_ATextThatARuleMakesIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	tree := map[string]any{"a": long, "list": []any{long, long, long}}
 	for rule, bounded := range map[string]bool{
@@ -62,8 +62,8 @@ func TestATextThatARuleMakesIsBounded(t *testing.T) {
 	}
 }
 
-// TestAllRulesOfAnOperationHaveOneBudget whatever each of them may cost.
-func TestAllRulesOfAnOperationHaveOneBudget(t *testing.T) {
+// TestWrite_AllRulesOfAnOperationHaveOneBudget whatever each of them may cost.
+func TestWrite_AllRulesOfAnOperationHaveOneBudget(t *testing.T) {
 	spec := ruled(t, "self.list.all(x, self.list.all(y, x == y))")
 	list := make([]any, 100)
 	for i := range list {
@@ -83,9 +83,9 @@ func TestAllRulesOfAnOperationHaveOneBudget(t *testing.T) {
 	t.Error("a hundred times ten thousand comparisons are within the budget")
 }
 
-// TestLongListsAreWithinTheBudget where their elements are told apart by texts, and what
+// TestWrite_LongListsAreWithinTheBudget where their elements are told apart by texts, and what
 // is stored and written again is paid for.
-func TestLongListsAreWithinTheBudget(t *testing.T) {
+func TestWrite_LongListsAreWithinTheBudget(t *testing.T) {
 	k := servicetest.Widget()
 	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Listed", "listed", "listeds", nil, nil, nil, nil
 	element := &descriptor.Shape{Name: "Listed1", Fields: []descriptor.Field{{Name: "key", Type: descriptor.TypeString}, {Name: "port", Type: descriptor.TypeInt}}}

@@ -56,7 +56,7 @@ func (f *fixture) revealed() map[string]string {
 	return out
 }
 
-func TestStringDataGoesIntoData(t *testing.T) {
+func TestWrite_StringDataGoesIntoData(t *testing.T) {
 	const both = "data: {a: MQ==, b: Mg==}\nstringData: {b: two, c: three}"
 	for name, c := range map[string]struct {
 		// first is applied, then second.
@@ -100,7 +100,7 @@ func TestStringDataGoesIntoData(t *testing.T) {
 	}
 }
 
-func TestAPatchOfStringDataGoesIntoData(t *testing.T) {
+func TestWrite_APatchOfStringDataGoesIntoData(t *testing.T) {
 	for name, c := range map[string]struct {
 		patch string
 		want  map[string]string
@@ -128,7 +128,7 @@ func TestAPatchOfStringDataGoesIntoData(t *testing.T) {
 	}
 }
 
-func TestSecretsAreValidatedAsKubernetesDoes(t *testing.T) {
+func TestWrite_SecretsAreValidatedAsKubernetesDoes(t *testing.T) {
 	key := strings.Repeat("k", 253)
 	for name, c := range map[string]struct {
 		lines string
@@ -176,7 +176,7 @@ func TestSecretsAreValidatedAsKubernetesDoes(t *testing.T) {
 	}
 }
 
-func TestASecretIsAtMostAMebibyteInAll(t *testing.T) {
+func TestWrite_ASecretIsAtMostAMebibyteInAll(t *testing.T) {
 	f := secrets(t)
 	value := strings.Repeat("x", 600_000)
 	if _, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: " + value + "}")}); err != nil {
@@ -186,7 +186,7 @@ func TestASecretIsAtMostAMebibyteInAll(t *testing.T) {
 	servicetest.WantCode(t, err, failure.CodeLimitExceeded)
 }
 
-func TestAnImmutableSecretStaysAsItIs(t *testing.T) {
+func TestWrite_AnImmutableSecretStaysAsItIs(t *testing.T) {
 	f := secrets(t)
 	apply := func(lines string) (*service.Written, error) {
 		return f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(lines)})
@@ -216,7 +216,7 @@ func TestAnImmutableSecretStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestWithoutTheKeyAPatchOfStringDataIsRefused(t *testing.T) {
+func TestWrite_WithoutTheKeyAPatchOfStringDataIsRefused(t *testing.T) {
 	store := memoryStore(t)
 	open := func(id string) *fixture {
 		s, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: store, Keys: keysOf(t, id)})

@@ -94,7 +94,7 @@ func (f *fixture) shown() {
 	}
 }
 
-func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
+func TestWrite_AWriteTakesWhatTheIndexHas(t *testing.T) {
 	f, store, _ := setupGated(t)
 	write := func(name string, ready func()) {
 		t.Helper()
@@ -137,7 +137,7 @@ func TestAWriteTakesWhatTheIndexHas(t *testing.T) {
 	}
 }
 
-func TestWhatAnOldIndexSaysIsNotBelieved(t *testing.T) {
+func TestWrite_WhatAnOldIndexSaysIsNotBelieved(t *testing.T) {
 	f, _, in := setupGated(t)
 	made := f.CreateWidget("a", `{"title":"A"}`)
 	gone := f.CreateWidget("gone", `{"title":"A"}`)

@@ -19,7 +19,7 @@ import (
 
 var anon access.Caller
 
-func TestCreateStoresWhatWasSentAndNothingElse(t *testing.T) {
+func TestWrite_CreateStoresWhatWasSentAndNothingElse(t *testing.T) {
 	f := setup(t)
 	out := f.CreateWidget("a", `{"title":"A","tags":[],"heavy":null}`)
 	if out.Outcome != service.Created || out.Resource.Stored.Revision.Seq != 1 {
@@ -37,7 +37,7 @@ func TestCreateStoresWhatWasSentAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestCreateOfWhatExistsIsAlreadyExistsEvenWithABadSpec(t *testing.T) {
+func TestWrite_CreateOfWhatExistsIsAlreadyExistsEvenWithABadSpec(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A"}`)
 	for _, spec := range []string{`{"title":"A"}`, `{"title":""}`} {
@@ -49,7 +49,7 @@ func TestCreateOfWhatExistsIsAlreadyExistsEvenWithABadSpec(t *testing.T) {
 	}
 }
 
-func TestUpdateHoldsTheExpectedRevision(t *testing.T) {
+func TestWrite_UpdateHoldsTheExpectedRevision(t *testing.T) {
 	f := setup(t)
 	first := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.Revision.String()
 	out, err := f.UpdateWidget("a", first, `{"title":"B"}`)
@@ -70,7 +70,7 @@ func TestUpdateHoldsTheExpectedRevision(t *testing.T) {
 	servicetest.WantCode(t, err, failure.CodeNotFound)
 }
 
-func TestAStatusWriteBetweenReadAndUpdateDoesNotConflict(t *testing.T) {
+func TestWrite_AStatusWriteBetweenReadAndUpdateDoesNotConflict(t *testing.T) {
 	f := setup(t)
 	read := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.Revision.String()
 	status := f.Rewrite("a", false, func(m map[string]any) { m["status"] = map[string]any{"id": "x1"} })
@@ -87,7 +87,7 @@ func TestAStatusWriteBetweenReadAndUpdateDoesNotConflict(t *testing.T) {
 	servicetest.WantCode(t, err, failure.CodeConflict)
 }
 
-func TestAnIdenticalUpdateWritesNothing(t *testing.T) {
+func TestWrite_AnIdenticalUpdateWritesNothing(t *testing.T) {
 	f := setup(t)
 	r := f.CreateWidget("a", `{"title":"A","weight":100,"bytes":9007199254740991}`).Resource.Stored.Revision.String()
 	before := f.LogPosition()
@@ -100,7 +100,7 @@ func TestAnIdenticalUpdateWritesNothing(t *testing.T) {
 	}
 }
 
-func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
+func TestWrite_MetadataIsLeftClearedOrReplaced(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
 	labels := func(kv ...string) service.Optional[[]service.Label] {
@@ -136,7 +136,7 @@ func TestMetadataIsLeftClearedOrReplaced(t *testing.T) {
 	}
 }
 
-func TestOneOfManyConcurrentUpdatesWins(t *testing.T) {
+func TestWrite_OneOfManyConcurrentUpdatesWins(t *testing.T) {
 	f := setup(t)
 	r := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.Revision.String()
 	var won, lost atomic.Int32
@@ -157,7 +157,7 @@ func TestOneOfManyConcurrentUpdatesWins(t *testing.T) {
 	}
 }
 
-func TestAnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
+func TestWrite_AnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
 	f := setup(t)
 	r := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.Revision.String()
 	stop := make(chan struct{})
@@ -195,7 +195,7 @@ func TestAnUpdateWinsOverControllersThatWriteStatusAllTheTime(t *testing.T) {
 	wg.Wait()
 }
 
-func TestDeleteHoldsTheRevisionWhereOneIsGiven(t *testing.T) {
+func TestWrite_DeleteHoldsTheRevisionWhereOneIsGiven(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
 	first := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.Revision.String()
@@ -212,7 +212,7 @@ func TestDeleteHoldsTheRevisionWhereOneIsGiven(t *testing.T) {
 	servicetest.WantCode(t, err, failure.CodeNotFound)
 }
 
-func TestAResourceBeingDeletedIsFrozen(t *testing.T) {
+func TestWrite_AResourceBeingDeletedIsFrozen(t *testing.T) {
 	f := setup(t)
 	r := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored
 	frozen := f.Put(r.Key, backend.Put{UID: r.UID, Body: r.Body, Deleting: true})
@@ -222,7 +222,7 @@ func TestAResourceBeingDeletedIsFrozen(t *testing.T) {
 	servicetest.WantCode(t, err, failure.CodeConflict) // the revision is judged first
 }
 
-func TestStoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing.T) {
+func TestWrite_StoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A","parts":[{"slot":"s1"},{"slot":"s2"}]}`)
 	r := f.Rewrite("a", true, func(m map[string]any) {
@@ -245,7 +245,7 @@ func TestStoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing.T) {
 	}
 }
 
-func TestTheCallersVerbsAreThoseOfTheKind(t *testing.T) {
+func TestWrite_TheCallersVerbsAreThoseOfTheKind(t *testing.T) {
 	f := setup(t)
 	ns := "default"
 	_, err := f.Delete(context.Background(), service.DeleteRequest{Identity: kind.Identity{Kind: "Cluster", Name: "c"}})
@@ -258,13 +258,13 @@ func TestTheCallersVerbsAreThoseOfTheKind(t *testing.T) {
 	}
 }
 
-func TestSpecNullIsBadInput(t *testing.T) {
+func TestWrite_SpecNullIsBadInput(t *testing.T) {
 	f := setup(t)
 	_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: nil})
 	servicetest.WantCode(t, err, failure.CodeBadUserInput)
 }
 
-func TestDeprecatedFieldsAreWarnedAbout(t *testing.T) {
+func TestWrite_DeprecatedFieldsAreWarnedAbout(t *testing.T) {
 	f := setup(t)
 	out := f.CreateWidget("a", `{"title":"A","old":"x"}`)
 	if len(out.Warnings) != 1 || out.Warnings[0] != (failure.Warning{Code: failure.WarningDeprecated, Message: "spec.old is deprecated: use title", Path: "spec.old"}) {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
+func TestWrite_EveryConstraintRefusesAndAccepts(t *testing.T) {
 	for _, c := range []struct{ field, good, bad, rule string }{
 		{"title", `"ten chars!"`, `"eleven char"`, "maxLength"},
 		{"title", `"x"`, `""`, "minLength"},
@@ -66,7 +66,7 @@ func TestEveryConstraintRefusesAndAccepts(t *testing.T) {
 	}
 }
 
-func TestAllViolationsComeAtOnce(t *testing.T) {
+func TestWrite_AllViolationsComeAtOnce(t *testing.T) {
 	f := setup(t)
 	_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"","weight":1,"tagz":[],"box":{"id":"x"}}`)})
 	e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
@@ -81,7 +81,7 @@ func TestAllViolationsComeAtOnce(t *testing.T) {
 	}
 }
 
-func TestRulesSeeEffectiveDefaults(t *testing.T) {
+func TestWrite_RulesSeeEffectiveDefaults(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A","heavy":true}`) // colour is blue by default
 	_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("b"), Spec: json.RawMessage(`{"title":"A","heavy":true,"colour":"dark-red"}`)})
@@ -91,7 +91,7 @@ func TestRulesSeeEffectiveDefaults(t *testing.T) {
 	}
 }
 
-func TestImmutableFieldsCompareEffectiveValues(t *testing.T) {
+func TestWrite_ImmutableFieldsCompareEffectiveValues(t *testing.T) {
 	f := setup(t)
 	r := f.CreateWidget("a", `{"title":"A","zones":["x","y"],"parts":[{"slot":"s","serial":"1"}]}`).Resource.Stored.Revision.String()
 	for spec, want := range map[string]string{
@@ -115,7 +115,7 @@ func TestImmutableFieldsCompareEffectiveValues(t *testing.T) {
 	}
 }
 
-func TestNamesAreCheckedBeforeAnythingElse(t *testing.T) {
+func TestWrite_NamesAreCheckedBeforeAnythingElse(t *testing.T) {
 	f := setup(t)
 	empty, upper := "", "Upper"
 	for _, id := range []kind.Identity{

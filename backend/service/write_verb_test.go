@@ -32,7 +32,7 @@ func specText(t *testing.T, r *backend.Resource) string {
 	return string(b.Spec)
 }
 
-func TestAPatchMergesReplacesListsAndClears(t *testing.T) {
+func TestWrite_APatchMergesReplacesListsAndClears(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A","weight":100,"tags":["x","y"],"box":{"id":"123e4567-e89b-12d3-a456-426614174000"}}`)
 	r := f.Rewrite("a", true, func(m map[string]any) { m["spec"].(map[string]any)["future"] = 1 }).Revision.String()
@@ -76,7 +76,7 @@ func TestAPatchMergesReplacesListsAndClears(t *testing.T) {
 	servicetest.WantCode(t, err, failure.CodeBadUserInput)
 }
 
-func TestAnUpsertCreatesThenReplacesThenLeavesAlone(t *testing.T) {
+func TestWrite_AnUpsertCreatesThenReplacesThenLeavesAlone(t *testing.T) {
 	f := setup(t)
 	for _, step := range []struct {
 		spec string
@@ -89,7 +89,7 @@ func TestAnUpsertCreatesThenReplacesThenLeavesAlone(t *testing.T) {
 	}
 }
 
-func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
+func TestWrite_AStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 	f := setup(t)
 	created := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored
 	status := func(revision, status string) (*service.Written, error) {
@@ -120,7 +120,7 @@ func TestAStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 	servicetest.WantCode(t, err, failure.CodeConflict)
 }
 
-func TestAStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
+func TestWrite_AStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A"}`)
 	r := f.Rewrite("a", false, func(m map[string]any) {
@@ -137,7 +137,7 @@ func TestAStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
+func TestWrite_SubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
 	id := kind.Identity{Kind: "Cluster", Name: "c"}
@@ -171,7 +171,7 @@ func TestSubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
-func TestAFilteredStreamSaysEnteredAndLeft(t *testing.T) {
+func TestWrite_AFilteredStreamSaysEnteredAndLeft(t *testing.T) {
 	f := setup(t)
 	start := f.LogPosition()
 	heavy := map[string]any{"spec": map[string]any{"weight": map[string]any{"gte": 200}}}
@@ -202,7 +202,7 @@ func TestAFilteredStreamSaysEnteredAndLeft(t *testing.T) {
 	}
 }
 
-func TestASnapshotIsRebuiltFromItsEvents(t *testing.T) {
+func TestWrite_ASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 	f := setup(t)
 	for i := range 450 {
 		f.CreateWidget("n"+string(rune('a'+i%26))+string(rune('a'+i/26)), `{"title":"A"}`)

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestWholeNumbersAreStoredWithoutFractionAndExponent(t *testing.T) {
+func TestWrite_WholeNumbersAreStoredWithoutFractionAndExponent(t *testing.T) {
 	f := setup(t)
 	for i, c := range []struct{ spec, stored string }{
 		{`{"title":"t","weight":100.0,"bytes":1e3}`, `{"bytes":1000,"title":"t","weight":100}`},

@@ -38,7 +38,7 @@ func safe() descriptor.Kind {
 
 const fullSafe = `{"owner":"ada","pin":"1234","door":{"colour":"red","code":"77"},"pair":{"left":"l","right":"r"},"codes":["a"]}`
 
-func TestWhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
+func TestWrite_WhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 	manifest := func(spec string) string {
 		return `{"apiVersion":"example.org/v1","kind":"Safe","metadata":{"name":"s"},"spec":` + spec + `}`
 	}
@@ -113,7 +113,7 @@ func TestWhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 	}
 }
 
-func TestViolationsOfWriteOnlyFieldsTellNothingOfThem(t *testing.T) {
+func TestWrite_ViolationsOfWriteOnlyFieldsTellNothingOfThem(t *testing.T) {
 	f := safes(t, false)
 	_, err := f.Create(t.Context(), service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(
 		`{"owner":"xxxxxxxxxxxxxxxxxxxxxxxxx","pin":"1234567890123456789012345","pair":{"secretname":1},"codes":["a","b","c","d"]}`)})

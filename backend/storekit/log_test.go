@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend/storekit"
 )
 
-func TestLogState(t *testing.T) {
+func TestLog_State(t *testing.T) {
 	rev := func(epoch, seq uint64) backend.Revision { return backend.Revision{Epoch: epoch, Seq: seq} }
 	advance := func(s *storekit.LogState, changes int) {
 		for range changes {

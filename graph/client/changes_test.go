@@ -62,7 +62,7 @@ func playback(t *testing.T, after *[]string, connections ...string) *client.Clie
 	})
 }
 
-func TestABookmarkIsKeptAndNotShownAndAResetForgetsTheCursor(t *testing.T) {
+func TestChanges_ABookmarkIsKeptAndNotShownAndAResetForgetsTheCursor(t *testing.T) {
 	var after []string
 	c := playback(t, &after, "IN_SYNC:c1 BOOKMARK:c2", "RESET SNAPSHOT", "RESET SNAPSHOT IN_SYNC:c3 BOOKMARK:c3", "ADDED:c4 STOP")
 	got := ""
@@ -82,8 +82,8 @@ func TestABookmarkIsKeptAndNotShownAndAResetForgetsTheCursor(t *testing.T) {
 	}
 }
 
-// TestAGatewayThatSaysNothingIsGivenUp although its connection is there.
-func TestAGatewayThatSaysNothingIsGivenUp(t *testing.T) {
+// TestChanges_AGatewayThatSaysNothingIsGivenUp although its connection is there.
+func TestChanges_AGatewayThatSaysNothingIsGivenUp(t *testing.T) {
 	connections := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connections++
@@ -124,8 +124,8 @@ func TestAGatewayThatSaysNothingIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAGatewayThatPingsIsThere although it has nothing to tell.
-func TestAGatewayThatPingsIsThere(t *testing.T) {
+// TestChanges_AGatewayThatPingsIsThere although it has nothing to tell.
+func TestChanges_AGatewayThatPingsIsThere(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := upgrader.Upgrade(w, r, nil)
 		if err != nil {
@@ -166,7 +166,7 @@ func TestAGatewayThatPingsIsThere(t *testing.T) {
 	}
 }
 
-func TestEventsOfAnyKindsGoOnAfterTheLastCursor(t *testing.T) {
+func TestChanges_EventsOfAnyKindsGoOnAfterTheLastCursor(t *testing.T) {
 	var after []string
 	c := playback(t, &after, "IN_SYNC:c1 MODIFIED:c2 BOOKMARK:c3", "IN_SYNC:c3 STOP")
 	got, lost := "", 0

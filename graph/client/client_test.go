@@ -24,7 +24,7 @@ func serve(t *testing.T, h http.HandlerFunc) *client.Client {
 	return c
 }
 
-func TestErrorsOfTheAPIKeepTheirExtensions(t *testing.T) {
+func TestClient_ErrorsOfTheAPIKeepTheirExtensions(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/graphql" {
 			t.Errorf("path %s", r.URL.Path)
@@ -42,7 +42,7 @@ func TestErrorsOfTheAPIKeepTheirExtensions(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoGatewayIsSaidInOneLine(t *testing.T) {
+func TestClient_WhatIsNoGatewayIsSaidInOneLine(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "<html>secret</html>", http.StatusBadGateway)
 	})
@@ -56,7 +56,7 @@ func TestWhatIsNoGatewayIsSaidInOneLine(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWithoutDataIsAnError(t *testing.T) {
+func TestClient_AnAnswerWithoutDataIsAnError(t *testing.T) {
 	for _, answer := range []string{`{"data":null}`, `{}`} {
 		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
@@ -72,7 +72,7 @@ func TestAnAnswerWithoutDataIsAnError(t *testing.T) {
 // nobody is a server that does not listen: a port that was free a moment ago may be somebody else's by now.
 const nobody = "http://127.0.0.1:1"
 
-func TestWhyNobodyAnswersIsSaidInWords(t *testing.T) {
+func TestClient_WhyNobodyAnswersIsSaidInWords(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	closes := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
@@ -92,7 +92,7 @@ func TestWhyNobodyAnswersIsSaidInWords(t *testing.T) {
 	}
 }
 
-func TestListWalksAllPagesAndStopsWhenAsked(t *testing.T) {
+func TestClient_ListWalksAllPagesAndStopsWhenAsked(t *testing.T) {
 	requests := 0
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		requests++
@@ -118,7 +118,7 @@ func TestListWalksAllPagesAndStopsWhenAsked(t *testing.T) {
 	}
 }
 
-func TestAnErrorSaysWhetherTheRequestWasSent(t *testing.T) {
+func TestClient_AnErrorSaysWhetherTheRequestWasSent(t *testing.T) {
 	unsent, err := client.New(client.Config{Server: nobody})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestAnErrorSaysWhetherTheRequestWasSent(t *testing.T) {
 	}
 }
 
-func TestARequestThatIsRefusedForItsCallersLimitIsSentAgain(t *testing.T) {
+func TestClient_ARequestThatIsRefusedForItsCallersLimitIsSentAgain(t *testing.T) {
 	for setting, want := range map[string]int{"limit-caller-steps": 3, "limit-rows": 1} {
 		asked := 0
 		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {

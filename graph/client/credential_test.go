@@ -52,7 +52,7 @@ func guarded(seen *[]string) http.HandlerFunc {
 	}
 }
 
-func TestARefusedTokenIsReplacedOnce(t *testing.T) {
+func TestCredential_ARefusedTokenIsReplacedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		tokens, sent, refused string
 		fails                 bool
@@ -89,7 +89,7 @@ func TestARefusedTokenIsReplacedOnce(t *testing.T) {
 	}
 }
 
-func TestTheAnswer401OfAProxySaysSo(t *testing.T) {
+func TestCredential_TheAnswer401OfAProxySaysSo(t *testing.T) {
 	for _, contentType := range []string{"text/html", "application/json"} {
 		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
@@ -109,7 +109,7 @@ func TestTheAnswer401OfAProxySaysSo(t *testing.T) {
 	}
 }
 
-func TestARedirectToAnotherServerIsNotFollowed(t *testing.T) {
+func TestCredential_ARedirectToAnotherServerIsNotFollowed(t *testing.T) {
 	reached := 0
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
 	defer other.Close()
@@ -123,7 +123,7 @@ func TestARedirectToAnotherServerIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestATokenIsNotSentInTheClear(t *testing.T) {
+func TestCredential_ATokenIsNotSentInTheClear(t *testing.T) {
 	source := (&tokens{next: []string{"secret"}}).token
 	for server, refused := range map[string]string{
 		"http://gateway.example:8080":      "a token is sent by https only",
@@ -144,7 +144,7 @@ func TestATokenIsNotSentInTheClear(t *testing.T) {
 	}
 }
 
-func TestATextThatIsNoTokenIsNotSent(t *testing.T) {
+func TestCredential_ATextThatIsNoTokenIsNotSent(t *testing.T) {
 	var seen []string
 	srv := httptest.NewServer(guarded(&seen))
 	defer srv.Close()
@@ -159,7 +159,7 @@ func TestATextThatIsNoTokenIsNotSent(t *testing.T) {
 	}
 }
 
-func TestAServerAndItsClientKnowEachOtherByCertificates(t *testing.T) {
+func TestCredential_AServerAndItsClientKnowEachOtherByCertificates(t *testing.T) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !websocket.IsWebSocketUpgrade(r) {
 			w.Header().Set("Content-Type", "application/json")
@@ -263,7 +263,7 @@ func sessions(t *testing.T, source client.TokenSource, script []connection) (c *
 	return c, seen
 }
 
-func TestAStreamSurvivesTheEndOfItsCredential(t *testing.T) {
+func TestCredential_AStreamSurvivesTheEndOfItsCredential(t *testing.T) {
 	const expired, revoked = "UNAUTHENTICATED: the credential has expired", "UNAUTHENTICATED: the credential was revoked"
 	for name, c := range map[string]struct {
 		tokens string

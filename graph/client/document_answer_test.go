@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-func TestAnAnswerThatIsNotJSONIsSaidSo(t *testing.T) {
+func TestDocument_AnAnswerThatIsNotJSONIsSaidSo(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "<html>")

@@ -38,7 +38,7 @@ func recorder(t *testing.T, out *[]sent, data string) *client.Client {
 	})
 }
 
-func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
+func TestDocument_WhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 	kinds := []client.Kind{
 		{Name: "Network", Singular: "network", Plural: "networks", Scope: "NAMESPACED"},
 		{Name: "Shelf", Singular: "shelf", Plural: "shelves", Scope: "GLOBAL", Verbs: []string{"GET", "LIST", "DELETE"}},
@@ -117,7 +117,7 @@ func TestWhateverIsAskedTheDocumentsAreThoseThatAreListed(t *testing.T) {
 	}
 }
 
-func TestAResourceComesWhole(t *testing.T) {
+func TestDocument_AResourceComesWhole(t *testing.T) {
 	var all []sent
 	c := recorder(t, &all, `{"resource":{"id":"i","kind":"Shelf","subKind":"tall","metadata":{"namespace":null,"name":"a","uid":"u","revision":"7-1","generation":3,
 		"createdAt":"2026-02-03T04:05:06Z","updatedAt":"2026-02-03T04:05:07Z","expiresAt":null,"deletionRequestedAt":"2026-02-03T04:05:08Z","finalizers":["x.org/y"],"labels":[{"key":"a","value":"b"}],"annotations":[{"key":"c","value":"d"}],"description":"e"},
@@ -155,7 +155,7 @@ func TestAResourceComesWhole(t *testing.T) {
 	}
 }
 
-func TestAKindIsFoundByEachOfItsNames(t *testing.T) {
+func TestDocument_AKindIsFoundByEachOfItsNames(t *testing.T) {
 	kinds := []client.Kind{{Name: "FloatingIP", Singular: "floatingIP", Plural: "floatingIPs", ShortNames: []string{"fip"}}}
 	for _, name := range []string{"FloatingIP", "floatingip", "FLOATINGIPS", "fip", "FIP"} {
 		if _, err := client.FindKind(kinds, name); err != nil {

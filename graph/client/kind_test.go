@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-func TestPathsOfKindsAreThoseOfManifests(t *testing.T) {
+func TestKind_PathsOfKindsAreThoseOfManifests(t *testing.T) {
 	c, _ := asked(t, `{"data": {"kinds": [{"name": "Room",
 		"fields": [
 			{"apiPath": "spec.doors", "path": "spec.openings", "type": "Door", "list": true, "keys": ["side"]},

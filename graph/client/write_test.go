@@ -28,7 +28,7 @@ func asked(t *testing.T, answer string) (c *client.Client, variables func() stri
 	return c, func() string { return string(sent) }
 }
 
-func TestMetadataArePatchedAtARevision(t *testing.T) {
+func TestWrite_MetadataArePatchedAtARevision(t *testing.T) {
 	c, variables := asked(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
 	disk, web := client.Kind{Name: "Disk", Singular: "disk"}, "web"
 	revision, err := c.PatchMetadata(context.Background(), client.MetadataPatch{
@@ -49,7 +49,7 @@ func TestMetadataArePatchedAtARevision(t *testing.T) {
 	}
 }
 
-func TestADeletionNamesWhatItIsBasedOn(t *testing.T) {
+func TestWrite_ADeletionNamesWhatItIsBasedOn(t *testing.T) {
 	c, variables := asked(t, `{"data": {"delete": {"state": "PENDING", "blockedBy": {"totalCount": 2, "nodes": [{"kind": "File", "name": "f"}]}}}}`)
 	got, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a", ExpectedRevision: "1-2", DryRun: true})
 	if got.State != "PENDING" || got.BlockedBy.TotalCount != 2 || got.BlockedBy.Nodes[0].Name != "f" || err != nil || variables() != `{"namespace":"m","name":"a","expectedRevision":"1-2","dryRun":true}` {
@@ -64,7 +64,7 @@ func TestADeletionNamesWhatItIsBasedOn(t *testing.T) {
 	}
 }
 
-func TestADryDeletionIsOfThePreview(t *testing.T) {
+func TestWrite_ADryDeletionIsOfThePreview(t *testing.T) {
 	c, _ := asked(t, `{"data": {"delete": {"state": "FINALIZING", "resource": null, "preview": {"namespace": "m", "uid": "u"}}, "resource": {"metadata": {"finalizers": ["x.org/y"]}}}}`)
 	got, err := c.Delete(context.Background(), client.DeleteRequest{Kind: client.Kind{Name: "Disk"}, Namespace: "m", Name: "a", DryRun: true})
 	if err != nil || *got.Namespace != "m" || got.UID != "u" || len(got.Finalizers) != 1 || got.Finalizers[0] != "x.org/y" {
@@ -77,7 +77,7 @@ func TestADryDeletionIsOfThePreview(t *testing.T) {
 	}
 }
 
-func TestAStatusIsSentInTheFormOfTheAPI(t *testing.T) {
+func TestWrite_AStatusIsSentInTheFormOfTheAPI(t *testing.T) {
 	c, variables := asked(t, `{"data": {"update": {"written": {"metadata": {"revision": "1-3"}}}}}`)
 	kind := client.Kind{Name: "Disk", Singular: "disk", Fields: []client.Field{{Path: "status.parts.sizes", Type: "MapEntry", List: true}, {Path: "status.parts", Type: "Part", List: true}}}
 	status := map[string]any{"parts": []any{map[string]any{"name": "p", "sizes": map[string]any{"x": "1"}}}, "n": json.Number("9007199254740993")}

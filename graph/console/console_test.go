@@ -69,7 +69,7 @@ func text(t *testing.T, r *http.Response) string {
 	return string(raw)
 }
 
-func TestWithoutGraphiQLThePlainPageStandsIn(t *testing.T) {
+func TestConsole_WithoutGraphiQLThePlainPageStandsIn(t *testing.T) {
 	c := open(t, fstest.MapFS{})
 	front := text(t, get(c, "/"))
 	if !strings.Contains(front, `<textarea id="query"`) || strings.Contains(front, "graphiql.min") {
@@ -80,7 +80,7 @@ func TestWithoutGraphiQLThePlainPageStandsIn(t *testing.T) {
 	}
 }
 
-func TestWithGraphiQLBothPagesAreServed(t *testing.T) {
+func TestConsole_WithGraphiQLBothPagesAreServed(t *testing.T) {
 	c := open(t, builtIn(t))
 	if front := text(t, get(c, "/")); !strings.Contains(front, `<div id="graphiql">`) {
 		t.Errorf("not GraphiQL's page:\n%s", front)
@@ -93,7 +93,7 @@ func TestWithGraphiQLBothPagesAreServed(t *testing.T) {
 // loads are what a document makes a browser fetch.
 var loads = regexp.MustCompile(`(?:src|href)="([^"]*)"`)
 
-func TestPagesLoadOnlyWhatTheConsoleServes(t *testing.T) {
+func TestConsole_PagesLoadOnlyWhatTheConsoleServes(t *testing.T) {
 	c := open(t, builtIn(t))
 	for _, page := range []string{"/", "/console/plain"} {
 		document := text(t, get(c, page))
@@ -119,7 +119,7 @@ func TestPagesLoadOnlyWhatTheConsoleServes(t *testing.T) {
 // foreign is an address of another host, in a place where it is fetched.
 var foreign = regexp.MustCompile(`(?i)(src=|href=|url\(|import\s*\(?|fetch\(|WebSocket\()["'` + "`" + `]?\s*(https?:)?//`)
 
-func TestNothingThatIsServedNamesAnotherHost(t *testing.T) {
+func TestConsole_NothingThatIsServedNamesAnotherHost(t *testing.T) {
 	c := open(t, builtIn(t))
 	for _, page := range []string{"/", "/console/plain"} {
 		document := text(t, get(c, page))
@@ -134,7 +134,7 @@ func TestNothingThatIsServedNamesAnotherHost(t *testing.T) {
 	}
 }
 
-func TestPagesAllowNoScriptThatIsWrittenIntoThem(t *testing.T) {
+func TestConsole_PagesAllowNoScriptThatIsWrittenIntoThem(t *testing.T) {
 	c := open(t, builtIn(t))
 	for _, page := range []string{"/", "/console/plain"} {
 		r := get(c, page)
@@ -149,7 +149,7 @@ func TestPagesAllowNoScriptThatIsWrittenIntoThem(t *testing.T) {
 	}
 }
 
-func TestPagesMayAskTheIssuersAndNobodyElse(t *testing.T) {
+func TestConsole_PagesMayAskTheIssuersAndNobodyElse(t *testing.T) {
 	issuers := []string{"https://login.example.com/realms/a", "http://localhost:5556", "https://a;script-src"}
 	c, err := console.New(console.Config{Dist: fstest.MapFS{}, Issuers: issuers})
 	if err != nil {
@@ -162,7 +162,7 @@ func TestPagesMayAskTheIssuersAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestAHostThatIsNoNameStaysOutOfThePolicy(t *testing.T) {
+func TestConsole_AHostThatIsNoNameStaysOutOfThePolicy(t *testing.T) {
 	c := open(t, fstest.MapFS{})
 	for _, host := range []string{"[::1]:8080", "a;script-src *", "a b"} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -175,7 +175,7 @@ func TestAHostThatIsNoNameStaysOutOfThePolicy(t *testing.T) {
 	}
 }
 
-func TestAssetsAreKeptForEverAndCompressed(t *testing.T) {
+func TestConsole_AssetsAreKeptForEverAndCompressed(t *testing.T) {
 	c := open(t, builtIn(t))
 	path := regexp.MustCompile(`/console/assets/graphiql\.min\.[0-9a-f]{12}\.js`).FindString(text(t, get(c, "/")))
 	for accept, want := range map[string]string{"gzip, deflate, br": "gzip", "br;q=1, GZIP;q=0.5": "gzip", "": "", "identity": "", "gzip;q=0": "", "gzip; q=0.0": ""} {
@@ -200,7 +200,7 @@ func TestAssetsAreKeptForEverAndCompressed(t *testing.T) {
 	}
 }
 
-func TestAPageThatTheBrowserHasIsNotSentAgain(t *testing.T) {
+func TestConsole_APageThatTheBrowserHasIsNotSentAgain(t *testing.T) {
 	c := open(t, fstest.MapFS{})
 	first := get(c, "/")
 	again := get(c, "/", "If-None-Match", first.Header.Get("ETag"))
@@ -212,7 +212,7 @@ func TestAPageThatTheBrowserHasIsNotSentAgain(t *testing.T) {
 	}
 }
 
-func TestUnknownAssetsAreNotFound(t *testing.T) {
+func TestConsole_UnknownAssetsAreNotFound(t *testing.T) {
 	c := open(t, builtIn(t))
 	for _, path := range []string{"/console/assets/graphiql.min.js", "/console/assets/", "/console/dist.sum", "/console/page/plain.html", "/other"} {
 		if r := get(c, path); r.StatusCode != http.StatusNotFound {
@@ -221,7 +221,7 @@ func TestUnknownAssetsAreNotFound(t *testing.T) {
 	}
 }
 
-func TestLicencesOfWhatIsBuiltInAreServed(t *testing.T) {
+func TestConsole_LicencesOfWhatIsBuiltInAreServed(t *testing.T) {
 	served := text(t, get(open(t, fstest.MapFS{}), "/console/LICENSES.txt"))
 	for _, part := range []string{"graphiql", "codemirror", "react-dom", "MIT License", "Apache License", "SIL OPEN FONT LICENSE"} {
 		if !strings.Contains(served, part) {
@@ -230,7 +230,7 @@ func TestLicencesOfWhatIsBuiltInAreServed(t *testing.T) {
 	}
 }
 
-func TestABrokenBuildOfGraphiQLIsAnError(t *testing.T) {
+func TestConsole_ABrokenBuildOfGraphiQLIsAnError(t *testing.T) {
 	dist := builtIn(t)
 	dist["graphiql.min.js.gz"] = &fstest.MapFile{Data: []byte("no gzip")}
 	if _, err := console.New(console.Config{Dist: dist}); err == nil || !strings.Contains(err.Error(), "graphiql.min.js.gz") {

@@ -27,7 +27,7 @@ func examplesOf(t *testing.T, schema *ast.Schema, kinds []*descriptor.Kind) []co
 	return console.Examples(schema, kinds)
 }
 
-func TestEveryExampleOfTheCatalogueIsValid(t *testing.T) {
+func TestExample_EveryExampleOfTheCatalogueIsValid(t *testing.T) {
 	schema := kindstest.API(t)
 	var kinds []*descriptor.Kind
 	for _, k := range kindstest.Kinds(t) {
@@ -139,7 +139,7 @@ func TestExamples_ACreateHasWhatTheSpecNeedsAndAPatchChangesAField(t *testing.T)
 	}
 }
 
-func TestKindsThatNobodyWroteExamplesForHaveAListAndTheirChanges(t *testing.T) {
+func TestExample_KindsThatNobodyWroteExamplesForHaveAListAndTheirChanges(t *testing.T) {
 	var got []string
 	for _, e := range examples(t, kinds()) {
 		if e.Group == "networks" {
@@ -181,7 +181,7 @@ type Spec { stations: Int }
 type Change { type: String! cursor: String revision: String network: Network resource: Network }
 type Kind { name: String! plural: String! scope: String! verbs: [String!]! description: String! }`
 
-func TestAKindOfAnotherCatalogueHasExamplesThatAreItsOwn(t *testing.T) {
+func TestExample_AKindOfAnotherCatalogueHasExamplesThatAreItsOwn(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Name: "api", Input: otherNetworks})
 	var got []string
 	for _, e := range examplesOf(t, schema, kinds()[1:2]) {
@@ -196,7 +196,7 @@ func TestAKindOfAnotherCatalogueHasExamplesThatAreItsOwn(t *testing.T) {
 	}
 }
 
-func TestManifestsInExamplesAreOfTheCataloguesVersion(t *testing.T) {
+func TestExample_ManifestsInExamplesAreOfTheCataloguesVersion(t *testing.T) {
 	network := *kinds()[1]
 	network.Group, network.Version = "example.org", "v7"
 	all := examples(t, []*descriptor.Kind{&network})
@@ -205,7 +205,7 @@ func TestManifestsInExamplesAreOfTheCataloguesVersion(t *testing.T) {
 	}
 }
 
-func TestAKindThatIsGoneTakesItsExamplesAlong(t *testing.T) {
+func TestExample_AKindThatIsGoneTakesItsExamplesAlong(t *testing.T) {
 	for _, e := range examples(t, kinds()[2:]) {
 		if regexp.MustCompile(`(?i)network`).MatchString(e.Query + e.Title) {
 			t.Errorf("%s", e.Title)
@@ -213,7 +213,7 @@ func TestAKindThatIsGoneTakesItsExamplesAlong(t *testing.T) {
 	}
 }
 
-func TestThePageOpensWithFourExamples(t *testing.T) {
+func TestExample_ThePageOpensWithFourExamples(t *testing.T) {
 	first := 0
 	for i, e := range examples(t, kinds()) {
 		if e.First {

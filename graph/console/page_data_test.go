@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
-func TestWhatEverybodyMayLoadNamesNoKindNoVersionAndNoStore(t *testing.T) {
+func TestPage_WhatEverybodyMayLoadNamesNoKindNoVersionAndNoStore(t *testing.T) {
 	c, err := console.New(console.Config{Version: "v9.8.7", Store: "the-store", Schema: kindstest.API(t), Kinds: kinds(), Dist: builtIn(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestWhatEverybodyMayLoadNamesNoKindNoVersionAndNoStore(t *testing.T) {
 	}
 }
 
-func TestTheDataOfThePageSayWhatIsServedAndWhoAsks(t *testing.T) {
+func TestPage_TheDataOfThePageSayWhatIsServedAndWhoAsks(t *testing.T) {
 	c := open(t, builtIn(t))
 	until := time.Date(2026, 12, 24, 10, 0, 0, 0, time.UTC)
 	anonymous := map[string]any{"name": "anonymous", "groups": []any{}}

@@ -159,7 +159,7 @@ func identify(t testing.TB, a *identity.Authenticator, token string) string {
 	}
 }
 
-func TestATokenOfAnIssuerNamesUserAndGroups(t *testing.T) {
+func TestIssuer_ATokenOfAnIssuerNamesUserAndGroups(t *testing.T) {
 	x := newIssuer(t)
 	const notValid = "the token is not valid: its signature, issuer, audience or times are not as they must be"
 	for name, c := range map[string]struct {
@@ -202,7 +202,7 @@ func TestATokenOfAnIssuerNamesUserAndGroups(t *testing.T) {
 	}
 }
 
-func TestAForgedTokenIsRefused(t *testing.T) {
+func TestIssuer_AForgedTokenIsRefused(t *testing.T) {
 	x := newIssuer(t)
 	a := accept(t, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]")
 	good := x.token(nil)
@@ -238,7 +238,7 @@ func TestAForgedTokenIsRefused(t *testing.T) {
 	}
 }
 
-func TestKeysAreFetchedWhenTheyAreNewAndNoOftener(t *testing.T) {
+func TestIssuer_KeysAreFetchedWhenTheyAreNewAndNoOftener(t *testing.T) {
 	x := newIssuer(t)
 	a := accept(t, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]")
 	old := x.token(nil)
@@ -270,8 +270,8 @@ func TestKeysAreFetchedWhenTheyAreNewAndNoOftener(t *testing.T) {
 	}
 }
 
-// TestTheKeysOfAnIssuerAreForgottenNowAndThen also while somebody sends tokens of unknown keys.
-func TestTheKeysOfAnIssuerAreForgottenNowAndThen(t *testing.T) {
+// TestIssuer_TheKeysOfAnIssuerAreForgottenNowAndThen also while somebody sends tokens of unknown keys.
+func TestIssuer_TheKeysOfAnIssuerAreForgottenNowAndThen(t *testing.T) {
 	x := newIssuer(t)
 	a := accept(t, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]", func(all *identity.Issuers) { all.RelearnEvery(50 * time.Millisecond) })
 	if got := identify(t, a, x.token(nil)); got != "oidc:corp:alice" {
@@ -292,7 +292,7 @@ func TestTheKeysOfAnIssuerAreForgottenNowAndThen(t *testing.T) {
 	}
 }
 
-func TestAnIssuerThatIsDownAtTheStartIsAskedAgain(t *testing.T) {
+func TestIssuer_AnIssuerThatIsDownAtTheStartIsAskedAgain(t *testing.T) {
 	x := newIssuer(t)
 	x.down.Store(true)
 	a := accept(t, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]")
@@ -307,8 +307,8 @@ func TestAnIssuerThatIsDownAtTheStartIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestATokenWhoseKeyCannotBeFetchedIsNotCalledWrong asks more often than keys are fetched.
-func TestATokenWhoseKeyCannotBeFetchedIsNotCalledWrong(t *testing.T) {
+// TestIssuer_ATokenWhoseKeyCannotBeFetchedIsNotCalledWrong asks more often than keys are fetched.
+func TestIssuer_ATokenWhoseKeyCannotBeFetchedIsNotCalledWrong(t *testing.T) {
 	x := newIssuer(t)
 	a := accept(t, "issuers: [{name: corp, url: '"+x.url+"', audience: sluice}]")
 	if got := identify(t, a, x.token(nil)); got != "oidc:corp:alice" {
@@ -340,7 +340,7 @@ func TestATokenWhoseKeyCannotBeFetchedIsNotCalledWrong(t *testing.T) {
 	}
 }
 
-func TestAFileOfIssuersIsRefusedWithAllThatIsWrong(t *testing.T) {
+func TestIssuer_AFileOfIssuersIsRefusedWithAllThatIsWrong(t *testing.T) {
 	_, err := identity.ParseIssuers([]byte("issuers:\n- {name: Corp, url: http://example.com, user: a, userExpression: b, clockSkew: 1h}\n- {name: a, url: https://a.example.com, audience: x}\n- {name: a, url: https://a.example.com, audience: x}\n"))
 	want := []string{
 		`issuers[0]: name: "Corp"; a DNS label is accepted, like corp`,

@@ -27,7 +27,7 @@ func certificate(name string, organizations []string, end time.Time, uris ...str
 	return &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{c}}, PeerCertificates: []*x509.Certificate{c}}
 }
 
-func TestTheHeadersOfATrustedProxyNameTheUserAndNobodyElses(t *testing.T) {
+func TestProxy_TheHeadersOfATrustedProxyNameTheUserAndNobodyElses(t *testing.T) {
 	proxies, err := identity.ParseProxies([]string{"10.1.0.0/16", "192.0.2.7", "::1", "cert:edge", "cert:spiffe://example.org/edge"})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestTheHeadersOfATrustedProxyNameTheUserAndNobodyElses(t *testing.T) {
 	}
 }
 
-func TestTheAddressOfAClientIsWhatTrustedProxiesSay(t *testing.T) {
+func TestProxy_TheAddressOfAClientIsWhatTrustedProxiesSay(t *testing.T) {
 	proxies, err := identity.ParseProxies([]string{"10.0.0.0/8"})
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestTheAddressOfAClientIsWhatTrustedProxiesSay(t *testing.T) {
 	}
 }
 
-func TestAProxyThatCannotBeMeantIsRefused(t *testing.T) {
+func TestProxy_AProxyThatCannotBeMeantIsRefused(t *testing.T) {
 	if _, err := identity.ParseProxies([]string{"10.0.0.1", "proxy.example.com", "cert:", "10.0.0.0/40"}); err == nil || strings.Count(err.Error(), "\n") != 2 {
 		t.Error(err)
 	}

@@ -45,7 +45,7 @@ func newCertificate(t *testing.T, name string) (*x509.Certificate, string) {
 	return c, string(append(text, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...))
 }
 
-func TestARemovedAuthorityEndsItsCertificates(t *testing.T) {
+func TestTLS_ARemovedAuthorityEndsItsCertificates(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		own, clients := filepath.Join(folder, "own"), filepath.Join(folder, "clients")

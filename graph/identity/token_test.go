@@ -29,7 +29,7 @@ func newToken(t testing.TB, name string, groups []string, expires time.Time) (te
 	return text, identity.Token{Name: name, Hash: hash, Groups: groups, Expires: expires}.String() + "\n"
 }
 
-func TestATokenIsReadAsItWasWritten(t *testing.T) {
+func TestToken_ATokenIsReadAsItWasWritten(t *testing.T) {
 	end := time.Date(2026, 12, 24, 10, 0, 0, 0, time.UTC)
 	for _, want := range []identity.Token{
 		{Name: "ci", Hash: sha256.Sum256([]byte("a"))},
@@ -43,7 +43,7 @@ func TestATokenIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestADamagedLineIsRefusedByItsNumberAndTakesNoOtherWithIt(t *testing.T) {
+func TestToken_ADamagedLineIsRefusedByItsNumberAndTakesNoOtherWithIt(t *testing.T) {
 	_, good := newToken(t, "good", []string{"ops"}, time.Time{})
 	_, last := newToken(t, "last", nil, time.Time{})
 	hash := "sha256:" + strings.Repeat("0", 64)
@@ -106,7 +106,7 @@ func writeFile(t testing.TB, path, content string, mode os.FileMode) {
 	}
 }
 
-func TestAFileOfTokensIsReadAgainWhenItChanges(t *testing.T) {
+func TestToken_AFileOfTokensIsReadAgainWhenItChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	synctest.Test(t, func(t *testing.T) {
 		first, firstLine := newToken(t, "first", []string{"ops"}, time.Time{})
@@ -200,7 +200,7 @@ func TestAFileOfTokensIsReadAgainWhenItChanges(t *testing.T) {
 	})
 }
 
-func TestAFileOfTokensThatCannotBeReadIsRefusedAtTheStart(t *testing.T) {
+func TestToken_AFileOfTokensThatCannotBeReadIsRefusedAtTheStart(t *testing.T) {
 	_, line := newToken(t, "ci", nil, time.Time{})
 	path := filepath.Join(t.TempDir(), "tokens")
 	if _, err := identity.OpenTokens(t.Context(), path, zap.NewNop()); err == nil {

@@ -22,7 +22,7 @@ func frame(from any, payload string) stream.Frame {
 	return stream.Frame{From: from, Payload: []byte(payload)}
 }
 
-func TestAFullQueueMakesWhoPutsWait(t *testing.T) {
+func TestQueue_AFullQueueMakesWhoPutsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		woken := 0
 		q := &stream.Queue{Messages: 2, Bytes: 10, Wake: func(bool) { woken++ }}
@@ -57,7 +57,7 @@ func TestAFullQueueMakesWhoPutsWait(t *testing.T) {
 	})
 }
 
-func TestAForgottenOperationHasNothingInTheQueue(t *testing.T) {
+func TestQueue_AForgottenOperationHasNothingInTheQueue(t *testing.T) {
 	q := &stream.Queue{Messages: 9, Bytes: 100, Wake: func(bool) {}}
 	ctx, stop := context.WithCancel(t.Context())
 	one, other := new(int), new(int)

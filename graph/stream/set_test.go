@@ -6,7 +6,7 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-func TestASetEndsAllThatHaveNotLeft(t *testing.T) {
+func TestSet_ASetEndsAllThatHaveNotLeft(t *testing.T) {
 	set := stream.NewSet()
 	ended := map[string]int{}
 	join := func(name string) func() { return set.Join(func() { ended[name]++ }, false) }

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
-func TestCursorsComeInTheOrderOfTheirEvents(t *testing.T) {
+func TestState_CursorsComeInTheOrderOfTheirEvents(t *testing.T) {
 	s := stream.From(stream.With(t.Context(), &stream.State{}))
 	for _, cursor := range []string{"", "a", "b"} {
 		s.Push(cursor)
@@ -20,7 +20,7 @@ func TestCursorsComeInTheOrderOfTheirEvents(t *testing.T) {
 	}
 }
 
-func TestTheTransportsCursorWins(t *testing.T) {
+func TestState_TheTransportsCursorWins(t *testing.T) {
 	argument := "argument"
 	if got := (&stream.State{After: "header"}).Resume(&argument); *got != "header" {
 		t.Errorf("%q", *got)
@@ -30,7 +30,7 @@ func TestTheTransportsCursorWins(t *testing.T) {
 	}
 }
 
-func TestWithoutAStateNothingHappens(t *testing.T) {
+func TestState_WithoutAStateNothingHappens(t *testing.T) {
 	stream.From(t.Context()).Push("a")
 	stream.From(t.Context()).End(&gqlerror.Error{})
 	if s := stream.From(t.Context()); s.Pop() != "" || s.Errors() != nil || s.Resume(nil) != nil {
@@ -38,7 +38,7 @@ func TestWithoutAStateNothingHappens(t *testing.T) {
 	}
 }
 
-func TestReasonsOfTheEndAreKept(t *testing.T) {
+func TestState_ReasonsOfTheEndAreKept(t *testing.T) {
 	s := &stream.State{}
 	s.End(&gqlerror.Error{Message: "a"})
 	s.End(&gqlerror.Error{Message: "b"})

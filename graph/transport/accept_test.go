@@ -12,7 +12,7 @@ const (
 	response  = "application/graphql-response+json"
 )
 
-func TestTheAnswerHasTheMediaTypeThatTheClientPrefers(t *testing.T) {
+func TestAccept_TheAnswerHasTheMediaTypeThatTheClientPrefers(t *testing.T) {
 	for accept, want := range map[string]string{
 		"":                                plainJSON,
 		"*/*":                             plainJSON,

@@ -54,9 +54,9 @@ func (w losingWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 	return d, err
 }
 
-// TestAllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace in the log: who asked for
+// TestEvents_AllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace in the log: who asked for
 // the state gets it anew, read and executed once for all of them, and the others an error.
-func TestAllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *testing.T) {
+func TestEvents_AllWhoShareAnExecutionAreToldWhenTheGatewayLosesItsPlace(t *testing.T) {
 	const listeners, networks = 50, 20
 	state := make(chan struct{})
 	tell := sync.OnceFunc(func() { close(state) })
@@ -131,7 +131,7 @@ func (u unshared) Exec(ctx context.Context) graphql.ResponseHandler {
 	return u.ExecutableSchema.Exec(ctx)
 }
 
-func TestSubscriptionsWhoseSharedExecutionDoesNotBeginGoOnAlone(t *testing.T) {
+func TestEvents_SubscriptionsWhoseSharedExecutionDoesNotBeginGoOnAlone(t *testing.T) {
 	s := openStore(t, memory.Config{})
 	s.create(t, "first")
 	s.exec = executorOf(t, unshared{enginetest.New(t, nil, s.Service)}, s.memory)

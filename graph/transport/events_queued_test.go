@@ -11,9 +11,9 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-// TestEventsThatNobodyReadsShareTheBudget is a thousand listeners that never read, a
+// TestEvents_ThatNobodyReadsShareTheBudget is a thousand listeners that never read, a
 // twentieth of them: those whose events find no room are ended and told why.
-func TestEventsThatNobodyReadsShareTheBudget(t *testing.T) {
+func TestEvents_ThatNobodyReadsShareTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const listeners, size = 50, 100 << 10
 		memory := budget.NewMemory(32<<20, 1<<20) // of which events have two
@@ -60,9 +60,9 @@ func TestEventsThatNobodyReadsShareTheBudget(t *testing.T) {
 	})
 }
 
-// TestSubscriptionsKeepAPartOfTheBudget by their requests: they last, and those of
+// TestEvents_SubscriptionsKeepAPartOfTheBudget by their requests: they last, and those of
 // others would find no room.
-func TestSubscriptionsKeepAPartOfTheBudget(t *testing.T) {
+func TestEvents_SubscriptionsKeepAPartOfTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := budget.NewMemory(16<<20, 1<<20)
 		g := serveInMemory(t, transport.Config{Memory: memory, PingInterval: time.Hour})

@@ -212,9 +212,9 @@ func byEventSource(g *gateway, after string) (func() (change, bool), func()) {
 	}, func() { _ = s.conn.Close() }
 }
 
-// TestAStreamThatIsCutAgainAndAgainMissesNothing has a writer and a listener
+// TestEvents_AStreamThatIsCutAgainAndAgainMissesNothing has a writer and a listener
 // whose connection is lost many times, half of them while the gateway restarts.
-func TestAStreamThatIsCutAgainAndAgainMissesNothing(t *testing.T) {
+func TestEvents_AStreamThatIsCutAgainAndAgainMissesNothing(t *testing.T) {
 	total := 10_000
 	if small() {
 		total = 2000
@@ -269,7 +269,7 @@ func TestAStreamThatIsCutAgainAndAgainMissesNothing(t *testing.T) {
 	}
 }
 
-func TestACursorThatIsOlderThanTheLogIsRefusedOrBeginsAnew(t *testing.T) {
+func TestEvents_ACursorThatIsOlderThanTheLogIsRefusedOrBeginsAnew(t *testing.T) {
 	s := openStore(t, memory.Config{LogEntries: 5})
 	g := s.serve(t)
 	defer noGoroutines(t)

@@ -97,9 +97,9 @@ func (p *peer) hears(want, never string) {
 	}
 }
 
-// TestCallersWithEqualRightsShareAndOthersDoNot, before and after their rights change, and what an event shows besides
+// TestEvents_CallersWithEqualRightsShareAndOthersDoNot, before and after their rights change, and what an event shows besides
 // its resource is read by the rights of each.
-func TestCallersWithEqualRightsShareAndOthersDoNot(t *testing.T) {
+func TestEvents_CallersWithEqualRightsShareAndOthersDoNot(t *testing.T) {
 	g := newGuarded(t, transport.Config{})
 	defer g.stop()
 	both := []string{"Subnet", "Network"}
@@ -165,8 +165,8 @@ func TestCallersWithEqualRightsShareAndOthersDoNot(t *testing.T) {
 	g.allParked(t, 3)
 }
 
-// TestSlowFollowersAreToldNothingThatTheyLost, though it waited for them.
-func TestSlowFollowersAreToldNothingThatTheyLost(t *testing.T) {
+// TestEvents_SlowFollowersAreToldNothingThatTheyLost, though it waited for them.
+func TestEvents_SlowFollowersAreToldNothingThatTheyLost(t *testing.T) {
 	g := newGuarded(t, transport.Config{Queue: 2})
 	defer g.stop()
 	kinds := []string{"Subnet", "Network"}

@@ -68,9 +68,9 @@ func manyListeners() int {
 	return 1000
 }
 
-// TestWhoLeavesWithinTheStateLeavesNoMemoryTaken: neither the last of those who share an execution,
+// TestEvents_WhoLeavesWithinTheStateLeavesNoMemoryTaken: neither the last of those who share an execution,
 // nor one before it.
-func TestWhoLeavesWithinTheStateLeavesNoMemoryTaken(t *testing.T) {
+func TestEvents_WhoLeavesWithinTheStateLeavesNoMemoryTaken(t *testing.T) {
 	s := openStore(t, memory.Config{})
 	for i := range 100 {
 		s.set(t, fmt.Sprintf("net-%03d", i), 1500, strings.Repeat("x", 200))
@@ -93,7 +93,7 @@ func TestWhoLeavesWithinTheStateLeavesNoMemoryTaken(t *testing.T) {
 	until(t, "the memory is given back", func() bool { return s.memory.Used() == 0 })
 }
 
-func TestEqualSubscriptionsAreExecutedOnceForEachEvent(t *testing.T) {
+func TestEvents_EqualSubscriptionsAreExecutedOnceForEachEvent(t *testing.T) {
 	const events = 5
 	s := openStore(t, memory.Config{})
 	g := s.serve(t)
@@ -140,7 +140,7 @@ func TestEqualSubscriptionsAreExecutedOnceForEachEvent(t *testing.T) {
 	}
 }
 
-func TestSubscriptionsThatDifferInAFilterValueAreExecutedWhereItMatches(t *testing.T) {
+func TestEvents_SubscriptionsThatDifferInAFilterValueAreExecutedWhereItMatches(t *testing.T) {
 	s := openStore(t, memory.Config{})
 	g := s.serve(t)
 	defer g.stop()
@@ -174,7 +174,7 @@ func TestSubscriptionsThatDifferInAFilterValueAreExecutedWhereItMatches(t *testi
 	}
 }
 
-func TestASlowListenerSlowsNobodyAndIsToldWhereToResume(t *testing.T) {
+func TestEvents_ASlowListenerSlowsNobodyAndIsToldWhereToResume(t *testing.T) {
 	const events = 1500
 	s := openStore(t, memory.Config{LogEntries: 10_000})
 	g := s.serveWith(t, transport.Config{Queue: 4, WriteTimeout: time.Minute})
@@ -244,7 +244,7 @@ func (g *gated) Range(ctx context.Context, r backend.Range) (backend.Page, error
 	return g.Store.Range(ctx, r)
 }
 
-func TestASnapshotThatManyAskForAtOnceIsReadOnce(t *testing.T) {
+func TestEvents_ASnapshotThatManyAskForAtOnceIsReadOnce(t *testing.T) {
 	const listeners, networks = 300, 1000
 	var pages *gated
 	s := openStoreBehind(t, memory.Config{}, func(m backend.Store) backend.Store {
@@ -304,8 +304,8 @@ func TestASnapshotThatManyAskForAtOnceIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestWhoJoinsASnapshotHearsOfWhatWasWrittenBefore although its page was read already.
-func TestWhoJoinsASnapshotHearsOfWhatWasWrittenBefore(t *testing.T) {
+// TestEvents_WhoJoinsASnapshotHearsOfWhatWasWrittenBefore although its page was read already.
+func TestEvents_WhoJoinsASnapshotHearsOfWhatWasWrittenBefore(t *testing.T) {
 	var pages *gated
 	s := openStoreBehind(t, memory.Config{}, func(m backend.Store) backend.Store {
 		pages = &gated{Store: m, open: make(chan struct{}, 10)}
@@ -340,8 +340,8 @@ func TestWhoJoinsASnapshotHearsOfWhatWasWrittenBefore(t *testing.T) {
 	}
 }
 
-// TestWhoReadsASnapshotTooSlowlyReadsItByItself from where it is, and misses nothing.
-func TestWhoReadsASnapshotTooSlowlyReadsItByItself(t *testing.T) {
+// TestEvents_WhoReadsASnapshotTooSlowlyReadsItByItself from where it is, and misses nothing.
+func TestEvents_WhoReadsASnapshotTooSlowlyReadsItByItself(t *testing.T) {
 	const networks = 5000
 	s := openStore(t, memory.Config{LogEntries: 3 * networks})
 	for i := range networks {
@@ -376,7 +376,7 @@ func TestWhoReadsASnapshotTooSlowlyReadsItByItself(t *testing.T) {
 	}
 }
 
-func TestVariablesThatAreUsedElsewhereTellSubscriptionsApart(t *testing.T) {
+func TestEvents_VariablesThatAreUsedElsewhereTellSubscriptionsApart(t *testing.T) {
 	for name, query := range map[string]string{
 		"declared with a blank": `subscription($ s: Boolean!) { networkChanges(snapshot: $s) { type network { metadata { name } spec @include(if: $s) { resource { mtu } } } } }`,
 		"used with a comment":   "subscription($s: Boolean!) { networkChanges(snapshot: $s) { type network { metadata { name } spec @include(if: $ # a\n s) { resource { mtu } } } } }",

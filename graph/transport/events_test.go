@@ -128,7 +128,7 @@ func (s *listener) ends() {
 	_ = s.conn.Close()
 }
 
-func TestASubscriptionIsAStreamOfEventsByGETAndPOST(t *testing.T) {
+func TestEvents_ASubscriptionIsAStreamOfEventsByGETAndPOST(t *testing.T) {
 	g := serve(t, transport.Config{})
 	for name, s := range map[string]*listener{
 		"GET":  g.listen("GET", "/graphql?query=subscription{count(to:2)}", nil, ""),
@@ -150,7 +150,7 @@ func TestASubscriptionIsAStreamOfEventsByGETAndPOST(t *testing.T) {
 	}
 }
 
-func TestTheHeadOfAStreamDoesNotWaitForAnEvent(t *testing.T) {
+func TestEvents_TheHeadOfAStreamDoesNotWaitForAnEvent(t *testing.T) {
 	g := serve(t, transport.Config{})
 	s := g.listen("GET", "/graphql?query=subscription{feed}", nil, "")
 	<-g.fed
@@ -161,7 +161,7 @@ func TestTheHeadOfAStreamDoesNotWaitForAnEvent(t *testing.T) {
 	s.ends()
 }
 
-func TestAStreamGoesOnAfterTheLastEventThatWasSeen(t *testing.T) {
+func TestEvents_AStreamGoesOnAfterTheLastEventThatWasSeen(t *testing.T) {
 	g := serve(t, transport.Config{})
 	const target = "/graphql?query=subscription{count(to:9)}"
 	for name, s := range map[string]*listener{
@@ -177,7 +177,7 @@ func TestAStreamGoesOnAfterTheLastEventThatWasSeen(t *testing.T) {
 	}
 }
 
-func TestQueriesAndTheirErrorsAreEventsWhereNothingElseIsAccepted(t *testing.T) {
+func TestEvents_QueriesAndTheirErrorsAreEventsWhereNothingElseIsAccepted(t *testing.T) {
 	g := serve(t, transport.Config{})
 	s := g.listen("GET", "/graphql?query={hello}", nil, "")
 	s.hear(sent{"next", "", `{"data":{"hello":"world"}}`}, sent{"complete", "", ""})
@@ -190,7 +190,7 @@ func TestQueriesAndTheirErrorsAreEventsWhereNothingElseIsAccepted(t *testing.T) 
 	s.ends()
 }
 
-func TestAStreamThatEndsEarlySaysWhy(t *testing.T) {
+func TestEvents_AStreamThatEndsEarlySaysWhy(t *testing.T) {
 	g := serve(t, transport.Config{})
 	s := g.listen("GET", "/graphql?query=subscription{lags}", nil, "")
 	s.hear(sent{"next", "c1", `{"data":{"lags":1}}`})
@@ -198,14 +198,14 @@ func TestAStreamThatEndsEarlySaysWhy(t *testing.T) {
 	s.ends()
 }
 
-func TestAPanicEndsOneStream(t *testing.T) {
+func TestEvents_APanicEndsOneStream(t *testing.T) {
 	g := serve(t, transport.Config{})
 	s := g.listen("GET", "/graphql?query={panics}", nil, "")
 	s.hear(sent{"next", "", `{"errors":[{"message":"internal error","extensions":{"code":"INTERNAL"}}]}`}, sent{"complete", "", ""})
 	s.ends()
 }
 
-func TestAnIdleStreamHasAHeartbeatAndOutlivesTheServersTimeouts(t *testing.T) {
+func TestEvents_AnIdleStreamHasAHeartbeatAndOutlivesTheServersTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{})
 		defer g.stop()
@@ -224,7 +224,7 @@ func TestAnIdleStreamHasAHeartbeatAndOutlivesTheServersTimeouts(t *testing.T) {
 	})
 }
 
-func TestAStreamWhoseClientDoesNotReadEndsWithinTheWriteTimeout(t *testing.T) {
+func TestEvents_AStreamWhoseClientDoesNotReadEndsWithinTheWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{WriteTimeout: 7 * time.Second, Queue: 10})
 		defer g.stop()
@@ -242,7 +242,7 @@ func TestAStreamWhoseClientDoesNotReadEndsWithinTheWriteTimeout(t *testing.T) {
 	})
 }
 
-func TestAClientThatGoesEndsItsStream(t *testing.T) {
+func TestEvents_AClientThatGoesEndsItsStream(t *testing.T) {
 	g := serve(t, transport.Config{})
 	s := g.listen("GET", "/graphql?query=subscription{feed}", nil, "")
 	<-g.fed
@@ -254,7 +254,7 @@ func TestAClientThatGoesEndsItsStream(t *testing.T) {
 	<-g.fed
 }
 
-func TestTooManyStreamsAreRefused(t *testing.T) {
+func TestEvents_TooManyStreamsAreRefused(t *testing.T) {
 	g := serve(t, transport.Config{Streams: 1})
 	s := g.listen("GET", "/graphql?query=subscription{feed}", nil, "")
 	defer func() { _ = s.conn.Close() }()
@@ -266,9 +266,9 @@ func TestTooManyStreamsAreRefused(t *testing.T) {
 	}
 }
 
-// TestAGatewayThatStopsEndsStreamsAndLetsAnswersFinish also says nothing of an
+// TestEvents_AGatewayThatStopsEndsStreamsAndLetsAnswersFinish also says nothing of an
 // end: the client of a subscription shall come again.
-func TestAGatewayThatStopsEndsStreamsAndLetsAnswersFinish(t *testing.T) {
+func TestEvents_AGatewayThatStopsEndsStreamsAndLetsAnswersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{Time: 3 * time.Second})
 		defer g.stop()
@@ -299,7 +299,7 @@ func TestAGatewayThatStopsEndsStreamsAndLetsAnswersFinish(t *testing.T) {
 	})
 }
 
-func TestAnEventIsOneEventWhateverIsInIt(t *testing.T) {
+func TestEvents_AnEventIsOneEventWhateverIsInIt(t *testing.T) {
 	for _, c := range []struct{ id, payload, want string }{
 		{"c1", `{"a":1}`, "event: next\nid: c1\ndata: {\"a\":1}\n\n"},
 		{"", "{\n\"a\":\r\n1}", "event: next\ndata: { \"a\":  1}\n\n"},

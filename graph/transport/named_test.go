@@ -51,7 +51,7 @@ func resolve(s *transport.NamedDocuments, r transport.Request) string {
 	return out.Query
 }
 
-func TestClientsRegisterDocumentsByTheirHash(t *testing.T) {
+func TestNamed_ClientsRegisterDocumentsByTheirHash(t *testing.T) {
 	s := openNamed(t, transport.NamedDocumentsConfig{})
 	byHash := transport.Request{Extensions: automatic(hash(namedQuery))}
 	if got := resolve(s, byHash); got != "PERSISTED_QUERY_NOT_FOUND: PersistedQueryNotFound" {
@@ -73,7 +73,7 @@ func TestClientsRegisterDocumentsByTheirHash(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotNameADocumentIsRefused(t *testing.T) {
+func TestNamed_WhatDoesNotNameADocumentIsRefused(t *testing.T) {
 	s := openNamed(t, transport.NamedDocumentsConfig{})
 	for _, c := range []struct {
 		r    transport.Request
@@ -92,7 +92,7 @@ func TestWhatDoesNotNameADocumentIsRefused(t *testing.T) {
 	}
 }
 
-func TestLargeDocumentsAreExecutedAndForgotten(t *testing.T) {
+func TestNamed_LargeDocumentsAreExecutedAndForgotten(t *testing.T) {
 	s := openNamed(t, transport.NamedDocumentsConfig{})
 	large := namedQuery + strings.Repeat(" ", 32<<10)
 	r, err := s.Resolve(&transport.Request{Query: large, Extensions: automatic(hash(large))})
@@ -105,7 +105,7 @@ func TestLargeDocumentsAreExecutedAndForgotten(t *testing.T) {
 	}
 }
 
-func TestTheLeastRecentlyUsedDocumentGoes(t *testing.T) {
+func TestNamed_TheLeastRecentlyUsedDocumentGoes(t *testing.T) {
 	const most = 1000
 	s := openNamed(t, transport.NamedDocumentsConfig{})
 	for i := range most + 1 {
@@ -124,7 +124,7 @@ func TestTheLeastRecentlyUsedDocumentGoes(t *testing.T) {
 	}
 }
 
-func TestManifestsOfTheCompilersAreTrusted(t *testing.T) {
+func TestNamed_ManifestsOfTheCompilersAreTrusted(t *testing.T) {
 	for name, text := range map[string]string{
 		"Apollo":  `{"format":"apollo-persisted-query-manifest","version":1,"operations":[{"id":"app/1","name":"Q","type":"query","body":"` + namedQuery + `"}]}`,
 		"Relay":   `{"app/1": "` + namedQuery + `"}`,
@@ -150,7 +150,7 @@ func TestManifestsOfTheCompilersAreTrusted(t *testing.T) {
 	}
 }
 
-func TestManifestsThatCannotBeReadAreRefusedAtStart(t *testing.T) {
+func TestNamed_ManifestsThatCannotBeReadAreRefusedAtStart(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                 "not a JSON object",
 		`{"operations": []}`: "has the format",
@@ -184,7 +184,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-func TestDocumentsThatAProgramTrustsAreTrustedBesideThoseOfManifests(t *testing.T) {
+func TestNamed_DocumentsThatAProgramTrustsAreTrustedBesideThoseOfManifests(t *testing.T) {
 	const own = "{ kinds { plural } }"
 	s := openNamed(t, transport.NamedDocumentsConfig{Trusted: []string{manifest(t, `{"a": "`+namedQuery+`"}`)}, TrustedOnly: true})
 	with := s.With([]string{own})

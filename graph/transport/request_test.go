@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-func TestARequestIsReadFromABodyAndFromParameters(t *testing.T) {
+func TestRequest_ARequestIsReadFromABodyAndFromParameters(t *testing.T) {
 	want := transport.Request{
 		Query: "query Q($n: Int) { a }", OperationName: "Q", DocumentID: "sha256:00",
 		Variables: map[string]any{"n": json.Number("9007199254740993")}, Extensions: map[string]any{"cost": true, "persistedQuery": map[string]any{"version": json.Number("1"), "sha256Hash": "00"}},
@@ -31,7 +31,7 @@ func TestARequestIsReadFromABodyAndFromParameters(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRequestIsRefusedAndNotQuoted(t *testing.T) {
+func TestRequest_WhatIsNoRequestIsRefusedAndNotQuoted(t *testing.T) {
 	for body, want := range map[string]string{
 		``:                              "not valid JSON",
 		`{"query":"secret`:              "not valid JSON",
@@ -69,7 +69,7 @@ func BenchmarkBody(b *testing.B) {
 	}
 }
 
-func TestTheValuesOfARequestAreThoseOfEncodingJSON(t *testing.T) {
+func TestRequest_TheValuesOfARequestAreThoseOfEncodingJSON(t *testing.T) {
 	variables := `{"a":"x\"\\\u00e9\ud83d\ude00","\u0062":[1,-0,1.5e3,true,false,null,{},[]],"a":{"c":"last"},"":{"":""}}`
 	var want map[string]any
 	dec := json.NewDecoder(strings.NewReader(variables))

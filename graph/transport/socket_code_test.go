@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-func TestWhatTheProtocolForbidsClosesWithItsCode(t *testing.T) {
+func TestSocket_WhatTheProtocolForbidsClosesWithItsCode(t *testing.T) {
 	const init = `{"type":"connection_init"}`
 	const feed = `{"id":"a","type":"subscribe","payload":{"query":"subscription{feed}"}}`
 	g := serve(t, transport.Config{Message: 100_000})
@@ -70,7 +70,7 @@ func TestWhatTheProtocolForbidsClosesWithItsCode(t *testing.T) {
 	}
 }
 
-func TestFramesThatTheProtocolForbidsClose(t *testing.T) {
+func TestSocket_FramesThatTheProtocolForbidsClose(t *testing.T) {
 	g := serve(t, transport.Config{})
 	for name, c := range map[string]struct {
 		frame []byte
@@ -101,7 +101,7 @@ func TestFramesThatTheProtocolForbidsClose(t *testing.T) {
 	}
 }
 
-func TestASubprotocolThatIsNotSpokenClosesWith4406(t *testing.T) {
+func TestSocket_ASubprotocolThatIsNotSpokenClosesWith4406(t *testing.T) {
 	g := serve(t, transport.Config{})
 	for name, protocols := range map[string][]string{"none": nil, "another": {"mqtt"}} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestASubprotocolThatIsNotSpokenClosesWith4406(t *testing.T) {
 	}
 }
 
-func TestAClientThatIsRefusedIsClosedWith4403(t *testing.T) {
+func TestSocket_AClientThatIsRefusedIsClosedWith4403(t *testing.T) {
 	type key struct{}
 	g := serve(t, transport.Config{Init: func(ctx context.Context, payload json.RawMessage) (context.Context, error) {
 		if string(payload) != `{"token":"good"}` {
@@ -139,7 +139,7 @@ func TestAClientThatIsRefusedIsClosedWith4403(t *testing.T) {
 	_ = p.Close()
 }
 
-func TestAClientThatDoesNotInitialiseInTimeIsClosedWith4408(t *testing.T) {
+func TestSocket_AClientThatDoesNotInitialiseInTimeIsClosedWith4408(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{InitTimeout: 3 * time.Second})
 		defer g.stop()
@@ -159,7 +159,7 @@ func TestAClientThatDoesNotInitialiseInTimeIsClosedWith4408(t *testing.T) {
 	})
 }
 
-func TestAGatewayThatStopsClosesWith1001(t *testing.T) {
+func TestSocket_AGatewayThatStopsClosesWith1001(t *testing.T) {
 	g := serve(t, transport.Config{})
 	fresh, idle, busy := g.connect("graphql-transport-ws"), g.open(), g.open()
 	busy.subscribe("1", "subscription{feed}")
@@ -180,7 +180,7 @@ func TestAGatewayThatStopsClosesWith1001(t *testing.T) {
 	}
 }
 
-func TestADrainLetsQueriesFinish(t *testing.T) {
+func TestSocket_ADrainLetsQueriesFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{Time: 5 * time.Second})
 		defer g.stop()
@@ -204,7 +204,7 @@ func TestADrainLetsQueriesFinish(t *testing.T) {
 	})
 }
 
-func TestADrainEndsWithItsContext(t *testing.T) {
+func TestSocket_ADrainEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{Time: time.Hour})
 		p := g.open()
@@ -220,9 +220,9 @@ func TestADrainEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestMessagesShareABudgetWithAllOtherRequests sends messages of which the end
+// TestSocket_MessagesShareABudgetWithAllOtherRequests sends messages of which the end
 // is missing, until one is too many.
-func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
+func TestSocket_MessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const message, part = 1 << 20, 100 << 10
 		memory := budget.NewMemory(3400<<10, 1<<20) // of which requests have 850 KiB: six times the 124 KiB that such a part takes, and less than one more
@@ -264,7 +264,7 @@ func TestMessagesShareABudgetWithAllOtherRequests(t *testing.T) {
 	})
 }
 
-func TestAnOperationKeepsWhatItsMessageTakesOfTheBudget(t *testing.T) {
+func TestSocket_AnOperationKeepsWhatItsMessageTakesOfTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := budget.NewMemory(4<<20, 1<<20)
 		g := serveInMemory(t, transport.Config{Memory: memory})
@@ -285,9 +285,9 @@ func TestAnOperationKeepsWhatItsMessageTakesOfTheBudget(t *testing.T) {
 	})
 }
 
-// TestAnswersThatNobodyReadsShareTheBudget over WebSocket as by server-sent events:
+// TestSocket_AnswersThatNobodyReadsShareTheBudget over WebSocket as by server-sent events:
 // many operations of one connection can have large answers.
-func TestAnswersThatNobodyReadsShareTheBudget(t *testing.T) {
+func TestSocket_AnswersThatNobodyReadsShareTheBudget(t *testing.T) {
 	const size = 3 << 20
 	synctest.Test(t, func(t *testing.T) {
 		memory := budget.NewMemory(100<<20, 1<<20)

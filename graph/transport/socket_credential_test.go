@@ -21,7 +21,7 @@ func soon(revoked context.Context) access.Caller {
 	return access.Caller{Identity: &access.Identity{Name: "token:ci", Source: "token", Until: time.Now().Add(3 * time.Second), Revoked: revoked}}
 }
 
-func TestASocketWhoseCredentialEndsIsClosedWith4403(t *testing.T) {
+func TestSocket_ASocketWhoseCredentialEndsIsClosedWith4403(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		revoked, revoke := context.WithCancel(t.Context())
 		defer revoke()
@@ -69,8 +69,8 @@ func TestASocketWhoseCredentialEndsIsClosedWith4403(t *testing.T) {
 	})
 }
 
-// TestAStreamThatAlwaysHasAnEventEndsWithItsCredential has a client that reads for as long as there is something.
-func TestAStreamThatAlwaysHasAnEventEndsWithItsCredential(t *testing.T) {
+// TestSocket_AStreamThatAlwaysHasAnEventEndsWithItsCredential has a client that reads for as long as there is something.
+func TestSocket_AStreamThatAlwaysHasAnEventEndsWithItsCredential(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{Queue: 2})
 		defer g.stop()
@@ -98,7 +98,7 @@ func TestAStreamThatAlwaysHasAnEventEndsWithItsCredential(t *testing.T) {
 	})
 }
 
-func TestACallerIsRefusedWhatItMayNotHave(t *testing.T) {
+func TestSocket_ACallerIsRefusedWhatItMayNotHave(t *testing.T) {
 	open := map[transport.Use]int{}
 	var mu sync.Mutex
 	limit := func(_ context.Context, use transport.Use) (func(), error) {

@@ -65,7 +65,7 @@ func (p *peer) hearFeed(first, end int) error {
 	return nil
 }
 
-func TestASmallEventIsWrittenWithoutWaiting(t *testing.T) {
+func TestSocket_ASmallEventIsWrittenWithoutWaiting(t *testing.T) {
 	g, conns := serveWatched(t, 0)
 	p := g.open()
 	defer func() { _ = p.Close() }()
@@ -94,7 +94,7 @@ func TestASmallEventIsWrittenWithoutWaiting(t *testing.T) {
 	}
 }
 
-func TestWhatTheKernelDoesNotTakeAtOnceIsWrittenLater(t *testing.T) {
+func TestSocket_WhatTheKernelDoesNotTakeAtOnceIsWrittenLater(t *testing.T) {
 	const events, small, large = 5, 60_000, 300_000
 	g, conns := serveWatched(t, 4<<10)
 	p := g.open()
@@ -140,8 +140,8 @@ func TestWhatTheKernelDoesNotTakeAtOnceIsWrittenLater(t *testing.T) {
 	}
 }
 
-// TestSlowClientsDelayNobody has more slow clients than there are workers that write.
-func TestSlowClientsDelayNobody(t *testing.T) {
+// TestSocket_SlowClientsDelayNobody has more slow clients than there are workers that write.
+func TestSocket_SlowClientsDelayNobody(t *testing.T) {
 	const events, pad = 60, 20_000
 	fast := 200
 	if small() {
@@ -175,7 +175,7 @@ func TestSlowClientsDelayNobody(t *testing.T) {
 	}
 }
 
-func TestEventsComeOverTLS(t *testing.T) {
+func TestSocket_EventsComeOverTLS(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	certified.Close()
 	roots := x509.NewCertPool()
@@ -202,9 +202,9 @@ func TestEventsComeOverTLS(t *testing.T) {
 	}
 }
 
-// TestConnectionsEndDuringABroadcast has clients that break off while events are being
+// TestSocket_ConnectionsEndDuringABroadcast has clients that break off while events are being
 // written to all, and a gateway that stops. Who stays hears of each event, in order.
-func TestConnectionsEndDuringABroadcast(t *testing.T) {
+func TestSocket_ConnectionsEndDuringABroadcast(t *testing.T) {
 	const events, clients = 200, 60
 	g := serve(t, transport.Config{Gather: -1})
 	var all sync.WaitGroup

@@ -29,7 +29,7 @@ func (c counted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-func TestEventsThatComeTogetherLeaveInOneWrite(t *testing.T) {
+func TestSocket_EventsThatComeTogetherLeaveInOneWrite(t *testing.T) {
 	const events = 200
 	for name, begin := range map[string]func(*gateway) func() string{
 		"over a socket": func(g *gateway) func() string {
@@ -67,7 +67,7 @@ func TestEventsThatComeTogetherLeaveInOneWrite(t *testing.T) {
 	}
 }
 
-func TestAnEventIsNotKeptWaitingForOthers(t *testing.T) {
+func TestSocket_AnEventIsNotKeptWaitingForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{Gather: time.Hour, PingInterval: 24 * time.Hour})
 		defer g.stop()
@@ -88,10 +88,10 @@ func TestAnEventIsNotKeptWaitingForOthers(t *testing.T) {
 	})
 }
 
-// TestClientsThatDoNotReadAreClosed has subscribers of whom one in ten never
+// TestSocket_ClientsThatDoNotReadAreClosed has subscribers of whom one in ten never
 // reads. They go within the write time-out, hold bounded memory until then, and
 // the others get every event.
-func TestClientsThatDoNotReadAreClosed(t *testing.T) {
+func TestSocket_ClientsThatDoNotReadAreClosed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}
@@ -170,8 +170,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestAStalledClientGoesSoonAfterTheWriteTimeout has an exact clock.
-func TestAStalledClientGoesSoonAfterTheWriteTimeout(t *testing.T) {
+// TestSocket_AStalledClientGoesSoonAfterTheWriteTimeout has an exact clock.
+func TestSocket_AStalledClientGoesSoonAfterTheWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{WriteTimeout: 7 * time.Second, Queue: 10})
 		defer g.stop()
@@ -194,7 +194,7 @@ func TestAStalledClientGoesSoonAfterTheWriteTimeout(t *testing.T) {
 	})
 }
 
-func TestAConnectionEndsWithinTheWriteTimeoutWhileItsClientStalls(t *testing.T) {
+func TestSocket_AConnectionEndsWithinTheWriteTimeoutWhileItsClientStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 8 * time.Second
 		gone := make(chan struct{})
@@ -220,7 +220,7 @@ func TestAConnectionEndsWithinTheWriteTimeoutWhileItsClientStalls(t *testing.T) 
 	})
 }
 
-func TestAClientHasTheWriteTimeoutForEachWrite(t *testing.T) {
+func TestSocket_AClientHasTheWriteTimeoutForEachWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 8 * time.Second
 		g := serveInMemory(t, transport.Config{WriteTimeout: timeout, PingInterval: time.Hour})
@@ -245,8 +245,8 @@ func TestAClientHasTheWriteTimeoutForEachWrite(t *testing.T) {
 	})
 }
 
-// TestSocketsThatNeverInitialiseKeepNobodyOut opens many, and says nothing on them.
-func TestSocketsThatNeverInitialiseKeepNobodyOut(t *testing.T) {
+// TestSocket_SocketsThatNeverInitialiseKeepNobodyOut opens many, and says nothing on them.
+func TestSocket_SocketsThatNeverInitialiseKeepNobodyOut(t *testing.T) {
 	flood := 10_000
 	if small() {
 		flood = 1500

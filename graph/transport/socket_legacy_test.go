@@ -17,7 +17,7 @@ func legacy(g *gateway) *peer {
 	return p
 }
 
-func TestTheOlderProtocolIsSpokenToo(t *testing.T) {
+func TestSocket_TheOlderProtocolIsSpokenToo(t *testing.T) {
 	g := serve(t, transport.Config{})
 	p := legacy(g)
 	p.say(`{"id":"1","type":"start","payload":{"query":"{hello}","operationName":null,"variables":{}}}`)
@@ -40,7 +40,7 @@ func TestTheOlderProtocolIsSpokenToo(t *testing.T) {
 	<-g.fed
 }
 
-func TestTheOlderProtocolHasItsOwnWords(t *testing.T) {
+func TestSocket_TheOlderProtocolHasItsOwnWords(t *testing.T) {
 	g := serve(t, transport.Config{})
 	for _, message := range []string{`{"id":"1","type":"subscribe","payload":{"query":"{hello}"}}`, `{"id":"1","type":"complete"}`, `{"type":"ping"}`, `{"type":"pong"}`} {
 		p := legacy(g)
@@ -51,7 +51,7 @@ func TestTheOlderProtocolHasItsOwnWords(t *testing.T) {
 	}
 }
 
-func TestTheOlderProtocolIsKeptAliveByItsOwnMessage(t *testing.T) {
+func TestSocket_TheOlderProtocolIsKeptAliveByItsOwnMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{PingInterval: 4 * time.Second})
 		defer g.stop()

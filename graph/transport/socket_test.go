@@ -18,7 +18,7 @@ import (
 	"github.com/sluicegw/sluice/graph/transport"
 )
 
-func TestQueriesAndMutationsAreAnsweredOverASocket(t *testing.T) {
+func TestSocket_QueriesAndMutationsAreAnsweredOverASocket(t *testing.T) {
 	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
@@ -29,7 +29,7 @@ func TestQueriesAndMutationsAreAnsweredOverASocket(t *testing.T) {
 	}
 }
 
-func TestASubscriptionTellsItsEventsAndItsEnd(t *testing.T) {
+func TestSocket_ASubscriptionTellsItsEventsAndItsEnd(t *testing.T) {
 	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
@@ -45,7 +45,7 @@ func TestASubscriptionTellsItsEventsAndItsEnd(t *testing.T) {
 	p.hear(`{"id":"2","type":"complete"}`)
 }
 
-func TestAnErrorEndsAnOperationAndNothingFollows(t *testing.T) {
+func TestSocket_AnErrorEndsAnOperationAndNothingFollows(t *testing.T) {
 	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
@@ -73,7 +73,7 @@ func TestAnErrorEndsAnOperationAndNothingFollows(t *testing.T) {
 	p.hear(`{"type":"pong"}`)
 }
 
-func TestAPanicEndsOneOperation(t *testing.T) {
+func TestSocket_APanicEndsOneOperation(t *testing.T) {
 	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
@@ -85,7 +85,7 @@ func TestAPanicEndsOneOperation(t *testing.T) {
 	p.hear(`{"id":"1","type":"next","payload":{"data":{"hello":"world"}}}`)
 }
 
-func TestPingsAreAnsweredInBothForms(t *testing.T) {
+func TestSocket_PingsAreAnsweredInBothForms(t *testing.T) {
 	g := serve(t, transport.Config{})
 	p := g.connect("graphql-transport-ws")
 	defer func() { _ = p.Close() }()
@@ -109,7 +109,7 @@ func TestPingsAreAnsweredInBothForms(t *testing.T) {
 	}
 }
 
-func TestACompleteCancelsAtOnceAndFreesTheID(t *testing.T) {
+func TestSocket_ACompleteCancelsAtOnceAndFreesTheID(t *testing.T) {
 	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
@@ -129,7 +129,7 @@ func TestACompleteCancelsAtOnceAndFreesTheID(t *testing.T) {
 	p.hear(`{"id":"1","type":"complete"}`)
 }
 
-func TestWhatWaitsOfACancelledOperationIsNotSent(t *testing.T) {
+func TestSocket_WhatWaitsOfACancelledOperationIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{Gather: time.Second})
 		defer g.stop()
@@ -150,7 +150,7 @@ func TestWhatWaitsOfACancelledOperationIsNotSent(t *testing.T) {
 	})
 }
 
-func TestTheCodesOfConnectionsThatTheGatewayEndedAreCounted(t *testing.T) {
+func TestSocket_TheCodesOfConnectionsThatTheGatewayEndedAreCounted(t *testing.T) {
 	codes := make(chan int, 10)
 	g := serve(t, transport.Config{Closed: func(code int) { codes <- code }})
 	p := g.open()
@@ -166,7 +166,7 @@ func TestTheCodesOfConnectionsThatTheGatewayEndedAreCounted(t *testing.T) {
 	}
 }
 
-func TestAClientThatGoesFreesItsOperations(t *testing.T) {
+func TestSocket_AClientThatGoesFreesItsOperations(t *testing.T) {
 	for name, leave := range map[string]func(*peer){
 		"without a word": func(p *peer) { _ = p.NetConn().Close() },
 		"with a close": func(p *peer) {
@@ -196,7 +196,7 @@ func TestAClientThatGoesFreesItsOperations(t *testing.T) {
 	}
 }
 
-func TestTooManyOperationsAreRefusedAndTheConnectionLives(t *testing.T) {
+func TestSocket_TooManyOperationsAreRefusedAndTheConnectionLives(t *testing.T) {
 	g := serve(t, transport.Config{Operations: 2})
 	p := g.open()
 	defer func() { _ = p.Close() }()
@@ -217,7 +217,7 @@ func TestTooManyOperationsAreRefusedAndTheConnectionLives(t *testing.T) {
 	p.hear(`{"id":"3","type":"next","payload":{"data":{"count":1}}}`)
 }
 
-func TestTooManyConnectionsAreRefusedAndMayComeAgain(t *testing.T) {
+func TestSocket_TooManyConnectionsAreRefusedAndMayComeAgain(t *testing.T) {
 	g := serve(t, transport.Config{Connections: 2})
 	first, second := g.open(), g.open()
 	defer func() { _ = second.Close() }()
@@ -244,7 +244,7 @@ func TestTooManyConnectionsAreRefusedAndMayComeAgain(t *testing.T) {
 	}
 }
 
-func TestARequestThatIsNoHandshakeIsRefused(t *testing.T) {
+func TestSocket_ARequestThatIsNoHandshakeIsRefused(t *testing.T) {
 	g := serve(t, transport.Config{})
 	for _, c := range []struct {
 		method  string
@@ -273,7 +273,7 @@ func TestARequestThatIsNoHandshakeIsRefused(t *testing.T) {
 	}
 }
 
-func TestAClientThatIsSilentIsAskedAndThenGivenUp(t *testing.T) {
+func TestSocket_AClientThatIsSilentIsAskedAndThenGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := serveInMemory(t, transport.Config{PingInterval: 4 * time.Second})
 		defer g.stop()
@@ -294,7 +294,7 @@ func TestAClientThatIsSilentIsAskedAndThenGivenUp(t *testing.T) {
 	})
 }
 
-func TestAMessageThatIsNeverFinishedEndsTheConnection(t *testing.T) {
+func TestSocket_AMessageThatIsNeverFinishedEndsTheConnection(t *testing.T) {
 	part := []byte{0x01, 0x82, 0, 0, 0, 0, '{', '"'} // the first of several frames
 	pong := []byte{0x8A, 0x80, 0, 0, 0, 0}
 	for name, say := range map[string]func(*peer){
@@ -330,7 +330,7 @@ func (p *peer) keepSaying(frame []byte) {
 	})
 }
 
-func TestALargeAnswerArrivesWhole(t *testing.T) {
+func TestSocket_ALargeAnswerArrivesWhole(t *testing.T) {
 	g := serve(t, transport.Config{})
 	p := g.open()
 	defer func() { _ = p.Close() }()
@@ -343,7 +343,7 @@ func TestALargeAnswerArrivesWhole(t *testing.T) {
 	}
 }
 
-func TestATransportNeedsAnExecutor(t *testing.T) {
+func TestSocket_ATransportNeedsAnExecutor(t *testing.T) {
 	if _, err := transport.New(transport.Config{}); err == nil || err.Error() != "executor: missing" {
 		t.Errorf("error %v", err)
 	}

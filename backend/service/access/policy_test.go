@@ -8,8 +8,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 )
 
-// TestAPolicyIsTheSameWhateverTheLastOneWas follows bindings that are made, changed, damaged and deleted.
-func TestAPolicyIsTheSameWhateverTheLastOneWas(t *testing.T) {
+// TestPolicy_APolicyIsTheSameWhateverTheLastOneWas follows bindings that are made, changed, damaged and deleted.
+func TestPolicy_APolicyIsTheSameWhateverTheLastOneWas(t *testing.T) {
 	cfg := access.Config{Enabled: true}
 	roles := map[string][]byte{"r": body(t, access.Role{Rules: []access.Rule{{Kinds: []string{"*"}, Verbs: []descriptor.Verb{"GET"}}}})}
 	bound := func(user, namespace string) []byte {

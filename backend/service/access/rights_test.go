@@ -73,8 +73,8 @@ func places() (out []backend.Key) {
 	return out
 }
 
-// TestScopesAreSets holds And, Covers and Key against the resources that random scopes have.
-func TestScopesAreSets(t *testing.T) {
+// TestRights_ScopesAreSets holds And, Covers and Key against the resources that random scopes have.
+func TestRights_ScopesAreSets(t *testing.T) {
 	seed := rand.Uint64()
 	if s, err := strconv.ParseUint(os.Getenv("SLUICE_TEST_SEED"), 10, 64); err == nil {
 		seed = s
@@ -129,7 +129,7 @@ func TestScopesAreSets(t *testing.T) {
 	}
 }
 
-func TestBuiltInRolesAreWhatTheirNamesSay(t *testing.T) {
+func TestRights_BuiltInRolesAreWhatTheirNamesSay(t *testing.T) {
 	for role, want := range map[string]string{
 		"viewer":     "Network GET LIST WATCH; Secret; Site GET LIST WATCH; AccessRole; AccessBinding; ",
 		"editor":     "Network GET LIST WATCH CREATE UPDATE PATCH UPSERT FINALIZE DELETE; Secret GET LIST WATCH CREATE UPDATE PATCH UPSERT FINALIZE DELETE; Site GET LIST WATCH CREATE UPDATE PATCH UPSERT FINALIZE DELETE; AccessRole; AccessBinding; ",
@@ -157,7 +157,7 @@ func TestBuiltInRolesAreWhatTheirNamesSay(t *testing.T) {
 	}
 }
 
-func TestWhoHasWhichRights(t *testing.T) {
+func TestRights_WhoHasWhichRights(t *testing.T) {
 	roles := map[string][]access.Rule{
 		"reader":   {{Kinds: []string{"*"}, Verbs: []descriptor.Verb{"GET"}}},
 		"one":      {{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"*"}, Names: []string{"x"}}},
@@ -215,8 +215,8 @@ func TestWhoHasWhichRights(t *testing.T) {
 	}
 }
 
-// TestNobodyGivesWhatTheyDoNotHave has authors of roles and bindings who want more.
-func TestNobodyGivesWhatTheyDoNotHave(t *testing.T) {
+// TestRights_NobodyGivesWhatTheyDoNotHave has authors of roles and bindings who want more.
+func TestRights_NobodyGivesWhatTheyDoNotHave(t *testing.T) {
 	author := []access.Rule{{Kinds: []string{access.RoleKind, access.BindingKind}, Verbs: []descriptor.Verb{"*"}}}
 	plain := append(author[:0:0], access.Rule{Kinds: author[0].Kinds, Verbs: []descriptor.Verb{"GET", "CREATE", "UPDATE"}}, access.Rule{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET", "LIST"}, Namespaces: []string{"a"}})
 	p := policy(t, map[string][]access.Rule{"author": plain, "escalator": author, "small": {{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET"}}}},
@@ -261,7 +261,7 @@ func TestNobodyGivesWhatTheyDoNotHave(t *testing.T) {
 	}
 }
 
-func TestGrantsSayWhoMay(t *testing.T) {
+func TestRights_GrantsSayWhoMay(t *testing.T) {
 	p := policy(t, map[string][]access.Rule{"r": {{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"GET"}}, {Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET"}, Names: []string{"x"}}}},
 		access.Binding{Roles: []string{"r", "viewer"}, Users: []string{"u"}, Groups: []string{"g"}, Namespaces: []string{"a"}})
 	text := func(v descriptor.Verb, k *descriptor.Kind, namespace, name string) (out string) {
@@ -284,7 +284,7 @@ func TestGrantsSayWhoMay(t *testing.T) {
 }
 
 // Callers with the same bindings share their rights: what one role gives can be large.
-func TestCallersWithTheSameBindingsShareTheirRights(t *testing.T) {
+func TestRights_CallersWithTheSameBindingsShareTheirRights(t *testing.T) {
 	p := policy(t, map[string][]access.Rule{"r": {{Kinds: []string{"Network"}, Verbs: []descriptor.Verb{"GET"}}}},
 		access.Binding{Roles: []string{"r"}, Groups: []string{access.Authenticated}, Namespaces: []string{"a"}},
 		access.Binding{Roles: []string{"r"}, Users: []string{"u"}, Namespaces: []string{"b"}})

@@ -21,7 +21,7 @@ func randomScope(rnd *rand.Rand) *Scope {
 	return b.scope()
 }
 
-func TestApartHasWhatOnlyOneScopeHas(t *testing.T) {
+func TestScope_ApartHasWhatOnlyOneScopeHas(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
 		a, b := randomScope(rnd), randomScope(rnd)
@@ -41,7 +41,7 @@ func TestApartHasWhatOnlyOneScopeHas(t *testing.T) {
 	}
 }
 
-func TestWithin(t *testing.T) {
+func TestScope_Within(t *testing.T) {
 	for _, c := range []struct {
 		namespace, name string
 		has, not        [2]string
@@ -57,7 +57,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-func TestTheStampTellsWhatACallerMaySeeAndNothingElse(t *testing.T) {
+func TestScope_TheStampTellsWhatACallerMaySeeAndNothingElse(t *testing.T) {
 	kinds := func(sensitive string, names ...string) (out []descriptor.Kind) {
 		for _, name := range append(names, sensitive) {
 			out = append(out, descriptor.Kind{Name: name, Sensitive: name == sensitive})
@@ -100,8 +100,8 @@ func TestTheStampTellsWhatACallerMaySeeAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestVerbsAreBits fails if two verbs have the same bit, or if the bits are not in the order of Verbs.
-func TestVerbsAreBits(t *testing.T) {
+// TestScope_VerbsAreBits fails if two verbs have the same bit, or if the bits are not in the order of Verbs.
+func TestScope_VerbsAreBits(t *testing.T) {
 	var all verbs
 	for i, v := range Verbs() {
 		if bit(v) != 1<<i {

@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestTheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
+func TestCache_TheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, err := memory.Open(memory.Config{})
 		if err != nil {

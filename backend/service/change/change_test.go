@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestAStreamBeginsInSyncThenFollows(t *testing.T) {
+func TestChange_AStreamBeginsInSyncThenFollows(t *testing.T) {
 	f := servicetest.Setup(t)
 	f.CreateWidget("before", `{"title":"A"}`)
 	c := f.StartChanges(change.Request{})
@@ -36,7 +36,7 @@ func TestAStreamBeginsInSyncThenFollows(t *testing.T) {
 	}
 }
 
-func TestAStreamResumesAfterEveryCursor(t *testing.T) {
+func TestChange_AStreamResumesAfterEveryCursor(t *testing.T) {
 	f := servicetest.Setup(t)
 	start := f.LogPosition()
 	for i := range 10 {
@@ -54,7 +54,7 @@ func TestAStreamResumesAfterEveryCursor(t *testing.T) {
 	}
 }
 
-func TestAStreamKeepsToItsScope(t *testing.T) {
+func TestChange_AStreamKeepsToItsScope(t *testing.T) {
 	f := servicetest.Setup(t)
 	start := f.LogPosition()
 	other := "other"
@@ -86,7 +86,7 @@ func TestAStreamKeepsToItsScope(t *testing.T) {
 	}
 }
 
-func TestBadStreamsAreRefused(t *testing.T) {
+func TestChange_BadStreamsAreRefused(t *testing.T) {
 	f := servicetest.Setup(t)
 	_, err := f.Changes(context.Background(), change.Request{After: servicetest.Pointer("rubbish")})
 	servicetest.WantCode(t, err, failure.CodeCursorInvalid)
@@ -102,7 +102,7 @@ func TestBadStreamsAreRefused(t *testing.T) {
 }
 
 // A put without a change tells nothing of the state before.
-func TestALiveStreamTakesTheStateBeforeFromMemoryWhereTheLogDoesNotTellIt(t *testing.T) {
+func TestChange_ALiveStreamTakesTheStateBeforeFromMemoryWhereTheLogDoesNotTellIt(t *testing.T) {
 	f := servicetest.SetupIndexed(t)
 	f.CreateWidget("in", `{"title":"A"}`)
 	f.CreateWidget("out", `{"title":"B"}`)

@@ -52,10 +52,10 @@ func (anyLate) Wake() {}
 
 func (l anyLate) Late() bool { return l.rnd.IntN(3) > 0 }
 
-// TestAStreamGoesOnAnywhereWithinTheState leaves a shared stream in the middle of a page, as a
+// TestResumePoint_AStreamGoesOnAnywhereWithinTheState leaves a shared stream in the middle of a page, as a
 // listener does that is too slow for the others, and goes on alone from there, and leaves that too,
 // while resources are written.
-func TestAStreamGoesOnAnywhereWithinTheState(t *testing.T) {
+func TestResumePoint_AStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 	rounds := 40
 	if testing.Short() {
 		rounds = 10

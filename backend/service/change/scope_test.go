@@ -23,7 +23,7 @@ import (
 
 // Two gateways write, one with a catalogue that knows fewer fields and other indexes. What a
 // filtered stream tells of the log is compared with the states that the writes left.
-func TestAResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
+func TestScope_AResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 	older := servicetest.Widget()
 	older.FilterableFields = []descriptor.FilterableField{{Path: "spec.heavy"}}
 	older.Spec.Fields = slices.DeleteFunc(older.Spec.Fields, func(f descriptor.Field) bool { return f.Name == "tags" || f.Name == "ratio" })

@@ -10,10 +10,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestAPageIsFollowedByNothingThatItShows changes resources after a snapshot has taken
+// TestSnapshot_APageIsFollowedByNothingThatItShows changes resources after a snapshot has taken
 // its position and before it reads its first page: the log has changes that the page
 // shows, or that are older.
-func TestAPageIsFollowedByNothingThatItShows(t *testing.T) {
+func TestSnapshot_APageIsFollowedByNothingThatItShows(t *testing.T) {
 	light := map[string]any{"spec": map[string]any{"weight": map[string]any{"lt": 300}}}
 	for name, c := range map[string]struct {
 		filter any
@@ -64,9 +64,9 @@ func TestAPageIsFollowedByNothingThatItShows(t *testing.T) {
 	}
 }
 
-// TestASnapshotHasAllThatAFilterKeeps filters so that the index is read by the rows of
+// TestSnapshot_ASnapshotHasAllThatAFilterKeeps filters so that the index is read by the rows of
 // the filter and not in the order of the names, for more than one step.
-func TestASnapshotHasAllThatAFilterKeeps(t *testing.T) {
+func TestSnapshot_ASnapshotHasAllThatAFilterKeeps(t *testing.T) {
 	f := servicetest.SetupIndexed(t)
 	const all, kept = 320, 230
 	for i := range all {

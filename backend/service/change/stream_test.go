@@ -125,7 +125,7 @@ func (f *streaming) open(req change.Request) *change.Stream {
 	return c
 }
 
-func TestAnIdleStreamIsToldItsCursorNowAndThen(t *testing.T) {
+func TestStream_AnIdleStreamIsToldItsCursorNowAndThen(t *testing.T) {
 	inBubble(t, service.Config{}, hub.Config{}, func(f *streaming) {
 		c := f.open(change.Request{Name: servicetest.Pointer("mine")})
 		defer c.Close()
@@ -152,7 +152,7 @@ func TestAnIdleStreamIsToldItsCursorNowAndThen(t *testing.T) {
 	})
 }
 
-func TestAStreamThatLosesItsPlaceBeginsAnewIfItAskedForTheState(t *testing.T) {
+func TestStream_AStreamThatLosesItsPlaceBeginsAnewIfItAskedForTheState(t *testing.T) {
 	inBubble(t, service.Config{}, hub.Config{}, func(f *streaming) {
 		f.CreateWidget("a", `{"title":"A"}`)
 		c := f.open(change.Request{Snapshot: true, Kinds: []string{"Widget"}})
@@ -184,7 +184,7 @@ func TestAStreamThatLosesItsPlaceBeginsAnewIfItAskedForTheState(t *testing.T) {
 	})
 }
 
-func TestAListenerThatLagsIsToldWhereToResume(t *testing.T) {
+func TestStream_AListenerThatLagsIsToldWhereToResume(t *testing.T) {
 	inBubble(t, service.Config{}, hub.Config{Events: 2}, func(f *streaming) {
 		c := f.open(change.Request{})
 		servicetest.Take(f.T, c, 1)
@@ -206,7 +206,7 @@ func TestAListenerThatLagsIsToldWhereToResume(t *testing.T) {
 	})
 }
 
-func TestOneListenerTooManyIsRefused(t *testing.T) {
+func TestStream_OneListenerTooManyIsRefused(t *testing.T) {
 	for name, req := range map[string]change.Request{"of changes": {}, "that begins with the state": {Snapshot: true}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, service.Config{}, hub.Config{MaxSubscribers: 1}, func(f *streaming) {
@@ -238,7 +238,7 @@ func TestOneListenerTooManyIsRefused(t *testing.T) {
 	}
 }
 
-func TestAStreamDependsOnNoMoreShardsThanItCovers(t *testing.T) {
+func TestStream_AStreamDependsOnNoMoreShardsThanItCovers(t *testing.T) {
 	for name, c := range map[string]struct {
 		req  change.Request
 		want []string
@@ -268,9 +268,9 @@ func TestAStreamDependsOnNoMoreShardsThanItCovers(t *testing.T) {
 	}
 }
 
-// TestListenersOfAGatewayThatRunsSeeWhatIsStored races writers with listeners
+// TestStream_ListenersOfAGatewayThatRunsSeeWhatIsStored races writers with listeners
 // that begin with the state, cut off and resume.
-func TestListenersOfAGatewayThatRunsSeeWhatIsStored(t *testing.T) {
+func TestStream_ListenersOfAGatewayThatRunsSeeWhatIsStored(t *testing.T) {
 	inBubble(t, service.Config{}, hub.Config{Events: 20}, func(f *streaming) {
 		const rounds = 300
 		var wg sync.WaitGroup

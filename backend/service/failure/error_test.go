@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated documents")
 
-func TestTheListOfErrorsIsThatOfTheCode(t *testing.T) {
+func TestError_TheListOfErrorsIsThatOfTheCode(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "docs", "errors.md")
 	want := failure.Document()
 	if *update {

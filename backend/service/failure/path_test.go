@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-func TestAPathIsReadBackAsItsSteps(t *testing.T) {
+func TestPath_APathIsReadBackAsItsSteps(t *testing.T) {
 	for _, c := range []struct {
 		path  string
 		steps []any

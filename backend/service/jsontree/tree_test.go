@@ -55,7 +55,7 @@ func check(t *testing.T, raw []byte) {
 	}
 }
 
-func TestATreeIsReadAndWrittenAsByEncodingJSON(t *testing.T) {
+func TestTree_ATreeIsReadAndWrittenAsByEncodingJSON(t *testing.T) {
 	for _, text := range texts() {
 		check(t, []byte(text))
 	}
@@ -68,7 +68,7 @@ func FuzzTree(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) { check(t, raw) })
 }
 
-func TestWhatIsNoJSONIsNotWritten(t *testing.T) {
+func TestTree_WhatIsNoJSONIsNotWritten(t *testing.T) {
 	for _, n := range []json.Number{"1x", "-", "01"} {
 		if raw, err := jsontree.Append(nil, map[string]any{"a": []any{n}}); err == nil {
 			t.Errorf("%v: %s", n, raw)
@@ -76,7 +76,7 @@ func TestWhatIsNoJSONIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestATextIsWrittenAsByEncodingJSON(t *testing.T) {
+func TestTree_ATextIsWrittenAsByEncodingJSON(t *testing.T) {
 	for _, text := range []string{"", "plain", "<é>", "\"\\\n", "\x7f\u2028\xff"} {
 		want, _ := json.Marshal(text)
 		if got := jsontree.AppendText(nil, text); !bytes.Equal(got, want) {

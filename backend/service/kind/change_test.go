@@ -40,7 +40,7 @@ func event(k *kind.Kind, was, now string) *backend.Event {
 	}
 }
 
-func TestAChangeNamesPathsAndTellsTheStateBefore(t *testing.T) {
+func TestChange_AChangeNamesPathsAndTellsTheStateBefore(t *testing.T) {
 	k := thing(t)
 	for _, c := range []struct{ was, now, before, paths string }{
 		{`{"metadata":{"generation":1},"spec":{"a":"1"}}`, `{"metadata":{"generation":2},"spec":{"a":"2"}}`, `{"metadata":{"generation":1},"spec":{"a":"1"}}`, "metadata.generation spec.a"},
@@ -67,7 +67,7 @@ func TestAChangeNamesPathsAndTellsTheStateBefore(t *testing.T) {
 	}
 }
 
-func TestAChangeOfManyFieldsNamesTheirParents(t *testing.T) {
+func TestChange_AChangeOfManyFieldsNamesTheirParents(t *testing.T) {
 	fields := func(value string) string {
 		var all []string
 		for i := range 100 {
@@ -82,7 +82,7 @@ func TestAChangeOfManyFieldsNamesTheirParents(t *testing.T) {
 	}
 }
 
-func TestAChangeThatCannotBeReadIsUnknown(t *testing.T) {
+func TestChange_AChangeThatCannotBeReadIsUnknown(t *testing.T) {
 	k := thing(t)
 	if e := event(k, `{"spec":{"a":"`+strings.Repeat("x", backend.MaxChange)+`"}}`, `{"spec":{"a":"2"}}`); e.Change != nil {
 		t.Errorf("a change of %d bytes", len(e.Change))

@@ -50,7 +50,7 @@ func names(from, to int) (out []string) {
 	return out
 }
 
-func TestListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
+func TestList_ListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 	f := servicetest.Setup(t)
 	for _, name := range names(0, 12) {
 		f.CreateWidget(name, `{"title":"A"}`)

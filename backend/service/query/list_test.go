@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
+func TestList_AWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
 	f := servicetest.Setup(t)
 	rnd := rand.New(rand.NewPCG(7, 7))
 	var want []string
@@ -88,7 +88,7 @@ func TestAWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing.T) {
 	}
 }
 
-func TestPageInfoIsExactInBothDirections(t *testing.T) {
+func TestList_PageInfoIsExactInBothDirections(t *testing.T) {
 	f := servicetest.Setup(t)
 	for _, n := range []string{"a", "b", "c", "d", "e"} {
 		f.CreateWidget(n, `{"title":"A"}`)
@@ -154,7 +154,7 @@ func (l *limits) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page
 	return l.Store.Ranges(ctx, rs)
 }
 
-func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
+func TestList_APageReadsNoMoreThanIsAskedFor(t *testing.T) {
 	f := servicetest.Setup(t)
 	for i := range 20 {
 		f.CreateWidget(fmt.Sprintf("n%02d", i), `{"title":"A"}`)
@@ -185,7 +185,7 @@ func TestAPageReadsNoMoreThanIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestBadPagesAreRefusedAndNameTheLimit(t *testing.T) {
+func TestList_BadPagesAreRefusedAndNameTheLimit(t *testing.T) {
 	f := servicetest.Setup(t)
 	for _, req := range []query.ListRequest{{First: servicetest.Pointer(-1)}, {Last: servicetest.Pointer(-1)}, {First: servicetest.Pointer(1001)}, {First: servicetest.Pointer(1), Last: servicetest.Pointer(1)}} {
 		req.Kind = "Widget"
@@ -200,7 +200,7 @@ func TestBadPagesAreRefusedAndNameTheLimit(t *testing.T) {
 	}
 }
 
-func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
+func TestList_AnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 	f := servicetest.Setup(t)
 	for _, n := range []string{"a", "b", "c"} {
 		f.CreateWidget(n, `{"title":"A"}`)
@@ -241,7 +241,7 @@ func TestAnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 	}
 }
 
-func TestAQueryThatNamesItsResourcesReadsThemByKey(t *testing.T) {
+func TestList_AQueryThatNamesItsResourcesReadsThemByKey(t *testing.T) {
 	f := servicetest.Setup(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		f.CreateWidget(name, `{"title":"A"}`)

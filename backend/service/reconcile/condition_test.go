@@ -40,7 +40,7 @@ func text(t *testing.T, v map[string]any) string {
 	return string(raw)
 }
 
-func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
+func TestCondition_ARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, before := range []string{`{}`, `{"id":"x","resource":{"name":"a"}}`, `{"a":1,"conditions":[],"z":1}`, `{"conditions":[{"type":"Available","x":1}]}`} {
 		status := reconcile.SetConditions(tree(t, before), condition(), reconcile.Done(9), now)
@@ -70,7 +70,7 @@ func TestARenumberedStatusIsTheOneThatIsMadeOfTheTree(t *testing.T) {
 	}
 }
 
-func TestTheConditionsOfWhatWaitsAreRenumberedAsTheyAre(t *testing.T) {
+func TestCondition_TheConditionsOfWhatWaitsAreRenumberedAsTheyAre(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	waits := []reconcile.Wait{{Key: backend.Key{Kind: "Room", Name: "a\"\\"}, For: reconcile.Missing}, {Key: backend.Key{Kind: "Room", Name: "b"}, For: reconcile.NotReady}}
 	status := reconcile.SetConditions(tree(t, `{"id":"x"}`), condition(), reconcile.Waiting(waits, 9), now)
@@ -84,7 +84,7 @@ func TestTheConditionsOfWhatWaitsAreRenumberedAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestAConditionHasTheFieldsOfItsShapeAndKeepsOthers(t *testing.T) {
+func TestCondition_AConditionHasTheFieldsOfItsShapeAndKeepsOthers(t *testing.T) {
 	shape := condition()
 	shape.Fields = slices.DeleteFunc(shape.Fields, func(f descriptor.Field) bool { return f.Name == "reason" })
 	shape.Field("observedGeneration").Type = descriptor.TypeBoolean
@@ -96,7 +96,7 @@ func TestAConditionHasTheFieldsOfItsShapeAndKeepsOthers(t *testing.T) {
 	}
 }
 
-func TestAMessageNamesWhatIsWaitedForInOrder(t *testing.T) {
+func TestCondition_AMessageNamesWhatIsWaitedForInOrder(t *testing.T) {
 	var refs []kind.Ref
 	targets := map[backend.Key]reconcile.Target{}
 	add := func(of, name string) {

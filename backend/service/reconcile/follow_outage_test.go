@@ -35,7 +35,7 @@ func (s *away) Get(_ context.Context, keys ...backend.Key) ([]*backend.Resource,
 	return nil, backend.ErrUnavailable
 }
 
-func TestAStoreOfManyShardsThatIsAwayIsLoggedOnceInAWhile(t *testing.T) {
+func TestFollow_AStoreOfManyShardsThatIsAwayIsLoggedOnceInAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.DebugLevel)
 		r := reconcile.New(reconcile.Config{

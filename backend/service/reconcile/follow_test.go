@@ -14,9 +14,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// TestAChangeOfAnotherGatewayIsLeftToItAfterManyDeletions finishes more deletions of another gateway
+// TestFollow_AChangeOfAnotherGatewayIsLeftToItAfterManyDeletions finishes more deletions of another gateway
 // than changes can be delayed, each of a target whose referrer went in the same moment.
-func TestAChangeOfAnotherGatewayIsLeftToItAfterManyDeletions(t *testing.T) {
+func TestFollow_AChangeOfAnotherGatewayIsLeftToItAfterManyDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memoryStore(t)
 		compiled, err := kind.Compile(widgets(true))
@@ -114,7 +114,7 @@ func (s *recorder) note(about backend.Key, call string) {
 	}
 }
 
-func TestReleasedResourcesAreNotReadAllAtOnce(t *testing.T) {
+func TestFollow_ReleasedResourcesAreNotReadAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memoryStore(t)
 		store := &recorder{Store: inner}

@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
-func TestEachMessageIsWrittenOnceInAnInterval(t *testing.T) {
+func TestReconcile_EachMessageIsWrittenOnceInAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.InfoLevel)
 		l := reconcile.LogOnce(zap.New(core))

@@ -80,7 +80,7 @@ func (s *superseding) Get(ctx context.Context, keys ...backend.Key) ([]*backend.
 	return got, err
 }
 
-func TestAPageThatWasLeftDoesNotCountAsScanned(t *testing.T) {
+func TestScan_APageThatWasLeftDoesNotCountAsScanned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &superseding{Store: memoryStore(t)}
 		const count = 600 // two pages
@@ -127,7 +127,7 @@ func TestAPageThatWasLeftDoesNotCountAsScanned(t *testing.T) {
 	})
 }
 
-func TestOfTwoCataloguesOnAStoreWithoutARecordOneIsTheNewest(t *testing.T) {
+func TestScan_OfTwoCataloguesOnAStoreWithoutARecordOneIsTheNewest(t *testing.T) {
 	store := memoryStore(t)
 	a, b := gateway(t, store, widgets(true)), gateway(t, store, widgets(false))
 	for range 3 {
@@ -153,7 +153,7 @@ func (s *counted) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Reso
 	return s.Store.Get(ctx, keys...)
 }
 
-func TestAnIdleGatewayReadsTheStoreRegardlessOfHowManyKindsThereAre(t *testing.T) {
+func TestScan_AnIdleGatewayReadsTheStoreRegardlessOfHowManyKindsThereAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kinds []descriptor.Kind
 		for i := range 100 {

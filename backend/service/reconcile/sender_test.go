@@ -19,7 +19,7 @@ func (deaf) Apply(context.Context, backend.Batch) (backend.Result, error) {
 	return backend.Result{}, backend.ErrUnknown
 }
 
-func TestALostBatchThatTheLogDoesNotTellOfIsNotTakenForApplied(t *testing.T) {
+func TestSender_ALostBatchThatTheLogDoesNotTellOfIsNotTakenForApplied(t *testing.T) {
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)

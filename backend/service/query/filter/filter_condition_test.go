@@ -42,7 +42,7 @@ func setupReported(t *testing.T) *servicetest.Fixture {
 	return f
 }
 
-func TestConditionsAreFoundByStatusAndReason(t *testing.T) {
+func TestFilter_ConditionsAreFoundByStatusAndReason(t *testing.T) {
 	t.Run("in the store", func(t *testing.T) { testConditions(t, setupReported(t)) })
 	t.Run("in the index", func(t *testing.T) {
 		f := setupReported(t)

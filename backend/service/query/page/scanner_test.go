@@ -68,7 +68,7 @@ func heavierThan(n int) map[string]any {
 	return map[string]any{"spec": map[string]any{"weight": map[string]any{"gt": n}}}
 }
 
-func TestAScanThatMayNotLookAtAllReadsNothing(t *testing.T) {
+func TestScanner_AScanThatMayNotLookAtAllReadsNothing(t *testing.T) {
 	f, store := setupScanned(t, -1)
 	for i := range 20 {
 		f.CreateWidget(fmt.Sprintf("n%02d", i), `{"title":"A","weight":100}`)
@@ -99,7 +99,7 @@ func TestAScanThatMayNotLookAtAllReadsNothing(t *testing.T) {
 	}
 }
 
-func TestTwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
+func TestScanner_TwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, store := setupScanned(t, -1)
 		f.CreateWidget("a", `{"title":"A","weight":100}`)
@@ -153,8 +153,8 @@ func TestTwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 	})
 }
 
-// TestATotalThatIsReadWithThePageAgreesWithIt although the store changes after each read.
-func TestATotalThatIsReadWithThePageAgreesWithIt(t *testing.T) {
+// TestScanner_ATotalThatIsReadWithThePageAgreesWithIt although the store changes after each read.
+func TestScanner_ATotalThatIsReadWithThePageAgreesWithIt(t *testing.T) {
 	f := servicetest.Setup(t)
 	for i := range 3 {
 		f.CreateWidget(fmt.Sprintf("n%d", i), `{"title":"A","weight":100}`)
@@ -183,8 +183,8 @@ func TestATotalThatIsReadWithThePageAgreesWithIt(t *testing.T) {
 	}
 }
 
-// TestAListWaitsWhileItsKindIsReadIntoMemory and reads nothing itself.
-func TestAListWaitsWhileItsKindIsReadIntoMemory(t *testing.T) {
+// TestScanner_AListWaitsWhileItsKindIsReadIntoMemory and reads nothing itself.
+func TestScanner_AListWaitsWhileItsKindIsReadIntoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, store := setupScanned(t, 0)
 		f.CreateWidget("a", `{"title":"A","weight":100}`)
@@ -233,7 +233,7 @@ func (s *miscounting) Ranges(ctx context.Context, rs []backend.Range) ([]backend
 	return pages, err
 }
 
-func TestAPageThatShowsAllAgreesWithItsCount(t *testing.T) {
+func TestScanner_APageThatShowsAllAgreesWithItsCount(t *testing.T) {
 	store := &miscounting{Store: servicetest.OpenMemory(t)}
 	s, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store, IndexMemory: -1})
 	if err != nil {
@@ -261,7 +261,7 @@ func TestAPageThatShowsAllAgreesWithItsCount(t *testing.T) {
 	}
 }
 
-func TestPagesOfOneCallHaveTheirOwnFilters(t *testing.T) {
+func TestScanner_PagesOfOneCallHaveTheirOwnFilters(t *testing.T) {
 	f, _ := setupScanned(t, -1)
 	for i := range 4 {
 		if _, err := f.Create(t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("n", i)}, Spec: map[string]any{"title": "A", "weight": 100 + i}}); err != nil {
@@ -282,7 +282,7 @@ func TestPagesOfOneCallHaveTheirOwnFilters(t *testing.T) {
 	}
 }
 
-func TestAFilterOfALevelIsParsedOnceAlsoIfItIsRefusedOrTheOrdersDiffer(t *testing.T) {
+func TestScanner_AFilterOfALevelIsParsedOnceAlsoIfItIsRefusedOrTheOrdersDiffer(t *testing.T) {
 	f, _ := setupScanned(t, -1)
 	var conditions []any
 	for range 2000 {

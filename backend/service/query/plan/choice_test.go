@@ -38,7 +38,7 @@ func (s *counting) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Res
 }
 
 // The work of a list from a store grows with the names that its filter keeps, not with what there is.
-func TestAFilterOfNamesReadsNoMoreThanItKeeps(t *testing.T) {
+func TestChoice_AFilterOfNamesReadsNoMoreThanItKeeps(t *testing.T) {
 	f := servicetest.Setup(t)
 	for i := range 300 {
 		id := kind.Identity{Kind: "Widget", Namespace: new(fmt.Sprintf("ns%d", i%3)), Name: fmt.Sprintf("n%03d", i)}
@@ -78,7 +78,7 @@ func TestAFilterOfNamesReadsNoMoreThanItKeeps(t *testing.T) {
 	}
 }
 
-func TestAResourceWhoseRowMovesWhileAPageIsReadIsOnItOnce(t *testing.T) {
+func TestChoice_AResourceWhoseRowMovesWhileAPageIsReadIsOnItOnce(t *testing.T) {
 	f := servicetest.Setup(t)
 	const all = 700 // are more than one step
 	for i := range all {
