@@ -52,11 +52,8 @@ func (e *Engine) read(out *arguments, node *ast.Field, vars map[string]any, pay 
 
 // ask sets the request of a connection by its arguments.
 func (a *arguments) ask(f *field) {
-	switch f.op {
-	case opList, opRefs, opInverse, opDependencies, opDependents, opBlockedBy, opBlockers:
-		if a.err == nil {
-			a.request = listRequest(f, a.values)
-		}
+	if f.connection && a.err == nil {
+		a.request = listRequest(f, a.values)
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/sluicegw/sluice/backend/body"
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/graph/coercion"
 )
 
@@ -19,7 +17,7 @@ import (
 // interface, whose selections are compiled while the plan runs, it is a panic of the run.
 //
 //	object            collects the fields of a selection, and compiles each:
-//	  field           its op code and what that needs, by the role of the object's type
+//	  field           its entry in the table of the object's type, and what that needs
 //	  below           the selection below it: object again, or later, if its type is abstract
 type compiler struct {
 	engine *Engine
@@ -82,7 +80,9 @@ type selected struct {
 
 // collect is CollectFields of the specification (October 2021, section 6.3.2):
 // fields of one response name are merged, in the order of their first place.
-func (c *compiler) collect(def *ast.Definition, set ast.SelectionSet, visited map[string]bool, out []*selected) []*selected {
+func (c *compiler) collect(
+	def *ast.Definition, set ast.SelectionSet, visited map[string]bool, out []*selected,
+) []*selected {
 	for _, s := range set {
 		switch s := s.(type) {
 		case *ast.Field:
@@ -137,18 +137,24 @@ func (c *compiler) object(def *ast.Definition, set ast.SelectionSet, above *fiel
 			separator = '{'
 		}
 		f.prefix = append(appendText([]byte{separator}, s.Alias), ':')
-		f.above, f.alias, f.node, f.set = above, s.Alias, s.Field, s.set
+		f.above = above
+		f.alias = s.Alias
+		f.node = s.Field
+		f.set = s.set
 		if s.Name == "__typename" {
-			f.op, f.constant, f.nonNull = opConst, appendText(nil, def.Name), true
+			f.write = writeConstant
+			f.constant = appendText(nil, def.Name)
+			f.nonNull = true
 			continue
 		}
 		f.nonNull = s.Definition.Type.NonNull
+		f.list = s.Definition.Type.Elem != nil
 		f.elementNonNull = s.Definition.Type.Elem != nil && s.Definition.Type.Elem.NonNull
 		c.field(def, f)
 		if len(s.set) > 0 && !strings.HasPrefix(s.Name, "__") { // the core alone executes introspection
 			c.below(f, s.Definition.Type.Name())
 		}
-		if f.op == opCore && c.engine.isRoot(def) {
+		if f.byCore && c.engine.isRoot(def) {
 			f.core = c.coreField(f)
 		}
 	}
@@ -172,202 +178,105 @@ func (c *compiler) below(f *field, typ string) {
 
 // field sets how a field is executed.
 func (c *compiler) field(def *ast.Definition, f *field) {
-	e, name := c.engine, f.node.Name
+	e := c.engine
 	if e.isRoot(def) {
 		c.rootField(def, f)
 		return
 	}
 	t := e.types[def.Name]
 	if t == nil { // a type of the core
-		f.op = opCore
+		f.byCore = true
 		return
 	}
-	switch {
-	case t.role == roleResource:
-		c.resourceField(t, f)
-		return
-	case t.role == roleShape:
+	if t.role == roleShape {
 		c.shapeField(t, f)
 		return
-	case t.role == rolePayload && t.kind != nil && name == t.kind.Singular:
-		f.op = opWritten
-		return
-	case t.role == rolePayload && t.kind != nil && name == "deleted"+t.kind.Name+"Id":
-		f.op = opDeletedID
-		return
-	case t.role == roleChange && t.kind != nil && name == t.kind.Singular:
-		f.op = opChanged
+	}
+	if t.role == roleResource && t.kind.inverses[f.node.Name] != nil {
+		c.inverse(t.kind.inverses[f.node.Name], f)
 		return
 	}
-	o, ok := e.ops[t.role][name]
-	if !ok {
-		panic(&compileError{def.Name + "." + name})
+	entry, ok := e.derived[t.role].find(t, f.node.Name)
+	switch {
+	case ok:
+		f.derivedField = entry
+	case t.role == roleResource:
+		c.reference(t, t.kind.Name, f)
+		return
+	default:
+		panic(&compileError{def.Name + "." + f.node.Name})
 	}
-	switch f.op = o; o {
-	case opBlockers:
-		c.connection(f)
-		c.arguments(f)
-	case opManifest: // of a preview
-		c.arguments(f)
-	}
-}
-
-// operations returns the op codes of the types whose fields are the same for all kinds.
-func operations() map[role]map[string]op {
-	page := map[string]op{
-		"edges": opEdges, "nodes": opNodes, "pageInfo": opPageInfo, "totalCount": opTotalCount, "hiddenCount": opHiddenCount,
-		"unreadableCount": opUnreadableCount, "changeCursor": opPageChangeCursor,
-		"cursor": opCursor, "node": opNode,
-		"hasNextPage": opHasNextPage, "hasPreviousPage": opHasPreviousPage, "startCursor": opStartCursor, "endCursor": opEndCursor,
-	}
-	return map[role]map[string]op{
-		roleMetadata: {
-			"namespace": opNamespace, "name": opName, "uid": opUID, "revision": opRevision, "generation": opGeneration, "labels": opLabels,
-			"annotations": opAnnotations, "description": opDescription, "createdAt": opCreatedAt, "updatedAt": opUpdatedAt, "expiresAt": opExpiresAt,
-			"deletionRequestedAt": opDeletionRequestedAt, "finalizers": opFinalizers, "updatedBy": opUpdatedBy,
-		},
-		roleResource: {
-			"id": opID, "kind": opConst, "subKind": opSubKind, "apiVersion": opAPIVersion, "metadata": opMetadata, "spec": opObject, "status": opObject,
-			"manifest": opManifest, "specJSON": opSpecJSON, "statusJSON": opStatusJSON, "conditions": opConditions, "allowed": opAllowed,
-			"dependencies": opDependencies, "dependents": opDependents, "blockedBy": opBlockedBy,
-		},
-		roleEntry:      {"key": opKey, "value": opValue},
-		roleConnection: page, roleEdge: page, rolePageInfo: page,
-		rolePayload: {
-			"clientMutationId": opMutationID, "warnings": opWarnings, "outcome": opOutcome, "dryRun": opDryRun, "created": opCreated, "state": opDeletion,
-			"resource": opWritten, "deletedResourceId": opDeletedID, "preview": opPreview, "blockedBy": opBlockers,
-		},
-		rolePreview: {
-			"kind": opPreviewKind, "namespace": opNamespace, "name": opName, "uid": opPreviewUID, "generation": opGeneration,
-			"specJSON": opSpecJSON, "statusJSON": opStatusJSON, "manifest": opManifest,
-		},
-		roleWarning: {"code": opWarningCode, "message": opMessage, "path": opPlace, "field": opPlaceText},
-		roleDependency: {
-			"resourceId": opOtherID, "kind": opOtherKind, "namespace": opOtherNamespace, "name": opOtherName, "path": opOtherPath, "state": opOtherState,
-			"guarded": opOtherGuarded, "resource": opOther,
-		},
-		roleNamespace: {"name": opNamespaceName, "counts": opNamespaceCounts, "kind": opCountKind, "count": opCount},
-		roleSummary:   {"unreadableCount": opUnreadableSummary, "groups": opGroups, "keys": opGroupKeys, "count": opGroupCount, "path": opGroupPath, "value": opGroupValue},
-		roleChange:    {"type": opChangeType, "cursor": opChangeCursor, "revision": opChangeRevision, "resourceId": opChangeID, "resource": opChanged},
+	if entry.compile != nil {
+		entry.compile(c, f, t)
 	}
 }
 
 func (c *compiler) rootField(def *ast.Definition, f *field) {
 	root, ok := c.engine.roots[fieldName{def.Name, f.node.Name}]
 	if !ok {
-		f.op = opCore
+		f.byCore = true
 		return
 	}
-	f.op, f.kind, f.verb, f.merge = root.op, root.kind, root.verb, root.merge
-	if f.op == opList {
-		c.connection(f)
-	}
-	c.arguments(f)
+	f.derivedField = root.derivedField
+	f.kind = root.kind
+	f.input = root.input
+	f.verb = root.verb
+	f.merge = root.merge
+	root.compile(c, f, nil)
 }
 
-func (c *compiler) resourceField(t *typeInfo, f *field) {
-	k, name := t.kind, f.node.Name
-	o, ok := c.engine.ops[roleResource][name]
-	if inv := k.inverses[name]; inv != nil {
-		f.op, f.inverse, f.kind = opInverse, inv, inv.kind
-		c.connection(f)
-		c.arguments(f)
-		return
-	} else if !ok {
-		c.refField(t, k.Name, f)
-		return
-	}
-	switch f.op = o; o {
-	case opConst:
-		f.constant = k.quoted
-	case opAPIVersion, opAllowed:
-		f.kind = k
-	case opObject:
-		f.slot = map[string]int{"spec": body.SlotSpec, "status": body.SlotStatus}[name]
-	case opConditions:
-		c.conditions(k, f)
-	case opManifest:
-		c.arguments(f)
-	case opDependencies, opDependents, opBlockedBy:
-		f.targets = c.selects(f.set, "nodes", "state") || c.selects(f.set, "nodes", "resource") || c.selects(f.set, "edges", "node", "state") || c.selects(f.set, "edges", "node", "resource")
-		c.connection(f)
-		c.arguments(f)
-	}
+// inverse compiles the connection of the resources that refer to one.
+func (c *compiler) inverse(inv *inverse, f *field) {
+	f.write = writeLink
+	f.link = linkInverse
+	f.inverse = inv
+	f.kind = inv.kind
+	c.connection(f)
 }
 
-// conditions compiles the field of the conditions, which are in the status.
-func (c *compiler) conditions(k *kindInfo, f *field) {
-	f.op, f.constant = opConst, []byte("null")
-	if k.Conditions() != nil {
-		f.op, f.slot = opConditions, body.SlotStatus
-		f.inner, _ = k.body.Fields[body.SlotStatus].Shape.Slot("conditions")
-	}
-}
-
-func (c *compiler) refField(t *typeInfo, owner string, f *field) {
+// reference compiles a field that is derived from a reference of a type, which owner names.
+func (c *compiler) reference(t *typeInfo, owner string, f *field) {
 	f.ref = t.refs[f.node.Name]
 	if f.ref == nil {
 		panic(&compileError{owner + "." + f.node.Name})
 	}
-	f.op, f.kind = opRef, f.ref.kind
+	f.write = writeLink
+	f.link = linkRef
+	f.kind = f.ref.kind
 	if f.ref.list {
-		f.op = opRefs
+		f.link = linkRefs
 		c.connection(f)
-		c.arguments(f)
 	}
 }
 
+// shapeField compiles a field of an object of a spec or status.
 func (c *compiler) shapeField(t *typeInfo, f *field) {
 	slot, ok := t.slots[f.node.Name]
 	if !ok {
-		c.refField(t, t.shape.Name, f)
+		c.reference(t, t.shape.Name, f)
 		return
 	}
 	sf := &t.shape.Fields[slot]
-	f.slot, f.enum = slot, sf.EnumNames
-	switch {
-	case sf.Type == descriptor.TypeMap:
-		f.op = opMap
-	case sf.Type == descriptor.TypeObject && sf.List:
-		f.op = opObjects
-	case sf.Type == descriptor.TypeObject:
-		f.op = opObject
-	case sf.List:
-		f.op = opScalars
-	case sf.Type == descriptor.TypeEnum:
-		f.op = opEnum
-	case sf.Type == descriptor.TypeFloat:
-		f.op = opFloat
-	case sf.Type == descriptor.TypeTime:
-		f.op = opTime
-	default:
-		f.op = opScalar
-	}
-	f.otherwise = effective(f, sf.Default)
+	f.slot = slot
+	f.enum = sf.EnumNames
+	f.write = bodyWriter(sf)
+	f.otherwise = effective(f, sf)
 }
 
-// effective returns the default of a field of a body as the API shows it.
-func effective(f *field, stored []byte) (out []byte) {
-	switch {
-	case stored == nil:
-		return nil
-	case f.op == opEnum:
-		return appendEnum(nil, f, stored)
-	case f.op == opFloat:
-		return appendFloat(nil, stored)
-	case f.op == opTime:
-		out, _ = appendStoredTime(nil, stored)
-		return out
-	}
-	return appendScalar(nil, stored)
-}
-
-// connection sets which facts of a connection are read with its page.
+// connection compiles a field that is a connection: its arguments, and which facts are read with its page.
 func (c *compiler) connection(f *field) {
+	f.connection = true
 	f.changeCursor = c.selects(f.set, "changeCursor")
 	f.total = c.selects(f.set, "totalCount")
 	f.ahead = c.selects(f.set, "pageInfo", "hasNextPage") || c.selects(f.set, "pageInfo", "hasPreviousPage")
+	c.arguments(f)
 }
+
+// compileConnection is derivedField.compile of connections.
+func compileConnection(c *compiler, f *field, _ *typeInfo) { c.connection(f) }
+
+// compileArguments is derivedField.compile of fields that have arguments and need nothing else.
+func compileArguments(c *compiler, f *field, _ *typeInfo) { c.arguments(f) }
 
 // selectedFields are the fields of a selection set, fragments expanded.
 func selectedFields(set ast.SelectionSet) iter.Seq[*ast.Field] {
@@ -398,7 +307,10 @@ func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 	return slices.ContainsFunc(set, func(s ast.Selection) bool {
 		switch s := s.(type) {
 		case *ast.Field:
-			return s.Name == path[0] && c.included(s.Directives) && (len(path) == 1 || c.selects(s.SelectionSet, path[1:]...))
+			if s.Name != path[0] || !c.included(s.Directives) {
+				return false
+			}
+			return len(path) == 1 || c.selects(s.SelectionSet, path[1:]...)
 		case *ast.InlineFragment:
 			return c.included(s.Directives) && c.selects(s.SelectionSet, path...)
 		case *ast.FragmentSpread:
@@ -413,7 +325,8 @@ func (c *compiler) selects(set ast.SelectionSet, path ...string) bool {
 func (c *compiler) count(fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fields += fields; c.weigh != nil {
+	c.fields += fields
+	if c.weigh != nil {
 		c.weigh(fields)
 	}
 }
@@ -455,5 +368,8 @@ func (c *compiler) literal(node *ast.Field) *arguments {
 }
 
 func hasVariable(v *ast.Value) bool {
-	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return hasVariable(c.Value) })
+	if v.Kind == ast.Variable {
+		return true
+	}
+	return slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return hasVariable(c.Value) })
 }

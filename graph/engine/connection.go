@@ -1,91 +1,147 @@
 package engine
 
-import "strconv"
+import (
+	"context"
+	"strconv"
+)
+
+// connectionFields are the fields of a connection of resources.
+func connectionFields() fieldTable {
+	return fieldTable{
+		"edges":           {write: writeEdges, compile: compileEdges},
+		"nodes":           {write: writeNodes},
+		"unreadableCount": {write: counted(unreadableCount)},
+		"changeCursor":    {write: writePageChangeCursor},
+	}.with(pageFields())
+}
+
+// edgeFields are the fields of an edge of a connection of resources.
+func edgeFields() fieldTable {
+	return fieldTable{
+		"cursor": {write: writeCursor},
+		"node":   {write: writeNode},
+	}
+}
+
+// pageFields are the fields that connections of resources and of dependencies have in common.
+func pageFields() fieldTable {
+	return fieldTable{
+		"pageInfo":   {write: writeBelow},
+		"totalCount": {write: counted(totalCount)},
+	}
+}
+
+// pageInfoFields are the fields of the page info of all connections.
+func pageInfoFields() fieldTable {
+	return fieldTable{
+		"hasNextPage":     {write: writeHasNextPage},
+		"hasPreviousPage": {write: writeHasPreviousPage},
+		"startCursor":     {write: writeStartCursor},
+		"endCursor":       {write: writeEndCursor},
+	}
+}
 
 // connection writes a page of a connection.
 func (r *run) connection(buf []byte, f *field, p *page) ([]byte, bool) {
 	for i := range p.items {
 		p.items[i].at = 0
 	}
-	return r.below(buf, f, &source{page: p})
+	return r.below(buf, f, source{page: p})
 }
 
-// pageItems writes the edges or the nodes of a page, or the node of an edge.
-func (r *run) pageItems(buf []byte, f *field, src *source) ([]byte, bool) {
+func compileEdges(_ *compiler, f *field, _ *typeInfo) { f.edges = true }
+
+// writeEdges writes a list with an object for each edge of a page, none of which can be null.
+func writeEdges(r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	p := src.page
-	switch {
-	case f.op == opNode && p.Dependencies != nil:
-		r.count(f, 1)
-		return r.below(buf, f, src)
-	case f.op == opNode: // resourceOn counts it
-		return r.resourceOn(buf, f, &p.items[src.index])
-	}
-	r.count(f, len(p.items))
+	return r.elements(buf, f, len(p.items), func(buf []byte, i int) ([]byte, bool) {
+		return r.object(buf, f.sub, source{page: p, index: i})
+	})
+}
+
+func writeNodes(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	p := src.page
+	return r.elements(buf, f, len(p.items), func(buf []byte, i int) ([]byte, bool) {
+		it := &p.items[i]
+		return r.object(buf, f.on(it.kind), source{item: it})
+	})
+}
+
+// elements writes a list of n objects of a page, none of which can be null; write writes one.
+func (r *run) elements(
+	buf []byte, f *field, n int, write func(buf []byte, i int) ([]byte, bool),
+) (out []byte, ok bool) {
+	r.count(f, n)
 	r.push(f)
 	buf = append(buf, '[')
-	ok, element := true, source{page: p}
-	for i := range p.items {
+	ok = true
+	for i := range n {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
 		r.element(f)
 		r.pushIndex(i)
-		on := f.sub
-		if element.index = i; f.op == opNodes && p.Dependencies == nil {
-			element.item = &p.items[i]
-			on = f.on(element.item.kind)
-		}
 		var some bool
-		buf, some = r.object(buf, on, &element)
-		ok = ok && some // elements are never null
+		buf, some = write(buf, i)
+		ok = ok && some
 		r.pop()
 	}
 	r.pop()
 	return append(buf, ']'), ok
 }
 
-// pageField writes another field of a page or an edge.
-func (r *run) pageField(buf []byte, f *field, src *source) ([]byte, bool) {
-	if src.namespaces != nil {
-		return r.namespacePageField(buf, f, src)
+// writeNode writes the resource of an edge. resourceOn counts it.
+func writeNode(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.resourceOn(buf, f, &src.page.items[src.index])
+}
+
+func writeCursor(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	buf = src.page.AppendCursor(append(buf, '"'), src.index)
+	return append(buf, '"'), true
+}
+
+// writeBelow writes an object with the same data as the one that it is in.
+func writeBelow(r *run, buf []byte, f *field, src source) ([]byte, bool) { return r.below(buf, f, src) }
+
+func totalCount(ctx context.Context, src source) (int, error) { return src.page.TotalCount(ctx) }
+
+func unreadableCount(ctx context.Context, src source) (int, error) { return src.page.Unreadable(ctx) }
+
+func writePageChangeCursor(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return appendOptional(buf, src.page.ChangeCursor())
+}
+
+func writeStartCursor(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	if src.page == nil {
+		return appendNamespaceCursor(buf, src.root.namespaces, 0)
 	}
-	p := src.page
-	switch f.op {
-	case opPageInfo:
-		return r.below(buf, f, src)
-	case opCursor:
-		buf = p.AppendCursor(append(buf, '"'), src.index)
-		return append(buf, '"'), true
-	case opPageChangeCursor:
-		return r.text(buf, p.ChangeCursor())
-	case opStartCursor:
-		return r.text(buf, p.PageInfo().StartCursor())
-	case opEndCursor:
-		return r.text(buf, p.PageInfo().EndCursor())
-	case opTotalCount:
-		n, err := p.TotalCount(r.ctx)
-		if err != nil {
-			return r.null(buf, f, err)
-		}
-		return strconv.AppendInt(buf, int64(min(n, 1<<31-1)), 10), true
-	case opHiddenCount:
-		n, err := p.Hidden(r.ctx)
-		if err != nil {
-			return r.null(buf, f, err)
-		}
-		return strconv.AppendInt(buf, int64(n), 10), true
-	case opUnreadableCount:
-		n, err := p.Unreadable(r.ctx)
-		if err != nil {
-			return r.null(buf, f, err)
-		}
-		return strconv.AppendInt(buf, int64(n), 10), true
+	return appendOptional(buf, src.page.PageInfo().StartCursor())
+}
+
+func writeEndCursor(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	if src.page == nil {
+		return appendNamespaceCursor(buf, src.root.namespaces, len(src.root.namespaces.Namespaces)-1)
 	}
-	more := p.PageInfo().HasNextPage
-	if f.op == opHasPreviousPage {
-		more = p.PageInfo().HasPreviousPage
+	return appendOptional(buf, src.page.PageInfo().EndCursor())
+}
+
+func writeHasNextPage(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	if src.page == nil {
+		return strconv.AppendBool(buf, src.root.namespaces.More), true
 	}
-	yes, err := more(r.ctx)
+	return r.yes(buf, f, src.page.PageInfo().HasNextPage)
+}
+
+func writeHasPreviousPage(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	if src.page == nil {
+		return strconv.AppendBool(buf, src.root.namespaces.Before), true
+	}
+	return r.yes(buf, f, src.page.PageInfo().HasPreviousPage)
+}
+
+// yes writes a Boolean value that must be read.
+func (r *run) yes(buf []byte, f *field, read func(context.Context) (bool, error)) ([]byte, bool) {
+	yes, err := read(r.ctx)
 	if err != nil {
 		return r.null(buf, f, err)
 	}

@@ -62,7 +62,7 @@ const coreAtOnce = 4
 func (r *run) executeCore(fields []field, answers []resolved) {
 	var set ast.SelectionSet
 	for i := range fields {
-		if f := &fields[i]; f.op == opCore {
+		if f := &fields[i]; f.byCore {
 			set = append(set, f.core)
 		}
 	}
@@ -88,7 +88,7 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 
 // coreOf returns the first field of the core.
 func coreOf(fields []field) *field {
-	return &fields[slices.IndexFunc(fields, func(f field) bool { return f.op == opCore })]
+	return &fields[slices.IndexFunc(fields, func(f field) bool { return f.byCore })]
 }
 
 // coreContext returns a context in which the core executes some root fields.
@@ -105,7 +105,7 @@ func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphq
 	var found []markedField
 	for i := range fields {
 		f := &fields[i]
-		if f.op != opCore {
+		if !f.byCore {
 			continue
 		}
 		v := gjson.GetBytes(res.Data, gjson.Escape(f.alias))
@@ -230,7 +230,7 @@ func (r *run) coreObject(buf []byte, m *marks, o *object, v gjson.Result) ([]byt
 		f := &o.fields[i]
 		buf = append(buf, f.prefix...)
 		at := len(buf)
-		some := f.op == opConst
+		some := !f.byCore
 		if some {
 			buf = append(buf, f.constant...)
 		} else {

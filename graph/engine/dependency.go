@@ -1,73 +1,113 @@
 package engine
 
 import (
-	"strconv"
+	"context"
 
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// relation returns the relation of a connection of dependencies.
-func (f *field) relation() query.Relation {
-	switch f.op {
-	case opDependencies:
-		return query.Dependencies
-	case opDependents:
-		return query.Dependents
+// dependencyConnectionFields are the fields of a connection of dependencies.
+func dependencyConnectionFields() fieldTable {
+	return fieldTable{
+		"edges":       {write: writeEdges, compile: compileEdges},
+		"nodes":       {write: writeEdges},
+		"hiddenCount": {write: counted(hiddenCount)},
+	}.with(pageFields())
+}
+
+// dependencyEdgeFields are the fields of an edge of a connection of dependencies.
+func dependencyEdgeFields() fieldTable {
+	return fieldTable{
+		"cursor": {write: writeCursor},
+		"node":   {write: writeDependency},
 	}
-	return query.BlockedBy
+}
+
+// dependencyFields are the fields of a dependency.
+func dependencyFields() fieldTable {
+	return fieldTable{
+		"resourceId": {write: writeDependencyID},
+		"kind":       {write: text(func(src source) string { return src.dependency().Key.Kind })},
+		"namespace":  {write: optionalText(func(src source) string { return src.dependency().Key.Namespace })},
+		"name":       {write: text(func(src source) string { return src.dependency().Key.Name })},
+		"path":       {write: text(func(src source) string { return src.dependency().Path })},
+		"state":      {write: text(func(src source) string { return string(src.dependency().State) })},
+		"guarded":    {write: boolean(func(src source) bool { return src.dependency().Guarded })},
+		"resource":   {write: writeDependencyResource},
+	}
+}
+
+// dependency returns the dependency that an edge of a page has.
+func (src source) dependency() *query.Dependency { return &src.page.Dependencies[src.index] }
+
+func hiddenCount(ctx context.Context, src source) (int, error) { return src.page.Hidden(ctx) }
+
+func writeDependency(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	r.count(f, 1)
+	return r.below(buf, f, src)
+}
+
+func writeDependencyID(r *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return r.appendID(buf, src.dependency().Key), true
+}
+
+func writeDependencyResource(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	it := &src.page.items[src.index]
+	if it.body == nil {
+		return buf, false
+	}
+	return r.resourceOn(buf, f, it)
+}
+
+// compileDependencies returns derivedField.compile of a connection of dependencies.
+func compileDependencies(relation query.Relation) func(*compiler, *field, *typeInfo) {
+	return func(c *compiler, f *field, _ *typeInfo) {
+		f.link = linkDependencies
+		f.relation = relation
+		f.targets = c.selects(f.set, "nodes", "state") || c.selects(f.set, "nodes", "resource") ||
+			c.selects(f.set, "edges", "node", "state") || c.selects(f.set, "edges", "node", "resource")
+		c.connection(f)
+	}
 }
 
 // dependencies returns the request of a connection of dependencies.
 func (r *run) dependencies(w *want) query.DependencyRequest {
 	b, asked := w.item.body, &w.args.request
 	return query.DependencyRequest{
-		Relation: w.field.relation(), Key: b.Stored.Key, Body: b, Targets: w.field.targets,
-		First: asked.First, Last: asked.Last, After: asked.After, Before: asked.Before, Ahead: w.field.ahead,
+		Relation: w.field.relation,
+		Key:      b.Stored.Key,
+		Body:     b,
+		Targets:  w.field.targets,
+		First:    asked.First,
+		Last:     asked.Last,
+		After:    asked.After,
+		Before:   asked.Before,
+		Ahead:    w.field.ahead,
 	}
 }
 
-// readBlockers reads a page of the resources for which a deletion waits.
-func (r *run) readBlockers(f *field, w *service.Written) (out link) {
+// blockers reads a page of the resources for which a deletion waits.
+func (r *run) blockers(f *field, w *service.Written) link {
 	args := r.evaluated(f)
-	if out.err = args.err; out.err != nil {
-		return out
+	if args.err != nil {
+		return link{err: args.err}
 	}
-	req := query.DependencyRequest{Relation: query.BlockedBy, First: args.request.First, After: args.request.After, ChangeCursor: f.changeCursor, Ahead: f.ahead}
-	if req.None = w.Resource == nil || w.Deletion == service.Deleted; w.Resource != nil {
+	req := query.DependencyRequest{
+		Relation:     query.BlockedBy,
+		First:        args.request.First,
+		After:        args.request.After,
+		ChangeCursor: f.changeCursor,
+		Ahead:        f.ahead,
+		None:         w.Resource == nil || w.Deletion == service.Deleted,
+	}
+	if w.Resource != nil {
 		req.Key = w.Resource.Stored.Key
 	}
 	pages, errs := r.engine.svc.Dependencies(r.ctx, []query.DependencyRequest{req})
-	if out.err = errs[0]; out.err != nil {
-		r.haltOn(out.err, f)
-		return out
+	if errs[0] != nil {
+		r.haltOn(errs[0], f)
+		return link{err: errs[0]}
 	}
-	out.page = r.newPage(pages[0], f)
-	return out
-}
-
-// dependencyField writes a field of a dependency.
-func (r *run) dependencyField(buf []byte, f *field, src *source) ([]byte, bool) {
-	d := &src.page.Dependencies[src.index]
-	switch f.op {
-	case opOtherID:
-		return r.appendID(buf, d.Key), true
-	case opOtherKind:
-		return appendText(buf, d.Key.Kind), true
-	case opOtherNamespace:
-		return appendText(buf, d.Key.Namespace), d.Key.Namespace != ""
-	case opOtherName:
-		return appendText(buf, d.Key.Name), true
-	case opOtherPath:
-		return appendText(buf, d.Path), true
-	case opOtherState:
-		return appendText(buf, string(d.State)), true
-	case opOtherGuarded:
-		return strconv.AppendBool(buf, d.Guarded), true
-	}
-	it := &src.page.items[src.index]
-	if it.body == nil {
-		return buf, false
-	}
-	return r.resourceOn(buf, f, it)
+	return link{page: r.newPage(pages[0], f)}
 }

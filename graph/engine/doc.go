@@ -1,7 +1,7 @@
 // Package engine executes operations of the API over kinds that are data: no Go
 // is generated for any of them.
 //
-// An operation is compiled once to a plan: a tree of op codes, prepared bytes
+// An operation is compiled once to a plan: a tree of functions, prepared bytes
 // and slots, which are the positions of fields in stored bodies. A run executes
 // it in three parts:
 //
@@ -17,7 +17,7 @@
 //	    |             dependencies. What they return are the items of the next level.
 //	    v
 //	write the answer
-//	  writeRoot       object and value, recursively, copy spans of the stored bodies
+//	  writeRoot       object and the writers of fields, recursively, copy spans of the stored bodies
 //
 // For example { networks { nodes { subnets { nodes { name } } } } }:
 //

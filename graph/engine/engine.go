@@ -47,7 +47,7 @@ type Engine struct {
 	// streams and everyKind are as in Config.
 	streams, everyKind *stream.Set
 	types              map[string]*typeInfo
-	ops                map[role]map[string]op
+	derived            map[role]fieldTable
 	roots              map[fieldName]rootField
 	// enums are the stored forms of enum values, by type and name.
 	enums map[string]map[string]string

@@ -44,7 +44,7 @@ const (
 func (r *run) chargeIntrospection(fields []field) {
 	for i := range fields {
 		f := &fields[i]
-		if f.op != opCore || f.node.Name != "__schema" && f.node.Name != "__type" {
+		if !f.byCore || f.node.Name != "__schema" && f.node.Name != "__type" {
 			continue
 		}
 		most := r.spent.budget.Left(budget.Steps) / budget.SchemaValue
@@ -73,7 +73,7 @@ func (r *run) checkAliases(fields []field) {
 	n, left := 0, r.spent.budget.Left(budget.Bytes)
 	for i := range fields {
 		f := &fields[i]
-		if f.op != opCore || f.node.Name == "__schema" || f.node.Name == "__type" {
+		if !f.byCore || f.node.Name == "__schema" || f.node.Name == "__type" {
 			continue
 		}
 		if n = min(n+aliasBytes(f.set), maxIntrospection); n > left/corePlaces {

@@ -10,45 +10,146 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// write executes one mutation.
-func (r *run) write(f *field, in map[string]any) (*service.Written, error) {
-	if err := checkMutationID(in); err != nil {
-		return nil, err
+// writeRootField is a mutation of a resource.
+func writeRootField() derivedField {
+	return derivedField{compile: compileArguments, resolve: resolveMutation(writeResource), write: writeRootObject}
+}
+
+// applyRootField is the mutation that applies a manifest.
+func applyRootField() derivedField {
+	return derivedField{compile: compileArguments, resolve: resolveMutation(applyManifest), write: writeRootObject}
+}
+
+// mutation calls the service for a root field of a mutation.
+type mutation func(r *run, f *field, in map[string]any) (*service.Written, error)
+
+// resolveMutation returns derivedField.resolve of a mutation. It reads what the payload shows.
+func resolveMutation(execute mutation) func(*run, *field, *resolved, *arguments) error {
+	return func(r *run, f *field, a *resolved, args *arguments) error {
+		in := value[map[string]any](args.values, "input")
+		if err := checkMutationID(in); err != nil {
+			return err
+		}
+		a.writing = !value[bool](in, "dryRun")
+		w, err := execute(r, f, in)
+		a.writing = false
+		r.snapshot.Forget() // later reads for the answer see the write
+		if err != nil {
+			return err
+		}
+		a.written = &written{
+			Written:    w,
+			field:      f,
+			blockers:   map[*field]link{},
+			mutationID: optional[string](in, "clientMutationId"),
+		}
+		r.readPayload(a.written) // may halt, when a.written is set already
+		return nil
 	}
-	s, ctx := r.engine.svc, r.ctx
-	if f.op == opApply {
-		return s.Apply(ctx, service.ApplyRequest{
-			Manifest: value[string](in, "manifest"), Namespace: optional[string](in, "namespace"),
-			ExpectedRevision: optional[string](in, "expectedRevision"), IgnoreRevision: value[bool](in, "ignoreRevision"),
-			FieldManager: optional[string](in, "fieldManager"),
-			CreateOnly:   value[bool](in, "createOnly"), DryRun: value[bool](in, "dryRun"),
-		})
+}
+
+// readPayload reads what the payload of a mutation shows.
+func (r *run) readPayload(w *written) {
+	if b := bodyOf(w.Resource); b != nil {
+		w.item = &item{body: b, kind: r.kindOf(b)}
 	}
+	for i := range w.field.sub.fields {
+		f := &w.field.sub.fields[i]
+		if f.read != nil {
+			f.read(r, f, w)
+		}
+	}
+}
+
+func applyManifest(r *run, _ *field, in map[string]any) (*service.Written, error) {
+	return r.engine.svc.Apply(r.ctx, service.ApplyRequest{
+		Manifest:         value[string](in, "manifest"),
+		Namespace:        optional[string](in, "namespace"),
+		ExpectedRevision: optional[string](in, "expectedRevision"),
+		IgnoreRevision:   value[bool](in, "ignoreRevision"),
+		FieldManager:     optional[string](in, "fieldManager"),
+		CreateOnly:       value[bool](in, "createOnly"),
+		DryRun:           value[bool](in, "dryRun"),
+	})
+}
+
+// writeResource executes the verb of a field.
+func writeResource(r *run, f *field, in map[string]any) (*service.Written, error) {
 	id, err := r.target(f, in)
 	if err != nil {
 		return nil, err
 	}
+	s, ctx := r.engine.svc, r.ctx
 	revision, dry := value[string](in, "expectedRevision"), value[bool](in, "dryRun")
 	switch f.verb {
 	case descriptor.VerbCreate:
-		return s.Create(ctx, service.CreateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: given(f, in["spec"])})
+		return s.Create(ctx, service.CreateRequest{
+			Identity: id,
+			DryRun:   dry,
+			Metadata: metadata(in),
+			SubKind:  value[string](in, "subKind"),
+			Spec:     given(f, in["spec"]),
+		})
 	case descriptor.VerbUpdate:
-		return s.Update(ctx, service.UpdateRequest{Identity: id, DryRun: dry, Metadata: metadata(in), ExpectedRevision: revision, Spec: given(f, in["spec"])})
+		return s.Update(ctx, service.UpdateRequest{
+			Identity:         id,
+			DryRun:           dry,
+			Metadata:         metadata(in),
+			ExpectedRevision: revision,
+			Spec:             given(f, in["spec"]),
+		})
 	case descriptor.VerbPatch:
 		spec, isGiven := in[f.part("spec")]
 		if isGiven && spec == nil {
-			return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "spec", Kind: id.Kind, Message: f.part("spec") + ": null clears nothing; leave it out, or name what changes"}
+			return nil, nullPatch(f, id.Kind)
 		}
-		return s.Patch(ctx, service.PatchRequest{Identity: id, DryRun: dry, MetadataPatch: metadataPatch(in), ExpectedRevision: revision, Patch: given(f, spec)})
+		return s.Patch(ctx, service.PatchRequest{
+			Identity:         id,
+			DryRun:           dry,
+			MetadataPatch:    metadataPatch(in),
+			ExpectedRevision: revision,
+			Patch:            given(f, spec),
+		})
 	case descriptor.VerbUpsert:
-		return s.Upsert(ctx, service.UpsertRequest{Identity: id, DryRun: dry, Metadata: metadata(in), SubKind: value[string](in, "subKind"), Spec: given(f, in["spec"])})
+		return s.Upsert(ctx, service.UpsertRequest{
+			Identity: id,
+			DryRun:   dry,
+			Metadata: metadata(in),
+			SubKind:  value[string](in, "subKind"),
+			Spec:     given(f, in["spec"]),
+		})
 	case descriptor.VerbStatus:
 		if f.merge {
-			return s.PatchStatus(ctx, service.StatusPatchRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision"), Patch: given(f, in["status"])})
+			return s.PatchStatus(ctx, service.StatusPatchRequest{
+				Identity:         id,
+				DryRun:           dry,
+				ExpectedRevision: optional[string](in, "expectedRevision"),
+				Patch:            given(f, in["status"]),
+			})
 		}
-		return s.UpdateStatus(ctx, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: revision, Status: given(f, in[f.part("status")]), Untyped: f.kind == nil})
+		return s.UpdateStatus(ctx, service.StatusRequest{
+			Identity:         id,
+			DryRun:           dry,
+			ExpectedRevision: revision,
+			Status:           given(f, in[f.part("status")]),
+			Untyped:          f.kind == nil,
+		})
 	}
-	return s.Delete(ctx, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional[string](in, "expectedRevision")})
+	return s.Delete(ctx, service.DeleteRequest{
+		Identity:         id,
+		DryRun:           dry,
+		ExpectedRevision: optional[string](in, "expectedRevision"),
+	})
+}
+
+// nullPatch returns the error of a patch whose spec is null.
+func nullPatch(f *field, kindName string) error {
+	return &failure.Error{
+		Code:    failure.CodeBadUserInput,
+		Path:    "spec",
+		Kind:    kindName,
+		Message: f.part("spec") + ": null clears nothing; leave it out, or name what changes",
+	}
 }
 
 // target returns the resource that a mutation changes. A mutation of any kind names it by its id.
@@ -76,19 +177,4 @@ func given(f *field, tree any) any {
 		return jsontree.Given(tree)
 	}
 	return tree
-}
-
-// readWritten reads the blockers that the payload of a mutation shows, and adds the resource to the next level.
-func (r *run) readWritten(out *written) {
-	if b := bodyOf(out.Resource); b != nil {
-		out.item = &item{body: b, kind: r.kindOf(b)}
-	}
-	for i := range out.field.sub.fields {
-		switch p := &out.field.sub.fields[i]; {
-		case p.op == opWritten && out.item != nil && !out.DryRun:
-			r.enqueue(out.item, p.on(out.item.kind))
-		case p.op == opBlockers:
-			out.blockers[p] = r.readBlockers(p, out.Written)
-		}
-	}
 }

@@ -1,57 +1,79 @@
 package engine
 
-import "strconv"
+import (
+	"context"
 
-// namespaceItems writes the edges or the nodes of a page of namespaces, or the node of an edge.
-func (r *run) namespaceItems(buf []byte, f *field, src *source) ([]byte, bool) {
-	if f.op == opNode {
-		return r.below(buf, f, src)
-	}
-	p := src.namespaces
-	r.count(f, len(p.Namespaces))
-	return r.list(buf, f, len(p.Namespaces), func(i int) source { return source{namespaces: p, group: i} }), true
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+// namespacesRootField is the connection of the namespaces.
+func namespacesRootField() derivedField {
+	return derivedField{compile: compileArguments, resolve: resolveNamespaces, write: writeRootObject}
 }
 
-// namespacePageField writes another field of a page of namespaces or of an edge.
-func (r *run) namespacePageField(buf []byte, f *field, src *source) ([]byte, bool) {
-	p := src.namespaces
-	switch f.op {
-	case opPageInfo:
-		return r.below(buf, f, src)
-	case opCursor:
-		return appendText(buf, p.Cursor(src.group)), true
-	case opHasNextPage:
-		return strconv.AppendBool(buf, p.More), true
-	case opHasPreviousPage:
-		return strconv.AppendBool(buf, p.Before), true
-	case opStartCursor, opEndCursor:
-		at, last := 0, len(p.Namespaces)-1
-		if last < 0 {
-			return buf, false
-		}
-		if f.op == opEndCursor {
-			at = last
-		}
-		return appendText(buf, p.Cursor(at)), true
-	}
-	n, err := p.TotalCount(r.ctx)
-	if err != nil {
-		return r.null(buf, f, err)
-	}
-	return strconv.AppendInt(buf, int64(n), 10), true
+func resolveNamespaces(r *run, _ *field, a *resolved, args *arguments) (err error) {
+	a.namespaces, err = r.engine.svc.Namespaces(r.ctx, count(args.values, "first"), optional[string](args.values, "after"))
+	return err
 }
 
-// namespaceField writes a field of a namespace or of a count.
-func (r *run) namespaceField(buf []byte, f *field, src *source) ([]byte, bool) {
-	ns := &src.namespaces.Namespaces[src.group]
-	switch f.op {
-	case opNamespaceName:
-		return appendText(buf, ns.Name), true
-	case opCountKind:
-		return appendText(buf, ns.Counts[src.index].Kind), true
-	case opCount:
-		return strconv.AppendInt(buf, int64(ns.Counts[src.index].Count), 10), true
+// namespaceConnectionFields are the fields of the connection of the namespaces.
+func namespaceConnectionFields() fieldTable {
+	return fieldTable{
+		"edges":      {write: writeNamespaces},
+		"nodes":      {write: writeNamespaces},
+		"pageInfo":   {write: writeBelow},
+		"totalCount": {write: counted(countNamespaces)},
 	}
-	p, group := src.namespaces, src.group
-	return r.list(buf, f, len(ns.Counts), func(i int) source { return source{namespaces: p, group: group, index: i} }), true
+}
+
+// namespaceEdgeFields are the fields of an edge of the connection of the namespaces.
+func namespaceEdgeFields() fieldTable {
+	return fieldTable{
+		"cursor": {write: text(func(src source) string { return src.root.namespaces.Cursor(src.group) })},
+		"node":   {write: writeBelow},
+	}
+}
+
+// namespaceFields are the fields of a namespace.
+func namespaceFields() fieldTable {
+	return fieldTable{
+		"name":   {write: text(func(src source) string { return src.namespace().Name })},
+		"counts": {write: writeNamespaceCounts},
+	}
+}
+
+// namespaceCountFields are the fields of a count of a namespace.
+func namespaceCountFields() fieldTable {
+	return fieldTable{
+		"kind":  {write: text(func(src source) string { return src.namespace().Counts[src.index].Kind })},
+		"count": {write: integer(func(src source) int { return src.namespace().Counts[src.index].Count })},
+	}
+}
+
+// namespace returns the namespace of an edge.
+func (src source) namespace() *query.Namespace { return &src.root.namespaces.Namespaces[src.group] }
+
+func countNamespaces(ctx context.Context, src source) (int, error) {
+	return src.root.namespaces.TotalCount(ctx)
+}
+
+// writeNamespaces writes the edges or the nodes of a page of namespaces.
+func writeNamespaces(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	n := len(src.root.namespaces.Namespaces)
+	r.count(f, n)
+	return r.list(buf, f, n, func(i int) source { return source{root: src.root, group: i} }), true
+}
+
+func writeNamespaceCounts(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.list(buf, f, len(src.namespace().Counts), func(i int) source {
+		return source{root: src.root, group: src.group, index: i}
+	}), true
+}
+
+// appendNamespaceCursor writes the cursor of a namespace of a page, null if the page is empty.
+func appendNamespaceCursor(buf []byte, p *query.NamespacePage, i int) ([]byte, bool) {
+	if len(p.Namespaces) == 0 {
+		return buf, false
+	}
+	return appendText(buf, p.Cursor(i)), true
 }

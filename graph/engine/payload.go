@@ -2,12 +2,10 @@ package engine
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
@@ -23,75 +21,137 @@ type written struct {
 	blockers map[*field]link
 }
 
-// payloadField writes a field of the payload of a mutation.
-func (r *run) payloadField(buf []byte, f *field, w *written) ([]byte, bool) {
-	switch f.op {
-	case opMutationID:
-		return r.text(buf, w.mutationID)
-	case opWritten:
-		switch {
-		case w.DryRun:
-			return buf, false
-		case w.item != nil:
-			return r.resourceOn(buf, f, w.item)
-		case w.Deletion == "" && w.Resource != nil:
-			return r.null(buf, f, unreadable(w))
-		}
-		return buf, false
-	case opPreview:
-		if !w.DryRun || w.item == nil {
-			return buf, false
-		}
-		r.count(f, 1)
-		return r.below(buf, f, &source{item: w.item})
-	case opWarnings:
-		return r.list(buf, f, len(w.Warnings), func(i int) source { return source{warning: &w.Warnings[i], written: w} }), true
-	case opOutcome:
-		return appendText(buf, string(w.Outcome)), true
-	case opDryRun:
-		return strconv.AppendBool(buf, w.DryRun), true
-	case opCreated:
-		return strconv.AppendBool(buf, w.Outcome == service.Created), true
+// payloadFields are the fields of the payload of a mutation.
+func payloadFields() fieldTable {
+	return fieldTable{
+		"clientMutationId":  {write: writeMutationID},
+		singularName:        {write: writeWritten, read: readWritten},
+		"resource":          {write: writeWritten, read: readWritten},
+		"preview":           {write: writePreview},
+		"warnings":          {write: writeWarnings},
+		"outcome":           {write: text(func(src source) string { return string(src.root.written.Outcome) })},
+		"dryRun":            {write: boolean(func(src source) bool { return src.root.written.DryRun })},
+		"created":           {write: boolean(func(src source) bool { return src.root.written.Outcome == service.Created })},
+		"state":             {write: text(func(src source) string { return string(src.root.written.Deletion) })},
+		deletedIDName:       {write: writeDeletedID},
+		"deletedResourceId": {write: writeDeletedID},
+		"blockedBy":         {write: writeBlockers, read: readBlockers, compile: compileConnection},
 	}
-	switch {
-	case f.op == opDeletion:
-		return appendText(buf, string(w.Deletion)), true
-	case f.op == opBlockers:
-		return r.linked(buf, f, w.blockers[f])
-	case w.Resource == nil || w.DryRun || w.Deletion != service.Deleted:
-		return buf, false
-	}
-	return r.appendID(buf, w.Resource.Stored.Key), true // opDeletedID
 }
 
-// warningField writes a field of a warning.
-func (r *run) warningField(buf []byte, f *field, src *source) ([]byte, bool) {
-	path := inArguments(src.written.field, src.warning.Path)
+// warningFields are the fields of a warning.
+func warningFields() fieldTable {
+	return fieldTable{
+		"code":    {write: text(func(src source) string { return string(src.warning().Code) })},
+		"message": {write: writeWarningMessage},
+		"path":    {write: writeWarningPath},
+		"field":   {write: writeWarningField},
+	}
+}
+
+// previewFields are the fields of the preview of a resource that a dry run would have stored.
+func previewFields() fieldTable {
+	return fieldTable{
+		"kind":       {write: writePreviewKind},
+		"namespace":  {write: writeNamespace},
+		"name":       {write: writeName},
+		"uid":        {write: optionalText(func(src source) string { return src.item.body.Stored.UID })},
+		"generation": {write: writeGeneration},
+		"specJSON":   {write: writeSpecJSON},
+		"statusJSON": {write: writeStatusJSON},
+		"manifest":   {write: writeManifest, compile: compileArguments},
+	}
+}
+
+func writeMutationID(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return appendOptional(buf, src.root.written.mutationID)
+}
+
+// readWritten adds the resource that was stored to the next level.
+func readWritten(r *run, f *field, w *written) {
+	if w.item != nil && !w.DryRun {
+		r.enqueue(w.item, f.on(w.item.kind))
+	}
+}
+
+func writeWritten(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	w := src.root.written
 	switch {
-	case f.op == opWarningCode:
-		return appendText(buf, string(src.warning.Code)), true
-	case f.op == opMessage:
-		message := src.warning.Message
-		if stored := src.warning.Path; stored != "" {
-			message = strings.ReplaceAll(message, stored, inAPI(src.written.field, stored))
-		}
-		return appendText(buf, message), true
-	case path == nil:
+	case w.DryRun:
 		return buf, false
-	case f.op == opPlaceText:
-		return appendText(buf, failure.Text(path)), true
+	case w.item != nil:
+		return r.resourceOn(buf, f, w.item)
+	case w.Deletion == "" && w.Resource != nil:
+		return r.null(buf, f, unreadable(w))
+	}
+	return buf, false
+}
+
+func writePreview(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	w := src.root.written
+	if !w.DryRun || w.item == nil {
+		return buf, false
+	}
+	r.count(f, 1)
+	return r.below(buf, f, source{item: w.item})
+}
+
+func writePreviewKind(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return append(buf, src.item.kind.quoted...), true
+}
+
+func writeDeletedID(r *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	w := src.root.written
+	if w.Resource == nil || w.DryRun || w.Deletion != service.Deleted {
+		return buf, false
+	}
+	return r.appendID(buf, w.Resource.Stored.Key), true
+}
+
+// readBlockers reads a page of the resources for which a deletion waits.
+func readBlockers(r *run, f *field, w *written) { w.blockers[f] = r.blockers(f, w.Written) }
+
+func writeBlockers(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.linked(buf, f, src.root.written.blockers[f])
+}
+
+func writeWarnings(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.list(buf, f, len(src.root.written.Warnings), func(i int) source {
+		return source{root: src.root, index: i}
+	}), true
+}
+
+// warning returns the warning of a mutation.
+func (src source) warning() *failure.Warning { return &src.root.written.Warnings[src.index] }
+
+// warningPath returns the path of a warning from an argument; nil for none.
+func warningPath(src source) []any {
+	return inArguments(src.root.written.field, src.warning().Path)
+}
+
+func writeWarningMessage(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	message := src.warning().Message
+	if stored := src.warning().Path; stored != "" {
+		message = strings.ReplaceAll(message, stored, inAPI(src.root.written.field, stored))
+	}
+	return appendText(buf, message), true
+}
+
+func writeWarningPath(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	path := warningPath(src)
+	if path == nil {
+		return buf, false
 	}
 	raw, _ := json.Marshal(path) // names and indexes always marshal
 	return append(buf, raw...), true
 }
 
-// previewField writes a field that only previews have.
-func previewField(buf []byte, f *field, it *item) ([]byte, bool) {
-	if f.op == opPreviewKind {
-		return append(buf, it.kind.quoted...), true
+func writeWarningField(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	path := warningPath(src)
+	if path == nil {
+		return buf, false
 	}
-	uid := it.body.Stored.UID
-	return appendText(buf, uid), uid != ""
+	return appendText(buf, failure.Text(path)), true
 }
 
 // unreadable returns the error of a resource that was stored and cannot be read back.
@@ -99,31 +159,4 @@ func unreadable(w *written) error {
 	err := failure.Of(backend.ErrUnreadable, w.Resource.Stored.Key)
 	err.Outcome = failure.OutcomeApplied
 	return err
-}
-
-// changeField writes a field of an event of a stream of changes.
-func (r *run) changeField(buf []byte, f *field, c *change.Change) ([]byte, bool) {
-	switch f.op {
-	case opChangeType:
-		return appendText(buf, string(c.Type)), true
-	case opChangeCursor:
-		return appendText(buf, c.Cursor), c.Cursor != ""
-	case opChangeRevision:
-		return appendText(buf, c.Revision), c.Revision != ""
-	case opChangeID:
-		if c.Key == (backend.Key{}) {
-			return buf, false
-		}
-		return r.appendID(buf, c.Key), true
-	}
-	b, err := c.Body()
-	if err != nil {
-		return r.null(buf, f, err)
-	}
-	if b == nil {
-		return buf, false
-	}
-	it := r.newItem(b, f)
-	r.resolve()
-	return r.resource(buf, f, it)
 }

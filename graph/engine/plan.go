@@ -7,124 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
-)
-
-// op is how a field is written; of a root field, how it is executed.
-type op uint8
-
-const (
-	opConst op = iota
-	// Of a resource.
-	opID
-	opSubKind
-	opAPIVersion
-	opMetadata
-	opManifest
-	opSpecJSON
-	opStatusJSON
-	opConditions
-	opAllowed
-	opRef
-	opRefs
-	opInverse
-	opDependencies
-	opDependents
-	opBlockedBy
-	// Of an object of a body.
-	opScalar
-	opEnum
-	opFloat
-	opTime
-	opScalars
-	opMap
-	opObject
-	opObjects
-	// Of metadata.
-	opNamespace
-	opName
-	opUID
-	opRevision
-	opGeneration
-	opLabels
-	opAnnotations
-	opDescription
-	opUpdatedBy
-	opCreatedAt
-	opUpdatedAt
-	opExpiresAt
-	opDeletionRequestedAt
-	opFinalizers
-	// Of an entry of a map, a label or an annotation.
-	opKey
-	opValue
-	// Of a connection, its edges and its page info.
-	opEdges
-	opNodes
-	opPageInfo
-	opTotalCount
-	opHiddenCount
-	opUnreadableCount
-	opPageChangeCursor
-	opCursor
-	opNode
-	opHasNextPage
-	opHasPreviousPage
-	opStartCursor
-	opEndCursor
-	// Of a dependency on a page of them.
-	opOtherID
-	opOtherKind
-	opOtherNamespace
-	opOtherName
-	opOtherPath
-	opOtherState
-	opOtherGuarded
-	opOther
-	// Of payloads and changes.
-	opMutationID
-	opWritten
-	opPreview
-	opPreviewKind
-	opPreviewUID
-	opWarnings
-	opOutcome
-	opDryRun
-	opCreated
-	opDeletedID
-	opDeletion
-	opBlockers
-	opWarningCode
-	opMessage
-	opPlace
-	opPlaceText
-	opChangeType
-	opChangeCursor
-	opChangeRevision
-	opChangeID
-	opChanged
-	// Of a summary.
-	opUnreadableSummary
-	opGroups
-	opGroupKeys
-	opGroupCount
-	opGroupPath
-	opGroupValue
-	// Of a namespace.
-	opNamespaceName
-	opNamespaceCounts
-	opCountKind
-	opCount
-	// Of the roots.
-	opGet
-	opList
-	opSummary
-	opNamespaces
-	opNodeByID
-	opNodesByID
-	opWrite
-	opApply
-	opChanges
-	opCore
+	"github.com/sluicegw/sluice/backend/service/query"
 )
 
 // plan is a compiled operation, for one combination of values of its Boolean variables. Selections on
@@ -143,14 +26,19 @@ type object struct {
 
 // field is one field of the answer.
 type field struct {
+	// derivedField executes it, unless gqlgen's code does. Its write is nil for the scalars of a body, see [run.object].
+	derivedField
 	// prefix stands before the value: {"alias": or ,"alias":
 	prefix []byte
 	alias  string
 	// above is the field whose selection has this one, nil for a root field.
 	above *field
-	op    op
 	// nonNull and elementNonNull report whether the value, and an element of it, cannot be null.
 	nonNull, elementNonNull bool
+	// byCore reports whether gqlgen's code executes the field.
+	byCore bool
+	// list reports whether the value is a list.
+	list bool
 	// slot of a field of a body.
 	slot int
 	// otherwise is the effective default, which is written if the field is absent; nil for none.
@@ -159,16 +47,27 @@ type field struct {
 	inner int
 	// enum has the names of enum values by their stored forms.
 	enum map[string]string
-	// constant is the value of opConst.
+	// constant is the value of a field that has the same in every answer.
 	constant []byte
 	// sub is the selection below, if its type is an object; abstract, if it is an interface.
 	sub      *object
 	abstract *abstract
-	ref      *reference
-	inverse  *inverse
-	kind     *kindInfo
-	verb     descriptor.Verb
-	merge    bool // see rootField
+	// link is how the field leads to other resources, linkNone if it does not.
+	link linkType
+	// ref of a reference, inverse of a connection of the resources that refer to one.
+	ref     *reference
+	inverse *inverse
+	// relation of a connection of dependencies.
+	relation query.Relation
+	// connection reports whether the field is a connection of resources or of dependencies.
+	connection bool
+	// edges reports whether the field is the list of the edges of a connection.
+	edges bool
+	kind  *kindInfo
+	// input, verb and merge are of a mutation: see rootField.
+	input input
+	verb  descriptor.Verb
+	merge bool
 	// changeCursor, ahead and total report whether a connection is asked for its change cursor, for whether it goes on, and
 	// for its number of resources.
 	changeCursor, ahead, total bool
@@ -192,13 +91,23 @@ func (f *field) locations() []gqlerror.Location {
 	return nil
 }
 
+// linkType is how a field leads from a resource to others, which are read level by level.
+type linkType uint8
+
+const (
+	linkNone linkType = iota
+	// linkRef leads to one resource, linkRefs to a connection of those that a list of references names.
+	linkRef
+	linkRefs
+	// linkInverse leads to a connection of the resources that refer to one.
+	linkInverse
+	// linkDependencies leads to a connection of dependencies.
+	linkDependencies
+)
+
 // linked reports whether the field leads to other resources.
 func (f *field) linked() bool {
-	switch f.op {
-	case opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
-		return true
-	}
-	return f.abstract != nil || f.sub != nil && len(f.sub.links) > 0
+	return f.link != linkNone || f.abstract != nil || f.sub != nil && len(f.sub.links) > 0
 }
 
 // on returns the selection on a kind below the field.

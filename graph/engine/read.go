@@ -39,7 +39,8 @@ func (r *run) resolve() {
 func (r *run) collectLevel() {
 	clear(r.level)
 	clear(r.wanted)
-	r.level, r.next, r.wanted = r.next, r.level[:0], r.wanted[:0]
+	r.level, r.next = r.next, r.level[:0]
+	r.wanted = r.wanted[:0]
 	for _, v := range r.level {
 		r.collectLinks(v.item, v.on, body.Root)
 	}
@@ -111,8 +112,8 @@ func together(calls []func()) {
 func (r *run) collectLinks(it *item, on *object, t body.Table) {
 	b := it.body
 	for _, f := range on.links {
-		switch f.op {
-		case opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
+		switch {
+		case f.link != linkNone:
 			if it.links == nil {
 				it.links = r.linkSlab.Take(len(on.links))[:0]
 			}
@@ -120,7 +121,7 @@ func (r *run) collectLinks(it *item, on *object, t body.Table) {
 			n := len(it.links)
 			it.links = append(it.links, link{})
 			w := want{item: it, link: n, field: f}
-			if f.op == opRef {
+			if f.link == linkRef {
 				w.key = backend.Key{Kind: f.kind.Name, Namespace: f.kind.NamespaceFrom(b.Stored.Namespace), Name: refName(b, f.ref, t)}
 				if w.key.Name != "" {
 					r.wanted = append(r.wanted, w)
@@ -132,19 +133,19 @@ func (r *run) collectLinks(it *item, on *object, t body.Table) {
 				it.links[n].err = w.args.err
 				continue
 			}
-			if f.op == opRefs {
+			if f.link == linkRefs {
 				w.names = refNames(b, f.ref, t, &r.nameSlab)
 			}
 			r.wanted = append(r.wanted, w)
-		case opObject:
-			if s := b.At(t, f.slot); !s.IsZero() {
-				r.collectLinks(it, f.sub, b.Object(s))
-			}
-		case opObjects:
+		case f.list:
 			if s := b.At(t, f.slot); !s.IsZero() {
 				for _, e := range b.Objects(s) {
 					r.collectLinks(it, f.sub, e)
 				}
+			}
+		default:
+			if s := b.At(t, f.slot); !s.IsZero() {
+				r.collectLinks(it, f.sub, b.Object(s))
 			}
 		}
 	}
@@ -196,7 +197,7 @@ const fewNames = 4
 func (r *run) unread() (keys []backend.Key) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
-		if w.field.op != opRef {
+		if w.field.link != linkRef {
 			continue
 		}
 		if r.claim(w.key) {
@@ -243,11 +244,11 @@ func (r *run) requests() (out pageRequests) {
 	out, r.spareRequests = r.spareRequests, pageRequests{}
 	for i := range r.wanted {
 		w := &r.wanted[i]
-		switch w.field.op {
-		case opRef:
+		switch w.field.link {
+		case linkRef:
 			out.of = append(out.of, -1)
 			continue
-		case opDependencies, opDependents, opBlockedBy:
+		case linkDependencies:
 			out.of = append(out.of, len(out.related))
 			out.related = append(out.related, r.dependencies(w))
 			continue
@@ -258,7 +259,7 @@ func (r *run) requests() (out pageRequests) {
 		if namespace != "" { // else an inverse has the namespace of its arguments
 			req.Namespace = &stored.Namespace
 		}
-		if w.field.op == opInverse {
+		if w.field.link == linkInverse {
 			req.Parent = query.Parent{Reference: w.field.inverse.path, Key: stored.Key}
 		} else {
 			key := sameRequest{w.field, namespace, r.joined(w.names), len(w.names)}
@@ -294,7 +295,7 @@ func (r *run) joined(names []string) string {
 func (r *run) linkResources(failed error) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
-		if w.field.op != opRef {
+		if w.field.link != linkRef {
 			continue
 		}
 		l, b := &w.item.links[w.link], r.found[w.key]
@@ -350,11 +351,11 @@ func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
 		w := &r.wanted[i]
 		l := &w.item.links[w.link]
 		from := pages
-		switch w.field.op {
-		case opDependencies, opDependents, opBlockedBy:
+		if w.field.link == linkDependencies {
 			from = related
 		}
-		if l.err = from.errs[n]; l.err != nil {
+		l.err = from.errs[n]
+		if l.err != nil {
 			r.haltOn(l.err, w.field)
 			continue
 		}

@@ -73,70 +73,83 @@ func (r *run) execute(buf []byte) []byte {
 	return append(buf, '}')
 }
 
+// getRootField is a field that reads the resource of a name.
+func getRootField() derivedField {
+	return derivedField{compile: compileArguments, resolve: resolveGet, write: writeRootItem}
+}
+
+// nodeRootField is the field node.
+func nodeRootField() derivedField {
+	return derivedField{compile: compileArguments, resolve: resolveNode, write: writeRootItem}
+}
+
+// nodesRootField is the field nodes.
+func nodesRootField() derivedField {
+	return derivedField{compile: compileArguments, resolve: resolveNodes, write: writeRootNodes}
+}
+
+// listRootField is a connection of the resources of a kind, or of any.
+func listRootField() derivedField {
+	return derivedField{compile: compileConnection, resolve: resolveList, write: writeRootPage}
+}
+
 // resolveRoot executes a root field.
 func (r *run) resolveRoot(f *field, a *resolved) {
-	if f.op == opCore || f.op == opConst {
+	if f.resolve == nil {
 		return
 	}
-	evaluated := r.evaluated(f)
-	if a.err = evaluated.err; a.err != nil {
+	args := r.evaluated(f)
+	if args.err != nil {
+		a.err = args.err
 		return
 	}
-	args := evaluated.values
-	switch f.op {
-	case opGet:
-		id, err := r.identity(f, naming{values: args, namespaced: r.given(f, "namespace")})
-		if a.err = err; err != nil {
-			return
-		}
-		res, err := r.engine.svc.Get(r.ctx, id)
-		r.setItem(f, a, res, err)
-	case opNodeByID:
-		res, err := r.engine.svc.Node(r.ctx, value[string](args, "id"))
-		r.setItem(f, a, res, err)
-	case opNodesByID:
-		a.err = r.resolveNodes(f, a, elementsOf[string](args, "ids"))
-	case opList:
-		p, err := r.engine.svc.List(r.ctx, evaluated.request)
-		if a.err = err; err == nil {
-			a.page = r.newPage(p, f)
-		} else {
-			r.haltOn(err, f)
-		}
-	case opNamespaces:
-		if a.namespaces, a.err = r.engine.svc.Namespaces(r.ctx, count(args, "first"), optional[string](args, "after")); a.err != nil {
-			r.haltOn(a.err, f)
-		}
-	case opSummary:
-		if a.summary, a.err = r.summary(f, args); a.err != nil {
-			r.haltOn(a.err, f)
-		}
-	case opWrite, opApply:
-		in := value[map[string]any](args, "input")
-		a.writing = !value[bool](in, "dryRun")
-		w, err := r.write(f, in)
-		a.writing = false
-		r.snapshot.Forget() // later reads for the answer see the write
-		if a.err = err; err == nil {
-			a.written = &written{Written: w, field: f, blockers: map[*field]link{}, mutationID: optional[string](in, "clientMutationId")}
-			r.readWritten(a.written) // may halt, when a.written is set already
-		}
+	a.err = f.resolve(r, f, a, args)
+	if a.err != nil {
+		r.haltOn(a.err, f)
 	}
 }
 
-// setItem sets the value of a field that reads one resource.
-func (r *run) setItem(f *field, a *resolved, res *query.Resource, err error) {
-	if a.err = err; err != nil {
-		r.haltOn(err, f)
-		return
+func resolveGet(r *run, f *field, a *resolved, args *arguments) error {
+	id, err := r.identity(f, naming{values: args.values, namespaced: r.given(f, "namespace")})
+	if err != nil {
+		return err
 	}
+	res, err := r.engine.svc.Get(r.ctx, id)
+	if err != nil {
+		return err
+	}
+	r.setItem(f, a, res)
+	return nil
+}
+
+func resolveNode(r *run, f *field, a *resolved, args *arguments) error {
+	res, err := r.engine.svc.Node(r.ctx, value[string](args.values, "id"))
+	if err != nil {
+		return err
+	}
+	r.setItem(f, a, res)
+	return nil
+}
+
+func resolveList(r *run, f *field, a *resolved, args *arguments) error {
+	p, err := r.engine.svc.List(r.ctx, args.request)
+	if err != nil {
+		return err
+	}
+	a.page = r.newPage(p, f)
+	return nil
+}
+
+// setItem sets the value of a field that reads one resource.
+func (r *run) setItem(f *field, a *resolved, res *query.Resource) {
 	if b := bodyOf(res); b != nil {
 		a.item = r.newItem(b, f)
 	}
 }
 
 // resolveNodes reads the resources of the field nodes.
-func (r *run) resolveNodes(f *field, a *resolved, ids []string) error {
+func resolveNodes(r *run, f *field, a *resolved, args *arguments) error {
+	ids := elementsOf[string](args.values, "ids")
 	if len(ids) > maxIDs {
 		return tooLong("ids", "maxItems", maxIDs, "elements")
 	}
@@ -152,7 +165,6 @@ func (r *run) resolveNodes(f *field, a *resolved, ids []string) error {
 	}
 	found, err := r.engine.svc.Lookup(r.ctx, keys)
 	if err != nil {
-		r.haltOn(err, f)
 		return err
 	}
 	for n, res := range found {
@@ -165,43 +177,40 @@ func (r *run) resolveNodes(f *field, a *resolved, ids []string) error {
 
 // writeRoot writes the value of a root field.
 func (r *run) writeRoot(buf []byte, f *field, a *resolved) ([]byte, bool) {
-	if a.err != nil {
+	switch {
+	case a.err != nil:
 		return r.null(buf, f, a.err)
-	}
-	switch f.op {
-	case opConst:
-		return append(buf, f.constant...), true
-	case opCore:
-		if a.marks == nil {
-			return append(buf, a.core...), a.core != nil && string(a.core) != "null"
-		}
+	case f.byCore && a.marks == nil:
+		return append(buf, a.core...), a.core != nil && string(a.core) != "null"
+	case f.byCore:
 		r.push(f)
 		defer r.pop()
 		return r.coreValue(buf, a.marks, f, f.node.Definition.Type, gjson.ParseBytes(a.core))
-	case opList:
-		return r.connection(buf, f, a.page)
-	case opNamespaces:
-		return r.below(buf, f, &source{namespaces: a.namespaces})
-	case opSummary:
-		return r.below(buf, f, &source{summary: a.summary})
-	case opWrite, opApply:
-		return r.below(buf, f, &source{written: a.written})
-	case opChanges:
-		return r.below(buf, f, &source{change: a.change})
-	case opNodesByID:
-		return r.writeNodes(buf, f, a)
 	}
-	if a.item == nil {
-		return buf, false
-	}
-	return r.resource(buf, f, a.item)
+	return f.write(r, buf, f, source{root: a})
 }
 
-func (r *run) writeNodes(buf []byte, f *field, a *resolved) ([]byte, bool) {
+// writeRootObject writes an object whose data is the value of the root field.
+func writeRootObject(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.below(buf, f, src)
+}
+
+func writeRootItem(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	if src.root.item == nil {
+		return buf, false
+	}
+	return r.resource(buf, f, src.root.item)
+}
+
+func writeRootPage(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.connection(buf, f, src.root.page)
+}
+
+func writeRootNodes(r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()
 	buf = append(buf, '[')
-	for i, node := range a.nodes {
+	for i, node := range src.root.nodes {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
@@ -213,7 +222,7 @@ func (r *run) writeNodes(buf []byte, f *field, a *resolved) ([]byte, bool) {
 		if it := node.item; it != nil {
 			r.count(f, 1)
 			r.element(f)
-			buf, some = r.object(buf, f.on(it.kind), &source{item: it})
+			buf, some = r.object(buf, f.on(it.kind), source{item: it})
 		}
 		r.pop()
 		if !some {

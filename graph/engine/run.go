@@ -136,11 +136,11 @@ func (r *run) newPage(p *query.Page, f *field) *page {
 		it.body, it.kind = b, r.kindOf(b)
 		// An item has the links of nodes and of edges, in the order in which they are written.
 		for _, l := range f.sub.links {
-			if l.op == opNodes {
+			if !l.edges {
 				r.enqueueNode(it, l, p.Dependencies != nil)
 				continue
 			}
-			for _, node := range l.sub.links { // of an edge
+			for _, node := range l.sub.links {
 				r.enqueueNode(it, node, p.Dependencies != nil)
 			}
 		}

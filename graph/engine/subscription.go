@@ -40,7 +40,7 @@ type execution struct {
 // subscribe begins a subscription.
 func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
 	f := &p.root.fields[0]
-	if f.op == opCore {
+	if f.byCore {
 		return e.subscribeCore(ctx, oc, p)
 	}
 	if first := stream.From(ctx).First(); first != nil {

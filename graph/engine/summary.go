@@ -1,39 +1,71 @@
 package engine
 
 import (
-	"strconv"
+	"context"
 
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// summary counts the resources of a kind.
-func (r *run) summary(f *field, args map[string]any) (*query.Summary, error) {
-	return r.engine.svc.Summary(r.ctx, query.SummaryRequest{
-		Kind: f.kind.Name, Namespace: optional[string](args, "namespace"), Filter: args["filter"],
-		By: elementsOf[string](args, "by"), Conditions: elementsOf[string](args, "conditions"),
-	})
+// summaryRootField is the summary of a kind.
+func summaryRootField() derivedField {
+	return derivedField{compile: compileArguments, resolve: resolveSummary, write: writeRootObject}
 }
 
-// summaryField writes a field of a summary, of a group or of a key.
-func (r *run) summaryField(buf []byte, f *field, src *source) ([]byte, bool) {
-	s := src.summary
-	switch f.op {
-	case opUnreadableSummary:
-		n, err := s.Unreadable(r.ctx)
-		if err != nil {
-			return r.null(buf, f, err)
-		}
-		return strconv.AppendInt(buf, int64(n), 10), true
-	case opGroups:
-		r.count(f, len(s.Groups))
-		return r.list(buf, f, len(s.Groups), func(i int) source { return source{summary: s, group: i} }), true
-	case opGroupKeys:
-		group := src.group
-		return r.list(buf, f, len(s.Paths), func(i int) source { return source{summary: s, group: group, index: i} }), true
-	case opGroupCount:
-		return strconv.AppendInt(buf, int64(s.Groups[src.group].Count), 10), true
-	case opGroupPath:
-		return appendText(buf, s.Paths[src.index]), true
+// resolveSummary counts the resources of a kind.
+func resolveSummary(r *run, f *field, a *resolved, args *arguments) (err error) {
+	a.summary, err = r.engine.svc.Summary(r.ctx, query.SummaryRequest{
+		Kind:       f.kind.Name,
+		Namespace:  optional[string](args.values, "namespace"),
+		Filter:     args.values["filter"],
+		By:         elementsOf[string](args.values, "by"),
+		Conditions: elementsOf[string](args.values, "conditions"),
+	})
+	return err
+}
+
+// summaryFields are the fields of a summary.
+func summaryFields() fieldTable {
+	return fieldTable{
+		"groups":          {write: writeGroups},
+		"unreadableCount": {write: counted(summaryUnreadable)},
 	}
-	return r.text(buf, s.Groups[src.group].Values[src.index])
+}
+
+// summaryGroupFields are the fields of a group of a summary.
+func summaryGroupFields() fieldTable {
+	return fieldTable{
+		"keys":  {write: writeGroupKeys},
+		"count": {write: integer(func(src source) int { return src.summaryGroup().Count })},
+	}
+}
+
+// summaryKeyFields are the fields of a key of a group.
+func summaryKeyFields() fieldTable {
+	return fieldTable{
+		"path":  {write: text(func(src source) string { return src.root.summary.Paths[src.index] })},
+		"value": {write: writeGroupValue},
+	}
+}
+
+// summaryGroup returns the group of a summary.
+func (src source) summaryGroup() *query.Group { return &src.root.summary.Groups[src.group] }
+
+func summaryUnreadable(ctx context.Context, src source) (int, error) {
+	return src.root.summary.Unreadable(ctx)
+}
+
+func writeGroups(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	n := len(src.root.summary.Groups)
+	r.count(f, n)
+	return r.list(buf, f, n, func(i int) source { return source{root: src.root, group: i} }), true
+}
+
+func writeGroupKeys(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.list(buf, f, len(src.root.summary.Paths), func(i int) source {
+		return source{root: src.root, group: src.group, index: i}
+	}), true
+}
+
+func writeGroupValue(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return appendOptional(buf, src.summaryGroup().Values[src.index])
 }

@@ -20,13 +20,20 @@ const (
 	roleConnection
 	roleEdge
 	rolePageInfo
+	roleDependencyConnection
+	roleDependencyEdge
+	roleDependency
 	rolePayload
 	rolePreview
 	roleWarning
 	roleChange
-	roleDependency
 	roleSummary
+	roleSummaryGroup
+	roleSummaryKey
+	roleNamespaceConnection
+	roleNamespaceEdge
 	roleNamespace
+	roleNamespaceCount
 )
 
 // typeInfo describes an object type.
@@ -75,38 +82,95 @@ type fieldName struct{ typ, field string }
 
 // rootField is how a root field is executed.
 type rootField struct {
-	op   op
+	derivedField
 	kind *kindInfo // nil: of any kind
-	verb descriptor.Verb
-	// merge reports whether a write of the status merges, rather than replaces it.
+	// input, verb and merge are of a mutation. merge reports whether a write of the status merges, rather than replaces it.
+	input input
+	verb  descriptor.Verb
 	merge bool
+}
+
+// input is the form in which a mutation gives what it writes.
+type input uint8
+
+const (
+	// inputNone is that of queries and subscriptions.
+	inputNone input = iota
+	// inputTyped is an input object in names of the API.
+	inputTyped
+	// inputJSON has the spec and the status as JSON, in stored names.
+	inputJSON
+	// inputManifest is the text of a manifest, in stored names.
+	inputManifest
+)
+
+// sharedTypes returns the object types that do not depend on the kinds.
+func sharedTypes() map[string]*typeInfo {
+	return map[string]*typeInfo{
+		"Metadata":                    {role: roleMetadata},
+		"Label":                       {role: roleEntry},
+		"Annotation":                  {role: roleEntry},
+		"MapEntry":                    {role: roleEntry},
+		"PageInfo":                    {role: rolePageInfo},
+		"ResourceConnection":          {role: roleConnection},
+		"ResourceEdge":                {role: roleEdge},
+		"DependencyConnection":        {role: roleDependencyConnection},
+		"DependencyEdge":              {role: roleDependencyEdge},
+		"Dependency":                  {role: roleDependency},
+		"Warning":                     {role: roleWarning},
+		"ResourceSummary":             {role: roleSummary},
+		"ResourceSummaryGroup":        {role: roleSummaryGroup},
+		"ResourceSummaryKey":          {role: roleSummaryKey},
+		"NamespaceConnection":         {role: roleNamespaceConnection},
+		"NamespaceEdge":               {role: roleNamespaceEdge},
+		"Namespace":                   {role: roleNamespace},
+		"NamespaceCount":              {role: roleNamespaceCount},
+		"ResourceChange":              {role: roleChange},
+		"ApplyManifestPayload":        {role: rolePayload},
+		"PatchResourcePayload":        {role: rolePayload},
+		"UpdateResourceStatusPayload": {role: rolePayload},
+		"DeleteResourcePayload":       {role: rolePayload},
+		"ResourcePreview":             {role: rolePreview},
+	}
+}
+
+// sharedRoots returns the root fields that do not depend on the kinds.
+func sharedRoots() map[fieldName]rootField {
+	write := rootField{derivedField: writeRootField(), input: inputJSON}
+	patch, status, remove := write, write, write
+	patch.verb = descriptor.VerbPatch
+	status.verb = descriptor.VerbStatus
+	remove.verb = descriptor.VerbDelete
+	return map[fieldName]rootField{
+		{"Query", "node"}:                    {derivedField: nodeRootField()},
+		{"Query", "nodes"}:                   {derivedField: nodesRootField()},
+		{"Query", "resource"}:                {derivedField: getRootField()},
+		{"Query", "resources"}:               {derivedField: listRootField()},
+		{"Query", "namespaces"}:              {derivedField: namespacesRootField()},
+		{"Mutation", "applyManifest"}:        {derivedField: applyRootField(), input: inputManifest},
+		{"Mutation", "patchResource"}:        patch,
+		{"Mutation", "updateResourceStatus"}: status,
+		{"Mutation", "deleteResource"}:       remove,
+		{"Subscription", "resourceChanges"}:  {derivedField: changesRootField()},
+	}
 }
 
 // readKinds fills the tables of types and root fields.
 func (e *Engine) readKinds() error {
-	e.types = map[string]*typeInfo{
-		"Metadata": {role: roleMetadata}, "Label": {role: roleEntry}, "Annotation": {role: roleEntry}, "MapEntry": {role: roleEntry},
-		"PageInfo": {role: rolePageInfo}, "ResourceConnection": {role: roleConnection}, "ResourceEdge": {role: roleEdge},
-		"DependencyConnection": {role: roleConnection}, "DependencyEdge": {role: roleEdge}, "Dependency": {role: roleDependency},
-		"Warning": {role: roleWarning}, "ResourceSummary": {role: roleSummary}, "ResourceSummaryGroup": {role: roleSummary}, "ResourceSummaryKey": {role: roleSummary},
-		"NamespaceConnection": {role: roleConnection}, "NamespaceEdge": {role: roleEdge}, "Namespace": {role: roleNamespace}, "NamespaceCount": {role: roleNamespace},
-		"ResourceChange": {role: roleChange}, "ApplyManifestPayload": {role: rolePayload},
-		"PatchResourcePayload": {role: rolePayload}, "UpdateResourceStatusPayload": {role: rolePayload}, "DeleteResourcePayload": {role: rolePayload},
-		"ResourcePreview": {role: rolePreview},
-	}
-	e.roots = map[fieldName]rootField{
-		{"Query", "node"}: {op: opNodeByID}, {"Query", "nodes"}: {op: opNodesByID}, {"Query", "resource"}: {op: opGet},
-		{"Query", "resources"}: {op: opList}, {"Query", "namespaces"}: {op: opNamespaces}, {"Mutation", "applyManifest"}: {op: opApply},
-		{"Mutation", "patchResource"}: {op: opWrite, verb: descriptor.VerbPatch}, {"Mutation", "updateResourceStatus"}: {op: opWrite, verb: descriptor.VerbStatus},
-		{"Mutation", "deleteResource"}:      {op: opWrite, verb: descriptor.VerbDelete},
-		{"Subscription", "resourceChanges"}: {op: opChanges},
-	}
-	e.ops = operations()
+	e.types = sharedTypes()
+	e.roots = sharedRoots()
+	e.derived = derivedFields()
 	e.enums = map[string]map[string]string{}
 	e.storedNames = map[fieldName]string{}
 	kinds := map[string]*kindInfo{}
 	for _, bk := range e.svc.Kinds() {
-		k := &kindInfo{Kind: bk, body: e.svc.Body(bk.Name), quoted: appendText(nil, bk.Name), inverses: map[string]*inverse{}, orders: orders(bk)}
+		k := &kindInfo{
+			Kind:     bk,
+			body:     e.svc.Body(bk.Name),
+			quoted:   appendText(nil, bk.Name),
+			inverses: map[string]*inverse{},
+			orders:   orders(bk),
+		}
 		kinds[bk.Name] = k
 		e.addKind(k)
 	}
@@ -150,18 +214,26 @@ func (e *Engine) addKind(k *kindInfo) {
 	if k.Status != nil {
 		e.addShape(k.body.Fields[body.SlotStatus].Shape, k.Status)
 	}
-	e.roots[fieldName{"Query", k.Singular}] = rootField{op: opGet, kind: k}
-	e.roots[fieldName{"Query", k.Plural}] = rootField{op: opList, kind: k}
-	e.roots[fieldName{"Query", kinds.SummaryField(k.Plural)}] = rootField{op: opSummary, kind: k}
-	e.roots[fieldName{"Subscription", k.Singular + "Changes"}] = rootField{op: opChanges, kind: k}
+	e.roots[fieldName{"Query", k.Singular}] = rootField{derivedField: getRootField(), kind: k}
+	e.roots[fieldName{"Query", k.Plural}] = rootField{derivedField: listRootField(), kind: k}
+	e.roots[fieldName{"Query", kinds.SummaryField(k.Plural)}] = rootField{derivedField: summaryRootField(), kind: k}
+	e.roots[fieldName{"Subscription", k.Singular + "Changes"}] = rootField{derivedField: changesRootField(), kind: k}
+	write := rootField{derivedField: writeRootField(), kind: k, input: inputTyped}
 	for verb, name := range map[descriptor.Verb]string{
-		descriptor.VerbCreate: "create" + k.Name, descriptor.VerbUpdate: "update" + k.Name, descriptor.VerbPatch: "patch" + k.Name,
-		descriptor.VerbUpsert: "upsert" + k.Name, descriptor.VerbDelete: "delete" + k.Name, descriptor.VerbStatus: "update" + k.Name + "Status",
+		descriptor.VerbCreate: "create" + k.Name,
+		descriptor.VerbUpdate: "update" + k.Name,
+		descriptor.VerbPatch:  "patch" + k.Name,
+		descriptor.VerbUpsert: "upsert" + k.Name,
+		descriptor.VerbDelete: "delete" + k.Name,
+		descriptor.VerbStatus: "update" + k.Name + "Status",
 	} {
-		e.roots[fieldName{"Mutation", name}] = rootField{op: opWrite, kind: k, verb: verb}
+		write.verb = verb
+		e.roots[fieldName{"Mutation", name}] = write
 		e.types[strings.ToUpper(name[:1])+name[1:]+"Payload"] = &typeInfo{role: rolePayload, kind: k}
 	}
-	e.roots[fieldName{"Mutation", "patch" + k.Name + "Status"}] = rootField{op: opWrite, kind: k, verb: descriptor.VerbStatus, merge: true}
+	write.verb = descriptor.VerbStatus
+	write.merge = true
+	e.roots[fieldName{"Mutation", "patch" + k.Name + "Status"}] = write
 	e.types["Patch"+k.Name+"StatusPayload"] = &typeInfo{role: rolePayload, kind: k}
 }
 
@@ -215,7 +287,9 @@ func (e *Engine) addReference(k *kindInfo, r descriptor.Reference, kinds map[str
 	}
 	typ := k.Name
 	if parent := r.Path[:strings.LastIndex(r.Path, ".")]; parent != "spec" && (parent != "spec.resource" || listed) {
-		typ, ref.slots, ref.fromRoot = owner.Name, slots[len(slots)-1:], false
+		typ = owner.Name
+		ref.slots = slots[len(slots)-1:]
+		ref.fromRoot = false
 	}
 	e.types[typ].refs[r.Field] = ref
 	if r.Inverse != "" {

@@ -1,52 +1,44 @@
 package engine
 
 import (
+	"context"
+	"math"
 	"strconv"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
-	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-// A writer appends a value to the answer. If it returns false, the value is null, and the caller drops the bytes that
-// the writer has appended. If the schema does not allow null, the nearest enclosing value that may be null becomes
-// null (GraphQL, October 2021, section 6.4.4). The other fields are still written, so that all errors are reported.
+// The answer is written depth first:
 //
 //	object            the fields of a selection, one after the other
-//	  opScalar        a span of the body; most fields are, so object does it by itself
-//	  value           any other field, by its op code
-//	    bodyField     other fields of a body
-//	    ...
-//	      below       the object below a field: object again
+//	  scalar          a span of the body; most fields are, so object does it by itself
+//	  field.write     any other field: see derivedField, and bodyField for other fields of a body
+//	    below         the object below a field: object again
 
-// source is the data of the fields of an object.
+// source is the data of the fields of an object. It is passed by value: a pointer to it would be allocated, since
+// writers are called indirectly.
 type source struct {
 	// item is a resource, table its body or an object in it.
 	item  *item
 	table body.Table
-	// page is a page, index an edge of it.
-	page  *page
+	// page is a page of resources or dependencies, index an edge of it.
+	page *page
+	// index is the index of an edge of the page, a warning, a key of a group or a count of a namespace.
 	index int
-	// written is the result of a mutation, change an event of a stream.
-	written *written
-	change  *change.Change
-	// warning is a warning of a mutation.
-	warning *failure.Warning
-	// summary is a summary, group the index of a group in it, and index that of a key.
-	summary *query.Summary
-	group   int
-	// namespaces is a page of namespaces, group the index of one, and index that of a count.
-	namespaces *query.NamespacePage
-	// key and value are of an entry of a map.
-	key, value string
+	// group is the index of a group of a summary, or of a namespace.
+	group int
+	// root is the value of the root field: the result of a mutation, an event, a summary, or a page of namespaces.
+	root *resolved
+	// entry is an entry of a map, a label or an annotation.
+	entry *entry
 }
 
 // object writes an object.
-func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
+func (r *run) object(buf []byte, o *object, src source) ([]byte, bool) {
 	if len(o.fields) == 0 {
 		return append(buf, "{}"...), true
 	}
@@ -57,7 +49,7 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 		if n := len(buf) + r.spent.errors; n > r.spent.until { // as in [run.room], which is not inlined
 			buf = r.grow(f, buf, n)
 		}
-		if f.op == opScalar { // most fields
+		if f.write == nil { // a scalar of a body, as most fields are
 			b := src.item.body
 			s := b.At(src.table, f.slot)
 			if s.IsZero() && f.otherwise != nil {
@@ -82,7 +74,8 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 		}
 		at := len(buf)
 		var some bool
-		if buf, some = r.value(buf, f, src); !some {
+		buf, some = f.write(r, buf, f, src)
+		if !some {
 			buf = append(buf[:at], "null"...)
 			ok = ok && !f.nonNull
 		}
@@ -90,46 +83,53 @@ func (r *run) object(buf []byte, o *object, src *source) ([]byte, bool) {
 	return append(buf, '}'), ok
 }
 
-// value writes the value of a field.
-func (r *run) value(buf []byte, f *field, src *source) ([]byte, bool) {
-	switch f.op {
-	case opConst:
-		return append(buf, f.constant...), true
-	case opObject, opObjects, opEnum, opFloat, opTime, opScalars, opMap:
-		return r.bodyField(buf, f, src)
-	case opID, opSubKind, opAPIVersion, opMetadata, opManifest, opSpecJSON, opStatusJSON, opConditions, opAllowed, opRef, opRefs, opInverse, opDependencies, opDependents, opBlockedBy:
-		return r.resourceField(buf, f, src.item)
-	case opNamespace, opName, opUID, opRevision, opGeneration, opLabels, opAnnotations, opDescription, opCreatedAt, opUpdatedAt, opExpiresAt, opDeletionRequestedAt, opFinalizers, opUpdatedBy:
-		return r.metadataField(buf, f, src.item.body)
-	case opKey:
-		return appendText(buf, src.key), true
-	case opValue:
-		return appendText(buf, src.value), true
-	case opEdges, opNodes, opNode:
-		if src.namespaces != nil {
-			return r.namespaceItems(buf, f, src)
-		}
-		return r.pageItems(buf, f, src)
-	case opNamespaceName, opNamespaceCounts, opCountKind, opCount:
-		return r.namespaceField(buf, f, src)
-	case opPageInfo, opTotalCount, opHiddenCount, opUnreadableCount, opPageChangeCursor, opCursor, opHasNextPage, opHasPreviousPage, opStartCursor, opEndCursor:
-		return r.pageField(buf, f, src)
-	case opOtherID, opOtherKind, opOtherNamespace, opOtherName, opOtherPath, opOtherState, opOtherGuarded, opOther:
-		return r.dependencyField(buf, f, src)
-	case opChangeType, opChangeCursor, opChangeRevision, opChangeID, opChanged:
-		return r.changeField(buf, f, src.change)
-	case opUnreadableSummary, opGroups, opGroupKeys, opGroupCount, opGroupPath, opGroupValue:
-		return r.summaryField(buf, f, src)
-	case opPreviewKind, opPreviewUID:
-		return previewField(buf, f, src.item)
-	case opWarningCode, opMessage, opPlace, opPlaceText:
-		return r.warningField(buf, f, src)
+// writeConstant writes a value that is the same in every answer.
+func writeConstant(_ *run, buf []byte, f *field, _ source) ([]byte, bool) {
+	return append(buf, f.constant...), true
+}
+
+// text returns a writer of a string.
+func text(of func(src source) string) writer {
+	return func(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+		return appendText(buf, of(src)), true
 	}
-	return r.payloadField(buf, f, src.written)
+}
+
+// optionalText returns a writer of a string; an empty one is null.
+func optionalText(of func(src source) string) writer {
+	return func(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+		value := of(src)
+		return appendText(buf, value), value != ""
+	}
+}
+
+// integer returns a writer of a number.
+func integer(of func(src source) int) writer {
+	return func(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+		return strconv.AppendInt(buf, int64(of(src)), 10), true
+	}
+}
+
+// boolean returns a writer of a Boolean value.
+func boolean(of func(src source) bool) writer {
+	return func(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+		return strconv.AppendBool(buf, of(src)), true
+	}
+}
+
+// counted returns a writer of a number that must be read, at most the greatest of the type Int.
+func counted(read func(ctx context.Context, src source) (int, error)) writer {
+	return func(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+		n, err := read(r.ctx, src)
+		if err != nil {
+			return r.null(buf, f, err)
+		}
+		return strconv.AppendInt(buf, int64(min(n, math.MaxInt32)), 10), true
+	}
 }
 
 // below writes the object below a field.
-func (r *run) below(buf []byte, f *field, src *source) ([]byte, bool) {
+func (r *run) below(buf []byte, f *field, src source) ([]byte, bool) {
 	r.push(f)
 	buf, ok := r.object(buf, f.sub, src)
 	r.pop()
@@ -143,8 +143,7 @@ func (r *run) list(buf []byte, f *field, n int, element func(i int) source) []by
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		src := element(i)
-		buf, _ = r.object(buf, f.sub, &src)
+		buf, _ = r.object(buf, f.sub, element(i))
 	}
 	return append(buf, ']')
 }
@@ -159,7 +158,7 @@ func (r *run) resource(buf []byte, f *field, it *item) ([]byte, bool) {
 func (r *run) resourceOn(buf []byte, f *field, it *item) ([]byte, bool) {
 	r.count(f, 1)
 	r.push(f)
-	buf, ok := r.object(buf, f.on(it.kind), &source{item: it})
+	buf, ok := r.object(buf, f.on(it.kind), source{item: it})
 	r.pop()
 	return buf, ok
 }
@@ -170,35 +169,114 @@ func (r *run) null(buf []byte, f *field, err error) ([]byte, bool) {
 	return buf, false
 }
 
-// bodyField writes a field of an object of a body.
-func (r *run) bodyField(buf []byte, f *field, src *source) ([]byte, bool) {
-	b := src.item.body
-	s := b.At(src.table, f.slot)
+// bodyWriter returns the writer of a field of a body, nil for a scalar that object writes.
+func bodyWriter(of *body.Field) writer {
+	switch {
+	case of.Type == descriptor.TypeMap:
+		return writeMap
+	case of.Type == descriptor.TypeObject && of.List:
+		return writeObjects
+	case of.Type == descriptor.TypeObject:
+		return writeObject
+	case of.List:
+		return writeScalars
+	case of.Type == descriptor.TypeEnum:
+		return writeEnum
+	case of.Type == descriptor.TypeFloat:
+		return writeFloat
+	case of.Type == descriptor.TypeTime:
+		return writeStoredTime
+	}
+	return nil
+}
+
+// effective returns the default of a field of a body as the API shows it, nil for none.
+func effective(f *field, of *body.Field) []byte {
+	switch {
+	case of.Default == nil:
+		return nil
+	case of.List:
+		return appendScalar(nil, of.Default)
+	case of.Type == descriptor.TypeEnum:
+		return appendEnum(nil, f, of.Default)
+	case of.Type == descriptor.TypeFloat:
+		return appendFloat(nil, of.Default)
+	case of.Type == descriptor.TypeTime:
+		out, _ := appendStoredTime(nil, of.Default)
+		return out
+	}
+	return appendScalar(nil, of.Default)
+}
+
+// stored returns where the value of a field of a body is; zero if it is absent.
+func (f *field) stored(src source) body.Span { return src.item.body.At(src.table, f.slot) }
+
+// absent writes the default of a field of a body.
+func (f *field) absent(buf []byte) ([]byte, bool) {
+	return append(buf, f.otherwise...), f.otherwise != nil
+}
+
+func writeObject(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	s := f.stored(src)
 	if s.IsZero() {
-		return append(buf, f.otherwise...), f.otherwise != nil
+		return f.absent(buf)
 	}
-	switch f.op {
-	case opObject:
-		return r.below(buf, f, &source{item: src.item, table: b.Object(s)})
-	case opObjects:
-		return r.objects(buf, f, src.item, s)
-	case opEnum:
-		return appendEnum(buf, f, b.Bytes(s)), true
-	case opFloat:
-		return appendFloat(buf, b.Bytes(s)), true
-	case opTime:
-		out, ok := appendStoredTime(buf, b.Bytes(s))
-		if !ok {
-			r.engine.badTime(src.item.kind.Name)
-			if f.nonNull {
-				return r.null(buf, f, failure.Of(backend.ErrUnreadable, b.Stored.Key))
-			}
+	return r.below(buf, f, source{item: src.item, table: src.item.body.Object(s)})
+}
+
+func writeObjects(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	s := f.stored(src)
+	if s.IsZero() {
+		return f.absent(buf)
+	}
+	return r.objects(buf, f, src.item, s)
+}
+
+func writeEnum(_ *run, buf []byte, f *field, src source) ([]byte, bool) {
+	s := f.stored(src)
+	if s.IsZero() {
+		return f.absent(buf)
+	}
+	return appendEnum(buf, f, src.item.body.Bytes(s)), true
+}
+
+func writeFloat(_ *run, buf []byte, f *field, src source) ([]byte, bool) {
+	s := f.stored(src)
+	if s.IsZero() {
+		return f.absent(buf)
+	}
+	return appendFloat(buf, src.item.body.Bytes(s)), true
+}
+
+func writeStoredTime(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	b, s := src.item.body, f.stored(src)
+	if s.IsZero() {
+		return f.absent(buf)
+	}
+	out, ok := appendStoredTime(buf, b.Bytes(s))
+	if !ok {
+		r.engine.badTime(src.item.kind.Name)
+		if f.nonNull {
+			return r.null(buf, f, failure.Of(backend.ErrUnreadable, b.Stored.Key))
 		}
-		return out, ok
-	case opMap:
-		return r.entries(buf, f, sortedEntries(b, s))
 	}
-	return appendScalars(buf, f, b, s), true
+	return out, ok
+}
+
+func writeMap(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	s := f.stored(src)
+	if s.IsZero() {
+		return f.absent(buf)
+	}
+	return r.entries(buf, f, sortedEntries(src.item.body, s))
+}
+
+func writeScalars(_ *run, buf []byte, f *field, src source) ([]byte, bool) {
+	s := f.stored(src)
+	if s.IsZero() {
+		return f.absent(buf)
+	}
+	return appendScalars(buf, f, src.item.body, s), true
 }
 
 // appendScalars writes a list of scalars of a body; an absent one is empty.
@@ -233,7 +311,8 @@ func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool
 		r.pushIndex(i)
 		at := len(buf)
 		var some bool
-		if buf, some = r.object(buf, f.sub, &source{item: it, table: t}); !some {
+		buf, some = r.object(buf, f.sub, source{item: it, table: t})
+		if !some {
 			buf = append(buf[:at], "null"...)
 			ok = ok && !f.elementNonNull
 		}
@@ -245,20 +324,36 @@ func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool
 // entry of a map, a label or an annotation.
 type entry struct{ key, value string }
 
+// entryFields are the fields of an entry.
+func entryFields() fieldTable {
+	return fieldTable{
+		"key":   {write: writeKey},
+		"value": {write: writeValue},
+	}
+}
+
+func writeKey(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return appendText(buf, src.entry.key), true
+}
+
+func writeValue(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return appendText(buf, src.entry.value), true
+}
+
+// entries writes a list of entries.
 func (r *run) entries(buf []byte, f *field, list []entry) ([]byte, bool) {
 	buf = append(buf, '[')
-	var src source // one for all: a page has hundreds of labels
 	for i := range list {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		src.key, src.value = list[i].key, list[i].value
-		buf, _ = r.object(buf, f.sub, &src)
+		buf, _ = r.object(buf, f.sub, source{entry: &list[i]})
 	}
 	return append(buf, ']'), true
 }
 
-func (r *run) text(buf []byte, s *string) ([]byte, bool) {
+// appendOptional writes a string, nil as null.
+func appendOptional(buf []byte, s *string) ([]byte, bool) {
 	if s == nil {
 		return buf, false
 	}

@@ -106,7 +106,7 @@ func (r *run) marked(out []markedField, m *marks, f *field, t *ast.Type, v gjson
 	}
 	o := f.onCore(v)
 	for i := range o.fields {
-		if below := &o.fields[i]; below.op == opCore {
+		if below := &o.fields[i]; below.byCore {
 			out = r.marked(out, m, below, below.node.Definition.Type, v.Get(gjson.Escape(below.alias)))
 		}
 	}
@@ -190,11 +190,11 @@ func (r *run) markedValue(buf []byte, f *field, t *ast.Type, v *mark) ([]byte, b
 		for i := range v.made.items {
 			v.made.items[i].at = 0
 		}
-		return r.object(buf, f.sub, &source{page: v.made})
+		return r.object(buf, f.sub, source{page: v.made})
 	case v.item != nil:
 		r.count(f, 1)
 		v.item.at = 0
-		return r.object(buf, f.on(v.item.kind), &source{item: v.item})
+		return r.object(buf, f.on(v.item.kind), source{item: v.item})
 	case v.err != nil:
 		r.report(v.err, f, nil)
 	case t.NonNull:

@@ -19,15 +19,15 @@ func inArguments(f *field, path string) []any {
 	switch first := steps[0]; {
 	case first == "clientMutationId", first == "manifest", first == "ignoreRevision", first == "fieldManager":
 		return append([]any{"input"}, steps...)
-	case f.op == opApply:
+	case f.input == inputManifest:
 		return append([]any{"input", "manifest"}, steps...)
 	case first == "metadata": // inputs have its fields beside the spec
 		steps = steps[1:]
 	}
-	if f.op == opWrite && f.kind == nil && len(steps) > 0 && (steps[0] == "spec" || steps[0] == "status") {
+	if f.input == inputJSON && len(steps) > 0 && (steps[0] == "spec" || steps[0] == "status") {
 		steps[0] = f.part(steps[0].(string))
 	}
-	if f.op == opWrite {
+	if f.input != inputNone {
 		return append([]any{"input"}, steps...)
 	}
 	return steps
@@ -36,7 +36,7 @@ func inArguments(f *field, path string) []any {
 // inAPI returns a path of the service, which has stored names, in names of the API. Manifests have stored names, so
 // paths in them stay.
 func inAPI(f *field, path string) string {
-	if f.kind == nil || f.op == opApply {
+	if f.kind == nil {
 		return path
 	}
 	for _, part := range []string{"spec", "status"} { // in a filter, other steps come before
@@ -60,7 +60,7 @@ func renamed(f *field, err *failure.Error) *failure.Error {
 
 // inEntries returns a path into a map of strings as a path into the list of entries that the API has in its place.
 func (r *run) inEntries(f *field, path []any, rule string) []any {
-	if f.op != opWrite || f.kind == nil { // JSON has maps
+	if f.input != inputTyped { // JSON has maps
 		return path
 	}
 	var at any = f.node.ArgumentMap(r.oc.Variables)

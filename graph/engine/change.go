@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"github.com/sluicegw/sluice/backend"
+)
+
+// changesRootField is a subscription for changes. Its values come with the changes.
+func changesRootField() derivedField {
+	return derivedField{compile: compileArguments, write: writeRootObject}
+}
+
+// changeFields are the fields of an event of a stream of changes.
+func changeFields() fieldTable {
+	return fieldTable{
+		"type":       {write: text(func(src source) string { return string(src.root.change.Type) })},
+		"cursor":     {write: optionalText(func(src source) string { return src.root.change.Cursor })},
+		"revision":   {write: optionalText(func(src source) string { return src.root.change.Revision })},
+		"resourceId": {write: writeChangedID},
+		singularName: {write: writeChanged},
+		"resource":   {write: writeChanged},
+	}
+}
+
+func writeChangedID(r *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	key := src.root.change.Key
+	if key == (backend.Key{}) {
+		return buf, false
+	}
+	return r.appendID(buf, key), true
+}
+
+// writeChanged reads the links of the changed resource and writes it.
+func writeChanged(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	b, err := src.root.change.Body()
+	if err != nil {
+		return r.null(buf, f, err)
+	}
+	if b == nil {
+		return buf, false
+	}
+	it := r.newItem(b, f)
+	r.resolve()
+	return r.resource(buf, f, it)
+}
