@@ -3,6 +3,8 @@ package enginetest
 import (
 	"testing"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/engine"
@@ -36,3 +38,6 @@ func New(t testing.TB, catalogue *kinds.Schema, svc *service.Service, with ...fu
 	}
 	return e
 }
+
+// ByHand returns the schema of the fields that are written by hand.
+func ByHand() *ast.Schema { return core.NewExecutableSchema(core.Config{}).Schema() }
