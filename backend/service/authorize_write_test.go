@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -203,32 +204,34 @@ func TestAuthorize_HiddenBlockersAreCounted(t *testing.T) {
 
 // TestAuthorize_UntilThePolicyIsKnownNobodyIsServed asks a gateway whose index is not filled.
 func TestAuthorize_UntilThePolicyIsKnownNobodyIsServed(t *testing.T) {
-	svc, err := service.New(service.Config{Kinds: append(policyKinds(t), servicetest.Widget()), Store: openMemory(t), Access: access.Config{Enabled: true, AdminGroup: adminGroup}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx := context.Background()
-	var waiting sync.WaitGroup
-	for _, c := range []access.Caller{admin(), as("token:u")} {
-		for what, ask := range map[string]func() error{
-			"list": func() error {
-				_, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget"})
-				return err
-			},
-			"get": func() error { _, err := svc.Get(access.WithCaller(ctx, c), in("a", "w")); return err },
-			"create": func() error {
-				_, err := svc.Create(access.WithCaller(ctx, c), service.CreateRequest{Identity: in("a", "w"), Spec: json.RawMessage(`{"title":"x"}`)})
-				return err
-			},
-		} {
-			waiting.Go(func() {
-				if err := ask(); code(err) != "UNAVAILABLE" {
-					t.Errorf("%s: %v", what, err)
-				}
-			})
+	synctest.Test(t, func(t *testing.T) {
+		svc, err := service.New(service.Config{Kinds: append(policyKinds(t), servicetest.Widget()), Store: openMemory(t), Access: access.Config{Enabled: true, AdminGroup: adminGroup}})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	waiting.Wait()
+		ctx := context.Background()
+		var waiting sync.WaitGroup
+		for _, c := range []access.Caller{admin(), as("token:u")} {
+			for what, ask := range map[string]func() error{
+				"list": func() error {
+					_, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget"})
+					return err
+				},
+				"get": func() error { _, err := svc.Get(access.WithCaller(ctx, c), in("a", "w")); return err },
+				"create": func() error {
+					_, err := svc.Create(access.WithCaller(ctx, c), service.CreateRequest{Identity: in("a", "w"), Spec: json.RawMessage(`{"title":"x"}`)})
+					return err
+				},
+			} {
+				waiting.Go(func() {
+					if err := ask(); code(err) != "UNAVAILABLE" {
+						t.Errorf("%s: %v", what, err)
+					}
+				})
+			}
+		}
+		waiting.Wait()
+	})
 }
 
 // TestAuthorize_ADamagedRoleGivesNothing stores what does not decode under a role and under a binding.

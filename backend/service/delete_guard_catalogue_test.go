@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -145,26 +146,28 @@ func (s *late) Apply(ctx context.Context, b backend.Batch) (backend.Result, erro
 }
 
 func TestDelete_APutThatWasPreparedBeforeAPassDoesNotUndoIt(t *testing.T) {
-	store := servicetest.OpenMemory(t)
-	slow := &late{Store: store}
-	old := openHouseOf(t, slow, unguarded()["no guard"])
-	old.create("Room", "r", `{}`)
-	old.create("Door", "d", `{"roomRef":"r"}`)
-	pass := func() {
-		recent := openHouse(t, store)
-		recent.run()
-		redistest.Await(t, "the door is bound", func() error { return recent.bound("d") })
-	}
-	slow.before.Store(&pass)
-	if err := old.patch("Door", "d", `{"title":"x"}`, service.MetadataPatch{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := old.bound("d"); err != nil {
-		t.Errorf("after the put of the older gateway the door refers to %v", err)
-	}
-	if got := old.delete("Room", "r"); got != service.Pending {
-		t.Errorf("the room is %s", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store := servicetest.OpenMemory(t)
+		slow := &late{Store: store}
+		old := openHouseOf(t, slow, unguarded()["no guard"])
+		old.create("Room", "r", `{}`)
+		old.create("Door", "d", `{"roomRef":"r"}`)
+		pass := func() {
+			recent := openHouse(t, store)
+			recent.run()
+			redistest.Await(t, "the door is bound", func() error { return recent.bound("d") })
+		}
+		slow.before.Store(&pass)
+		if err := old.patch("Door", "d", `{"title":"x"}`, service.MetadataPatch{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := old.bound("d"); err != nil {
+			t.Errorf("after the put of the older gateway the door refers to %v", err)
+		}
+		if got := old.delete("Room", "r"); got != service.Pending {
+			t.Errorf("the room is %s", got)
+		}
+	})
 }
 
 // failing is a store that fails after so many rebinds.
@@ -181,40 +184,42 @@ func (s *failing) Apply(ctx context.Context, b backend.Batch) (backend.Result, e
 }
 
 func TestDelete_APassGoesOnWhereAnotherGatewayEnded(t *testing.T) {
-	store := servicetest.OpenMemory(t)
-	before := openHouseOf(t, store, unguarded()["no guard"])
-	before.create("Room", "r", `{}`)
-	const doors = 1200 // three pages
-	for i := range doors {
-		before.create("Door", fmt.Sprint("d", i), `{"roomRef":"r"}`)
-	}
-	count := func() (n int) {
-		room := backend.Key{Kind: "Room", Namespace: "default", Name: "r"}
-		page, err := store.Range(t.Context(), backend.Range{Referenced: &room, BoundOnly: true, Count: true})
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		store := servicetest.OpenMemory(t)
+		before := openHouseOf(t, store, unguarded()["no guard"])
+		before.create("Room", "r", `{}`)
+		const doors = 1200 // three pages
+		for i := range doors {
+			before.create("Door", fmt.Sprint("d", i), `{"roomRef":"r"}`)
 		}
-		return page.Count
-	}
-	dying := &failing{Store: store}
-	dying.left.Store(10) // batches, of more than a page
-	stop := openHouse(t, dying).run()
-	redistest.Await(t, "the pass has begun", func() error {
-		if dying.left.Load() >= 0 {
-			return errors.New("it has not")
+		count := func() (n int) {
+			room := backend.Key{Kind: "Room", Namespace: "default", Name: "r"}
+			page, err := store.Range(t.Context(), backend.Range{Referenced: &room, BoundOnly: true, Count: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return page.Count
 		}
-		return nil
-	})
-	stop()
-	if n := count(); n == 0 || n == doors {
-		t.Fatalf("%d doors are bound", n)
-	}
-	openHouse(t, store).run()
-	redistest.Await(t, "all doors are bound", func() error {
-		if n := count(); n != doors {
-			return fmt.Errorf("%d are", n)
+		dying := &failing{Store: store}
+		dying.left.Store(10) // batches, of more than a page
+		stop := openHouse(t, dying).run()
+		redistest.Await(t, "the pass has begun", func() error {
+			if dying.left.Load() >= 0 {
+				return errors.New("it has not")
+			}
+			return nil
+		})
+		stop()
+		if n := count(); n == 0 || n == doors {
+			t.Fatalf("%d doors are bound", n)
 		}
-		return nil
+		openHouse(t, store).run()
+		redistest.Await(t, "all doors are bound", func() error {
+			if n := count(); n != doors {
+				return fmt.Errorf("%d are", n)
+			}
+			return nil
+		})
 	})
 }
 

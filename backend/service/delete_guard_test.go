@@ -185,35 +185,37 @@ func TestDelete_AControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 }
 
 func TestDelete_ATransitionIsDatedByWhenTheStatusChanged(t *testing.T) {
-	begin := time.Now()
-	var calls atomic.Int64
-	store, err := memory.Open(memory.Config{Clock: func() time.Time { return begin.Add(time.Duration(calls.Add(1)) * time.Millisecond) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := openHouse(t, store)
-	h.run()
-	when := func() (status string, at any, generation any) {
-		st, err := kind.StateOf(h.get("Door", "d"))
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var calls atomic.Int64
+		store, err := memory.Open(memory.Config{Clock: func() time.Time { return begin.Add(time.Duration(calls.Add(1)) * time.Millisecond) }})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := st.Status()["conditions"].([]any)[0].(map[string]any)
-		return c["status"].(string), c["lastTransitionTime"], c["observedGeneration"]
-	}
-	h.create("Door", "d", `{"roomRef":"r"}`)
-	_, created, _ := when()
-	if err := h.patch("Door", "d", `{"roomRef":"s"}`, service.MetadataPatch{}); err != nil {
-		t.Fatal(err)
-	}
-	if status, at, generation := when(); status != "False" || at != created || generation != json.Number("2") {
-		t.Errorf("another message: %s since %v at generation %v, want False since %v at 2", status, at, generation, created)
-	}
-	h.create("Room", "s", `{}`)
-	h.becomes("Door", "d", "True")
-	if status, at, _ := when(); status != "True" || at == created {
-		t.Errorf("another status: %s since %v, before since %v", status, at, created)
-	}
+		h := openHouse(t, store)
+		h.run()
+		when := func() (status string, at any, generation any) {
+			st, err := kind.StateOf(h.get("Door", "d"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := st.Status()["conditions"].([]any)[0].(map[string]any)
+			return c["status"].(string), c["lastTransitionTime"], c["observedGeneration"]
+		}
+		h.create("Door", "d", `{"roomRef":"r"}`)
+		_, created, _ := when()
+		if err := h.patch("Door", "d", `{"roomRef":"s"}`, service.MetadataPatch{}); err != nil {
+			t.Fatal(err)
+		}
+		if status, at, generation := when(); status != "False" || at != created || generation != json.Number("2") {
+			t.Errorf("another message: %s since %v at generation %v, want False since %v at 2", status, at, generation, created)
+		}
+		h.create("Room", "s", `{}`)
+		h.becomes("Door", "d", "True")
+		if status, at, _ := when(); status != "True" || at == created {
+			t.Errorf("another status: %s since %v, before since %v", status, at, created)
+		}
+	})
 }
 
 // counted counts what is asked of a store.
@@ -330,45 +332,49 @@ func TestDelete_NoResourceReliesOnOneThatIsGone(t *testing.T) {
 }
 
 func TestDelete_TheReconcilerGoesOnWhereTheOneBeforeEnded(t *testing.T) {
-	store, err := memory.Open(memory.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := openHouse(t, store), openHouse(t, store)
-	stop := a.run()
-	a.create("Door", "d", `{"roomRef":"r"}`)
-	a.create("Room", "other", `{}`)
-	a.create("Door", "held", `{"roomRef":"other"}`)
-	stop()
-	// Nobody follows now.
-	a.create("Room", "r", `{}`)
-	if got := a.delete("Room", "other"); got != service.Pending {
-		t.Fatalf("deletion %s", got)
-	}
-	a.delete("Door", "held")
-	if got := a.says("Door", "d"); got != "Waiting for Room/r to be created" {
-		t.Fatalf("with nobody following the door says %q", got)
-	}
-	b.run()
-	b.becomes("Door", "d", "True")
-	b.becomes("Room", "other", "none")
+	synctest.Test(t, func(t *testing.T) {
+		store, err := memory.Open(memory.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := openHouse(t, store), openHouse(t, store)
+		stop := a.run()
+		a.create("Door", "d", `{"roomRef":"r"}`)
+		a.create("Room", "other", `{}`)
+		a.create("Door", "held", `{"roomRef":"other"}`)
+		stop()
+		// Nobody follows now.
+		a.create("Room", "r", `{}`)
+		if got := a.delete("Room", "other"); got != service.Pending {
+			t.Fatalf("deletion %s", got)
+		}
+		a.delete("Door", "held")
+		if got := a.says("Door", "d"); got != "Waiting for Room/r to be created" {
+			t.Fatalf("with nobody following the door says %q", got)
+		}
+		b.run()
+		b.becomes("Door", "d", "True")
+		b.becomes("Room", "other", "none")
+	})
 }
 
 func TestDelete_EverythingIsJudgedAnewOnceTheLogHasForgotten(t *testing.T) {
-	store, err := memory.Open(memory.Config{LogEntries: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := openHouse(t, store)
-	stop := h.run()
-	h.create("Door", "d", `{"roomRef":"r"}`)
-	stop()
-	h.create("Room", "r", `{}`)
-	for i := range 20 {
-		h.create("Guest", fmt.Sprintf("g%d", i), `{}`)
-	}
-	h.run()
-	h.becomes("Door", "d", "True")
+	synctest.Test(t, func(t *testing.T) {
+		store, err := memory.Open(memory.Config{LogEntries: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := openHouse(t, store)
+		stop := h.run()
+		h.create("Door", "d", `{"roomRef":"r"}`)
+		stop()
+		h.create("Room", "r", `{}`)
+		for i := range 20 {
+			h.create("Guest", fmt.Sprintf("g%d", i), `{}`)
+		}
+		h.run()
+		h.becomes("Door", "d", "True")
+	})
 }
 
 func TestDelete_TwoReconcilersDoNoHarm(t *testing.T) {

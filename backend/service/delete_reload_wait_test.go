@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -174,20 +175,22 @@ func TestDelete_AReferenceThatACatalogueAddsIsJudged(t *testing.T) {
 }
 
 func TestDelete_ADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
-	store := servicetest.OpenMemory(t)
-	h := openHouse(t, store)
-	stop := h.run()
-	h.create("Room", "r", `{}`)
-	h.create("Door", "d", `{"roomRef":"r"}`)
-	if got := h.delete("Room", "r"); got != service.Pending {
-		t.Fatal(got)
-	}
-	stop()
-	next := building()
-	next[2].References[0].Guarded = false
-	h = openHouseOf(t, store, next)
-	h.run()
-	h.becomes("Room", "r", "none")
+	synctest.Test(t, func(t *testing.T) {
+		store := servicetest.OpenMemory(t)
+		h := openHouse(t, store)
+		stop := h.run()
+		h.create("Room", "r", `{}`)
+		h.create("Door", "d", `{"roomRef":"r"}`)
+		if got := h.delete("Room", "r"); got != service.Pending {
+			t.Fatal(got)
+		}
+		stop()
+		next := building()
+		next[2].References[0].Guarded = false
+		h = openHouseOf(t, store, next)
+		h.run()
+		h.becomes("Room", "r", "none")
+	})
 }
 
 // TestDelete_ADeletionGoesOnWhoeverLetsGoOfIt: what a door no longer holds under a new catalogue is

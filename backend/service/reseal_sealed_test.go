@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -182,39 +183,41 @@ func TestReseal_AGatewayWithoutKeysSaysThatValuesAreEncrypted(t *testing.T) {
 }
 
 func TestReseal_WithoutTheKeyMetadataCanBeChanged(t *testing.T) {
-	store := memoryStore(t)
-	was, _ := sealed(t, store, "a")
-	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
-	f, _ := sealed(t, store, "b")
-	patch := func(m service.MetadataPatch) {
-		t.Helper()
-		w, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: m})
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		store := memoryStore(t)
+		was, _ := sealed(t, store, "a")
+		revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
+		f, _ := sealed(t, store, "b")
+		patch := func(m service.MetadataPatch) {
+			t.Helper()
+			w, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			revision = w.Resource.Stored.Revision.String()
+		}
+		patch(servicetest.Labelled("a", "b"))
+		if got := was.pin(); got != "1234" {
+			t.Errorf("pin %q", got)
+		}
+		w, err := f.Update(t.Context(), service.UpdateRequest{
+			Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(`{"owner":"ada","door":{"colour":"red"}}`),
+			Metadata: service.Metadata{Description: service.Optional[string]{Set: true, Value: "of ada"}},
+		})
+		if err != nil || was.pin() != "1234" {
+			t.Fatalf("what says the same of the spec: %v, pin %q", err, was.pin())
 		}
 		revision = w.Resource.Stored.Revision.String()
-	}
-	patch(servicetest.Labelled("a", "b"))
-	if got := was.pin(); got != "1234" {
-		t.Errorf("pin %q", got)
-	}
-	w, err := f.Update(t.Context(), service.UpdateRequest{
-		Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(`{"owner":"ada","door":{"colour":"red"}}`),
-		Metadata: service.Metadata{Description: service.Optional[string]{Set: true, Value: "of ada"}},
+		patch(finalizers("example.org/x"))
+		if w, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil || w.Deletion != service.Finalizing {
+			t.Fatalf("%+v, %v", w, err)
+		}
+		revision = f.get(safeKey()).Revision.String()
+		patch(without("example.org/x"))
+		h := &house{Service: f.Service, t: t, store: store}
+		defer h.run()()
+		h.until("it is gone", func() bool { return f.get(safeKey()) == nil && f.get(safeKey().Sensitive()) == nil })
 	})
-	if err != nil || was.pin() != "1234" {
-		t.Fatalf("what says the same of the spec: %v, pin %q", err, was.pin())
-	}
-	revision = w.Resource.Stored.Revision.String()
-	patch(finalizers("example.org/x"))
-	if w, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil || w.Deletion != service.Finalizing {
-		t.Fatalf("%+v, %v", w, err)
-	}
-	revision = f.get(safeKey()).Revision.String()
-	patch(without("example.org/x"))
-	h := &house{Service: f.Service, t: t, store: store}
-	defer h.run()()
-	h.until("it is gone", func() bool { return f.get(safeKey()) == nil && f.get(safeKey().Sensitive()) == nil })
 }
 
 func TestReseal_WithoutTheKeyAllValuesCanBeWrittenAnew(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
@@ -60,14 +61,16 @@ func (w *deafWatcher) Next(ctx context.Context) (backend.Delivery, error) {
 }
 
 func TestService_AChainIsReadyWithoutWaitingForTheChangesOfItsLinks(t *testing.T) {
-	store := servicetest.OpenMemory(t)
-	h := openHouse(t, &deafened{Store: store, after: "k0"})
-	h.store = store
-	h.run()
-	h.follows("first")
-	h.createChain()
-	h.create("Key", "k0", `{}`)
-	h.becomes("Key", fmt.Sprintf("k%d", links-1), "True")
+	synctest.Test(t, func(t *testing.T) {
+		store := servicetest.OpenMemory(t)
+		h := openHouse(t, &deafened{Store: store, after: "k0"})
+		h.store = store
+		h.run()
+		h.follows("first")
+		h.createChain()
+		h.create("Key", "k0", `{}`)
+		h.becomes("Key", fmt.Sprintf("k%d", links-1), "True")
+	})
 }
 
 func TestService_TheDependentsOfEachLinkOfAChainAreJudgedOnce(t *testing.T) {

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -213,11 +213,7 @@ func onEach(t *testing.T, kinds []descriptor.Kind, test func(t *testing.T, h *ho
 	t.Helper()
 	open := map[string]func(t *testing.T) backend.Store{
 		"memory": func(t *testing.T) backend.Store {
-			s, err := memory.Open(memory.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return s
+			return openMemory(t)
 		},
 		"bolt": func(t *testing.T) backend.Store {
 			s, err := bolt.Open(bolt.Config{Path: t.TempDir() + "/store"})
@@ -236,8 +232,21 @@ func onEach(t *testing.T, kinds []descriptor.Kind, test func(t *testing.T, h *ho
 			return s
 		},
 	}
-	for name, open := range open {
-		t.Run(name, func(t *testing.T) { test(t, openHouseOf(t, open(t), kinds)) })
+	onStores(t, open, func(t *testing.T, store backend.Store) { test(t, openHouseOf(t, store, kinds)) })
+}
+
+// onStores runs a test on each store: with virtual time, and on Redis, whose time is real, beside other tests.
+func onStores(t *testing.T, stores map[string]func(t *testing.T) backend.Store, test func(t *testing.T, store backend.Store)) {
+	t.Helper()
+	for name, open := range stores {
+		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(name, "redis") {
+				t.Parallel()
+				test(t, open(t))
+				return
+			}
+			synctest.Test(t, func(t *testing.T) { test(t, open(t)) })
+		})
 	}
 }
 

@@ -93,9 +93,7 @@ func onCampus(t *testing.T, test func(t *testing.T, h *house)) {
 	t.Helper()
 	stores := storesOfOneShard()
 	stores["redis of four shards"] = func(t *testing.T) backend.Store { return openRedis(t, 4) }
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) { test(t, openHouseOf(t, open(t), campus(false))) })
-	}
+	onStores(t, stores, func(t *testing.T, store backend.Store) { test(t, openHouseOf(t, store, campus(false))) })
 }
 
 // global returns the identity of a GLOBAL resource, onFloor the identity of one in the namespace of a floor.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -103,122 +104,132 @@ func inOrder(old, recent *house) (stopRecent func()) {
 }
 
 func TestService_WhatAnOlderGatewayWritesIntoAReferenceThatItDoesNotKnowIsJudged(t *testing.T) {
-	store := servicetest.OpenMemory(t)
-	before := annex() // in which the field is there, and no reference yet
-	key := &before[3]
-	key.References = key.References[:len(key.References)-1]
-	guarded := annex()
-	guarded[3].References[len(guarded[3].References)-1].Guarded = true
-	old, recent := openHouseOf(t, store, before), openHouseOf(t, store, guarded)
-	inOrder(old, recent)
-	recent.create("Room", "r", `{}`)
-	recent.create("Key", "k", `{"roomRef":"r"}`)
-	if err := old.patch("Key", "k", `{"roomRef":"missing"}`, service.MetadataPatch{}); err != nil {
-		t.Fatal(err)
-	}
-	recent.becomes("Key", "k", "Waiting for Room/missing to be created")
-	if slices.ContainsFunc(recent.get("Key", "k").Refs, func(ref backend.Ref) bool { return ref.Key.Name == "missing" && ref.Bound }) {
-		t.Error("the key relies on a room that is not there")
-	}
-	recent.create("Room", "missing", `{}`)
-	recent.becomes("Key", "k", "True")
+	synctest.Test(t, func(t *testing.T) {
+		store := servicetest.OpenMemory(t)
+		before := annex() // in which the field is there, and no reference yet
+		key := &before[3]
+		key.References = key.References[:len(key.References)-1]
+		guarded := annex()
+		guarded[3].References[len(guarded[3].References)-1].Guarded = true
+		old, recent := openHouseOf(t, store, before), openHouseOf(t, store, guarded)
+		inOrder(old, recent)
+		recent.create("Room", "r", `{}`)
+		recent.create("Key", "k", `{"roomRef":"r"}`)
+		if err := old.patch("Key", "k", `{"roomRef":"missing"}`, service.MetadataPatch{}); err != nil {
+			t.Fatal(err)
+		}
+		recent.becomes("Key", "k", "Waiting for Room/missing to be created")
+		if slices.ContainsFunc(recent.get("Key", "k").Refs, func(ref backend.Ref) bool { return ref.Key.Name == "missing" && ref.Bound }) {
+			t.Error("the key relies on a room that is not there")
+		}
+		recent.create("Room", "missing", `{}`)
+		recent.becomes("Key", "k", "True")
+	})
 }
 
 func TestService_AReferenceThatACatalogueDropsHoldsNothingOnceItsFieldIsCleared(t *testing.T) {
-	store := servicetest.OpenMemory(t)
-	guarded := annex()
-	guarded[3].References[len(guarded[3].References)-1].Guarded = true
-	dropped := annex()
-	dropped[3].References = dropped[3].References[:len(dropped[3].References)-1]
-	old, recent := openHouseOf(t, store, guarded), openHouseOf(t, store, dropped)
-	inOrder(old, recent)
-	old.create("Room", "r", `{}`)
-	old.create("Key", "k", `{"roomRef":"r"}`)
-	if err := recent.patch("Key", "k", `{"roomRef":null}`, service.MetadataPatch{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := recent.delete("Room", "r"); got != service.Deleted {
-		t.Errorf("the room that nobody names is %s", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store := servicetest.OpenMemory(t)
+		guarded := annex()
+		guarded[3].References[len(guarded[3].References)-1].Guarded = true
+		dropped := annex()
+		dropped[3].References = dropped[3].References[:len(dropped[3].References)-1]
+		old, recent := openHouseOf(t, store, guarded), openHouseOf(t, store, dropped)
+		inOrder(old, recent)
+		old.create("Room", "r", `{}`)
+		old.create("Key", "k", `{"roomRef":"r"}`)
+		if err := recent.patch("Key", "k", `{"roomRef":null}`, service.MetadataPatch{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := recent.delete("Room", "r"); got != service.Deleted {
+			t.Errorf("the room that nobody names is %s", got)
+		}
+	})
 }
 
 func TestService_AnOlderGatewayKeepsWhatANewerOneHasBound(t *testing.T) {
-	store := servicetest.OpenMemory(t)
-	guarded := annex()
-	last := &guarded[3].References[len(guarded[3].References)-1]
-	last.Guarded = true
-	old, recent := openHouse(t, store), openHouseOf(t, store, guarded)
-	inOrder(old, recent)
-	recent.create("Room", "r", `{}`)
-	recent.create("Key", "k", `{"roomRef":"r"}`)
-	for what, write := range []func() error{
-		func() error { return old.patch("Key", "k", "", finalizers("example.org/x")) },
-		func() error { return old.patch("Key", "k", `{"title":"x"}`, service.MetadataPatch{}) },
-		func() error { return old.patch("Key", "k", `{"doorRefs":["d"]}`, service.MetadataPatch{}) },
-		func() error { old.report("Key", "k", `{}`); return nil },
-		func() error { return old.patch("Key", "k", `{"doorRefs":null}`, service.MetadataPatch{}) },
-		func() error { return old.patch("Key", "k", "", without("example.org/x")) },
-	} {
-		if err := write(); err != nil {
-			t.Fatalf("write %d: %v", what, err)
+	synctest.Test(t, func(t *testing.T) {
+		store := servicetest.OpenMemory(t)
+		guarded := annex()
+		last := &guarded[3].References[len(guarded[3].References)-1]
+		last.Guarded = true
+		old, recent := openHouse(t, store), openHouseOf(t, store, guarded)
+		inOrder(old, recent)
+		recent.create("Room", "r", `{}`)
+		recent.create("Key", "k", `{"roomRef":"r"}`)
+		for what, write := range []func() error{
+			func() error { return old.patch("Key", "k", "", finalizers("example.org/x")) },
+			func() error { return old.patch("Key", "k", `{"title":"x"}`, service.MetadataPatch{}) },
+			func() error { return old.patch("Key", "k", `{"doorRefs":["d"]}`, service.MetadataPatch{}) },
+			func() error { old.report("Key", "k", `{}`); return nil },
+			func() error { return old.patch("Key", "k", `{"doorRefs":null}`, service.MetadataPatch{}) },
+			func() error { return old.patch("Key", "k", "", without("example.org/x")) },
+		} {
+			if err := write(); err != nil {
+				t.Fatalf("write %d: %v", what, err)
+			}
+			if got := old.get("Key", "k").Refs; !slices.Contains(got, backend.Ref{Key: backend.Key{Kind: "Room", Namespace: "default", Name: "r"}, Bound: true}) {
+				t.Errorf("after write %d the key refers to %+v", what, got)
+			}
 		}
-		if got := old.get("Key", "k").Refs; !slices.Contains(got, backend.Ref{Key: backend.Key{Kind: "Room", Namespace: "default", Name: "r"}, Bound: true}) {
-			t.Errorf("after write %d the key refers to %+v", what, got)
+		if got := recent.delete("Room", "r"); got != service.Pending {
+			t.Errorf("the room that a key relies on is %s", got)
 		}
-	}
-	if got := recent.delete("Room", "r"); got != service.Pending {
-		t.Errorf("the room that a key relies on is %s", got)
-	}
-	if err := recent.patch("Key", "k", `{"roomRef":null}`, service.MetadataPatch{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := old.get("Key", "k").Refs; len(got) != 0 {
-		t.Errorf("the key refers to nothing any more and yet to %+v", got)
-	}
+		if err := recent.patch("Key", "k", `{"roomRef":null}`, service.MetadataPatch{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := old.get("Key", "k").Refs; len(got) != 0 {
+			t.Errorf("the key refers to nothing any more and yet to %+v", got)
+		}
+	})
 }
 
 func TestService_AnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
-	store := servicetest.OpenMemory(t)
-	old, recent := openHouse(t, store), openHouseOf(t, store, annex())
-	stop := inOrder(old, recent)
-	recent.create("Key", "k", `{"roomRef":"missing"}`)
-	stop() // so that nobody judges it anew
-	for _, spec := range []string{`{"title":"x"}`, `{"guestRef":"g"}`, `{"guestRef":null}`} {
-		if err := old.patch("Key", "k", spec, service.MetadataPatch{}); err != nil {
-			t.Fatalf("%s: %v", spec, err)
+	synctest.Test(t, func(t *testing.T) {
+		store := servicetest.OpenMemory(t)
+		old, recent := openHouse(t, store), openHouseOf(t, store, annex())
+		stop := inOrder(old, recent)
+		recent.create("Key", "k", `{"roomRef":"missing"}`)
+		stop() // so that nobody judges it anew
+		for _, spec := range []string{`{"title":"x"}`, `{"guestRef":"g"}`, `{"guestRef":null}`} {
+			if err := old.patch("Key", "k", spec, service.MetadataPatch{}); err != nil {
+				t.Fatalf("%s: %v", spec, err)
+			}
+			if got := old.says("Key", "k"); got != "Waiting for Room/missing to be created" {
+				t.Errorf("after %s through the older gateway the key says %q", spec, got)
+			}
 		}
-		if got := old.says("Key", "k"); got != "Waiting for Room/missing to be created" {
-			t.Errorf("after %s through the older gateway the key says %q", spec, got)
-		}
-	}
-	recent = openHouseOf(t, store, annex())
-	recent.run()
-	recent.create("Room", "missing", `{}`)
-	recent.becomes("Key", "k", "True")
+		recent = openHouseOf(t, store, annex())
+		recent.run()
+		recent.create("Room", "missing", `{}`)
+		recent.becomes("Key", "k", "True")
+	})
 }
 
 func TestService_AGuardedReferenceThatACatalogueAddsBindsWhatIsReady(t *testing.T) {
-	store := servicetest.OpenMemory(t)
-	before, guarded := annex(), annex()
-	before[3].References = before[3].References[:len(before[3].References)-1]
-	guarded[3].References[len(guarded[3].References)-1].Guarded = true
-	old := openHouseOf(t, store, before)
-	stop := old.run()
-	old.create("Room", "r", `{}`)
-	old.create("Key", "k", `{"roomRef":"r"}`)
-	stop()
-	recent := openHouseOf(t, store, guarded)
-	recent.run()
-	room := backend.Key{Kind: "Room", Namespace: "default", Name: "r"}
-	redistest.Await(t, "the key is bound to its room", func() error {
-		if refs := recent.get("Key", "k").Refs; !slices.Contains(refs, backend.Ref{Key: room, Bound: true}) {
-			return fmt.Errorf("it refers to %+v", refs)
+	synctest.Test(t, func(t *testing.T) {
+		store := servicetest.OpenMemory(t)
+		before, guarded := annex(), annex()
+		before[3].References = before[3].References[:len(before[3].References)-1]
+		guarded[3].References[len(guarded[3].References)-1].Guarded = true
+		old := openHouseOf(t, store, before)
+		stop := old.run()
+		old.create("Room", "r", `{}`)
+		old.create("Key", "k", `{"roomRef":"r"}`)
+		stop()
+		recent := openHouseOf(t, store, guarded)
+		recent.run()
+		room := backend.Key{Kind: "Room", Namespace: "default", Name: "r"}
+		redistest.Await(t, "the key is bound to its room", func() error {
+			if refs := recent.get("Key", "k").Refs; !slices.Contains(refs, backend.Ref{Key: room, Bound: true}) {
+				return fmt.Errorf("it refers to %+v", refs)
+			}
+			return nil
+		})
+		if got := recent.delete("Room", "r"); got != service.Pending {
+			t.Errorf("the room that a key relies on is %s", got)
 		}
-		return nil
 	})
-	if got := recent.delete("Room", "r"); got != service.Pending {
-		t.Errorf("the room that a key relies on is %s", got)
-	}
 }
 
 func TestService_AnOlderGatewayWhoseKindHasNoReferencesLeavesThoseOfANewerOne(t *testing.T) {
