@@ -73,7 +73,10 @@ func (q *accessQuestion) list(ctx context.Context, args []string) error {
 	shown := command.Table{Titles: []string{"KIND", "VERBS"}}
 	for _, one := range all {
 		if len(one.Verbs) > 0 {
-			shown.Rows = append(shown.Rows, []string{output.Cell(one.Kind), output.Printable(strings.ToLower(strings.Join(one.Verbs, ",")))})
+			shown.Rows = append(shown.Rows, []string{
+				output.Cell(one.Kind),
+				output.Printable(strings.ToLower(strings.Join(one.Verbs, ","))),
+			})
 		}
 	}
 	if len(shown.Rows) == 0 && q.form == "table" {
@@ -103,7 +106,10 @@ func (q *accessQuestion) allowed(ctx context.Context, args []string) (all []clie
 		if err != nil || k.Scope == "GLOBAL" || len(all[i].Verbs) == 0 {
 			continue
 		}
-		if all[i].Verbs, err = q.client.Access(ctx, client.AccessTarget{Kind: k.Name, Namespace: q.remote.Namespace}); err != nil {
+		if all[i].Verbs, err = q.client.Access(ctx, client.AccessTarget{
+			Kind:      k.Name,
+			Namespace: q.remote.Namespace,
+		}); err != nil {
 			return nil, err
 		}
 	}

@@ -62,7 +62,13 @@ func (q *accessQuestion) explain(ctx context.Context) (*accessExplanation, error
 	if err != nil {
 		return nil, err
 	}
-	e := &accessExplanation{Allowed: slices.Contains(has, q.verb), Caller: viewer.Name, Reasons: []accessReason{}, Hidden: []string{}, Missing: []string{}}
+	e := &accessExplanation{
+		Allowed: slices.Contains(has, q.verb),
+		Caller:  viewer.Name,
+		Reasons: []accessReason{},
+		Hidden:  []string{},
+		Missing: []string{},
+	}
 	groups := viewer.Groups
 	if viewer.Source != access.Anonymous {
 		groups = append(groups, access.Authenticated)
@@ -75,7 +81,8 @@ func (q *accessQuestion) explain(ctx context.Context) (*accessExplanation, error
 		found := false
 		for _, g := range grants {
 			by := slices.DeleteFunc(slices.Concat(g.Users, g.Groups), func(name string) bool {
-				return !(name == viewer.Name && slices.Contains(g.Users, name)) && !(slices.Contains(groups, name) && slices.Contains(g.Groups, name))
+				return !(name == viewer.Name && slices.Contains(g.Users, name)) &&
+					!(slices.Contains(groups, name) && slices.Contains(g.Groups, name))
 			})
 			if len(by) > 0 {
 				found = true
@@ -123,7 +130,10 @@ func (q *accessQuestion) showExplanation(e *accessExplanation) error {
 	}
 	shown := command.Table{Titles: []string{"VERB", "BINDING", "ROLE", "RULE", "FOR"}}
 	for _, r := range e.Reasons {
-		shown.Rows = append(shown.Rows, slices.Concat([]string{output.Cell(r.Verb)}, grantCells(r.AccessGrant), []string{output.Cell(r.By)}))
+		shown.Rows = append(
+			shown.Rows,
+			slices.Concat([]string{output.Cell(r.Verb)}, grantCells(r.AccessGrant), []string{output.Cell(r.By)}),
+		)
 	}
 	return shown.Print(q.std)
 }

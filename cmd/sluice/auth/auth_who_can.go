@@ -37,7 +37,14 @@ func whoCanCommand(std terminal.Streams) *cobra.Command {
 			}
 			shown := command.Table{Titles: []string{"BINDING", "ROLE", "RULE", "USERS", "GROUPS"}}
 			for _, g := range grants {
-				shown.Rows = append(shown.Rows, append(grantCells(g), output.Cell(strings.Join(g.Users, ",")), output.Cell(strings.Join(g.Groups, ","))))
+				shown.Rows = append(
+					shown.Rows,
+					append(
+						grantCells(g),
+						output.Cell(strings.Join(g.Users, ",")),
+						output.Cell(strings.Join(g.Groups, ",")),
+					),
+				)
 			}
 			switch {
 			case q.form != "table":

@@ -26,8 +26,17 @@ func whoamiCommand(std terminal.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			row := []string{output.Cell(viewer.Name), output.Cell(viewer.Source), output.Cell(strings.Join(viewer.Groups, ",")), expiryText(viewer.ExpiresAt)}
-			return format.Print(std, viewer, command.Table{Titles: []string{"NAME", "SOURCE", "GROUPS", "EXPIRES"}, Rows: [][]string{row}}.To(std))
+			row := []string{
+				output.Cell(viewer.Name),
+				output.Cell(viewer.Source),
+				output.Cell(strings.Join(viewer.Groups, ",")),
+				expiryText(viewer.ExpiresAt),
+			}
+			return format.Print(
+				std,
+				viewer,
+				command.Table{Titles: []string{"NAME", "SOURCE", "GROUPS", "EXPIRES"}, Rows: [][]string{row}}.To(std),
+			)
 		}),
 	}
 	r.Register(cmd)

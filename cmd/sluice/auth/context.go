@@ -27,7 +27,12 @@ func ContextCommand(std terminal.Streams) *cobra.Command {
 }
 
 // changeContexts changes the file, and then prints the result, as change returns it, behind the name of the context.
-func changeContexts(cmd *cobra.Command, std terminal.Streams, name string, change func(*credential.File) (string, error)) error {
+func changeContexts(
+	cmd *cobra.Command,
+	std terminal.Streams,
+	name string,
+	change func(*credential.File) (string, error),
+) error {
 	var result string
 	var absent exit.NotFoundError
 	switch err := credential.UpdateContexts(cmd.Context(), remote.ContextsPath(), func(f *credential.File) (err error) {

@@ -34,11 +34,20 @@ func contextListCommand(std terminal.Streams) *cobra.Command {
 			if err != nil {
 				return exit.Usage(err)
 			}
-			list, shown := []contextRow{}, command.Table{Titles: []string{"CURRENT", "NAME", "SERVER", "NAMESPACE", "CREDENTIAL"}}
+			list, shown := []contextRow{}, command.Table{Titles: []string{
+				"CURRENT",
+				"NAME",
+				"SERVER",
+				"NAMESPACE",
+				"CREDENTIAL",
+			}}
 			for _, name := range file.Names() {
 				c := file.Contexts[name]
 				kind := c.Kind()
-				if _, found, err := credential.FindLogin(credential.LoginsPath(remote.ContextsPath()), name); err != nil {
+				if _, found, err := credential.FindLogin(
+					credential.LoginsPath(remote.ContextsPath()),
+					name,
+				); err != nil {
 					return exit.Usage(err)
 				} else if found && kind == credential.NoCredential {
 					kind = "login"
@@ -49,7 +58,13 @@ func contextListCommand(std terminal.Streams) *cobra.Command {
 					mark = "*"
 				}
 				list = append(list, row)
-				shown.Rows = append(shown.Rows, []string{mark, output.Cell(name), output.Cell(row.Server), output.Cell(row.Namespace), kind})
+				shown.Rows = append(shown.Rows, []string{
+					mark,
+					output.Cell(name),
+					output.Cell(row.Server),
+					output.Cell(row.Namespace),
+					kind,
+				})
 			}
 			return format.Print(std, list, shown.To(std))
 		},

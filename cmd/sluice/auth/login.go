@@ -69,13 +69,20 @@ func namedContext(cmd *cobra.Command, r *remote.Flags) (name string, err error) 
 func (l *login) run(cmd *cobra.Command, name string) error {
 	r := &l.remote
 	if r.Access.TokenFile != "" || len(r.Access.TokenCommand) > 0 {
-		return exit.Usage(fmt.Errorf("the context %s has a token, which would be used instead of a login; sluice context set %[1]s --token-file '' removes it", name))
+		return exit.Usage(fmt.Errorf(
+			"the context %s has a token, which would be used instead of a login; sluice context set %[1]s --token-file '' removes it",
+			name,
+		))
 	}
 	if r.Access.Token != "" {
 		return exit.Usage(errors.New(config.TokenVariable + " is set, and would be used instead of a login"))
 	}
 	// A server to which no token may be sent needs no login.
-	if _, err := client.New(client.Config{Server: r.Server, Token: (&credential.Source{}).Token, PlaintextToken: r.Access.PlaintextToken}); err != nil {
+	if _, err := client.New(client.Config{
+		Server:         r.Server,
+		Token:          (&credential.Source{}).Token,
+		PlaintextToken: r.Access.PlaintextToken,
+	}); err != nil {
 		return exit.Usage(err)
 	}
 	ctx := cmd.Context()
@@ -95,7 +102,11 @@ func (l *login) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return exit.Usage(err)
 	}
-	flow := credential.Flow{HTTP: there, Issuer: chosen, Show: func(page, code string) { showPage(l.std, chosen, page, code) }}
+	flow := credential.Flow{
+		HTTP:   there,
+		Issuer: chosen,
+		Show:   func(page, code string) { showPage(l.std, chosen, page, code) },
+	}
 	run := flow.Browser
 	if l.device {
 		run = flow.Device
@@ -120,13 +131,15 @@ func (l *login) run(cmd *cobra.Command, name string) error {
 	return err
 }
 
-// showPage tells a person where to log in, and opens the page if there is a browser.
+// showPage prints where to log in, and opens the page if there is a browser.
 func showPage(std terminal.Streams, issuer credential.Issuer, page, code string) {
 	if code != "" {
-		_, _ = fmt.Fprintf(std.Err, "To log in at %s, open %s on any device and type the code %s\n", output.Printable(issuer.Name), output.Printable(page), output.Printable(code))
+		_, _ = fmt.Fprintf(std.Err, "To log in at %s, open %s on any device and type the code %s\n",
+			output.Printable(issuer.Name), output.Printable(page), output.Printable(code))
 		return
 	}
-	_, _ = fmt.Fprintf(std.Err, "To log in at %s, open this page in a browser on this machine:\n%s\n", output.Printable(issuer.Name), output.Printable(page))
+	_, _ = fmt.Fprintf(std.Err, "To log in at %s, open this page in a browser on this machine:\n%s\n",
+		output.Printable(issuer.Name), output.Printable(page))
 	if !terminal.IsTerminal(std.Err) {
 		return
 	}

@@ -53,7 +53,11 @@ func logOut(ctx context.Context, std terminal.Streams, access credential.Access,
 		err = credential.Revoke(ctx, there, l)
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(std.Err, "sluice: warning: the issuer has not revoked the login, so a copy of it stays valid: %s\n", output.Printable(err.Error()))
+		_, _ = fmt.Fprintf(
+			std.Err,
+			"sluice: warning: the issuer has not revoked the login, so a copy of it stays valid: %s\n",
+			output.Printable(err.Error()),
+		)
 	}
 	_, err = fmt.Fprintf(std.Out, "logged out of %s\n", output.Printable(name))
 	return err

@@ -71,7 +71,8 @@ func (g Goal) reached(k client.Kind, r *client.Resource) (bool, string, error) {
 			is += ": " + c.Message
 		}
 		if c.ObservedGeneration > 0 && c.ObservedGeneration < r.Metadata.Generation {
-			return false, fmt.Sprintf("%s, but that was reported for generation %d, and it has generation %d", is, c.ObservedGeneration, r.Metadata.Generation), nil
+			return false, fmt.Sprintf("%s, but that was reported for generation %d, and it has generation %d",
+				is, c.ObservedGeneration, r.Metadata.Generation), nil
 		}
 		return c.Status == g.status, is, nil
 	}

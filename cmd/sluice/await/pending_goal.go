@@ -44,7 +44,8 @@ func (s *PendingGoal) observe(c *client.Change) error {
 	return s.check(c.Resource)
 }
 
-// lastLook reads the resource once more when the time is over. It returns nil if it is not as wanted, or cannot be read.
+// lastLook reads the resource once more when the time is over. It returns nil if it is not as wanted, or cannot be
+// read.
 func (s *PendingGoal) lastLook(ctx context.Context, from *client.Client) error {
 	switch r, err := from.Get(ctx, s.Kind, s.Namespace, s.Name, ""); {
 	case err == nil && r == nil:
@@ -65,7 +66,8 @@ func (s *PendingGoal) gone() error {
 
 // hidden returns the error that the caller may not see the resource.
 func (s *PendingGoal) hidden() error {
-	return fmt.Errorf("%s %q cannot be seen with your rights%s, so whether it exists is not known", s.Kind.Name, s.Name, resource.InNamespace(s.Namespace))
+	return fmt.Errorf("%s %q cannot be seen with your rights%s, so whether it exists is not known",
+		s.Kind.Name, s.Name, resource.InNamespace(s.Namespace))
 }
 
 func (s *PendingGoal) check(r *client.Resource) error {

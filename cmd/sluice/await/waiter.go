@@ -27,11 +27,18 @@ const LastLookTime = 2 * time.Second
 // Wait waits for one resource.
 func (w *Waiter) Wait(ctx, late context.Context, s PendingGoal) error {
 	s.state = "nothing is known of it"
-	req := client.ChangesRequest{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Snapshot: true, Lost: exit.ReportLost(w.Std)}
+	req := client.ChangesRequest{
+		Kind:      s.Kind,
+		Namespace: s.Namespace,
+		Name:      s.Name,
+		Snapshot:  true,
+		Lost:      exit.ReportLost(w.Std),
+	}
 	for change, err := range w.Client.Changes(ctx, req) {
 		if errors.Is(err, context.DeadlineExceeded) {
 			if err = s.lastLook(late, w.Client); err == nil {
-				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s", s.Kind.Name, s.Name, w.Timeout.Round(time.Millisecond), s.Goal.Text, s.state)
+				err = fmt.Errorf("%s %s: timed out after %v waiting for %s: %s",
+					s.Kind.Name, s.Name, w.Timeout.Round(time.Millisecond), s.Goal.Text, s.state)
 			}
 		} else if errors.Is(err, context.Canceled) {
 			err = errors.New("interrupted")

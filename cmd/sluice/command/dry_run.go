@@ -11,7 +11,11 @@ import (
 type DryRun bool
 
 func (d *DryRun) Register(cmd *cobra.Command) {
-	cmd.Flags().Var(d, "dry-run", "have the gateway check everything and say what would happen, and write nothing (--dry-run=server is the same)")
+	cmd.Flags().Var(
+		d,
+		"dry-run",
+		"have the gateway check everything and say what would happen, and write nothing (--dry-run=server is the same)",
+	)
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = "server"
 	CompleteFlag(cmd, "dry-run", cobra.FixedCompletions([]string{"server", "none"}, cobra.ShellCompDirectiveNoFileComp))
 }

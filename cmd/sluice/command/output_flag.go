@@ -16,7 +16,14 @@ type OutputFlag string
 
 func (f *OutputFlag) Register(cmd *cobra.Command) {
 	*f = "table"
-	AddEnumFlag(cmd, (*string)(f), pflag.Flag{Name: "output", Shorthand: "o", Usage: "table, json or yaml"}, "table", "json", "yaml")
+	AddEnumFlag(
+		cmd,
+		(*string)(f),
+		pflag.Flag{Name: "output", Shorthand: "o", Usage: "table, json or yaml"},
+		"table",
+		"json",
+		"yaml",
+	)
 }
 
 // Table is what people are shown of data: texts that a terminal may show.

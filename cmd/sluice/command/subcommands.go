@@ -17,7 +17,8 @@ func WithSubcommands(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Comm
 	}
 	last := len(names) - 1
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return exit.Usage(fmt.Errorf("%s or %s is wanted; see %s --help", strings.Join(names[:last], ", "), names[last], cmd.CommandPath()))
+		return exit.Usage(fmt.Errorf("%s or %s is wanted; see %s --help",
+			strings.Join(names[:last], ", "), names[last], cmd.CommandPath()))
 	}
 	cmd.AddCommand(commands...)
 	return cmd

@@ -35,10 +35,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.authorization = append(g.authorization, token)
 	if g.Accepts == "*" && token == "" || g.Accepts != "*" && g.Accepts != "" && token != "Bearer "+g.Accepts {
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = fmt.Fprint(w, `{"errors":[{"message":"the credential is not valid","extensions":{"code":"UNAUTHENTICATED"}}]}`)
+		_, _ = fmt.Fprint(
+			w,
+			`{"errors":[{"message":"the credential is not valid","extensions":{"code":"UNAUTHENTICATED"}}]}`,
+		)
 		return
 	}
-	_, _ = fmt.Fprint(w, `{"data":{"viewer":{"name":"oidc:corp:ada","source":"oidc:corp","groups":["oidc:corp:dev"],"expiresAt":null},"kinds":[{"name":"Network","plural":"networks","singular":"network"}],"updateKind":{"kind":{"name":"Network","controlled":true}}}}`)
+	_, _ = fmt.Fprint(
+		w,
+		`{"data":{"viewer":{"name":"oidc:corp:ada","source":"oidc:corp","groups":["oidc:corp:dev"],"expiresAt":null},"kinds":[{"name":"Network","plural":"networks","singular":"network"}],"updateKind":{"kind":{"name":"Network","controlled":true}}}}`,
+	)
 }
 
 // StartGateway starts a gateway for a test.

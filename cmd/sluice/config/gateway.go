@@ -93,7 +93,7 @@ type Catalogue struct {
 	// Dir is the folder of the SDL files. Default: the kinds of this release.
 	Dir           string
 	AllowBreaking bool
-	// AdminSocket is where the gateway is told to serve another one. Default:
+	// AdminSocket is where operators ask the gateway to serve another one. Default:
 	// [DefaultAdminSocket] with the embedded store, none on Redis.
 	AdminSocket string
 }
@@ -188,7 +188,7 @@ func (g *Gateway) Settings() []Setting {
 	}
 }
 
-// Validate returns every problem of the values, joined. f tells which were given.
+// Validate returns every problem of the values, joined. f reports which were given.
 func (g *Gateway) Validate(f *pflag.FlagSet) error {
 	errs := []error{Check(f, g.Settings()), g.Identities.Validate()}
 	if f.Changed("data") && g.Store.URL != "" {

@@ -34,7 +34,7 @@ func EnvName(flag string) string {
 const maxFile = 1 << 20
 
 // ReadFile reads a file of settings, a password or a certificate. It returns when ctx ends, since
-// the file may be a pipe that nobody writes to. Files of more than 1 MiB are refused, since a device may
+// the file may be a pipe without a writer. Files of more than 1 MiB are refused, since a device may
 // have no end.
 func ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return wait.Until(ctx, func() ([]byte, error) { return ReadAtMost(path, maxFile) })
@@ -153,7 +153,8 @@ var foreign = regexp.MustCompile(`^SLUICE_(TEST_.*|(.*_)?(SERVICE_HOST|SERVICE_P
 func (v Variables) check(environ []string, warn func(string)) {
 	for _, one := range environ {
 		name, _, _ := strings.Cut(one, "=")
-		if strings.HasPrefix(name, EnvPrefix) && !slices.Contains(v.Own, name) && !slices.Contains(v.Others, name) && !foreign.MatchString(name) {
+		if strings.HasPrefix(name, EnvPrefix) && !slices.Contains(v.Own, name) && !slices.Contains(v.Others, name) &&
+			!foreign.MatchString(name) {
 			warn("unknown environment variable " + name + suggest(name, v.Own))
 		}
 	}

@@ -61,7 +61,7 @@ func Register(f *pflag.FlagSet, settings []Setting) {
 	}
 }
 
-// Check returns every problem of the values, joined. f tells which settings were given.
+// Check returns every problem of the values, joined. f reports which settings were given.
 func Check(f *pflag.FlagSet, settings []Setting) error {
 	var errs []error
 	for _, s := range settings {

@@ -14,7 +14,8 @@ func Refusal(err error) error {
 	if !errors.As(err, &invalid) {
 		return err
 	}
-	return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, refusedValue(invalid.GetFlag(), invalid.GetValue(), invalid.Unwrap()))
+	return fmt.Errorf("--%s: %w",
+		invalid.GetFlag().Name, refusedValue(invalid.GetFlag(), invalid.GetValue(), invalid.Unwrap()))
 }
 
 func refusedValue(f *pflag.Flag, value string, cause error) error {

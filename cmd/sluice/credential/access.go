@@ -60,7 +60,8 @@ func (a *Access) TLS(ctx context.Context) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// Authorities returns the authorities in CA together with the system's, for issuers of tokens; nil for the system's alone.
+// Authorities returns the authorities in CA together with the system's, for issuers of tokens; nil for the system's
+// alone.
 func (a *Access) Authorities(ctx context.Context) (*x509.CertPool, error) {
 	if a.CA == "" {
 		return nil, nil

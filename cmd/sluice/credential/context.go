@@ -1,4 +1,4 @@
-// Package credential keeps how a person reaches gateways, in files that nobody else can read: contexts with
+// Package credential keeps how a person reaches gateways, in files that only that person can read: contexts with
 // their credentials, and the tokens of logins at OpenID Connect issuers, which it gets and refreshes.
 // Contexts have names, as in kubectl.
 package credential
@@ -35,7 +35,10 @@ var contextName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$`)
 // CheckName reports why a context cannot have the name.
 func CheckName(name string) error {
 	if !contextName.MatchString(name) {
-		return fmt.Errorf("context: %q is no name: 1 to 128 letters, digits and ._@- are accepted, a letter or digit first", name)
+		return fmt.Errorf(
+			"context: %q is no name: 1 to 128 letters, digits and ._@- are accepted, a letter or digit first",
+			name,
+		)
 	}
 	return nil
 }
@@ -104,7 +107,12 @@ func (a *Access) Kind() string {
 
 // Files returns the fields that are paths, by the names of their flags.
 func (a *Access) Files() map[string]*string {
-	return map[string]*string{"ca": &a.CA, "client-cert": &a.ClientCert, "client-key": &a.ClientKey, "token-file": &a.TokenFile}
+	return map[string]*string{
+		"ca":          &a.CA,
+		"client-cert": &a.ClientCert,
+		"client-key":  &a.ClientKey,
+		"token-file":  &a.TokenFile,
+	}
 }
 
 // under makes the paths of files in a context absolute, which begin at a folder.

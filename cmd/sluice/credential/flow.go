@@ -22,7 +22,7 @@ type Flow struct {
 	// HTTP reaches the issuer.
 	HTTP   *http.Client
 	Issuer Issuer
-	// Show tells the person which page to open, and which code to type there if there is one.
+	// Show shows the person which page to open, and which code to type there if there is one.
 	Show func(page, code string)
 }
 
@@ -63,7 +63,11 @@ func (f Flow) Browser(ctx context.Context) (*Login, error) {
 		if r.err != nil {
 			return nil, fmt.Errorf("the issuer %s answered %w", f.Issuer.Name, r.err)
 		}
-		token, err := cfg.Exchange(context.WithValue(ctx, oauth2.HTTPClient, f.HTTP), r.code, oauth2.VerifierOption(verifier))
+		token, err := cfg.Exchange(
+			context.WithValue(ctx, oauth2.HTTPClient, f.HTTP),
+			r.code,
+			oauth2.VerifierOption(verifier),
+		)
 		return f.login(token, err)
 	}
 }
@@ -77,7 +81,7 @@ func stopServer(server *http.Server) {
 	}
 }
 
-// late returns the reason why nobody has logged in.
+// late returns why the login did not complete.
 func (f Flow) late(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("nobody has logged in within %v", patience)
@@ -103,7 +107,8 @@ func (c *callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'")
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	q := r.URL.Query()
-	if r.Method != http.MethodGet || r.URL.Path != callbackPath || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(c.state)) != 1 {
+	if r.Method != http.MethodGet || r.URL.Path != callbackPath ||
+		subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(c.state)) != 1 {
 		http.Error(w, "This is no answer to the login that waits here.", http.StatusBadRequest)
 		return
 	}
@@ -171,7 +176,11 @@ func Revoke(ctx context.Context, c *http.Client, l Login) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, IssuerTimeout)
 	defer cancel()
-	form := url.Values{"client_id": {l.Issuer.ClientID}, "token": {l.RefreshToken}, "token_type_hint": {"refresh_token"}}
+	form := url.Values{
+		"client_id":       {l.Issuer.ClientID},
+		"token":           {l.RefreshToken},
+		"token_type_hint": {"refresh_token"},
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, m.Revocation, strings.NewReader(form.Encode()))
 	if err != nil {
 		return err

@@ -60,9 +60,11 @@ func Choose(issuers []Issuer, name string) (Issuer, error) {
 	case len(issuers) == 0:
 		return Issuer{}, errors.New("the gateway has no issuer to log in at; a context can have a token instead, see sluice context set --help")
 	case name == "":
-		return Issuer{}, fmt.Errorf("issuer: the gateway has several; choose one with --issuer: %s", strings.Join(names, ", "))
+		return Issuer{}, fmt.Errorf("issuer: the gateway has several; choose one with --issuer: %s",
+			strings.Join(names, ", "))
 	}
-	return Issuer{}, fmt.Errorf("issuer: the gateway has none that is named %q; accepted: %s", name, strings.Join(names, ", "))
+	return Issuer{}, fmt.Errorf("issuer: the gateway has none that is named %q; accepted: %s",
+		name, strings.Join(names, ", "))
 }
 
 // metadata is the discovery document of an issuer (OpenID Connect Discovery 1.0, section 3).
@@ -156,7 +158,12 @@ func (i Issuer) config(m metadata) *oauth2.Config {
 	}
 	return &oauth2.Config{
 		ClientID: i.ClientID, Scopes: scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: m.Authorization, TokenURL: m.Token, DeviceAuthURL: m.Device, AuthStyle: oauth2.AuthStyleInParams},
+		Endpoint: oauth2.Endpoint{
+			AuthURL:       m.Authorization,
+			TokenURL:      m.Token,
+			DeviceAuthURL: m.Device,
+			AuthStyle:     oauth2.AuthStyleInParams,
+		},
 	}
 }
 

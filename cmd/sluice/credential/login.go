@@ -46,7 +46,13 @@ func (i Issuer) loginOf(token *oauth2.Token) (*Login, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the issuer %s gave %w; are its scopes without openid?", i.Name, err)
 	}
-	return &Login{Issuer: i, IDToken: id, Obtained: time.Now().UTC().Truncate(time.Second), Expires: expires, RefreshToken: token.RefreshToken}, nil
+	return &Login{
+		Issuer:       i,
+		IDToken:      id,
+		Obtained:     time.Now().UTC().Truncate(time.Second),
+		Expires:      expires,
+		RefreshToken: token.RefreshToken,
+	}, nil
 }
 
 // expiry reads the end of an ID token. The gateway verifies the token.
@@ -130,8 +136,8 @@ type Source struct {
 	kept *Login
 }
 
-// Token is a [client.TokenSource]: the ID token, refreshed when it is near its end or refused. A login that is refreshed
-// by one process is found by the others: an issuer may accept a refresh token once only.
+// Token is a [client.TokenSource]: the ID token, refreshed when it is near its end or refused. A login that is
+// refreshed by one process is found by the others: an issuer may accept a refresh token once only.
 func (s *Source) Token(ctx context.Context, refused string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,9 +34,10 @@ func ReadPrivate(path string) ([]byte, error) {
 	return data, err
 }
 
-// UpdatePrivate replaces a file, or makes it, with the mode 0600. change gets its content and returns the new one; an error
-// leaves the file as it is. Changes of several processes happen one after the other, under a lock on the file with .lock
-// added to its name, and a reader sees the file before or after a change. The file keeps its owner. What a symbolic link leads to is replaced, not the link.
+// UpdatePrivate replaces a file, or makes it, with the mode 0600. change gets its content and returns the new one; an
+// error leaves the file as it is. Changes of several processes happen one after the other, under a lock on the file
+// with .lock added to its name, and a reader sees the file before or after a change. The file keeps its owner. What a
+// symbolic link leads to is replaced, not the link.
 func UpdatePrivate(ctx context.Context, path string, change func([]byte) ([]byte, error)) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

@@ -43,7 +43,12 @@ func NewComparer(ctx context.Context, c *client.Client, namespace string, manage
 // Compare asks the gateway what an apply would do. If the document is based on an older revision, it compares all the
 // same and notes that as stale.
 func (c *comparer) Compare(ctx context.Context, d input.Document) (*Comparison, error) {
-	req := client.ApplyRequest{Manifest: d.Text, Namespace: c.namespace, FieldManager: (*string)(&c.manager), DryRun: true}
+	req := client.ApplyRequest{
+		Manifest:     d.Text,
+		Namespace:    c.namespace,
+		FieldManager: (*string)(&c.manager),
+		DryRun:       true,
+	}
 	out := &Comparison{}
 	would, err := c.client.Apply(ctx, req)
 	if d.Revision != "" && (exit.APICode(err) == "CONFLICT" || exit.APICode(err) == "NOT_FOUND") {

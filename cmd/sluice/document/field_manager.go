@@ -10,6 +10,11 @@ import (
 type FieldManager string
 
 func (m *FieldManager) Register(cmd *cobra.Command) {
-	cmd.Flags().StringVar((*string)(m), "field-manager", "sluice", "who owns the labels and annotations of the manifests; empty: nobody, and they replace all")
+	cmd.Flags().StringVar(
+		(*string)(m),
+		"field-manager",
+		"sluice",
+		"who owns the labels and annotations of the manifests; empty: nobody, and they replace all",
+	)
 	command.CompleteFlag(cmd, "field-manager", cobra.NoFileCompletions)
 }

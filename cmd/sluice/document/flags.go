@@ -22,12 +22,24 @@ type Flags struct {
 }
 
 func (d *Flags) Register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVarP(&d.Files, "filename", "f", nil, "file, folder (its .yaml, .yml and .json files) or - for standard input; may be repeated")
-	cmd.Flags().BoolVarP(&d.recursive, "recursive", "R", false, "read folders inside folders too, but for hidden ones like .git")
+	cmd.Flags().StringArrayVarP(
+		&d.Files,
+		"filename",
+		"f",
+		nil,
+		"file, folder (its .yaml, .yml and .json files) or - for standard input; may be repeated",
+	)
+	cmd.Flags().BoolVarP(
+		&d.recursive,
+		"recursive",
+		"R",
+		false,
+		"read folders inside folders too, but for hidden ones like .git",
+	)
 }
 
 // Read reads all files before the first document is sent. It ends with ctx, even while it waits for input from a
-// terminal or a pipe. If it returns neither documents nor an error, the user was told that a list is empty.
+// terminal or a pipe. If it returns neither documents nor an error, it has printed that a list is empty.
 func (d *Flags) Read(ctx context.Context, std terminal.Streams, namespace string) ([]input.Document, error) {
 	if len(d.Files) == 0 {
 		return nil, exit.Usage(errors.New("name the manifests with -f FILE, -f FOLDER or -f -"))

@@ -48,7 +48,7 @@ func (e PartialError) Unwrap() error { return e.error }
 // Partial returns err as one of a change that left out unreadable resources.
 func Partial(err error) error { return PartialError{err} }
 
-// ErrReported means that the user was told already.
+// ErrReported means that the error has been printed.
 var ErrReported = errors.New("reported")
 
 // CodeOf returns the exit code for an error.

@@ -16,7 +16,7 @@ type Status struct {
 	Partial bool
 }
 
-// Count counts an error of which the user was told.
+// Count counts an error that has been printed.
 func (t *Status) Count(err error) {
 	var absent NotFoundError
 	if APICode(err) == "NOT_FOUND" || errors.As(err, &absent) {
@@ -26,7 +26,7 @@ func (t *Status) Count(err error) {
 	t.Failed = true
 }
 
-// Note counts an error and tells the user.
+// Note prints an error and counts it.
 func (t *Status) Note(std terminal.Streams, err error) {
 	Explain(std, "sluice", err)
 	t.Count(err)
@@ -45,7 +45,7 @@ func (t *Status) Err() error {
 	return nil
 }
 
-// Each calls do for each of several resources and counts the errors, of which do tells the user. It stops when
+// Each calls do for each of several resources and counts the errors, which do prints. It stops when
 // [Status.Halted] reports true.
 func Each[T any](ctx context.Context, std terminal.Streams, t *Status, list []T, do func(T) error) {
 	for i, one := range list {
@@ -60,8 +60,8 @@ func Each[T any](ctx context.Context, std terminal.Streams, t *Status, list []T,
 	}
 }
 
-// Halted reports whether nothing more is to be sent, and tells the user how much is left: after a ^C, if nobody
-// answers, and if the gateway does not know the caller.
+// Halted reports whether nothing more is to be sent, and prints how much is left: after a ^C, if the gateway
+// does not answer, and if the gateway does not know the caller.
 func (t *Status) Halted(ctx context.Context, std terminal.Streams, err error, left int) bool {
 	if ctx.Err() == nil && !Unauthenticated(err) && !errors.As(err, new(*client.UnansweredError)) {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 )
 
-// ReportUnreadable reports whether an error is that a list had to leave out resources, which was otherwise read to its end. It
-// tells the user of that.
+// ReportUnreadable reports whether an error is that a list had to leave out resources, which was otherwise read to its
+// end. It prints that.
 func ReportUnreadable(std terminal.Streams, err error) bool {
 	var left *client.UnreadableError
 	if !errors.As(err, &left) {
@@ -21,5 +21,6 @@ func ReportUnreadable(std terminal.Streams, err error) bool {
 }
 
 func TellUnreadable(std terminal.Streams, left *client.UnreadableError) {
-	_, _ = fmt.Fprintf(std.Err, "sluice: %s (sluice get %s --unreadable lists them)\n", output.Printable(left.Error()), output.Printable(left.Kind.Plural))
+	_, _ = fmt.Fprintf(std.Err, "sluice: %s (sluice get %s --unreadable lists them)\n",
+		output.Printable(left.Error()), output.Printable(left.Kind.Plural))
 }

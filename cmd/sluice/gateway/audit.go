@@ -20,9 +20,14 @@ type auditing struct {
 	reopen chan os.Signal
 }
 
-// openAudit takes up the audit log, before anything is served; nil if there is none. sensitive reports whether the paths of
-// a kind are not for logs.
-func (s *Gateway) openAudit(ctx context.Context, changes *hub.Hub, sensitive func(kind string) bool, log *zap.Logger) (*auditing, error) {
+// openAudit takes up the audit log, before anything is served; nil if there is none. sensitive reports whether the
+// paths of a kind are not for logs.
+func (s *Gateway) openAudit(
+	ctx context.Context,
+	changes *hub.Hub,
+	sensitive func(kind string) bool,
+	log *zap.Logger,
+) (*auditing, error) {
 	if s.Audit == "" {
 		return nil, nil
 	}
@@ -33,7 +38,12 @@ func (s *Gateway) openAudit(ctx context.Context, changes *hub.Hub, sensitive fun
 	a := &auditing{reopen: make(chan os.Signal, 1)}
 	signal.Notify(a.reopen, reopenSignals()...) // from now on, since the file may be renamed as soon as it is open
 	var err error
-	if a.Log, err = audit.Open(ctx, audit.Config{Hub: changes, Sensitive: sensitive, To: file, Logger: log}); err != nil {
+	if a.Log, err = audit.Open(ctx, audit.Config{
+		Hub:       changes,
+		Sensitive: sensitive,
+		To:        file,
+		Logger:    log,
+	}); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	return a, nil

@@ -18,8 +18,8 @@ import (
 // keysSetting names the file with keys.
 const keysSetting = "encryption-keys-file"
 
-// encryptionKeys returns the keys of a file or of the environment; nil for none. An error tells
-// which key is wrong without showing any of it.
+// encryptionKeys returns the keys of a file or of the environment; nil for none. An error names
+// the key that is wrong without showing any of it.
 func encryptionKeys(ctx context.Context, file string) (*keyring.Keyring, error) {
 	text, given := os.LookupEnv(config.KeysVariable)
 	source := config.KeysVariable
@@ -27,7 +27,8 @@ func encryptionKeys(ctx context.Context, file string) (*keyring.Keyring, error) 
 	case file == "" && !given:
 		return nil, nil
 	case file != "" && given:
-		return nil, fmt.Errorf("%s and %s exclude each other; give the keys in one place", keysSetting, config.KeysVariable)
+		return nil, fmt.Errorf("%s and %s exclude each other; give the keys in one place",
+			keysSetting, config.KeysVariable)
 	case file != "":
 		raw, err := config.ReadFile(ctx, file)
 		if err != nil {
@@ -59,5 +60,8 @@ func refuseWithoutKeys(ctx context.Context, store backend.Store, kinds []descrip
 		return nil
 	}
 	return exit.Usage(fmt.Errorf("%s: the store has values that are encrypted with the key %s, and no key is given. Give it; to end encryption, give it behind the word plain; "+
-		"if it is lost, give a new one: then these values cannot be read, but written anew and deleted", keysSetting, strings.Join(ids, ", ")))
+		"if it is lost, give a new one: then these values cannot be read, but written anew and deleted", keysSetting, strings.Join(
+		ids,
+		", ",
+	)))
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
 
-	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/redis"
@@ -73,7 +73,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	}()
 	candidate := c.Candidate()
 	candidate.AllowBreaking, candidate.Start = s.Catalogue.AllowBreaking, true
-	if err = sdl.Accept(ctx, gate.Gate{Store: store, Logger: log}, candidate); err != nil {
+	if err = sdl.Accept(ctx, catalogue.Gate{Store: store, Logger: log}, candidate); err != nil {
 		return err
 	}
 	if keys == nil {
@@ -103,7 +103,12 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		return err
 	}
 	s.audit.Store(audit)
-	if kinds, err = s.gateway(ctx, c, shared{store: store, changes: changes, rights: rights, keys: keys, audit: audit}, log); err != nil {
+	if kinds, err = s.gateway(
+		ctx,
+		c,
+		shared{store: store, changes: changes, rights: rights, keys: keys, audit: audit},
+		log,
+	); err != nil {
 		return err
 	}
 	edges := []func(context.Context) error{func(ctx context.Context) error { return kinds.hangups(ctx, hangup) }}
@@ -123,10 +128,21 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		}
 		return fmt.Errorf("listen: %w", err)
 	}
-	log.Info("sluice serves", zap.String("version", version.Text()), zap.String("store", name), zap.String("address", s.scheme()+listener.Addr().String()),
+	log.Info("sluice serves", zap.String(
+		"version",
+		version.Text(),
+	), zap.String("store", name), zap.String("address", s.scheme()+listener.Addr().String()),
 		zap.String("catalogue", c.Outline.Hash()), zap.String("files", c.Files))
 	edges = append(edges, func(ctx context.Context) error { return kinds.server.Serve(ctx, listener) })
-	below := []func(context.Context) error{returnMemory, audit.Run, s.Server.Identities.Run, s.Server.TLS.Run, changes.Run, kinds.Run, store.Run}
+	below := []func(context.Context) error{
+		returnMemory,
+		audit.Run,
+		s.Server.Identities.Run,
+		s.Server.TLS.Run,
+		changes.Run,
+		kinds.Run,
+		store.Run,
+	}
 	if rights != nil {
 		below = append(below, rights.Run)
 	}
@@ -161,8 +177,13 @@ func (s *Gateway) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 	return socket, nil
 }
 
-// rights makes the roles and bindings of the gateway; nil if nobody is asked who it is.
-func (s *Gateway) rights(store gatewayStore, changes *hub.Hub, c sdl.Catalogue, log *zap.Logger) (*policy.Source, error) {
+// rights makes the roles and bindings of the gateway; nil without access control.
+func (s *Gateway) rights(
+	store gatewayStore,
+	changes *hub.Hub,
+	c sdl.Catalogue,
+	log *zap.Logger,
+) (*policy.Source, error) {
 	if !s.Identities.Given() {
 		return nil, nil
 	}
@@ -182,12 +203,21 @@ type shared struct {
 func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *zap.Logger) (*catalogues, error) {
 	store, changes := on.store, on.changes
 	reg := prometheus.NewRegistry()
-	damaged := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_unreadable_total", Help: "Stored resources that could not be read, by kind."}, []string{"kind"})
+	damaged := prometheus.NewCounterVec(
+		prometheus.CounterOpts{
+			Name: "sluice_unreadable_total",
+			Help: "Stored resources that could not be read, by kind.",
+		},
+		[]string{"kind"},
+	)
 	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
 	compile := func(c sdl.Catalogue) (*service.Service, error) {
 		cfg := service.Config{
 			Kinds: c.Kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: unreadable,
-			Access: access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup}, Policy: on.rights,
+			Access: access.Config{
+				Enabled:    s.Identities.Given(),
+				AdminGroup: s.Identities.AdminGroup,
+			}, Policy: on.rights,
 		}
 		if on.audit != nil {
 			cfg.Revealing, cfg.Controlled = on.audit.Reveal, on.audit.Control
@@ -208,7 +238,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	if s.Identities.Given() && s.Identities.AdminGroup == "" {
 		log.Info("callers may do what AccessBindings allow; without any, nobody may do anything (admin-group makes administrators)")
 	}
-	out.gate = gate.Gate{Store: store, Logger: log}
+	out.gate = catalogue.Gate{Store: store, Logger: log}
 	out.log = log
 	out.compile = compile
 	reg.MustRegister(
@@ -217,12 +247,26 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 			Name: "sluice_build_info", Help: "Always 1; the version of sluice and of Go.",
 			ConstLabels: prometheus.Labels{"version": version.Text(), "goversion": runtime.Version()},
 		}, func() float64 { return 1 }),
-		gauge("sluice_change_streams", "Open change streams, over all transports.", func() float64 { return float64(changes.Subscribers()) }),
-		counter("sluice_change_streams_lagged_total", "Change streams that were ended because their clients were too slow.", func() float64 { return float64(changes.Lagged()) }),
-		counter("sluice_store_unreadable_total", "Stored data whose envelope could not be read and was passed over.", func() float64 { return float64(store.Unreadable()) }),
+		gauge("sluice_change_streams", "Open change streams, over all transports.", func() float64 {
+			return float64(changes.Subscribers())
+		}),
+		counter(
+			"sluice_change_streams_lagged_total",
+			"Change streams that were ended because their clients were too slow.",
+			func() float64 { return float64(changes.Lagged()) },
+		),
+		counter(
+			"sluice_store_unreadable_total",
+			"Stored data whose envelope could not be read and was passed over.",
+			func() float64 { return float64(store.Unreadable()) },
+		),
 	)
 	if shared, ok := store.(*redis.Store); ok {
-		reg.MustRegister(counter("sluice_store_histories_lost_total", "Times that the store went on without changes which this gateway had seen.", func() float64 { return float64(shared.LostHistories()) }))
+		reg.MustRegister(counter(
+			"sluice_store_histories_lost_total",
+			"Times that the store went on without changes which this gateway had seen.",
+			func() float64 { return float64(shared.LostHistories()) },
+		))
 	}
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)
@@ -239,6 +283,8 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	if on.audit != nil {
 		s.Server.Refused, out.replaced = on.audit.Refuse, on.audit.Replace
 	}
-	out.server, err = wait.Until(ctx, func() (*server.Server, error) { return server.New(s.Server) }) // it reads trusted documents
+	out.server, err = wait.Until(ctx, func() (*server.Server, error) {
+		return server.New(s.Server)
+	}) // it reads trusted documents
 	return out, err
 }

@@ -59,9 +59,15 @@ func (s *Gateway) warnOfExposure(log *zap.Logger) {
 	switch {
 	case err != nil || config.Loopback(host):
 	case s.AllowAnonymous:
-		log.Warn("everybody who reaches the address may read and change everything (allow-anonymous)", zap.String("listen", s.Listen))
+		log.Warn(
+			"everybody who reaches the address may read and change everything (allow-anonymous)",
+			zap.String("listen", s.Listen),
+		)
 	case s.Server.TLS == nil && len(s.Server.Identities.Proxies) == 0:
-		log.Warn("credentials travel in the clear; set tls-cert, or let only a proxy with TLS reach the address", zap.String("listen", s.Listen))
+		log.Warn(
+			"credentials travel in the clear; set tls-cert, or let only a proxy with TLS reach the address",
+			zap.String("listen", s.Listen),
+		)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// NewLogger writes for people on a terminal and JSON otherwise, unless told.
+// NewLogger returns a logger that writes text on a terminal and JSON otherwise, unless the format is given.
 func NewLogger(w io.Writer, level, format string) (*zap.Logger, error) {
 	l, err := zapcore.ParseLevel(level)
 	if err != nil {

@@ -40,14 +40,46 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 		}
 	}
 	return []prometheus.Collector{
-		gauge("sluice_index_bytes", "Bytes that the resources in memory take, roughly.", of(func(s index.Stats) float64 { return float64(s.Bytes) })),
-		gauge("sluice_index_limit_bytes", "Bytes that they may take.", of(func(s index.Stats) float64 { return float64(s.Limit) })),
-		gauge("sluice_index_kinds", "Kinds of the catalogue, except those with @resource(inMemory: false).", of(func(s index.Stats) float64 { return float64(s.Kinds) })),
-		gauge("sluice_index_kinds_served", "Kinds that are read from memory.", of(func(s index.Stats) float64 { return float64(s.Served) })),
-		gauge("sluice_index_resources", "Resources of these kinds.", of(func(s index.Stats) float64 { return float64(s.Resources) })),
-		counter("sluice_index_reads_total", "Operations that read from memory, since the catalogue is served.", of(func(s index.Stats) float64 { return float64(s.Reads) })),
-		counter("sluice_index_fallbacks_total", "Operations that read from the store, because the index did not serve in time, since the catalogue is served.", of(func(s index.Stats) float64 { return float64(s.Fallbacks) })),
-		counter("sluice_index_waits_total", "Operations that waited for the index to come up with the store, since the catalogue is served.", of(func(s index.Stats) float64 { return float64(s.Waits) })),
+		gauge(
+			"sluice_index_bytes",
+			"Bytes that the resources in memory take, roughly.",
+			of(func(s index.Stats) float64 { return float64(s.Bytes) }),
+		),
+		gauge(
+			"sluice_index_limit_bytes",
+			"Bytes that they may take.",
+			of(func(s index.Stats) float64 { return float64(s.Limit) }),
+		),
+		gauge(
+			"sluice_index_kinds",
+			"Kinds of the catalogue, except those with @resource(inMemory: false).",
+			of(func(s index.Stats) float64 { return float64(s.Kinds) }),
+		),
+		gauge(
+			"sluice_index_kinds_served",
+			"Kinds that are read from memory.",
+			of(func(s index.Stats) float64 { return float64(s.Served) }),
+		),
+		gauge(
+			"sluice_index_resources",
+			"Resources of these kinds.",
+			of(func(s index.Stats) float64 { return float64(s.Resources) }),
+		),
+		counter(
+			"sluice_index_reads_total",
+			"Operations that read from memory, since the catalogue is served.",
+			of(func(s index.Stats) float64 { return float64(s.Reads) }),
+		),
+		counter(
+			"sluice_index_fallbacks_total",
+			"Operations that read from the store, because the index did not serve in time, since the catalogue is served.",
+			of(func(s index.Stats) float64 { return float64(s.Fallbacks) }),
+		),
+		counter(
+			"sluice_index_waits_total",
+			"Operations that waited for the index to come up with the store, since the catalogue is served.",
+			of(func(s index.Stats) float64 { return float64(s.Waits) }),
+		),
 		gauge("sluice_deletion_oldest_seconds", "For how long the oldest deletion has waited, of resources in memory; 0 for none.", func() float64 {
 			svc := c.current()
 			if at := svc.OldestDeletion(); !at.IsZero() {
@@ -55,7 +87,11 @@ func (c *catalogues) indexMetrics() []prometheus.Collector {
 			}
 			return 0
 		}),
-		gauge("sluice_index_behind_changes", "Changes that the store has and the index does not.", of(func(s index.Stats) float64 { return float64(s.Behind) })),
+		gauge(
+			"sluice_index_behind_changes",
+			"Changes that the store has and the index does not.",
+			of(func(s index.Stats) float64 { return float64(s.Behind) }),
+		),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
@@ -29,12 +29,13 @@ import (
 type catalogues struct {
 	// dir is the folder of the catalogue; empty for the embedded one.
 	dir     string
-	gate    gate.Gate
+	gate    catalogue.Gate
 	server  *server.Server
 	log     *zap.Logger
 	compile func(sdl.Catalogue) (*service.Service, error)
 	results *prometheus.CounterVec
-	// replaced is told the hash of a catalogue that is served in place of another; the context has who asked for it. It may be nil.
+	// replaced is called with the hash of a catalogue that is served in place of another; the context has who asked for
+	// it. It may be nil.
 	replaced func(ctx context.Context, hash string)
 	// turn holds a token while a catalogue is replaced.
 	turn chan struct{}
@@ -53,8 +54,17 @@ var _ reload.Catalogues = (*catalogues)(nil)
 
 func newCatalogues(dir string, served sdl.Catalogue, svc *service.Service) *catalogues {
 	return &catalogues{
-		dir: dir, served: served, service: svc, turn: make(chan struct{}, 1), changed: make(chan struct{}), stop: func() {},
-		results: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "sluice_catalogue_reloads_total", Help: "Reloads of the catalogue by result: replaced, unchanged, refused, failed."}, []string{"result"}),
+		dir: dir, served: served, service: svc, turn: make(
+			chan struct{},
+			1,
+		), changed: make(chan struct{}), stop: func() {},
+		results: prometheus.NewCounterVec(
+			prometheus.CounterOpts{
+				Name: "sluice_catalogue_reloads_total",
+				Help: "Reloads of the catalogue by result: replaced, unchanged, refused, failed.",
+			},
+			[]string{"result"},
+		),
 	}
 }
 
@@ -146,11 +156,27 @@ func (c *catalogues) Reload(ctx context.Context, r reload.Request) reload.Answer
 	if out.Result == reload.Replaced && c.replaced != nil {
 		c.replaced(ctx, out.Hash)
 	}
-	fields := append(callerFields(ctx), zap.String("result", string(out.Result)), zap.String("catalogue", out.Hash), zap.String("files", out.Files))
+	fields := append(
+		callerFields(ctx),
+		zap.String("result", string(out.Result)),
+		zap.String("catalogue", out.Hash),
+		zap.String("files", out.Files),
+	)
 	if err != nil {
-		c.log.Error("the catalogue was not replaced; the one before is served on", append(fields, zap.Strings("why", out.Lines))...)
+		c.log.Error(
+			"the catalogue was not replaced; the one before is served on",
+			append(fields, zap.Strings("why", out.Lines))...,
+		)
 	} else {
-		c.log.Info("the catalogue was read again", append(fields, zap.Stringers("changes", out.Changes), zap.Strings("tightened", out.Tightened), zap.Strings("hidden", out.Hidden))...)
+		c.log.Info(
+			"the catalogue was read again",
+			append(
+				fields,
+				zap.Stringers("changes", out.Changes),
+				zap.Strings("tightened", out.Tightened),
+				zap.Strings("hidden", out.Hidden),
+			)...,
+		)
 	}
 	return out
 }
@@ -161,15 +187,25 @@ func callerFields(ctx context.Context) []zap.Field {
 	if who.Identity == nil {
 		return nil
 	}
-	return []zap.Field{zap.Stringer("caller", who.Identity), zap.Stringer("address", who.Address), zap.String("requestId", who.Request)}
+	return []zap.Field{
+		zap.Stringer("caller", who.Identity),
+		zap.Stringer("address", who.Address),
+		zap.String("requestId", who.Request),
+	}
 }
 
 // purge removes what no catalogue names: the resources of a kind, or the values of a field.
 func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
 	out.Result = reload.Unchanged
 	kind, path, _ := strings.Cut(r.Purge, ".")
-	purged, err := c.gate.Purge(ctx, gate.Purge{Kind: kind, Path: path, Served: c.served.Outline, Actor: access.ActorFrom(ctx).String(), DryRun: r.DryRun})
-	if refused, ok := errors.AsType[*gate.PurgeError](err); ok {
+	purged, err := c.gate.Purge(ctx, catalogue.Purge{
+		Kind:   kind,
+		Path:   path,
+		Served: c.served.Outline,
+		Actor:  access.ActorFrom(ctx).String(),
+		DryRun: r.DryRun,
+	})
+	if refused, ok := errors.AsType[*catalogue.PurgeError](err); ok {
 		return out, exit.Lines([]string{refused.Error()})
 	}
 	if err == nil && path == "" && purged.Removed+purged.Kept == 0 {
@@ -186,7 +222,7 @@ func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.An
 const maxTypos = 2
 
 // nearKinds returns the kinds of a catalogue with names like the given one, which may be a typing mistake.
-func nearKinds(name string, served gate.Outline) (near []string) {
+func nearKinds(name string, served catalogue.Outline) (near []string) {
 	typos := min(max(len(name)/2, 1), maxTypos)
 	for kind := range served.Kinds {
 		if levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(kind)) <= typos {
@@ -209,9 +245,9 @@ func (c *catalogues) logPurge(ctx context.Context, what string, out reload.Answe
 	}
 }
 
-// reload makes everything ready before the store accepts the catalogue. Its result counts if there is no error. Files of the
-// request are put into the folder before the store records the catalogue: if the process dies in
-// between, the next one serves the new files, and needs --allow-breaking again if they break something.
+// reload makes everything ready before the store accepts the catalogue. Its result counts if there is no error. Files
+// of the request are put into the folder before the store records the catalogue: if the process dies in between, the
+// next one serves the new files, and needs --allow-breaking again if they break something.
 func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.Answer, err error) {
 	if c.dir == "" {
 		return out, errors.New("the gateway serves the kinds of its release, which cannot be replaced; start it with --catalogue DIR")
@@ -309,7 +345,11 @@ const fillTime = reloadTime - time.Minute
 
 // fillAhead fills the index of a service before it is served, so that its lists do not wait, unless the store would
 // refuse its catalogue. Meanwhile two indexes are in memory.
-func (c *catalogues) fillAhead(ctx context.Context, svc *service.Service, next gate.Candidate) (stop func(), err error) {
+func (c *catalogues) fillAhead(
+	ctx context.Context,
+	svc *service.Service,
+	next catalogue.Candidate,
+) (stop func(), err error) {
 	c.mu.Lock()
 	fill := c.fill
 	c.mu.Unlock()
@@ -331,7 +371,7 @@ func (c *catalogues) fillAhead(ctx context.Context, svc *service.Service, next g
 
 // accept puts the files of a catalogue into the folder and asks the store to accept it. If the store
 // refuses, the folder is put back.
-func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *reload.Staged) error {
+func (c *catalogues) accept(ctx context.Context, next catalogue.Candidate, staged *reload.Staged) error {
 	if staged == nil {
 		return sdl.Accept(ctx, c.gate, next)
 	}
@@ -348,7 +388,8 @@ func (c *catalogues) accept(ctx context.Context, next gate.Candidate, staged *re
 		return nil
 	}
 	if undo := staged.Replace(); undo != nil {
-		return fmt.Errorf("%s; the folder keeps the new files, since it cannot be put back: %w", exit.OneLine(err), undo)
+		return fmt.Errorf("%s; the folder keeps the new files, since it cannot be put back: %w",
+			exit.OneLine(err), undo)
 	}
 	return err
 }
@@ -389,7 +430,12 @@ func (c *catalogues) read(r reload.Request) (sdl.Catalogue, *reload.Staged, erro
 
 // serve serves a generation from now on. stop ends the filling of its index; serve returns the stop of the
 // generation before.
-func (c *catalogues) serve(next sdl.Catalogue, svc *service.Service, g *server.Generation, stop func()) (before func()) {
+func (c *catalogues) serve(
+	next sdl.Catalogue,
+	svc *service.Service,
+	g *server.Generation,
+	stop func(),
+) (before func()) {
 	c.server.Replace(g)
 	c.mu.Lock()
 	defer c.mu.Unlock()

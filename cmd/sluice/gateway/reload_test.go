@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
-	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
@@ -110,21 +110,21 @@ func (s *shop) serve(dir string) {
 }
 
 // accepted returns why a gateway that starts now, without a flag, is refused.
-func (s *shop) accepted(dryRun bool) error { return s.start(gate.Candidate{DryRun: dryRun}) }
+func (s *shop) accepted(dryRun bool) error { return s.start(catalogue.Candidate{DryRun: dryRun}) }
 
 // acceptedWithFlag is accepted for a start with --allow-breaking.
 func (s *shop) acceptedWithFlag() error {
-	return s.start(gate.Candidate{DryRun: true, AllowBreaking: true})
+	return s.start(catalogue.Candidate{DryRun: true, AllowBreaking: true})
 }
 
-func (s *shop) start(how gate.Candidate) error {
+func (s *shop) start(how catalogue.Candidate) error {
 	served, err := sdl.Read(s.dir)
 	if err != nil {
 		return err
 	}
 	candidate := served.Candidate()
 	candidate.DryRun, candidate.AllowBreaking = how.DryRun, how.AllowBreaking
-	return sdl.Accept(s.Context(), gate.Gate{Store: s.store.Store}, candidate)
+	return sdl.Accept(s.Context(), catalogue.Gate{Store: s.store.Store}, candidate)
 }
 
 // apply asks for another catalogue.

@@ -87,7 +87,8 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 	return store, at.String(), nil
 }
 
-// openPatiently opens a store on Redis. While no server answers, it tries again until the patience of the settings is over.
+// openPatiently opens a store on Redis. While no server answers, it tries again until the patience of the settings is
+// over.
 func (s storeSettings) openPatiently(ctx context.Context, cfg redis.Config) (*redis.Store, error) {
 	begin, pauses := time.Now(), wait.Backoff{Least: 100 * time.Millisecond, Most: 2 * time.Second}
 	for {
@@ -96,7 +97,11 @@ func (s storeSettings) openPatiently(ctx context.Context, cfg redis.Config) (*re
 			return store, err
 		}
 		if pauses.First() {
-			cfg.Logger.Warn("Redis does not answer; it is asked again until ready-timeout", zap.Duration("for", s.patience), zap.Error(err))
+			cfg.Logger.Warn(
+				"Redis does not answer; it is asked again until ready-timeout",
+				zap.Duration("for", s.patience),
+				zap.Error(err),
+			)
 		}
 		if !pauses.Wait(ctx) {
 			return nil, err

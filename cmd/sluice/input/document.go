@@ -159,7 +159,8 @@ func RefuseTwins(docs []Document, namespace string) error {
 			if twin.Namespace == "" && d.Namespace == "" && namespace == "" {
 				key = d.String() // its kind may be GLOBAL
 			}
-			return fmt.Errorf("%s and %s are of the same resource, %s, but differ; nothing was sent", twin.Where(), d.Where(), key)
+			return fmt.Errorf("%s and %s are of the same resource, %s, but differ; nothing was sent",
+				twin.Where(), d.Where(), key)
 		}
 	}
 	return nil

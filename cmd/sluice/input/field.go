@@ -101,7 +101,10 @@ func compare(k client.Kind, path, operator, text string) (map[string]any, error)
 		if operator != "eq" {
 			return nil, fmt.Errorf("%s: only = is accepted for a condition", path)
 		}
-		return map[string]any{"conditions": []any{map[string]any{"type": condition, "status": map[string]any{"eq": text}}}}, nil
+		return map[string]any{"conditions": []any{map[string]any{
+			"type":   condition,
+			"status": map[string]any{"eq": text},
+		}}}, nil
 	}
 	f, err := find(k, path)
 	if err != nil {
@@ -145,8 +148,8 @@ func among(k client.Kind, path string, texts []string, not bool) (map[string]any
 	return f.nest(map[string]any{"in": values}), nil
 }
 
-// fields returns the fields that filters of a kind can name: the fields of the metadata, which every kind has, and the declared
-// ones.
+// fields returns the fields that filters of a kind can name: the fields of the metadata, which every kind has, and the
+// declared ones.
 func fields(k client.Kind) []field {
 	out := []field{{path: "metadata.name", kind: "String"}}
 	if k.Scope != "GLOBAL" {
@@ -159,7 +162,13 @@ func fields(k client.Kind) []field {
 		if declared == nil {
 			continue
 		}
-		f := field{path: i.Path, inAPI: declared.APIPath, kind: declared.Type, list: declared.List, enum: declared.EnumValues}
+		f := field{
+			path:  i.Path,
+			inAPI: declared.APIPath,
+			kind:  declared.Type,
+			list:  declared.List,
+			enum:  declared.EnumValues,
+		}
 		if len(f.enum) > 0 {
 			f.kind = "Enum"
 		}
@@ -186,7 +195,8 @@ func find(k client.Kind, path string) (field, error) {
 	if k.HasConditions() {
 		conditions = " and status.conditions.TYPE"
 	}
-	return field{}, fmt.Errorf("%q cannot be used in filters of kind %s; usable are %s%s", path, k.Name, strings.Join(Paths(k), ", "), conditions)
+	return field{}, fmt.Errorf("%q cannot be used in filters of kind %s; usable are %s%s",
+		path, k.Name, strings.Join(Paths(k), ", "), conditions)
 }
 
 // nest puts the operators where the filter of the API has them.

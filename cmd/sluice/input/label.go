@@ -38,7 +38,11 @@ func parseLabelTest(text string) (client.LabelTest, bool) {
 	}{{"!=", client.LabelNotIn}, {"==", client.LabelIn}, {"=", client.LabelIn}} {
 		if key, value, found := strings.Cut(text, c.sign); found {
 			key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-			return client.LabelTest{Key: key, Operator: c.operator, Values: []string{value}}, isLabelKey(key) && isLabelValue(value)
+			return client.LabelTest{
+				Key:      key,
+				Operator: c.operator,
+				Values:   []string{value},
+			}, isLabelKey(key) && isLabelValue(value)
 		}
 	}
 	key, rest, found := strings.Cut(text, " ")
@@ -65,7 +69,8 @@ func parseLabelTest(text string) (client.LabelTest, bool) {
 // isLabelKey reports whether a text could be the key of a label: a name, or one
 // after a domain and a slash. The gateway knows the rest of the rule.
 func isLabelKey(key string) bool {
-	return key != "" && strings.Count(key, "/") <= 1 && !strings.ContainsFunc(key, func(r rune) bool { return !isLabelRune(r) && r != '/' })
+	return key != "" && strings.Count(key, "/") <= 1 &&
+		!strings.ContainsFunc(key, func(r rune) bool { return !isLabelRune(r) && r != '/' })
 }
 
 // isLabelValue reports whether a text could be the value of a label; it may be empty.

@@ -51,8 +51,8 @@ func (l *list) addPart(part manifest.Part) error {
 	return l.addNode(root, part.Line, part.Line-1)
 }
 
-// addNode adds a value that begins on a line of the file, or its items. The lines of its text have base added. An item is sent as JSON, which has
-// the same texts and numbers as the YAML.
+// addNode adds a value that begins on a line of the file, or its items. The lines of its text have base added. An item
+// is sent as JSON, which has the same texts and numbers as the YAML.
 func (l *list) addNode(n *yaml.Node, line, base int) error {
 	head := headOfNode(n)
 	if !isList(head) {
@@ -126,7 +126,7 @@ func (l *list) addElements(array []byte, line int) error {
 	return nil
 }
 
-// head is what tells a list from other documents.
+// head has the fields that distinguish a list from other documents.
 type head struct {
 	kind string
 	// keys at the top, in their order.

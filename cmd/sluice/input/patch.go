@@ -62,7 +62,10 @@ func CutPrecondition(patch string) (rest string, p Precondition, err error) {
 		value, ok := metadata[key]
 		*to, _ = value.(string)
 		if ok && *to == "" {
-			return "", p, fmt.Errorf("patch: metadata.%s: it says what the resource is to have before, as a text, or is left out", key)
+			return "", p, fmt.Errorf(
+				"patch: metadata.%s: it says what the resource is to have before, as a text, or is left out",
+				key,
+			)
 		}
 		delete(metadata, key)
 	}
@@ -93,7 +96,8 @@ func object(text string) (map[string]any, error) {
 }
 
 func merge(to, patch map[string]any, path []string) {
-	pairs := slices.Equal(path, []string{"metadata", "labels"}) || slices.Equal(path, []string{"metadata", "annotations"})
+	pairs := slices.Equal(path, []string{"metadata", "labels"}) ||
+		slices.Equal(path, []string{"metadata", "annotations"})
 	for key, value := range patch {
 		if value == nil && pairs {
 			delete(to, key)

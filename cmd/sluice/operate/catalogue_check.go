@@ -25,8 +25,11 @@ func catalogueCheckCommand(std terminal.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			own := len(slices.DeleteFunc(slices.Clone(c.Kinds), func(k descriptor.Kind) bool { return k.Name == access.RoleKind || k.Name == access.BindingKind }))
-			_, _ = fmt.Fprintf(std.Out, "%s, %d types, catalogue %s, files %s\n", output.Plural(own, "kind"), len(c.API.Types), c.Outline.Hash(), c.Files)
+			own := len(slices.DeleteFunc(slices.Clone(c.Kinds), func(k descriptor.Kind) bool {
+				return k.Name == access.RoleKind || k.Name == access.BindingKind
+			}))
+			_, _ = fmt.Fprintf(std.Out, "%s, %d types, catalogue %s, files %s\n",
+				output.Plural(own, "kind"), len(c.API.Types), c.Outline.Hash(), c.Files)
 			return nil
 		},
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/cmd/sluice/command"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
@@ -57,23 +57,52 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 				enc := json.NewEncoder(std.Out)
 				enc.SetEscapeHTML(false)
 				enc.SetIndent("", "  ")
-				err = enc.Encode(append([]gate.Change{}, found.Changes...))
+				err = enc.Encode(append([]catalogue.Change{}, found.Changes...))
 			} else {
 				printChanges(std, found)
 			}
 			if err != nil {
 				return err
 			}
-			least := map[string]gate.Severity{"breaks-data": gate.BreaksStored, "breaks-clients": gate.BreaksClients, "dangerous": gate.Dangerous}[failOn]
+			least := map[string]catalogue.Severity{
+				"breaks-data":    catalogue.BreaksStored,
+				"breaks-clients": catalogue.BreaksClients,
+				"dangerous":      catalogue.Dangerous,
+			}[failOn]
 			if len(found.Changes) > 0 && found.Changes[0].Severity >= least {
 				return exit.ErrReported
 			}
 			return nil
 		},
 	}
-	command.AddEnumFlag(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "text or json: an array of {severity, kind, path, message, place}"}, "text", "json")
-	command.AddEnumFlag(cmd, &failOn, pflag.Flag{Name: "fail-on", Usage: "the least severe change with exit code 1: breaks-data, breaks-clients or dangerous"}, "breaks-data", "breaks-clients", "dangerous")
-	cmd.Flags().BoolVar(&asked.req.Violations, "violations", false, "list all stored resources that break a stricter rule, instead of the first of each kind")
+	command.AddEnumFlag(
+		cmd,
+		&format,
+		pflag.Flag{
+			Name:      "output",
+			Shorthand: "o",
+			Usage:     "text or json: an array of {severity, kind, path, message, place}",
+		},
+		"text",
+		"json",
+	)
+	command.AddEnumFlag(
+		cmd,
+		&failOn,
+		pflag.Flag{
+			Name:  "fail-on",
+			Usage: "the least severe change with exit code 1: breaks-data, breaks-clients or dangerous",
+		},
+		"breaks-data",
+		"breaks-clients",
+		"dangerous",
+	)
+	cmd.Flags().BoolVar(
+		&asked.req.Violations,
+		"violations",
+		false,
+		"list all stored resources that break a stricter rule, instead of the first of each kind",
+	)
 	cmd.Flags().StringVar(&from, "from", "", "folder of the catalogue to compare with; empty: that of this release")
 	asked.registerSocket(cmd)
 	asked.registerNetwork(cmd)
@@ -81,7 +110,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 }
 
 // compareFolders returns the differences from one catalogue to another.
-func compareFolders(from, to string) ([]gate.Change, error) {
+func compareFolders(from, to string) ([]catalogue.Change, error) {
 	is, err := sdl.Read(to)
 	if err != nil {
 		return nil, err

@@ -68,7 +68,8 @@ func catalogueInitCommand(std terminal.Streams) *cobra.Command {
 					return exit.Usage(err)
 				}
 			}
-			_, err = fmt.Fprintf(std.Out, "sluice serve --catalogue %s serves the kinds in it\n", output.Printable(folder))
+			_, err = fmt.Fprintf(std.Out, "sluice serve --catalogue %s serves the kinds in it\n",
+				output.Printable(folder))
 			return err
 		},
 	}

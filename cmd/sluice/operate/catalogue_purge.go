@@ -43,7 +43,8 @@ func cataloguePurgeCommand(std terminal.Streams) *cobra.Command {
 			if r.req.DryRun {
 				done = "would be purged"
 			}
-			_, err = fmt.Fprintf(std.Out, "%s: %s %s, %d kept\n", output.Printable(args[0]), output.Plural(answer.Purged.Removed, "resource"), done, answer.Purged.Kept)
+			_, err = fmt.Fprintf(std.Out, "%s: %s %s, %d kept\n",
+				output.Printable(args[0]), output.Plural(answer.Purged.Removed, "resource"), done, answer.Purged.Kept)
 			if err == nil && answer.Purged.Kept > 0 {
 				err = exit.ErrReported
 			}

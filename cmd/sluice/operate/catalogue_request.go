@@ -21,8 +21,8 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// gatewayRequest holds the flags of commands that give a catalogue to a running gateway: over its admin socket, or over the
-// network if the command line names a server or a context.
+// gatewayRequest holds the flags of commands that give a catalogue to a running gateway: over its admin socket, or over
+// the network if the command line names a server or a context.
 type gatewayRequest struct {
 	socket, data string
 	remote       remote.Flags
@@ -31,13 +31,23 @@ type gatewayRequest struct {
 
 func (r *gatewayRequest) register(cmd *cobra.Command) {
 	r.registerSocket(cmd)
-	cmd.Flags().BoolVar(&r.req.AllowBreaking, "allow-breaking", false, "accept that the catalogue breaks what is stored; only this time")
+	cmd.Flags().BoolVar(
+		&r.req.AllowBreaking,
+		"allow-breaking",
+		false,
+		"accept that the catalogue breaks what is stored; only this time",
+	)
 	r.registerDryRun(cmd)
 	r.registerNetwork(cmd)
 }
 
 func (r *gatewayRequest) registerSocket(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.socket, "admin-socket", "", "admin socket of the gateway; by default that in the folder of --data")
+	cmd.Flags().StringVar(
+		&r.socket,
+		"admin-socket",
+		"",
+		"admin socket of the gateway; by default that in the folder of --data",
+	)
 	cmd.Flags().StringVar(&r.data, "data", config.NewGateway().Store.Data, "folder of the gateway's embedded store")
 }
 
@@ -61,12 +71,23 @@ func (r *gatewayRequest) named(cmd *cobra.Command) (bool, error) {
 }
 
 func (r *gatewayRequest) registerNetwork(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.remote.Server, "server", "", "URL of the gateway, to ask it over the network; that needs the verb CATALOGUE")
-	cmd.Flags().StringVar(&r.remote.Context, "context", "", "context that names the gateway to ask over the network, see sluice context")
+	cmd.Flags().StringVar(
+		&r.remote.Server,
+		"server",
+		"",
+		"URL of the gateway, to ask it over the network; that needs the verb CATALOGUE",
+	)
+	cmd.Flags().StringVar(
+		&r.remote.Context,
+		"context",
+		"",
+		"context that names the gateway to ask over the network, see sluice context",
+	)
 	remote.RegisterAccess(cmd, &r.remote.Access)
 }
 
-// overNetwork reports whether the command line names a gateway on the network, and refuses flags that then have no effect.
+// overNetwork reports whether the command line names a gateway on the network, and refuses flags that then have no
+// effect.
 func (r *gatewayRequest) overNetwork(cmd *cobra.Command) (bool, error) {
 	flags := cmd.Flags()
 	network := config.Named(flags, "server") || config.Named(flags, "context")
@@ -133,9 +154,13 @@ func (r *gatewayRequest) send(cmd *cobra.Command) (reload.Answer, error) {
 // print prints the answer of a gateway.
 func (r *gatewayRequest) print(std terminal.Streams, answer reload.Answer) {
 	printChanges(std, answer)
-	what := map[reload.Result]string{reload.Replaced: "is served now", reload.Unchanged: "is served already"}[answer.Result]
+	what := map[reload.Result]string{
+		reload.Replaced:  "is served now",
+		reload.Unchanged: "is served already",
+	}[answer.Result]
 	if r.req.DryRun {
 		what = "is served; nothing was changed"
 	}
-	_, _ = fmt.Fprintf(std.Out, "catalogue %s, files %s %s\n", output.Printable(answer.Hash), output.Printable(answer.Files), what)
+	_, _ = fmt.Fprintf(std.Out, "catalogue %s, files %s %s\n",
+		output.Printable(answer.Hash), output.Printable(answer.Files), what)
 }

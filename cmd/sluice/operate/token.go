@@ -41,7 +41,7 @@ func (f *tokensFile) register(cmd *cobra.Command) {
 	}
 }
 
-// change changes the file, and tells which lines of it are damaged. They stay as they are.
+// change changes the file, and prints which lines of it are damaged. They stay as they are.
 func (f tokensFile) change(cmd *cobra.Command, std terminal.Streams, change func(data []byte) ([]byte, error)) error {
 	err := credential.UpdatePrivate(cmd.Context(), string(f), func(data []byte) ([]byte, error) {
 		f.warn(std, data)
@@ -58,7 +58,8 @@ func (f tokensFile) change(cmd *cobra.Command, std terminal.Streams, change func
 func (f tokensFile) warn(std terminal.Streams, data []byte) bool {
 	_, errs := identity.ParseTokens(data)
 	for _, err := range errs {
-		_, _ = fmt.Fprintf(std.Err, "sluice: warning: %s: %s\n", output.Printable(string(f)), output.Printable(err.Error()))
+		_, _ = fmt.Fprintf(std.Err, "sluice: warning: %s: %s\n",
+			output.Printable(string(f)), output.Printable(err.Error()))
 	}
 	return len(errs) > 0
 }

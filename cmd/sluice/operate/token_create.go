@@ -44,15 +44,18 @@ func tokenCreateCommand(std terminal.Streams) *cobra.Command {
 			if err := t.Validate(); err != nil {
 				return exit.Usage(errors.New(exit.OneLine(err)))
 			}
-			if err := file.change(cmd, std, func(data []byte) ([]byte, error) { return withToken(data, t) }); err != nil {
+			if err := file.change(cmd, std, func(data []byte) ([]byte, error) {
+				return withToken(data, t)
+			}); err != nil {
 				return err
 			}
-			_, _ = fmt.Fprintf(std.Err, "The token of %s, which cannot be shown again (expires: %s):\n", output.Printable(t.Name), tokenExpiry(t, time.Now()))
+			_, _ = fmt.Fprintf(std.Err, "The token of %s, which cannot be shown again (expires: %s):\n",
+				output.Printable(t.Name), tokenExpiry(t, time.Now()))
 			_, err = fmt.Fprintln(std.Out, text)
 			if err == nil {
 				return nil
 			}
-			// Nobody has seen the token, so nobody could use or revoke it knowingly.
+			// The token was not shown, so it cannot be used.
 			back := file.change(cmd, std, func(data []byte) ([]byte, error) { return withoutToken(data, t.Name) })
 			if back != nil {
 				return fmt.Errorf("the token cannot be printed (%w), and stays in the file: %w", err, back)
@@ -62,7 +65,13 @@ func tokenCreateCommand(std terminal.Streams) *cobra.Command {
 	}
 	file.register(cmd)
 	cmd.Flags().StringArrayVar(&groups, "group", nil, "group of the caller; several are given by several --group")
-	config.DurationVar(cmd.Flags(), &ttl, "ttl", 0, "how long the token is valid, like 720h or 30d; without it, for ever")
+	config.DurationVar(
+		cmd.Flags(),
+		&ttl,
+		"ttl",
+		0,
+		"how long the token is valid, like 720h or 30d; without it, for ever",
+	)
 	return cmd
 }
 

@@ -52,7 +52,11 @@ func tokenListCommand(std terminal.Streams) *cobra.Command {
 					row.ExpiresAt = &t.Expires
 				}
 				list = append(list, row)
-				shown.Rows = append(shown.Rows, []string{output.Cell(t.Name), output.Cell(strings.Join(t.Groups, ",")), tokenExpiry(t, time.Now())})
+				shown.Rows = append(shown.Rows, []string{
+					output.Cell(t.Name),
+					output.Cell(strings.Join(t.Groups, ",")),
+					tokenExpiry(t, time.Now()),
+				})
 			}
 			if err := format.Print(std, list, shown.To(std)); err != nil {
 				return err

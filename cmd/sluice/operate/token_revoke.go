@@ -25,7 +25,9 @@ func tokenRevokeCommand(std terminal.Streams) *cobra.Command {
 			if _, err := file.read(); err != nil {
 				return err
 			}
-			if err := file.change(cmd, std, func(data []byte) ([]byte, error) { return withoutToken(data, args[0]) }); err != nil {
+			if err := file.change(cmd, std, func(data []byte) ([]byte, error) {
+				return withoutToken(data, args[0])
+			}); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintf(std.Out, "token %s is revoked\n", output.Printable(args[0]))

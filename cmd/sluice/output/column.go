@@ -28,7 +28,7 @@ type column struct {
 	cell  func(*row) (Text, error)
 }
 
-// columns returns the columns of a table of a kind: the common ones, and the ones that the
+// columns returns the columns of a table of a kind: the common columns, and those that the
 // kind declares. Only wide tables have all.
 func columns(k client.Kind, wide bool, o Options) []column {
 	var out []column
@@ -49,7 +49,10 @@ func columns(k client.Kind, wide bool, o Options) []column {
 		return Text{Text: Cell(name), Whole: true}, nil
 	}})
 	if k.HasConditions() {
-		out = append(out, column{"AVAILABLE", condition("Available", true)}, column{"PROGRESSING", condition("Progressing", false)})
+		out = append(out, column{
+			"AVAILABLE",
+			condition("Available", true),
+		}, column{"PROGRESSING", condition("Progressing", false)})
 	}
 	for _, c := range k.Columns {
 		if !c.Wide || wide {
@@ -68,10 +71,13 @@ func columns(k client.Kind, wide bool, o Options) []column {
 
 // eventColumn returns the first column of a table whose rows are changes.
 func eventColumn() column {
-	return column{"EVENT", func(r *row) (Text, error) { return Text{Text: Cell(r.event), Colour: colourOf(r.event)}, nil }}
+	return column{
+		"EVENT",
+		func(r *row) (Text, error) { return Text{Text: Cell(r.event), Colour: colourOf(r.event)}, nil },
+	}
 }
 
-// age also tells of a deletion that waits.
+// age also shows a deletion that waits.
 func age(r *row) (Text, error) {
 	t := Text{Text: Age(r.now.Sub(r.Metadata.CreatedAt))}
 	if r.Metadata.DeletionRequestedAt != nil {
@@ -153,7 +159,10 @@ func parseColumns(text string) ([]column, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		title, path, found := strings.Cut(part, ":")
 		if !found || title == "" || path == "" {
-			return nil, fmt.Errorf("custom-columns: %q is not understood; NAME:.path is accepted, several joined by commas", part)
+			return nil, fmt.Errorf(
+				"custom-columns: %q is not understood; NAME:.path is accepted, several joined by commas",
+				part,
+			)
 		}
 		p, err := ParsePath(path)
 		if err != nil {

@@ -165,7 +165,12 @@ func (d Description) around(w io.Writer) {
 		t.Indent, t.Colours = "  ", d.Colours
 		for _, n := range part.all {
 			state := Text{Text: Cell(n.State), Colour: colourOf(n.State)}
-			t.Row(Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)}, Text{Text: Cell(n.Path)}, state, Text{Text: yesNo(n.Guarded)})
+			t.Row(
+				Text{Text: Named(n.Kind, n.Namespace, n.Name, d.Resource.Metadata.Namespace)},
+				Text{Text: Cell(n.Path)},
+				state,
+				Text{Text: yesNo(n.Guarded)},
+			)
 		}
 		_ = t.Flush() // w keeps the error
 	}

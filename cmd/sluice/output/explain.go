@@ -38,7 +38,8 @@ type explanation struct {
 
 func (e explanation) ofKind() {
 	k := e.kind
-	_, _ = fmt.Fprintf(e.w, "NAMES:    %s\n", strings.Join(append([]string{k.Singular, k.Plural}, k.ShortNames...), ", "))
+	_, _ = fmt.Fprintf(e.w, "NAMES:    %s\n",
+		strings.Join(append([]string{k.Singular, k.Plural}, k.ShortNames...), ", "))
 	_, _ = fmt.Fprintf(e.w, "SCOPE:    %s\nVERBS:    %s\n", k.Scope, strings.Join(k.Verbs, ", "))
 	if len(k.SubKinds) > 0 {
 		_, _ = fmt.Fprintf(e.w, "SUBKINDS: %s\n", strings.Join(k.SubKinds, ", "))
@@ -54,7 +55,11 @@ func parts(k client.Kind) []client.Field {
 	}
 	for _, f := range k.Fields {
 		if strings.HasPrefix(f.Path, "status.") {
-			return append(out, client.Field{Path: "status", Type: "Object", Description: "What was last observed of the resource."})
+			return append(out, client.Field{
+				Path:        "status",
+				Type:        "Object",
+				Description: "What was last observed of the resource.",
+			})
 		}
 	}
 	return out
@@ -64,26 +69,74 @@ func parts(k client.Kind) []client.Field {
 func metadataFields(k client.Kind) []client.Field {
 	const owned = " The gateway sets it."
 	out := []client.Field{
-		{Path: "metadata.name", Type: "String", Required: true, Immutable: true, Description: "Name, unique within kind and namespace: a DNS name of at most 253 characters."},
+		{
+			Path:        "metadata.name",
+			Type:        "String",
+			Required:    true,
+			Immutable:   true,
+			Description: "Name, unique within kind and namespace: a DNS name of at most 253 characters.",
+		},
 	}
 	if k.Scope != "GLOBAL" {
-		out = append(out, client.Field{Path: "metadata.namespace", Type: "String", Immutable: true, Description: "Namespace of the name, a DNS label of at most 63 characters. Absent: default."})
+		out = append(out, client.Field{
+			Path:        "metadata.namespace",
+			Type:        "String",
+			Immutable:   true,
+			Description: "Namespace of the name, a DNS label of at most 63 characters. Absent: default.",
+		})
 	}
 	out = append(out,
 		client.Field{Path: "metadata.labels", Type: "MapEntry", Description: "Pairs to find resources by."},
-		client.Field{Path: "metadata.annotations", Type: "MapEntry", Description: "Pairs that tools keep for themselves."},
+		client.Field{
+			Path:        "metadata.annotations",
+			Type:        "MapEntry",
+			Description: "Pairs that tools keep for themselves.",
+		},
 		client.Field{Path: "metadata.description", Type: "String", Description: "A note for people."},
-		client.Field{Path: "metadata.uid", Type: "String", Description: "Tells a resource from an earlier one of the same name." + owned},
-		client.Field{Path: "metadata.revision", Type: "String", Description: "The last change. In a manifest that is applied: the change that it is based on."},
-		client.Field{Path: "metadata.generation", Type: "SafeInt", Description: "Counts the changes of the spec, from 1." + owned},
+		client.Field{
+			Path:        "metadata.uid",
+			Type:        "String",
+			Description: "Tells a resource from an earlier one of the same name." + owned,
+		},
+		client.Field{
+			Path:        "metadata.revision",
+			Type:        "String",
+			Description: "The last change. In a manifest that is applied: the change that it is based on.",
+		},
+		client.Field{
+			Path:        "metadata.generation",
+			Type:        "SafeInt",
+			Description: "Counts the changes of the spec, from 1." + owned,
+		},
 		client.Field{Path: "metadata.createdAt", Type: "Time", Description: "When the resource was created." + owned},
-		client.Field{Path: "metadata.updatedAt", Type: "Time", Description: "When the resource was last changed." + owned},
-		client.Field{Path: "metadata.updatedBy", Type: "String", Description: "Who made the last change of what callers set; absent: an anonymous caller." + owned},
-		client.Field{Path: "metadata.deletionRequestedAt", Type: "Time", Description: "When the deletion of the resource was requested; it has waited since then. Absent: it was not." + owned},
-		client.Field{Path: "metadata.finalizers", Type: "String", List: true, Description: "What keeps the resource when its deletion is requested. A manifest does not set it."},
+		client.Field{
+			Path:        "metadata.updatedAt",
+			Type:        "Time",
+			Description: "When the resource was last changed." + owned,
+		},
+		client.Field{
+			Path:        "metadata.updatedBy",
+			Type:        "String",
+			Description: "Who made the last change of what callers set; absent: an anonymous caller." + owned,
+		},
+		client.Field{
+			Path:        "metadata.deletionRequestedAt",
+			Type:        "Time",
+			Description: "When the deletion of the resource was requested; it has waited since then. Absent: it was not." + owned,
+		},
+		client.Field{
+			Path:        "metadata.finalizers",
+			Type:        "String",
+			List:        true,
+			Description: "What keeps the resource when its deletion is requested. A manifest does not set it.",
+		},
 	)
 	if k.Expires {
-		out = append(out, client.Field{Path: "metadata.expiresAt", Type: "Time", Description: "When the resource expires and is deleted; absent: never."})
+		out = append(out, client.Field{
+			Path:        "metadata.expiresAt",
+			Type:        "Time",
+			Description: "When the resource expires and is deleted; absent: never.",
+		})
 	}
 	return out
 }
@@ -195,7 +248,12 @@ func signature(f client.Field) string {
 	for _, mark := range []struct {
 		is   bool
 		text string
-	}{{f.Required, "required"}, {f.Immutable, "immutable"}, {f.WriteOnly, "write-only"}, {f.DeprecationReason != "", "deprecated"}} {
+	}{
+		{f.Required, "required"},
+		{f.Immutable, "immutable"},
+		{f.WriteOnly, "write-only"},
+		{f.DeprecationReason != "", "deprecated"},
+	} {
 		if mark.is {
 			out += " " + mark.text
 		}

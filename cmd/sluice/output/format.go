@@ -31,7 +31,16 @@ type Format struct {
 
 // Formats returns what [ParseFormat] accepts, for people.
 func Formats() []string {
-	return []string{"table", "wide", "yaml", "json", "manifest", "name", "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."}
+	return []string{
+		"table",
+		"wide",
+		"yaml",
+		"json",
+		"manifest",
+		"name",
+		"jsonpath=TEMPLATE",
+		"custom-columns=NAME:PATH,...",
+	}
 }
 
 // ParseFormat reads the value of --output.

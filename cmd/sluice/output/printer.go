@@ -22,12 +22,12 @@ type Options struct {
 	Changes bool
 	// NoHeaders leaves the titles of tables out.
 	NoHeaders bool
-	// Terminal: the output is a terminal, which acts on control characters, and on which the columns of tables should not be
-	// too wide.
+	// Terminal: the output is a terminal, which acts on control characters, and on which the columns of tables should
+	// not be too wide.
 	Terminal bool
 	// Colours are shown in tables.
 	Colours bool
-	// Now tells the time that ages are counted to.
+	// Now returns the time that ages are counted to.
 	Now func() time.Time
 }
 
@@ -84,7 +84,8 @@ func (p *Printer) print(k client.Kind, r *client.Resource, event string) error {
 		if event != "" {
 			event += " "
 		}
-		_, err := fmt.Fprintf(p.w, "%s%s/%s\n", Printable(event), Printable(strings.ToLower(r.Kind)), Printable(r.Metadata.Name))
+		_, err := fmt.Fprintf(p.w, "%s%s/%s\n",
+			Printable(event), Printable(strings.ToLower(r.Kind)), Printable(r.Metadata.Name))
 		return err
 	case FormManifest:
 		return p.document([]byte(r.Manifest))
@@ -149,7 +150,10 @@ func (p *Printer) pick(k client.Kind, r *client.Resource) error {
 	}
 	if !p.options.Single && !p.options.Changes {
 		if len(p.items) == MaxItems {
-			return fmt.Errorf("output: more than %d resources; a template is executed on all of them at once: narrow the list", MaxItems)
+			return fmt.Errorf(
+				"output: more than %d resources; a template is executed on all of them at once: narrow the list",
+				MaxItems,
+			)
 		}
 		p.items = append(p.items, tree)
 		return nil

@@ -18,8 +18,8 @@ const (
 	Yellow Colour = "\x1b[33m"
 )
 
-// colourOf returns the colour of the status of a condition that is good if True, of the state of a reference, or of the type
-// of a change.
+// colourOf returns the colour of the status of a condition that is good if True, of the state of a reference, or of the
+// type of a change.
 func colourOf(word string) Colour {
 	switch word {
 	case "True", "BOUND":

@@ -41,7 +41,10 @@ func DrawTree(to io.Writer, tree *client.Tree, o TreeOptions) error {
 		_, err = io.WriteString(to, "(*) its references are shown where it appears without the mark\n")
 	}
 	if tree.Truncated {
-		_, err = io.WriteString(to, "There is more than a tree may hold: a smaller --depth or one --direction shows less.\n")
+		_, err = io.WriteString(
+			to,
+			"There is more than a tree may hold: a smaller --depth or one --direction shows less.\n",
+		)
 	}
 	return err
 }
@@ -95,7 +98,12 @@ func (d *drawing) below(id, indent string) {
 			d.repeated = true
 		}
 		state := Text{Text: Cell(n.State), Colour: colourOf(n.State)}
-		d.table.Row(Text{Text: indent + branch + name}, state, Text{Text: yesNo(n.Guarded)}, Text{Text: Printable(n.Path)})
+		d.table.Row(
+			Text{Text: indent + branch + name},
+			state,
+			Text{Text: yesNo(n.Guarded)},
+			Text{Text: Printable(n.Path)},
+		)
 		if follow {
 			d.below(n.ResourceID, indent+next)
 		}
@@ -121,7 +129,8 @@ func Named(kind string, namespace *string, name string, other *string) string {
 	return Printable(text)
 }
 
-// TreeJSON is a tree as the API has it, in one line. Of resources it has nothing but when the deletion of one was requested.
+// TreeJSON is a tree as the API has it, in one line. Of resources it has nothing but when the deletion of one was
+// requested.
 func TreeJSON(tree *client.Tree) ([]byte, error) {
 	raw, err := encode(tree)
 	return []byte(PrintableJSON(string(raw))), err

@@ -29,7 +29,15 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t := output.NewTable(std.Out, []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "CONTROLLED", "VERBS"})
+			t := output.NewTable(std.Out, []string{
+				"NAME",
+				"SHORTNAMES",
+				"APIVERSION",
+				"NAMESPACED",
+				"KIND",
+				"CONTROLLED",
+				"VERBS",
+			})
 			t.NoHeaders = noHeaders
 			for _, k := range kinds {
 				if format == "name" {
@@ -37,7 +45,10 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 					continue
 				}
 				t.Texts(
-					output.Cell(k.Plural), output.Cell(strings.Join(k.ShortNames, ",")), output.Cell(k.APIVersion), fmt.Sprint(k.Scope != "GLOBAL"), output.Cell(k.Name), fmt.Sprint(k.Controlled),
+					output.Cell(k.Plural), output.Cell(strings.Join(
+						k.ShortNames,
+						",",
+					)), output.Cell(k.APIVersion), fmt.Sprint(k.Scope != "GLOBAL"), output.Cell(k.Name), fmt.Sprint(k.Controlled),
 					output.Printable(strings.ToLower(strings.Join(k.Verbs, ","))),
 				)
 			}
@@ -45,7 +56,13 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 		}),
 	}
 	r.Register(cmd)
-	command.AddEnumFlag(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or name"}, "table", "name")
+	command.AddEnumFlag(
+		cmd,
+		&format,
+		pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or name"},
+		"table",
+		"name",
+	)
 	cmd.Flags().BoolVar(&noHeaders, "no-headers", false, "leave out the titles of the columns")
 	return cmd
 }

@@ -91,7 +91,10 @@ func (d *describe) watch(ctx context.Context, was *client.Resource) error {
 		}
 		_, _ = fmt.Fprintf(d.std.Out, "\n%s  %s\n", time.Now().Format(time.TimeOnly), event)
 		if c.Type != "DELETED" {
-			_, _ = fmt.Fprint(d.std.Out, output.PrintableLines(udiff.Unified(revision, c.Revision, string(before), string(now))))
+			_, _ = fmt.Fprint(
+				d.std.Out,
+				output.PrintableLines(udiff.Unified(revision, c.Revision, string(before), string(now))),
+			)
 		}
 		before, revision = now, c.Revision
 		return nil

@@ -71,7 +71,8 @@ if that cannot be said.`,
 func show(std terminal.Streams, c *document.Comparison, where string) bool {
 	text := c.Unified(c.Key.String()+" (stored)", c.Key.String()+" ("+where+")")
 	if text == "" && c.Outcome != "UNCHANGED" {
-		_, _ = fmt.Fprintf(std.Err, "%s: %s differs in write-only fields, which are not shown\n", output.Printable(where), output.Printable(c.Key.String()))
+		_, _ = fmt.Fprintf(std.Err, "%s: %s differs in write-only fields, which are not shown\n",
+			output.Printable(where), output.Printable(c.Key.String()))
 	}
 	_, _ = fmt.Fprint(std.Out, text)
 	return c.Outcome != "UNCHANGED"

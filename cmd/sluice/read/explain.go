@@ -37,6 +37,11 @@ func ExplainCommand(std terminal.Streams) *cobra.Command {
 		}),
 	}
 	r.Register(cmd)
-	cmd.Flags().BoolVar(&recursive, "recursive", false, "show the fields of all objects below, without their descriptions")
+	cmd.Flags().BoolVar(
+		&recursive,
+		"recursive",
+		false,
+		"show the fields of all objects below, without their descriptions",
+	)
 	return cmd
 }

@@ -11,7 +11,13 @@ import (
 )
 
 // follow hands events on until the user stops it.
-func follow(ctx context.Context, std terminal.Streams, c *client.Client, req client.ChangesRequest, each func(*client.Change) error) error {
+func follow(
+	ctx context.Context,
+	std terminal.Streams,
+	c *client.Client,
+	req client.ChangesRequest,
+	each func(*client.Change) error,
+) error {
 	resets := 0
 	req.Lost = exit.ReportLost(std)
 	for change, err := range c.Changes(ctx, req) {
@@ -24,7 +30,10 @@ func follow(ctx context.Context, std terminal.Streams, c *client.Client, req cli
 		}
 		if change.Type == "RESET" {
 			if resets++; resets > 1 || req.After != "" {
-				_, _ = fmt.Fprintln(std.Err, "sluice: the gateway no longer has the changes since the last one shown; starting over from the present state")
+				_, _ = fmt.Fprintln(
+					std.Err,
+					"sluice: the gateway no longer has the changes since the last one shown; starting over from the present state",
+				)
 			}
 		}
 		if err := each(change); err != nil {
@@ -34,8 +43,8 @@ func follow(ctx context.Context, std terminal.Streams, c *client.Client, req cli
 	return nil
 }
 
-// withLost passes changes to each. A resource that the caller may see no longer gets the metadata that it had when it was
-// seen last.
+// withLost passes changes to each. A resource that the caller may see no longer gets the metadata that it had when it
+// was seen last.
 func withLost(each func(*client.Change) error) func(*client.Change) error {
 	seen := map[string]*client.Resource{} // by their ids
 	return func(c *client.Change) error {

@@ -41,7 +41,8 @@ func GetCommand(std terminal.Streams) *cobra.Command {
 			var err error
 			if explained {
 				g.remote.Explain = func(r client.Read) {
-					_, _ = fmt.Fprintf(std.Err, "%s: from the %s by %s: %d looked at, %d returned\n", r.Kind, r.Source, r.By, r.Looked, r.Returned)
+					_, _ = fmt.Fprintf(std.Err, "%s: from the %s by %s: %d looked at, %d returned\n",
+						r.Kind, r.Source, r.By, r.Looked, r.Returned)
 				}
 			}
 			if g.client, err = g.remote.Client(cmd); err != nil {
@@ -68,14 +69,41 @@ func GetCommand(std terminal.Streams) *cobra.Command {
 	}
 	g.remote.Register(cmd)
 	f := cmd.Flags()
-	f.StringVarP(&format, "output", "o", "table", "table, wide, yaml, json, manifest, name, jsonpath=TEMPLATE or custom-columns=NAME:PATH,...")
-	f.StringArrayVarP(&g.selectors, "selector", "l", nil, "labels that resources must have: key=value, key!=value, key in (a,b), key notin (a,b), key, !key; joined by commas")
-	f.StringArrayVar(&g.filters, "filter", nil, "fields that resources must have: PATH=value, with !=, <, <=, >, >=, ^= (begins with), *= (contains), in (a,b), notin (a,b), PATH, !PATH; joined by commas")
+	f.StringVarP(
+		&format,
+		"output",
+		"o",
+		"table",
+		"table, wide, yaml, json, manifest, name, jsonpath=TEMPLATE or custom-columns=NAME:PATH,...",
+	)
+	f.StringArrayVarP(
+		&g.selectors,
+		"selector",
+		"l",
+		nil,
+		"labels that resources must have: key=value, key!=value, key in (a,b), key notin (a,b), key, !key; joined by commas",
+	)
+	f.StringArrayVar(
+		&g.filters,
+		"filter",
+		nil,
+		"fields that resources must have: PATH=value, with !=, <, <=, >, >=, ^= (begins with), *= (contains), in (a,b), notin (a,b), PATH, !PATH; joined by commas",
+	)
 	f.StringVar(&sortBy, "sort-by", "", "path of the field to sort by, like .metadata.createdAt")
 	f.BoolVar(&g.options.NoHeaders, "no-headers", false, "leave out the titles of the columns")
 	f.BoolVarP(&g.everywhere, "all-namespaces", "A", false, "all namespaces")
-	f.BoolVar(&explained, "explain", false, "print to standard error how the gateway did each read, and how many resources it looked at")
-	f.BoolVar(&g.unreadable, "unreadable", false, "list the resources that the gateway cannot read, each with the reason, and nothing else")
+	f.BoolVar(
+		&explained,
+		"explain",
+		false,
+		"print to standard error how the gateway did each read, and how many resources it looked at",
+	)
+	f.BoolVar(
+		&g.unreadable,
+		"unreadable",
+		false,
+		"list the resources that the gateway cannot read, each with the reason, and nothing else",
+	)
 	f.BoolVarP(&g.watch, "watch", "w", false, "then print changes as they happen")
 	completeReading(cmd)
 	return cmd
@@ -113,7 +141,10 @@ func (g *get) run(ctx context.Context) error {
 	case g.sortBy != nil && g.format.Form == output.FormManifest:
 		return exit.Usage(errors.New("sort-by: it does not go with manifests, which have not all that can be sorted by"))
 	case g.watch && !g.format.Watchable():
-		return exit.Usage(fmt.Errorf("watch: it does not go with -o %s, which does not show what happened; table, wide, json, name and custom-columns are accepted", g.format.Form))
+		return exit.Usage(fmt.Errorf(
+			"watch: it does not go with -o %s, which does not show what happened; table, wide, json, name and custom-columns are accepted",
+			g.format.Form,
+		))
 	case g.watch && g.sortBy != nil:
 		return exit.Usage(errors.New("sort-by: changes come in the order in which they happen"))
 	}
@@ -148,7 +179,8 @@ func (g *get) run(ctx context.Context) error {
 	case n == len(g.targets):
 		found.Note(g.std, errors.New("you do not have the verb LIST on any kind"))
 	case n > 0:
-		_, _ = fmt.Fprintf(g.std.Err, "sluice: left out, since you do not have the verb LIST: %s\n", output.Printable(strings.Join(g.forbidden, ", ")))
+		_, _ = fmt.Fprintf(g.std.Err, "sluice: left out, since you do not have the verb LIST: %s\n",
+			output.Printable(strings.Join(g.forbidden, ", ")))
 	}
 	if found.Failed { // nothing that follows may take it for the whole list, so a JSON array stays open
 		if p.Count() > 0 {
@@ -167,7 +199,8 @@ func (g *get) run(ctx context.Context) error {
 		if len(g.targets) == 1 {
 			what = g.targets[0].Kind.Plural
 		}
-		_, _ = fmt.Fprintf(g.std.Err, "no %s%s\n", what, resource.InNamespace(g.remote.Scope(g.targets[0].Kind, g.everywhere)))
+		_, _ = fmt.Fprintf(g.std.Err, "no %s%s\n",
+			what, resource.InNamespace(g.remote.Scope(g.targets[0].Kind, g.everywhere)))
 	}
 	return found.Err()
 }

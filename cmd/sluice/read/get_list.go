@@ -63,7 +63,8 @@ func (g *get) read(ctx context.Context, t resource.Target) (listing, error) {
 		return nil, exit.Usage(err)
 	}
 	return g.client.List(ctx, client.ListRequest{
-		Kind: t.Kind, Namespace: namespace, Selector: g.labels, Filter: filter, Format: manifests, NamesOnly: names && g.sortBy == nil,
+		Kind: t.Kind, Namespace: namespace, Selector: g.labels, Filter: filter, Format: manifests, NamesOnly: names &&
+			g.sortBy == nil,
 	}), nil
 }
 
@@ -107,7 +108,13 @@ func (g *get) sort(ctx context.Context, lists []listing, found *exit.Status) err
 }
 
 // fetch yields resources by their names; an absent one is an error and the rest goes on.
-func fetch(ctx context.Context, c *client.Client, t resource.Target, namespace string, f client.Format) iter.Seq2[*client.Resource, error] {
+func fetch(
+	ctx context.Context,
+	c *client.Client,
+	t resource.Target,
+	namespace string,
+	f client.Format,
+) iter.Seq2[*client.Resource, error] {
 	return func(yield func(*client.Resource, error) bool) {
 		for _, name := range t.Names {
 			if !yield(resource.GetExisting(ctx, c, resource.NewRef(t.Kind, namespace, name), f)) {

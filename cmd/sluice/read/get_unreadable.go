@@ -18,7 +18,8 @@ func (g *get) listUnreadable(ctx context.Context, named bool) error {
 	case named || len(g.labels) > 0 || len(g.filters) > 0 || g.sortBy != nil || g.watch:
 		return exit.Usage(errors.New("unreadable: it goes with kinds and -n or -A, and with nothing else"))
 	case g.format.Form != output.FormTable && g.format.Form != output.FormName:
-		return exit.Usage(fmt.Errorf("unreadable: what cannot be read has no -o %s; table and name are accepted", g.format.Form))
+		return exit.Usage(fmt.Errorf("unreadable: what cannot be read has no -o %s; table and name are accepted",
+			g.format.Form))
 	}
 	table := output.NewTable(g.std.Out, []string{"KIND", "NAMESPACE", "NAME", "REASON"})
 	count := 0
@@ -33,7 +34,8 @@ func (g *get) listUnreadable(ctx context.Context, named bool) error {
 				table.Texts(u.Kind, u.Namespace, u.Name, u.Reason)
 				continue
 			}
-			if _, err := fmt.Fprintf(g.std.Out, "%s/%s\n", output.Printable(t.Kind.Singular), output.Printable(u.Name)); err != nil {
+			if _, err := fmt.Fprintf(g.std.Out, "%s/%s\n",
+				output.Printable(t.Kind.Singular), output.Printable(u.Name)); err != nil {
 				return err
 			}
 		}
@@ -48,7 +50,8 @@ func (g *get) listUnreadable(ctx context.Context, named bool) error {
 	return table.Flush()
 }
 
-// warnUnreadable tells the user of resources that a stream leaves out. A gateway that cannot tell is asked nothing more.
+// warnUnreadable prints how many resources a stream leaves out. A gateway that cannot tell is asked nothing
+// more.
 func warnUnreadable(ctx context.Context, std terminal.Streams, c *client.Client, k client.Kind, namespace string) {
 	n, err := c.UnreadableCount(ctx, k, namespace)
 	if err == nil && n > 0 {

@@ -96,7 +96,9 @@ func label(data *client.RevealedValues, e client.RevealedValue) string {
 	switch {
 	case e.Key == nil:
 		return e.Path
-	case slices.ContainsFunc(data.Values, func(o client.RevealedValue) bool { return o.Key == nil || o.Path != e.Path }):
+	case slices.ContainsFunc(data.Values, func(o client.RevealedValue) bool {
+		return o.Key == nil || o.Path != e.Path
+	}):
 		return e.Path + "." + *e.Key
 	}
 	return *e.Key

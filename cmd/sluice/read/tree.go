@@ -49,7 +49,17 @@ func TreeCommand(std terminal.Streams) *cobra.Command {
 	}
 	t.remote.Register(cmd)
 	f := cmd.Flags()
-	command.AddEnumFlag(cmd, &t.direction, pflag.Flag{Name: "direction", Usage: "dependencies, to what the resource refers to; dependents, to what refers to it; or both"}, "dependencies", "dependents", "both")
+	command.AddEnumFlag(
+		cmd,
+		&t.direction,
+		pflag.Flag{
+			Name:  "direction",
+			Usage: "dependencies, to what the resource refers to; dependents, to what refers to it; or both",
+		},
+		"dependencies",
+		"dependents",
+		"both",
+	)
 	f.IntVar(&t.depth, "depth", defaultDepth, fmt.Sprintf("how many levels are followed, 1 to %d", maxDepth))
 	t.format.Register(cmd)
 	f.BoolVarP(&t.watching, "watch", "w", false, "then draw the tree again when it has changed")
@@ -131,9 +141,14 @@ func (t *tree) text(found *client.Tree) ([]byte, error) {
 		err = json.Indent(&b, raw, "", "  ")
 		return b.Bytes(), err
 	case found == nil:
-		_, err := fmt.Fprintf(&b, "%s/%s does not exist\n", output.Printable(strings.ToLower(t.Kind.Name)), output.Printable(t.Name))
+		_, err := fmt.Fprintf(&b, "%s/%s does not exist\n",
+			output.Printable(strings.ToLower(t.Kind.Name)), output.Printable(t.Name))
 		return b.Bytes(), err
 	}
-	err := output.DrawTree(&b, found, output.TreeOptions{Dependencies: t.direction != "dependents", Dependents: t.direction != "dependencies", Colours: terminal.Coloured(t.std.Out)})
+	err := output.DrawTree(&b, found, output.TreeOptions{
+		Dependencies: t.direction != "dependents",
+		Dependents:   t.direction != "dependencies",
+		Colours:      terminal.Coloured(t.std.Out),
+	})
 	return b.Bytes(), err
 }

@@ -51,7 +51,8 @@ func (t *tree) follow(ctx context.Context, id string) error {
 			pause, err = 0, t.show(found)
 		case ctx.Err() == nil && temporary(err):
 			if pause == 0 {
-				_, _ = fmt.Fprintf(t.std.Err, "sluice: the tree cannot be read at present: %s\n", output.Printable(err.Error()))
+				_, _ = fmt.Fprintf(t.std.Err, "sluice: the tree cannot be read at present: %s\n",
+					output.Printable(err.Error()))
 			}
 			pause, err = min(max(2*pause, firstReadPause), lastReadPause), nil
 		}

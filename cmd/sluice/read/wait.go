@@ -61,9 +61,22 @@ func WaitCommand(std terminal.Streams) *cobra.Command {
 	}
 	r.Register(cmd)
 	cmd.Flags().Lookup("timeout").Usage = "how long to wait in all"
-	cmd.Flags().StringArrayVarP(&selectors, "selector", "l", nil, "labels of the resources to wait for: those that have them at the beginning")
+	cmd.Flags().StringArrayVarP(
+		&selectors,
+		"selector",
+		"l",
+		nil,
+		"labels of the resources to wait for: those that have them at the beginning",
+	)
 	cmd.Flags().StringVar(&until, "for", "", "condition=TYPE[=STATUS], delete or jsonpath={PATH}[=VALUE]")
-	command.CompleteFlag(cmd, "for", cobra.FixedCompletions([]string{"condition=", "delete", "jsonpath="}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	command.CompleteFlag(
+		cmd,
+		"for",
+		cobra.FixedCompletions(
+			[]string{"condition=", "delete", "jsonpath="},
+			cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace,
+		),
+	)
 	return cmd
 }
 
@@ -81,7 +94,11 @@ const maxWaiting = 1000
 
 // find returns the resources to wait for: those that are named, or that have the labels now. For a deletion it notes
 // their uids, since a later resource of the same name is another one.
-func (w *waitRun) find(ctx context.Context, namespace string, targets []resource.Target) (list []await.PendingGoal, err error) {
+func (w *waitRun) find(
+	ctx context.Context,
+	namespace string,
+	targets []resource.Target,
+) (list []await.PendingGoal, err error) {
 	for _, t := range targets {
 		switch {
 		case len(t.Names) == 0 && len(w.labels) == 0:
@@ -109,7 +126,12 @@ func (w *waitRun) find(ctx context.Context, namespace string, targets []resource
 			continue
 		}
 		count := 0
-		for r, err := range w.Client.List(ctx, client.ListRequest{Kind: t.Kind, Namespace: namespace, Selector: w.labels, NamesOnly: true}) {
+		for r, err := range w.Client.List(ctx, client.ListRequest{
+			Kind:      t.Kind,
+			Namespace: namespace,
+			Selector:  w.labels,
+			NamesOnly: true,
+		}) {
 			if exit.ReportUnreadable(w.Std, err) {
 				w.unread = true
 				continue
@@ -118,12 +140,18 @@ func (w *waitRun) find(ctx context.Context, namespace string, targets []resource
 				return nil, err
 			}
 			if count++; count > maxWaiting {
-				return nil, fmt.Errorf("selector: more than %d resources of kind %s have the labels", maxWaiting, t.Kind.Name)
+				return nil, fmt.Errorf("selector: more than %d resources of kind %s have the labels",
+					maxWaiting, t.Kind.Name)
 			}
-			list = append(list, await.PendingGoal{Goal: w.goal, Ref: resource.NewRef(t.Kind, namespace, r.Metadata.Name), UID: r.Metadata.UID})
+			list = append(list, await.PendingGoal{
+				Goal: w.goal,
+				Ref:  resource.NewRef(t.Kind, namespace, r.Metadata.Name),
+				UID:  r.Metadata.UID,
+			})
 		}
 		if count == 0 && !w.goal.Deleted && !w.unread {
-			return nil, exit.NotFound(fmt.Errorf("no %s have the labels%s (NOT_FOUND)", t.Kind.Plural, resource.InNamespace(namespace)))
+			return nil, exit.NotFound(fmt.Errorf("no %s have the labels%s (NOT_FOUND)",
+				t.Kind.Plural, resource.InNamespace(namespace)))
 		}
 	}
 	return list, nil
@@ -143,7 +171,8 @@ func (w *waitRun) all(ctx, late context.Context, list []await.PendingGoal) error
 			found.Note(w.Std, err)
 			continue
 		}
-		_, _ = fmt.Fprintf(w.Std.Out, "%s/%s %s\n", output.Printable(strings.ToLower(s.Kind.Name)), output.Printable(s.Name), said)
+		_, _ = fmt.Fprintf(w.Std.Out, "%s/%s %s\n",
+			output.Printable(strings.ToLower(s.Kind.Name)), output.Printable(s.Name), said)
 	}
 	if w.unread { // whether they have the labels, and are as wanted, is not known
 		found.Failed = true

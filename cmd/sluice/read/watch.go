@@ -37,7 +37,13 @@ func WatchCommand(std terminal.Streams) *cobra.Command {
 				return exit.Usage(errors.New("watch: one kind, and one name or none"))
 			}
 			kind := targets[0].Kind
-			req := client.ChangesRequest{Kind: kind, Namespace: r.Scope(kind, everywhere), After: after, Snapshot: true, NamesOnly: format == "table"}
+			req := client.ChangesRequest{
+				Kind:      kind,
+				Namespace: r.Scope(kind, everywhere),
+				After:     after,
+				Snapshot:  true,
+				NamesOnly: format == "table",
+			}
 			if len(targets[0].Names) == 1 {
 				req.Name = targets[0].Names[0]
 			}
@@ -51,7 +57,13 @@ func WatchCommand(std terminal.Streams) *cobra.Command {
 		}),
 	}
 	r.Register(cmd)
-	command.AddEnumFlag(cmd, &format, pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or json (one event a line)"}, "table", "json")
+	command.AddEnumFlag(
+		cmd,
+		&format,
+		pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or json (one event a line)"},
+		"table",
+		"json",
+	)
 	cmd.Flags().StringVar(&after, "after", "", "cursor of the last event seen; without one, the state comes first")
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "all namespaces")
 	return cmd
@@ -62,6 +74,7 @@ func printChange(std terminal.Streams, c *client.Change) error {
 	if c.Resource == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(std.Out, "%s  %-9s  %-20s  %-30s  %s\n", time.Now().Format(time.TimeOnly), output.Cell(c.Type), output.Cell(output.OrEmpty(c.Resource.Metadata.Namespace)), output.Cell(c.Resource.Metadata.Name), output.Cell(c.Revision))
+	_, err := fmt.Fprintf(std.Out, "%s  %-9s  %-20s  %-30s  %s\n",
+		time.Now().Format(time.TimeOnly), output.Cell(c.Type), output.Cell(output.OrEmpty(c.Resource.Metadata.Namespace)), output.Cell(c.Resource.Metadata.Name), output.Cell(c.Revision))
 	return err
 }

@@ -99,7 +99,12 @@ func onlyFiles(dir, extension string) error {
 	}
 	for _, e := range entries {
 		if !e.Type().IsRegular() || filepath.Ext(e.Name()) != extension {
-			return fmt.Errorf("%s holds %s, which would be lost: only plain files that end in %s may be in a folder that is replaced", dir, e.Name(), extension)
+			return fmt.Errorf(
+				"%s holds %s, which would be lost: only plain files that end in %s may be in a folder that is replaced",
+				dir,
+				e.Name(),
+				extension,
+			)
 		}
 	}
 	return nil

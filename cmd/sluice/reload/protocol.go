@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -26,9 +26,11 @@ type Request struct {
 	Files map[string]string `json:"files,omitempty"`
 	// Folder is the name of the folder of Files in findings.
 	Folder string `json:"folder,omitempty"`
-	// Violations lists all stored resources that break stricter rules of the catalogue, instead of the first of each kind.
+	// Violations lists all stored resources that break stricter rules of the catalogue, instead of the first of each
+	// kind.
 	Violations bool `json:"violations,omitempty"`
-	// Purge, if not empty, asks for nothing else than to remove what no catalogue names: KIND, or KIND.PATH for a field.
+	// Purge, if not empty, asks for nothing else than to remove what no catalogue names: KIND, or KIND.PATH for a
+	// field.
 	Purge string `json:"purge,omitempty"`
 }
 
@@ -54,16 +56,16 @@ type Answer struct {
 	Hash  string `json:"hash"`
 	Files string `json:"files"`
 	// Changes of the catalogue to the one before, the most severe first.
-	Changes []gate.Change `json:"changes,omitempty"`
-	// Rebinding are the kinds whose references are taken by the declarations of the catalogue from now on: until that is
-	// done, deletions of what they lead to wait.
+	Changes []catalogue.Change `json:"changes,omitempty"`
+	// Rebinding are the kinds whose references are taken by the declarations of the catalogue from now on: until that
+	// is done, deletions of what they lead to wait.
 	Rebinding []string `json:"rebinding,omitempty"`
 	// Tightened describes, in a line for each kind, the stored resources that break stricter rules of the catalogue.
 	Tightened []string `json:"tightened,omitempty"`
 	// Hidden describes, in a line for each change, what is stored and not read or shown any more.
 	Hidden []string `json:"hidden,omitempty"`
 	// Purged is the result of Request.Purge.
-	Purged *gate.Purged `json:"purged,omitempty"`
+	Purged *catalogue.Purged `json:"purged,omitempty"`
 	// Lines are the reasons why it was refused or failed.
 	Lines []string `json:"lines,omitempty"`
 }
@@ -85,7 +87,7 @@ const (
 )
 
 // NewHandler answers requests in the form of the API, with data or errors. It answers one at a time, wherever they
-// come from. A request has its turn once it was read, so that nobody waits for a client that sends nothing.
+// come from. A request has its turn once it was read, so that none waits for a client that sends nothing.
 // It sets the deadlines of the connection: they may be later than the server's own.
 func NewHandler(c Catalogues) http.Handler {
 	held, turn := make(chan struct{}, maxRequests), make(chan struct{}, 1)
@@ -113,7 +115,11 @@ func NewHandler(c Catalogues) http.Handler {
 }
 
 func refuse(w http.ResponseWriter, status int, code failure.Code, message string) {
-	respond(w, status, map[string]any{"errors": []any{map[string]any{"message": message, "extensions": map[string]any{"code": code}}}})
+	respond(
+		w,
+		status,
+		map[string]any{"errors": []any{map[string]any{"message": message, "extensions": map[string]any{"code": code}}}},
+	)
 }
 
 func respond(w http.ResponseWriter, status int, body any) {
@@ -143,7 +149,10 @@ func read(ctx context.Context, w http.ResponseWriter, r *http.Request) (req Requ
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&req); err != nil {
-		return req, fmt.Errorf("%s; wanted is one JSON object with allowBreaking, dryRun, files, folder, violations and purge", decodeProblem(err))
+		return req, fmt.Errorf(
+			"%s; wanted is one JSON object with allowBreaking, dryRun, files, folder, violations and purge",
+			decodeProblem(err),
+		)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return req, errors.New("more follows the JSON object")
@@ -178,7 +187,8 @@ type absentError struct {
 }
 
 func (e *absentError) Error() string {
-	return fmt.Sprintf("no gateway answers at %s (%v); name its socket by --admin-socket, or its folder by --data", e.path, e.err)
+	return fmt.Sprintf("no gateway answers at %s (%v); name its socket by --admin-socket, or its folder by --data",
+		e.path, e.err)
 }
 
 // Client returns a client of the gateway whose admin socket is at a path.

@@ -75,7 +75,7 @@ func Listen(path string) (*Socket, error) {
 // tempSuffix is at least as long as what follows the folder of the socket while it is made.
 const tempSuffix = "/.s4294967295"
 
-// listen makes the socket in a folder that nobody else can enter, and moves it to
+// listen makes the socket in a folder that other users cannot enter, and moves it to
 // its place once its mode is right.
 func (s *Socket) listen() error {
 	dir, err := os.MkdirTemp(filepath.Dir(s.path), ".s")

@@ -118,7 +118,9 @@ func CompleteTargets(several bool) command.Completion {
 		case strings.Contains(args[0], "/"):
 			return KindNames(c.Kinds, false)
 		}
-		return slices.DeleteFunc(c.names(ctx, args[0]), func(name string) bool { return slices.Contains(args[1:], name) })
+		return slices.DeleteFunc(c.names(ctx, args[0]), func(name string) bool {
+			return slices.Contains(args[1:], name)
+		})
 	})
 }
 

@@ -23,13 +23,19 @@ type Flags struct {
 	Access  credential.Access
 	// Login names the login whose token is sent if there is no other; see [Flags.Resolve].
 	Login string
-	// Explain is told how the gateway did each read; nil asks for nothing.
+	// Explain is called with how the gateway did each read; nil does not ask for it.
 	Explain func(client.Read)
 }
 
 func (r *Flags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.Server, "server", client.DefaultServer, "URL of the gateway")
-	cmd.Flags().StringVarP(&r.Namespace, "namespace", "n", "", `namespace (default "default"; ignored for GLOBAL kinds)`)
+	cmd.Flags().StringVarP(
+		&r.Namespace,
+		"namespace",
+		"n",
+		"",
+		`namespace (default "default"; ignored for GLOBAL kinds)`,
+	)
 	config.DurationVar(cmd.Flags(), &r.Timeout, "timeout", 30*time.Second, "how long one request may take")
 	cmd.Flags().StringVar(&r.Context, "context", "", "context to use (default: the current one, see sluice context)")
 	RegisterAccess(cmd, &r.Access)
@@ -44,7 +50,12 @@ func RegisterAccess(cmd *cobra.Command, a *credential.Access) {
 	f.StringVar(&a.CA, "ca", "", "file with the certificates (PEM) of the authorities to trust (default: the system's)")
 	f.StringVar(&a.ClientCert, "client-cert", "", "file with your own certificate (PEM)")
 	f.StringVar(&a.ClientKey, "client-key", "", "file with the key (PEM) of your certificate")
-	f.BoolVar(&a.PlaintextToken, "plaintext-token", false, "send the token by http to other hosts too, where everybody on the way can read it")
+	f.BoolVar(
+		&a.PlaintextToken,
+		"plaintext-token",
+		false,
+		"send the token by http to other hosts too, where everybody on the way can read it",
+	)
 }
 
 // Scope returns the namespace that lists and streams are limited to; empty is all.
@@ -58,7 +69,10 @@ func (r *Flags) Scope(k client.Kind, everywhere bool) string {
 // Writer is client for commands that write. The environment may name the gateway and ask for a dry run. All other flags
 // decide what is written, and count only on the command line.
 func (r *Flags) Writer(cmd *cobra.Command) (*client.Client, error) {
-	if err := command.LoadOnly(cmd, append([]string{"server", "namespace", "timeout", "dry-run", "context"}, AccessFlags...)...); err != nil {
+	if err := command.LoadOnly(
+		cmd,
+		append([]string{"server", "namespace", "timeout", "dry-run", "context"}, AccessFlags...)...,
+	); err != nil {
 		return nil, err
 	}
 	return r.Connect(cmd)
@@ -74,7 +88,10 @@ func (r *Flags) Client(cmd *cobra.Command) (*client.Client, error) {
 
 // With returns the RunE of a command that speaks to a gateway, with a client that connect makes: [Flags.Client] or
 // [Flags.Writer].
-func With(connect func(*cobra.Command) (*client.Client, error), run func(*cobra.Command, *client.Client, []string) error) func(*cobra.Command, []string) error {
+func With(
+	connect func(*cobra.Command) (*client.Client, error),
+	run func(*cobra.Command, *client.Client, []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := connect(cmd)
 		if err != nil {

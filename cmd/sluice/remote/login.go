@@ -19,7 +19,11 @@ func IssuerClient(ctx context.Context, a credential.Access) (*http.Client, error
 func PlainClient(security *tls.Config) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableKeepAlives, t.TLSClientConfig = true, security
-	return &http.Client{Transport: t, Timeout: credential.IssuerTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{
+		Transport:     t,
+		Timeout:       credential.IssuerTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // loginSource returns the tokens of the context's login; nil if there is none for the server.

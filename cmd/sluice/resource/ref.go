@@ -32,7 +32,8 @@ func NewRef(k client.Kind, namespace, name string) Ref {
 	return Ref{Kind: k, Namespace: NamespaceOf(k, namespace), Name: name}
 }
 
-// NamespaceOf returns the namespace that resources of a kind are in; empty means the default one, or none for a GLOBAL kind.
+// NamespaceOf returns the namespace that resources of a kind are in; empty means the default one, or none for a GLOBAL
+// kind.
 func NamespaceOf(k client.Kind, namespace string) string {
 	if k.Scope == "GLOBAL" {
 		return ""
@@ -59,7 +60,8 @@ func GetExisting(ctx context.Context, c *client.Client, s Ref, format client.For
 
 // Absent returns the error that the resource does not exist.
 func (s Ref) Absent() error {
-	return exit.NotFound(fmt.Errorf("%s %q does not exist%s (NOT_FOUND)", s.Kind.Name, s.Name, InNamespace(s.Namespace)))
+	return exit.NotFound(fmt.Errorf("%s %q does not exist%s (NOT_FOUND)",
+		s.Kind.Name, s.Name, InNamespace(s.Namespace)))
 }
 
 // ReadRefs are the resources that KIND NAME... or KIND/NAME... names.

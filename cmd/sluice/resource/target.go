@@ -37,7 +37,8 @@ func parseTargets(kinds []client.Kind, args []string) ([]Target, error) {
 	}
 	words := strings.Split(args[0], ",")
 	if len(args) > 1 && (len(words) > 1 || words[0] == AllKinds) {
-		return nil, exit.Usage(fmt.Errorf("names go with one kind, and not with %q; KIND/NAME is accepted for each", args[0]))
+		return nil, exit.Usage(fmt.Errorf("names go with one kind, and not with %q; KIND/NAME is accepted for each",
+			args[0]))
 	}
 	var out []Target
 	add := func(k client.Kind, ofAll bool) {

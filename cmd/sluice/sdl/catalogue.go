@@ -7,7 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	gate "github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 	"github.com/sluicegw/sluice/graph/kinds"
@@ -17,10 +17,10 @@ import (
 type Catalogue struct {
 	Kinds  []descriptor.Kind
 	API    *ast.Schema
-	places gate.Places
+	places catalogue.Places
 	// Files is the hash of the files.
 	Files   string
-	Outline gate.Outline
+	Outline catalogue.Outline
 }
 
 // embeddedFolder is the folder of the files of the embedded catalogue.
@@ -54,17 +54,23 @@ func Derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
 		return Catalogue{}, exit.Usage(err)
 	}
 	descriptors := schema.Descriptors()
-	return Catalogue{Kinds: descriptors, API: api, places: gate.Places(schema.Places(dir)), Files: schema.Hash, Outline: gate.OutlineOf(descriptors)}, nil
+	return Catalogue{
+		Kinds:   descriptors,
+		API:     api,
+		places:  catalogue.Places(schema.Places(dir)),
+		Files:   schema.Hash,
+		Outline: catalogue.OutlineOf(descriptors),
+	}, nil
 }
 
 // Changes returns what a catalogue changes of another one, with their places.
-func (c Catalogue) Changes(from Catalogue) []gate.Change {
-	return c.places.Locate(gate.Compare(from.Kinds, c.Kinds))
+func (c Catalogue) Changes(from Catalogue) []catalogue.Change {
+	return c.places.Locate(catalogue.Compare(from.Kinds, c.Kinds))
 }
 
 // RefuseMoves refuses a catalogue that stores a kind elsewhere than the served one does:
 // running operations would write to the old place, which is no longer read.
-func RefuseMoves(changes []gate.Change) error {
+func RefuseMoves(changes []catalogue.Change) error {
 	var lines []string
 	for _, c := range changes {
 		if c.Moves {
@@ -78,14 +84,14 @@ func RefuseMoves(changes []gate.Change) error {
 }
 
 // Candidate is the catalogue as a store is asked to accept it.
-func (c Catalogue) Candidate() gate.Candidate {
-	return gate.Candidate{Kinds: c.Kinds, Places: c.places}
+func (c Catalogue) Candidate() catalogue.Candidate {
+	return catalogue.Candidate{Kinds: c.Kinds, Places: c.places}
 }
 
 // Accept asks the store to accept a catalogue.
-func Accept(ctx context.Context, g gate.Gate, next gate.Candidate) error {
+func Accept(ctx context.Context, g catalogue.Gate, next catalogue.Candidate) error {
 	err := g.Accept(ctx, next)
-	var refused *gate.RefusedError
+	var refused *catalogue.RefusedError
 	if errors.As(err, &refused) {
 		return exit.Lines(refused.Lines())
 	}

@@ -39,7 +39,12 @@ removed. Those that others have set stay.`,
   sluice get network net-a -o yaml | sed s/1500/9000/ | sluice apply -f -`,
 	})
 	a.prune.register(cmd)
-	cmd.Flags().BoolVar(&a.ignoreRevision, "ignore-revision", false, "apply a document although the resource has changed since the revision that it is based on, or is gone")
+	cmd.Flags().BoolVar(
+		&a.ignoreRevision,
+		"ignore-revision",
+		false,
+		"apply a document although the resource has changed since the revision that it is based on, or is gone",
+	)
 	return cmd
 }
 
@@ -99,7 +104,14 @@ func (a *application) run(ctx context.Context, docs []input.Document) error {
 		if len(docs) > 1 {
 			a.std.Show(fmt.Sprintf("applying %d of %d ...", i+1, len(docs)))
 		}
-		out, err := a.client.Apply(ctx, client.ApplyRequest{Manifest: d.Text, Namespace: a.namespace, CreateOnly: a.createOnly, IgnoreRevision: a.ignoreRevision, FieldManager: (*string)(&a.manager), DryRun: bool(a.dry)})
+		out, err := a.client.Apply(ctx, client.ApplyRequest{
+			Manifest:       d.Text,
+			Namespace:      a.namespace,
+			CreateOnly:     a.createOnly,
+			IgnoreRevision: a.ignoreRevision,
+			FieldManager:   (*string)(&a.manager),
+			DryRun:         bool(a.dry),
+		})
 		if err != nil {
 			a.count[failed]++
 			err = writeError(ctx, err, a.dry)
@@ -108,7 +120,7 @@ func (a *application) run(ctx context.Context, docs []input.Document) error {
 				a.showSides(ctx, d)
 			}
 			if !errors.As(err, new(client.Errors)) || exit.Unauthenticated(err) {
-				unable = err // nobody is there to answer the others, or the gateway would refuse them alike
+				unable = err // the gateway would not answer the others, or refuse them alike
 			}
 			continue
 		}
@@ -167,7 +179,8 @@ func (a *application) report(d input.Document, out *client.Applied) {
 			o.Key = resource.Key{Kind: d.Kind, Namespace: cmp.Or(d.Namespace, a.namespace), Name: d.Name}
 			continue
 		}
-		_, _ = fmt.Fprintf(a.std.Err, "%s: warning: %s\n", output.Printable(d.At(document.FieldPath(w.Field))), output.Printable(w.Message))
+		_, _ = fmt.Fprintf(a.std.Err, "%s: warning: %s\n",
+			output.Printable(d.At(document.FieldPath(w.Field))), output.Printable(w.Message))
 	}
 	switch {
 	case known:

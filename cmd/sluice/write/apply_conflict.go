@@ -17,7 +17,7 @@ const maxSides = 60
 func (a *application) showSides(ctx context.Context, d input.Document) {
 	comparing, err := document.NewComparer(ctx, a.client, a.namespace, a.manager)
 	if err != nil {
-		return // the conflict itself has been told
+		return // the conflict itself has been printed
 	}
 	c, err := comparing.Compare(ctx, d)
 	if err != nil {
@@ -29,7 +29,11 @@ func (a *application) showSides(ctx context.Context, d input.Document) {
 	}
 	text := c.Unified("stored now, revision "+c.Revision, based)
 	if lines := strings.SplitAfter(text, "\n"); len(lines) > maxSides {
-		text = strings.Join(lines[:maxSides], "") + fmt.Sprintf("... and %d more lines; sluice diff -f %s shows all\n", len(lines)-maxSides, output.Printable(d.File))
+		text = strings.Join(
+			lines[:maxSides],
+			"",
+		) + fmt.Sprintf("... and %d more lines; sluice diff -f %s shows all\n",
+			len(lines)-maxSides, output.Printable(d.File))
 	}
 	switch {
 	case text == "" && c.Outcome == "UNCHANGED":
@@ -37,5 +41,9 @@ func (a *application) showSides(ctx context.Context, d input.Document) {
 	case text == "":
 		text = "what is stored now differs from the file in write-only fields, which are not shown\n"
 	}
-	_, _ = fmt.Fprintf(a.std.Err, "%ssluice apply --ignore-revision writes the file over what is stored; sluice get reads it again\n", text)
+	_, _ = fmt.Fprintf(
+		a.std.Err,
+		"%ssluice apply --ignore-revision writes the file over what is stored; sluice get reads it again\n",
+		text,
+	)
 }

@@ -24,7 +24,12 @@ type prune struct {
 
 func (p *prune) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&p.want, "prune", false, "when every document is applied, delete resources that have the labels of -l, are of a kind and in a namespace of the documents, and are in none of them")
+	f.BoolVar(
+		&p.want,
+		"prune",
+		false,
+		"when every document is applied, delete resources that have the labels of -l, are of a kind and in a namespace of the documents, and are in none of them",
+	)
 	f.StringArrayVarP(&p.selectors, "selector", "l", nil, "labels of what --prune may delete: "+input.LabelForms)
 	f.BoolVar(&p.yes, "yes", false, "prune without asking")
 }
@@ -44,7 +49,8 @@ func (p *prune) check(std terminal.Streams, files []string, dry bool) (err error
 	if p.tests, err = input.ParseLabels(p.selectors); err != nil {
 		return exit.Usage(err)
 	}
-	if !dry && !p.yes && (!terminal.IsTerminal(std.In) || !terminal.IsTerminal(std.Err) || slices.Contains(files, input.Standard)) {
+	if !dry && !p.yes &&
+		(!terminal.IsTerminal(std.In) || !terminal.IsTerminal(std.Err) || slices.Contains(files, input.Standard)) {
 		return exit.Usage(errors.New("prune: there is no terminal to ask at; --yes prunes without asking, --dry-run shows what it would delete"))
 	}
 	return nil
@@ -77,7 +83,12 @@ func (p *prune) run(ctx context.Context, a *application) (int, error) {
 		for _, f := range found {
 			_, _ = fmt.Fprintf(a.std.Err, "  %s\n", output.Printable(f.Key().String()))
 		}
-		yes, err := terminal.Confirm(ctx, a.std, fmt.Sprintf("These have the labels and are in no document. Delete %s?", output.Plural(len(found), "resource")))
+		yes, err := terminal.Confirm(
+			ctx,
+			a.std,
+			fmt.Sprintf("These have the labels and are in no document. Delete %s?",
+				output.Plural(len(found), "resource")),
+		)
 		if err == nil && !yes {
 			err = errors.New("nothing was pruned")
 		}

@@ -30,7 +30,9 @@ type waited struct {
 
 // add notes what a resource waits for, in the gateway's words.
 func (w *waits) add(waiting resource.Key, message string) {
-	i := slices.IndexFunc(w.all, func(one *waited) bool { return one.namespace == waiting.Namespace && one.message == message })
+	i := slices.IndexFunc(w.all, func(one *waited) bool {
+		return one.namespace == waiting.Namespace && one.message == message
+	})
 	if i < 0 {
 		i, w.all = len(w.all), append(w.all, &waited{namespace: waiting.Namespace, message: message})
 	}
@@ -42,15 +44,18 @@ func (w *waits) add(waiting resource.Key, message string) {
 func (w *waits) print(to io.Writer, stored []resource.Key) {
 	left := slices.DeleteFunc(w.all, func(one *waited) bool {
 		return slices.ContainsFunc(stored, func(k resource.Key) bool {
-			return (k.Namespace == "" || k.Namespace == one.namespace) && strings.Contains(one.message, " "+k.Kind+"/"+k.Name+" to be created")
+			return (k.Namespace == "" || k.Namespace == one.namespace) &&
+				strings.Contains(one.message, " "+k.Kind+"/"+k.Name+" to be created")
 		})
 	})
 	slices.SortStableFunc(left, func(a, b *waited) int { return cmp.Compare(len(b.by), len(a.by)) })
 	for i, one := range left {
 		if i == maxWaits {
-			_, _ = fmt.Fprintf(to, "and so on for %d others; sluice get -o wide says what each resource waits for\n", len(left)-i)
+			_, _ = fmt.Fprintf(to, "and so on for %d others; sluice get -o wide says what each resource waits for\n",
+				len(left)-i)
 			return
 		}
-		_, _ = fmt.Fprintf(to, "%s: %s\n", output.Printable(one.message), output.Printable(output.Some(one.by, len(one.by))))
+		_, _ = fmt.Fprintf(to, "%s: %s\n",
+			output.Printable(one.message), output.Printable(output.Some(one.by, len(one.by))))
 	}
 }

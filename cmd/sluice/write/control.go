@@ -31,7 +31,12 @@ func ControlCommand(std terminal.Streams) *cobra.Command {
 		Example: "  sluice control network\n  sluice control networks,subnets\n  sluice control network --off",
 		Args:    command.Args(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: remote.CompleteBy(func(c remote.Completer, _ context.Context, args []string, _ string) []string {
-			return remote.KindNames(slices.DeleteFunc(c.Kinds, func(k client.Kind) bool { return !k.Offers("CONTROL") || slices.ContainsFunc(args, k.Is) }), false)
+			return remote.KindNames(
+				slices.DeleteFunc(c.Kinds, func(k client.Kind) bool {
+					return !k.Offers("CONTROL") || slices.ContainsFunc(args, k.Is)
+				}),
+				false,
+			)
 		}),
 		RunE: remote.With(r.Writer, func(cmd *cobra.Command, c *client.Client, args []string) error {
 			if dry {

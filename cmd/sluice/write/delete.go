@@ -97,7 +97,7 @@ type deletion struct {
 	failed  exit.Status
 }
 
-// one deletes a resource, and tells the user of the result or the error.
+// one deletes a resource, and prints the outcome or the error.
 func (d *deletion) one(ctx context.Context, what string, s resource.Ref) error {
 	err := d.try(ctx, what, s)
 	if err != nil {
@@ -106,9 +106,15 @@ func (d *deletion) one(ctx context.Context, what string, s resource.Ref) error {
 	return err
 }
 
-// try deletes a resource and reports that. what is its name for people.
+// try deletes a resource and prints the outcome; what names it in messages.
 func (d *deletion) try(ctx context.Context, what string, s resource.Ref) error {
-	deletion, err := d.client.Delete(ctx, client.DeleteRequest{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, ExpectedRevision: s.Revision, DryRun: bool(d.dry)})
+	deletion, err := d.client.Delete(ctx, client.DeleteRequest{
+		Kind:             s.Kind,
+		Namespace:        s.Namespace,
+		Name:             s.Name,
+		ExpectedRevision: s.Revision,
+		DryRun:           bool(d.dry),
+	})
 	p := pendingDelete{what: what, Ref: s, uid: deletion.UID}
 	switch {
 	case err == nil:
@@ -140,7 +146,8 @@ func (d *deletion) documents(ctx context.Context, docs []input.Document) error {
 			err = fmt.Errorf("%s: kind or metadata.name is missing, or it cannot be read", doc)
 		case err != nil:
 		case doc.Namespace != "" && d.namespace != "" && doc.Namespace != d.namespace:
-			err = fmt.Errorf("the manifest says namespace %q and -n says %q; leave one of them out", doc.Namespace, d.namespace)
+			err = fmt.Errorf("the manifest says namespace %q and -n says %q; leave one of them out",
+				doc.Namespace, d.namespace)
 		}
 		if err != nil {
 			exit.Explain(d.std, doc.Where(), err)

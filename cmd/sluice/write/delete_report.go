@@ -57,10 +57,12 @@ func (d *deletion) reportUnseen(p pendingDelete, cause *client.Error) {
 		return
 	}
 	missing := "how far it has come could not be told"
-	if slices.Contains(cause.Path, any("blockedBy")) || slices.Contains(strings.Split(cause.Extensions.Selection, "."), "blockedBy") {
+	if slices.Contains(cause.Path, any("blockedBy")) ||
+		slices.Contains(strings.Split(cause.Extensions.Selection, "."), "blockedBy") {
 		missing = "what blocks it could not be listed"
 	}
-	_, _ = fmt.Fprintf(d.std.Out, "%s: the deletion was requested; %s: %s (%s)\n", output.Printable(p.what), missing, output.Printable(cause.Message), output.Printable(cause.Extensions.Code))
+	_, _ = fmt.Fprintf(d.std.Out, "%s: the deletion was requested; %s: %s (%s)\n",
+		output.Printable(p.what), missing, output.Printable(cause.Message), output.Printable(cause.Extensions.Code))
 }
 
 // holders returns what a deletion waits for, like "subnet/a, subnet/b, subnet/c and 97 more hold it". It counts the

@@ -34,7 +34,8 @@ func (d *deletion) end(ctx context.Context, err error) error {
 		case err == nil:
 			d.form.print(d.std, one.outcome("DELETED", false))
 		case ctx.Err() != nil:
-			_, _ = fmt.Fprintf(d.std.Err, "sluice: interrupted; %d deletions are requested and wait\n", len(d.waiting)-i)
+			_, _ = fmt.Fprintf(d.std.Err, "sluice: interrupted; %d deletions are requested and wait\n",
+				len(d.waiting)-i)
 			return exit.ErrReported
 		case timed.Err() != nil:
 			err = d.overdue(late, one, err)
@@ -49,9 +50,15 @@ func (d *deletion) end(ctx context.Context, err error) error {
 
 // overdue returns the error for a resource that did not go in time, with what holds it now if that can be read.
 func (d *deletion) overdue(ctx context.Context, one pendingDelete, err error) error {
-	now, cause := d.client.Delete(ctx, client.DeleteRequest{Kind: one.Kind, Namespace: one.Namespace, Name: one.Name, DryRun: true})
+	now, cause := d.client.Delete(ctx, client.DeleteRequest{
+		Kind:      one.Kind,
+		Namespace: one.Namespace,
+		Name:      one.Name,
+		DryRun:    true,
+	})
 	if cause != nil {
 		return err
 	}
-	return fmt.Errorf("%s: not gone after %v: %s", one.what, d.timeout.Round(time.Millisecond), strings.TrimSuffix(now.State+": "+holders(now), ": "))
+	return fmt.Errorf("%s: not gone after %v: %s",
+		one.what, d.timeout.Round(time.Millisecond), strings.TrimSuffix(now.State+": "+holders(now), ": "))
 }

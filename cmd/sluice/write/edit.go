@@ -56,7 +56,11 @@ changes are shown and your text is kept in a file.`,
 	r.Register(cmd)
 	dry.Register(cmd)
 	cmd.Flags().StringVar(&part, "subresource", "", "edit this part of the resource instead of its manifest: status")
-	command.CompleteFlag(cmd, "subresource", cobra.FixedCompletions([]string{"status"}, cobra.ShellCompDirectiveNoFileComp))
+	command.CompleteFlag(
+		cmd,
+		"subresource",
+		cobra.FixedCompletions([]string{"status"}, cobra.ShellCompDirectiveNoFileComp),
+	)
 	return cmd
 }
 
@@ -142,7 +146,7 @@ func (e *edit) create(text string) (path string, err error) {
 	return file.Name(), nil
 }
 
-// send writes an edited text, and tells the user of the result. It does not use ctx, which a ^C for the editor may have
+// send writes an edited text, and prints the outcome. It does not use ctx, which a ^C for the editor may have
 // ended.
 func (e *edit) send(ctx context.Context, was *draft, text string, read func(context.Context) (*draft, error)) error {
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
@@ -155,9 +159,17 @@ func (e *edit) send(ctx context.Context, was *draft, text string, read func(cont
 	explainOf(e.std, e.subject, err)
 	if exit.APICode(err) == "CONFLICT" {
 		if now, err := read(ctx); err == nil {
-			_, _ = fmt.Fprint(e.std.Err, output.PrintableLines(udiff.Unified("as you read it", "as it is now", was.text, now.text)))
-			if !slices.ContainsFunc(e.subject.Kind.Fields, func(f client.Field) bool { return f.WriteOnly }) { // the text may hold a secret
-				_, _ = fmt.Fprint(e.std.Err, output.PrintableLines(udiff.Unified("as you read it", "as you want it", was.text, text)))
+			_, _ = fmt.Fprint(
+				e.std.Err,
+				output.PrintableLines(udiff.Unified("as you read it", "as it is now", was.text, now.text)),
+			)
+			if !slices.ContainsFunc(e.subject.Kind.Fields, func(f client.Field) bool {
+				return f.WriteOnly
+			}) { // the text may hold a secret
+				_, _ = fmt.Fprint(
+					e.std.Err,
+					output.PrintableLines(udiff.Unified("as you read it", "as you want it", was.text, text)),
+				)
 			}
 		}
 	}
@@ -171,7 +183,11 @@ func (e *edit) keep(path string) error {
 
 // correctable reports whether the user can correct a text that was refused.
 func correctable(err error) bool {
-	return errors.As(err, new(textError)) || slices.Contains([]string{"BAD_USER_INPUT", "VALIDATION_FAILED", "GRAPHQL_VALIDATION_FAILED", "LIMIT_EXCEEDED"}, exit.APICode(err))
+	return errors.As(err, new(textError)) ||
+		slices.Contains(
+			[]string{"BAD_USER_INPUT", "VALIDATION_FAILED", "GRAPHQL_VALIDATION_FAILED", "LIMIT_EXCEEDED"},
+			exit.APICode(err),
+		)
 }
 
 // refusal is the comment at the top of a text that was refused.

@@ -43,7 +43,8 @@ func sameResource(was, text string) error {
 	if err != nil {
 		return err
 	}
-	if old.Kind != now.Kind || old.Metadata.Name != now.Metadata.Name || output.OrEmpty(old.Metadata.Namespace) != output.OrEmpty(now.Metadata.Namespace) {
+	if old.Kind != now.Kind || old.Metadata.Name != now.Metadata.Name ||
+		output.OrEmpty(old.Metadata.Namespace) != output.OrEmpty(now.Metadata.Namespace) {
 		return errors.New("kind, name and namespace cannot be changed; apply the text to create another resource")
 	}
 	return nil

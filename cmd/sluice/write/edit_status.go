@@ -60,7 +60,14 @@ func (e *edit) status(ctx context.Context) (*draft, error) {
 		if reflect.DeepEqual(status, was.Status) {
 			return name + " UNCHANGED" + e.dry.Mark(), nil
 		}
-		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{Kind: k, Namespace: e.subject.Namespace, Name: e.subject.Name, ExpectedRevision: st.Metadata.Revision, Status: status, DryRun: bool(e.dry)})
+		_, err = e.client.UpdateStatus(ctx, client.StatusRequest{
+			Kind:             k,
+			Namespace:        e.subject.Namespace,
+			Name:             e.subject.Name,
+			ExpectedRevision: st.Metadata.Revision,
+			Status:           status,
+			DryRun:           bool(e.dry),
+		})
 		return name + " UPDATED" + e.dry.Mark(), writeError(ctx, err, e.dry)
 	}}, nil
 }
@@ -106,7 +113,8 @@ func checkFields(k client.Kind, path string, value any) error {
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if !slices.Contains(fields, name) {
-				return fmt.Errorf("%s.%s: is not a field of kind %s; its fields here are %s", path, name, k.Name, strings.Join(fields, ", "))
+				return fmt.Errorf("%s.%s: is not a field of kind %s; its fields here are %s",
+					path, name, k.Name, strings.Join(fields, ", "))
 			}
 			if err := checkFields(k, path+"."+name, v[name]); err != nil {
 				return err

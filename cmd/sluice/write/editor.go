@@ -15,8 +15,8 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 )
 
-// openEditor runs the editor on a file, which the user names by a command as a shell takes it, at the user's terminal. A ^C goes to the editor
-// alone; other signals that would end this program end the editor.
+// openEditor runs the editor on a file, which the user names by a command as a shell takes it, at the user's terminal.
+// A ^C goes to the editor alone; other signals that would end this program end the editor.
 func openEditor(std terminal.Streams, path string) error {
 	editor := "vi"
 	for _, name := range []string{"EDITOR", "VISUAL", config.EditorVariable} {
@@ -26,7 +26,11 @@ func openEditor(std terminal.Streams, path string) error {
 	}
 	words, err := shell.Fields(editor, nil)
 	if err != nil || len(words) == 0 {
-		return exit.Usage(fmt.Errorf("edit: %q is no command of an editor; blanks in the name of a program need quotes; the text is in %s", editor, path))
+		return exit.Usage(fmt.Errorf(
+			"edit: %q is no command of an editor; blanks in the name of a program need quotes; the text is in %s",
+			editor,
+			path,
+		))
 	}
 	cmd := exec.Command(words[0], append(words[1:], path)...)
 	cmd.Stdin = std.In

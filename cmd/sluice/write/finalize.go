@@ -52,8 +52,14 @@ func FinalizeCommand(std terminal.Streams) *cobra.Command {
 }
 
 // finalize changes the finalizers of a resource that was read.
-func (m *modification) finalize(ctx context.Context, was *client.Resource, patch client.MetadataPatch) (outcome, error) {
-	next := slices.DeleteFunc(slices.Clone(was.Metadata.Finalizers), func(name string) bool { return slices.Contains(patch.RemoveFinalizers, name) })
+func (m *modification) finalize(
+	ctx context.Context,
+	was *client.Resource,
+	patch client.MetadataPatch,
+) (outcome, error) {
+	next := slices.DeleteFunc(slices.Clone(was.Metadata.Finalizers), func(name string) bool {
+		return slices.Contains(patch.RemoveFinalizers, name)
+	})
 	for _, name := range patch.AddFinalizers {
 		if !slices.Contains(next, name) {
 			next = append(next, name)
@@ -63,5 +69,9 @@ func (m *modification) finalize(ctx context.Context, was *client.Resource, patch
 		return outcome{done: "UNCHANGED", revision: was.Metadata.Revision}, nil
 	}
 	revision, err := m.client.PatchMetadata(ctx, patch)
-	return outcome{done: "UPDATED", revision: revision, note: ": finalizers " + output.Printable(cmp.Or(strings.Join(next, ", "), "none"))}, err
+	return outcome{
+		done:     "UPDATED",
+		revision: revision,
+		note:     ": finalizers " + output.Printable(cmp.Or(strings.Join(next, ", "), "none")),
+	}, err
 }

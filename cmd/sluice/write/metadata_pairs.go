@@ -31,7 +31,19 @@ func pairsCommand(std terminal.Streams, field string, cmd *cobra.Command) *cobra
 		}
 		m.client, m.namespace = c, r.Namespace
 		m.write = func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (outcome, error) {
-			return pairs.write(ctx, &m, client.MetadataPatch{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, ExpectedRevision: revision, DryRun: bool(m.dry)}, field, was)
+			return pairs.write(
+				ctx,
+				&m,
+				client.MetadataPatch{
+					Kind:             s.Kind,
+					Namespace:        s.Namespace,
+					Name:             s.Name,
+					ExpectedRevision: revision,
+					DryRun:           bool(m.dry),
+				},
+				field,
+				was,
+			)
 		}
 		s, list, err := by.resources(cmd, &m.writing, args)
 		if err != nil {
@@ -85,7 +97,13 @@ func cutPairs(args []string, overwrite bool) (rest []string, p pairs, err error)
 }
 
 // write makes the changes in labels or annotations.
-func (p pairs) write(ctx context.Context, m *modification, patch client.MetadataPatch, field string, was *client.Resource) (outcome, error) {
+func (p pairs) write(
+	ctx context.Context,
+	m *modification,
+	patch client.MetadataPatch,
+	field string,
+	was *client.Resource,
+) (outcome, error) {
 	pairs, to := was.Metadata.Labels, &patch.Labels
 	if field == "annotations" {
 		pairs, to = was.Metadata.Annotations, &patch.Annotations

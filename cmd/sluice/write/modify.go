@@ -37,10 +37,15 @@ type modification struct {
 
 // registerRevision adds the flag for changes of one revision.
 func (m *modification) registerRevision(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&m.revision, "revision", "", "change only this revision; without it, the change is repeated if another one comes first")
+	cmd.Flags().StringVar(
+		&m.revision,
+		"revision",
+		"",
+		"change only this revision; without it, the change is repeated if another one comes first",
+	)
 }
 
-// conflicting reports whether somebody else changed the resource first.
+// conflicting reports whether another change of the resource came first.
 func conflicting(err error) bool {
 	return exit.APICode(err) == "CONFLICT" || exit.APICode(err) == "ABORTED"
 }
@@ -88,12 +93,19 @@ func (m *modification) one(ctx context.Context, s resource.Ref) error {
 // managers, so it replaces them all, and no manager becomes their owner.
 func (m *modification) apply(ctx context.Context, s resource.Ref, manifest, revision string) (outcome, error) {
 	nobody := ""
-	out, err := m.client.Apply(ctx, client.ApplyRequest{Manifest: manifest, FieldManager: &nobody, Namespace: s.Namespace, ExpectedRevision: revision, DryRun: bool(m.dry)})
+	out, err := m.client.Apply(ctx, client.ApplyRequest{
+		Manifest:         manifest,
+		FieldManager:     &nobody,
+		Namespace:        s.Namespace,
+		ExpectedRevision: revision,
+		DryRun:           bool(m.dry),
+	})
 	if err != nil {
 		return outcome{}, err
 	}
 	for _, w := range out.Warnings {
-		_, _ = fmt.Fprintf(m.std.Err, "%s %s: warning: %s\n", output.Printable(s.Kind.Name), output.Printable(s.Name), output.Printable(w.Message))
+		_, _ = fmt.Fprintf(m.std.Err, "%s %s: warning: %s\n",
+			output.Printable(s.Kind.Name), output.Printable(s.Name), output.Printable(w.Message))
 	}
 	return outcomeOf(out, m.dry), nil
 }

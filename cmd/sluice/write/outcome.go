@@ -97,6 +97,7 @@ func (f outcomeForm) print(std terminal.Streams, o outcome) {
 		if what == "" {
 			what = o.Key.String()
 		}
-		_, _ = fmt.Fprintf(std.Out, "%s %s%s%s\n", output.Printable(what), output.Printable(o.done), o.dry.Mark(), o.note)
+		_, _ = fmt.Fprintf(std.Out, "%s %s%s%s\n",
+			output.Printable(what), output.Printable(o.done), o.dry.Mark(), o.note)
 	}
 }

@@ -58,7 +58,8 @@ resource is to have before; otherwise it is left alone.`,
 			case err != nil:
 				return exit.Usage(err)
 			case m.revision != "" && before.Revision != "" && m.revision != before.Revision:
-				return exit.Usage(fmt.Errorf("revision: %q, and the patch says %q; leave one of them out", m.revision, before.Revision))
+				return exit.Usage(fmt.Errorf("revision: %q, and the patch says %q; leave one of them out",
+					m.revision, before.Revision))
 			case before.Revision != "":
 				m.revision = before.Revision
 			}
@@ -107,10 +108,15 @@ func mergesUnseen(s resource.Ref, patch string) error {
 		advice := "the mutation patch" + s.Kind.Name + " merges into it, and an apply of a manifest with all of it replaces it"
 		for _, from := range s.Kind.Fields {
 			if from.MergeInto != "" && parent(from.Path)+from.MergeInto == f.Path {
-				advice = fmt.Sprintf("use %s, whose entries are merged into it, or apply a manifest with all of it", cmp.Or(from.ManifestAt, from.Path))
+				advice = fmt.Sprintf("use %s, whose entries are merged into it, or apply a manifest with all of it",
+					cmp.Or(from.ManifestAt, from.Path))
 			}
 		}
-		return exit.Usage(fmt.Errorf("patch: %s is write-only, so what it has besides is not known here and would be lost; %s", at, advice))
+		return exit.Usage(fmt.Errorf(
+			"patch: %s is write-only, so what it has besides is not known here and would be lost; %s",
+			at,
+			advice,
+		))
 	}
 	return nil
 }

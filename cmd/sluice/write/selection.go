@@ -41,12 +41,17 @@ func (s *selection) find(ctx context.Context) ([]resource.Ref, error) {
 			namespaces = []string{""}
 		}
 		for _, ns := range namespaces {
-			for res, err := range s.client.List(ctx, client.ListRequest{Kind: kind, Namespace: ns, Selector: s.tests, NamesOnly: true}) {
+			for res, err := range s.client.List(ctx, client.ListRequest{
+				Kind:      kind,
+				Namespace: ns,
+				Selector:  s.tests,
+				NamesOnly: true,
+			}) {
 				switch {
 				case !s.partial && exit.ReportUnreadable(s.std, err):
 					s.partial = true
 					continue
-				case errors.As(err, new(*client.UnreadableError)): // of which the user was told
+				case errors.As(err, new(*client.UnreadableError)): // already printed
 					continue
 				case err != nil:
 					return nil, err
@@ -55,7 +60,12 @@ func (s *selection) find(ctx context.Context) ([]resource.Ref, error) {
 				case len(out) == maxSelected:
 					return nil, fmt.Errorf("more than %d resources have the labels", maxSelected)
 				}
-				out = append(out, resource.Ref{Kind: kind, Namespace: resource.KeyOf(res).Namespace, Name: res.Metadata.Name, Revision: res.Metadata.Revision})
+				out = append(out, resource.Ref{
+					Kind:      kind,
+					Namespace: resource.KeyOf(res).Namespace,
+					Name:      res.Metadata.Name,
+					Revision:  res.Metadata.Revision,
+				})
 			}
 		}
 	}

@@ -21,12 +21,18 @@ type selectionFlags struct {
 }
 
 func (c *selectionFlags) register(cmd *cobra.Command, what string) {
-	cmd.Flags().StringArrayVarP(&c.selectors, "selector", "l", nil, "labels of the resources to "+what+": "+input.LabelForms)
+	cmd.Flags().StringArrayVarP(
+		&c.selectors,
+		"selector",
+		"l",
+		nil,
+		"labels of the resources to "+what+": "+input.LabelForms,
+	)
 	cmd.Flags().BoolVarP(&c.everywhere, "all-namespaces", "A", false, "with -l: all namespaces")
 }
 
-// resources returns the resources that args name. With --selector, args are kinds: it returns the resources of these kinds
-// that have the labels, and the selection that finds them again, and tells the user if there are none.
+// resources returns the resources that args name. With --selector, args are kinds: it returns the resources of these
+// kinds that have the labels, and the selection that finds them again, and prints if there are none.
 func (c *selectionFlags) resources(cmd *cobra.Command, w *writing, args []string) (*selection, []resource.Ref, error) {
 	ctx := cmd.Context()
 	switch byLabels := cmd.Flags().Changed("selector"); {
@@ -39,7 +45,10 @@ func (c *selectionFlags) resources(cmd *cobra.Command, w *writing, args []string
 		}
 		return nil, list, err
 	case len(args) != 1 || strings.Contains(args[0], "/") || w.revision != "":
-		return nil, nil, exit.Usage(fmt.Errorf("%s: -l goes with one KIND (or several, joined by commas), and with no names and no --revision", cmd.Name()))
+		return nil, nil, exit.Usage(fmt.Errorf(
+			"%s: -l goes with one KIND (or several, joined by commas), and with no names and no --revision",
+			cmd.Name(),
+		))
 	}
 	tests, err := input.ParseLabels(c.selectors)
 	if err != nil {
@@ -49,7 +58,12 @@ func (c *selectionFlags) resources(cmd *cobra.Command, w *writing, args []string
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &selection{std: w.std, client: w.client, namespaces: []string{cmp.Or(w.namespace, client.DefaultNamespace)}, tests: tests}
+	s := &selection{
+		std:        w.std,
+		client:     w.client,
+		namespaces: []string{cmp.Or(w.namespace, client.DefaultNamespace)},
+		tests:      tests,
+	}
 	if c.everywhere {
 		s.namespaces = []string{""}
 	}

@@ -35,13 +35,14 @@ func writeError(ctx context.Context, err error, dry command.DryRun) error {
 		err = readError(ctx, err)
 	}
 	if unsure {
-		return fmt.Errorf("%w; the change may or may not have been made (look with sluice get before you repeat it)", err)
+		return fmt.Errorf("%w; the change may or may not have been made (look with sluice get before you repeat it)",
+			err)
 	}
 	return err
 }
 
-// appliedError returns the error of a change that was made although its answer could not be given in full; nil if there is
-// none.
+// appliedError returns the error of a change that was made although its answer could not be given in full; nil if there
+// is none.
 func appliedError(err error) *client.Error {
 	all := client.Errors{}
 	if errors.As(err, &all) {

@@ -102,7 +102,10 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	defer i.mu.Unlock()
 	q := r.URL.Query()
 	back, err := url.Parse(q.Get("redirect_uri"))
-	if err != nil || back.Hostname() != "127.0.0.1" || back.Path != "/callback" || q.Get("client_id") != ClientID || q.Get("response_type") != "code" || q.Get("scope") != "openid offline_access" || q.Get("code_challenge_method") != "S256" {
+	if err != nil || back.Hostname() != "127.0.0.1" || back.Path != "/callback" || q.Get("client_id") != ClientID ||
+		q.Get("response_type") != "code" ||
+		q.Get("scope") != "openid offline_access" ||
+		q.Get("code_challenge_method") != "S256" {
 		http.Error(w, "not a request of the command line", http.StatusBadRequest)
 		return
 	}
