@@ -79,7 +79,9 @@ func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.Dep
 		return nil, err
 	}
 	t := &tree{failed: map[string]error{}}
-	t.Root, t.Dependencies, t.Dependents = node(key), []*core.DependencyNode{}, []*core.DependencyNode{}
+	t.Root = node(key)
+	t.Dependencies = []*core.DependencyNode{}
+	t.Dependents = []*core.DependencyNode{}
 	begin := &place{node: t.Root, key: key}
 	if direction != core.DependencyDirectionDependents {
 		w := &walk{Resolver: r, expand: r.dependencies, outward: true, depth: int(depth), seen: map[backend.Key]bool{key: true}}
@@ -159,7 +161,10 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 					return out, nil
 				}
 				p := &place{node: node(s.key), key: s.key, above: from}
-				p.node.Level, p.node.From, p.node.Outward, p.node.Cycle = int32(n), &from.node.ResourceID, w.outward, from.under(s.key)
+				p.node.Level = int32(n)
+				p.node.From = &from.node.ResourceID
+				p.node.Outward = w.outward
+				p.node.Cycle = from.under(s.key)
 				p.node.Path, p.node.Guarded = new(w.pathOf(s, from)), &s.reference.Guarded
 				out = append(out, p.node)
 				if !w.seen[s.key] {

@@ -41,7 +41,8 @@ func (e *Engine) read(out *arguments, node *ast.Field, vars map[string]any, pay 
 			pay(def.Name, v)
 		}
 		at := coercion.Path{Name: def.Name}
-		if out.values[def.Name], out.err = e.stored(def.Type, v, &at); out.err != nil {
+		out.values[def.Name], out.err = e.stored(def.Type, v, &at)
+		if out.err != nil {
 			return
 		}
 	}
@@ -95,7 +96,8 @@ func (e *Engine) valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[
 	if a := node.Arguments.ForName(def.Name); a != nil && a.Value.Kind != ast.Variable {
 		given = a.Value
 	} else if a != nil {
-		if _, ok = vars[a.Value.Raw]; ok {
+		_, ok = vars[a.Value.Raw]
+		if ok {
 			given = a.Value
 		}
 	}
@@ -265,7 +267,8 @@ func expiry(in map[string]any) (out service.Optional[time.Time]) {
 
 // pairPatch returns the changes of labels or annotations; null removes all.
 func pairPatch(in map[string]any, name string) (out service.Optional[[]service.PairPatch]) {
-	if _, out.Set = in[name]; in[name] != nil {
+	_, out.Set = in[name]
+	if in[name] != nil {
 		out.Value = []service.PairPatch{}
 	}
 	for _, e := range elementsOf[map[string]any](in, name) {

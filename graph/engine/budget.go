@@ -100,7 +100,8 @@ func (r *run) charge(f *field, steps int) {
 
 // count counts objects before they are written, or halts.
 func (r *run) count(f *field, n int) {
-	if r.spent.objects += n; r.spent.objects > r.spent.mostObjects {
+	r.spent.objects += n
+	if r.spent.objects > r.spent.mostObjects {
 		r.exceed(budget.Objects, f, r.spent.objects)
 	}
 }
@@ -118,7 +119,8 @@ const longValue = 4 << 10
 // room halts if the answer, errors and a value of n bytes included, is too long or finds no memory. It returns the answer in a
 // buffer with as much room as was granted.
 func (r *run) room(f *field, buf []byte, n int) []byte {
-	if n += len(buf) + r.spent.errors; n > r.spent.until {
+	n += len(buf) + r.spent.errors
+	if n > r.spent.until {
 		return r.grow(f, buf, n)
 	}
 	return buf
@@ -218,7 +220,9 @@ func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out
 			out, some = buf, false
 			return
 		}
-		r.ended, r.path, r.next = h.err.Err, r.path[:0], r.next[:0]
+		r.ended = h.err.Err
+		r.path = r.path[:0]
+		r.next = r.next[:0]
 		if a.written != nil && !a.written.DryRun {
 			h.err.Extensions["outcome"] = failure.OutcomeApplied
 			h.err.Err = explained("the change was made, but its answer is not complete: ", r.ended, false)
@@ -241,7 +245,10 @@ func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out
 
 // panicked reports a panic in a root field of a mutation. What the field had begun to read is forgotten.
 func (r *run) panicked(v any, f *field, a *resolved) {
-	r.path, r.level, r.next, r.wanted = r.path[:0], r.level[:0], r.next[:0], r.wanted[:0]
+	r.path = r.path[:0]
+	r.level = r.level[:0]
+	r.next = r.next[:0]
+	r.wanted = r.wanted[:0]
 	err := r.oc.RecoverFunc(r.ctx, v)
 	if a.writing {
 		err = &failure.Error{Code: failure.CodeInternal, Message: "internal error", Outcome: failure.OutcomeUnknown}

@@ -204,7 +204,8 @@ func (r *run) coreValue(buf []byte, m *marks, f *field, t *ast.Type, v gjson.Res
 			r.pushIndex(i)
 			at := len(buf)
 			var some bool
-			if buf, some = r.coreValue(buf, m, f, t.Elem, e); !some {
+			buf, some = r.coreValue(buf, m, f, t.Elem, e)
+			if !some {
 				buf = append(buf[:at], "null"...)
 				ok = ok && !t.Elem.NonNull
 			}

@@ -103,7 +103,9 @@ func (r *run) followed(f *field, args map[string]any, req *change.Request) error
 	if err != nil {
 		return err
 	}
-	req.Kinds, req.Namespace, req.Name = []string{key.Kind}, namespaceOf(key), &key.Name
+	req.Kinds = []string{key.Kind}
+	req.Namespace = namespaceOf(key)
+	req.Name = &key.Name
 	return nil
 }
 

@@ -76,7 +76,8 @@ func (r *run) checkAliases(fields []field) {
 		if !f.byCore || f.node.Name == "__schema" || f.node.Name == "__type" {
 			continue
 		}
-		if n = min(n+aliasBytes(f.set), maxIntrospection); n > left/corePlaces {
+		n = min(n+aliasBytes(f.set), maxIntrospection)
+		if n > left/corePlaces {
 			r.exceed(budget.Bytes, f, max(n*corePlaces, left+1))
 		}
 	}
@@ -123,7 +124,8 @@ func (in *introspection) count(set ast.SelectionSet, element any) (n int) {
 		return n
 	}
 	for f := range selectedFields(set) {
-		if n += 1 + len(f.Alias)/descriptionBytes; f.Name == "description" {
+		n += 1 + len(f.Alias)/descriptionBytes
+		if f.Name == "description" {
 			n += len(text) / descriptionBytes
 		}
 		in.below(element, f.Name, func(below any) {

@@ -148,7 +148,8 @@ func (r *run) readMarks(found []markedField) {
 		case m.ref.resource != nil:
 			m.item = r.markedItem(at.field, bodyOf(m.ref.resource))
 		default:
-			if m.item = r.markedItem(at.field, r.found[m.ref.key]); m.item == nil {
+			m.item = r.markedItem(at.field, r.found[m.ref.key])
+			if m.item == nil {
 				m.err = failed
 			}
 		}

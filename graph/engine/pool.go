@@ -21,9 +21,15 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 	r, _ := e.spare.Get().(*run)
 	if r == nil {
 		r = &run{}
-		r.linkSlab.Keep, r.pageSlab.Keep, r.itemSlab.Keep, r.nameSlab.Keep = keptPieces, keptPieces, keptPieces, keptPieces
+		r.linkSlab.Keep = keptPieces
+		r.pageSlab.Keep = keptPieces
+		r.itemSlab.Keep = keptPieces
+		r.nameSlab.Keep = keptPieces
 	}
-	r.engine, r.ctx, r.oc, r.plan = e, ctx, oc, p
+	r.engine = e
+	r.ctx = ctx
+	r.oc = oc
+	r.plan = p
 	return r
 }
 
@@ -45,8 +51,17 @@ func (e *Engine) end(r *run, buf []byte) {
 	}
 	r.release()
 	r.releaseArguments()
-	r.oc, r.plan, r.ctx, r.ended, r.applied = nil, nil, nil, nil, false
-	r.buf, r.path, r.wanted, r.level, r.next, r.scratch = buf[:0], r.path[:0], r.wanted[:0], r.level[:0], r.next[:0], r.scratch[:0]
+	r.oc = nil
+	r.plan = nil
+	r.ctx = nil
+	r.ended = nil
+	r.applied = false
+	r.buf = buf[:0]
+	r.path = r.path[:0]
+	r.wanted = r.wanted[:0]
+	r.level = r.level[:0]
+	r.next = r.next[:0]
+	r.scratch = r.scratch[:0]
 	r.spent = spending{}
 	e.spare.Put(r)
 }
@@ -56,7 +71,10 @@ func (r *run) release() {
 	clear(r.wanted)
 	clear(r.level)
 	clear(r.next)
-	r.found, r.sharedItems, r.snapshot, r.manifests = nil, nil, nil, [2]manifest{}
+	r.found = nil
+	r.sharedItems = nil
+	r.snapshot = nil
+	r.manifests = [2]manifest{}
 	r.linkSlab.Reset()
 	r.pageSlab.Reset()
 	r.itemSlab.Reset()

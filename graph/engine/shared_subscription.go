@@ -79,7 +79,9 @@ func named(document, variable string) (n int) {
 
 // Follow is part of [stream.Execution]. It drops plan and run, which an execution that follows rarely needs.
 func (s *execution) Follow(leader stream.Execution) {
-	s.plan, s.run, s.pending = leader.(*execution).plan, nil, nil
+	s.plan = leader.(*execution).plan
+	s.run = nil
+	s.pending = nil
 }
 
 // Resume is part of [stream.Execution].

@@ -232,7 +232,9 @@ func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 
 // renew prepares a run for the next event.
 func (r *run) renew(ctx context.Context) {
-	r.ctx, r.path, r.next = ctx, r.path[:0], r.next[:0]
+	r.ctx = ctx
+	r.path = r.path[:0]
+	r.next = r.next[:0]
 	budget.From(ctx).Arrive()
 	r.openBudget(0)
 }
@@ -255,7 +257,8 @@ func (r *run) event(f *field, a *resolved) []byte {
 	default:
 		buf = append(buf[:at], "null}"...)
 	}
-	if r.buf = buf; cap(buf) > maxSpareEvent {
+	r.buf = buf
+	if cap(buf) > maxSpareEvent {
 		r.buf = nil
 	}
 	return buf

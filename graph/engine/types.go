@@ -137,7 +137,9 @@ func sharedTypes() map[string]*typeInfo {
 // sharedRoots returns the root fields that do not depend on the kinds.
 func sharedRoots() map[fieldName]rootField {
 	write := rootField{derivedField: writeRootField(), input: inputJSON}
-	patch, status, remove := write, write, write
+	patch := write
+	status := write
+	remove := write
 	patch.verb = descriptor.VerbPatch
 	status.verb = descriptor.VerbStatus
 	remove.verb = descriptor.VerbDelete

@@ -88,7 +88,8 @@ func unprintable(k *Kind, path string) string {
 		case shape == nil:
 			return "there is no such field; " + f.Name + " is no object"
 		}
-		if f = shape.Field(step); f == nil {
+		f = shape.Field(step)
+		if f == nil {
 			names := textsOf(shape.Fields, func(f descriptor.Field) string { return f.Name })
 			slices.Sort(names)
 			return "there is no such field; known there are " + listed(names).String()

@@ -59,7 +59,8 @@ func deriveTypes(schema *Schema) derivation {
 
 // input returns the input of a name, and whether it is new.
 func (d *typeDerivation) input(name, about string) (out *derivedInput, isNew bool) {
-	if out = d.byName[name]; out != nil {
+	out = d.byName[name]
+	if out != nil {
 		return out, false
 	}
 	out = &derivedInput{Name: name, Description: about}

@@ -52,7 +52,9 @@ func (l *loader) kind(def *ast.Definition) descriptor.Kind {
 
 // identity reads the arguments of @resource.
 func (l *loader) identity(k *descriptor.Kind, d *directive) {
-	k.Plural, k.Group, k.Version = d.text("plural"), d.text("group"), d.text("version")
+	k.Plural = d.text("plural")
+	k.Group = d.text("group")
+	k.Version = d.text("version")
 	k.Scope = descriptor.Scope(d.text("scope"))
 	if !pluralForm.MatchString(k.Plural) || len(k.Plural) > maxKindName {
 		l.report(d.at("plural"), "kind %s: plural %q: at most %d letters and digits that begin with a lower case letter are wanted", k.Name, k.Plural, maxKindName)
@@ -66,7 +68,9 @@ func (l *loader) identity(k *descriptor.Kind, d *directive) {
 	if !versionForm.MatchString(k.Version) {
 		l.report(d.at("version"), "kind %s: version %q: a version like v1, v1beta2 or v1alpha1 is wanted", k.Name, k.Version)
 	}
-	k.Expires, k.Sensitive, k.OutOfMemory = d.text("expires") == "true", d.text("sensitive") == "true", d.text("inMemory") == "false"
+	k.Expires = d.text("expires") == "true"
+	k.Sensitive = d.text("sensitive") == "true"
+	k.OutOfMemory = d.text("inMemory") == "false"
 	l.subKinds(k, d)
 	l.shortNames(k, d)
 	l.verbs(k, d)

@@ -14,7 +14,9 @@ func (l *loader) merges(s *descriptor.Shape, def *ast.Definition) {
 		if d == nil || i >= len(s.Fields) {
 			continue
 		}
-		where, from, into := def.Name+"."+f.Name, &s.Fields[i], s.Field(d.text("field"))
+		where := def.Name + "." + f.Name
+		from := &s.Fields[i]
+		into := s.Field(d.text("field"))
 		if from.Type != descriptor.TypeMap {
 			l.report(d.Position, "%s: @mergeInto is for maps, of type [%s!]", where, mapEntry)
 			continue

@@ -28,7 +28,8 @@ func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *de
 	}
 	u.spec, u.status = u.spec || p == inSpec, u.status || p == inStatus
 	s := &descriptor.Shape{Name: def.Name}
-	if above = append(slices.Clone(above), def); len(above) > maxLevels {
+	above = append(slices.Clone(above), def)
+	if len(above) > maxLevels {
 		l.report(def.Position, "kind %s: %s is more than %d objects deep", l.reading.Name, def.Name, maxLevels)
 		return s
 	}

@@ -76,7 +76,8 @@ func ReadTexts(texts map[string]string, dir string) (*Schema, error) {
 		if len(texts[name]) > MaxFileBytes {
 			return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, name), errFileSize())
 		}
-		if total += len(texts[name]); total > MaxBytes {
+		total += len(texts[name])
+		if total > MaxBytes {
 			return nil, errSize(dir)
 		}
 		sources = append(sources, &ast.Source{Name: path.Join(dir, name), Input: texts[name]})
@@ -105,7 +106,8 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, name), err)
 		}
-		if total += len(text); total > MaxBytes {
+		total += len(text)
+		if total > MaxBytes {
 			return nil, errSize(dir)
 		}
 		texts[name] = text

@@ -81,7 +81,8 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 		return nil, gqlerror.List{err}
 	}
 	comparisons := validationWork(doc)
-	if work += comparisons; comparisons > MaxValidation {
+	work += comparisons
+	if comparisons > MaxValidation {
 		return nil, gqlerror.List{exceeded("comparisons of fields to make", "limit-validation", MaxValidation)}
 	}
 	if ctx.Err() != nil {

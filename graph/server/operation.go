@@ -35,7 +35,8 @@ func (a *api) labels(op *graphql.OperationContext) (typ, kind string) {
 	if op == nil || op.Operation == nil {
 		return "none", "none"
 	}
-	if kind = a.kindOf(op.Operation); kind == "" {
+	kind = a.kindOf(op.Operation)
+	if kind == "" {
 		kind = "none"
 	}
 	return string(op.Operation.Operation), kind

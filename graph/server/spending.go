@@ -35,7 +35,8 @@ func ofEvent(l budget.Limits) budget.Limits {
 func (a *api) bound(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
 	limits, shared := a.cfg.Limits.budget(), budget.SharedFrom(ctx)
-	if shared.CPUSlots = a.cpuSlots; op.Operation.Operation == ast.Subscription {
+	shared.CPUSlots = a.cpuSlots
+	if op.Operation.Operation == ast.Subscription {
 		limits = ofEvent(limits)
 		limits[budget.Events] = int64(a.cfg.Limits.Events)
 	} else {

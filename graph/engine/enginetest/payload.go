@@ -42,7 +42,8 @@ func (x *execution) ofPayload(p *payload, f *ast.Field, args map[string]any) (an
 		return string(p.Deletion), nil
 	case "blockedBy":
 		req := query.DependencyRequest{Relation: query.BlockedBy, ChangeCursor: true}
-		if req.None = p.Resource == nil || p.Deletion == service.Deleted; p.Resource != nil {
+		req.None = p.Resource == nil || p.Deletion == service.Deleted
+		if p.Resource != nil {
 			req.Key = p.Resource.Stored.Key
 		}
 		return x.related(req, args)

@@ -45,7 +45,11 @@ type Source struct {
 
 // Next makes an operation of a kind: query, mutation or subscription.
 func (s *Source) Next(kind ast.Operation) Operation {
-	s.variables, s.declared, s.fragments, s.aliases, s.budget = map[string]any{}, nil, nil, 0, s.Fields
+	s.variables = map[string]any{}
+	s.declared = nil
+	s.fragments = nil
+	s.aliases = 0
+	s.budget = s.Fields
 	if s.budget == 0 {
 		s.budget = 120
 	}

@@ -474,7 +474,8 @@ func (x *execution) identity(of string, given map[string]any) (kind.Identity, er
 	case byID && inNamespace:
 		return id, errors.New("the id says which namespace it is; leave namespace out")
 	}
-	if id.Name = name; inNamespace {
+	id.Name = name
+	if inNamespace {
 		id.Namespace = &ns
 	}
 	if !byID {
@@ -487,7 +488,8 @@ func (x *execution) identity(of string, given map[string]any) (kind.Identity, er
 	if key.Kind != of {
 		return id, fmt.Errorf("the id is that of a resource of kind %s, not of kind %s", failure.Shorten(key.Kind), of)
 	}
-	if id.Name = key.Name; key.Namespace != "" {
+	id.Name = key.Name
+	if key.Namespace != "" {
 		id.Namespace = &key.Namespace
 	}
 	return id, nil
@@ -534,7 +536,8 @@ func patched(in map[string]any) service.MetadataPatch {
 	_, m.ExpiresAt.Set = in["expiresAt"]
 	pairs := func(name string) (out service.Optional[[]service.PairPatch]) {
 		list, ok := in[name]
-		if out.Set = ok; list != nil {
+		out.Set = ok
+		if list != nil {
 			out.Value = []service.PairPatch{}
 		}
 		for _, e := range graphql.CoerceList(list) {
