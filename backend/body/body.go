@@ -95,7 +95,7 @@ func (b *Body) Scalars(s Span) iter.Seq[[]byte] {
 		if s.IsZero() {
 			return
 		}
-		r := reader{raw: b.Bytes(s)}
+		r := parser{raw: b.Bytes(s)}
 		for i := r.space(1); r.raw[i] != ']'; {
 			end := r.scalarEnd(i)
 			if !yield(r.raw[i:end]) {
@@ -116,7 +116,7 @@ func (b *Body) Entries(s Span) iter.Seq2[string, string] {
 		if s.IsZero() {
 			return
 		}
-		r := reader{raw: b.Bytes(s)}
+		r := parser{raw: b.Bytes(s)}
 		for i := r.space(1); r.raw[i] != '}'; {
 			end := r.scalarEnd(i)
 			key := Unquote(nil, r.raw[i:end])

@@ -59,7 +59,7 @@ func (a *Arena) scan(s *Shape, stored *backend.Resource) (tape []Span, err error
 	if a.spans == nil {
 		a.spans = make([]Span, 0, firstTape)
 	}
-	r := reader{raw: raw, invalid: !utf8.Valid(raw), tape: a.spans[:0]}
+	r := parser{raw: raw, invalid: !utf8.Valid(raw), tape: a.spans[:0]}
 	_, end, err := r.object(r.space(0), s)
 	end = r.space(end)
 	if err == nil && end != len(raw) {
@@ -75,9 +75,9 @@ func (a *Arena) scan(s *Shape, stored *backend.Resource) (tape []Span, err error
 	return r.tape, nil
 }
 
-// reader passes over one body. Its methods take the place where a value begins
+// parser reads one body. Its methods take the place where a value begins
 // and return the place behind it.
-type reader struct {
+type parser struct {
 	raw  []byte
 	tape []Span
 	// invalid is set if some text is not UTF-8.
@@ -85,25 +85,25 @@ type reader struct {
 	depth   int
 }
 
-func (r *reader) bad(at int, want string) error {
+func (r *parser) bad(at int, want string) error {
 	return fmt.Errorf("body at byte %d: %s expected: %w", at, want, backend.ErrUnreadable)
 }
 
-func (r *reader) space(i int) int {
+func (r *parser) space(i int) int {
 	for i < len(r.raw) && (r.raw[i] == ' ' || r.raw[i] == '\n' || r.raw[i] == '\t' || r.raw[i] == '\r') {
 		i++
 	}
 	return i
 }
 
-func (r *reader) is(i int, c byte) bool { return i < len(r.raw) && r.raw[i] == c }
+func (r *parser) is(i int, c byte) bool { return i < len(r.raw) && r.raw[i] == c }
 
-func (r *reader) word(i int, w string) bool {
+func (r *parser) word(i int, w string) bool {
 	return i+len(w) <= len(r.raw) && string(r.raw[i:i+len(w)]) == w
 }
 
 // object reads an object into a new table.
-func (r *reader) object(i int, s *Shape) (t Table, end int, err error) {
+func (r *parser) object(i int, s *Shape) (t Table, end int, err error) {
 	if !r.is(i, '{') {
 		return 0, i, r.bad(i, s.Name+", an object,")
 	}
@@ -157,7 +157,7 @@ func (r *reader) object(i int, s *Shape) (t Table, end int, err error) {
 // name reads a name and the colon behind it: the slot of the field, -1 if the
 // shape has none of that name. Names come in the order in which the service
 // stores them, unless others have written the body, so the next ones are tried first.
-func (r *reader) name(i int, s *Shape, place int) (slot, next int, err error) {
+func (r *parser) name(i int, s *Shape, place int) (slot, next int, err error) {
 	rest := r.raw[i:]
 	for _, name := range s.stored[place:min(place+maxAbsent, len(s.stored))] {
 		if n := len(name.text); n < len(rest) && rest[n-1] == ':' && string(rest[:n]) == name.text {
@@ -188,7 +188,7 @@ const maxAbsent = 8
 
 // separator passes over what stands behind an element: a comma that another
 // element follows, or nothing before the closing bracket.
-func (r *reader) separator(i int, closing byte) (int, error) {
+func (r *parser) separator(i int, closing byte) (int, error) {
 	i = r.space(i)
 	if r.is(i, closing) {
 		return i, nil
@@ -203,7 +203,7 @@ func (r *reader) separator(i int, closing byte) (int, error) {
 	return i, nil
 }
 
-func (r *reader) field(i int, f *Field) (Span, int, error) {
+func (r *parser) field(i int, f *Field) (Span, int, error) {
 	switch {
 	case f.List && f.Type == descriptor.TypeObject:
 		return r.objects(i, f)
@@ -225,7 +225,7 @@ func (r *reader) field(i int, f *Field) (Span, int, error) {
 }
 
 // objects reads a list of objects. Their tables are chained.
-func (r *reader) objects(i int, f *Field) (Span, int, error) {
+func (r *parser) objects(i int, f *Field) (Span, int, error) {
 	if !r.is(i, '[') {
 		return Span{}, i, r.bad(i, "a list")
 	}
@@ -250,7 +250,7 @@ func (r *reader) objects(i int, f *Field) (Span, int, error) {
 }
 
 // scalars reads a list of scalars, without nulls.
-func (r *reader) scalars(i int, f *Field) (Span, int, error) {
+func (r *parser) scalars(i int, f *Field) (Span, int, error) {
 	if !r.is(i, '[') {
 		return Span{}, i, r.bad(i, "a list")
 	}
@@ -277,7 +277,7 @@ func (r *reader) scalars(i int, f *Field) (Span, int, error) {
 }
 
 // mapping reads a map of strings; null stands for the empty one.
-func (r *reader) mapping(i int) (int, error) {
+func (r *parser) mapping(i int) (int, error) {
 	if !r.is(i, '{') {
 		return i, r.bad(i, "a map")
 	}
@@ -304,7 +304,7 @@ func (r *reader) mapping(i int) (int, error) {
 }
 
 // scalar reads a scalar of a type; ready reports whether its bytes can stand in an answer.
-func (r *reader) scalar(i int, t descriptor.FieldType) (end int, ready bool, err error) {
+func (r *parser) scalar(i int, t descriptor.FieldType) (end int, ready bool, err error) {
 	switch t {
 	case descriptor.TypeString:
 		end, escaped, err := r.text(i)
@@ -336,7 +336,7 @@ func (r *reader) scalar(i int, t descriptor.FieldType) (end int, ready bool, err
 }
 
 // integer reads a whole number, written without fraction and exponent.
-func (r *reader) integer(i int, t descriptor.FieldType) (end int, ready bool, err error) {
+func (r *parser) integer(i int, t descriptor.FieldType) (end int, ready bool, err error) {
 	if end, err = r.number(i); err != nil {
 		return i, false, err
 	}
@@ -348,7 +348,7 @@ func (r *reader) integer(i int, t descriptor.FieldType) (end int, ready bool, er
 }
 
 // number passes over a number of JSON (RFC 8259 section 6).
-func (r *reader) number(i int) (int, error) {
+func (r *parser) number(i int) (int, error) {
 	digits := func(i int) int {
 		for i < len(r.raw) && r.raw[i] >= '0' && r.raw[i] <= '9' {
 			i++
@@ -385,7 +385,7 @@ func (r *reader) number(i int) (int, error) {
 }
 
 // skip passes over any value, of a field that the shape does not have.
-func (r *reader) skip(i int) (end int, err error) {
+func (r *parser) skip(i int) (end int, err error) {
 	if i >= len(r.raw) {
 		return i, r.bad(i, "a value")
 	}
@@ -428,7 +428,7 @@ func (r *reader) skip(i int) (end int, err error) {
 }
 
 // scalarEnd is the end of a scalar that was read before.
-func (r *reader) scalarEnd(i int) int {
+func (r *parser) scalarEnd(i int) int {
 	if r.raw[i] == '"' {
 		end, _, _ := r.text(i)
 		return end

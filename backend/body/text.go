@@ -9,7 +9,7 @@ import (
 
 // text passes over a string. escaped reports whether its bytes are not the text: it has escapes, or is not
 // UTF-8.
-func (r *reader) text(i int) (end int, escaped bool, err error) {
+func (r *parser) text(i int) (end int, escaped bool, err error) {
 	if !r.is(i, '"') {
 		return i, false, r.bad(i, "a string")
 	}

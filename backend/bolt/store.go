@@ -38,7 +38,7 @@ var (
 	_ backend.Ranger     = (*Store)(nil)
 	_ backend.BareGetter = (*Store)(nil)
 	_ backend.Clock      = (*Store)(nil)
-	_ storekit.LogReader = reader{}
+	_ storekit.LogReader = logReader{}
 )
 
 // Open opens or creates the file and begins a new epoch in it. A file that is
@@ -172,14 +172,14 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 	if err := s.core.awaitAbandoned(ctx); err != nil {
 		return nil, err
 	}
-	return storekit.NewLogWatcher(ctx, reader{s}, w)
+	return storekit.NewLogWatcher(ctx, logReader{s}, w)
 }
 
-// reader is the log as the watchers of one handle see it.
-type reader struct{ s *Store }
+// logReader is the log as the watchers of one handle see it.
+type logReader struct{ s *Store }
 
 // ReadLog is [storekit.LogReader.ReadLog].
-func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
+func (r logReader) ReadLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
 	if err := r.s.ready(ctx); err != nil {
 		return storekit.LogPage{}, err
 	}

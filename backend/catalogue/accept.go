@@ -128,7 +128,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 			return g.logUnknown(ctx, newest, outline)
 		}
 	}
-	var breaking []Change
+	var breaking []Difference
 	switch known := slices.Index(list.Hashes, hash); {
 	case known >= 0: // gone back to: the next one is compared with it
 		list.Hashes = slices.Delete(list.Hashes, known, known+1)
@@ -182,7 +182,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 }
 
 // reasons returns lines about breaking changes, with the number of resources that they may concern.
-func (g Gate) reasons(ctx context.Context, changes []Change) ([]string, error) {
+func (g Gate) reasons(ctx context.Context, changes []Difference) ([]string, error) {
 	var out []string
 	for _, c := range changes {
 		concerned, err := g.concern(ctx, c)

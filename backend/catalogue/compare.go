@@ -14,7 +14,7 @@ import (
 // Compare returns everything that a client, an author of manifests or a stored resource may notice of
 // a change from one catalogue to another, the most severe first. [Diff] is its part about stored
 // resources.
-func Compare(from, to []descriptor.Kind) []Change {
+func Compare(from, to []descriptor.Kind) []Difference {
 	out := Diff(OutlineOf(from), OutlineOf(to))
 	for i := range from {
 		if j := slices.IndexFunc(to, func(k descriptor.Kind) bool { return k.Name == from[i].Name }); j >= 0 {
@@ -23,18 +23,18 @@ func Compare(from, to []descriptor.Kind) []Change {
 			out = append(out, c.changes...)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(b.Severity, a.Severity) })
+	slices.SortStableFunc(out, func(a, b Difference) int { return cmp.Compare(b.Severity, a.Severity) })
 	return out
 }
 
 // comparison collects the changes of one kind.
 type comparison struct {
 	kind    string
-	changes []Change
+	changes []Difference
 }
 
 func (c *comparison) add(path string, s Severity, format string, args ...any) {
-	c.changes = append(c.changes, Change{Kind: c.kind, Path: path, What: fmt.Sprintf(format, args...), Severity: s})
+	c.changes = append(c.changes, Difference{Kind: c.kind, Path: path, What: fmt.Sprintf(format, args...), Severity: s})
 }
 
 // renamed reports a name that clients or manifests use.

@@ -7,8 +7,8 @@ import (
 
 // comeback returns breaking changes against the catalogues of the record before the newest: a kind or field
 // that the newest does not have may have existed before, and its values are still stored.
-func (g Gate) comeback(ctx context.Context, hashes []string, newest, to Outline) ([]Change, error) {
-	var out []Change
+func (g Gate) comeback(ctx context.Context, hashes []string, newest, to Outline) ([]Difference, error) {
+	var out []Difference
 	for _, hash := range hashes[:max(len(hashes)-1, 0)] {
 		earlier, err := g.outline(ctx, hash)
 		if err != nil {

@@ -18,20 +18,20 @@ import (
 // fields of their bodies. Two catalogues with one outline are the same to a store.
 type Outline struct {
 	// Kinds by name.
-	Kinds map[string]Kind `json:"kinds"`
+	Kinds map[string]KindOutline `json:"kinds"`
 }
 
-// Kind is the outline of a kind.
-type Kind struct {
+// KindOutline is the outline of a kind.
+type KindOutline struct {
 	Scope descriptor.Scope `json:"scope"`
 	// Sensitive: write-only values are stored apart.
 	Sensitive bool `json:"sensitive,omitempty"`
 	// Fields by their paths from the body's root, joined by dots.
-	Fields map[string]Field `json:"fields"`
+	Fields map[string]FieldOutline `json:"fields"`
 }
 
-// Field is the outline of a field.
-type Field struct {
+// FieldOutline is the outline of a field.
+type FieldOutline struct {
 	Type     descriptor.FieldType `json:"type"`
 	List     bool                 `json:"list,omitempty"`
 	Required bool                 `json:"required,omitempty"`
@@ -47,9 +47,9 @@ type Field struct {
 
 // OutlineOf returns the outline of a catalogue.
 func OutlineOf(kinds []descriptor.Kind) Outline {
-	out := Outline{Kinds: map[string]Kind{}}
+	out := Outline{Kinds: map[string]KindOutline{}}
 	for _, k := range kinds {
-		o := Kind{Scope: k.Scope, Sensitive: k.Sensitive, Fields: map[string]Field{}}
+		o := KindOutline{Scope: k.Scope, Sensitive: k.Sensitive, Fields: map[string]FieldOutline{}}
 		o.add("spec", k.Spec)
 		o.add("status", k.Status)
 		for _, r := range k.References {
@@ -63,18 +63,18 @@ func OutlineOf(kinds []descriptor.Kind) Outline {
 	return out
 }
 
-func (k Kind) add(path string, s *descriptor.Shape) {
+func (k KindOutline) add(path string, s *descriptor.Shape) {
 	if s == nil {
 		return
 	}
-	k.Fields[path] = Field{Type: descriptor.TypeObject, Required: path == "spec"}
+	k.Fields[path] = FieldOutline{Type: descriptor.TypeObject, Required: path == "spec"}
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		at := path + "." + f.Name
 		if f.Shape != nil {
 			k.add(at, f.Shape)
 		}
-		out := Field{Type: f.Type, List: f.List, Required: f.Required, WriteOnly: f.WriteOnly}
+		out := FieldOutline{Type: f.Type, List: f.List, Required: f.Required, WriteOnly: f.WriteOnly}
 		if f.Enum != nil {
 			for _, v := range f.Enum.Values {
 				out.Values = append(out.Values, v.Stored)
@@ -94,8 +94,8 @@ func (o Outline) Hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Change is one difference between two catalogues.
-type Change struct {
+// Difference is one difference between two catalogues.
+type Difference struct {
 	// Severity of the change.
 	Severity Severity `json:"severity"`
 	// Kind, and the path of the field in it, empty for the kind itself.
@@ -118,7 +118,7 @@ type Change struct {
 }
 
 // String is the change in a line.
-func (c Change) String() string {
+func (c Difference) String() string {
 	at := "kind " + c.Kind
 	if c.Path != "" {
 		at = c.Kind + "." + c.Path
@@ -131,23 +131,23 @@ func (c Change) String() string {
 }
 
 // Diff returns the differences from one catalogue to another, by kind and path.
-func Diff(from, to Outline) []Change {
-	var out []Change
+func Diff(from, to Outline) []Difference {
+	var out []Difference
 	for _, name := range bothKeys(from.Kinds, to.Kinds) {
 		was, before := from.Kinds[name]
 		is, after := to.Kinds[name]
 		switch {
 		case !before:
-			out = append(out, Change{Kind: name, What: "is new"})
+			out = append(out, Difference{Kind: name, What: "is new"})
 		case !after:
-			out = append(out, Change{Kind: name, What: "is gone: its resources are kept and not served", Severity: BreaksStored, gone: true})
+			out = append(out, Difference{Kind: name, What: "is gone: its resources are kept and not served", Severity: BreaksStored, gone: true})
 		default:
 			if was.Scope != is.Scope {
-				out = append(out, Change{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Severity: BreaksStored, Moves: true})
+				out = append(out, Difference{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Severity: BreaksStored, Moves: true})
 			}
 			if was.Sensitive != is.Sensitive {
 				what := map[bool]string{true: "is sensitive now", false: "is not sensitive any more"}[is.Sensitive]
-				out = append(out, Change{Kind: name, What: what + ": what is @writeOnly is looked for elsewhere than it is stored", Severity: BreaksStored, Moves: true})
+				out = append(out, Difference{Kind: name, What: what + ": what is @writeOnly is looked for elsewhere than it is stored", Severity: BreaksStored, Moves: true})
 			}
 			out = append(out, diffFields(name, was.Fields, is.Fields)...)
 		}
@@ -156,8 +156,8 @@ func Diff(from, to Outline) []Change {
 }
 
 // Breaking returns the changes that break stored resources.
-func Breaking(changes []Change) []Change {
-	return slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Severity != BreaksStored })
+func Breaking(changes []Difference) []Difference {
+	return slices.DeleteFunc(slices.Clone(changes), func(c Difference) bool { return c.Severity != BreaksStored })
 }
 
 func bothKeys[V any](a, b map[string]V) []string {
@@ -166,10 +166,10 @@ func bothKeys[V any](a, b map[string]V) []string {
 	return slices.Compact(all)
 }
 
-func diffFields(kind string, from, to map[string]Field) []Change {
-	var out []Change
+func diffFields(kind string, from, to map[string]FieldOutline) []Difference {
+	var out []Difference
 	add := func(path string, severity Severity, format string, args ...any) {
-		out = append(out, Change{Kind: kind, Path: path, What: fmt.Sprintf(format, args...), Severity: severity})
+		out = append(out, Difference{Kind: kind, Path: path, What: fmt.Sprintf(format, args...), Severity: severity})
 	}
 	for _, path := range bothKeys(from, to) {
 		was, before := from[path]
@@ -226,7 +226,7 @@ func diffFields(kind string, from, to map[string]Field) []Change {
 
 // renameHint says how a field that is gone keeps its values under another name, if one field that is like it is new
 // beside it.
-func renameHint(path string, from, to map[string]Field) string {
+func renameHint(path string, from, to map[string]FieldOutline) string {
 	parent := path[:strings.LastIndex(path, ".")+1]
 	var like []string
 	for other, is := range to {
@@ -244,11 +244,11 @@ func renameHint(path string, from, to map[string]Field) string {
 
 // isNewBelow reports whether a field stands in an object that the other side does
 // not have either: the object is reported, not each field of it.
-func isNewBelow(path string, other map[string]Field) bool {
+func isNewBelow(path string, other map[string]FieldOutline) bool {
 	return strings.Contains(path, ".") && !hasParent(path, other)
 }
 
-func hasParent(path string, fields map[string]Field) bool {
+func hasParent(path string, fields map[string]FieldOutline) bool {
 	i := strings.LastIndex(path, ".")
 	if i < 0 {
 		return true
@@ -258,7 +258,7 @@ func hasParent(path string, fields map[string]Field) bool {
 }
 
 // String returns the type for a message.
-func (f Field) String() string {
+func (f FieldOutline) String() string {
 	if f.List {
 		return "a list of " + string(f.Type)
 	}

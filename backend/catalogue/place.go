@@ -14,8 +14,8 @@ type Places struct {
 }
 
 // Locate gives changes their places.
-func (p Places) Locate(changes []Change) []Change {
-	out := make([]Change, len(changes))
+func (p Places) Locate(changes []Difference) []Difference {
+	out := make([]Difference, len(changes))
 	for i, c := range changes {
 		c.Place = p.of(c)
 		out[i] = c
@@ -23,7 +23,7 @@ func (p Places) Locate(changes []Change) []Change {
 	return out
 }
 
-func (p Places) of(c Change) string {
+func (p Places) of(c Difference) string {
 	path := c.Kind
 	if c.Path != "" {
 		path += "." + c.Path

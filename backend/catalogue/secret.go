@@ -10,13 +10,13 @@ import (
 // uncovered returns the secrets that a catalogue shows, without the ones that are reported already. The
 // newest catalogue need not have them: a field that was @writeOnly can be gone for a while, and a catalogue
 // of the record can be older than @writeOnly.
-func uncovered(secrets map[string][]string, to Outline, told []Change) []Change {
-	var out []Change
+func uncovered(secrets map[string][]string, to Outline, told []Difference) []Difference {
+	var out []Difference
 	for _, kind := range slices.Sorted(maps.Keys(secrets)) {
 		for _, path := range secrets[kind] {
-			known := slices.ContainsFunc(told, func(c Change) bool { return c.shown && c.Kind == kind && c.Path == path })
+			known := slices.ContainsFunc(told, func(c Difference) bool { return c.shown && c.Kind == kind && c.Path == path })
 			if !known && to.Kinds[kind].shows(path) {
-				out = append(out, Change{Kind: kind, Path: path, What: "was @writeOnly in an earlier catalogue and is not: what is stored would be shown", Severity: BreaksStored})
+				out = append(out, Difference{Kind: kind, Path: path, What: "was @writeOnly in an earlier catalogue and is not: what is stored would be shown", Severity: BreaksStored})
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func (o Outline) Hides(shown Outline) bool {
 }
 
 // shows reports whether the stored value at a path can be read.
-func (k Kind) shows(path string) bool {
+func (k KindOutline) shows(path string) bool {
 	for i := range len(path) + 1 {
 		if i < len(path) && path[i] != '.' {
 			continue

@@ -30,7 +30,7 @@ func (g Gate) guardedApart(ctx context.Context, c Candidate) (reasons []string, 
 					return nil, 0, nil
 				}
 			}
-			at := prefix(c.Places.of(Change{Kind: k.Name, Path: ref.Path}))
+			at := prefix(c.Places.of(Difference{Kind: k.Name, Path: ref.Path}))
 			reasons = append(reasons, fmt.Sprintf("%s%s.%s: the guarded reference leads to kind %s, which is GLOBAL", at, k.Name, k.APIPath(ref.Path), ref.Kind))
 		}
 	}

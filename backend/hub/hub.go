@@ -66,7 +66,7 @@ type Hub struct {
 	mu sync.Mutex // guards all below
 	// tables holds the attached watches by the attribute of their Lookup. Those without a
 	// Lookup are under nil.
-	tables map[Attribute]*table
+	tables map[Attribute]*lookupTable
 	// alone holds the watches that began while the hub had no position. They join when it has
 	// one.
 	alone map[*Watcher]struct{}
@@ -91,7 +91,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, fmt.Errorf("hub: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	return &Hub{cfg: cfg, replays: make(chan struct{}, maxReplays), alone: map[*Watcher]struct{}{}, tables: map[Attribute]*table{}}, nil
+	return &Hub{cfg: cfg, replays: make(chan struct{}, maxReplays), alone: map[*Watcher]struct{}{}, tables: map[Attribute]*lookupTable{}}, nil
 }
 
 // Position returns how far the hub has followed the store. It is zero while the hub does not

@@ -24,8 +24,8 @@ type Attribute interface {
 	Values(e *backend.Event) (values [][]byte, unknown bool)
 }
 
-// table holds the watches of one attribute.
-type table struct {
+// lookupTable holds the watches of one attribute.
+type lookupTable struct {
 	byValue map[string][]*Watcher
 	// watches holds every watch of the table once.
 	watches []*Watcher
@@ -33,7 +33,7 @@ type table struct {
 
 // retain calls keep for each watch of the table and detaches those for which it returns false.
 // The caller holds the hub's mu.
-func (t *table) retain(keep func(*Watcher) bool) {
+func (t *lookupTable) retain(keep func(*Watcher) bool) {
 	for i := len(t.watches) - 1; i >= 0; i-- { // backwards: detach moves the last watch into the hole
 		if w := t.watches[i]; !keep(w) {
 			w.hub.detach(w)
@@ -62,7 +62,7 @@ func (h *Hub) attach(w *Watcher) {
 	by, values := w.by()
 	t := h.tables[by]
 	if t == nil {
-		t = &table{byValue: map[string][]*Watcher{}}
+		t = &lookupTable{byValue: map[string][]*Watcher{}}
 		h.tables[by] = t
 	}
 	w.slot, t.watches = len(t.watches), append(t.watches, w)
@@ -130,7 +130,7 @@ func (h *Hub) valuesOf(events []backend.Event) map[Attribute][]found {
 // dispatch offers changes to the watches that want one of their values. If values is nil it offers
 // them to all: the table has no attribute, or was made after valuesOf looked. The caller holds the
 // hub's mu.
-func (t *table) dispatch(entries []entry, values []found) {
+func (t *lookupTable) dispatch(entries []entry, values []found) {
 	if values == nil {
 		t.retain(func(w *Watcher) bool { return w.offer(entries) })
 		return

@@ -43,7 +43,7 @@ func NewKindIndex(d *Definition) KindIndex { return KindIndex{newKindIndex(d, 0)
 
 // Put takes a resource.
 func (s KindIndex) Put(r *backend.Resource) {
-	s.apply(change{key: r.Key, revision: r.Revision, entry: s.newEntry(r)}, 1)
+	s.apply(keyChange{key: r.Key, revision: r.Revision, entry: s.newEntry(r)}, 1)
 }
 
 // Kind is how readers see it.
@@ -51,14 +51,14 @@ func (s KindIndex) Kind() *Kind { return s.copy(nil, 1) }
 
 // Remove takes a deletion.
 func (s KindIndex) Remove(key backend.Key, at backend.Revision) {
-	s.apply(change{key: key, revision: at}, 1)
+	s.apply(keyChange{key: key, revision: at}, 1)
 }
 
 // TestItem is an item of a tree.
 type TestItem struct{ Value, Key string }
 
 // TestTree is a tree of items whose keys are strings.
-type TestTree struct{ *tree[*string] }
+type TestTree struct{ *rowTree[*string] }
 
 // NewTestTree makes an empty tree.
 func NewTestTree() TestTree {
@@ -74,7 +74,7 @@ func (t TestTree) Remove(i TestItem) { t.remove(item[*string]{i.Value, &i.Key}) 
 
 // Publish returns the tree as it is now.
 func (t TestTree) Publish() TestTree {
-	return TestTree{&tree[*string]{root: t.publish(new(edit)), key: t.key}}
+	return TestTree{&rowTree[*string]{root: t.publish(new(edit)), key: t.key}}
 }
 
 // Each calls yield with the items of a run until it returns false.

@@ -91,9 +91,9 @@ func (f *filler) readAll(ctx context.Context) error {
 		return err
 	}
 	return f.pages(ctx, backend.Range{Kind: f.kind.Name, Limit: backend.MaxLimit}, func(page *backend.Page) []backend.Key {
-		made := make([]change, len(page.Resources))
+		made := make([]keyChange, len(page.Resources))
 		for i, stored := range page.Resources {
-			made[i] = change{key: stored.Key, revision: stored.Revision, entry: f.kind.newEntry(stored)}
+			made[i] = keyChange{key: stored.Key, revision: stored.Revision, entry: f.kind.newEntry(stored)}
 		}
 		f.putAll(made)
 		return nil
@@ -105,7 +105,7 @@ func (f *filler) readDifferences(ctx context.Context) error {
 	var from []byte
 	return f.pages(ctx, backend.Range{Kind: f.kind.Name, KeysOnly: true, Limit: backend.MaxLimit}, func(page *backend.Page) []backend.Key {
 		f.mu.Lock()
-		names := tree[*Entry]{root: f.kind.names.publish(new(edit)), key: noKey}
+		names := rowTree[*Entry]{root: f.kind.names.publish(new(edit)), key: noKey}
 		f.mu.Unlock()
 		run := Run{Start: from}
 		if rest, more := (backend.Range{}).After(*page); more {
@@ -117,7 +117,7 @@ func (f *filler) readDifferences(ctx context.Context) error {
 
 // differences compares a run of names with what the store has in it, in the same order. It returns the keys
 // that only one of the two has, or that have different revisions.
-func differences(names *tree[*Entry], r Run, stored []*backend.Resource) (keys []backend.Key) {
+func differences(names *rowTree[*Entry], r Run, stored []*backend.Resource) (keys []backend.Key) {
 	places := make([]string, len(stored))
 	for i, one := range stored {
 		places[i] = string(backend.OrderTuple(one.Namespace, one.Name))
@@ -178,7 +178,7 @@ func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 		if err != nil {
 			return err
 		}
-		made := make([]change, len(got))
+		made := make([]keyChange, len(got))
 		var absent []int
 		for i, stored := range got {
 			made[i] = f.stored(keys[i], stored)
@@ -198,16 +198,16 @@ func (f *filler) reread(ctx context.Context, keys []backend.Key) error {
 }
 
 // stored returns the change to the resource that the store has under a key, nil for none.
-func (f *filler) stored(key backend.Key, r *backend.Resource) change {
+func (f *filler) stored(key backend.Key, r *backend.Resource) keyChange {
 	if r == nil {
-		return change{key: key, overrides: true}
+		return keyChange{key: key, overrides: true}
 	}
-	return change{key: key, revision: r.Revision, entry: f.kind.newEntry(r), overrides: true}
+	return keyChange{key: key, revision: r.Revision, entry: f.kind.newEntry(r), overrides: true}
 }
 
 // find looks by [backend.Store.Range] for the keys that [backend.Store.Get] reports as absent:
 // Get leaves out resources that do not decode.
-func (f *filler) find(ctx context.Context, made []change, absent []int) error {
+func (f *filler) find(ctx context.Context, made []keyChange, absent []int) error {
 	if len(absent) == 0 {
 		return nil
 	}
@@ -241,7 +241,7 @@ func (f *filler) find(ctx context.Context, made []change, absent []int) error {
 
 // putAll puts resources into the trees, a few at a time. It reports whether the kind is
 // still being filled.
-func (f *filler) putAll(made []change) bool {
+func (f *filler) putAll(made []keyChange) bool {
 	for len(made) > 0 {
 		n := min(len(made), fillStep)
 		if !f.locked(func() { f.put(made[:n]) }) {
@@ -273,7 +273,7 @@ func (f *filler) locked(do func()) bool {
 }
 
 // put applies a part of a page, or if that is empty the changes that have waited. The caller holds mu.
-func (f *filler) put(part []change) {
+func (f *filler) put(part []keyChange) {
 	f.version++
 	f.update(f.kind, func() {
 		for _, c := range part {

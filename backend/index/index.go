@@ -302,7 +302,7 @@ func (x *Index) Deliver(d backend.Delivery) {
 		if lacksBefore(e) {
 			x.keepReplaced(k, e)
 		}
-		x.update(k, func() { k.take(change{key: e.Resource.Key, revision: e.Revision, entry: made[i]}, x.version) })
+		x.update(k, func() { k.take(keyChange{key: e.Resource.Key, revision: e.Revision, entry: made[i]}, x.version) })
 		if k.waitingBytes > maxWaiting {
 			x.cfg.Logger.Warn("a kind changes faster than it is read into memory; it is read from the store until it is tried again", zap.String("kind", k.Name),
 				zap.Int64("waitingBytes", k.waitingBytes), zap.Int64("limit", maxWaiting))

@@ -101,7 +101,7 @@ func compareRows(a, b row) int {
 // Place is where the resource stands in the order of names, as [backend.OrderTuple] has it.
 func (e *Entry) Place() string { return e.slot.place() }
 
-// state of a kind:
+// fillState of a kind:
 //
 //	           fill              fill has read all              the hub has delivered
 //	waiting -----------> filling -----------------> filled ------------------------> serving
@@ -117,12 +117,12 @@ func (e *Entry) Place() string { return e.slot.place() }
 // A stale kind keeps its trees, and fill reads only what differs: the keys whose changes the store has lost
 // or, if these are not known, all keys and revisions. A kind that was being read for the first time is cleared
 // instead. A kind of which no change was lost keeps serving.
-type state int
+type fillState int
 
 // The states.
 const (
 	// waiting to be filled.
-	waiting state = iota
+	waiting fillState = iota
 	// filling: pages of the store are put into the trees; changes wait for the page that is being read.
 	filling
 	// filled: all is read, but it may show changes that the hub has not delivered yet.
@@ -148,16 +148,16 @@ type kindIndex struct {
 	// created reports which trees, by their numbers, are ordered by creation.
 	created []bool
 
-	state state
+	state fillState
 	// fillings counts how often the kind was cleared or became stale.
 	fillings int
-	names    tree[*Entry] // by their places
-	changed  bool         // since copy was called
+	names    rowTree[*Entry] // by their places
+	changed  bool            // since copy was called
 	rows     []rows
 	// unreadable have no rows.
 	unreadable rows
 	// waiting are the changes that wait while a page is read.
-	waiting      []change
+	waiting      []keyChange
 	waitingBytes int64
 	// stale reports whether the trees may have changes that the store has lost: of the keys in lost, or of
 	// any key if that is nil.
@@ -176,8 +176,8 @@ type kindIndex struct {
 	failed, backoffRounds int
 }
 
-// change is the state of a key at a revision.
-type change struct {
+// keyChange is the state of a key at a revision.
+type keyChange struct {
 	key      backend.Key
 	revision backend.Revision
 	entry    *Entry // nil if the resource was deleted
@@ -325,7 +325,7 @@ const timeBytes = 9
 const maxWaiting = 64 << 20
 
 // take applies a change, or lets it wait while the kind is filled.
-func (k *kindIndex) take(c change, version uint64) {
+func (k *kindIndex) take(c keyChange, version uint64) {
 	switch k.state {
 	case serving, filled:
 		k.apply(c, version)
@@ -352,7 +352,7 @@ func (k *kindIndex) takeWaiting(version uint64) {
 
 // apply puts a change into the trees, unless they have it or a newer one already. A slot lives as long as its
 // resource: one that was deleted and created again gets another slot.
-func (k *kindIndex) apply(c change, version uint64) {
+func (k *kindIndex) apply(c keyChange, version uint64) {
 	var place string
 	if c.entry != nil {
 		place = c.entry.slot.place()

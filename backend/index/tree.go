@@ -26,7 +26,7 @@ type item[P any] struct {
 	of    P
 }
 
-// tree is a B+ tree that many share: a change copies the nodes on its path, except those that
+// rowTree is a B+ tree that many share: a change copies the nodes on its path, except those that
 // were made since the tree was last published.
 //
 // Most trees have few distinct values: trees of labels and of conditions, for example. So a leaf
@@ -37,7 +37,7 @@ type item[P any] struct {
 //	                [ |net-a... |net-q... ]        keys that separate the branches, and how many items each has
 //	               /     |          \
 //	"tier=gold": s1 s2 s3 ...   "tier=gold": s9,  "tier=silver": s2
-type tree[P any] struct {
+type rowTree[P any] struct {
 	root *node[P]
 	// edit marks the nodes that are not published yet.
 	edit *edit
@@ -68,12 +68,12 @@ type branch[P any] struct {
 // fanout is the most items or branches of a node.
 const fanout = 32
 
-func newTree[P any](key func(P) string) tree[P] {
-	return tree[P]{root: &node[P]{}, key: key}
+func newTree[P any](key func(P) string) rowTree[P] {
+	return rowTree[P]{root: &node[P]{}, key: key}
 }
 
 // publish returns the root for readers. What it leads to is not changed any more.
-func (t *tree[P]) publish(next *edit) *node[P] {
+func (t *rowTree[P]) publish(next *edit) *node[P] {
 	t.edit = next
 	return t.root
 }
@@ -94,7 +94,7 @@ func (n *node[P]) len() int {
 }
 
 // search finds the first item of a leaf that is not before a value and the key behind it.
-func (t *tree[P]) search(n *node[P], value, key string) (k int, equal bool) {
+func (t *rowTree[P]) search(n *node[P], value, key string) (k int, equal bool) {
 	return sort.Find(len(n.of), func(k int) int {
 		i := n.at(k)
 		return compare(value, key, i.value, t.key(i.of))
@@ -106,7 +106,7 @@ func (n *node[P]) child(value, key string) int {
 	return sort.Search(len(n.branches)-1, func(k int) bool { return compare(value, key, n.branches[k+1].from, "") < 0 })
 }
 
-func (t *tree[P]) get(value string) (of P, ok bool) {
+func (t *rowTree[P]) get(value string) (of P, ok bool) {
 	n := t.root
 	for n.branches != nil {
 		n = n.branches[n.child(value, "")].node
@@ -118,7 +118,7 @@ func (t *tree[P]) get(value string) (of P, ok bool) {
 }
 
 // own makes sure that a node may be changed: it copies one that is published.
-func (t *tree[P]) own(at **node[P]) *node[P] {
+func (t *rowTree[P]) own(at **node[P]) *node[P] {
 	if n := *at; n.edit != t.edit {
 		c := &node[P]{edit: t.edit, value: n.value}
 		c.of = roomy(slices.Clip(n.of))
@@ -139,7 +139,7 @@ func roomy[T any](s []T) []T {
 }
 
 // put adds an item, or replaces the equal one.
-func (t *tree[P]) put(i item[P]) {
+func (t *rowTree[P]) put(i item[P]) {
 	if right, _ := t.insert(&t.root, i, t.key(i.of)); right != nil {
 		left := t.root
 		t.root = &node[P]{edit: t.edit, branches: []branch[P]{{node: left, n: left.len()}, t.branch(right)}}
@@ -147,7 +147,7 @@ func (t *tree[P]) put(i item[P]) {
 }
 
 // branch returns the branch to a node behind others.
-func (t *tree[P]) branch(n *node[P]) branch[P] {
+func (t *rowTree[P]) branch(n *node[P]) branch[P] {
 	if n.branches != nil {
 		return branch[P]{n.branches[0].from, n, n.len()}
 	}
@@ -157,7 +157,7 @@ func (t *tree[P]) branch(n *node[P]) branch[P] {
 
 // insert puts an item below a node. It returns the right half of a node that was split, and
 // reports whether there is one more item.
-func (t *tree[P]) insert(at **node[P], i item[P], key string) (right *node[P], more bool) {
+func (t *rowTree[P]) insert(at **node[P], i item[P], key string) (right *node[P], more bool) {
 	n := t.own(at)
 	if n.branches == nil {
 		k, equal := t.search(n, i.value, key)
@@ -227,7 +227,7 @@ func (n *node[P]) cut(k int) int {
 }
 
 // split cuts the right part off a node.
-func (t *tree[P]) split(n *node[P], at int) *node[P] {
+func (t *rowTree[P]) split(n *node[P], at int) *node[P] {
 	right := &node[P]{edit: t.edit, value: n.value}
 	if n.branches != nil {
 		n.branches, right.branches = halves(n.branches, at)
@@ -257,14 +257,14 @@ func (n *node[P]) unify() {
 }
 
 // remove removes an item, if it is there.
-func (t *tree[P]) remove(i item[P]) {
+func (t *rowTree[P]) remove(i item[P]) {
 	t.delete(&t.root, i.value, t.key(i.of))
 	for len(t.root.branches) == 1 {
 		t.root = t.root.branches[0].node
 	}
 }
 
-func (t *tree[P]) delete(at **node[P], value, key string) {
+func (t *rowTree[P]) delete(at **node[P], value, key string) {
 	n := t.own(at)
 	if n.branches == nil {
 		if k, equal := t.search(n, value, key); equal {
@@ -294,7 +294,7 @@ func (t *tree[P]) delete(at **node[P], value, key string) {
 func (n *node[P]) size() int { return len(n.of) + len(n.branches) }
 
 // join moves what a branch has to the one before it.
-func (t *tree[P]) join(n *node[P], left int) {
+func (t *rowTree[P]) join(n *node[P], left int) {
 	into, from := t.own(&n.branches[left].node), n.branches[left+1]
 	for k := range from.node.of {
 		into.insert(len(into.of), from.node.at(k))
@@ -309,7 +309,7 @@ func (t *tree[P]) join(n *node[P], left int) {
 
 // scan calls yield with the items of a run, in order or in the reverse, until yield returns
 // false. It reports whether yield never did.
-func (t *tree[P]) scan(r Run, reverse bool, yield func(item[P]) bool) (all bool) {
+func (t *rowTree[P]) scan(r Run, reverse bool, yield func(item[P]) bool) (all bool) {
 	all = true
 	beyond := t.beyond(r, reverse)
 	t.from(r, reverse, func(i item[P]) bool {
@@ -324,7 +324,7 @@ func (t *tree[P]) scan(r Run, reverse bool, yield func(item[P]) bool) (all bool)
 
 // from calls next with the items from the beginning of a run on, or in the reverse from its
 // end, until it returns false.
-func (t *tree[P]) from(r Run, reverse bool, next func(item[P]) bool) {
+func (t *rowTree[P]) from(r Run, reverse bool, next func(item[P]) bool) {
 	if reverse {
 		t.descend(t.root, r.End, next)
 	} else {
@@ -333,7 +333,7 @@ func (t *tree[P]) from(r Run, reverse bool, next func(item[P]) bool) {
 }
 
 // ascend passes the items below a node, from a bound on unless that is nil, to next.
-func (t *tree[P]) ascend(n *node[P], from []byte, next func(item[P]) bool) bool {
+func (t *rowTree[P]) ascend(n *node[P], from []byte, next func(item[P]) bool) bool {
 	k := 0
 	if n.branches != nil {
 		if from != nil {
@@ -360,7 +360,7 @@ func (t *tree[P]) ascend(n *node[P], from []byte, next func(item[P]) bool) bool 
 
 // descend passes the items below a node and before a bound, unless that is nil, to next in
 // reverse.
-func (t *tree[P]) descend(n *node[P], to []byte, next func(item[P]) bool) bool {
+func (t *rowTree[P]) descend(n *node[P], to []byte, next func(item[P]) bool) bool {
 	k := n.size()
 	if n.branches != nil {
 		if to != nil {
@@ -387,7 +387,7 @@ func (t *tree[P]) descend(n *node[P], to []byte, next func(item[P]) bool) bool {
 
 // beyond returns a function that reports whether an item, and so each that follows, lies behind a run; nil if
 // none does.
-func (t *tree[P]) beyond(r Run, reverse bool) func(item[P]) bool {
+func (t *rowTree[P]) beyond(r Run, reverse bool) func(item[P]) bool {
 	bound := r.End
 	if reverse {
 		bound = r.Start
@@ -399,7 +399,7 @@ func (t *tree[P]) beyond(r Run, reverse bool) func(item[P]) bool {
 }
 
 // length returns how many items a run has.
-func (t *tree[P]) length(r Run) int {
+func (t *rowTree[P]) length(r Run) int {
 	end := t.root.len()
 	if r.End != nil {
 		end = t.rank(r.End)
@@ -411,7 +411,7 @@ func (t *tree[P]) length(r Run) int {
 }
 
 // rank returns how many items lie before a bound.
-func (t *tree[P]) rank(bound []byte) (rank int) {
+func (t *rowTree[P]) rank(bound []byte) (rank int) {
 	n := t.root
 	for n.branches != nil {
 		c := n.child(text(bound), "")
@@ -453,7 +453,7 @@ func compareRest(s, rest, place string) int {
 
 // rows is the tree of an index.
 type rows struct {
-	tree[*slot]
+	rowTree[*slot]
 	// common are the first values that the tree had: rows of one value share its text.
 	common map[string]string
 }
@@ -461,7 +461,7 @@ type rows struct {
 // maxCommon is how many values of a tree are shared.
 const maxCommon = 1024
 
-func newRows(created bool) rows { return rows{tree: newTree(keyOf(created))} }
+func newRows(created bool) rows { return rows{rowTree: newTree(keyOf(created))} }
 
 // keyOf returns the key that orders the rows of one value: the time of creation and the place, or the place
 // alone.

@@ -376,7 +376,7 @@ func (k *Kind) named(s *slot) *Entry {
 }
 
 // tree returns the rows of an index; none if the kind does not have it.
-func (k *Kind) tree(index string) *tree[*slot] {
+func (k *Kind) tree(index string) *rowTree[*slot] {
 	at := k.Number(index)
 	if at < 0 {
 		return treeOf(&node[*slot]{}, false)
@@ -384,11 +384,11 @@ func (k *Kind) tree(index string) *tree[*slot] {
 	return treeOf(k.rows[at], k.of.created[at])
 }
 
-func treeOf(root *node[*slot], created bool) *tree[*slot] {
-	return &tree[*slot]{root: root, key: keyOf(created)}
+func treeOf(root *node[*slot], created bool) *rowTree[*slot] {
+	return &rowTree[*slot]{root: root, key: keyOf(created)}
 }
 
-func (k *Kind) byName() *tree[*Entry] { return &tree[*Entry]{root: k.names, key: noKey} }
+func (k *Kind) byName() *rowTree[*Entry] { return &rowTree[*Entry]{root: k.names, key: noKey} }
 
 // text is a bound as a string, without a copy: nothing keeps it.
 func text(bound []byte) string { return unsafe.String(unsafe.SliceData(bound), len(bound)) }

@@ -49,7 +49,7 @@ func Parse(text string) (*Document, error) {
 		}
 	}
 	var meta map[string]json.RawMessage
-	r := reader{}
+	r := documentReader{}
 	r.into(top, "", "apiVersion", &d.APIVersion)
 	r.into(top, "", "version", &d.Version)
 	r.into(top, "", "kind", &d.Kind)
@@ -105,9 +105,9 @@ func sift(meta map[string]json.RawMessage) error {
 	return nil
 }
 
-type reader struct{ err error }
+type documentReader struct{ err error }
 
-func (r *reader) into(m map[string]json.RawMessage, path, key string, dst any) {
+func (r *documentReader) into(m map[string]json.RawMessage, path, key string, dst any) {
 	raw, ok := m[key]
 	if !ok || r.err != nil {
 		return
@@ -125,7 +125,7 @@ func (r *reader) into(m map[string]json.RawMessage, path, key string, dst any) {
 }
 
 // pairs reads labels or annotations. Those that are null are cleared.
-func (r *reader) pairs(meta map[string]json.RawMessage, key string, set *map[string]string, cleared *[]string) {
+func (r *documentReader) pairs(meta map[string]json.RawMessage, key string, set *map[string]string, cleared *[]string) {
 	var all map[string]*string
 	r.into(meta, "metadata.", key, &all)
 	if all == nil {
@@ -142,7 +142,7 @@ func (r *reader) pairs(meta map[string]json.RawMessage, key string, set *map[str
 }
 
 // time reads a time; null is none.
-func (r *reader) time(m map[string]json.RawMessage, path, key string, dst **time.Time) {
+func (r *documentReader) time(m map[string]json.RawMessage, path, key string, dst **time.Time) {
 	var text *string
 	r.into(m, path, key, &text)
 	if text == nil || r.err != nil {

@@ -26,7 +26,7 @@ var (
 	_ backend.Store      = (*Store)(nil)
 	_ backend.Ranger     = (*Store)(nil)
 	_ backend.Clock      = (*Store)(nil)
-	_ storekit.LogReader = reader{}
+	_ storekit.LogReader = logReader{}
 )
 
 // Open begins a new epoch on the data. Data that another store still has open
@@ -163,14 +163,14 @@ func (s *Store) Position(ctx context.Context) (backend.Position, error) {
 
 // Watch is [backend.Store.Watch].
 func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, error) {
-	return storekit.NewLogWatcher(ctx, reader{s}, w)
+	return storekit.NewLogWatcher(ctx, logReader{s}, w)
 }
 
-// reader is the log as the watchers of one handle see it.
-type reader struct{ s *Store }
+// logReader is the log as the watchers of one handle see it.
+type logReader struct{ s *Store }
 
 // ReadLog is [storekit.LogReader.ReadLog].
-func (r reader) ReadLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
+func (r logReader) ReadLog(ctx context.Context, after backend.Revision, limit int) (storekit.LogPage, error) {
 	if err := r.s.lock(ctx, r.s.data.mu.RLocker()); err != nil {
 		return storekit.LogPage{}, err
 	}

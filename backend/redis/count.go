@@ -14,7 +14,7 @@ const countWalk = 1024
 // count is the number of live resources in a range that the server counts: the number of
 // its members less those that lead to expired resources. While no resource of the kind waits
 // to be purged, it reads no members and no records. If it reads records, the page has their number.
-func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (total int, err error) {
+func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*shardRange) (total int, err error) {
 	byName := r.Referenced == nil && !r.Deleting
 	whole := byName && r.Namespace == "" && r.Start == nil && r.End == nil
 	for _, n := range runs {
@@ -25,7 +25,7 @@ func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (to
 			live -= n.first.due
 		case !byName || n.first.due > live || sc.last:
 			n.more, live = true, 0
-			err = sc.page(ctx, r, []*run{n})
+			err = sc.page(ctx, r, []*shardRange{n})
 		default:
 			var gone int
 			gone, err = sc.countDue(ctx, r, n)
@@ -41,7 +41,7 @@ func (sc *scanner) count(ctx context.Context, r *backend.Range, runs []*run) (to
 
 // countDue is the number of members in a run by name that lead to expired resources. It
 // reads the expiries of the kind.
-func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *run) (gone int, err error) {
+func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *shardRange) (gone int, err error) {
 	lo, hi := dueBounds(r.Kind, sc.shardTime(ctx, n.shard))
 	from := lo
 	for {
@@ -71,4 +71,4 @@ func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *run) (gone
 }
 
 // holds reports whether a member lies in the run.
-func (n *run) holds(m string) bool { return m >= n.first.from[1:] && m < n.first.to[1:] }
+func (n *shardRange) holds(m string) bool { return m >= n.first.from[1:] && m < n.first.to[1:] }

@@ -8,14 +8,14 @@ import (
 
 // upcoming returns the keys whose records are needed next and were not read yet: they are of the next members
 // of a range, in its order over all shards.
-func (sc *scanner) upcoming(runs []*run, most int) []backend.Key {
-	rest := make(map[*run][]found, len(runs))
+func (sc *scanner) upcoming(runs []*shardRange, most int) []backend.Key {
+	rest := make(map[*shardRange][]found, len(runs))
 	for _, n := range runs {
 		rest[n] = n.members
 	}
 	var keys []backend.Key
 	for range most {
-		n := leading(runs, func(n *run) []found { return rest[n] })
+		n := leading(runs, func(n *shardRange) []found { return rest[n] })
 		if n == nil {
 			break
 		}
@@ -78,7 +78,7 @@ func (sc *scanner) skip(k backend.Key, err error) {
 
 // resource returns the resource that a member leads to, nil if it is not live. most is how many resources of
 // the range are still wanted.
-func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs []*run, most int) (*backend.Resource, error) {
+func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs []*shardRange, most int) (*backend.Resource, error) {
 	k := f.key
 	if f.err != nil {
 		sc.skip(k, f.err)
@@ -125,7 +125,7 @@ func (sc *scanner) freeze(ctx context.Context) error {
 	if err := sc.begin(ctx); err != nil {
 		return err
 	}
-	byShard := map[*shard][]*run{}
+	byShard := map[*shard][]*shardRange{}
 	args := map[*shard][]any{}
 	for _, runs := range sc.runs {
 		for _, n := range runs {

@@ -29,7 +29,7 @@ type scanner struct {
 	// resources. The next try reads as many in its first step.
 	deep map[*backend.Range]bool
 	// runs are the parts of each range, one for each of its shards.
-	runs [][]*run
+	runs [][]*shardRange
 	// records are the records read so far, by key, and held is the sum of their
 	// sizes. A record that does not exist is empty.
 	records map[backend.Key]string
@@ -49,9 +49,9 @@ type scanner struct {
 	built *storekit.PageBuilder
 }
 
-// run is the part of a range that is in one shard, and of the references to a key one of
+// shardRange is the part of a range that is in one shard, and of the references to a key one of
 // the bound ones and one of the others.
-type run struct {
+type shardRange struct {
 	of      *backend.Range
 	shard   *shard
 	lo, hi  string // bounds of the rest, for ZRANGE BYLEX
@@ -145,7 +145,7 @@ func (sc *scanner) shards(r *backend.Range) []shard {
 
 // split divides all ranges into runs.
 func (sc *scanner) split() {
-	sc.runs = make([][]*run, len(sc.ranges))
+	sc.runs = make([][]*shardRange, len(sc.ranges))
 	for i := range sc.ranges {
 		r := &sc.ranges[i]
 		shards := sc.shards(r)
@@ -168,9 +168,9 @@ func (sc *scanner) split() {
 }
 
 // run is the part of a range in a shard, of members of one type within the bounds of part.
-func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.Range) *run {
+func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.Range) *shardRange {
 	start, end := part.Bounds()
-	n := &run{of: of, shard: sh, lo: "[" + string(members) + string(start), hi: "(" + string(members) + string(end), reverse: of.Reverse, prefix: 1}
+	n := &shardRange{of: of, shard: sh, lo: "[" + string(members) + string(start), hi: "(" + string(members) + string(end), reverse: of.Reverse, prefix: 1}
 	if of.Referenced != nil {
 		n.prefix += len(part.Prefix())
 	}
@@ -216,7 +216,7 @@ func (sc *scanner) begin(ctx context.Context) error {
 }
 
 // ask adds the question for a reading to a pipeline.
-func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *run) (a asked) {
+func (sc *scanner) ask(ctx context.Context, pipe goredis.Pipeliner, n *shardRange) (a asked) {
 	if !serverCounts(n.of) {
 		a.page = pipe.ZRangeArgs(ctx, n.args(n.first.from, n.first.to, n.first.want))
 		return a
@@ -236,7 +236,7 @@ func (a asked) readInto(s *reading) {
 	s.count, s.due = int(a.count.Val()), int(a.due.Val())
 }
 
-func (n *run) args(lo, hi string, count int) goredis.ZRangeArgs {
+func (n *shardRange) args(lo, hi string, count int) goredis.ZRangeArgs {
 	if n.reverse {
 		lo, hi = hi, lo
 	}
@@ -244,7 +244,7 @@ func (n *run) args(lo, hi string, count int) goredis.ZRangeArgs {
 }
 
 // take takes the members that were read, and whether the index may have more.
-func (sc *scanner) take(n *run, members []string, more bool) {
+func (sc *scanner) take(n *shardRange, members []string, more bool) {
 	n.members, n.more = make([]found, len(members)), more
 	for i, m := range members {
 		n.members[i] = find(n.prefix, m)
@@ -255,7 +255,7 @@ func (sc *scanner) take(n *run, members []string, more bool) {
 }
 
 // pass moves the bounds past the member.
-func (n *run) pass(member string) {
+func (n *shardRange) pass(member string) {
 	if n.reverse {
 		n.hi = "(" + member
 	} else {
@@ -266,12 +266,12 @@ func (n *run) pass(member string) {
 // further reads the next members of a run. In the same transaction it repeats the
 // first readings of all other runs in the shard, and starts again if one of them
 // has changed. So the answers of one call are from one state.
-func (sc *scanner) further(ctx context.Context, n *run) error {
+func (sc *scanner) further(ctx context.Context, n *shardRange) error {
 	x := sc.store.exchange(sc.session)
 	sc.deep[n.of] = true
 	pipe := x.on(n.shard.index)
 	next := pipe.ZRangeArgs(ctx, n.args(n.lo, n.hi, sc.chunk))
-	var others []*run
+	var others []*shardRange
 	var readings []asked
 	for _, runs := range sc.runs {
 		for _, o := range runs {
@@ -305,7 +305,7 @@ func (sc *scanner) changed() error {
 }
 
 // next takes the first member of all runs, in the order of the range.
-func (sc *scanner) next(ctx context.Context, runs []*run) (f found, ok bool, err error) {
+func (sc *scanner) next(ctx context.Context, runs []*shardRange) (f found, ok bool, err error) {
 	for _, n := range runs {
 		if len(n.members) == 0 && n.more {
 			if err := sc.further(ctx, n); err != nil || sc.moved {
@@ -313,7 +313,7 @@ func (sc *scanner) next(ctx context.Context, runs []*run) (f found, ok bool, err
 			}
 		}
 	}
-	least := leading(runs, func(n *run) []found { return n.members })
+	least := leading(runs, func(n *shardRange) []found { return n.members })
 	if least == nil {
 		return f, false, nil
 	}
@@ -323,7 +323,7 @@ func (sc *scanner) next(ctx context.Context, runs []*run) (f found, ok bool, err
 
 // leading is the run whose first member comes first in the order of the range,
 // nil if no run has members.
-func leading(runs []*run, members func(*run) []found) (least *run) {
+func leading(runs []*shardRange, members func(*shardRange) []found) (least *shardRange) {
 	var first string
 	for _, n := range runs {
 		if m := members(n); len(m) > 0 && (least == nil || (m[0].order < first) != n.reverse) {
@@ -334,7 +334,7 @@ func leading(runs []*run, members func(*run) []found) (least *run) {
 }
 
 // page adds resources until the page is full or the range ends. A count has all of them.
-func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*run) error {
+func (sc *scanner) page(ctx context.Context, r *backend.Range, runs []*shardRange) error {
 	wanted := r.Limit + 1
 	if r.Count {
 		wanted = countWalk

@@ -54,11 +54,11 @@ func (a *attempt) refersTo(key backend.Key) bool {
 		return false
 	}
 	before := a.kind.Rows.Refs(a.key.Namespace, a.was.Spec)
-	return slices.ContainsFunc(before, func(ref kind.Ref) bool { return ref.Key == key })
+	return slices.ContainsFunc(before, func(ref kind.ResourceRef) bool { return ref.Key == key })
 }
 
 // refuseReference returns the error of a new reference to a resource of a sensitive kind that the author may not see.
-func (w *write) refuseReference(ref kind.Ref, to *kind.Kind) error {
+func (w *write) refuseReference(ref kind.ResourceRef, to *kind.Kind) error {
 	path := w.kind.APIPath(ref.Path)
 	refused := &failure.Error{Code: failure.CodeForbidden}
 	refused.Message = fmt.Sprintf("%s: kind %s is sensitive, and a new reference to %q needs the verb GET on it",

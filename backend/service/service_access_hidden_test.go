@@ -181,7 +181,7 @@ func TestService_GrantsCostTheirReader(t *testing.T) {
 	}
 	ask := func(c access.Caller) (int, error) {
 		ctx := budget.With(t.Context(), budget.New(budget.Limits{budget.Steps: budget.Scan + 30*budget.Binding}))
-		grants, err := f.Grants(access.WithCaller(ctx, c), descriptor.VerbGet, query.Target{Kind: new("Widget")})
+		grants, err := f.Grants(access.WithCaller(ctx, c), descriptor.VerbGet, query.AccessTarget{Kind: new("Widget")})
 		return len(grants), err
 	}
 	if n, err := ask(as("token:u")); n != 0 || err != nil {

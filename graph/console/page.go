@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// page is a document that is the same for everybody.
-type page struct {
+// pageTemplate is a document that is the same for everybody.
+type pageTemplate struct {
 	body    []byte
 	etag    string
 	issuers []string
@@ -22,7 +22,7 @@ type page struct {
 
 // newPage executes a template of page/. Templates name assets by their source:
 // {{asset "api.js"}}.
-func newPage(name string, cfg Config, files map[string]asset) (*page, error) {
+func newPage(name string, cfg Config, files map[string]asset) (*pageTemplate, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{"asset": func(source string) (string, error) {
 		a, ok := files[source]
 		if !ok {
@@ -38,7 +38,7 @@ func newPage(name string, cfg Config, files map[string]asset) (*page, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(body.Bytes())
-	return &page{body: body.Bytes(), etag: strconv.Quote(hex.EncodeToString(sum[:12])), issuers: cfg.Issuers}, nil
+	return &pageTemplate{body: body.Bytes(), etag: strconv.Quote(hex.EncodeToString(sum[:12])), issuers: cfg.Issuers}, nil
 }
 
 // plainHost matches the hosts that a Content-Security-Policy can name.
@@ -67,7 +67,7 @@ func policy(host string, issuers []string) string {
 	}, "; ")
 }
 
-func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *pageTemplate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", policy(r.Host, p.issuers))

@@ -23,7 +23,7 @@ func (s *execution) Changes() *change.Stream { return s.changes }
 
 // Key is part of [stream.Execution]. It depends on the document, the operation, the variables, the extensions, the view
 // and the rights of the caller. It does not depend on the cursor from which the client resumes, nor on the caller's name.
-func (s *execution) Key() stream.Key {
+func (s *execution) Key() stream.ShareKey {
 	oc := s.oc
 	variables := oc.Variables
 	for _, name := range []string{"after", "snapshot"} {
@@ -44,7 +44,7 @@ func (s *execution) Key() stream.Key {
 	if err != nil { // equal to no other
 		_, _ = fmt.Fprintf(h, "%p", s)
 	}
-	return stream.Key(h.Sum(nil))
+	return stream.ShareKey(h.Sum(nil))
 }
 
 // onlyFor returns the variable that is the value of an argument of the root field, if the document uses it nowhere

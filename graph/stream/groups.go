@@ -34,7 +34,7 @@ type Groups struct {
 
 // groupKey identifies a group: its events, and the moment at which it began.
 type groupKey struct {
-	Key
+	ShareKey
 	at change.JoinPoint
 }
 
@@ -99,7 +99,7 @@ func (x *Groups) remove(g *group) {
 func (x *Groups) unite(g *group) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	key := groupKey{g.key.Key, change.AtRest}
+	key := groupKey{g.key.ShareKey, change.AtRest}
 	main := x.open[key]
 	if main == g {
 		return

@@ -10,12 +10,12 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 )
 
-// Key is equal for subscriptions that get equal events.
-type Key [32]byte
+// ShareKey is equal for subscriptions that get equal events.
+type ShareKey [32]byte
 
 // Execution is a running subscription to changes. It can stop executing and follow an equal one.
 type Execution interface {
-	Key() Key
+	Key() ShareKey
 	Changes() *change.Stream
 	// Follow frees the memory that only executing needs.
 	Follow(leader Execution)

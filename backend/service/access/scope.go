@@ -20,13 +20,13 @@ type Scope struct {
 	// scopes may share names.
 	in map[string]names
 	// places returns what [Scope.Places] does, and size how many; nil for the empty scope.
-	places func() []Place
+	places func() []NameRange
 	size   int
 }
 
-// Place is a part of the names of a kind, in the encoding of [backend.OrderTuple]: a namespace, or one name in it. End
+// NameRange is a part of the names of a kind, in the encoding of [backend.OrderTuple]: a namespace, or one name in it. End
 // is exclusive.
-type Place struct{ Start, End []byte }
+type NameRange struct{ Start, End []byte }
 
 type names map[string]struct{}
 
@@ -97,7 +97,7 @@ func (s *Scope) Namespaces() []string { return slices.Sorted(maps.Keys(s.in)) }
 
 // Places returns the namespaces and the names in namespaces that the scope has, in their order, but for the names of
 // [Scope.Everywhere]. They are made once.
-func (s *Scope) Places() []Place {
+func (s *Scope) Places() []NameRange {
 	if s.places == nil {
 		return nil
 	}
@@ -107,8 +107,8 @@ func (s *Scope) Places() []Place {
 // Size returns how many places [Scope.Places] returns.
 func (s *Scope) Size() int { return s.size }
 
-func (s *Scope) makePlaces() (out []Place) {
-	add := func(place []byte) { out = append(out, Place{place, backend.PrefixEnd(place)}) }
+func (s *Scope) makePlaces() (out []NameRange) {
+	add := func(place []byte) { out = append(out, NameRange{place, backend.PrefixEnd(place)}) }
 	for _, namespace := range s.Namespaces() {
 		if s.HasNamespace(namespace) {
 			add(backend.AppendString(nil, namespace))

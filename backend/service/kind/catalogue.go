@@ -164,12 +164,12 @@ func Compile(kinds []descriptor.Kind) (Catalogue, error) {
 }
 
 // declared returns the fingerprint of reference declarations; their order does not matter.
-func declared(references []reference) string {
+func declared(references []referenceIndex) string {
 	if len(references) == 0 {
 		return ""
 	}
 	h := sha256.New()
-	sorted := slices.SortedFunc(slices.Values(references), func(a, b reference) int {
+	sorted := slices.SortedFunc(slices.Values(references), func(a, b referenceIndex) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
 	})
 	for _, r := range sorted {

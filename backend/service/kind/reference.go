@@ -5,8 +5,8 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Ref is a resource that another refers to.
-type Ref struct {
+// ResourceRef is a resource that another refers to.
+type ResourceRef struct {
 	Key backend.Key
 	// Guarded reports whether one of the references to it is guarded.
 	Guarded bool
@@ -14,19 +14,19 @@ type Ref struct {
 	Path string
 }
 
-// reference is a declared reference. global reports whether it leads to a GLOBAL kind.
-type reference struct {
+// referenceIndex is a declared reference. global reports whether it leads to a GLOBAL kind.
+type referenceIndex struct {
 	descriptor.Reference
 	global bool
 }
 
 // Refs returns the resources that a spec in a namespace refers to, each once. References stand in specs
 // only.
-func (d *Rows) Refs(namespace string, spec map[string]any) []Ref {
+func (d *Rows) Refs(namespace string, spec map[string]any) []ResourceRef {
 	if len(d.references) == 0 {
 		return nil
 	}
-	var out []Ref
+	var out []ResourceRef
 	seen := map[backend.Key]int{} // places in out
 	for _, r := range d.references {
 		d.Index(r.Path).walk(spec, 1, func(v any) {
@@ -41,7 +41,7 @@ func (d *Rows) Refs(namespace string, spec map[string]any) []Ref {
 				out[at].Guarded = out[at].Guarded || r.Guarded
 			case name != "" && len(name) <= maxIndexBytes/2 && len(out) < backend.MaxRefs:
 				seen[key] = len(out)
-				out = append(out, Ref{Key: key, Guarded: r.Guarded, Path: r.Path})
+				out = append(out, ResourceRef{Key: key, Guarded: r.Guarded, Path: r.Path})
 			}
 		})
 	}

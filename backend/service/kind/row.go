@@ -67,7 +67,7 @@ func (k *Kind) Definition() index.Definition {
 type Rows struct {
 	shape      *body.Shape
 	indexes    []indexed
-	references []reference
+	references []referenceIndex
 	// conditions are the slots of status.conditions and of type in a condition; nil if the kind has no
 	// conditions. status and reason are slots in a condition, -1 for a field that it does not have.
 	conditions     []int
@@ -116,7 +116,7 @@ func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
 		if err := add(r.Path, false); err != nil {
 			return nil, err
 		}
-		d.references = append(d.references, reference{Reference: r})
+		d.references = append(d.references, referenceIndex{Reference: r})
 	}
 	return d, d.findConditions(k)
 }

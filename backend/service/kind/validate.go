@@ -49,7 +49,7 @@ func (v *Violations) Change(ctx context.Context, s *Shape, path string, next, ol
 	v.unchanged = s.same(next, old, effective)
 	v.object(ctx, s, at, next, old)
 	if !v.unchanged {
-		v.transition(ctx, s, at, next, old)
+		v.checkChange(ctx, s, at, next, old)
 	}
 	v.unchanged = false
 }

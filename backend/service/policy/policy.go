@@ -146,7 +146,7 @@ func (s *Source) Version() uint64 {
 // Current returns the roles and bindings as they are known now, and the position of the log up to which that is. ok is
 // false while they are not known. It asks nobody: the store may have newer ones. No watch of the hub has delivered a
 // change behind the position.
-func (s *Source) Current() (state State, at backend.Position, ok bool) {
+func (s *Source) Current() (state RolesAndBindings, at backend.Position, ok bool) {
 	view := s.index.Current()
 	state, ok = stateIn(view)
 	return state, view.Position(), ok
@@ -154,7 +154,7 @@ func (s *Source) Current() (state State, at backend.Position, ok bool) {
 
 // After returns the roles and bindings of a position or later; the zero position stands for all that the store has
 // acknowledged. Until they are known, it is UNAVAILABLE.
-func (s *Source) After(ctx context.Context, at backend.Position) (State, error) {
+func (s *Source) After(ctx context.Context, at backend.Position) (RolesAndBindings, error) {
 	view := s.index.Current()
 	if state, ok := stateIn(view); ok && !at.IsZero() && view.Shows(at) {
 		return state, nil
@@ -168,25 +168,25 @@ func (s *Source) After(ctx context.Context, at backend.Position) (State, error) 
 		var filling *index.FillingError
 		switch {
 		case errors.As(err, &filling):
-			return State{}, &failure.Error{
+			return RolesAndBindings{}, &failure.Error{
 				Code: failure.CodeUnavailable, Kind: name, Retryable: true, RetryAfter: int(filling.RetryAfter.Seconds()), Message: filling.Error() + "; try again",
 			}
 		case err != nil:
-			return State{}, failure.Of(err, backend.Key{Kind: name})
+			return RolesAndBindings{}, failure.Of(err, backend.Key{Kind: name})
 		}
 		view = next
 	}
 	state, ok := stateIn(view)
 	if !ok {
-		return State{}, &failure.Error{Code: failure.CodeUnavailable, Retryable: true, RetryAfter: 1, Message: "the gateway does not know yet who may do what; try again"}
+		return RolesAndBindings{}, &failure.Error{Code: failure.CodeUnavailable, Retryable: true, RetryAfter: 1, Message: "the gateway does not know yet who may do what; try again"}
 	}
 	return state, nil
 }
 
-// State is the roles and bindings of one state of the store: a policy mixed of two states would be taken for the newer one.
-type State struct{ roles, bindings *index.Kind }
+// RolesAndBindings is the roles and bindings of one state of the store: a policy mixed of two states would be taken for the newer one.
+type RolesAndBindings struct{ roles, bindings *index.Kind }
 
-func stateIn(view index.View) (out State, ok bool) {
+func stateIn(view index.View) (out RolesAndBindings, ok bool) {
 	var hasRoles, hasBindings bool
 	out.roles, hasRoles = view.Kind(access.RoleKind)
 	out.bindings, hasBindings = view.Kind(access.BindingKind)
@@ -194,13 +194,13 @@ func stateIn(view index.View) (out State, ok bool) {
 }
 
 // Version returns a number that is greater for newer states, and the same for equal ones.
-func (s State) Version() uint64 { return max(s.roles.Version(), s.bindings.Version()) }
+func (s RolesAndBindings) Version() uint64 { return max(s.roles.Version(), s.bindings.Version()) }
 
 // Roles returns the JSON of the bodies of the roles that can be read, by name.
-func (s State) Roles() map[string][]byte { return bodiesOf(s.roles) }
+func (s RolesAndBindings) Roles() map[string][]byte { return bodiesOf(s.roles) }
 
 // Bindings returns the JSON of the bodies of the bindings that can be read, by name.
-func (s State) Bindings() map[string][]byte { return bodiesOf(s.bindings) }
+func (s RolesAndBindings) Bindings() map[string][]byte { return bodiesOf(s.bindings) }
 
 func bodiesOf(k *index.Kind) map[string][]byte {
 	out := map[string][]byte{}

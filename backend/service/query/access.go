@@ -12,13 +12,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Target is what rights are asked for: a resource, with its kind and name; some resource of a namespace, without a name; any
+// AccessTarget is what rights are asked for: a resource, with its kind and name; some resource of a namespace, without a name; any
 // of a kind, without a namespace too; or no kind at all.
-type Target struct{ Kind, Namespace, Name *string }
+type AccessTarget struct{ Kind, Namespace, Name *string }
 
 // target finds the kind, nil for none, and the key of a target. The key has no name, or neither name nor namespace, if
 // the target has none. What it returns depends on the catalogue alone.
-func (r *Reader) target(t Target) (*kind.Kind, backend.Key, error) {
+func (r *Reader) target(t AccessTarget) (*kind.Kind, backend.Key, error) {
 	switch {
 	case t.Kind == nil && t.Namespace != nil:
 		return nil, backend.Key{}, failure.BadInput("namespace", "namespace goes with kind; give both, or neither")
@@ -48,7 +48,7 @@ func (r *Reader) target(t Target) (*kind.Kind, backend.Key, error) {
 
 // Allowed returns what a caller may do with a target, in the order of [access.Verbs]. It depends on the policy, not on
 // what is stored.
-func (r *Reader) Allowed(ctx context.Context, t Target) ([]descriptor.Verb, error) {
+func (r *Reader) Allowed(ctx context.Context, t AccessTarget) ([]descriptor.Verb, error) {
 	k, key, err := r.target(t)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ type Grant struct {
 // Grants returns the ways in which somebody may use a verb on a target, those that the caller may see: a caller sees
 // the bindings that it may GET, and callers who may do everything see the administrators of the configuration. There are
 // none if access control is off.
-func (r *Reader) Grants(ctx context.Context, v descriptor.Verb, t Target) ([]Grant, error) {
+func (r *Reader) Grants(ctx context.Context, v descriptor.Verb, t AccessTarget) ([]Grant, error) {
 	k, key, err := r.target(t)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ type policies struct {
 
 // of returns the policy of a state of the roles and bindings, or a newer one: resources may be read that are older than the
 // policy, never newer ones.
-func (p *policies) of(state policy.State) *access.Policy {
+func (p *policies) of(state policy.RolesAndBindings) *access.Policy {
 	version := state.Version()
 	p.mu.Lock()
 	defer p.mu.Unlock()

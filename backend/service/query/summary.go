@@ -73,7 +73,7 @@ func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, err
 	}
 	var groups map[string]*int
 	if served != nil && len(keys) == 1 && q.Namespace == "" && q.Filter.Empty() && !q.Scoped() && keys[0].Attribute != filter.Namespace {
-		groups, err = lengths(ctx, served, t.view.Now(), keys[0].Key)
+		groups, err = lengths(ctx, served, t.view.Now(), keys[0].GroupKey)
 	} else {
 		var read *page.Read
 		read, err = p.read(ctx, plan.Want{Count: true, By: keys.attributes()})
@@ -114,7 +114,7 @@ func heldGroups(groups map[string]*int, keys int) int {
 }
 
 // lengths counts by one key off the rows of the index: it hops from value to value.
-func lengths(ctx context.Context, k *index.Kind, now time.Time, by filter.Key) (map[string]*int, error) {
+func lengths(ctx context.Context, k *index.Kind, now time.Time, by filter.GroupKey) (map[string]*int, error) {
 	groups, all := map[string]*int{}, k.Len(index.Run{})-k.Unreadable(index.Run{})
 	rest := index.Run{Index: by.Attribute}
 	if by.Prefix != nil {
@@ -162,7 +162,7 @@ func lengths(ctx context.Context, k *index.Kind, now time.Time, by filter.Key) (
 
 // summaryKey is a key of a summary.
 type summaryKey struct {
-	filter.Key
+	filter.GroupKey
 	path string
 	// field is the field of the values; nil for text.
 	field *descriptor.Field
@@ -177,7 +177,7 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 	}
 	for i, path := range req.By {
 		stored := k.StoredPath(path)
-		key := summaryKey{path: path, Key: filter.Key{Attribute: stored}}
+		key := summaryKey{path: path, GroupKey: filter.GroupKey{Attribute: stored}}
 		label, isLabel := strings.CutPrefix(path, "labels.")
 		indexed := k.Rows.Index(stored)
 		at := failure.Element("by", i)
@@ -190,7 +190,7 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 			if v.LabelKey(at, label); v.Err(backend.Key{Kind: k.Name}) != nil {
 				return nil, failure.BadInput(at, "%q is no key of a label", failure.Shorten(label))
 			}
-			key.Key = filter.Key{Attribute: kind.LabelIndex, Prefix: backend.AppendString(nil, label)}
+			key.GroupKey = filter.GroupKey{Attribute: kind.LabelIndex, Prefix: backend.AppendString(nil, label)}
 		case indexed == nil || k.APIPath(stored) != path:
 			return nil, failure.BadInput(at, "%q is no filterable field of kind %s; accepted are namespace, labels.KEY and the paths that the field filterableFields of the kind lists", failure.Shorten(path), k.Name)
 		case indexed.Many:
@@ -208,16 +208,16 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 		case typ == "" || len(typ) > filter.MaxConditionType:
 			return nil, failure.BadInput(at, "1 to %d characters are accepted", filter.MaxConditionType)
 		}
-		out = append(out, summaryKey{path: kind.ConditionIndex + "." + typ, Key: filter.Key{Attribute: kind.ConditionIndex, Prefix: backend.AppendString(nil, typ)}})
+		out = append(out, summaryKey{path: kind.ConditionIndex + "." + typ, GroupKey: filter.GroupKey{Attribute: kind.ConditionIndex, Prefix: backend.AppendString(nil, typ)}})
 	}
 	return out, nil
 }
 
 // attributes returns the keys as a read takes them; it is not nil.
-func (l summaryKeyList) attributes() []filter.Key {
-	out := make([]filter.Key, len(l))
+func (l summaryKeyList) attributes() []filter.GroupKey {
+	out := make([]filter.GroupKey, len(l))
 	for i, k := range l {
-		out[i] = k.Key
+		out[i] = k.GroupKey
 	}
 	return out
 }

@@ -41,24 +41,24 @@ const (
 	messageReleased  = "All dependencies are ready; the controller has not acted yet"
 )
 
-// Condition is a condition of a status without its lastTransitionTime.
-type Condition struct {
+// ConditionFields is a condition of a status without its lastTransitionTime.
+type ConditionFields struct {
 	Type, Status, Reason, Message string
 	Generation                    int64
 }
 
 // Waiting returns the conditions of a resource that waits.
-func Waiting(waits []Wait, generation int64) []Condition {
+func Waiting(waits []Wait, generation int64) []ConditionFields {
 	return progress(ReasonWaiting, message(waits), generation)
 }
 
 // Released returns the conditions of a resource that has stopped waiting and whose controller has to act.
-func Released(generation int64) []Condition {
+func Released(generation int64) []ConditionFields {
 	return progress(ReasonProgressing, messageReleased, generation)
 }
 
 // Finalizing returns the conditions of a resource whose deletion waits only for finalizers.
-func Finalizing(finalizers []string, generation int64) []Condition {
+func Finalizing(finalizers []string, generation int64) []ConditionFields {
 	lines := make([]string, len(finalizers))
 	for i, f := range finalizers {
 		lines[i] = finalizerBegin + f + " to be removed"
@@ -77,16 +77,16 @@ func SaysFinalizing(status map[string]any) bool {
 	})
 }
 
-func progress(reason, message string, generation int64) []Condition {
-	return []Condition{
+func progress(reason, message string, generation int64) []ConditionFields {
+	return []ConditionFields{
 		{Type: Available, Status: False, Reason: reason, Message: message, Generation: generation},
 		{Type: Progressing, Status: True, Reason: reason, Message: message, Generation: generation},
 	}
 }
 
 // Done returns the conditions of a resource that waits for nothing and has no controller.
-func Done(generation int64) []Condition {
-	return []Condition{
+func Done(generation int64) []ConditionFields {
+	return []ConditionFields{
 		{Type: Available, Status: True, Reason: ReasonSuccess, Message: messageAvailable, Generation: generation},
 		{Type: Progressing, Status: False, Reason: ReasonSuccess, Message: messageCurrent, Generation: generation},
 	}
@@ -94,7 +94,7 @@ func Done(generation int64) []Condition {
 
 // SetConditions returns a status in which these conditions replace the ones of their types; others stay. A condition
 // gets the fields that shape has. If its status is the same, it keeps the time of its last transition.
-func SetConditions(status map[string]any, shape *descriptor.Shape, conditions []Condition, now time.Time) map[string]any {
+func SetConditions(status map[string]any, shape *descriptor.Shape, conditions []ConditionFields, now time.Time) map[string]any {
 	list := slices.Clone(conditionsOf(status))
 	for _, a := range conditions {
 		at := slices.IndexFunc(list, func(c any) bool { return kind.ConditionType(c) == a.Type })
@@ -153,7 +153,7 @@ func WithObservedGeneration(status string, was, generation int64, done bool) (ou
 		b = append(b, "[,"[min(i, 1)])
 		raw, typ := c.Raw, c.Get("type").Str
 		if typ == Available || typ == Progressing {
-			at := slices.IndexFunc(missing, func(a Condition) bool { return a.Type == typ })
+			at := slices.IndexFunc(missing, func(a ConditionFields) bool { return a.Type == typ })
 			observed := gjson.Get(raw, "observedGeneration")
 			if at < 0 || observed.Raw != string(number(was)) || done && !missing[at].sameAs(c) {
 				return "", false
@@ -168,15 +168,15 @@ func WithObservedGeneration(status string, was, generation int64, done bool) (ou
 }
 
 // sameAs reports whether a stored condition says the same.
-func (a Condition) sameAs(c gjson.Result) bool {
+func (a ConditionFields) sameAs(c gjson.Result) bool {
 	return c.Get("status").Str == a.Status && c.Get("reason").Str == a.Reason && c.Get("message").Str == a.Message
 }
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
 // missingConditions returns the conditions for whose types a status has no condition.
-func missingConditions(status map[string]any, conditions []Condition) []Condition {
-	return slices.DeleteFunc(conditions, func(a Condition) bool {
+func missingConditions(status map[string]any, conditions []ConditionFields) []ConditionFields {
+	return slices.DeleteFunc(conditions, func(a ConditionFields) bool {
 		return slices.ContainsFunc(conditionsOf(status), func(c any) bool { return kind.ConditionType(c) == a.Type })
 	})
 }
@@ -196,7 +196,7 @@ func owned(condition any) bool {
 }
 
 // tree returns the condition that replaces an old one, nil for none, with the fields that its shape has.
-func (a Condition) tree(shape *descriptor.Shape, old map[string]any, now time.Time) map[string]any {
+func (a ConditionFields) tree(shape *descriptor.Shape, old map[string]any, now time.Time) map[string]any {
 	out := map[string]any{}
 	maps.Copy(out, old)
 	values := map[string]any{

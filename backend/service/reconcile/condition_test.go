@@ -97,11 +97,11 @@ func TestCondition_AConditionHasTheFieldsOfItsShapeAndKeepsOthers(t *testing.T) 
 }
 
 func TestCondition_AMessageNamesWhatIsWaitedForInOrder(t *testing.T) {
-	var refs []kind.Ref
+	var refs []kind.ResourceRef
 	targets := map[backend.Key]reconcile.Target{}
 	add := func(of, name string) {
 		key := backend.Key{Kind: of, Namespace: "n", Name: name}
-		refs, targets[key] = append(refs, kind.Ref{Key: key}), reconcile.Target{}
+		refs, targets[key] = append(refs, kind.ResourceRef{Key: key}), reconcile.Target{}
 	}
 	add("Subnet", "b")
 	add("Network", "z")

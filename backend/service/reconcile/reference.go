@@ -52,7 +52,7 @@ func isAvailable(status string) bool {
 // References are the references of a resource.
 type References struct {
 	// Refs are the references of its spec.
-	Refs []kind.Ref
+	Refs []kind.ResourceRef
 	// open are the targets that the resource does not rely on yet.
 	open map[backend.Key]bool
 }
@@ -60,7 +60,7 @@ type References struct {
 // Before are the references that a resource had before a write.
 type Before struct {
 	// Refs are its references. It relied on all of them, except the ones in Waits.
-	Refs []kind.Ref
+	Refs []kind.ResourceRef
 	// Waits are the targets that it waited for, as "Kind/name".
 	Waits []string
 }
@@ -77,20 +77,20 @@ func beforeOf(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	}
 	before := Before{Waits: st.Meta.Waits}
 	for _, ref := range stored.Refs {
-		before.Refs = append(before.Refs, kind.Ref{Key: ref.Key, Guarded: ref.Bound})
+		before.Refs = append(before.Refs, kind.ResourceRef{Key: ref.Key, Guarded: ref.Bound})
 	}
 	return before
 }
 
 // NewReferences returns the references of a resource. It still relies on the targets that it relied on before, except
 // where a reference has become guarded.
-func NewReferences(key backend.Key, refs []kind.Ref, before Before) References {
+func NewReferences(key backend.Key, refs []kind.ResourceRef, before Before) References {
 	rel := References{Refs: refs, open: map[backend.Key]bool{}}
 	for _, ref := range refs {
 		if ref.Key == key { // a resource does not wait for itself
 			continue
 		}
-		held := slices.ContainsFunc(before.Refs, func(o kind.Ref) bool { return o.Key == ref.Key && (o.Guarded || !ref.Guarded) })
+		held := slices.ContainsFunc(before.Refs, func(o kind.ResourceRef) bool { return o.Key == ref.Key && (o.Guarded || !ref.Guarded) })
 		if !held || slices.Contains(before.Waits, Name(ref.Key)) {
 			rel.open[ref.Key] = true
 		}
@@ -179,14 +179,14 @@ func (r References) decide(stateOf func(backend.Key) TargetState) Decision {
 // Keeping returns the references of a decision by a gateway whose catalogue is not the newest: it keeps
 // stored references that are bound, and stored ones that are not in named, the references that this gateway
 // knew before.
-func (d Decision) Keeping(stored []backend.Ref, named []kind.Ref) []backend.Ref {
+func (d Decision) Keeping(stored []backend.Ref, named []kind.ResourceRef) []backend.Ref {
 	out := slices.Clone(d.Refs)
 	for _, old := range stored {
 		at := slices.IndexFunc(out, func(ref backend.Ref) bool { return ref.Key == old.Key })
 		switch {
 		case at >= 0:
 			out[at].Bound = out[at].Bound || old.Bound
-		case len(out) < backend.MaxRefs && (old.Bound || !slices.ContainsFunc(named, func(ref kind.Ref) bool { return ref.Key == old.Key })):
+		case len(out) < backend.MaxRefs && (old.Bound || !slices.ContainsFunc(named, func(ref kind.ResourceRef) bool { return ref.Key == old.Key })):
 			out = append(out, old)
 		}
 	}

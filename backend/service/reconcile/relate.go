@@ -82,7 +82,7 @@ func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State
 // so do the conditions. A gateway with the newest catalogue finds the write by its fingerprint, which is
 // [Mixed], and resolves the references again.
 func (r *Reconciler) relateSuperseded(ctx context.Context, w Replacement, next *kind.State) (*kind.State, Decision, error) {
-	var was []kind.Ref
+	var was []kind.ResourceRef
 	var waits []string
 	if w.Was != nil {
 		was, waits = w.Kind.Rows.Refs(w.Key.Namespace, w.Was.Spec), w.Was.Meta.Waits
@@ -95,7 +95,7 @@ func (r *Reconciler) relateSuperseded(ctx context.Context, w Replacement, next *
 	j := rel.Decide(targets, r.otherShardThan(w.Key))
 	j.Refs, j.Declared = j.Keeping(w.Stored.Refs, was), Mixed
 	others := slices.DeleteFunc(slices.Clone(waits), func(wait string) bool {
-		return slices.ContainsFunc(was, func(ref kind.Ref) bool { return Name(ref.Key) == wait })
+		return slices.ContainsFunc(was, func(ref kind.ResourceRef) bool { return Name(ref.Key) == wait })
 	})
 	next.Meta.Waits = append(j.Stored(), others...)
 	if len(others) == 0 {

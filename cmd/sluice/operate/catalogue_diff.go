@@ -57,7 +57,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 				enc := json.NewEncoder(std.Out)
 				enc.SetEscapeHTML(false)
 				enc.SetIndent("", "  ")
-				err = enc.Encode(append([]catalogue.Change{}, found.Changes...))
+				err = enc.Encode(append([]catalogue.Difference{}, found.Changes...))
 			} else {
 				printChanges(std, found)
 			}
@@ -110,7 +110,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 }
 
 // compareFolders returns the differences from one catalogue to another.
-func compareFolders(from, to string) ([]catalogue.Change, error) {
+func compareFolders(from, to string) ([]catalogue.Difference, error) {
 	is, err := sdl.Read(to)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ type Answer struct {
 	Hash  string `json:"hash"`
 	Files string `json:"files"`
 	// Changes of the catalogue to the one before, the most severe first.
-	Changes []catalogue.Change `json:"changes,omitempty"`
+	Changes []catalogue.Difference `json:"changes,omitempty"`
 	// Rebinding are the kinds whose references are taken by the declarations of the catalogue from now on: until that
 	// is done, deletions of what they lead to wait.
 	Rebinding []string `json:"rebinding,omitempty"`

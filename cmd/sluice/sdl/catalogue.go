@@ -64,13 +64,13 @@ func Derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
 }
 
 // Changes returns what a catalogue changes of another one, with their places.
-func (c Catalogue) Changes(from Catalogue) []catalogue.Change {
+func (c Catalogue) Changes(from Catalogue) []catalogue.Difference {
 	return c.places.Locate(catalogue.Compare(from.Kinds, c.Kinds))
 }
 
 // RefuseMoves refuses a catalogue that stores a kind elsewhere than the served one does:
 // running operations would write to the old place, which is no longer read.
-func RefuseMoves(changes []catalogue.Change) error {
+func RefuseMoves(changes []catalogue.Difference) error {
 	var lines []string
 	for _, c := range changes {
 		if c.Moves {

@@ -407,8 +407,8 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 }
 
 // target asks for the rights on a resource.
-func target(key backend.Key) query.Target {
-	t := query.Target{Kind: &key.Kind, Name: &key.Name}
+func target(key backend.Key) query.AccessTarget {
+	t := query.AccessTarget{Kind: &key.Kind, Name: &key.Name}
 	if key.Namespace != "" {
 		t.Namespace = &key.Namespace
 	}

@@ -76,9 +76,9 @@ func (v *Values) Has(attribute string, accepts func(value []byte) bool) bool {
 	return false
 }
 
-// Key is an attribute by whose values resources are grouped. It may be a part of an attribute: the
+// GroupKey is an attribute by whose values resources are grouped. It may be a part of an attribute: the
 // values that begin with Prefix, such as the values of one label.
-type Key struct {
+type GroupKey struct {
 	Attribute string
 	Prefix    []byte
 }
@@ -91,7 +91,7 @@ const (
 
 // AppendKey appends the first value of a key: KeyNull if there is none, or KeyValue and the value
 // without the prefix, encoded as in index rows.
-func (v *Values) AppendKey(dst []byte, k Key) []byte {
+func (v *Values) AppendKey(dst []byte, k GroupKey) []byte {
 	v.Compared++
 	found := v.Has(k.Attribute, func(value []byte) bool {
 		if !bytes.HasPrefix(value, k.Prefix) {

@@ -72,7 +72,7 @@ type Want struct {
 	Count bool
 	// By, with Count, also wants the number of matches for each combination of the values of these
 	// keys. Nil wants the number of all alone.
-	By []filter.Key
+	By []filter.GroupKey
 	// Total wants both, for a kind that is not in memory.
 	Total bool
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A gateway may share its store with a newer one, whose kinds have fields that
-// this one cannot name. Writes judge the fields that this gateway can name, and keep the others.
+// this one cannot name. Writes check the fields that this gateway can name, and keep the others.
 
 // Known returns the tree without the names that the shape does not have. It may be the tree itself, so it
 // must not be changed.
@@ -126,102 +126,6 @@ func (f *Field) sameElement(a, b map[string]any) bool {
 		return !slices.ContainsFunc(f.Keys, func(k string) bool { return !jsontree.Equal(a[k], b[k]) })
 	}
 	return f.shape.same(a, b, stored)
-}
-
-// comparison selects what counts when two objects are compared.
-type comparison int
-
-const (
-	// stored compares the shape's fields as they are; a SET has no order.
-	stored comparison = iota
-	// effective also takes the effective default for an absent field.
-	effective
-	// identical compares the stored forms: also the order of a SET, and the names that the shape does not have.
-	identical
-	// equivalent is identical, but takes the effective default for an absent field.
-	equivalent
-)
-
-// exact reports whether the order of a SET and names that the shape does not have count.
-func (c comparison) exact() bool { return c == identical || c == equivalent }
-
-// withDefaults reports whether an absent field counts as its default.
-func (c comparison) withDefaults() bool { return c == effective || c == equivalent }
-
-// Identical reports whether two objects have the same stored form: the same values under the same names, named by the
-// shape or not, with lists in the same order. A value that equals a default differs from none.
-func (s *Shape) Identical(a, b map[string]any) bool { return s.same(a, b, identical) }
-
-// Equivalent is like Identical, but an absent field counts as its default.
-func (s *Shape) Equivalent(a, b map[string]any) bool { return s.same(a, b, equivalent) }
-
-// same compares two objects.
-func (s *Shape) same(a, b map[string]any, c comparison) bool {
-	if c.exact() && !s.sameUnknown(a, b) {
-		return false
-	}
-	return !slices.ContainsFunc(s.ordered, func(f *Field) bool {
-		x, ok1 := f.compared(a, c)
-		y, ok2 := f.compared(b, c)
-		return ok1 != ok2 || ok1 && !f.same(x, y, c)
-	})
-}
-
-// sameUnknown compares what two objects have under names that the shape does not have.
-func (s *Shape) sameUnknown(a, b map[string]any) bool {
-	for name, x := range a {
-		if y, ok := b[name]; s.fields[name] == nil && !(ok && jsontree.Equal(x, y)) {
-			return false
-		}
-	}
-	for name := range b {
-		if _, ok := a[name]; s.fields[name] == nil && !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// compared returns the value of the field that counts in a comparison.
-func (f *Field) compared(tree map[string]any, c comparison) (any, bool) {
-	if c.withDefaults() {
-		return f.valueIn(tree)
-	}
-	value, ok := tree[f.Name]
-	return value, ok
-}
-
-// same compares two values of the field.
-func (f *Field) same(a, b any, c comparison) bool {
-	switch a := a.(type) {
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		inOrder := slices.EqualFunc(a, b, func(x, y any) bool { return f.same(x, y, c) })
-		return inOrder || !c.exact() && f.List && f.ListType == descriptor.ListSet && f.sameSet(a, b, c)
-	case map[string]any:
-		if b, ok := b.(map[string]any); ok && f.shape != nil {
-			return f.shape.same(a, b, c)
-		}
-	}
-	return jsontree.Equal(a, b)
-}
-
-// sameSet compares two lists of one length without order.
-func (f *Field) sameSet(a, b []any, c comparison) bool {
-	times := make(map[string]int, len(b)) // how often b has them
-	for _, v := range b {
-		times[string(f.appendIdentity(nil, v, c))]++
-	}
-	for _, v := range a {
-		id := string(f.appendIdentity(nil, v, c))
-		if times[id]--; times[id] < 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // keptValues are stored values that would be refused today: of enum fields those that

@@ -6,10 +6,10 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// transition checks a change of an object: that the effective value of each immutable
+// checkChange checks a change of an object: that the effective value of each immutable
 // field, where both sides have one, is the same, and the rules that mention oldSelf. Both
 // are compared in what the shape can name.
-func (v *Violations) transition(ctx context.Context, s *Shape, at *location, next, old map[string]any) {
+func (v *Violations) checkChange(ctx context.Context, s *Shape, at *location, next, old map[string]any) {
 	before := len(v.found)
 	inner := location{in: at}
 	for _, f := range s.ordered {
@@ -28,11 +28,11 @@ func (v *Violations) transition(ctx context.Context, s *Shape, at *location, nex
 		}
 		if m, ok := now.(map[string]any); ok {
 			if o, ok := was.(map[string]any); ok {
-				v.transition(ctx, f.shape, &inner, m, o)
+				v.checkChange(ctx, f.shape, &inner, m, o)
 			}
 		}
 		if f.ListType == descriptor.ListMap {
-			v.transitionElements(ctx, f, &inner, now, was)
+			v.checkChangedElements(ctx, f, &inner, now, was)
 		}
 	}
 	if len(v.found) > before {
@@ -45,8 +45,8 @@ func (v *Violations) transition(ctx context.Context, s *Shape, at *location, nex
 	}
 }
 
-// transitionElements pairs the objects of two lists by their keys.
-func (v *Violations) transitionElements(ctx context.Context, f *Field, at *location, now, was any) {
+// checkChangedElements pairs the objects of two lists by their keys.
+func (v *Violations) checkChangedElements(ctx context.Context, f *Field, at *location, now, was any) {
 	next, _ := now.([]any)
 	old, _ := was.([]any)
 	before := f.elements(old)
@@ -59,7 +59,7 @@ func (v *Violations) transitionElements(ctx context.Context, f *Field, at *locat
 		element.element = i + 1
 		if b := before[f.identity(m)]; b != nil {
 			if w, ok := b.last.(map[string]any); ok && !f.same(m, w, effective) {
-				v.transition(ctx, f.shape, &element, m, w)
+				v.checkChange(ctx, f.shape, &element, m, w)
 			}
 		}
 	}
