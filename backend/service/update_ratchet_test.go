@@ -199,9 +199,10 @@ func (f *fixture) with(t *testing.T, kinds ...descriptor.Kind) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := *f
-	next.Service, next.T = s, t
-	return &next
+	next := *f.Fixture
+	next.Service = s
+	next.T = t
+	return &fixture{&next}
 }
 
 // touchesNoSpec writes everything but the spec of widget a.
