@@ -58,7 +58,8 @@ var (
 var (
 	// ErrUnavailable: the store cannot answer now and nothing was applied; try again later.
 	ErrUnavailable = errors.New("store unavailable")
-	// ErrDamaged: what is stored cannot be read as a whole; only a copy helps. It is told by each call that meets the damage.
+	// ErrDamaged: what is stored cannot be read as a whole; only a copy helps. It is told by each call that meets the
+	// damage.
 	ErrDamaged = errors.New("the store is damaged")
 	// ErrNoSpace: the store has no space left for the change, and nothing was
 	// applied. It comes with ErrUnavailable.

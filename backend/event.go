@@ -53,7 +53,13 @@ type Before struct {
 
 // BeforeOf returns what a log entry keeps of the envelope of r.
 func BeforeOf(r *Resource) *Before {
-	return &Before{Revision: r.Revision, UpdatedAt: r.UpdatedAt, ExpiresAt: r.ExpiresAt, Deleting: r.Deleting, Bound: r.Bound()}
+	return &Before{
+		Revision:  r.Revision,
+		UpdatedAt: r.UpdatedAt,
+		ExpiresAt: r.ExpiresAt,
+		Deleting:  r.Deleting,
+		Bound:     r.Bound(),
+	}
 }
 
 // Size is the number of bytes the entry counts for in the log.

@@ -68,7 +68,8 @@ func (p Put) validateRebind(a Action, shards Sharder) error {
 
 // changesResource reports whether p has what an OpPut alone changes.
 func (p Put) changesResource() bool {
-	return p.UID != "" || p.Deleting || p.Finalizers != nil || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil || len(p.Change) > 0
+	return p.UID != "" || p.Deleting || p.Finalizers != nil || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil ||
+		len(p.Change) > 0
 }
 
 func (p Put) validateRefs(key Key, shards Sharder) error {

@@ -60,8 +60,8 @@ type Line struct {
 	Paths []string `json:"paths,omitempty"`
 	// Catalogue is the hash of a catalogue that is served from now on.
 	Catalogue string `json:"catalogue,omitempty"`
-	// EpochBefore and Epoch are those of a lost history and of the one in its place; Lost is how many changes are missing, 0 if
-	// that is not known.
+	// EpochBefore and Epoch are those of a lost history and of the one in its place; Lost is how many changes are
+	// missing, 0 if that is not known.
 	EpochBefore uint64 `json:"epochBefore,omitempty"`
 	Epoch       uint64 `json:"epoch,omitempty"`
 	Lost        uint64 `json:"lost,omitempty"`
@@ -117,12 +117,14 @@ func (l *Log) now(ctx context.Context) (backend.Position, error) {
 	return w.Position(), nil
 }
 
-// patience is how long a request waits for its line. A pipe that nobody reads and a file system that hangs take no lines.
+// patience is how long a request waits for its line. A pipe that nobody reads and a file system that hangs take no
+// lines.
 const patience = 2 * time.Second
 
 var errStuck = errors.New("the target of the audit log takes no lines")
 
-// alone calls f, which uses the file, once nothing else does. If ctx ends before f does, f goes on, and others wait for it.
+// alone calls f, which uses the file, once nothing else does. If ctx ends before f does, f goes on, and others wait
+// for it.
 func (l *Log) alone(ctx context.Context, f func() error) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -223,7 +225,10 @@ func (l *Log) line(e *backend.Event) Line {
 		Revision: e.Revision.String(), By: by.Name, Address: by.Address, RequestID: by.Request, Position: e.Position.String(),
 	}
 	if !l.cfg.Sensitive(e.Resource.Kind) {
-		out.Paths = slices.DeleteFunc(kind.ChangedPaths(e), func(path string) bool { return path == "metadata.updatedBy" }) // By says it
+		// By says it
+		out.Paths = slices.DeleteFunc(
+			kind.ChangedPaths(e), func(path string) bool { return path == "metadata.updatedBy" },
+		)
 	}
 	return out
 }
@@ -290,10 +295,13 @@ func (l *Log) Replace(ctx context.Context, hash string) {
 	_ = l.request(ctx, "a replaced catalogue is missing in the audit log", Line{Event: Replaced, Catalogue: hash})
 }
 
-// LoseHistory writes that the store went on without changes which the gateway had seen. lost is 0 if it is not known how
-// many.
+// LoseHistory writes that the store went on without changes which the gateway had seen. lost is 0 if it is not known
+// how many.
 func (l *Log) LoseHistory(ctx context.Context, before, now, lost uint64) {
-	_ = l.request(ctx, "a lost history is missing in the audit log", Line{Event: HistoryLost, EpochBefore: before, Epoch: now, Lost: lost})
+	_ = l.request(
+		ctx, "a lost history is missing in the audit log",
+		Line{Event: HistoryLost, EpochBefore: before, Epoch: now, Lost: lost},
+	)
 }
 
 // request writes a line about the request of a context. It logs missing if it cannot.

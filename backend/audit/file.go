@@ -22,8 +22,8 @@ const DefaultSize = 128 << 20
 // maxLine is the most bytes of a line that is read.
 const maxLine = 1 << 20
 
-// File is where lines go. Each line has a position in the log, so the gateway continues a file that a crash has cut short
-// after its last whole line: no change is missing, and none is written twice.
+// File is where lines go. Each line has a position in the log, so the gateway continues a file that a crash has cut
+// short after its last whole line: no change is missing, and none is written twice.
 type File struct {
 	// Path of the file; it is made with the mode 0600. Empty writes to Out, which begins at the present position.
 	Path string
@@ -124,8 +124,8 @@ func sizeWithoutZeros(file *os.File, size int64) (int64, error) {
 	return 0, nil
 }
 
-// renamed returns the position of the last line of the newest file whose name begins with the name of this one, as after a
-// rename by this package or logrotate: either may have been killed before the new file had a line.
+// renamed returns the position of the last line of the newest file whose name begins with the name of this one, as
+// after a rename by this package or logrotate: either may have been killed before the new file had a line.
 func (f *File) renamed() (at backend.Position) {
 	path, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {
@@ -138,7 +138,8 @@ func (f *File) renamed() (at backend.Position) {
 		if !ok || !strings.HasPrefix(more, ".") && !strings.HasPrefix(more, "-") {
 			continue
 		}
-		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && (newest == nil || info.ModTime().After(newest.ModTime())) {
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() &&
+			(newest == nil || info.ModTime().After(newest.ModTime())) {
 			newest = info
 		}
 	}

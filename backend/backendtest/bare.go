@@ -26,7 +26,9 @@ func bareStatements() []statement {
 			f.start()
 			var keys []backend.Key
 			for i := range 20 {
-				a := refs(create(key(fmt.Sprint("n", i)), fmt.Sprint("body ", i)), bound("t"), loose(fmt.Sprint("u", i)))
+				a := refs(
+					create(key(fmt.Sprint("n", i)), fmt.Sprint("body ", i)), bound("t"), loose(fmt.Sprint("u", i)),
+				)
 				a.Put.Declared, a.Put.Deleting = fmt.Sprint("d", i%2), i%4 == 0
 				a.Put.Finalizers = new(i % 3)
 				if i%5 == 0 {
@@ -55,7 +57,10 @@ func bareStatements() []statement {
 		{"a range of keys alone shows keys, revisions and expiries, page by page as another range does", func(f *fixture) {
 			f.start()
 			for i := range 20 {
-				a := create(backend.Key{Kind: "Net", Namespace: fmt.Sprint("ns", i%3), Name: fmt.Sprint("n", i)}, fmt.Sprint("body ", i))
+				a := create(
+					backend.Key{Kind: "Net", Namespace: fmt.Sprint("ns", i%3), Name: fmt.Sprint("n", i)},
+					fmt.Sprint("body ", i),
+				)
 				a.Put.Deleting, a.Put.Finalizers = i%4 == 0, new(i%3)
 				if i%5 == 0 {
 					a.Put.ExpiresAt = f.clock.Now().Add(time.Duration(i) * time.Minute)
@@ -64,10 +69,16 @@ func bareStatements() []statement {
 			}
 			f.clock.Advance(6 * time.Minute) // one has expired
 			var rs []backend.Range
-			for _, r := range []backend.Range{{Kind: "Net"}, {Kind: "Net", Limit: 7, Reverse: true}, {Kind: "Net", Limit: 3, Start: backend.OrderTuple("ns1", "")}, {Kind: "Net", Namespace: "ns2"}} {
+			for _, r := range []backend.Range{
+				{Kind: "Net"}, {Kind: "Net", Limit: 7, Reverse: true},
+				{Kind: "Net", Limit: 3, Start: backend.OrderTuple("ns1", "")}, {Kind: "Net", Namespace: "ns2"},
+			} {
 				want := f.list(r)
 				for i, r := range want.Resources {
-					want.Resources[i] = &backend.Resource{Key: r.Key, Envelope: backend.Envelope{Revision: r.Revision, ExpiresAt: r.ExpiresAt}}
+					want.Resources[i] = &backend.Resource{
+						Key:      r.Key,
+						Envelope: backend.Envelope{Revision: r.Revision, ExpiresAt: r.ExpiresAt},
+					}
 				}
 				r.KeysOnly = true
 				equal(f, f.list(r), want)
@@ -81,7 +92,9 @@ func bareStatements() []statement {
 			}
 			equal(f, many[len(rs)], f.list(backend.Range{Kind: "Net"}))
 			target := key("t")
-			for _, r := range []backend.Range{{Kind: "Net", Deleting: true, Limit: 1}, {Referenced: &target, Limit: 1}} {
+			for _, r := range []backend.Range{
+				{Kind: "Net", Deleting: true, Limit: 1}, {Referenced: &target, Limit: 1},
+			} {
 				r.KeysOnly = true
 				_, err := f.Range(f.ctx(), r)
 				f.wantErr(err, backend.ErrInvalid)
@@ -92,7 +105,9 @@ func bareStatements() []statement {
 			for i := range 5 {
 				f.must(deleting(create(key(fmt.Sprint("n", i)), "1")))
 			}
-			for _, r := range []backend.Range{{Kind: "Net"}, {Kind: "Net", Reverse: true}, {Kind: "Net", Deleting: true}} {
+			for _, r := range []backend.Range{
+				{Kind: "Net"}, {Kind: "Net", Reverse: true}, {Kind: "Net", Deleting: true},
+			} {
 				for limit := 1; limit <= 7; limit++ {
 					r.Limit, r.Bare = limit, limit%2 == 0
 					page := f.list(r)

@@ -60,7 +60,10 @@ func Bench(b *testing.B, open Opener) {
 		}
 	})
 	for _, writers := range []int{1, 64} {
-		b.Run(fmt.Sprintf("conditional write with %d writers", writers), func(b *testing.B) { benchWrite(b, s, revisions, writers) })
+		b.Run(
+			fmt.Sprintf("conditional write with %d writers", writers),
+			func(b *testing.B) { benchWrite(b, s, revisions, writers) },
+		)
 	}
 	b.Run("watch delivery", func(b *testing.B) { benchWatch(b, s) })
 }
@@ -94,7 +97,15 @@ func benchWrite(b *testing.B, s Store, revisions []backend.Revision, writers int
 				i := rnd.IntN(BenchResources/writers)*writers + w
 				a := BenchPut(i, b.N)
 				a = changed(a, revisions[i], change)
-				res, err := s.Apply(b.Context(), backend.Batch{RequestID: "bench", Actor: "someone@example.com", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{a}})
+				res, err := s.Apply(
+					b.Context(),
+					backend.Batch{
+						RequestID: "bench",
+						Actor:     "someone@example.com",
+						Deadline:  time.Now().Add(time.Minute),
+						Actions:   []backend.Action{a},
+					},
+				)
 				if err != nil {
 					b.Error(err)
 					return

@@ -41,7 +41,10 @@ func concurrencyStatements() []statement {
 						return
 					}
 					n, _ := strconv.Atoi(string(rs[0].Body[1:]))
-					_, err = f.applyAs(s, w, round, with(put(key("sum"), strconv.Itoa(n+1)), backend.Condition{Revision: rs[0].Revision}))
+					_, err = f.applyAs(
+						s, w, round,
+						with(put(key("sum"), strconv.Itoa(n+1)), backend.Condition{Revision: rs[0].Revision}),
+					)
 					switch {
 					case err == nil:
 						wins++
@@ -61,7 +64,9 @@ func concurrencyStatements() []statement {
 				var mu sync.Mutex
 				won := 0
 				workers(2, func(w int) {
-					_, err := f.applyAs(f.Store, w, round, with(put(key("a"), fmt.Sprint(w)), backend.Condition{Revision: rev}))
+					_, err := f.applyAs(
+						f.Store, w, round, with(put(key("a"), fmt.Sprint(w)), backend.Condition{Revision: rev}),
+					)
 					mu.Lock()
 					defer mu.Unlock()
 					if err == nil {
@@ -121,7 +126,9 @@ func concurrencyStatements() []statement {
 				if w < writers {
 					for i := range rounds {
 						k := key(fmt.Sprint("n", (w*rounds+i)%23))
-						if _, err := f.applyAs(s, w, i, put(k, fmt.Sprintf("%d-%d", w, i)), put(key("all"), "1")); err != nil {
+						if _, err := f.applyAs(
+							s, w, i, put(k, fmt.Sprintf("%d-%d", w, i)), put(key("all"), "1"),
+						); err != nil {
 							f.Error(err)
 						}
 					}
@@ -159,7 +166,10 @@ func concurrencyStatements() []statement {
 					var err error
 					switch w % 5 {
 					case 0:
-						_, err = f.applyAs(other, w, i, expiring(put(key(fmt.Sprint("n", i%4)), "1"), f.clock.Now().Add(time.Millisecond)))
+						_, err = f.applyAs(
+							other, w, i,
+							expiring(put(key(fmt.Sprint("n", i%4)), "1"), f.clock.Now().Add(time.Millisecond)),
+						)
 					case 1:
 						_, err = other.Purge(f.ctx())
 						f.clock.Advance(time.Millisecond)

@@ -43,11 +43,17 @@ func conditionStatements() []statement {
 			f.must(with(put(key("a"), "2"), backend.Condition{Revision: first}))
 			ce := f.refuse(0, backend.ErrConflict, with(put(key("a"), "3"), backend.Condition{Revision: first}))
 			equal(f, ce.Current.Revision, f.get(key("a")).Revision)
-			f.refuse(0, backend.ErrConflict, with(put(key("a"), "3"), backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}}))
+			f.refuse(
+				0, backend.ErrConflict,
+				with(put(key("a"), "3"), backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}}),
+			)
 		}},
 		{"a revision on an absent key is ErrNotFound, not a conflict", func(f *fixture) {
 			f.start()
-			f.refuse(0, backend.ErrNotFound, with(put(key("a"), "1"), backend.Condition{Revision: backend.Revision{Epoch: 7, Seq: 7}}))
+			f.refuse(
+				0, backend.ErrNotFound,
+				with(put(key("a"), "1"), backend.Condition{Revision: backend.Revision{Epoch: 7, Seq: 7}}),
+			)
 		}},
 		{"a uid tells a re-created namesake apart", func(f *fixture) {
 			f.start()
@@ -164,7 +170,9 @@ func conditionStatements() []statement {
 		{"a move is one batch, and an outdated one fails", func(f *fixture) {
 			f.start()
 			rev := f.must(create(key("from"), "1")).Revisions[0]
-			move := []backend.Action{with(remove(key("from")), backend.Condition{Revision: rev}), create(key("to"), "1")}
+			move := []backend.Action{
+				with(remove(key("from")), backend.Condition{Revision: rev}), create(key("to"), "1"),
+			}
 			f.must(move...)
 			equal(f, names(f.list(backend.Range{Kind: "Net"}).Resources), []string{"to"})
 			f.refuse(0, backend.ErrNotFound, move...)

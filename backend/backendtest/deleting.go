@@ -51,7 +51,11 @@ func deletingStatements() []statement {
 				want := names(f.list(backend.Range{Kind: "Net", Deleting: true, Reverse: reverse}).Resources)
 				equal(f, len(want), 26)
 				for limit := 1; limit <= 27; limit++ {
-					equal(f, names(traverse(f, backend.Range{Kind: "Net", Deleting: true, Reverse: reverse, Limit: limit})), want)
+					equal(
+						f,
+						names(traverse(f, backend.Range{Kind: "Net", Deleting: true, Reverse: reverse, Limit: limit})),
+						want,
+					)
 				}
 				equal(f, f.list(backend.Range{Kind: "Net", Deleting: true, Reverse: reverse, Limit: 25}).More, true)
 				equal(f, f.list(backend.Range{Kind: "Net", Deleting: true, Reverse: reverse, Limit: 26}).More, false)
@@ -77,7 +81,13 @@ func deletingStatements() []statement {
 			equal(f, names(f.list(r).Resources), []string{"n3", "n2"})
 			r.Start = backend.Successor(r.Start)
 			equal(f, names(f.list(r).Resources), []string{"n3"})
-			r = backend.Range{Kind: "Net", Deleting: true, Start: backend.OrderTuple("a", "n3"), End: backend.OrderTuple("ab", "n2"), Count: true}
+			r = backend.Range{
+				Kind:     "Net",
+				Deleting: true,
+				Start:    backend.OrderTuple("a", "n3"),
+				End:      backend.OrderTuple("ab", "n2"),
+				Count:    true,
+			}
 			equal(f, f.list(r).Count, 5)
 			r.Namespace = "b"
 			equal(f, f.list(r).Count, 0)
@@ -100,7 +110,10 @@ func deletingStatements() []statement {
 		{"an expired resource is left out and not counted, and a new one in its place is another", func(f *fixture) {
 			f.start()
 			at := f.clock.Now().Add(time.Second)
-			f.must(expiring(deleting(create(key("a"), "1")), at), expiring(deleting(create(key("b"), "1")), at), deleting(create(key("c"), "1")))
+			f.must(
+				expiring(deleting(create(key("a"), "1")), at), expiring(deleting(create(key("b"), "1")), at),
+				deleting(create(key("c"), "1")),
+			)
 			equal(f, f.inDeletion(), []string{"a", "b", "c"})
 			f.clock.Advance(time.Second)
 			equal(f, f.inDeletion(), []string{"c"})

@@ -43,8 +43,18 @@ func eventStatements() []statement {
 			}
 			want := []backend.Event{
 				{Type: backend.Added, Resource: stored[0]},
-				{Type: backend.Modified, Resource: stored[1], Before: backend.BeforeOf(stored[0]), Change: []byte("change 1")},
-				{Type: backend.Modified, Resource: stored[2], Before: backend.BeforeOf(stored[1]), Change: []byte("change 2")},
+				{
+					Type:     backend.Modified,
+					Resource: stored[1],
+					Before:   backend.BeforeOf(stored[0]),
+					Change:   []byte("change 1"),
+				},
+				{
+					Type:     backend.Modified,
+					Resource: stored[2],
+					Before:   backend.BeforeOf(stored[1]),
+					Change:   []byte("change 2"),
+				},
 				{Type: backend.Deleted, Resource: stored[2]},
 			}
 			start := f.clock.Now().Truncate(time.Millisecond).Add(-3 * time.Second)
@@ -63,7 +73,9 @@ func eventStatements() []statement {
 			f.start()
 			from := f.position()
 			expiry := f.clock.Now().Add(time.Hour).Truncate(time.Millisecond)
-			first := f.must(refs(expiring(create(key("a"), "1"), expiry), bound("z"), loose("l"), bound("a"), bound("a\x00"))).Resources[0]
+			first := f.must(refs(
+				expiring(create(key("a"), "1"), expiry), bound("z"), loose("l"), bound("a"), bound("a\x00"),
+			)).Resources[0]
 			firstAt := f.clock.Now().Truncate(time.Millisecond)
 			f.clock.Advance(time.Second)
 			second := f.must(deleting(put(key("a"), "2"))).Resources[0]
@@ -102,7 +114,10 @@ func eventStatements() []statement {
 		{"creation, deletion and purge have no state before and no change, and a purge has no actor", func(f *fixture) {
 			f.start()
 			from := f.position()
-			b := f.batch(create(key("a"), "1"), deleting(create(key("b"), "1")), expiring(create(key("c"), "1"), f.clock.Now().Add(time.Second)))
+			b := f.batch(
+				create(key("a"), "1"), deleting(create(key("b"), "1")),
+				expiring(create(key("c"), "1"), f.clock.Now().Add(time.Second)),
+			)
 			b.Actor = "maker"
 			_, err := f.Apply(f.ctx(), b)
 			f.wantErr(err, nil)
@@ -128,7 +143,10 @@ func eventStatements() []statement {
 			changes := [][]byte{nil, {}, {0}, everyByte(127), everyByte(1000), everyByte(backend.MaxChange)}
 			actors := []string{"", "\x00", "actor", string(everyByte(128)), string(everyByte(backend.MaxActor)), ""}
 			for i, change := range changes {
-				b := f.batch(changed(put(key("a"), fmt.Sprint(i)), f.get(key("a")).Revision, change), put(key("b"), fmt.Sprint(i)))
+				b := f.batch(
+					changed(put(key("a"), fmt.Sprint(i)), f.get(key("a")).Revision, change),
+					put(key("b"), fmt.Sprint(i)),
+				)
 				b.Actor = actors[i]
 				_, err := f.Apply(f.ctx(), b)
 				f.wantErr(err, nil)
@@ -153,7 +171,10 @@ func eventStatements() []statement {
 			for i, a := range []backend.Action{
 				changed(put(key("a"), "2"), rev, make([]byte, backend.MaxChange+1)),
 				changed(put(key("a"), "2"), backend.Revision{}, []byte("c")),
-				with(changed(put(key("a"), "2"), rev, []byte("c")), backend.Condition{Presence: backend.Present, UID: "uid-a"}),
+				with(
+					changed(put(key("a"), "2"), rev, []byte("c")),
+					backend.Condition{Presence: backend.Present, UID: "uid-a"},
+				),
 				changed(create(key("b"), "2"), backend.Revision{}, []byte("c")),
 			} {
 				if _, err := f.apply(a); err == nil {

@@ -52,7 +52,9 @@ func expiryStatements() []statement {
 		{"a put over what is expired logs DELETED, then ADDED, in one step", func(f *fixture) {
 			for _, again := range []backend.Action{create(key("a"), "2"), put(key("a"), "2")} {
 				f.start()
-				old := f.must(expiring(refs(create(key("a"), "1"), bound("t")), f.clock.Now().Add(time.Second))).Resources[0]
+				old := f.must(expiring(
+					refs(create(key("a"), "1"), bound("t")), f.clock.Now().Add(time.Second),
+				)).Resources[0]
 				from := f.position()
 				f.clock.Advance(time.Second)
 				again.Put.UID = "second"
@@ -81,7 +83,10 @@ func expiryStatements() []statement {
 		{"a purge removes what is expired with one event each, in the order of expiry", func(f *fixture) {
 			f.start()
 			for i := range 5 {
-				f.must(expiring(refs(create(key(fmt.Sprint("n", i)), "1"), bound("t")), f.clock.Now().Add(time.Duration(5-i)*time.Second)))
+				f.must(expiring(
+					refs(create(key(fmt.Sprint("n", i)), "1"), bound("t")),
+					f.clock.Now().Add(time.Duration(5-i)*time.Second),
+				))
 			}
 			f.must(create(key("stays"), "1"))
 			from := f.position()
@@ -123,8 +128,14 @@ func expiryStatements() []statement {
 		{"a later expiry keeps the resource, an earlier one takes it", func(f *fixture) {
 			f.start()
 			now := f.clock.Now()
-			f.must(expiring(create(key("longer"), "1"), now.Add(time.Second)), expiring(create(key("shorter"), "1"), now.Add(time.Hour)))
-			f.must(expiring(put(key("longer"), "2"), now.Add(time.Hour)), expiring(put(key("shorter"), "2"), now.Add(time.Second)))
+			f.must(
+				expiring(create(key("longer"), "1"), now.Add(time.Second)),
+				expiring(create(key("shorter"), "1"), now.Add(time.Hour)),
+			)
+			f.must(
+				expiring(put(key("longer"), "2"), now.Add(time.Hour)),
+				expiring(put(key("shorter"), "2"), now.Add(time.Second)),
+			)
 			f.clock.Advance(time.Second)
 			equal(f, f.purge(), 1)
 			equal(f, names(f.list(backend.Range{Kind: "Net"}).Resources), []string{"longer"})
@@ -181,7 +192,15 @@ func expiryStatements() []statement {
 func RunIdle(t *testing.T, open Opener) {
 	t.Run("an idle store purges and trims in Run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			in := open(t, Options{Clock: time.Now, Rand: rand.New(rand.NewPCG(1, 2)), LogAge: time.Hour, PurgeInterval: time.Second})
+			in := open(
+				t,
+				Options{
+					Clock:         time.Now,
+					Rand:          rand.New(rand.NewPCG(1, 2)),
+					LogAge:        time.Hour,
+					PurgeInterval: time.Second,
+				},
+			)
 			s, err := in.Open()
 			if err != nil {
 				t.Fatal(err)
@@ -202,7 +221,9 @@ func RunIdle(t *testing.T, open Opener) {
 			if d, err := w.Next(ctx); err != nil || !d.CaughtUp {
 				t.Fatalf("delivery %+v, error %v", d, err)
 			}
-			if _, err := s.Apply(ctx, backend.Batch{RequestID: "r", Deadline: time.Now().Add(time.Second), Actions: actions}); err != nil {
+			if _, err := s.Apply(
+				ctx, backend.Batch{RequestID: "r", Deadline: time.Now().Add(time.Second), Actions: actions},
+			); err != nil {
 				t.Fatal(err)
 			}
 			start := time.Now()

@@ -93,7 +93,11 @@ func (f *fixture) ctx() context.Context { return f.Context() }
 
 func (f *fixture) batch(actions ...backend.Action) backend.Batch {
 	f.requests++
-	return backend.Batch{RequestID: fmt.Sprintf("request-%d", f.requests), Deadline: f.clock.Now().Add(5 * time.Second), Actions: actions}
+	return backend.Batch{
+		RequestID: fmt.Sprintf("request-%d", f.requests),
+		Deadline:  f.clock.Now().Add(5 * time.Second),
+		Actions:   actions,
+	}
 }
 
 func (f *fixture) apply(actions ...backend.Action) (backend.Result, error) {
@@ -153,7 +157,10 @@ func (f *fixture) at(r backend.Revision) backend.Position { return f.position().
 func (f *fixture) after(res backend.Result) backend.Position {
 	f.Helper()
 	now := f.position()
-	equal(f, res.Position, backend.NewPosition(make([]backend.Revision, now.Shards())...).With(f.shard(), f.own(res.Position)))
+	equal(
+		f, res.Position,
+		backend.NewPosition(make([]backend.Revision, now.Shards())...).With(f.shard(), f.own(res.Position)),
+	)
 	return now.With(f.shard(), f.own(res.Position))
 }
 
@@ -240,7 +247,15 @@ func key(name string) backend.Key { return backend.Key{Kind: "Net", Namespace: "
 
 // put stores a body under a key, whatever is there.
 func put(k backend.Key, body string) backend.Action {
-	return backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{UID: "uid-" + k.Name[:min(len(k.Name), 8)], Caller: true, Body: backend.EncodeBody([]byte(body))}}
+	return backend.Action{
+		Key: k,
+		Op:  backend.OpPut,
+		Put: backend.Put{
+			UID:    "uid-" + k.Name[:min(len(k.Name), 8)],
+			Caller: true,
+			Body:   backend.EncodeBody([]byte(body)),
+		},
+	}
 }
 
 func create(k backend.Key, body string) backend.Action {

@@ -42,7 +42,9 @@ func globalStatements() []statement {
 			for i := range 9 {
 				namespace := fmt.Sprint("ns-", i)
 				for _, kind := range []string{"Net", "Port"} {
-					f.must(refs(create(backend.Key{Kind: kind, Namespace: namespace, Name: "a"}, "1"), toZone("t", false)))
+					f.must(refs(
+						create(backend.Key{Kind: kind, Namespace: namespace, Name: "a"}, "1"), toZone("t", false),
+					))
 				}
 				want = append(want, within(namespace, "a"))
 			}
@@ -61,7 +63,16 @@ func globalStatements() []statement {
 			equal(f, keys(backend.Range{Referenced: &target}), want)
 			equal(f, keys(backend.Range{Referenced: &target, Namespace: "ns-4"}), []backend.Key{want[4], want[13]})
 			equal(f, keys(backend.Range{Referenced: &target, Namespace: "ns-4", Kind: "Port"}), []backend.Key{want[13]})
-			equal(f, keys(backend.Range{Referenced: &target, Kind: "Net", Start: want[3].Append(nil), End: want[6].Append(nil)}), want[3:6])
+			equal(
+				f,
+				keys(backend.Range{
+					Referenced: &target,
+					Kind:       "Net",
+					Start:      want[3].Append(nil),
+					End:        want[6].Append(nil),
+				}),
+				want[3:6],
+			)
 			for _, reverse := range []bool{false, true} {
 				r := backend.Range{Referenced: &target, Reverse: reverse, Limit: 4}
 				var got []backend.Key
@@ -80,7 +91,13 @@ func globalStatements() []statement {
 				equal(f, got, keys(backend.Range{Referenced: &target, Reverse: reverse}))
 				equal(f, len(got), 19)
 			}
-			for n, r := range map[int]backend.Range{19: {}, 9: {Kind: "Port"}, 2: {Namespace: "ns-4"}, 1: {Namespace: "ns-4", Kind: "Net"}, 0: {BoundOnly: true}} {
+			for n, r := range map[int]backend.Range{
+				19: {},
+				9:  {Kind: "Port"},
+				2:  {Namespace: "ns-4"},
+				1:  {Namespace: "ns-4", Kind: "Net"},
+				0:  {BoundOnly: true},
+			} {
 				r.Referenced, r.Count = &target, true
 				equal(f, f.list(r).Count, n)
 			}
@@ -110,7 +127,11 @@ func globalStatements() []statement {
 			f.start()
 			_, far := f.namespaces()
 			r := f.must(refs(create(within(far, "a"), "1"), toZone("t", false))).Resources[0]
-			rebind := backend.Action{Key: r.Key, Op: backend.OpRebind, If: backend.Condition{Revision: r.Revision, BindingVersion: r.BindingVersion}}
+			rebind := backend.Action{
+				Key: r.Key,
+				Op:  backend.OpRebind,
+				If:  backend.Condition{Revision: r.Revision, BindingVersion: r.BindingVersion},
+			}
 			f.must(refs(rebind, toZone("u", false)))
 			equal(f, f.referrers(zone("t"), false), []string{})
 			equal(f, f.referrers(zone("u"), false), []string{"a"})
@@ -145,8 +166,12 @@ func globalStatements() []statement {
 			absent := backend.Condition{Presence: backend.Absent}
 			for _, actions := range [][]backend.Action{
 				{put(zone("t"), "1"), put(within(near, "a"), "1")}, {put(within(near, "a"), "1"), put(zone("t"), "1")},
-				{put(zone("t"), "1"), check(within(near, "a"), absent)}, {check(within(near, "a"), absent), put(zone("t"), "1")},
-				{put(within(near, "a"), "1"), check(within("other", "a"), absent)}, {refs(put(zone("t"), "1"), backend.Ref{Key: within(near, "a")})},
+				{
+					put(zone("t"), "1"), check(within(near, "a"), absent),
+				}, {check(within(near, "a"), absent), put(zone("t"), "1")},
+				{
+					put(within(near, "a"), "1"), check(within("other", "a"), absent),
+				}, {refs(put(zone("t"), "1"), backend.Ref{Key: within(near, "a")})},
 			} {
 				_, err := f.apply(actions...)
 				f.wantErr(err, backend.ErrInvalid)
@@ -169,7 +194,14 @@ func globalStatements() []statement {
 			} else {
 				f.wantErr(err, backend.ErrInvalid)
 				r := f.must(refs(create(within(far, "b"), "1"), toZone("t", false))).Resources[0]
-				_, err = f.apply(refs(backend.Action{Key: r.Key, Op: backend.OpRebind, If: backend.Condition{Revision: r.Revision, BindingVersion: r.BindingVersion}}, toZone("t", true)))
+				_, err = f.apply(refs(
+					backend.Action{
+						Key: r.Key,
+						Op:  backend.OpRebind,
+						If:  backend.Condition{Revision: r.Revision, BindingVersion: r.BindingVersion},
+					},
+					toZone("t", true),
+				))
 				f.wantErr(err, backend.ErrInvalid)
 			}
 			f.must(with(remove(zone("t")), free))
@@ -182,7 +214,9 @@ func globalStatements() []statement {
 				errs := make([]error, 2)
 				workers(2, func(w int) {
 					if w == 0 {
-						_, errs[w] = f.applyAs(f.Store, w, round, with(remove(zone("t")), backend.Condition{Unreferenced: true}))
+						_, errs[w] = f.applyAs(
+							f.Store, w, round, with(remove(zone("t")), backend.Condition{Unreferenced: true}),
+						)
 						return
 					}
 					_, errs[w] = f.applyAs(f.Store, w, round, check(zone("t"), backend.Condition{Presence: backend.Present}), refs(put(within(near, "p"), "1"), toZone("t", true)))

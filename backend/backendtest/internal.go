@@ -43,7 +43,10 @@ func internalStatements() []statement {
 			equal(f, summary(events), []string{"ADDED a", "ADDED b"})
 			equal(f, events[1].Revision.Seq, events[0].Revision.Seq+1)
 			equal(f, f.own(f.after(res)), events[1].Revision)
-			equal(f, []backend.Revision{res.Revisions[1], res.Revisions[3]}, []backend.Revision{events[0].Revision, events[1].Revision})
+			equal(
+				f, []backend.Revision{res.Revisions[1], res.Revisions[3]},
+				[]backend.Revision{events[0].Revision, events[1].Revision},
+			)
 			for i, name := range []string{"1", "2"} {
 				equal(f, f.get(lease(name)), res.Resources[2*i])
 				equal(f, f.get(lease(name)).Revision, res.Revisions[2*i])
@@ -75,7 +78,10 @@ func internalStatements() []statement {
 			f.start()
 			from := f.position()
 			at := f.clock.Now().Add(time.Second)
-			f.must(expiring(create(lease("purged"), "1"), at), expiring(create(lease("again"), "1"), at), expiring(create(key("told"), "1"), at))
+			f.must(
+				expiring(create(lease("purged"), "1"), at), expiring(create(lease("again"), "1"), at),
+				expiring(create(key("told"), "1"), at),
+			)
 			f.clock.Advance(time.Second)
 			f.must(create(lease("again"), "2"))
 			equal(f, f.purge(), 2)

@@ -117,7 +117,8 @@ func (m *model) close() {
 	}
 	for _, pair := range m.watchers {
 		for _, w := range pair {
-			if _, err := w.Next(m.Context()); !errors.Is(err, backend.ErrClosed) && !errors.Is(err, backend.ErrLagged) && !errors.Is(err, backend.ErrPositionExpired) {
+			if _, err := w.Next(m.Context()); !errors.Is(err, backend.ErrClosed) &&
+				!errors.Is(err, backend.ErrLagged) && !errors.Is(err, backend.ErrPositionExpired) {
 				m.Fatalf("step %d: a watcher of a closed store: %v", m.step, err)
 			}
 		}
@@ -221,7 +222,9 @@ func (m *model) notePosition() {
 func (m *model) apply() {
 	m.Helper()
 	b := m.batch()
-	res, err := both(m, fmt.Sprintf("apply %+v", b), func(s Store) (backend.Result, error) { return s.Apply(m.Context(), b) })
+	res, err := both(
+		m, fmt.Sprintf("apply %+v", b), func(s Store) (backend.Result, error) { return s.Apply(m.Context(), b) },
+	)
 	if err == nil {
 		m.positions = append(m.positions, res.Position)
 		m.revisions = append(m.revisions, res.Revisions...)
@@ -231,7 +234,10 @@ func (m *model) apply() {
 // compareGet gets resources, and gets them bare.
 func (m *model) compareGet(keys []backend.Key) {
 	m.Helper()
-	both(m, fmt.Sprintf("get %q", keys), func(s Store) ([]*backend.Resource, error) { return s.Get(m.Context(), keys...) })
+	both(
+		m, fmt.Sprintf("get %q", keys),
+		func(s Store) ([]*backend.Resource, error) { return s.Get(m.Context(), keys...) },
+	)
 	both(m, fmt.Sprintf("get bare %q", keys), func(s Store) ([]*backend.Resource, error) {
 		got, err := backend.GetBare(m.Context(), s, keys...)
 		if err != nil {

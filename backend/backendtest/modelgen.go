@@ -107,7 +107,10 @@ func (m *model) refs(namespace string) (refs []backend.Ref, declared string) {
 		declared = fmt.Sprint("d", m.rnd.IntN(3))
 	}
 	for range m.rnd.IntN(3) {
-		ref := backend.Ref{Key: backend.Key{Kind: m.pick(modelKinds()), Namespace: namespace, Name: m.pick(modelNames())}, Bound: m.chance(30)}
+		ref := backend.Ref{
+			Key:   backend.Key{Kind: m.pick(modelKinds()), Namespace: namespace, Name: m.pick(modelNames())},
+			Bound: m.chance(30),
+		}
 		switch {
 		case m.chance(1):
 			ref.Key.Namespace = m.pick(modelNamespaces())
@@ -140,7 +143,11 @@ func (m *model) change(a *backend.Action) {
 
 // rebind is a rebind, mostly of a live resource that has had as many passes.
 func (m *model) rebind(k backend.Key) backend.Action {
-	a := backend.Action{Key: k, Op: backend.OpRebind, If: backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}, BindingVersion: 1}}
+	a := backend.Action{
+		Key: k,
+		Op:  backend.OpRebind,
+		If:  backend.Condition{Revision: backend.Revision{Epoch: 1, Seq: 1}, BindingVersion: 1},
+	}
 	a.Put.Refs, a.Put.Declared = m.refs(k.Namespace)
 	if rs, err := m.stores[1].Get(m.Context(), k); err == nil && rs[0] != nil {
 		a.If.Revision = rs[0].Revision
@@ -153,7 +160,10 @@ func (m *model) rebind(k backend.Key) backend.Action {
 
 // batch is a random batch, mostly valid, whose conditions often hold.
 func (m *model) batch() backend.Batch {
-	b := backend.Batch{RequestID: fmt.Sprint("request-", m.step), Deadline: m.clock.Now().Add(time.Duration(m.rnd.IntN(5000)-100) * time.Millisecond)}
+	b := backend.Batch{
+		RequestID: fmt.Sprint("request-", m.step),
+		Deadline:  m.clock.Now().Add(time.Duration(m.rnd.IntN(5000)-100) * time.Millisecond),
+	}
 	if m.chance(60) {
 		b.Actor = fmt.Sprint("actor-", m.rnd.IntN(3))
 	}
@@ -216,7 +226,13 @@ func (m *model) bound() []byte {
 }
 
 func (m *model) randomRange() backend.Range {
-	r := backend.Range{Kind: m.pick(modelKinds()), Reverse: m.chance(50), Limit: 1 + m.rnd.IntN(12), Count: m.chance(15), Bare: m.chance(50)}
+	r := backend.Range{
+		Kind:    m.pick(modelKinds()),
+		Reverse: m.chance(50),
+		Limit:   1 + m.rnd.IntN(12),
+		Count:   m.chance(15),
+		Bare:    m.chance(50),
+	}
 	r.Deleting = m.chance(35)
 	if m.chance(40) {
 		r.Namespace = m.pick(modelNamespaces())

@@ -130,7 +130,9 @@ func rangesStatements() []statement {
 						}
 						continue
 					}
-					got, err := f.ranges(f.ctx(), []backend.Range{{Kind: "Net", Limit: 1}, {Kind: "Net", Deleting: true, Limit: 1}})
+					got, err := f.ranges(
+						f.ctx(), []backend.Range{{Kind: "Net", Limit: 1}, {Kind: "Net", Deleting: true, Limit: 1}},
+					)
 					if err != nil || got[0].Resources[0].Revision != got[1].Resources[0].Revision {
 						f.Errorf("%v, error %v", got, err)
 						return

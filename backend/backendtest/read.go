@@ -61,7 +61,10 @@ func getStatements() []statement {
 		}},
 		{"kind, namespace and name all tell keys apart", func(f *fixture) {
 			f.start()
-			keys := []backend.Key{{Kind: "Net", Namespace: "a", Name: "b"}, {Kind: "Net", Namespace: "ab", Name: "b"}, {Kind: "Neta", Name: "b"}, {Kind: "Net", Name: "ab"}, {Kind: "Net", Namespace: "a", Name: "bb"}}
+			keys := []backend.Key{
+				{Kind: "Net", Namespace: "a", Name: "b"}, {Kind: "Net", Namespace: "ab", Name: "b"},
+				{Kind: "Neta", Name: "b"}, {Kind: "Net", Name: "ab"}, {Kind: "Net", Namespace: "a", Name: "bb"},
+			}
 			for i, k := range keys {
 				f.must(create(k, fmt.Sprint(i)))
 			}
@@ -133,13 +136,19 @@ func rangeStatements() []statement {
 		{"namespaces come in their order and one can be asked for", func(f *fixture) {
 			f.start()
 			for _, ns := range []string{"b", "a", "ab", "a\x00", "b\xff"} {
-				f.must(create(backend.Key{Kind: "Net", Namespace: ns, Name: "n1"}, "1"), create(backend.Key{Kind: "Net", Namespace: ns, Name: "n0"}, "1"))
+				f.must(
+					create(backend.Key{Kind: "Net", Namespace: ns, Name: "n1"}, "1"),
+					create(backend.Key{Kind: "Net", Namespace: ns, Name: "n0"}, "1"),
+				)
 			}
 			var got []string
 			for _, r := range f.list(backend.Range{Kind: "Net"}).Resources {
 				got = append(got, r.Namespace+r.Name)
 			}
-			equal(f, got, []string{"an0", "an1", "a\x00n0", "a\x00n1", "abn0", "abn1", "bn0", "bn1", "b\xffn0", "b\xffn1"})
+			equal(
+				f, got,
+				[]string{"an0", "an1", "a\x00n0", "a\x00n1", "abn0", "abn1", "bn0", "bn1", "b\xffn0", "b\xffn1"},
+			)
 			for _, reverse := range []bool{false, true} {
 				page := f.list(backend.Range{Kind: "Net", Namespace: "a", Reverse: reverse})
 				equal(f, len(page.Resources), 2)
@@ -166,7 +175,11 @@ func rangeStatements() []statement {
 			sorted := slices.Sorted(slices.Values(oddNames()))
 			for i := range sorted {
 				for j := range sorted {
-					r := backend.Range{Kind: "Net", Start: backend.OrderTuple("default", sorted[i]), End: backend.OrderTuple("default", sorted[j])}
+					r := backend.Range{
+						Kind:  "Net",
+						Start: backend.OrderTuple("default", sorted[i]),
+						End:   backend.OrderTuple("default", sorted[j]),
+					}
 					want := append([]string{}, sorted[i:max(i, j)]...)
 					equal(f, names(f.list(r).Resources), want)
 					slices.Reverse(want)
@@ -183,7 +196,10 @@ func rangeStatements() []statement {
 			sorted := slices.Sorted(slices.Values(oddNames()))
 			for i, n := range sorted {
 				after := backend.Successor(backend.OrderTuple("default", n))
-				equal(f, names(f.list(backend.Range{Kind: "Net", Start: after}).Resources), append([]string{}, sorted[i+1:]...))
+				equal(
+					f, names(f.list(backend.Range{Kind: "Net", Start: after}).Resources),
+					append([]string{}, sorted[i+1:]...),
+				)
 				equal(f, names(f.list(backend.Range{Kind: "Net", End: after}).Resources), sorted[:i+1])
 			}
 		}},
@@ -200,7 +216,15 @@ func rangeStatements() []statement {
 						want = append(want, n)
 					}
 				}
-				equal(f, names(f.list(backend.Range{Kind: "Net", Start: start, End: backend.StringPrefixEnd(start)}).Resources), want)
+				equal(
+					f,
+					names(f.list(backend.Range{
+						Kind:  "Net",
+						Start: start,
+						End:   backend.StringPrefixEnd(start),
+					}).Resources),
+					want,
+				)
 			}
 		}},
 		{"bounds outside the namespace asked for do not leave it", func(f *fixture) {
@@ -208,7 +232,12 @@ func rangeStatements() []statement {
 			for _, ns := range []string{"a", "b", "c"} {
 				f.must(create(backend.Key{Kind: "Net", Namespace: ns, Name: "n-" + ns}, "1"))
 			}
-			r := backend.Range{Kind: "Net", Namespace: "b", Start: backend.OrderTuple("a", "a"), End: backend.OrderTuple("c", "z")}
+			r := backend.Range{
+				Kind:      "Net",
+				Namespace: "b",
+				Start:     backend.OrderTuple("a", "a"),
+				End:       backend.OrderTuple("c", "z"),
+			}
 			equal(f, names(f.list(r).Resources), []string{"n-b"})
 			r.Start = backend.OrderTuple("c", "a")
 			equal(f, len(f.list(r).Resources), 0)
@@ -233,7 +262,9 @@ func rangeStatements() []statement {
 				equal(f, f.list(backend.Range{Kind: "Net", Limit: limit}).More, more)
 				equal(f, f.list(backend.Range{Kind: "Net", Limit: limit, Reverse: true}).More, more)
 			}
-			equal(f, f.list(backend.Range{Kind: "Net", Limit: 3, End: backend.OrderTuple("default", "n003")}).More, false)
+			equal(
+				f, f.list(backend.Range{Kind: "Net", Limit: 3, End: backend.OrderTuple("default", "n003")}).More, false,
+			)
 			equal(f, f.list(backend.Range{Kind: "None", Limit: 1}).More, false)
 		}},
 		{"the bytes of a page are bounded, the first resource always comes", func(f *fixture) {
@@ -263,7 +294,10 @@ func rangeStatements() []statement {
 		}},
 		{"a range without a kind or with a limit out of bounds is ErrInvalid", func(f *fixture) {
 			f.start()
-			for _, r := range []backend.Range{{Limit: 1}, {Kind: "Net"}, {Kind: "Net", Limit: -1}, {Kind: "Net", Limit: backend.MaxLimit + 1}, {Kind: "Net", Limit: math.MinInt}} {
+			for _, r := range []backend.Range{
+				{Limit: 1}, {Kind: "Net"}, {Kind: "Net", Limit: -1}, {Kind: "Net", Limit: backend.MaxLimit + 1},
+				{Kind: "Net", Limit: math.MinInt},
+			} {
 				_, err := f.Range(f.ctx(), r)
 				f.wantErr(err, backend.ErrInvalid)
 			}

@@ -10,7 +10,10 @@ import (
 // rebind gives the resource other references, taken by other declarations.
 func rebind(of *backend.Resource, declared string, rs ...backend.Ref) backend.Action {
 	return backend.Action{
-		Key: of.Key, Op: backend.OpRebind, If: backend.Condition{Revision: of.Revision, BindingVersion: of.BindingVersion},
+		Key: of.Key, Op: backend.OpRebind, If: backend.Condition{
+			Revision:       of.Revision,
+			BindingVersion: of.BindingVersion,
+		},
 		Put: backend.Put{Declared: declared, Refs: rs},
 	}
 }
@@ -19,7 +22,9 @@ func rebindStatements() []statement {
 	return []statement{
 		{"a rebind replaces references and their fingerprint, counts a pass, and changes nothing else", func(f *fixture) {
 			f.start()
-			before := f.must(expiring(refs(deleting(create(key("a"), "1")), bound("t"), loose("u")), f.clock.Now().Add(time.Hour))).Resources[0]
+			before := f.must(expiring(
+				refs(deleting(create(key("a"), "1")), bound("t"), loose("u")), f.clock.Now().Add(time.Hour),
+			)).Resources[0]
 			equal(f, before.BindingVersion, uint32(1))
 			f.clock.Advance(time.Second)
 			res := f.must(rebind(before, "other", loose("t"), bound("v")))
@@ -97,7 +102,10 @@ func rebindStatements() []statement {
 		}},
 		{"a re-created resource has had one pass, and no references of the one before it", func(f *fixture) {
 			f.start()
-			f.must(rebind(f.must(refs(expiring(create(key("a"), "1"), f.clock.Now().Add(time.Second)), bound("t"))).Resources[0], "d", bound("t")))
+			f.must(rebind(
+				f.must(refs(expiring(create(key("a"), "1"), f.clock.Now().Add(time.Second)), bound("t"))).Resources[0],
+				"d", bound("t"),
+			))
 			f.clock.Advance(time.Minute)
 			f.must(create(key("a"), "2"))
 			equal(f, f.get(key("a")).Refs, nil)
@@ -129,7 +137,11 @@ func rebindStatements() []statement {
 					f.wantErr(err, backend.ErrInvalid)
 				}
 			}
-			_, err := f.apply(backend.Action{Key: key("b"), Op: backend.OpPut, Put: backend.Put{UID: "u", Body: []byte("j1"), Refs: []backend.Ref{loose("t")}}})
+			_, err := f.apply(backend.Action{
+				Key: key("b"),
+				Op:  backend.OpPut,
+				Put: backend.Put{UID: "u", Body: []byte("j1"), Refs: []backend.Ref{loose("t")}},
+			})
 			f.wantErr(err, backend.ErrInvalid)
 		}},
 	}

@@ -30,7 +30,9 @@ func referenceStatements() []statement {
 		{"a key's referrers come in the order of kind, namespace and name, whether the key exists or not", func(f *fixture) {
 			f.start()
 			f.must(
-				refs(create(port("b"), "1"), loose("t")), refs(create(key("z"), "1"), bound("t")), refs(create(port("a"), "1"), bound("t"), loose("u")),
+				refs(create(port("b"), "1"), loose("t")), refs(create(key("z"), "1"), bound("t")), refs(
+					create(port("a"), "1"), bound("t"), loose("u"),
+				),
 				refs(create(key("t\x00"), "1"), loose("t\x00")), create(key("none"), "1"),
 			)
 			equal(f, f.referrers(key("t"), false), []string{"z", "a", "b"})
@@ -45,7 +47,10 @@ func referenceStatements() []statement {
 		{"referrers are paged both ways, counted, and narrowed to a kind", func(f *fixture) {
 			f.start()
 			for i := range 7 {
-				f.must(refs(create(key(fmt.Sprint("n", i)), "1"), bound("t")), refs(create(port(fmt.Sprint("p", i)), "1"), loose("t")))
+				f.must(
+					refs(create(key(fmt.Sprint("n", i)), "1"), bound("t")),
+					refs(create(port(fmt.Sprint("p", i)), "1"), loose("t")),
+				)
 			}
 			target := key("t")
 			for _, reverse := range []bool{false, true} {
@@ -68,7 +73,10 @@ func referenceStatements() []statement {
 			equal(f, f.list(backend.Range{Referenced: &target, Count: true}).Count, 14)
 			equal(f, f.list(backend.Range{Referenced: &target, BoundOnly: true, Count: true}).Count, 7)
 			equal(f, f.list(backend.Range{Referenced: &target, Kind: "Port", Count: true}).Count, 7)
-			equal(f, names(f.list(backend.Range{Referenced: &target, Kind: "Port", Limit: 2, Reverse: true}).Resources), []string{"p6", "p5"})
+			equal(
+				f, names(f.list(backend.Range{Referenced: &target, Kind: "Port", Limit: 2, Reverse: true}).Resources),
+				[]string{"p6", "p5"},
+			)
 			equal(f, f.list(backend.Range{Referenced: &target, Kind: "Po", Count: true}).Count, 0)
 			equal(f, f.list(backend.Range{Referenced: &target, Namespace: "default", Count: true}).Count, 14)
 			equal(f, f.list(backend.Range{Referenced: &target, Namespace: "other", Count: true}).Count, 0)
@@ -82,7 +90,11 @@ func referenceStatements() []statement {
 			f.must(refs(put(key("a"), "2"), bound("u"), loose("v")))
 			equal(f, f.referrers(key("t"), false), []string{})
 			equal(f, f.referrers(key("u"), true), []string{"a"})
-			equal(f, f.list(backend.Range{Referenced: &backend.Key{Kind: "Net", Namespace: "default", Name: "v"}}).Resources, []*backend.Resource{f.get(key("a"))})
+			equal(
+				f,
+				f.list(backend.Range{Referenced: &backend.Key{Kind: "Net", Namespace: "default", Name: "v"}}).Resources,
+				[]*backend.Resource{f.get(key("a"))},
+			)
 			f.must(refs(put(key("a"), "3"), loose("u")))
 			equal(f, f.referrers(key("u"), true), []string{})
 			equal(f, f.referrers(key("u"), false), []string{"a"})
@@ -115,13 +127,22 @@ func referenceStatements() []statement {
 		{"Unreferenced is judged after what the envelope says of deletion, and by the state before the batch", func(f *fixture) {
 			f.start()
 			f.must(create(key("t"), "1"), refs(create(port("p"), "1"), bound("t")))
-			f.refuse(0, backend.ErrNotDeleting, with(remove(key("t")), backend.Condition{Deleting: true, Unreferenced: true}))
-			f.refuse(1, backend.ErrReferenced, remove(port("p")), with(remove(key("t")), backend.Condition{Unreferenced: true}))
+			f.refuse(
+				0, backend.ErrNotDeleting,
+				with(remove(key("t")), backend.Condition{Deleting: true, Unreferenced: true}),
+			)
+			f.refuse(
+				1, backend.ErrReferenced, remove(port("p")),
+				with(remove(key("t")), backend.Condition{Unreferenced: true}),
+			)
 			f.must(with(remove(key("t")), backend.Condition{}), remove(port("p")))
 		}},
 		{"an expired referrer holds nothing and is not listed, before it is purged", func(f *fixture) {
 			f.start()
-			f.must(create(key("t"), "1"), expiring(refs(create(port("p"), "1"), bound("t")), f.clock.Now().Add(time.Second)))
+			f.must(
+				create(key("t"), "1"),
+				expiring(refs(create(port("p"), "1"), bound("t")), f.clock.Now().Add(time.Second)),
+			)
 			f.refuse(0, backend.ErrReferenced, with(remove(key("t")), backend.Condition{Unreferenced: true}))
 			f.clock.Advance(time.Minute)
 			equal(f, f.referrers(key("t"), false), []string{})
@@ -137,7 +158,9 @@ func referenceStatements() []statement {
 				errs := make([]error, 2)
 				workers(2, func(w int) {
 					if w == 0 {
-						_, errs[w] = f.applyAs(f.Store, w, round, with(remove(key("t")), backend.Condition{Unreferenced: true}))
+						_, errs[w] = f.applyAs(
+							f.Store, w, round, with(remove(key("t")), backend.Condition{Unreferenced: true}),
+						)
 						return
 					}
 					_, errs[w] = f.applyAs(f.Store, w, round, check(key("t"), backend.Condition{Presence: backend.Present}), refs(put(port("p"), "1"), bound("t")))
@@ -165,8 +188,12 @@ func referenceStatements() []statement {
 			f.must(refs(create(key("a"), "1"), many...))
 			equal(f, f.referrers(key("t1023"), true), []string{"a"})
 			for _, wrong := range [][]backend.Ref{
-				append(many, loose("more")), {loose("t"), bound("t")}, {{Key: backend.Key{Kind: "Net", Namespace: "default"}}},
-				{{Key: backend.Key{Namespace: "default", Name: "t"}}}, {{Key: backend.Key{Kind: "Net", Namespace: "other", Name: "t"}}},
+				append(many, loose("more")), {loose("t"), bound("t")}, {{
+					Key: backend.Key{Kind: "Net", Namespace: "default"},
+				}},
+				{
+					{Key: backend.Key{Namespace: "default", Name: "t"}},
+				}, {{Key: backend.Key{Kind: "Net", Namespace: "other", Name: "t"}}},
 			} {
 				_, err := f.apply(refs(put(key("a"), "2"), wrong...))
 				f.wantErr(err, backend.ErrInvalid)
@@ -178,7 +205,11 @@ func referenceStatements() []statement {
 			f.start()
 			target := key("t")
 			for _, r := range []backend.Range{
-				{Referenced: &target, Deleting: true, Kind: "Net"}, {Referenced: &backend.Key{Kind: "Net"}}, {Kind: "Net", BoundOnly: true},
+				{
+					Referenced: &target,
+					Deleting:   true,
+					Kind:       "Net",
+				}, {Referenced: &backend.Key{Kind: "Net"}}, {Kind: "Net", BoundOnly: true},
 			} {
 				r.Limit = 1
 				_, err := f.Range(f.ctx(), r)

@@ -106,7 +106,10 @@ func resumeStatements() []statement {
 			f.start()
 			f.must(puts(3)...)
 			head := f.own(f.position())
-			for _, r := range []backend.Revision{{Epoch: head.Epoch, Seq: head.Seq + 1}, {Epoch: head.Epoch + 1, Seq: 1}, {Epoch: head.Epoch + 1}, {Epoch: backend.MaxEpoch, Seq: 1}} {
+			for _, r := range []backend.Revision{
+				{Epoch: head.Epoch, Seq: head.Seq + 1}, {Epoch: head.Epoch + 1, Seq: 1}, {Epoch: head.Epoch + 1},
+				{Epoch: backend.MaxEpoch, Seq: 1},
+			} {
 				f.expired(f.at(r))
 			}
 		}},
@@ -114,7 +117,9 @@ func resumeStatements() []statement {
 			f.start()
 			f.must(puts(3)...)
 			head := f.own(f.position())
-			for _, r := range []backend.Revision{{Epoch: head.Epoch - 1, Seq: 1}, {Epoch: head.Epoch - 1}, {Epoch: 1, Seq: 1}, {Seq: 1}, {}} {
+			for _, r := range []backend.Revision{
+				{Epoch: head.Epoch - 1, Seq: 1}, {Epoch: head.Epoch - 1}, {Epoch: 1, Seq: 1}, {Seq: 1}, {},
+			} {
 				f.expired(f.at(r))
 			}
 		}},

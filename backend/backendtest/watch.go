@@ -26,7 +26,10 @@ func watchStatements() []statement {
 			f.start()
 			f.must(create(key("x"), "1"))
 			from := f.position()
-			f.must(put(key("b"), "1"), check(key("y"), backend.Condition{Presence: backend.Absent}), put(key("a"), "1"), remove(key("x")))
+			f.must(
+				put(key("b"), "1"), check(key("y"), backend.Condition{Presence: backend.Absent}), put(key("a"), "1"),
+				remove(key("x")),
+			)
 			events := f.replay(from)
 			equal(f, summary(events), []string{"ADDED b", "ADDED a", "DELETED x"})
 			equal(f, events[0].RequestID == events[2].RequestID, true)

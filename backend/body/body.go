@@ -46,7 +46,9 @@ func (b *Body) At(t Table, slot int) Span { return b.span(int(t) + 1 + slot) }
 
 func (b *Body) span(at int) Span {
 	if b.wide {
-		return Span{int32(binary.LittleEndian.Uint32(b.tape[8*at:])), int32(binary.LittleEndian.Uint32(b.tape[8*at+4:]))}
+		return Span{
+			int32(binary.LittleEndian.Uint32(b.tape[8*at:])), int32(binary.LittleEndian.Uint32(b.tape[8*at+4:])),
+		}
 	}
 	s := binary.LittleEndian.Uint32(b.tape[4*at:])
 	return Span{int32(int16(s)), int32(int16(s >> 16))}

@@ -13,7 +13,9 @@ import (
 // and uid, the body itself, and what more makes of it become copies in one piece of memory that
 // nothing else shares. The resource is kept even if its body is unreadable. Size is the
 // size of the piece in bytes.
-func (a *Arena) Keep(s *Shape, r *backend.Resource, more func(*Body) []byte) (kept Body, made string, size int, err error) {
+func (a *Arena) Keep(
+	s *Shape, r *backend.Resource, more func(*Body) []byte,
+) (kept Body, made string, size int, err error) {
 	tape, err := a.scan(s, r)
 	kept = Body{Stored: r, Shape: s, wide: wide(r, tape)}
 	a.piece = kept.encode(a.piece[:0], tape)
@@ -57,9 +59,13 @@ func (b *Body) encodedLen(tape []Span) int {
 func (b *Body) encode(dst []byte, tape []Span) []byte {
 	for _, s := range tape {
 		if b.wide {
-			dst = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(dst, uint32(s.begin)), uint32(s.end))
+			dst = binary.LittleEndian.AppendUint32(
+				binary.LittleEndian.AppendUint32(dst, uint32(s.begin)), uint32(s.end),
+			)
 		} else {
-			dst = binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(dst, uint16(s.begin)), uint16(s.end))
+			dst = binary.LittleEndian.AppendUint16(
+				binary.LittleEndian.AppendUint16(dst, uint16(s.begin)), uint16(s.end),
+			)
 		}
 	}
 	return dst

@@ -147,7 +147,9 @@ func (r *parser) object(i int, s *Shape) (t Table, end int, err error) {
 	}
 	for _, slot := range s.required {
 		if r.tape[int(t)+1+slot].IsZero() {
-			return 0, end, fmt.Errorf("%s.%s: required and absent: %w", s.Name, s.Fields[slot].Name, backend.ErrUnreadable)
+			return 0, end, fmt.Errorf(
+				"%s.%s: required and absent: %w", s.Name, s.Fields[slot].Name, backend.ErrUnreadable,
+			)
 		}
 	}
 	r.depth--

@@ -121,7 +121,9 @@ func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 		SlotSpec:     {Name: "spec", Type: descriptor.TypeObject, Shape: c.Shape(k.Spec), object: true},
 	}
 	if k.Status != nil {
-		fields = append(fields, Field{Name: "status", Type: descriptor.TypeObject, Shape: c.Shape(k.Status), object: true})
+		fields = append(
+			fields, Field{Name: "status", Type: descriptor.TypeObject, Shape: c.Shape(k.Status), object: true},
+		)
 	}
 	s := newShape(k.Name, fields, inOrder)
 	s.required = []int{SlotSpec}
@@ -174,7 +176,8 @@ func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 			fields[i].EnumNames = names
 		}
 	}
-	out := newShape(s.Name, fields, func(a, b storedName) int { return cmp.Compare(a.text, b.text) }) // as encoding/json writes maps
+	// as encoding/json writes maps
+	out := newShape(s.Name, fields, func(a, b storedName) int { return cmp.Compare(a.text, b.text) })
 	out.required = required
 	c.done[s] = out
 	for i := range s.Fields {

@@ -79,7 +79,11 @@ func (a *arena) references(d *decoder, namespace string, like []backend.Ref) []b
 		if i < len(like) {
 			kind = like[i].Key.Kind
 		}
-		refs[i].Key = backend.Key{Kind: again(d.bytes(), kind), Namespace: again(d.bytes(), namespace), Name: string(d.bytes())}
+		refs[i].Key = backend.Key{
+			Kind:      again(d.bytes(), kind),
+			Namespace: again(d.bytes(), namespace),
+			Name:      string(d.bytes()),
+		}
 		bound := d.byte()
 		refs[i].Bound = bound == 1
 		d.bad = d.bad || bound > 1

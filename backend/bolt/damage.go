@@ -38,7 +38,10 @@ func (d *damage) Is(target error) bool { return target == backend.ErrDamaged }
 func (c *core) noteDamage(err error) {
 	var d *damage
 	if errors.As(err, &d) && c.damaged.CompareAndSwap(nil, d) {
-		c.cfg.Logger.Error("the store file is damaged: restore a copy", zap.String("file", c.cfg.Path), zap.String("cause", d.cause), zap.ByteString("stack", d.stack))
+		c.cfg.Logger.Error(
+			"the store file is damaged: restore a copy", zap.String("file", c.cfg.Path), zap.String("cause", d.cause),
+			zap.ByteString("stack", d.stack),
+		)
 	}
 }
 

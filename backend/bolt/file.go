@@ -120,7 +120,8 @@ func openCause(err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		return ErrLocked
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch),
+		errors.Is(err, berrors.ErrChecksum):
 		return fmt.Errorf("the file is no store, or damaged (%w): %w", err, backend.ErrFormat)
 	}
 	return pathCause(err)
@@ -280,7 +281,9 @@ func openWhole(path string, flag int, mode os.FileMode) (*os.File, error) {
 	case info.Size() == 0:
 		err = fmt.Errorf("the file is empty, and no store ever is: restore a copy, or remove the file to begin with an empty store: %w", backend.ErrFormat)
 	case info.Size() < need:
-		err = fmt.Errorf("the file is damaged: cut off at %d bytes of at least %d: %w", info.Size(), need, backend.ErrFormat)
+		err = fmt.Errorf(
+			"the file is damaged: cut off at %d bytes of at least %d: %w", info.Size(), need, backend.ErrFormat,
+		)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -314,5 +317,6 @@ func wholeSize(f io.ReaderAt, meta int) int64 {
 func metaValid(b []byte) bool {
 	sum := fnv.New64a()
 	_, _ = sum.Write(b[metaAt : metaAt+metaLen])
-	return binary.NativeEndian.Uint32(b[metaAt:]) == boltMagic && binary.NativeEndian.Uint64(b[metaAt+metaLen:]) == sum.Sum64()
+	return binary.NativeEndian.Uint32(b[metaAt:]) == boltMagic &&
+		binary.NativeEndian.Uint64(b[metaAt+metaLen:]) == sum.Sum64()
 }

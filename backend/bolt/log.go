@@ -64,7 +64,9 @@ func (t *tail) after(r backend.Revision, limit int) []backend.Event {
 	if limit == 0 {
 		return nil
 	}
-	from, found := slices.BinarySearchFunc(t.events, r, func(e backend.Event, r backend.Revision) int { return e.Revision.Compare(r) })
+	from, found := slices.BinarySearchFunc(
+		t.events, r, func(e backend.Event, r backend.Revision) int { return e.Revision.Compare(r) },
+	)
 	if found {
 		from++
 	}
@@ -89,7 +91,8 @@ func readEntries(tx *bbolt.Tx, state *storekit.LogState, after backend.Revision,
 	size := 0
 	cursor := tx.Bucket([]byte(logBucket)).Cursor()
 	k, v := cursor.Seek(backend.Successor(entryKey(after)))
-	for at := after; k != nil && bytes.Compare(k, end) < 0 && len(events) < limit && size < readBytes; k, v = cursor.Next() {
+	for at := after; k != nil && bytes.Compare(k, end) < 0 && len(events) < limit &&
+		size < readBytes; k, v = cursor.Next() {
 		rev, err := decodeEntryKey(k)
 		if err != nil || !state.Follows(at, rev) {
 			break

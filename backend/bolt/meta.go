@@ -122,8 +122,8 @@ func bucketNames() []string {
 }
 
 // strangers returns an error for a file without a meta bucket that is not empty. Other programs have buckets of other
-// names. One of ours, or a value beside buckets, which bbolt does not allow, is a damaged file: a copy that was made while it was
-// written, for example.
+// names. One of ours, or a value beside buckets, which bbolt does not allow, is a damaged file: a copy that was made
+// while it was written, for example.
 func strangers(tx *bbolt.Tx) error {
 	cursor := tx.Cursor()
 	k, v := cursor.First()

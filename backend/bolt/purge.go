@@ -80,7 +80,8 @@ func (w *writer) trim(now time.Time) {
 		w.err, w.changed = cursor.Delete(), true
 		w.log.Count--
 		w.log.Bytes = max(w.log.Bytes-size, 0)
-		if log := &w.log.State; rev.Compare(log.Trimmed) > 0 && rev.Compare(log.Head()) <= 0 { // else the key is damaged
+		// else the key is damaged
+		if log := &w.log.State; rev.Compare(log.Trimmed) > 0 && rev.Compare(log.Head()) <= 0 {
 			log.Trim(rev)
 		}
 	}

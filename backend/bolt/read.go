@@ -15,7 +15,9 @@ import (
 // skip counts and logs what a read left out. The log names the key alone.
 func (c *core) skip(during string, key []byte, err error) {
 	c.unreadable.Add(1)
-	c.cfg.Logger.Warn("a stored resource does not decode", zap.String("during", during), zap.ByteString("key", key), zap.Error(err))
+	c.cfg.Logger.Warn(
+		"a stored resource does not decode", zap.String("during", during), zap.ByteString("key", key), zap.Error(err),
+	)
 }
 
 func (c *core) get(ctx context.Context, keys []backend.Key, bare bool) ([]*backend.Resource, error) {
@@ -217,7 +219,8 @@ func (s *scan) walk(ctx context.Context, bucket string, visit func(k, v []byte) 
 	} else {
 		k, v = c.Seek(start)
 	}
-	for n := 1; k != nil && bytes.Compare(k, end) < 0 && (!s.r.Reverse || bytes.Compare(k, start) >= 0) && visit(k, v); n++ {
+	for n := 1; k != nil && bytes.Compare(k, end) < 0 && (!s.r.Reverse || bytes.Compare(k, start) >= 0) &&
+		visit(k, v); n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

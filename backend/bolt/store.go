@@ -215,7 +215,8 @@ func (s *Store) Run(ctx context.Context) error {
 		}
 		for n := purgeRound; n == purgeRound; {
 			var err error
-			if n, err = s.Purge(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, backend.ErrClosed) && !errors.Is(err, backend.ErrNoSpace) {
+			if n, err = s.Purge(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, backend.ErrClosed) &&
+				!errors.Is(err, backend.ErrNoSpace) {
 				s.core.cfg.Logger.Error("purge", zap.Error(err))
 			}
 		}

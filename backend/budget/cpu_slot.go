@@ -19,9 +19,9 @@ const (
 	atStore = 500 * time.Microsecond
 )
 
-// CPUSlots let few operations at a time run for long, so that short ones find a free processor. An
-// operation needs no slot until it has run for 5 ms, without the time that it waits for the store, and done some work. Then it
-// waits for a slot, first come, first served, and keeps it until it ends or waits. Nil CPUSlots bound nothing.
+// CPUSlots let few operations at a time run for long, so that short ones find a free processor. An operation needs no
+// slot until it has run for 5 ms, without the time that it waits for the store, and done some work. Then it waits for
+// a slot, first come, first served, and keeps it until it ends or waits. Nil CPUSlots bound nothing.
 type CPUSlots struct {
 	free    chan struct{}
 	waiting atomic.Int64

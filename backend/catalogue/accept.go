@@ -26,8 +26,8 @@ type Candidate struct {
 	AllowBreaking bool
 	// DryRun records nothing.
 	DryRun bool
-	// Start is set at the start of a gateway: one that goes back to a recorded catalogue is accepted with a warning although
-	// that hides what has been stored since. So an older gateway can start in the middle of a roll-out.
+	// Start is set at the start of a gateway: one that goes back to a recorded catalogue is accepted with a warning
+	// although that hides what has been stored since. So an older gateway can start in the middle of a roll-out.
 	Start bool
 }
 
@@ -79,7 +79,8 @@ func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	backoff := wait.Backoff{Least: minRacePause, Most: maxRacePause}
 	for {
 		err := g.accept(ctx, c, OutlineOf(c.Kinds))
-		if !errors.Is(err, backend.ErrConflict) && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrNotFound) {
+		if !errors.Is(err, backend.ErrConflict) && !errors.Is(err, backend.ErrExists) &&
+			!errors.Is(err, backend.ErrNotFound) {
 			return err
 		}
 		if !backoff.Wait(ctx) { // another gateway begins at the same time
@@ -272,7 +273,10 @@ func (g Gate) misplacedKind(ctx context.Context, k *descriptor.Kind) (why string
 	if err != nil {
 		return "", err
 	}
-	how := map[bool]string{true: "apart from its resources: it has to stay sensitive", false: "with its resources: it cannot become sensitive"}[apart]
+	how := map[bool]string{
+		true:  "apart from its resources: it has to stay sensitive",
+		false: "with its resources: it cannot become sensitive",
+	}[apart]
 	return fmt.Sprintf("kind %s has what is @writeOnly %s while they are stored (resources of the kind: %d)", k.Name, how, n), nil
 }
 
@@ -300,7 +304,9 @@ func (g Gate) unreadable(ctx context.Context, c Candidate) (reasons []string, er
 			}
 			for _, stored := range page.Resources {
 				if _, err := shape.Read(stored); err != nil {
-					reasons = append(reasons, fmt.Sprintf("%s%s cannot be read: %v", c.Places.ofKind(kind.Name), stored.Key, err))
+					reasons = append(
+						reasons, fmt.Sprintf("%s%s cannot be read: %v", c.Places.ofKind(kind.Name), stored.Key, err),
+					)
 					if len(reasons) == maxReasons {
 						return reasons, nil
 					}

@@ -101,7 +101,9 @@ func (c *comparison) kinds(was, is *descriptor.Kind) {
 	}
 	for i := range was.References {
 		old := &was.References[i]
-		j := slices.IndexFunc(is.References, func(r descriptor.Reference) bool { return r.Path == old.Path && r.Kind == old.Kind })
+		j := slices.IndexFunc(
+			is.References, func(r descriptor.Reference) bool { return r.Path == old.Path && r.Kind == old.Kind },
+		)
 		if j < 0 {
 			continue // Diff reports it
 		}
@@ -266,13 +268,19 @@ func float(n *int) *float64 {
 // may refuse what was accepted.
 func (c *comparison) constraints(path string, was, is *descriptor.Constraint) {
 	c.bounds(path, []bound{
-		{"minLength", float(was.MinLength), float(is.MinLength), false}, {"maxLength", float(was.MaxLength), float(is.MaxLength), true},
+		{
+			"minLength", float(was.MinLength), float(is.MinLength), false,
+		}, {"maxLength", float(was.MaxLength), float(is.MaxLength), true},
 		{"min", was.Min, is.Min, false}, {"max", was.Max, is.Max, true},
-		{"minItems", float(was.MinItems), float(is.MinItems), false}, {"maxItems", float(was.MaxItems), float(is.MaxItems), true},
+		{
+			"minItems", float(was.MinItems), float(is.MinItems), false,
+		}, {"maxItems", float(was.MaxItems), float(is.MaxItems), true},
 		{"keyMinLength", float(was.KeyMinLength), float(is.KeyMinLength), false}, {"keyMaxLength", float(was.KeyMaxLength), float(is.KeyMaxLength), true},
 	})
 	for _, p := range []struct{ name, was, is string }{
-		{"pattern", was.Pattern, is.Pattern}, {"format", string(was.Format), string(is.Format)}, {"keyPattern", was.KeyPattern, is.KeyPattern},
+		{
+			"pattern", was.Pattern, is.Pattern,
+		}, {"format", string(was.Format), string(is.Format)}, {"keyPattern", was.KeyPattern, is.KeyPattern},
 	} {
 		switch {
 		case p.was == p.is:

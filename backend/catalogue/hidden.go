@@ -15,8 +15,8 @@ type concern struct {
 	resources int
 	// has reports whether the resources have the field that is gone; else they are all of the kind.
 	has bool
-	// held are resources of other kinds that those of a kind that is gone rely on, so that they stay; at most maxHeld, and
-	// how many more there are.
+	// held are resources of other kinds that those of a kind that is gone rely on, so that they stay; at most
+	// maxHeld, and how many more there are.
 	held []backend.Key
 	more int
 }
@@ -110,8 +110,8 @@ func found(value gjson.Result, path []string) (yes bool) {
 	return yes
 }
 
-// Hidden returns lines about what is stored and would not be read or shown any more if a catalogue followed another one:
-// what is gone, or breaks, how many resources that concerns, and what they hold.
+// Hidden returns lines about what is stored and would not be read or shown any more if a catalogue followed another
+// one: what is gone, or breaks, how many resources that concerns, and what they hold.
 func (g Gate) Hidden(ctx context.Context, from, to Outline) (lines []string, err error) {
 	for _, c := range Breaking(Diff(from, to)) {
 		concerned, err := g.concern(ctx, c)

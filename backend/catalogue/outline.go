@@ -140,10 +140,26 @@ func Diff(from, to Outline) []Difference {
 		case !before:
 			out = append(out, Difference{Kind: name, What: "is new"})
 		case !after:
-			out = append(out, Difference{Kind: name, What: "is gone: its resources are kept and not served", Severity: BreaksStored, gone: true})
+			out = append(
+				out,
+				Difference{
+					Kind:     name,
+					What:     "is gone: its resources are kept and not served",
+					Severity: BreaksStored,
+					gone:     true,
+				},
+			)
 		default:
 			if was.Scope != is.Scope {
-				out = append(out, Difference{Kind: name, What: fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope), Severity: BreaksStored, Moves: true})
+				out = append(
+					out,
+					Difference{
+						Kind:     name,
+						What:     fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope),
+						Severity: BreaksStored,
+						Moves:    true,
+					},
+				)
 			}
 			if was.Sensitive != is.Sensitive {
 				what := map[bool]string{true: "is sensitive now", false: "is not sensitive any more"}[is.Sensitive]
@@ -232,7 +248,8 @@ func renameHint(path string, from, to map[string]FieldOutline) string {
 	for other, is := range to {
 		name, beside := strings.CutPrefix(other, parent)
 		was := from[path]
-		if _, known := from[other]; !known && beside && !strings.Contains(name, ".") && is.Type == was.Type && is.List == was.List && is.Refers == was.Refers {
+		if _, known := from[other]; !known && beside && !strings.Contains(name, ".") && is.Type == was.Type &&
+			is.List == was.List && is.Refers == was.Refers {
 			like = append(like, name)
 		}
 	}

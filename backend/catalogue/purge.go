@@ -142,14 +142,26 @@ func (g Gate) purgeResource(ctx context.Context, p Purge, r *backend.Resource, o
 		out.Removed++
 		return nil
 	}
-	condition := backend.Condition{Presence: backend.Present, Revision: r.Revision, Unreferenced: true, Unfinalized: true}
+	condition := backend.Condition{
+		Presence:     backend.Present,
+		Revision:     r.Revision,
+		Unreferenced: true,
+		Unfinalized:  true,
+	}
 	actions := []backend.Action{{Key: r.Key, If: condition, Op: backend.OpDelete}}
 	apart, err := g.storedApart(ctx, r.Key)
 	if err != nil {
 		return err
 	}
 	if apart {
-		actions = append(actions, backend.Action{Key: r.Key.Sensitive(), If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete})
+		actions = append(
+			actions,
+			backend.Action{
+				Key: r.Key.Sensitive(),
+				If:  backend.Condition{Presence: backend.Present},
+				Op:  backend.OpDelete,
+			},
+		)
 	}
 	return g.purgeBy(ctx, p, r.Key, actions, out)
 }

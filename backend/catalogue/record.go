@@ -111,7 +111,14 @@ func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resourc
 	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id)
-	_, err = g.Store.Apply(ctx, backend.Batch{RequestID: hex.EncodeToString(id), Deadline: backend.ClockOf(g.Store)().Add(writeTimeout), Actions: append(actions, all)})
+	_, err = g.Store.Apply(
+		ctx,
+		backend.Batch{
+			RequestID: hex.EncodeToString(id),
+			Deadline:  backend.ClockOf(g.Store)().Add(writeTimeout),
+			Actions:   append(actions, all),
+		},
+	)
 	return err
 }
 

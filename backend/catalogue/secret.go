@@ -14,7 +14,9 @@ func uncovered(secrets map[string][]string, to Outline, told []Difference) []Dif
 	var out []Difference
 	for _, kind := range slices.Sorted(maps.Keys(secrets)) {
 		for _, path := range secrets[kind] {
-			known := slices.ContainsFunc(told, func(c Difference) bool { return c.shown && c.Kind == kind && c.Path == path })
+			known := slices.ContainsFunc(
+				told, func(c Difference) bool { return c.shown && c.Kind == kind && c.Path == path },
+			)
 			if !known && to.Kinds[kind].shows(path) {
 				out = append(out, Difference{Kind: kind, Path: path, What: "was @writeOnly in an earlier catalogue and is not: what is stored would be shown", Severity: BreaksStored})
 			}

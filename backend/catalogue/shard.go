@@ -15,9 +15,10 @@ func (g Gate) guardedApart(ctx context.Context, c Candidate) (reasons []string, 
 	for i := range c.Kinds {
 		k := &c.Kinds[i]
 		for _, ref := range k.References {
-			if !ref.Guarded || k.Scope == descriptor.Global || !slices.ContainsFunc(c.Kinds, func(to descriptor.Kind) bool {
-				return to.Name == ref.Kind && to.Scope == descriptor.Global
-			}) {
+			if !ref.Guarded || k.Scope == descriptor.Global ||
+				!slices.ContainsFunc(c.Kinds, func(to descriptor.Kind) bool {
+					return to.Name == ref.Kind && to.Scope == descriptor.Global
+				}) {
 				continue
 			}
 			if shards == 0 {

@@ -91,7 +91,12 @@ func New(cfg Config) (*Hub, error) {
 		return nil, fmt.Errorf("hub: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	return &Hub{cfg: cfg, replays: make(chan struct{}, maxReplays), alone: map[*Watcher]struct{}{}, tables: map[Attribute]*lookupTable{}}, nil
+	return &Hub{
+		cfg:     cfg,
+		replays: make(chan struct{}, maxReplays),
+		alone:   map[*Watcher]struct{}{},
+		tables:  map[Attribute]*lookupTable{},
+	}, nil
 }
 
 // Position returns how far the hub has followed the store. It is zero while the hub does not

@@ -56,7 +56,14 @@ func (h *Hub) Watch(ctx context.Context, req Watch) (*Watcher, error) {
 
 // newWatcher returns a watch. Its queue begins now if the hub follows the store.
 func (h *Hub) newWatcher(req Watch) *Watcher {
-	w := &Watcher{hub: h, covers: req.Covers, lookup: req.Lookup, slot: -1, wake: make(chan struct{}, 1), shards: shards{all: req.Namespaces == nil}}
+	w := &Watcher{
+		hub:    h,
+		covers: req.Covers,
+		lookup: req.Lookup,
+		slot:   -1,
+		wake:   make(chan struct{}, 1),
+		shards: shards{all: req.Namespaces == nil},
+	}
 	for _, namespace := range req.Namespaces {
 		w.shards.add(h.shard(namespace))
 	}

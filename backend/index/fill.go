@@ -60,7 +60,9 @@ func (x *Index) fill(ctx context.Context, k *kindIndex) bool {
 		return false
 	case err != nil:
 		if ctx.Err() == nil {
-			x.cfg.Logger.Warn("a kind cannot be filled; it is read from the store", zap.String("kind", k.Name), zap.Error(err))
+			x.cfg.Logger.Warn(
+				"a kind cannot be filled; it is read from the store", zap.String("kind", k.Name), zap.Error(err),
+			)
 		}
 		x.evict(k)
 	default:
@@ -90,7 +92,10 @@ func (f *filler) readAll(ctx context.Context) error {
 	if err != nil || !f.note(func(r *progress) { r.total = count.Count }) {
 		return err
 	}
-	return f.pages(ctx, backend.Range{Kind: f.kind.Name, Limit: backend.MaxLimit}, func(page *backend.Page) []backend.Key {
+	return f.pages(ctx, backend.Range{
+		Kind:  f.kind.Name,
+		Limit: backend.MaxLimit,
+	}, func(page *backend.Page) []backend.Key {
 		made := make([]keyChange, len(page.Resources))
 		for i, stored := range page.Resources {
 			made[i] = keyChange{key: stored.Key, revision: stored.Revision, entry: f.kind.newEntry(stored)}
@@ -103,7 +108,11 @@ func (f *filler) readAll(ctx context.Context) error {
 // readDifferences reads the keys and revisions of a kind, and then the resources that differ from the trees.
 func (f *filler) readDifferences(ctx context.Context) error {
 	var from []byte
-	return f.pages(ctx, backend.Range{Kind: f.kind.Name, KeysOnly: true, Limit: backend.MaxLimit}, func(page *backend.Page) []backend.Key {
+	return f.pages(ctx, backend.Range{
+		Kind:     f.kind.Name,
+		KeysOnly: true,
+		Limit:    backend.MaxLimit,
+	}, func(page *backend.Page) []backend.Key {
 		f.mu.Lock()
 		names := rowTree[*Entry]{root: f.kind.names.publish(new(edit)), key: noKey}
 		f.mu.Unlock()
@@ -220,7 +229,13 @@ func (f *filler) find(ctx context.Context, made []keyChange, absent []int) error
 	for i, at := range absent {
 		key := made[at].key
 		place := backend.OrderTuple(key.Namespace, key.Name)
-		ranges[i] = backend.Range{Kind: key.Kind, Namespace: key.Namespace, Start: place, End: backend.Successor(place), Limit: 1}
+		ranges[i] = backend.Range{
+			Kind:      key.Kind,
+			Namespace: key.Namespace,
+			Start:     place,
+			End:       backend.Successor(place),
+			Limit:     1,
+		}
 	}
 	pages, err := backend.Ranges(ctx, f.cfg.Store, ranges)
 	if err != nil {

@@ -150,7 +150,12 @@ func New(cfg Config) (*Index, error) {
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	x := &Index{cfg: cfg, now: backend.ClockOf(cfg.Store), work: make(chan struct{}, 1), byName: map[string]*kindIndex{}}
+	x := &Index{
+		cfg:    cfg,
+		now:    backend.ClockOf(cfg.Store),
+		work:   make(chan struct{}, 1),
+		byName: map[string]*kindIndex{},
+	}
 	x.changed.limit = cfg.Bytes / changedShare
 	for i := range cfg.Kinds {
 		k := newKindIndex(&x.cfg.Kinds[i], i)
@@ -298,7 +303,10 @@ func (x *Index) Deliver(d backend.Delivery) {
 		if k == nil {
 			continue
 		}
-		x.changed.add(backend.Key{Kind: k.Name, Namespace: unique.Make(e.Resource.Namespace).Value(), Name: e.Resource.Name}, backend.ShardOf(x.cfg.Store, e.Resource.Namespace), e.Revision)
+		x.changed.add(
+			backend.Key{Kind: k.Name, Namespace: unique.Make(e.Resource.Namespace).Value(), Name: e.Resource.Name},
+			backend.ShardOf(x.cfg.Store, e.Resource.Namespace), e.Revision,
+		)
 		if lacksBefore(e) {
 			x.keepReplaced(k, e)
 		}
@@ -376,7 +384,10 @@ func (x *Index) publish() {
 	for i, k := range x.kinds {
 		if k.state == filled && x.position.Covers(k.since) {
 			k.state, k.failed = serving, 0
-			x.cfg.Logger.Debug("a kind is read from the index", zap.String("kind", k.Name), zap.Int("resources", k.names.root.len()), zap.Int64("bytes", k.bytes))
+			x.cfg.Logger.Debug(
+				"a kind is read from the index", zap.String("kind", k.Name), zap.Int("resources", k.names.root.len()),
+				zap.Int64("bytes", k.bytes),
+			)
 		}
 		if k.state == serving {
 			next.kinds[i] = k.copy(was.kinds[i], x.version)
@@ -384,7 +395,8 @@ func (x *Index) publish() {
 		}
 	}
 	x.current.Store(next)
-	if x.repinned != nil && slices.ContainsFunc(x.kinds, func(k *kindIndex) bool { return k.Pinned && next.kinds[k.number] != was.kinds[k.number] }) {
+	if x.repinned != nil &&
+		slices.ContainsFunc(x.kinds, func(k *kindIndex) bool { return k.Pinned && next.kinds[k.number] != was.kinds[k.number] }) {
 		close(x.repinned)
 		x.repinned = nil
 	}

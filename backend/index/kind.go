@@ -263,7 +263,10 @@ const (
 
 // newEntry returns the entry of a resource: a copy, which keeps nothing else in memory.
 func (k *kindIndex) newEntry(r *backend.Resource) *Entry {
-	e := &Entry{Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope, Body: r.Body}, expires: !r.ExpiresAt.IsZero()}
+	e := &Entry{
+		Resource: backend.Resource{Key: r.Key, Envelope: r.Envelope, Body: r.Body},
+		expires:  !r.ExpiresAt.IsZero(),
+	}
 	e.Resource.Kind, e.Resource.Namespace = k.Name, unique.Make(r.Namespace).Value()
 	created := backend.AppendInt(make([]byte, 0, 128), r.CreatedAt.UnixNano())
 	created = backend.AppendString(backend.AppendString(created, r.Namespace), r.Name) // as [backend.OrderTuple] has it
@@ -278,7 +281,11 @@ func (k *kindIndex) newEntry(r *backend.Resource) *Entry {
 
 // damagedEntry returns the entry of a resource that does not decode, as new as a revision.
 func (k *kindIndex) damagedEntry(key backend.Key, revision backend.Revision) *Entry {
-	e := &Entry{Resource: backend.Resource{Key: key, Envelope: backend.Envelope{Revision: revision}}, Err: backend.ErrUnreadable, bytes: uint32(entryBytes)}
+	e := &Entry{
+		Resource: backend.Resource{Key: key, Envelope: backend.Envelope{Revision: revision}},
+		Err:      backend.ErrUnreadable,
+		bytes:    uint32(entryBytes),
+	}
 	e.slot = &slot{created: string(append(backend.AppendInt(nil, 0), backend.OrderTuple(key.Namespace, key.Name)...))}
 	return e
 }
@@ -361,7 +368,9 @@ func (k *kindIndex) apply(c keyChange, version uint64) {
 	}
 	was, known := k.names.get(place)
 	now := c.entry
-	if known && !c.overrides && (was.Resource.Revision.Compare(c.revision) > 0 || now != nil && was.Resource.Revision == c.revision) || !known && now == nil {
+	if known && !c.overrides &&
+		(was.Resource.Revision.Compare(c.revision) > 0 || now != nil && was.Resource.Revision == c.revision) ||
+		!known && now == nil {
 		return
 	}
 	k.changed = true
@@ -435,7 +444,13 @@ func (k *kindIndex) copy(was *Kind, version uint64) *Kind {
 	}
 	k.changed = false
 	next := new(edit)
-	out := &Kind{of: k, version: version, names: k.names.publish(next), rows: make([]*node[*slot], len(k.rows)), unreadable: k.unreadable.publish(next)}
+	out := &Kind{
+		of:         k,
+		version:    version,
+		names:      k.names.publish(next),
+		rows:       make([]*node[*slot], len(k.rows)),
+		unreadable: k.unreadable.publish(next),
+	}
 	for i := range k.rows {
 		out.rows[i] = k.rows[i].publish(next)
 	}

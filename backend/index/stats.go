@@ -22,7 +22,14 @@ type Stats struct {
 // Stats of now.
 func (x *Index) Stats() Stats {
 	s := x.current.Load()
-	out := Stats{Limit: x.cfg.Bytes, Kinds: len(s.kinds), Served: s.served, Reads: x.reads.Load(), Fallbacks: x.fallbacks.Load(), Waits: x.waits.Load()}
+	out := Stats{
+		Limit:     x.cfg.Bytes,
+		Kinds:     len(s.kinds),
+		Served:    s.served,
+		Reads:     x.reads.Load(),
+		Fallbacks: x.fallbacks.Load(),
+		Waits:     x.waits.Load(),
+	}
 	if head := x.head.Load(); head != nil {
 		for i := range head.Shards() {
 			at, want := s.position.Shard(i), head.Shard(i)

@@ -43,8 +43,8 @@ func (x *Index) View(ctx context.Context) (View, bool) {
 	return View{Err: err}, false
 }
 
-// view returns the view of a state. It reads the clock after the state was taken. What had expired when the kind was filled
-// is not in the state; by an earlier clock a page would lack it and still show what expired before it.
+// view returns the view of a state. It reads the clock after the state was taken. What had expired when the kind was
+// filled is not in the state; by an earlier clock a page would lack it and still show what expired before it.
 func (x *Index) view(s *snapshot) View {
 	x.reads.Add(1)
 	return View{index: x, snapshot: s, now: x.now()}
@@ -54,7 +54,8 @@ func (x *Index) view(s *snapshot) View {
 // zero time, at which nothing has expired.
 func (x *Index) Current() View { return View{index: x, snapshot: x.current.Load()} }
 
-// PinnedChanged returns a channel that is closed when a pinned kind changes from now on, or is served or no longer served.
+// PinnedChanged returns a channel that is closed when a pinned kind changes from now on, or is served or no longer
+// served.
 func (x *Index) PinnedChanged() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -137,7 +138,8 @@ func (x *Index) leftToStore(k *kindIndex) bool {
 	return k.state == givenUp && k.tooLarge
 }
 
-// Needs is how many bytes of memory all kinds would take, roughly, if one had so many resources; 0 if that is not known.
+// Needs is how many bytes of memory all kinds would take, roughly, if one had so many resources; 0 if that is not
+// known.
 func (x *Index) Needs(kind string, resources int) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -200,7 +200,10 @@ func checkJSON(raw []byte) error {
 			if key, ok := t.(string); ok {
 				if levels[n].keys[key] {
 					before := raw[:dec.InputOffset()]
-					return fmt.Errorf("line %d, column %d: %s", 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')-1, twice(key))
+					return fmt.Errorf(
+						"line %d, column %d: %s", 1+bytes.Count(before, []byte("\n")),
+						len(before)-bytes.LastIndexByte(before, '\n')-1, twice(key),
+					)
 				}
 				levels[n].keys[key], levels[n].key = true, false
 				continue

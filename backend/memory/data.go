@@ -174,7 +174,10 @@ func (d *Data) scan(ctx context.Context, r backend.Range, visit func(*backend.Re
 	of := func(stored *backend.Resource) *backend.Resource { return stored }
 	if r.KeysOnly {
 		of = func(stored *backend.Resource) *backend.Resource {
-			return &backend.Resource{Key: stored.Key, Envelope: backend.Envelope{Revision: stored.Revision, ExpiresAt: stored.ExpiresAt}}
+			return &backend.Resource{
+				Key:      stored.Key,
+				Envelope: backend.Envelope{Revision: stored.Revision, ExpiresAt: stored.ExpiresAt},
+			}
 		}
 	}
 	n := 0

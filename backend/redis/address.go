@@ -39,7 +39,8 @@ func ParseURL(raw string) (*Address, error) {
 	}
 	a := &Address{}
 	family, topology, _ := strings.Cut(scheme, "-")
-	if family != "redis" && family != "rediss" || topology != "" && topology != "sentinel" && topology != "cluster" || strings.HasSuffix(scheme, "-") {
+	if family != "redis" && family != "rediss" || topology != "" && topology != "sentinel" && topology != "cluster" ||
+		strings.HasSuffix(scheme, "-") {
 		return nil, fmt.Errorf("unknown scheme %q: %s", scheme, accepted)
 	}
 	a.TLS, a.Cluster = family == "rediss", topology == "cluster"

@@ -191,7 +191,9 @@ func (s *Store) takeDamaged(ctx context.Context, p *proposal, reply []any) error
 		}
 		lo := "-"
 		for {
-			members, err := ses.client.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: p.shard.members, ByLex: true, Start: lo, Stop: "+", Count: scanChunk}).Result()
+			members, err := ses.client.ZRangeArgs(
+				ctx, goredis.ZRangeArgs{Key: p.shard.members, ByLex: true, Start: lo, Stop: "+", Count: scanChunk},
+			).Result()
 			if err != nil {
 				return err
 			}

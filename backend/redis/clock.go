@@ -36,7 +36,8 @@ const clockAge = 10 * time.Second
 // two local instants. A slower one counts if it shows that the clock was changed.
 func (o *offset) note(server, asked, answered time.Time) {
 	trip, middle := answered.Sub(asked), asked.Add(answered.Sub(asked)/2)
-	if o.local.IsZero() || trip <= o.trip || answered.Sub(o.local) > clockAge || server.Sub(o.when(middle)).Abs() > trip+o.trip {
+	if o.local.IsZero() || trip <= o.trip || answered.Sub(o.local) > clockAge ||
+		server.Sub(o.when(middle)).Abs() > trip+o.trip {
 		o.at = server
 		o.local = middle
 		o.trip = trip

@@ -61,8 +61,8 @@ type Config struct {
 	// Connections is the maximum number of connections to one server that calls
 	// share; 0 means 64. Questions about the heads have one of their own besides.
 	Connections int
-	// LostHistory is called, in a goroutine of its own that Close waits for, when a shard has a history that lacks changes which
-	// this store has seen. Default: no call.
+	// LostHistory is called, in a goroutine of its own that Close waits for, when a shard has a history that lacks
+	// changes which this store has seen. Default: no call.
 	LostHistory func(History)
 	// Logger receives events that no caller sees; nil logs nothing.
 	Logger *zap.Logger
@@ -74,7 +74,10 @@ type Config struct {
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
 	var errs []error
-	if min(int64(c.LogEntries), int64(c.LogBytes), int64(c.LogAge), int64(c.PurgeInterval), int64(c.Timeout), int64(c.Connections)) < 0 {
+	if min(
+		int64(c.LogEntries), int64(c.LogBytes), int64(c.LogAge), int64(c.PurgeInterval), int64(c.Timeout),
+		int64(c.Connections),
+	) < 0 {
 		errs = append(errs, errors.New("config: LogEntries, LogAge, LogBytes, PurgeInterval, Timeout and Connections cannot be negative"))
 	}
 	if strings.ContainsAny(c.Prefix, "{}") {

@@ -47,7 +47,9 @@ func (sc *scanner) countDue(ctx context.Context, r *backend.Range, n *shardRange
 	for {
 		x := sc.store.exchange(sc.session)
 		pipe := x.on(n.shard.index)
-		page := pipe.ZRangeArgs(ctx, goredis.ZRangeArgs{Key: n.shard.members, ByLex: true, Start: from, Stop: hi, Count: scanChunk})
+		page := pipe.ZRangeArgs(
+			ctx, goredis.ZRangeArgs{Key: n.shard.members, ByLex: true, Start: from, Stop: hi, Count: scanChunk},
+		)
 		again := sc.ask(ctx, pipe, n)
 		if err := x.run(ctx); err != nil {
 			return 0, err

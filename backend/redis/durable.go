@@ -15,8 +15,8 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// What an acknowledged write survives depends on how the server is set. What the server shows of that is looked at on each
-// new connection:
+// What an acknowledged write survives depends on how the server is set. What the server shows of that is looked at on
+// each new connection:
 //
 //	maxmemory-policy other than noeviction      refused
 //	an AOF that cannot be replayed              refused; see checkReplay
@@ -31,8 +31,8 @@ func replayedCommands(key string) [][]any {
 	}
 }
 
-// checkReplay refuses a server that would drop our changes at its next start. A server with an AOF executes it as its user
-// default, and a transaction of which that user may not run a command is left out in silence, whoever made it
+// checkReplay refuses a server that would drop our changes at its next start. A server with an AOF executes it as its
+// user default, and a transaction of which that user may not run a command is left out in silence, whoever made it
 // (https://github.com/redis/redis/issues/14541). Where the rules of the user cannot be seen, the log says so.
 func (s *session) checkReplay(ctx context.Context, cn *goredis.Conn, info map[string]string) error {
 	if info["aof_enabled"] != "1" {
@@ -128,8 +128,8 @@ func (*NoReplicaError) Detail() string {
 // Is makes the error one of a store that is not available.
 func (e *NoReplicaError) Is(target error) bool { return target == backend.ErrUnavailable }
 
-// checkReplica returns an error if changes need a replica, and the server of a shard has none: a change would be sent, and
-// wait in vain for one that confirms it.
+// checkReplica returns an error if changes need a replica, and the server of a shard has none: a change would be
+// sent, and wait in vain for one that confirms it.
 func (c *core) checkReplica(ctx context.Context, sh *shard, on *goredis.Client) error {
 	if c.cfg.Durability != DurabilityReplica {
 		return nil
@@ -153,8 +153,8 @@ func (c *core) checkReplica(ctx context.Context, sh *shard, on *goredis.Client) 
 	return nil
 }
 
-// Ready returns why the store cannot serve now: a server does not answer or has no memory left, or changes wait for replicas that a shard does
-// not have.
+// Ready returns why the store cannot serve now: a server does not answer or has no memory left, or changes wait for
+// replicas that a shard does not have.
 func (s *Store) Ready(ctx context.Context) error {
 	if _, err := s.Position(ctx); err != nil {
 		return err

@@ -65,7 +65,12 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	replaced := false
 	if word == typeModified {
 		was, listed := f.envelope(), uint64(0)
-		e.Before = &backend.Before{Revision: was.revision, UpdatedAt: was.updated, ExpiresAt: was.expires, Deleting: was.deleting}
+		e.Before = &backend.Before{
+			Revision:  was.revision,
+			UpdatedAt: was.updated,
+			ExpiresAt: was.expires,
+			Deleting:  was.deleting,
+		}
 		replaced = !f.empty()
 		if replaced {
 			listed = f.number(31)

@@ -107,8 +107,8 @@ type answer struct {
 	epoch uint64
 	// fresh reports whether the shard does not exist yet.
 	fresh bool
-	// ended is the last number of the epoch of the newest revision that this gateway saw; empty if the shard does not have
-	// the epoch, or it goes on.
+	// ended is the last number of the epoch of the newest revision that this gateway saw; empty if the shard does not
+	// have the epoch, or it goes on.
 	ended string
 }
 
@@ -118,7 +118,9 @@ func (c *core) ask(ctx context.Context, on server, q question) (out answer, err 
 	if q.random == "" {
 		script = &c.scripts.askEpoch
 	}
-	reply, err := script.run(ctx, on, []string{q.shard.meta, q.shard.log, q.shard.members}, q.history.run, q.history.replication,
+	reply, err := script.run(ctx, on, []string{
+		q.shard.meta, q.shard.log, q.shard.members,
+	}, q.history.run, q.history.replication,
 		Format, len(c.shards), q.shard.index, c.clockArgument(""), c.knownHead(q.shard.index).String(), q.random)
 	if err != nil {
 		return out, err
@@ -196,7 +198,8 @@ func (s *Store) inspectShards(ctx context.Context, ses *session) error {
 		return err
 	}
 	for _, cmd := range cmds {
-		if magic, shards := text(cmd.Val(), 0), text(cmd.Val(), 1); magic == storeMagic && shards != strconv.Itoa(len(s.core.shards)) {
+		if magic, shards := text(cmd.Val(), 0), text(cmd.Val(), 1); magic == storeMagic &&
+			shards != strconv.Itoa(len(s.core.shards)) {
 			return s.core.otherShards(shards)
 		}
 	}

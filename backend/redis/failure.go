@@ -21,7 +21,8 @@ const patience = time.Second
 // may do so a little later: it is starting, it is no longer a primary, or the slot
 // is being moved.
 func refused(err error) bool {
-	return elsewhere(err) || hasPrefix(err, "LOADING", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS", "UNBLOCKED", "max number of clients")
+	return elsewhere(err) ||
+		hasPrefix(err, "LOADING", "READONLY", "MASTERDOWN", "BUSY", "NOREPLICAS", "UNBLOCKED", "max number of clients")
 }
 
 // elsewhere reports whether the server answered that it does not have the slot.
@@ -108,6 +109,9 @@ func (s *Store) read(ctx context.Context, operation string, call func(context.Co
 
 // contractual reports whether an error is already one of the contract.
 func contractual(err error) bool {
-	contract := []error{backend.ErrUnreadable, backend.ErrPositionExpired, backend.ErrInvalid, backend.ErrFormat, backend.ErrClosed, backend.ErrNoSpace}
+	contract := []error{
+		backend.ErrUnreadable, backend.ErrPositionExpired, backend.ErrInvalid, backend.ErrFormat, backend.ErrClosed,
+		backend.ErrNoSpace,
+	}
 	return slices.ContainsFunc(contract, func(is error) bool { return errors.Is(err, is) })
 }

@@ -78,7 +78,9 @@ func (sc *scanner) skip(k backend.Key, err error) {
 
 // resource returns the resource that a member leads to, nil if it is not live. most is how many resources of
 // the range are still wanted.
-func (sc *scanner) resource(ctx context.Context, r *backend.Range, f found, runs []*shardRange, most int) (*backend.Resource, error) {
+func (sc *scanner) resource(
+	ctx context.Context, r *backend.Range, f found, runs []*shardRange, most int,
+) (*backend.Resource, error) {
 	k := f.key
 	if f.err != nil {
 		sc.skip(k, f.err)
@@ -146,7 +148,9 @@ func (sc *scanner) freeze(ctx context.Context) error {
 		if sc.heads {
 			first[2] = headBytes
 		}
-		reply, err := sc.store.core.scripts.ranges.run(ctx, sc.session.client, []string{sh.members}, append(first, args[sh]...)...)
+		reply, err := sc.store.core.scripts.ranges.run(
+			ctx, sc.session.client, []string{sh.members}, append(first, args[sh]...)...,
+		)
 		if err != nil {
 			return err
 		}

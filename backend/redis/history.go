@@ -13,15 +13,18 @@ type History struct {
 	Shard int
 	// Before and Now are the epochs.
 	Before, Now uint64
-	// Lost is how many changes that this gateway saw are missing; 0 if that is not known: the server was emptied, is another
-	// one, or was restored from a copy that is older than the epoch.
+	// Lost is how many changes that this gateway saw are missing; 0 if that is not known: the server was emptied, is
+	// another one, or was restored from a copy that is older than the epoch.
 	Lost uint64
 }
 
-// noteHistory logs that a shard has another history than the one of the newest revision that this gateway saw. ended is the
-// last number that the server has of its epoch.
+// noteHistory logs that a shard has another history than the one of the newest revision that this gateway saw. ended
+// is the last number that the server has of its epoch.
 func (c *core) noteHistory(h History, seen backend.Revision, ended string) {
-	fields := []zap.Field{zap.Int("shard", h.Shard), zap.Uint64("epochBefore", h.Before), zap.Uint64("epoch", h.Now), zap.Stringer("seen", seen)}
+	fields := []zap.Field{
+		zap.Int("shard", h.Shard), zap.Uint64("epochBefore", h.Before), zap.Uint64("epoch", h.Now),
+		zap.Stringer("seen", seen),
+	}
 	last, err := strconv.ParseUint(ended, 10, 64)
 	switch {
 	case seen.IsZero() || seen.Epoch >= h.Now || err == nil && last >= seen.Seq:
@@ -29,7 +32,9 @@ func (c *core) noteHistory(h History, seen backend.Revision, ended string) {
 		return
 	case err == nil:
 		h.Lost = seen.Seq - last
-		c.cfg.Logger.Error("the server has lost changes that this gateway saw", append(fields, zap.Uint64("lost", h.Lost))...)
+		c.cfg.Logger.Error(
+			"the server has lost changes that this gateway saw", append(fields, zap.Uint64("lost", h.Lost))...,
+		)
 	default:
 		c.cfg.Logger.Error("the server has nothing of the history that this gateway saw: it was emptied, is another one, or was restored from an old copy; "+
 			"how much is lost is not known", fields...)

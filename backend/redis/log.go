@@ -134,7 +134,9 @@ func streamID(r backend.Revision) string {
 // follow decodes entries of one shard as long as they follow the revision at
 // without a gap. It returns the events and the revision where they end, and
 // ErrPositionExpired if something is missing or does not decode.
-func follow(state *storekit.LogState, at backend.Revision, entries []goredis.XMessage) ([]backend.Event, backend.Revision, error) {
+func follow(
+	state *storekit.LogState, at backend.Revision, entries []goredis.XMessage,
+) ([]backend.Event, backend.Revision, error) {
 	var events []backend.Event
 	for _, m := range entries {
 		e, ok, err := decodeEntry(m)

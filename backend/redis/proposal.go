@@ -70,9 +70,19 @@ const (
 )
 
 func newProposal(sh *shard, b backend.Batch) *proposal {
-	p := &proposal{shard: sh, batch: b, keys: make([]string, 0, shardKeys+len(b.Actions)), actions: make([]action, len(b.Actions))}
+	p := &proposal{
+		shard:   sh,
+		batch:   b,
+		keys:    make([]string, 0, shardKeys+len(b.Actions)),
+		actions: make([]action, len(b.Actions)),
+	}
 	p.keys = append(p.keys, sh.meta, sh.members, sh.log)
-	ops := [...]string{backend.OpCheck: opCheck, backend.OpPut: opPut, backend.OpDelete: opDelete, backend.OpRebind: opRebind}
+	ops := [...]string{
+		backend.OpCheck:  opCheck,
+		backend.OpPut:    opPut,
+		backend.OpDelete: opDelete,
+		backend.OpRebind: opRebind,
+	}
 	presences := [...]string{backend.Absent: "a", backend.Present: "p"}
 	for i := range b.Actions {
 		a, to := &b.Actions[i], &p.actions[i]
@@ -106,7 +116,12 @@ func newProposal(sh *shard, b backend.Batch) *proposal {
 // newAction is one without a condition.
 func newAction(op string, k backend.Key) action {
 	r := backend.Resource{Key: k}
-	return action{op: op, kind: backend.AppendString(nil, k.Kind), name: backend.OrderTuple(k.Namespace, k.Name), size: r.Size()}
+	return action{
+		op:   op,
+		kind: backend.AppendString(nil, k.Kind),
+		name: backend.OrderTuple(k.Namespace, k.Name),
+		size: r.Size(),
+	}
 }
 
 // stores sets what a put or a rebind stores.
@@ -146,10 +161,16 @@ const (
 // arguments returns the arguments of a script that runs one batch on a node. A batch
 // without a deadline may be judged at any time.
 func (c *core) arguments(p *proposal, node string) []any {
-	args := append(make([]any, 0, commonArguments+batchArguments+actionArguments*len(p.actions)), c.epochs[p.shard.index].Load(), Format,
-		c.clockArgument(node), c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3])
+	args := make([]any, 0, commonArguments+batchArguments+actionArguments*len(p.actions))
+	args = append(
+		args, c.epochs[p.shard.index].Load(), Format,
+		c.clockArgument(node), c.bounds[0], c.bounds[1], c.bounds[2], c.bounds[3],
+	)
 	// Without a resource an entry counts 64 bytes and the actor, see [backend.Event.Size].
-	args = append(args, c.deadlineArgument(p.batch.Deadline, node), escape(p.batch.RequestID)+"\n"+escape(p.batch.Actor), 64+len(p.batch.Actor), len(p.actions))
+	args = append(
+		args, c.deadlineArgument(p.batch.Deadline, node), escape(p.batch.RequestID)+"\n"+escape(p.batch.Actor),
+		64+len(p.batch.Actor), len(p.actions),
+	)
 	for i := range p.actions {
 		args = p.actions[i].arguments(args)
 	}
@@ -161,7 +182,10 @@ func (c *core) arguments(p *proposal, node string) []any {
 func logBounds(c Config) [4]any {
 	slack := 1 + float64(c.LogSlack)/float64(c.LogEntries)
 	age := c.LogAge.Milliseconds()
-	return [4]any{fmt.Sprintf("%d %d %d", c.LogEntries, c.LogBytes, age), c.LogEntries + c.LogSlack, int64(float64(c.LogBytes) * slack), int64(float64(age) * slack)}
+	return [4]any{
+		fmt.Sprintf("%d %d %d", c.LogEntries, c.LogBytes, age), c.LogEntries + c.LogSlack,
+		int64(float64(c.LogBytes) * slack), int64(float64(age) * slack),
+	}
 }
 
 // outcome reads the script's answer.
@@ -179,11 +203,15 @@ func (s *Store) outcome(p *proposal, reply []any) (backend.Result, error) {
 	case "condition":
 		return backend.Result{}, p.conditionError(reply)
 	case "unreadable":
-		return backend.Result{}, storekit.Unreadable(p.batch.Actions[p.action(text(reply, 1))].Key, backend.ErrUnreadable)
+		return backend.Result{}, storekit.Unreadable(
+			p.batch.Actions[p.action(text(reply, 1))].Key, backend.ErrUnreadable,
+		)
 	case "error":
 		return backend.Result{}, fmt.Errorf("apply: %w: %.200s", backend.ErrUnavailable, text(reply, 1))
 	case "unknown":
-		return backend.Result{}, fmt.Errorf("apply: refused midway: %w: %w: %.200s", backend.ErrUnknown, backend.ErrFormat, text(reply, 1))
+		return backend.Result{}, fmt.Errorf(
+			"apply: refused midway: %w: %w: %.200s", backend.ErrUnknown, backend.ErrFormat, text(reply, 1),
+		)
 	case "format":
 		return backend.Result{}, fmt.Errorf("apply: %s: %w", otherFormat(text(reply, 1)), backend.ErrFormat)
 	default:

@@ -45,7 +45,9 @@ func (s *Store) Purge(ctx context.Context) (int, error) {
 func (s *Store) purge(ctx context.Context, sh *shard) (int, error) {
 	var due []string
 	err := s.read(ctx, "purge", func(ctx context.Context, ses *session) error {
-		reply, err := s.core.scripts.due.run(ctx, ses.client, []string{sh.members}, dueEnd(s.nodeTime(ctx, ses, sh)), purgeRound)
+		reply, err := s.core.scripts.due.run(
+			ctx, ses.client, []string{sh.members}, dueEnd(s.nodeTime(ctx, ses, sh)), purgeRound,
+		)
 		due = texts(reply)
 		return err
 	})

@@ -32,7 +32,9 @@ func (s *Store) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Re
 	return s.get(ctx, keys, bareRecord)
 }
 
-func (s *Store) get(ctx context.Context, keys []backend.Key, decode func(backend.Key, string) (*backend.Resource, error)) ([]*backend.Resource, error) {
+func (s *Store) get(
+	ctx context.Context, keys []backend.Key, decode func(backend.Key, string) (*backend.Resource, error),
+) ([]*backend.Resource, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
@@ -247,7 +249,9 @@ func (s *Store) noteTime(asked *goredis.TimeCmd, since time.Time) time.Time {
 // skip counts and logs a resource that does not decode.
 func (c *core) skip(operation string, k backend.Key, err error) {
 	c.unreadable.Add(1)
-	c.cfg.Logger.Warn("a resource does not decode", zap.String("operation", operation), zap.Stringer("key", k), zap.Error(err))
+	c.cfg.Logger.Warn(
+		"a resource does not decode", zap.String("operation", operation), zap.Stringer("key", k), zap.Error(err),
+	)
 }
 
 // Range is [backend.Store.Range].

@@ -165,7 +165,8 @@ func parseHeader(value string) (h header, err error) {
 	h.uid, h.created = f.text(), f.time()
 	finalizers := f.next()
 	h.finalizers, err = strconv.Atoi(finalizers)
-	f.bad = f.bad || err != nil || h.finalizers < 0 || h.finalizers > backend.MaxFinalizers || strconv.Itoa(h.finalizers) != finalizers
+	f.bad = f.bad || err != nil || h.finalizers < 0 || h.finalizers > backend.MaxFinalizers ||
+		strconv.Itoa(h.finalizers) != finalizers
 	f.next() // the sizes of the references are for the scripts
 	f.next()
 	refs := f.number(31)

@@ -82,7 +82,9 @@ type asked struct {
 
 func newScanner(s *Store, ses *session, ranges []backend.Range, deep map[*backend.Range]bool, try int) *scanner {
 	return &scanner{
-		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, heads: !slices.ContainsFunc(ranges, func(r backend.Range) bool { return !r.KeysOnly }), ranges: ranges, deep: deep,
+		loader: loader{store: s, session: ses, room: backend.MaxPageBytes}, heads: !slices.ContainsFunc(
+			ranges, func(r backend.Range) bool { return !r.KeysOnly },
+		), ranges: ranges, deep: deep,
 		records: map[backend.Key]string{}, chunk: scanChunk << (4 * (try - 1)), last: try == scanTries,
 	}
 }
@@ -170,7 +172,14 @@ func (sc *scanner) split() {
 // run is the part of a range in a shard, of members of one type within the bounds of part.
 func (sc *scanner) run(of *backend.Range, sh *shard, members byte, part backend.Range) *shardRange {
 	start, end := part.Bounds()
-	n := &shardRange{of: of, shard: sh, lo: "[" + string(members) + string(start), hi: "(" + string(members) + string(end), reverse: of.Reverse, prefix: 1}
+	n := &shardRange{
+		of:      of,
+		shard:   sh,
+		lo:      "[" + string(members) + string(start),
+		hi:      "(" + string(members) + string(end),
+		reverse: of.Reverse,
+		prefix:  1,
+	}
 	if of.Referenced != nil {
 		n.prefix += len(part.Prefix())
 	}
@@ -240,7 +249,14 @@ func (n *shardRange) args(lo, hi string, count int) goredis.ZRangeArgs {
 	if n.reverse {
 		lo, hi = hi, lo
 	}
-	return goredis.ZRangeArgs{Key: n.shard.members, ByLex: true, Rev: n.reverse, Start: lo, Stop: hi, Count: int64(count)}
+	return goredis.ZRangeArgs{
+		Key:   n.shard.members,
+		ByLex: true,
+		Rev:   n.reverse,
+		Start: lo,
+		Stop:  hi,
+		Count: int64(count),
+	}
 }
 
 // take takes the members that were read, and whether the index may have more.

@@ -122,7 +122,10 @@ const clientName = "sluice"
 func introduce(ctx context.Context, cn *goredis.Conn) (info map[string]string, err error) {
 	pipe := cn.Pipeline()
 	named := pipe.ClientSetName(ctx, clientName)
-	sections := []*goredis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory"), pipe.Info(ctx, "persistence")}
+	sections := []*goredis.StringCmd{
+		pipe.Info(ctx, "server"), pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory"),
+		pipe.Info(ctx, "persistence"),
+	}
 	_, _ = pipe.Exec(ctx)
 	if err := named.Err(); err != nil {
 		return nil, fmt.Errorf("client setname: %w", err)

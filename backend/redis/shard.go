@@ -41,7 +41,13 @@ func newShards(prefix string, n int) []shard {
 // newShard is the i-th of n shards.
 func newShard(prefix string, i, n int) shard {
 	tag := "{" + shardTag(i, n) + "}"
-	return shard{index: i, meta: prefix + "m:" + tag, members: prefix + "x:" + tag, log: prefix + "c:" + tag, item: prefix + "i:" + tag + ":"}
+	return shard{
+		index:   i,
+		meta:    prefix + "m:" + tag,
+		members: prefix + "x:" + tag,
+		log:     prefix + "c:" + tag,
+		item:    prefix + "i:" + tag + ":",
+	}
 }
 
 func (s *shard) key(k backend.Key) string {

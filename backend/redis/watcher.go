@@ -32,7 +32,13 @@ func (s *Store) Watch(ctx context.Context, w backend.Watch) (backend.Watcher, er
 		return nil, err
 	}
 	n := len(s.core.shards)
-	out := &watcher{store: s, maxLag: w.MaxLag, pos: make([]backend.Revision, n), closed: make(chan struct{}), results: make(chan waited, n)}
+	out := &watcher{
+		store:   s,
+		maxLag:  w.MaxLag,
+		pos:     make([]backend.Revision, n),
+		closed:  make(chan struct{}),
+		results: make(chan waited, n),
+	}
 	if out.maxLag <= 0 {
 		out.maxLag = backend.DefaultMaxLag
 	}
@@ -192,7 +198,9 @@ func (w *watcher) look(ctx context.Context) (d backend.Delivery, ok bool, err er
 	for i := range w.pos {
 		events, at, err := follow(&page.states[i], w.pos[i], page.entries[i])
 		if err == nil && !page.more[i] && at != page.states[i].Head() {
-			err = fmt.Errorf("the log ends at %s and not at %s: %w", at, page.states[i].Head(), backend.ErrPositionExpired)
+			err = fmt.Errorf(
+				"the log ends at %s and not at %s: %w", at, page.states[i].Head(), backend.ErrPositionExpired,
+			)
 		}
 		if err != nil && len(events) == 0 {
 			lost.Lose(i, backend.Revision{})
@@ -293,7 +301,9 @@ func (w *watcher) take(d *backend.Delivery, shard int, entries []goredis.XMessag
 // start begins a wait in the background, of at most blockTime.
 func (w *watcher) start(group int) bool {
 	s := w.store
-	args := []any{"xread", "count", max(waitPage/len(w.waits[group].shards), 1), "block", blockTime.Milliseconds(), "streams"}
+	args := []any{
+		"xread", "count", max(waitPage/len(w.waits[group].shards), 1), "block", blockTime.Milliseconds(), "streams",
+	}
 	for _, i := range w.waits[group].shards {
 		args = append(args, s.core.shards[i].log)
 	}

@@ -191,9 +191,9 @@ func (w *writeQueue) send(calls []*scriptCall) {
 	}
 }
 
-// sendRuns sends runs as one pipeline and answers their calls. It returns the runs that the server has not
-// executed because it does not know the script; they are sent again with its source. With DurabilityReplica the pipeline ends with WAIT, which is about everything
-// before it on the connection.
+// sendRuns sends runs as one pipeline and answers their calls. It returns the runs that the server has not executed
+// because it does not know the script; they are sent again with its source. With DurabilityReplica the pipeline ends
+// with WAIT, which is about everything before it on the connection.
 func (w *writeQueue) sendRuns(ctx context.Context, runs []*scriptRun) (again []*scriptRun) {
 	core := w.session.core
 	pipe, script := w.on.Pipeline(), core.scripts.apply

@@ -41,7 +41,10 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 			return backend.Result{}, nil, err
 		}
 	}
-	res := backend.Result{Resources: make([]*backend.Resource, len(b.Actions)), Revisions: make([]backend.Revision, len(b.Actions))}
+	res := backend.Result{
+		Resources: make([]*backend.Resource, len(b.Actions)),
+		Revisions: make([]backend.Revision, len(b.Actions)),
+	}
 	p.writes = make([]Write, 0, len(b.Actions))
 	for i := range b.Actions {
 		a, old := &b.Actions[i], stored[i]
@@ -69,7 +72,8 @@ func Judge(b backend.Batch, now time.Time, log *LogState, state ShardState) (bac
 // else of it.
 func find(a *backend.Action, state ShardState) (r *backend.Resource, damaged bool, err error) {
 	r, err = state.Stored(a.Key)
-	if errors.Is(err, backend.ErrUnreadable) && a.Op == backend.OpDelete && a.If == (backend.Condition{Presence: a.If.Presence}) {
+	if errors.Is(err, backend.ErrUnreadable) && a.Op == backend.OpDelete &&
+		a.If == (backend.Condition{Presence: a.If.Presence}) {
 		return &backend.Resource{Key: a.Key}, true, nil
 	}
 	return r, false, err
@@ -136,7 +140,14 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 	if !a.Put.ExpiresAt.IsZero() {
 		r.ExpiresAt = a.Put.ExpiresAt.UTC().Truncate(time.Millisecond)
 	}
-	ev := backend.Event{Type: backend.Added, Revision: rev, Resource: r, RequestID: p.requestID, Actor: p.actor, Time: p.now}
+	ev := backend.Event{
+		Type:      backend.Added,
+		Revision:  rev,
+		Resource:  r,
+		RequestID: p.requestID,
+		Actor:     p.actor,
+		Time:      p.now,
+	}
 	if old != nil {
 		ev.Type, ev.Before = backend.Modified, backend.BeforeOf(old)
 		if len(a.Put.Change) > 0 {
@@ -167,7 +178,15 @@ func (p *ledger) rebind(a *backend.Action, old *backend.Resource) *backend.Resou
 
 // Expire returns the write that purges an expired resource. log counts it.
 func Expire(r *backend.Resource, log *LogState, now time.Time) Write {
-	return newWrite(r, nil, backend.Event{Type: backend.Deleted, Revision: log.Next(r.Key), Resource: r, Time: now.UTC().Truncate(time.Millisecond)})
+	return newWrite(
+		r, nil,
+		backend.Event{
+			Type:     backend.Deleted,
+			Revision: log.Next(r.Key),
+			Resource: r,
+			Time:     now.UTC().Truncate(time.Millisecond),
+		},
+	)
 }
 
 // newWrite returns a write with a revision. The log has no entries of internal records.

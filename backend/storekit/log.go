@@ -92,7 +92,8 @@ func (s *LogState) Follows(r, entry backend.Revision) bool {
 	if entry.Epoch == r.Epoch {
 		return entry.Seq == r.Seq+1
 	}
-	return entry.Epoch > r.Epoch && entry.Seq <= 1 && s.Resume(entry) == nil && s.Behind(r) == s.Behind(backend.Revision{Epoch: entry.Epoch})
+	return entry.Epoch > r.Epoch && entry.Seq <= 1 && s.Resume(entry) == nil &&
+		s.Behind(r) == s.Behind(backend.Revision{Epoch: entry.Epoch})
 }
 
 // Behind is the number of changes after r, for an r that [LogState.Resume] accepts.

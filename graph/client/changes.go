@@ -15,8 +15,8 @@ import (
 
 // ChangesRequest describes a stream of changes.
 type ChangesRequest struct {
-	// Kind is the kind to follow. Without it and Kinds, the changes of all kinds come, without the resources themselves,
-	// and only Namespace, After and Lost are used.
+	// Kind is the kind to follow. Without it and Kinds, the changes of all kinds come, without the resources
+	// themselves, and only Namespace, After and Lost are used.
 	Kind Kind
 	// Kinds are followed together, instead of Kind. Then there is no Name.
 	Kinds []Kind

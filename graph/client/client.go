@@ -192,8 +192,8 @@ func (e *UnansweredError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *UnansweredError) Unwrap() error { return e.err }
 
-// Do sends one operation and decodes its data into out, which may be nil. variables is nil or what JSON has as an object.
-// It returns the API's errors as [Errors], and an [*UnansweredError] if there is no answer.
+// Do sends one operation and decodes its data into out, which may be nil. variables is nil or what JSON has as an
+// object. It returns the API's errors as [Errors], and an [*UnansweredError] if there is no answer.
 func (c *Client) Do(ctx context.Context, query string, variables, out any) error {
 	request := map[string]any{"query": query, "variables": variables}
 	if c.cfg.Explain != nil {
@@ -224,7 +224,10 @@ func (c *Client) exchange(ctx context.Context, to address, in, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
-		return &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered is not of the form that was asked for", to.shown)}
+		return &UnansweredError{
+			Sent: true,
+			err:  fmt.Errorf("what %s answered is not of the form that was asked for", to.shown),
+		}
 	}
 	return nil
 }
@@ -260,8 +263,8 @@ func isQuery(document string) bool {
 	return strings.HasPrefix(document, "query") || strings.HasPrefix(document, "{")
 }
 
-// ask sends the body of a request. It sends it again if the gateway refuses it because of the limits of the caller, and a
-// query also while the gateway is unavailable and says when to come back.
+// ask sends the body of a request. It sends it again if the gateway refuses it because of the limits of the caller,
+// and a query also while the gateway is unavailable and says when to come back.
 func (c *Client) ask(ctx context.Context, to address, body []byte, query bool) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -278,14 +281,15 @@ func (c *Client) ask(ctx context.Context, to address, body []byte, query bool) (
 	}
 }
 
-// retryDelay returns after how long to send a request again that was refused, and not executed, because of a limit of the
-// caller, or a query that the gateway could not answer now; 0 for other errors.
+// retryDelay returns after how long to send a request again that was refused, and not executed, because of a limit of
+// the caller, or a query that the gateway could not answer now; 0 for other errors.
 func retryDelay(err error, query bool) time.Duration {
 	var told *Error
 	if !errors.As(err, &told) || !told.Extensions.Retryable {
 		return 0
 	}
-	if !strings.HasPrefix(told.Extensions.Setting, "limit-caller-") && !(query && told.Extensions.Code == "UNAVAILABLE") {
+	if !strings.HasPrefix(told.Extensions.Setting, "limit-caller-") &&
+		!(query && told.Extensions.Code == "UNAVAILABLE") {
 		return 0
 	}
 	return time.Duration(told.Extensions.RetryAfter) * time.Second
@@ -337,11 +341,15 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, &UnansweredError{Sent: sent.Load() && !errors.Is(err, errRedirects), err: fmt.Errorf("no answer from %s: %w", to.shown, unreachedError(err))}
+		return nil, &UnansweredError{
+			Sent: sent.Load() && !errors.Is(err, errRedirects),
+			err:  fmt.Errorf("no answer from %s: %w", to.shown, unreachedError(err)),
+		}
 	}
 	defer func() { _ = res.Body.Close() }()
 	in := &io.LimitedReader{R: res.Body, N: maxResponse}
-	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" && kind != "application/graphql-response+json" {
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" &&
+		kind != "application/graphql-response+json" {
 		if res.StatusCode == http.StatusUnauthorized {
 			return nil, to.proxyError()
 		}
@@ -349,7 +357,10 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 		if res.StatusCode == http.StatusBadRequest && strings.HasPrefix(to.shown, "http://") {
 			ask = "does it speak TLS, so that https is wanted?"
 		}
-		return nil, &UnansweredError{Sent: res.StatusCode >= 500, err: fmt.Errorf("%s answered %s and no JSON; %s", to.shown, res.Status, ask)}
+		return nil, &UnansweredError{
+			Sent: res.StatusCode >= 500,
+			err:  fmt.Errorf("%s answered %s and no JSON; %s", to.shown, res.Status, ask),
+		}
 	}
 	var answer struct {
 		Data       json.RawMessage `json:"data"`
@@ -368,7 +379,10 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 	case res.StatusCode == http.StatusUnauthorized:
 		return nil, to.proxyError()
 	case len(answer.Data) == 0 || string(answer.Data) == "null":
-		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered has neither data nor errors", to.shown)}
+		return nil, &UnansweredError{
+			Sent: true,
+			err:  fmt.Errorf("what %s answered has neither data nor errors", to.shown),
+		}
 	}
 	if c.cfg.Explain != nil {
 		for _, read := range answer.Extensions.Explain {

@@ -110,7 +110,8 @@ func (c *Client) bearer(ctx context.Context, refused string) (string, error) {
 // unauthenticated reports whether the credential of a request or a stream was not accepted.
 func unauthenticated(err error) bool {
 	var all Errors
-	return errors.As(err, &all) && len(all) > 0 && all[0].Extensions.Code == codeUnauthenticated || errors.Is(err, errProxy)
+	return errors.As(err, &all) && len(all) > 0 && all[0].Extensions.Code == codeUnauthenticated ||
+		errors.Is(err, errProxy)
 }
 
 // refusal returns the API's error for the reason of a connection closed with [closeForbidden], like
@@ -126,5 +127,7 @@ func refusal(reason string) error {
 
 // proxyError returns the error of an answer 401 that is not a gateway's.
 func (a address) proxyError() error {
-	return &UnansweredError{err: fmt.Errorf("%s answered 401 Unauthorized, and not as a gateway does: %w", a.shown, errProxy)}
+	return &UnansweredError{
+		err: fmt.Errorf("%s answered 401 Unauthorized, and not as a gateway does: %w", a.shown, errProxy),
+	}
 }

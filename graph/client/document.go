@@ -161,7 +161,9 @@ func (k Kind) document(template string) string {
 		namespace = ""
 		template = strings.Replace(template, "$namespace: String, ", "", 1)
 	}
-	return strings.NewReplacer("{Kind}", k.Name, "{singular}", k.Singular, "{plural}", k.Plural, "{namespace}", namespace).Replace(template)
+	return strings.NewReplacer(
+		"{Kind}", k.Name, "{singular}", k.Singular, "{plural}", k.Plural, "{namespace}", namespace,
+	).Replace(template)
 }
 
 // Documents returns all documents that a client sends to a gateway with these kinds, except for
@@ -171,7 +173,10 @@ func Documents(kinds []Kind) []string {
 		kindsDocument, getDocument, revealDocument, treeDocument, positionDocument, unreadableCountDocument, unreadablesDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
 	}
 	for _, k := range kinds {
-		for _, of := range []struct{ verb, template string }{{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate}, {"STATUS", statusTemplate}, {"PATCH", metadataTemplate}} {
+		for _, of := range []struct{ verb, template string }{
+			{"LIST", listTemplate}, {"WATCH", changesTemplate}, {"DELETE", deleteTemplate},
+			{"STATUS", statusTemplate}, {"PATCH", metadataTemplate},
+		} {
 			if k.Offers(of.verb) {
 				out = append(out, k.document(of.template))
 			}

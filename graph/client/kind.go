@@ -110,7 +110,8 @@ func (k Kind) HasConditions() bool {
 		f := k.Field(path)
 		return f != nil && f.List == list && (of == "" || f.Type == of)
 	}
-	return has("status.conditions", "", true) && has("status.conditions.type", "String", false) && has("status.conditions.status", "String", false)
+	return has("status.conditions", "", true) && has("status.conditions.type", "String", false) &&
+		has("status.conditions.status", "String", false)
 }
 
 // Is reports whether the kind has a name: its own, singular, plural or a short
@@ -191,7 +192,9 @@ func (k Kind) APIPath(path string) string {
 // gateways. It returns whether a controller has it now.
 func (c *Client) ControlKind(ctx context.Context, kind string, controlled bool) (bool, error) {
 	var out struct{ UpdateKind struct{ Kind Kind } }
-	err := c.Do(ctx, updateKindDocument, map[string]any{"input": map[string]any{"kind": kind, "controlled": controlled}}, &out)
+	err := c.Do(
+		ctx, updateKindDocument, map[string]any{"input": map[string]any{"kind": kind, "controlled": controlled}}, &out,
+	)
 	return out.UpdateKind.Kind.Controlled, err
 }
 

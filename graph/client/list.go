@@ -70,8 +70,8 @@ func filterOf(selector []LabelTest, filter map[string]any) map[string]any {
 	return map[string]any{"and": []any{byLabels, filter}}
 }
 
-// UnreadableError says that a list was read to its end, and that the gateway could not read some resources of its kind and
-// namespace. Nobody can tell whether these have the labels and values that were asked for.
+// UnreadableError says that a list was read to its end, and that the gateway could not read some resources of its
+// kind and namespace. Nobody can tell whether these have the labels and values that were asked for.
 type UnreadableError struct {
 	Kind Kind
 	// Count is how many there are.
@@ -132,5 +132,6 @@ func (c *Client) List(ctx context.Context, req ListRequest) iter.Seq2[*Resource,
 // tooLarge reports whether an answer is larger than the client reads, or than the gateway sends.
 func tooLarge(err error) bool {
 	var told *Error
-	return errors.Is(err, errTooLarge) || errors.As(err, &told) && told.Extensions.Code == "LIMIT_EXCEEDED" && slices.Contains([]string{"limit-answer", "limit-objects", "limit-held", "limit-steps"}, told.Extensions.Setting)
+	return errors.Is(err, errTooLarge) || errors.As(err, &told) && told.Extensions.Code == "LIMIT_EXCEEDED" &&
+		slices.Contains([]string{"limit-answer", "limit-objects", "limit-held", "limit-steps"}, told.Extensions.Setting)
 }

@@ -157,8 +157,8 @@ type ApplyRequest struct {
 	// IgnoreRevision ignores the revision that the manifest is based on. It excludes
 	// ExpectedRevision.
 	IgnoreRevision bool `json:"ignoreRevision"`
-	// FieldManager owns the labels and annotations of the manifest. Nil means the gateway's default. With "" they replace
-	// all labels and annotations, and nobody owns them.
+	// FieldManager owns the labels and annotations of the manifest. Nil means the gateway's default. With "" they
+	// replace all labels and annotations, and nobody owns them.
 	FieldManager *string `json:"fieldManager,omitempty"`
 	// CreateOnly fails with ALREADY_EXISTS where the resource is there.
 	CreateOnly bool `json:"createOnly"`

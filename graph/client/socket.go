@@ -29,12 +29,16 @@ type message struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// subscribe runs one subscription, by the payload of its message, until it completes or fails. each gets the data of every
-// result. A connection that ends is errEnded, errors of the API are [Errors].
+// subscribe runs one subscription, by the payload of its message, until it completes or fails. each gets the data of
+// every result. A connection that ends is errEnded, errors of the API are [Errors].
 func (c *Client) subscribe(ctx context.Context, token string, payload []byte, each func(json.RawMessage) error) error {
 	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	dialer := websocket.Dialer{Subprotocols: []string{protocol}, Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.cfg.TLS}
+	dialer := websocket.Dialer{
+		Subprotocols:    []string{protocol},
+		Proxy:           http.ProxyFromEnvironment,
+		TLSClientConfig: c.cfg.TLS,
+	}
 	header := http.Header{}
 	c.introduce(header)
 	conn, res, err := dialer.DialContext(dialCtx, "ws"+strings.TrimPrefix(c.api.url, "http"), header)
@@ -95,7 +99,8 @@ func (c *Client) handshakeError(ctx context.Context, res *http.Response, err err
 		return endedError(ctx, err)
 	}
 	var answer struct{ Errors Errors }
-	if json.NewDecoder(res.Body).Decode(&answer) != nil || !unauthenticated(answer.Errors) { // gorilla keeps its first 1,024 bytes
+	// gorilla keeps its first 1,024 bytes
+	if json.NewDecoder(res.Body).Decode(&answer) != nil || !unauthenticated(answer.Errors) {
 		return c.api.proxyError()
 	}
 	return answer.Errors

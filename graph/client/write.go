@@ -94,7 +94,9 @@ func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision
 			return "", err
 		}
 	}
-	in := k.within(req.Namespace, map[string]any{"name": req.Name, "expectedRevision": req.ExpectedRevision, "dryRun": req.DryRun})
+	in := k.within(
+		req.Namespace, map[string]any{"name": req.Name, "expectedRevision": req.ExpectedRevision, "dryRun": req.DryRun},
+	)
 	for name, pairs := range map[string]map[string]*string{"labels": req.Labels, "annotations": req.Annotations} {
 		var list []map[string]any
 		for _, key := range slices.Sorted(maps.Keys(pairs)) {
@@ -104,7 +106,10 @@ func (c *Client) PatchMetadata(ctx context.Context, req MetadataPatch) (revision
 			in[name] = list
 		}
 	}
-	for name, list := range map[string][]string{"addFinalizers": req.AddFinalizers, "removeFinalizers": req.RemoveFinalizers} {
+	for name, list := range map[string][]string{
+		"addFinalizers":    req.AddFinalizers,
+		"removeFinalizers": req.RemoveFinalizers,
+	} {
 		if len(list) > 0 {
 			in[name] = list
 		}
@@ -149,7 +154,12 @@ func (c *Client) UpdateStatus(ctx context.Context, req StatusRequest) (revision 
 	if err := k.offers("STATUS"); err != nil {
 		return "", err
 	}
-	in := map[string]any{"name": req.Name, "expectedRevision": req.ExpectedRevision, "status": k.input("status", req.Status), "dryRun": req.DryRun}
+	in := map[string]any{
+		"name":             req.Name,
+		"expectedRevision": req.ExpectedRevision,
+		"status":           k.input("status", req.Status),
+		"dryRun":           req.DryRun,
+	}
 	return c.written(ctx, k.document(statusTemplate), k.within(req.Namespace, in))
 }
 

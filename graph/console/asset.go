@@ -92,7 +92,9 @@ func ownAssets() ([]asset, error) {
 // builtAssets returns the files of GraphiQL and React, or fs.ErrNotExist if they were not built in.
 func builtAssets(dist fs.FS) ([]asset, error) {
 	var out []asset
-	for _, name := range []string{"react.production.min.js", "react-dom.production.min.js", "graphiql.min.js", "graphiql.min.css"} {
+	for _, name := range []string{
+		"react.production.min.js", "react-dom.production.min.js", "graphiql.min.js", "graphiql.min.css",
+	} {
 		zipped, err := fs.ReadFile(dist, name+".gz")
 		if err != nil {
 			return nil, err

@@ -88,7 +88,10 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	mux.Handle("GET /{$}", front)
 	mux.Handle("GET /console/plain", plain)
-	mux.Handle("GET "+DataPath, data{Endpoint: cfg.Endpoint, Version: cfg.Version, Store: cfg.Store, Examples: Examples(cfg.Schema, cfg.Kinds)})
+	mux.Handle(
+		"GET "+DataPath,
+		data{Endpoint: cfg.Endpoint, Version: cfg.Version, Store: cfg.Store, Examples: Examples(cfg.Schema, cfg.Kinds)},
+	)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")

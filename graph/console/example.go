@@ -39,9 +39,9 @@ type Example struct {
 	First bool `json:"first"`
 }
 
-// Examples returns the examples of the kinds: the handwritten ones if all of them are
-// valid in the API, since another catalogue may have another kind of that name, else a list, a create, a stream of changes and a
-// patch, as far as the kind offers them. Kinds with handwritten examples come first, then the other kinds of the catalogue, those that
+// Examples returns the examples of the kinds: the handwritten ones if all of them are valid in the API, since another
+// catalogue may have another kind of that name, else a list, a create, a stream of changes and a patch, as far as the
+// kind offers them. Kinds with handwritten examples come first, then the other kinds of the catalogue, those that
 // every catalogue has, and last the examples for all kinds.
 func Examples(schema *ast.Schema, kinds []*descriptor.Kind) []Example {
 	var wrote, made, builtIn []Example
@@ -82,7 +82,15 @@ func writtenFor(k *descriptor.Kind) (out []Example) {
 		variables, _ := written.ReadFile(strings.TrimSuffix(name, ".graphql") + ".json") // or there are none
 		title, _, _ := strings.Cut(strings.TrimPrefix(string(query), "# "), "\n")
 		text := strings.ReplaceAll(string(variables), "{apiVersion}", k.APIVersion())
-		out = append(out, Example{Title: strings.TrimSuffix(title, "."), Group: k.Plural, Query: string(query), Variables: strings.TrimSpace(text)})
+		out = append(
+			out,
+			Example{
+				Title:     strings.TrimSuffix(title, "."),
+				Group:     k.Plural,
+				Query:     string(query),
+				Variables: strings.TrimSpace(text),
+			},
+		)
 	}
 	return out
 }
@@ -151,7 +159,8 @@ mutation Create%s($input: Create%sInput!) {
 	return Example{Title: title, Group: m.kind.Plural, Variables: variables(m.createInput(query)), Query: query}
 }
 
-// createInput returns the input of a create: with the handwritten spec if the query takes it, else with one that is made.
+// createInput returns the input of a create: with the handwritten spec if the query takes it, else with one that is
+// made.
 func (m maker) createInput(query string) map[string]any {
 	input := map[string]any{"name": m.name(), "spec": sample(m.kind.Spec, 0)}
 	text, err := written.ReadFile("examples/" + m.kind.Name + "/spec.json")

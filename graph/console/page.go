@@ -38,7 +38,11 @@ func newPage(name string, cfg Config, files map[string]asset) (*pageTemplate, er
 		return nil, err
 	}
 	sum := sha256.Sum256(body.Bytes())
-	return &pageTemplate{body: body.Bytes(), etag: strconv.Quote(hex.EncodeToString(sum[:12])), issuers: cfg.Issuers}, nil
+	return &pageTemplate{
+		body:    body.Bytes(),
+		etag:    strconv.Quote(hex.EncodeToString(sum[:12])),
+		issuers: cfg.Issuers,
+	}, nil
 }
 
 // plainHost matches the hosts that a Content-Security-Policy can name.

@@ -156,16 +156,17 @@ func sampleText(c descriptor.Constraint, i int) string {
 	return "example"
 }
 
-// samplePatch returns a patch of an object of the kind's spec, which is at a path that ends with a dot: another value of the first
-// field that has one value, can be changed and names no other resource. nil if there is none. Of a spec with the field resource
-// only that is looked at.
+// samplePatch returns a patch of an object of the kind's spec, which is at a path that ends with a dot: another value
+// of the first field that has one value, can be changed and names no other resource. nil if there is none. Of a spec
+// with the field resource only that is looked at.
 func samplePatch(k *descriptor.Kind, s *descriptor.Shape, path string, depth int) map[string]any {
 	if s == nil || depth > sampleDepth {
 		return nil
 	}
 	whole := depth > 0 || !slices.ContainsFunc(s.Fields, isResource)
 	for _, f := range s.Fields {
-		if f.Immutable || f.List || f.WriteOnly || f.Deprecated != "" || refers(k, path+f.Name) || !whole && !isResource(f) {
+		if f.Immutable || f.List || f.WriteOnly || f.Deprecated != "" || refers(k, path+f.Name) ||
+			!whole && !isResource(f) {
 			continue
 		}
 		switch f.Type {

@@ -145,7 +145,13 @@ func newIdentity(source, name string, groups []string, expires time.Time) (*acce
 	if len(groups) > maxGroups {
 		return nil, invalid("the user is in more than the 256 groups that are accepted")
 	}
-	id := &access.Identity{Name: source + ":" + name, Source: source, ExpiresAt: expires, Until: expires, Groups: make([]string, len(groups))}
+	id := &access.Identity{
+		Name:      source + ":" + name,
+		Source:    source,
+		ExpiresAt: expires,
+		Until:     expires,
+		Groups:    make([]string, len(groups)),
+	}
 	for i, g := range groups {
 		if err := checkName("name of a group", g); err != nil {
 			return nil, err

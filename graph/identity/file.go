@@ -75,7 +75,10 @@ func (f *Files) Run(ctx context.Context) error {
 			f.stale.Store(false)
 			f.Logger.Info("a file was read again", zap.String("setting", f.Setting))
 		case !f.stale.Swap(true):
-			f.Logger.Error("a file cannot be read again; what was read before counts", zap.String("setting", f.Setting), zap.Error(err))
+			f.Logger.Error(
+				"a file cannot be read again; what was read before counts", zap.String("setting", f.Setting),
+				zap.Error(err),
+			)
 		}
 	}
 	return nil
@@ -102,7 +105,8 @@ func same(before, now os.FileInfo) bool {
 	if before == nil || now == nil {
 		return before == now
 	}
-	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime()) && before.Mode() == now.Mode()
+	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime()) &&
+		before.Mode() == now.Mode()
 }
 
 func (f *Files) read() error {

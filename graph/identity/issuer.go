@@ -60,13 +60,23 @@ func newIssuer(c IssuerConfig, log *zap.Logger) (*issuer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ca: %w", err)
 	}
-	i.transport = &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trusted, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 2, MaxResponseHeaderBytes: 64 << 10}
+	i.transport = &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		TLSClientConfig:        trusted,
+		ForceAttemptHTTP2:      true,
+		IdleConnTimeout:        time.Minute,
+		MaxIdleConnsPerHost:    2,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
 	return i, nil
 }
 
 // client returns an HTTP client for the issuer; answered is called when the issuer answers.
 func (i *issuer) client(fetches *rate.Limiter, answered func()) *http.Client {
-	return &http.Client{Transport: &limitedTransport{next: i.transport, fetches: fetches, answered: answered}, Timeout: issuerTimeout}
+	return &http.Client{
+		Transport: &limitedTransport{next: i.transport, fetches: fetches, answered: answered},
+		Timeout:   issuerTimeout,
+	}
 }
 
 // errTooOften is the error of a fetch of keys that is not made.
@@ -82,7 +92,8 @@ type limitedTransport struct {
 
 // RoundTrip is part of [http.RoundTripper].
 func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if first := r.Response == nil; first && t.fetches != nil && !t.fetches.Allow() { // a redirect belongs to the fetch before it
+	// a redirect belongs to the fetch before it
+	if first := r.Response == nil; first && t.fetches != nil && !t.fetches.Allow() {
 		return nil, errTooOften
 	}
 	res, err := t.next.RoundTrip(r)
@@ -105,7 +116,10 @@ func (i *issuer) discover(ctx context.Context) error {
 		provider, err := oidc.NewProvider(discovery, i.cfg.URL)
 		if err != nil {
 			if retry.First() && ctx.Err() == nil {
-				i.log.Warn("an issuer does not answer; it is asked again and again", zap.String("issuer", i.cfg.Name), zap.Error(err))
+				i.log.Warn(
+					"an issuer does not answer; it is asked again and again", zap.String("issuer", i.cfg.Name),
+					zap.Error(err),
+				)
 			}
 			next = retry.Next()
 			continue
@@ -202,7 +216,13 @@ func (i *issuer) read(ctx context.Context, token *oidc.IDToken) (*access.Identit
 
 // unavailable returns the error of a token whose issuer cannot be asked for its keys.
 func (i *issuer) unavailable() error {
-	return &failure.Error{Code: failure.CodeUnavailable, Message: "the issuer " + i.cfg.Name + " does not answer, so its tokens cannot be verified", Setting: "oidc", Retryable: true, RetryAfter: 2}
+	return &failure.Error{
+		Code:       failure.CodeUnavailable,
+		Message:    "the issuer " + i.cfg.Name + " does not answer, so its tokens cannot be verified",
+		Setting:    "oidc",
+		Retryable:  true,
+		RetryAfter: 2,
+	}
 }
 
 // isLoopback reports whether a host is this machine.

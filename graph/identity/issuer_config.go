@@ -104,7 +104,8 @@ func (c *IssuerConfig) validate() error {
 		refuse("name: %q; a DNS label is accepted, like corp", c.Name)
 	}
 	u, err := url.Parse(c.URL)
-	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
+	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil ||
+		u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
 		refuse("url: an https URL is accepted, without a query, like https://login.example.com")
 	}
 	if c.Audience == "" {

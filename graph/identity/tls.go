@@ -57,7 +57,11 @@ func (t *TLS) load(content [][]byte) error {
 	if err != nil {
 		return fmt.Errorf("%s and %s: %w", t.Paths[0], t.Paths[1], err)
 	}
-	next := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	next := &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{pair},
+		NextProtos:   []string{"h2", "http/1.1"},
+	}
 	if len(content) > 2 {
 		next.ClientAuth, next.ClientCAs = tls.VerifyClientCertIfGiven, x509.NewCertPool()
 		if !next.ClientCAs.AppendCertsFromPEM(content[2]) {
@@ -69,7 +73,8 @@ func (t *TLS) load(content [][]byte) error {
 	return nil
 }
 
-// replaceAuthorities takes the CAs of clients from a PEM file, and ends the certificates of CAs that are no longer in it.
+// replaceAuthorities takes the CAs of clients from a PEM file, and ends the certificates of CAs that are no longer in
+// it.
 func (t *TLS) replaceAuthorities(file []byte) {
 	var before authorities
 	if old := t.clients.Load(); old != nil {

@@ -129,7 +129,8 @@ func parseToken(line string) (t Token, err error) {
 	}
 	t.Name = fields[0]
 	hash, isHash := strings.CutPrefix(fields[1], hashPrefix)
-	if n, err := hex.Decode(t.Hash[:], []byte(hash[:min(len(hash), 2*sha256.Size)])); err != nil || n != sha256.Size || len(hash) != 2*sha256.Size || !isHash {
+	if n, err := hex.Decode(t.Hash[:], []byte(hash[:min(len(hash), 2*sha256.Size)])); err != nil ||
+		n != sha256.Size || len(hash) != 2*sha256.Size || !isHash {
 		return t, errors.New("a hash is sha256: and 64 hexadecimal digits")
 	}
 	if fields[2] != none {

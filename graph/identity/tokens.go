@@ -26,7 +26,14 @@ type known struct {
 // OpenTokens reads a file of tokens. It starts nothing.
 func OpenTokens(ctx context.Context, path string, log *zap.Logger) (*Tokens, error) {
 	t := &Tokens{}
-	t.Files = &Files{Setting: "tokens", Paths: []string{path}, Most: MaxTokensFile, Private: true, Load: t.load, Logger: log}
+	t.Files = &Files{
+		Setting: "tokens",
+		Paths:   []string{path},
+		Most:    MaxTokensFile,
+		Private: true,
+		Load:    t.load,
+		Logger:  log,
+	}
 	t.known.Store(&map[[sha256.Size]byte]*known{})
 	return t, t.Open(ctx)
 }

@@ -20,13 +20,12 @@
 // everything sent (change.JoinPoint). Behind (behind), its goroutine takes the events of the group at its own
 // pace. Parked, it has no goroutine: the group puts events into its queue (deliver).
 //
-// A follower is cut off if too many events wait for it, or if there is no memory for them. It goes on
-// alone from where it is: within the state it reads on, after the state it ends with LAGGED.
-// A group keeps the rights with which it began. If the policy has changed, it compares them with the rights of its
-// followers before it publishes a change (group.checkRights). A follower with other rights leaves: it does not take the events
-// that wait for it, goes on alone from its cursor, and may join the group of its new rights later.
-// An answer with errors is not shared: each follower executes that change by itself, with its own
-// budget and request id, and stays in the group.
+// A follower is cut off if too many events wait for it, or if there is no memory for them. It goes on alone from
+// where it is: within the state it reads on, after the state it ends with LAGGED. A group keeps the rights with which
+// it began. If the policy has changed, it compares them with the rights of its followers before it publishes a change
+// (group.checkRights). A follower with other rights leaves: it does not take the events that wait for it, goes on
+// alone from its cursor, and may join the group of its new rights later. An answer with errors is not shared: each
+// follower executes that change by itself, with its own budget and request id, and stays in the group.
 //
 // # Groups
 //
@@ -38,22 +37,22 @@
 //	       reading ------------------> live
 //
 // Its leader is the execution. While it is reading (group.readState), a follower that has taken all events makes the
-// leader execute the next part of the state; others join until 1 MiB of it is published. When it is live (group.publishChanges), a goroutine executes the
-// changes, while there are any. A group that has become live hands its followers over to the live group of
-// equal subscriptions, if there is one and no change lies between the two. It ends when its execution
-// fails, when its catalogue is replaced, or with its last follower. Those that are left go on alone, if a
-// stream can begin again after what ended it.
+// leader execute the next part of the state; others join until 1 MiB of it is published. When it is live
+// (group.publishChanges), a goroutine executes the changes, while there are any. A group that has become live hands
+// its followers over to the live group of equal subscriptions, if there is one and no change lies between the two. It
+// ends when its execution fails, when its catalogue is replaced, or with its last follower. Those that are left go on
+// alone, if a stream can begin again after what ended it.
 //
 // # Goroutines and locks
 //
-// The transport runs Subscription.Run in a goroutine; a parked subscription that falls behind, is stopped
-// or loses its group runs it in a new one. Group.work runs while Wake was called; it is called when something
-// may have happened, by a timer, and when a group becomes live. A group ends with its last follower, so a transport that stops all
-// its subscriptions stops all goroutines.
+// The transport runs Subscription.Run in a goroutine; a parked subscription that falls behind, is stopped or loses
+// its group runs it in a new one. Group.work runs while Wake was called; it is called when something may have
+// happened, by a timer, and when a group becomes live. A group ends with its last follower, so a transport that stops
+// all its subscriptions stops all goroutines.
 //
 // The locks are taken in the order Groups.mu, group.mu, Queue.mu. Two groups are locked at once only under Groups.mu
-// (Groups.unite). Nothing waits for a client or executes while it holds one of them, except that a group begins
-// under the first two. The steps of a group need no lock: group.turn and group.wakes make sure that there is one at a time.
+// (Groups.unite). Nothing waits for a client or executes while it holds one of them, except that a group begins under
+// the first two. The steps of a group need no lock: group.turn and group.wakes make sure that there is one at a time.
 //
 // # Bounds
 //

@@ -132,8 +132,8 @@ func (g *group) checkRights() {
 	}
 }
 
-// leaveForRights makes a follower go on alone: after everything that the group has published if it is parked, else after
-// the event that it took last, without the events that wait for it. The caller holds the group's lock.
+// leaveForRights makes a follower go on alone: after everything that the group has published if it is parked, else
+// after the event that it took last, without the events that wait for it. The caller holds the group's lock.
 func (s *Subscription) leaveForRights(g *group) {
 	s.leavesForRights = true
 	switch {

@@ -48,8 +48,8 @@ type group struct {
 	// behind do not take the events that wait for them.
 	ended, discards bool
 	cause           error
-	// resumePoint is the place in the state of the page that was read last, and placePublished the number of its changes
-	// that were published: a follower with every event goes on alone behind them.
+	// resumePoint is the place in the state of the page that was read last, and placePublished the number of its
+	// changes that were published: a follower with every event goes on alone behind them.
 	resumePoint     *change.ResumePoint
 	resumePublished int
 	claimed         int64       // of room
@@ -61,7 +61,15 @@ var _ change.Leader = (*group)(nil)
 // newGroup begins a group and its leader, which replaces the execution of its first follower. It returns nil if the
 // leader does not begin. The caller holds the lock of x.
 func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
-	g := &group{of: x, key: key, first: s.execution, room: x.cfg.Memory.Events(), memory: x.cfg.Memory.BeginEvents(), tail: &event{}, turn: make(chan struct{}, 1)}
+	g := &group{
+		of:     x,
+		key:    key,
+		first:  s.execution,
+		room:   x.cfg.Memory.Events(),
+		memory: x.cfg.Memory.BeginEvents(),
+		tail:   &event{},
+		turn:   make(chan struct{}, 1),
+	}
 	g.mu.Lock() // nobody makes a step before it has a leader
 	defer g.mu.Unlock()
 	g.live = key.at == change.AtRest
@@ -83,9 +91,9 @@ func (x *Groups) newGroup(key groupKey, s *Subscription) *group {
 // more reports whether the next step has a change without polling.
 func (g *group) more() bool { return len(g.polled.Changes) > 0 }
 
-// step makes the leader execute the next change, if there is one, and returns its event. An answer with errors cannot be
-// shared: errors have the id of a request, and a budget that one subscription exceeds may be enough for
-// another. Each follower executes that change by itself.
+// step makes the leader execute the next change, if there is one, and returns its event. An answer with errors cannot
+// be shared: errors have the id of a request, and a budget that one subscription exceeds may be enough for another.
+// Each follower executes that change by itself.
 func (g *group) step() *event {
 	g.memory.Reset()
 	defer func() {
@@ -98,7 +106,13 @@ func (g *group) step() *event {
 	if g.taken == nil {
 		return nil
 	}
-	e := &event{cursor: g.state.Pop(), number: g.taken.Number, mark: g.taken.Stored == nil, resumePoint: g.polled.ResumePoint, published: g.published}
+	e := &event{
+		cursor:      g.state.Pop(),
+		number:      g.taken.Number,
+		mark:        g.taken.Stored == nil,
+		resumePoint: g.polled.ResumePoint,
+		published:   g.published,
+	}
 	g.published++
 	if res == nil || res.Data == nil || len(res.Errors) > 0 {
 		own := *g.taken

@@ -42,7 +42,9 @@ type groupKey struct {
 func NewGroups(cfg Config) *Groups { return &Groups{cfg: cfg, open: map[groupKey]*group{}} }
 
 // begin begins an execution whose events take memory of a share.
-func (x *Groups) begin(ctx context.Context, op *graphql.OperationContext, state *State, memory *budget.Share) (graphql.ResponseHandler, context.Context) {
+func (x *Groups) begin(
+	ctx context.Context, op *graphql.OperationContext, state *State, memory *budget.Share,
+) (graphql.ResponseHandler, context.Context) {
 	shared := budget.SharedFrom(ctx)
 	shared.Memory = memory
 	return x.cfg.Dispatch(With(budget.WithShared(ctx, shared), state), op)

@@ -51,7 +51,9 @@ type Subscription struct {
 
 // Subscribe returns a subscription whose events wait in q. It begins at the cursor after, if that is not
 // empty, and runs until ctx ends or Stop is called.
-func (x *Groups) Subscribe(ctx context.Context, op *graphql.OperationContext, after string, q *Queue, w Wire) *Subscription {
+func (x *Groups) Subscribe(
+	ctx context.Context, op *graphql.OperationContext, after string, q *Queue, w Wire,
+) *Subscription {
 	s := &Subscription{groups: x, queue: q, wire: w, operation: op, state: State{After: after, shares: true}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	return s

@@ -70,7 +70,8 @@ type Config struct {
 	Message int64
 	// Queue is the most messages that wait for one client. Default [DefaultQueue].
 	Queue int
-	// QueueBytes is the most bytes of messages that wait for one client; one message may always wait. Default [DefaultQueueBytes].
+	// QueueBytes is the most bytes of messages that wait for one client; one message may always wait. Default
+	// [DefaultQueueBytes].
 	QueueBytes int
 
 	// InitTimeout is how long a WebSocket client may take to initialise. Default 10 s.
@@ -78,7 +79,8 @@ type Config struct {
 	// PingInterval is how often a WebSocket client is pinged. A client that sends nothing, not even
 	// a pong, for two intervals is disconnected. Default 25 s.
 	PingInterval time.Duration
-	// MessageTimeout is how long a client may take to send 64 KiB of a body or a message. Default [DefaultMessageTimeout].
+	// MessageTimeout is how long a client may take to send 64 KiB of a body or a message. Default
+	// [DefaultMessageTimeout].
 	MessageTimeout time.Duration
 	// WriteTimeout is how long a client may take to accept 128 KiB. Default 10 s.
 	WriteTimeout time.Duration

@@ -60,7 +60,9 @@ func (t *Transport) refuseStream(w http.ResponseWriter, r *http.Request, errs ..
 		return
 	}
 	defer s.close()
-	_ = s.out.Put(r.Context(), nil, event("next", "", t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...)), complete())
+	_ = s.out.Put(
+		r.Context(), nil, event("next", "", t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...)), complete(),
+	)
 	s.out.Finish()
 	s.write(r.Context())
 	s.out.Discard()

@@ -122,7 +122,9 @@ func resolve(ctx context.Context, next graphql.Resolver) (any, error) { return n
 func resolveRoot(ctx context.Context, next graphql.RootResolver) graphql.Marshaler { return next(ctx) }
 
 // dispatch begins to execute an operation. The handler returns the next response, nil after the last one.
-func (e *Executor) dispatch(ctx context.Context, oc *graphql.OperationContext) (graphql.ResponseHandler, context.Context) {
+func (e *Executor) dispatch(
+	ctx context.Context, oc *graphql.OperationContext,
+) (graphql.ResponseHandler, context.Context) {
 	ctx = graphql.WithOperationContext(ctx, oc)
 	beginning := graphql.WithResponseContext(ctx, e.cfg.Present, e.cfg.Recover)
 	responses := e.cfg.Engine.Exec(beginning)
@@ -133,7 +135,9 @@ func (e *Executor) dispatch(ctx context.Context, oc *graphql.OperationContext) (
 		if ctx.Err() != nil {
 			return nil
 		}
-		return e.cfg.Around(graphql.WithResponseContext(ctx, e.cfg.Present, e.cfg.Recover), func(ctx context.Context) *graphql.Response {
+		return e.cfg.Around(graphql.WithResponseContext(
+			ctx, e.cfg.Present, e.cfg.Recover,
+		), func(ctx context.Context) *graphql.Response {
 			res := responses(ctx)
 			if res != nil {
 				res.Errors = append(res.Errors, graphql.GetErrors(ctx)...)
@@ -209,7 +213,9 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 	}
 	output := stream.Output{Head: dataHead, Room: len(dataTail)}
 	defer output.Release()
-	next, running := o.executor.dispatch(stream.WithOutput(budget.WithShared(ctx, budget.Shared{Memory: share}), &output), &o.context)
+	next, running := o.executor.dispatch(
+		stream.WithOutput(budget.WithShared(ctx, budget.Shared{Memory: share}), &output), &o.context,
+	)
 	res := next(running)
 	switch whole := output.Filled(); {
 	case res == nil: // ctx ended before the operation began

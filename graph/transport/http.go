@@ -84,7 +84,9 @@ func connected(ctx context.Context, events *budget.Allowance) context.Context {
 }
 
 // readRequest returns the request and the memory that it takes, or the status and the reason of its refusal.
-func (t *Transport) readRequest(w http.ResponseWriter, r *http.Request) (req *Request, taken int64, status int, refused *gqlerror.Error) {
+func (t *Transport) readRequest(
+	w http.ResponseWriter, r *http.Request,
+) (req *Request, taken int64, status int, refused *gqlerror.Error) {
 	switch r.Method {
 	case http.MethodGet:
 		req, err := parseQuery(r.URL.RawQuery)
@@ -123,7 +125,8 @@ func isJSON(contentType string) bool {
 		return true
 	}
 	media, params, err := mime.ParseMediaType(contentType)
-	return err == nil && media == typeJSON && slices.Contains([]string{"", "utf-8", "utf8"}, strings.ToLower(params["charset"]))
+	return err == nil && media == typeJSON &&
+		slices.Contains([]string{"", "utf-8", "utf8"}, strings.ToLower(params["charset"]))
 }
 
 // answer runs a query or a mutation in time and sends its answer, which may take longer.

@@ -139,7 +139,8 @@ func (s *NamedDocuments) known(id string) (ResolvedDocument, *gqlerror.Error) {
 	if s.cfg.TrustedOnly { // sending the text would not help
 		return ResolvedDocument{}, s.untrusted()
 	}
-	return ResolvedDocument{}, refusal(failure.CodePersistedQueryNotFound, "PersistedQueryNotFound") // Apollo's clients know this text
+	// Apollo's clients know this text
+	return ResolvedDocument{}, refusal(failure.CodePersistedQueryNotFound, "PersistedQueryNotFound")
 }
 
 // named returns the id that a request names. automatic reports that it uses Apollo's protocol, whose

@@ -149,7 +149,9 @@ func (t *Transport) unread(w http.ResponseWriter, err error) (int, *gqlerror.Err
 		return http.StatusServiceUnavailable, overBudget(t.cfg.Memory)
 	case timeout && t.draining.Err() != nil:
 		retryLater(w)
-		return http.StatusServiceUnavailable, retryable(failure.CodeUnavailable, "the gateway is shutting down; try again")
+		return http.StatusServiceUnavailable, retryable(
+			failure.CodeUnavailable, "the gateway is shutting down; try again",
+		)
 	case timeout:
 		return http.StatusRequestTimeout, retryable(failure.CodeTimeout, "the body came too slowly")
 	}

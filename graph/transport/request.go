@@ -198,8 +198,8 @@ func WholeCharacters(text string) bool {
 	return true
 }
 
-// escapeLength returns the length of the escape at the start of s, which can be a surrogate pair; ok is false for half a
-// pair.
+// escapeLength returns the length of the escape at the start of s, which can be a surrogate pair; ok is false for
+// half a pair.
 func escapeLength(s string) (length int, ok bool) {
 	const unit = len(`\u0000`)
 	first, isUnit := codeUnit(s)

@@ -89,8 +89,20 @@ type socket struct {
 }
 
 func newSocket(all *sockets, conn *websocket.Conn, h *hijacker) *socket {
-	s := &socket{sockets: all, conn: conn, in: h.in, net: h.conn.Conn, raw: rawConn(h.conn.Conn), operations: map[string]*socketOperation{}}
-	s.out = stream.Queue{Messages: all.cfg.Queue, Bytes: all.cfg.QueueBytes, Memory: all.cfg.Memory.Events(), Wake: s.wake}
+	s := &socket{
+		sockets:    all,
+		conn:       conn,
+		in:         h.in,
+		net:        h.conn.Conn,
+		raw:        rawConn(h.conn.Conn),
+		operations: map[string]*socketOperation{},
+	}
+	s.out = stream.Queue{
+		Messages: all.cfg.Queue,
+		Bytes:    all.cfg.QueueBytes,
+		Memory:   all.cfg.Memory.Events(),
+		Wake:     s.wake,
+	}
 	conn.SetReadLimit(maxFirstMessage)
 	conn.SetPingHandler(func(data string) error {
 		s.alive()
@@ -135,7 +147,11 @@ func (s *socket) read(ctx context.Context) (end *closing) {
 	}()
 	defer s.giveBack()
 	if s.protocol() == "" {
-		return &closing{code: codeBadSubprotocol, reason: "Subprotocol not acceptable: use " + protocolModern, wait: true}
+		return &closing{
+			code:   codeBadSubprotocol,
+			reason: "Subprotocol not acceptable: use " + protocolModern,
+			wait:   true,
+		}
 	}
 	for {
 		// An idle connection waits here, where the goroutine needs little stack. take reads the bytes
@@ -154,13 +170,22 @@ func (s *socket) take(ctx context.Context) (context.Context, *closing) {
 	kind, data, err := s.receive()
 	switch {
 	case errors.Is(err, errNoMemory):
-		return ctx, &closing{code: websocket.CloseTryAgainLater, reason: "Too many bytes in flight (configuration key limit-memory)", wait: true, mute: true}
+		return ctx, &closing{
+			code:   websocket.CloseTryAgainLater,
+			reason: "Too many bytes in flight (configuration key limit-memory)",
+			wait:   true,
+			mute:   true,
+		}
 	case err != nil:
 		return ctx, s.failed(err)
 	case kind != websocket.TextMessage:
 		return ctx, &closing{code: codeBadMessage, reason: "Invalid message: text frames are accepted", wait: true}
 	case !utf8.Valid(data):
-		return ctx, &closing{code: websocket.CloseInvalidFramePayloadData, reason: "Invalid message: not UTF-8", wait: true}
+		return ctx, &closing{
+			code:   websocket.CloseInvalidFramePayloadData,
+			reason: "Invalid message: not UTF-8",
+			wait:   true,
+		}
 	case s.isEnding():
 		return ctx, &closing{}
 	}
@@ -193,7 +218,12 @@ func (s *socket) receive() (kind int, data []byte, err error) {
 		}
 	}
 	// The read limit of the library applies first, so most is never exceeded here.
-	data, s.taken, err = reading{from: r, most: s.sockets.cfg.Message, room: s.sockets.cfg.Memory.Requests(), extend: extend}.read()
+	data, s.taken, err = reading{
+		from:   r,
+		most:   s.sockets.cfg.Message,
+		room:   s.sockets.cfg.Memory.Requests(),
+		extend: extend,
+	}.read()
 	return kind, data, err
 }
 

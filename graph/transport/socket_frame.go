@@ -37,7 +37,11 @@ func closeFrame(code int, reason string) stream.Frame {
 	for len(reason) > maxReason || !utf8.ValidString(reason) && reason != "" {
 		reason = reason[:min(len(reason)-1, maxReason)]
 	}
-	return stream.Frame{Kind: websocket.CloseMessage, Head: binary.BigEndian.AppendUint16(nil, uint16(code)), Tail: reason}
+	return stream.Frame{
+		Kind: websocket.CloseMessage,
+		Head: binary.BigEndian.AppendUint16(nil, uint16(code)),
+		Tail: reason,
+	}
 }
 
 // textFrame returns the frame of a complete message.

@@ -87,7 +87,8 @@ func (m *message) readRequest() (err error) {
 	if m.request, err = parseRequest(m.payload); err != nil {
 		return fmt.Errorf("payload: %w", err)
 	}
-	if !m.request.namesDocument() && !gjson.GetBytes(m.payload, "query").Exists() { // an empty query is refused as a request
+	// an empty query is refused as a request
+	if !m.request.namesDocument() && !gjson.GetBytes(m.payload, "query").Exists() {
 		return errors.New("payload: a query or a documentId is required")
 	}
 	m.payload = nil

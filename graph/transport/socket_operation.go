@@ -142,7 +142,10 @@ func (s *socket) start(ctx context.Context, m message) *closing {
 		done = kept
 	}
 	launched = true
-	s.launch(ctx, prepared, &socketOperation{id: m.id, answer: !prepared.isSubscription(), done: done, leave: admitted, socket: s})
+	s.launch(
+		ctx, prepared,
+		&socketOperation{id: m.id, answer: !prepared.isSubscription(), done: done, leave: admitted, socket: s},
+	)
 	return nil
 }
 
@@ -157,7 +160,10 @@ func (s *socket) launch(ctx context.Context, prepared *Operation, op *socketOper
 	if op.answer {
 		ctx, cancel := context.WithCancel(ctx)
 		op.stop, run = cancel, func() {
-			prepared.answer(ctx, op, s.abort, func(next stream.Frame) { op.finish(ctx, next, s.message(op, op.id, "complete", nil)) })
+			prepared.answer(
+				ctx, op, s.abort,
+				func(next stream.Frame) { op.finish(ctx, next, s.message(op, op.id, "complete", nil)) },
+			)
 		}
 	} else {
 		subscription := prepared.subscribe(ctx, "", &s.out, op)

@@ -13,11 +13,11 @@ const (
 	yieldAfter = 512
 )
 
-// writerPool writes events to sockets without a goroutine for each: a change that a thousand
-// clients listen for is a thousand small writes, which the kernel takes at once. Its workers
-// never wait for a client: if the kernel does not take everything, or if there is more to write, a
-// goroutine of the socket goes on. They end when no socket waits. With a goroutine for each write, an event for a thousand
-// clients takes a third more of the processor: network/ours/burst=1 of BenchmarkLive.
+// writerPool writes events to sockets without a goroutine for each: a change that a thousand clients listen for is a
+// thousand small writes, which the kernel takes at once. Its workers never wait for a client: if the kernel does not
+// take everything, or if there is more to write, a goroutine of the socket goes on. They end when no socket waits.
+// With a goroutine for each write, an event for a thousand clients takes a third more of the processor:
+// network/ours/burst=1 of BenchmarkLive.
 type writerPool struct {
 	sockets *sockets
 	most    int // workers

@@ -39,7 +39,12 @@ type sockets struct {
 }
 
 func newSockets(cfg Config) *sockets {
-	s := &sockets{cfg: cfg, open: &admission{key: "limit-sockets", most: cfg.Connections, changed: cfg.SocketsOpened}, all: map[*socket]struct{}{}, waiting: list.New()}
+	s := &sockets{
+		cfg:     cfg,
+		open:    &admission{key: "limit-sockets", most: cfg.Connections, changed: cfg.SocketsOpened},
+		all:     map[*socket]struct{}{},
+		waiting: list.New(),
+	}
 	s.buffers.New = func() any { return newBuffer() }
 	s.pool = writerPool{sockets: s, most: runtime.GOMAXPROCS(0)}
 	s.upgrader = websocket.Upgrader{
@@ -49,7 +54,8 @@ func newSockets(cfg Config) *sockets {
 		Subprotocols:    []string{protocolModern, protocolLegacy},
 		CheckOrigin:     func(*http.Request) bool { return true }, // package server checks Host and Origin
 		Error: func(w http.ResponseWriter, r *http.Request, status int, reason error) {
-			if versions := r.Header.Values("Sec-Websocket-Version"); len(versions) != 1 || versions[0] != socketVersion {
+			if versions := r.Header.Values("Sec-Websocket-Version"); len(versions) != 1 ||
+				versions[0] != socketVersion {
 				reason = errors.New("Sec-WebSocket-Version: " + socketVersion + " is accepted")
 			}
 			w.Header()["Sec-WebSocket-Version"] = []string{socketVersion} // RFC 6455, 4.4

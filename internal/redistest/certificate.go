@@ -85,7 +85,9 @@ func (i issuer) issue(dir string, serial int64, certFile, keyFile string) error 
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: certFile},
 		NotBefore: i.cert.NotBefore, NotAfter: i.cert.NotAfter,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{
+			x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth,
+		},
 	}, i.cert, &key.PublicKey, i.key)
 	if err != nil {
 		return fmt.Errorf("certificates: %w", err)

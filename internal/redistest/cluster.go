@@ -84,7 +84,10 @@ func (c *Nodes) whole(s *Server) error {
 	if err != nil {
 		return err
 	}
-	for _, want := range []string{"cluster_state:ok", "cluster_slots_ok:" + strconv.Itoa(slots), "cluster_known_nodes:" + strconv.Itoa(len(c.All))} {
+	for _, want := range []string{
+		"cluster_state:ok", "cluster_slots_ok:" + strconv.Itoa(slots),
+		"cluster_known_nodes:" + strconv.Itoa(len(c.All)),
+	} {
 		if !strings.Contains(info, want) {
 			return fmt.Errorf("no %s in %q", want, info)
 		}

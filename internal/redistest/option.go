@@ -58,7 +58,8 @@ func User(name, password string, rules ...string) Option {
 	}
 }
 
-// DefaultRules gives the user default, which a [User] before it has turned off, rules: the server executes its AOF by them.
+// DefaultRules gives the user default, which a [User] before it has turned off, rules: the server executes its AOF by
+// them.
 func DefaultRules(rules ...string) Option {
 	return func(c *config) {
 		c.directives = slices.DeleteFunc(c.directives, func(d string) bool { return strings.HasPrefix(d, `user "default"`) })

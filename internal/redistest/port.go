@@ -17,8 +17,8 @@ const (
 	busOffset = 10_000
 )
 
-// FreePort returns a port of this machine that nobody listens on, and whose bus port is free, too. It stays free while its
-// server is away: the kernel gives it to nobody who does not ask for it.
+// FreePort returns a port of this machine that nobody listens on, and whose bus port is free, too. It stays free
+// while its server is away: the kernel gives it to nobody who does not ask for it.
 func FreePort() (int, error) {
 	for range 100 {
 		port := firstPort + rand.IntN(ports)

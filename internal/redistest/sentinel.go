@@ -66,7 +66,9 @@ func (g *Sentinels) ready(s *Server) error {
 	}
 	m, want := state.Val(), strconv.Itoa(len(g.Data)-1)
 	if m["flags"] != "master" || m["num-slaves"] != want || m["num-other-sentinels"] != "2" {
-		return fmt.Errorf("flags %q, %s replicas, %s other sentinels", m["flags"], m["num-slaves"], m["num-other-sentinels"])
+		return fmt.Errorf(
+			"flags %q, %s replicas, %s other sentinels", m["flags"], m["num-slaves"], m["num-other-sentinels"],
+		)
 	}
 	return nil
 }

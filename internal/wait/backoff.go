@@ -7,8 +7,8 @@ import (
 )
 
 // Backoff makes the pauses between attempts at something that fails: each is random, from nothing to a bound that
-// doubles with each pause ("full jitter"), so that many who failed together do not come back together. It is not safe for
-// concurrent use.
+// doubles with each pause ("full jitter"), so that many who failed together do not come back together. It is not safe
+// for concurrent use.
 type Backoff struct {
 	// Least is the bound of the first pause, and Most the largest one.
 	Least, Most time.Duration

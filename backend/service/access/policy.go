@@ -44,12 +44,17 @@ type storedBinding struct {
 const maxKnown = 10_000
 
 // NewPolicy returns the policy of stored roles and bindings, by their names. Those whose bodies cannot be read give
-// no rights. The bodies do not change. What the policy before, nil for none, has read of the same bodies is not read again:
-// there may be thousands of bindings, and one of them has changed.
+// no rights. The bodies do not change. What the policy before, nil for none, has read of the same bodies is not read
+// again: there may be thousands of bindings, and one of them has changed.
 func NewPolicy(cfg Config, kinds []descriptor.Kind, before *Policy, roles, bindings map[string][]byte) *Policy {
 	p := &Policy{
-		cfg: cfg, roles: map[string][]grant{}, bindings: make(map[string]storedBinding, len(bindings)), users: map[string][]string{}, groups: map[string][]string{},
-		known: map[string]*Rights{}, given: map[string]*Rights{},
+		cfg:      cfg,
+		roles:    map[string][]grant{},
+		bindings: make(map[string]storedBinding, len(bindings)),
+		users:    map[string][]string{},
+		groups:   map[string][]string{},
+		known:    map[string]*Rights{},
+		given:    map[string]*Rights{},
 	}
 	var sensitive []string
 	for i := range kinds {
@@ -263,7 +268,9 @@ func (p *Policy) Administrators() []Grant {
 // Grants returns all of some bindings that let somebody use a verb on a resource of a kind, in their order. An empty
 // name asks for any resource of the namespace, or of the kind if the namespace is empty too. k is nil for a
 // verb of no kind.
-func (p *Policy) Grants(bindings []string, v descriptor.Verb, k *descriptor.Kind, namespace, name string) (out []Grant) {
+func (p *Policy) Grants(
+	bindings []string, v descriptor.Verb, k *descriptor.Kind, namespace, name string,
+) (out []Grant) {
 	for _, binding := range bindings {
 		for _, g := range p.grants(binding) {
 			if one := newRights([]grant{g}); one.reaches(v, k, namespace, name) {

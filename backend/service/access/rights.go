@@ -235,7 +235,11 @@ func About(err error, key backend.Key) error {
 func forbidden(key backend.Key, v descriptor.Verb) error {
 	on := "kind " + key.Kind
 	if key.Name != "" {
-		on = failure.Describe(backend.Key{Kind: key.Kind, Namespace: failure.Shorten(key.Namespace), Name: failure.Shorten(key.Name)})
+		on = failure.Describe(backend.Key{
+			Kind:      key.Kind,
+			Namespace: failure.Shorten(key.Namespace),
+			Name:      failure.Shorten(key.Name),
+		})
 	}
 	err := &failure.Error{Code: failure.CodeForbidden, Verb: string(v), Message: fmt.Sprintf("%s: you do not have the verb %s; an administrator can give it by an AccessBinding", on, v)}
 	return err.At(key)

@@ -72,7 +72,10 @@ func BuiltIn(kinds []descriptor.Kind) map[string]Role {
 		}
 	}
 	read := []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch}
-	write := []descriptor.Verb{descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbDelete, descriptor.VerbFinalize}
+	write := []descriptor.Verb{
+		descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert,
+		descriptor.VerbDelete, descriptor.VerbFinalize,
+	}
 	control := []descriptor.Verb{descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbControl}
 	return map[string]Role{
 		Viewer:     {Rules: []Rule{{Kinds: plain, Verbs: read}}},
@@ -97,7 +100,13 @@ type grant struct {
 func grantsOf(role Role) []grant {
 	out := make([]grant, len(role.Rules))
 	for i, r := range role.Rules {
-		out[i] = grant{rule: i, kinds: listed(r.Kinds), verbs: setOf(r.Verbs...), namespaces: optional(r.Namespaces), names: optional(r.Names)}
+		out[i] = grant{
+			rule:       i,
+			kinds:      listed(r.Kinds),
+			verbs:      setOf(r.Verbs...),
+			namespaces: optional(r.Namespaces),
+			names:      optional(r.Names),
+		}
 	}
 	return out
 }

@@ -24,8 +24,8 @@ type Scope struct {
 	size   int
 }
 
-// NameRange is a part of the names of a kind, in the encoding of [backend.OrderTuple]: a namespace, or one name in it. End
-// is exclusive.
+// NameRange is a part of the names of a kind, in the encoding of [backend.OrderTuple]: a namespace, or one name in
+// it. End is exclusive.
 type NameRange struct{ Start, End []byte }
 
 type names map[string]struct{}

@@ -69,5 +69,9 @@ func Offers(k *descriptor.Kind, v descriptor.Verb) error {
 	if offered(k, v) {
 		return nil
 	}
-	return &failure.Error{Code: failure.CodeBadUserInput, Kind: k.Name, Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v)}
+	return &failure.Error{
+		Code:    failure.CodeBadUserInput,
+		Kind:    k.Name,
+		Message: fmt.Sprintf("kind %s does not offer %s", k.Name, v),
+	}
 }

@@ -98,7 +98,11 @@ func (r *changeCache) change(k *kind.Kind, key cacheKey) *cachedChange {
 	if known := r.changes[key]; known != nil {
 		return known
 	}
-	c := &cachedChange{key: key, size: 2 * len(key.stored.Body), body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) })}
+	c := &cachedChange{
+		key:  key,
+		size: 2 * len(key.stored.Body),
+		body: sync.OnceValues(func() (*body.Body, error) { return k.Body.Read(key.stored) }),
+	}
 	if r.changes == nil {
 		r.changes = make(map[cacheKey]*cachedChange, cachedChanges)
 	}

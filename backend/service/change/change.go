@@ -89,5 +89,12 @@ func New(cfg Config) *Feed {
 
 // change returns the event of a resource that was read.
 func (f *Feed) change(t Type, r *query.Resource) Change {
-	return Change{Type: t, Revision: r.Stored.Revision.String(), Key: r.Stored.Key, Stored: r.Stored, feed: f, body: r.Body}
+	return Change{
+		Type:     t,
+		Revision: r.Stored.Revision.String(),
+		Key:      r.Stored.Key,
+		Stored:   r.Stored,
+		feed:     f,
+		body:     r.Body,
+	}
 }

@@ -33,7 +33,8 @@ func (a attribute) Values(e *backend.Event) (values [][]byte, all bool) {
 
 func (a attribute) add(values [][]byte, rows []index.Row) [][]byte {
 	for i := range rows {
-		if v := rows[i].Value; rows[i].Index == a.index && !slices.ContainsFunc(values, func(known []byte) bool { return string(known) == string(v) }) {
+		if v := rows[i].Value; rows[i].Index == a.index &&
+			!slices.ContainsFunc(values, func(known []byte) bool { return string(known) == string(v) }) {
 			values = append(values, v)
 		}
 	}

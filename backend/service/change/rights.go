@@ -20,10 +20,12 @@ type callerRights struct {
 	era context.Context
 }
 
-// rightsOfCaller asks for the rights of the caller of ctx by the newest policy. It waits for a moment until the policy is known.
+// rightsOfCaller asks for the rights of the caller of ctx by the newest policy. It waits for a moment until the
+// policy is known.
 func (f *Feed) rightsOfCaller(ctx context.Context) (out callerRights, err error) {
 	out.caller = access.CallerFrom(ctx)
-	if source := f.cfg.Reader.PolicySource(); source != nil { // what changes from here on ends the era, or makes another version
+	// what changes from here on ends the era, or makes another version
+	if source := f.cfg.Reader.PolicySource(); source != nil {
 		out.era, out.version = source.Era(), source.Version()
 	}
 	out.rights, err = f.cfg.Reader.RightsNow(ctx)
@@ -57,7 +59,8 @@ func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, er
 	if !c.Stale() {
 		return events, nil
 	}
-	now, err := c.feed.rightsOfCaller(access.WithCaller(ctx, c.rights.caller)) // what is shared runs for one of its callers
+	// what is shared runs for one of its callers
+	now, err := c.feed.rightsOfCaller(access.WithCaller(ctx, c.rights.caller))
 	if err != nil {
 		return nil, failure.Of(err, backend.Key{})
 	}
@@ -69,7 +72,8 @@ func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, er
 	to := c.scope.under(now.rights)
 	switch {
 	case c.scope.same(&to):
-		c.sendBookmark = c.sendBookmark || c.state == nil && c.transition == nil && c.inSync && now.rights.Stamp() != before.Stamp()
+		c.sendBookmark = c.sendBookmark ||
+			c.state == nil && c.transition == nil && c.inSync && now.rights.Stamp() != before.Stamp()
 		return events, nil
 	case c.state != nil:
 		c.scope = to
@@ -83,8 +87,8 @@ func (c *Stream) CheckRights(ctx context.Context, events []Change) ([]Change, er
 	return c.transition.translate(events), nil
 }
 
-// RefreshRights makes a stream that leads others take the newest policy, and returns a function that reports whether one of them
-// still has its rights; not while the policy is not known. The caller holds the lock of the group.
+// RefreshRights makes a stream that leads others take the newest policy, and returns a function that reports whether
+// one of them still has its rights; not while the policy is not known. The caller holds the lock of the group.
 func (c *Stream) RefreshRights() (keeps func(*Stream) bool) {
 	c.rights.version = c.feed.cfg.Reader.PolicySource().Version()
 	policy := c.feed.cfg.Reader.KnownPolicy()

@@ -167,7 +167,8 @@ func (s scope) coverage() func(backend.Key) bool { return s.covers }
 
 // asks reports whether the request is about a key, without regard to the caller's rights and the filter.
 func (s *scope) asks(key backend.Key) bool {
-	return s.kind(key.Kind) != nil && (s.namespace == nil || *s.namespace == key.Namespace) && (s.name == nil || *s.name == key.Name)
+	return s.kind(key.Kind) != nil && (s.namespace == nil || *s.namespace == key.Namespace) &&
+		(s.name == nil || *s.name == key.Name)
 }
 
 // change translates a log entry that the scope covers: a resource that enters the filter is ADDED, one

@@ -37,7 +37,15 @@ func (c *Stream) JoinPoint() JoinPoint {
 // HandOver returns a stream that leads all streams at the same moment, by Poll. This one goes on by itself
 // after [Stream.Resume].
 func (c *Stream) HandOver() *Stream {
-	out := &Stream{feed: c.feed, scope: c.scope, rights: c.rights, inSync: c.inSync, state: c.state, leave: func() {}, lastSent: time.Now()}
+	out := &Stream{
+		feed:     c.feed,
+		scope:    c.scope,
+		rights:   c.rights,
+		inSync:   c.inSync,
+		state:    c.state,
+		leave:    func() {},
+		lastSent: time.Now(),
+	}
 	number := c.number
 	out.watch(c.watch(nil))
 	out.number, c.state = number, nil

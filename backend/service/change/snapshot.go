@@ -154,7 +154,13 @@ func (n *snapshot) advance(after []byte, more bool) {
 
 // readIndexed is readPage from the index in memory, false if that does not serve the kind.
 func (n *snapshot) readIndexed(ctx context.Context, k *kind.Kind) (out []Change, ok bool, err error) {
-	step := query.Step{Kind: k, Filter: n.scope.filter[k.Name], Scope: n.scope.allowed[k.Name], From: n.after, Limit: snapshotStep}
+	step := query.Step{
+		Kind:   k,
+		Filter: n.scope.filter[k.Name],
+		Scope:  n.scope.allowed[k.Name],
+		From:   n.after,
+		Limit:  snapshotStep,
+	}
 	if n.scope.namespace != nil {
 		step.Namespace = *n.scope.namespace
 	}

@@ -99,8 +99,12 @@ func (f *Feed) Changes(ctx context.Context, req Request) (*Stream, error) {
 }
 
 // follow watches what a scope covers, or a little more.
-func (f *Feed) follow(ctx context.Context, scope *scope, covers func(backend.Key) bool, from backend.Position) (*hub.Watcher, error) {
-	return f.cfg.Hub.Watch(ctx, hub.Watch{From: from, Covers: covers, Lookup: scope.lookup(), Namespaces: scope.namespaces()})
+func (f *Feed) follow(
+	ctx context.Context, scope *scope, covers func(backend.Key) bool, from backend.Position,
+) (*hub.Watcher, error) {
+	return f.cfg.Hub.Watch(
+		ctx, hub.Watch{From: from, Covers: covers, Lookup: scope.lookup(), Namespaces: scope.namespaces()},
+	)
 }
 
 // follow begins to watch the changes after a position.
@@ -227,7 +231,8 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 			c.state.late = true
 		}
 		out.ResumePoint = &ResumePoint{at: *c.state}
-		if out.Changes, err = c.nextOfState(ctx); err == nil && c.rights.era != nil { // the state may be ahead of the policy
+		// the state may be ahead of the policy
+		if out.Changes, err = c.nextOfState(ctx); err == nil && c.rights.era != nil {
 			_, err = c.feed.cfg.Reader.RightsNow(ctx)
 		}
 		out.ResumePoint.record(out.Changes, c.state)
@@ -299,7 +304,8 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 		defer context.AfterFunc(c.rights.era, stop)()
 	}
 	d, err = c.watcher.NextBefore(waiting, bookmark)
-	if errors.Is(err, hub.ErrIdle) || ctx.Err() == nil && waiting.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+	if errors.Is(err, hub.ErrIdle) || ctx.Err() == nil && waiting.Err() != nil &&
+		(errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return d, false, nil
 	}
 	if err == nil && !c.watcher.Live() { // the log may be ahead of the policy

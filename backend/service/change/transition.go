@@ -30,8 +30,8 @@ type transition struct {
 	// gone are resources that the held scopes have and the listener has not: it was told that they are gone, or they
 	// came later than the loss. They are looked at one by one at the end if the new scope has them.
 	gone map[backend.Key]struct{}
-	// view is nil until the log was read up to it. It knows no kind if the index follows the store no more, as in a catalogue
-	// that was replaced.
+	// view is nil until the log was read up to it. It knows no kind if the index follows the store no more, as in a
+	// catalogue that was replaced.
 	view *index.View
 	// at is the position of the view.
 	at backend.Position
@@ -51,7 +51,11 @@ type keyRange struct {
 
 // beginTransition begins a transition, from where the one before has got.
 func (c *Stream) beginTransition(to scope) {
-	next := &transition{to: to, held: []keyRange{{scope: c.scope, kind: len(to.kinds)}}, gone: map[backend.Key]struct{}{}}
+	next := &transition{
+		to:   to,
+		held: []keyRange{{scope: c.scope, kind: len(to.kinds)}},
+		gone: map[backend.Key]struct{}{},
+	}
 	if t := c.transition; t != nil {
 		next.held, next.gone = t.held, t.gone
 		if t.view != nil {
@@ -95,7 +99,8 @@ func (t *transition) has(key backend.Key) bool {
 
 // covers reports whether any of the scopes has a key: the watch covers all of them during the transition.
 func (t *transition) covers(key backend.Key) bool {
-	return t.to.asks(key) && (t.to.permits(key) || slices.ContainsFunc(t.held, func(s keyRange) bool { return s.scope.permits(key) }))
+	return t.to.asks(key) &&
+		(t.to.permits(key) || slices.ContainsFunc(t.held, func(s keyRange) bool { return s.scope.permits(key) }))
 }
 
 // translate translates events before the view, and events that were still waiting when the rights changed
@@ -165,7 +170,8 @@ func (c *Stream) takeView(ctx context.Context) ([]Change, error) {
 		if ok {
 			return t.translate(c.changes(&d)), nil
 		}
-		// The watch has read the log beyond the hub. Once the roles and bindings are of a later state, the hub is there.
+		// The watch has read the log beyond the hub. Once the roles and bindings are of a later state, the hub is
+		// there.
 		if _, err := c.feed.cfg.Reader.RightsNow(ctx); err != nil {
 			return nil, err
 		}
@@ -182,7 +188,9 @@ func (c *Stream) nextDifferences(ctx context.Context) (out []Change, err error) 
 	var more bool
 	var edges []query.Edge
 	if !apart.Empty() {
-		if edges, more, err = c.read(ctx, query.Step{Kind: k, Scope: apart, From: t.after, Limit: snapshotStep}); err != nil {
+		if edges, more, err = c.read(
+			ctx, query.Step{Kind: k, Scope: apart, From: t.after, Limit: snapshotStep},
+		); err != nil {
 			return nil, err
 		}
 	}
@@ -243,7 +251,9 @@ func (c *Stream) returnRegained(ctx context.Context) (out []Change, err error) {
 		if !t.to.permits(key) {
 			continue
 		}
-		edges, _, err := c.read(ctx, query.Step{Kind: t.to.kind(key.Kind), Scope: access.Within(key.Namespace, key.Name), Limit: 1})
+		edges, _, err := c.read(
+			ctx, query.Step{Kind: t.to.kind(key.Kind), Scope: access.Within(key.Namespace, key.Name), Limit: 1},
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -53,7 +53,8 @@ type Shape struct {
 	Hides bool
 	// merges reports whether a field goes into another one, or one of an object below.
 	merges bool
-	// respelled reports whether equal values of a field, or of one of an object below, can be written in several ways; see [Shape.Canonical].
+	// respelled reports whether equal values of a field, or of one of an object below, can be written in several
+	// ways; see [Shape.Canonical].
 	respelled bool
 	// keeps reports whether a field has kept values, or one of an object below.
 	keeps bool
@@ -115,7 +116,10 @@ var oldSelf = regexp.MustCompile(`\boldSelf\b`)
 // NewRuleEnv is the CEL environment of rules: the object as self, the stored
 // one as oldSelf, the standard library and the string extensions.
 func NewRuleEnv() (*cel.Env, error) {
-	return cel.NewEnv(append([]cel.EnvOption{cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings()}, boundedTexts()...)...)
+	return cel.NewEnv(append(
+		[]cel.EnvOption{cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings()},
+		boundedTexts()...,
+	)...)
 }
 
 // Compile compiles the rules and patterns of kinds.
@@ -200,14 +204,16 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		f.keyPattern = c.pattern(s.Name+"."+f.Name+": key pattern", f.Constraint.KeyPattern)
 		f.shape = c.shape(f.Shape)
 		out.fields[f.Name], out.ordered = f, append(out.ordered, f)
-		if c := f.Constraint; c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil || f.shape != nil && len(f.shape.bounded) > 0 {
+		if c := f.Constraint; c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil ||
+			f.shape != nil && len(f.shape.bounded) > 0 {
 			out.bounded = append(out.bounded, f)
 		}
 		out.Hides = out.Hides || f.WriteOnly || f.shape != nil && f.shape.Hides
 		out.keeps = out.keeps || f.keeps() || f.shape != nil && f.shape.keeps
 		out.deprecates = out.deprecates || f.Deprecated != "" || f.shape != nil && f.shape.deprecates
 		out.merges = out.merges || f.MergeInto != "" || f.shape != nil && f.shape.merges
-		out.respelled = out.respelled || f.Type == descriptor.TypeTime || f.Type == descriptor.TypeInt || f.Type == descriptor.TypeSafeInt || f.shape != nil && f.shape.respelled
+		out.respelled = out.respelled || f.Type == descriptor.TypeTime || f.Type == descriptor.TypeInt ||
+			f.Type == descriptor.TypeSafeInt || f.shape != nil && f.shape.respelled
 	}
 	for _, r := range s.Rules {
 		compiled, iss := c.env.Compile(r.CEL)
@@ -215,13 +221,24 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		var p cel.Program
 		if err == nil {
 			c.costs.learn(compiled)
-			p, err = c.env.Program(compiled, cel.CostTracking(c.costs), cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000))
+			p, err = c.env.Program(
+				compiled, cel.CostTracking(c.costs), cel.CostLimit(ruleCost), cel.InterruptCheckFrequency(1000),
+			)
 		}
 		if err != nil {
 			c.fail(fmt.Errorf("%s: rule %q: %w", s.Name, r.CEL, err))
 			continue
 		}
-		out.rules = append(out.rules, rule{Rule: r, program: p, transition: oldSelf.MatchString(r.CEL), inputs: out.inputs(ast.NavigateAST(compiled.NativeRep())), stored: inStoredForm(s, r.Message)})
+		out.rules = append(
+			out.rules,
+			rule{
+				Rule:       r,
+				program:    p,
+				transition: oldSelf.MatchString(r.CEL),
+				inputs:     out.inputs(ast.NavigateAST(compiled.NativeRep())),
+				stored:     inStoredForm(s, r.Message),
+			},
+		)
 	}
 	return out
 }
@@ -260,7 +277,12 @@ func (c Catalogue) Find(name string) (*Kind, error) {
 	for i, k := range c.ordered {
 		known[i] = k.Name
 	}
-	return nil, &failure.Error{Code: failure.CodeBadUserInput, Path: "kind", Kind: failure.Shorten(name), Message: fmt.Sprintf("kind %q is not known; known kinds: %s", failure.Shorten(name), strings.Join(known, ", "))}
+	return nil, &failure.Error{
+		Code:    failure.CodeBadUserInput,
+		Path:    "kind",
+		Kind:    failure.Shorten(name),
+		Message: fmt.Sprintf("kind %q is not known; known kinds: %s", failure.Shorten(name), strings.Join(known, ", ")),
+	}
 }
 
 // Body returns the shape of the stored bodies of a kind, nil if the kind is not known.

@@ -134,7 +134,8 @@ func StatusChange(e *backend.Event) (was, now string, known bool) {
 // ChangedSpec reports whether a change may have replaced the spec.
 func ChangedSpec(e *backend.Event) bool {
 	paths := ChangedPaths(e)
-	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return p == "spec" || strings.HasPrefix(p, "spec.") })
+	return len(paths) == 0 ||
+		slices.ContainsFunc(paths, func(p string) bool { return p == "spec" || strings.HasPrefix(p, "spec.") })
 }
 
 // Before returns the resource as it was before a change; known is false if the log does not
@@ -220,7 +221,8 @@ func membersIn(raw string) (out []member, err error) {
 // difference is a member that two objects do not have alike; "" is absent.
 type difference struct{ name, was, now string }
 
-// differing returns the members that differ between two objects: first the members of before, then the new ones of after.
+// differing returns the members that differ between two objects: first the members of before, then the new ones of
+// after.
 func differing(before, after []member) (out []difference) {
 	find := func(in []member, name string) string {
 		for i := range in {

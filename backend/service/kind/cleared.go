@@ -42,5 +42,9 @@ func (s *Shape) cleared(out []failure.Warning, path string, object, patch map[st
 }
 
 func clearedAt(path string) failure.Warning {
-	return failure.Warning{Code: failure.WarningCleared, Message: path + " was cleared: the patch has null for it", Path: path}
+	return failure.Warning{
+		Code:    failure.WarningCleared,
+		Message: path + " was cleared: the patch has null for it",
+		Path:    path,
+	}
 }

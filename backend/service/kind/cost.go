@@ -97,7 +97,8 @@ func (c costs) learn(rule *cel.Ast) {
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(rule.NativeRep()), ast.FunctionMatcher(matchesFunction)) {
 		if args := e.AsCall().Args(); len(args) > 0 && args[len(args)-1].Kind() == ast.LiteralKind {
 			pattern, _ := args[len(args)-1].AsLiteral().(types.String)
-			c[string(pattern)], _ = descriptor.PatternSize(string(pattern)) // the loader refuses one that does not compile
+			// the loader refuses one that does not compile
+			c[string(pattern)], _ = descriptor.PatternSize(string(pattern))
 		}
 	}
 }
@@ -113,8 +114,13 @@ func boundedTexts() []cel.EnvOption {
 	list := cel.ListType(cel.StringType)
 	return []cel.EnvOption{
 		cel.Function("replace",
-			cel.MemberOverload("string_replace_string_string", []*cel.Type{text, text, text}, text, cel.FunctionBinding(replaceText)),
-			cel.MemberOverload("string_replace_string_string_int", []*cel.Type{text, text, text, number}, text, cel.FunctionBinding(replaceText)),
+			cel.MemberOverload(
+				"string_replace_string_string", []*cel.Type{text, text, text}, text, cel.FunctionBinding(replaceText),
+			),
+			cel.MemberOverload(
+				"string_replace_string_string_int", []*cel.Type{text, text, text, number}, text,
+				cel.FunctionBinding(replaceText),
+			),
 		),
 		cel.Function("join",
 			cel.MemberOverload("list_join", []*cel.Type{list}, text, cel.UnaryBinding(func(l ref.Val) ref.Val { return joinTexts(l, types.String("")) })),
@@ -162,6 +168,8 @@ func joinTexts(list, separator ref.Val) ref.Val {
 // tooLong ends the evaluation as its cost does.
 func tooLong(function string) ref.Val {
 	return types.WrapErr(interpreter.EvalCancelledError{
-		Message: fmt.Sprintf("%s makes a text of more than %d bytes", function, maxText), Cause: interpreter.CostLimitExceeded,
+		Message: fmt.Sprintf(
+			"%s makes a text of more than %d bytes", function, maxText,
+		), Cause: interpreter.CostLimitExceeded,
 	})
 }

@@ -96,7 +96,9 @@ func (c Catalogue) Resolve(id Identity) (*Kind, backend.Key, error) {
 	switch {
 	case k.Scope == descriptor.Global:
 		if id.Namespace != nil && *id.Namespace != "" {
-			return nil, key, failure.BadInput("metadata.namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name).At(key)
+			return nil, key, failure.BadInput(
+				"metadata.namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name,
+			).At(key)
 		}
 	case id.Namespace == nil:
 		key.Namespace = descriptor.DefaultNamespace

@@ -74,7 +74,8 @@ func (m meter) object(s *Shape, at *location, tree map[string]any) {
 			continue
 		}
 		list, _ := value.([]any)
-		if most := f.Constraint.MaxItems; most != nil && len(list) > *most && !m(excess{measure{f, "maxItems", "must have at most %d elements, has %d"}, here, *most, len(list)}) {
+		if most := f.Constraint.MaxItems; most != nil && len(list) > *most &&
+			!m(excess{measure{f, "maxItems", "must have at most %d elements, has %d"}, here, *most, len(list)}) {
 			continue
 		}
 		for i, e := range list {
@@ -114,7 +115,8 @@ func (m meter) text(of measure, most *int, text string, at *location) {
 // mapping measures a map of strings.
 func (m meter) mapping(f *Field, entries map[string]any, at *location) {
 	c := f.Constraint
-	if most := c.MaxItems; most != nil && len(entries) > *most && !m(excess{measure{f, "maxProperties", "must have at most %d keys, has %d"}, at, *most, len(entries)}) {
+	if most := c.MaxItems; most != nil && len(entries) > *most &&
+		!m(excess{measure{f, "maxProperties", "must have at most %d keys, has %d"}, at, *most, len(entries)}) {
 		return
 	}
 	entry := &location{in: at}

@@ -18,7 +18,9 @@ import (
 // what is wrong with them. It returns the paths of the maps that were not sent
 // themselves: they keep their other entries, see [Shape.KeepWriteOnly]. cleared are
 // the paths of fields that are cleared. A value that is no map stays, to be refused.
-func (v *Violations) TakeMerged(ctx context.Context, s *Shape, path string, tree map[string]any, cleared map[string]bool) map[string]bool {
+func (v *Violations) TakeMerged(
+	ctx context.Context, s *Shape, path string, tree map[string]any, cleared map[string]bool,
+) map[string]bool {
 	added := map[string]bool{}
 	if !s.merges {
 		return added
@@ -41,7 +43,9 @@ func (v *Violations) TakeMerged(ctx context.Context, s *Shape, path string, tree
 		}
 		delete(tree, from.Name)
 		before := len(v.found)
-		if v.field(ctx, from, &location{in: &location{name: path}, name: from.Name}, entries, prior{}); len(v.found) > before {
+		if v.field(
+			ctx, from, &location{in: &location{name: path}, name: from.Name}, entries, prior{},
+		); len(v.found) > before {
 			continue // refused once, and not for where it goes too
 		}
 		if target := failure.Join(path, into.Name); !sent && !cleared[target] {

@@ -67,7 +67,12 @@ func (f *Field) revealed(out []Value, path string, value any, hidden bool) []Val
 		if !isText {
 			text = fmt.Sprint(value)
 		}
-		return Value{Path: path, Key: key, Value: text, Base64: isText && f.Constraint.Format == descriptor.FormatBase64}
+		return Value{
+			Path:   path,
+			Key:    key,
+			Value:  text,
+			Base64: isText && f.Constraint.Format == descriptor.FormatBase64,
+		}
 	}
 	entries, ok := value.(map[string]any)
 	if !ok {

@@ -104,7 +104,17 @@ func compileRows(k *descriptor.Kind, shape *body.Shape) (*Rows, error) {
 		if err != nil {
 			return fmt.Errorf("index: %w", err)
 		}
-		d.indexes = append(d.indexes, indexed{path: path, steps: strings.Split(path, "."), slots: slots, Field: f, Sortable: sortable, Many: many})
+		d.indexes = append(
+			d.indexes,
+			indexed{
+				path:     path,
+				steps:    strings.Split(path, "."),
+				slots:    slots,
+				Field:    f,
+				Sortable: sortable,
+				Many:     many,
+			},
+		)
 		return nil
 	}
 	for _, i := range k.FilterableFields {

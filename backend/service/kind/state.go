@@ -94,7 +94,8 @@ func (st *State) Status() map[string]any {
 
 // SameBesides reports whether two states are equal in everything that writes can change except the spec.
 func (st *State) SameBesides(o *State) bool {
-	return st.SubKind == o.SubKind && st.ExpiresAt.Equal(o.ExpiresAt) && sameMetadata(st.Meta, o.Meta) && st.SameStatus(o)
+	return st.SubKind == o.SubKind && st.ExpiresAt.Equal(o.ExpiresAt) && sameMetadata(st.Meta, o.Meta) &&
+		st.SameStatus(o)
 }
 
 // SameStatus reports whether two states have equal statuses, or both none.
@@ -147,7 +148,9 @@ func (st *State) parts(k *Kind) ([]member, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
-	out = append(out, member{"version", textOf(jsontree.AppendText(nil, k.Version))}, member{"metadata", textOf(metadata)})
+	out = append(
+		out, member{"version", textOf(jsontree.AppendText(nil, k.Version))}, member{"metadata", textOf(metadata)},
+	)
 	add := func(name, stored string, tree map[string]any) {
 		if stored == "" && tree != nil && err == nil {
 			var raw []byte
@@ -192,7 +195,8 @@ func (st *State) Put(k *Kind, key backend.Key, old *backend.Resource) (put backe
 
 // sameMetadata compares what a caller may set; empty is the same as absent.
 func sameMetadata(a, b body.Metadata) bool {
-	return a.Description == b.Description && slices.Equal(a.Finalizers, b.Finalizers) && maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
+	return a.Description == b.Description && slices.Equal(a.Finalizers, b.Finalizers) &&
+		maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
 		slices.EqualFunc(a.Managers, b.Managers, func(x, y body.Manager) bool {
 			return x.Name == y.Name && slices.Equal(x.Labels, y.Labels) && slices.Equal(x.Annotations, y.Annotations)
 		})

@@ -40,7 +40,10 @@ func NewUnreadable(store backend.Store, log *zap.Logger, counter *UnreadableCoun
 // first time.
 func (u *Unreadable) Note(r *backend.Resource, err error) {
 	if u.counter.add(r) {
-		u.log.Warn("stored resource is unreadable", zap.Stringer("key", r.Key), zap.Stringer("revision", r.Revision), zap.Error(err))
+		u.log.Warn(
+			"stored resource is unreadable", zap.Stringer("key", r.Key), zap.Stringer("revision", r.Revision),
+			zap.Error(err),
+		)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

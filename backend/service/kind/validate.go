@@ -88,7 +88,9 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree, o
 	before := len(v.found)
 	for _, name := range s.unknown(tree) {
 		if v.hidden {
-			v.Add(at.String(), "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names(true))
+			v.Add(
+				at.String(), "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names(true),
+			)
 		} else {
 			v.addUnknown(s, at, name)
 		}
@@ -106,9 +108,15 @@ func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree, o
 	}
 	if n := len(tree); v.unchanged || old != nil && s.sameNames(tree, old) {
 	} else if s.MinProperties > 0 && n < s.MinProperties {
-		v.Add(at.String(), "minProperties", s.MinProperties, "must have at least %d of the fields %s", s.MinProperties, s.names(v.Manifest))
+		v.Add(
+			at.String(), "minProperties", s.MinProperties, "must have at least %d of the fields %s", s.MinProperties,
+			s.names(v.Manifest),
+		)
 	} else if s.MaxProperties > 0 && n > s.MaxProperties {
-		v.Add(at.String(), "maxProperties", s.MaxProperties, "must have at most %d of the fields %s", s.MaxProperties, s.names(v.Manifest))
+		v.Add(
+			at.String(), "maxProperties", s.MaxProperties, "must have at most %d of the fields %s", s.MaxProperties,
+			s.names(v.Manifest),
+		)
 	}
 	if len(s.rules) == 0 || len(v.found) > before {
 		return // rules may rely on the types
@@ -170,7 +178,8 @@ func (s *Shape) suggest(name string) string {
 		if len(name) > 64 {
 			break
 		}
-		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(f.Name)); d < distance && d < len(f.Name) {
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(f.Name)); d < distance &&
+			d < len(f.Name) {
 			best, distance = f.Name, d
 		}
 	}

@@ -44,7 +44,9 @@ func (v *Violations) Add(path, rule string, limit any, format string, args ...an
 		v.dropped++
 		return
 	}
-	v.found = append(v.found, failure.Violation{Path: path, Rule: rule, Limit: limit, Message: fmt.Sprintf(format, args...)})
+	v.found = append(
+		v.found, failure.Violation{Path: path, Rule: rule, Limit: limit, Message: fmt.Sprintf(format, args...)},
+	)
 }
 
 // Err returns VALIDATION_FAILED if there is any violation, else why a rule was not evaluated
@@ -59,7 +61,11 @@ func (v *Violations) Err(key backend.Key) error {
 		}
 		return failure.Of(v.stopped, key).At(key)
 	}
-	e := &failure.Error{Code: failure.CodeValidationFailed, Violations: v.found, Message: v.found[0].Path + ": " + v.found[0].Message}
+	e := &failure.Error{
+		Code:       failure.CodeValidationFailed,
+		Violations: v.found,
+		Message:    v.found[0].Path + ": " + v.found[0].Message,
+	}
 	if n := len(v.found) + v.dropped; n > 1 {
 		e.Message = fmt.Sprintf("%d values are not acceptable; the first: %s", n, e.Message)
 	}
@@ -77,7 +83,12 @@ func (v *Violations) charge(steps int) bool {
 
 // Clone returns the same violations, to add to.
 func (v *Violations) Clone() Violations {
-	return Violations{found: v.found[:len(v.found):len(v.found)], dropped: v.dropped, stopped: v.stopped, Manifest: v.Manifest}
+	return Violations{
+		found:    v.found[:len(v.found):len(v.found)],
+		dropped:  v.dropped,
+		stopped:  v.stopped,
+		Manifest: v.Manifest,
+	}
 }
 
 // location is where a value stands. Its path is written only if something is to be said

@@ -10,7 +10,9 @@ import (
 
 // eachHidden visits the write-only fields of the objects in a tree, in each with its path and the object that
 // may have a value of it. It ends early if visit returns false, and so does visit's caller.
-func (s *Shape) eachHidden(path string, tree map[string]any, visit func(f *Field, at string, in map[string]any) bool) bool {
+func (s *Shape) eachHidden(
+	path string, tree map[string]any, visit func(f *Field, at string, in map[string]any) bool,
+) bool {
 	if !s.Hides {
 		return true
 	}

@@ -97,7 +97,12 @@ func New(cfg Config) (*Source, error) {
 		definitions = append(definitions, d)
 	}
 	s := &Source{}
-	if s.index, err = index.New(index.Config{Store: cfg.Store, Hub: cfg.Hub, Kinds: definitions, Logger: cfg.Logger}); err != nil {
+	if s.index, err = index.New(index.Config{
+		Store:  cfg.Store,
+		Hub:    cfg.Hub,
+		Kinds:  definitions,
+		Logger: cfg.Logger,
+	}); err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
 	}
 	s.era.Store(newEra())
@@ -178,12 +183,18 @@ func (s *Source) After(ctx context.Context, at backend.Position) (RolesAndBindin
 	}
 	state, ok := stateIn(view)
 	if !ok {
-		return RolesAndBindings{}, &failure.Error{Code: failure.CodeUnavailable, Retryable: true, RetryAfter: 1, Message: "the gateway does not know yet who may do what; try again"}
+		return RolesAndBindings{}, &failure.Error{
+			Code:       failure.CodeUnavailable,
+			Retryable:  true,
+			RetryAfter: 1,
+			Message:    "the gateway does not know yet who may do what; try again",
+		}
 	}
 	return state, nil
 }
 
-// RolesAndBindings is the roles and bindings of one state of the store: a policy mixed of two states would be taken for the newer one.
+// RolesAndBindings is the roles and bindings of one state of the store: a policy mixed of two states would be taken
+// for the newer one.
 type RolesAndBindings struct{ roles, bindings *index.Kind }
 
 func stateIn(view index.View) (out RolesAndBindings, ok bool) {

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// AccessTarget is what rights are asked for: a resource, with its kind and name; some resource of a namespace, without a name; any
-// of a kind, without a namespace too; or no kind at all.
+// AccessTarget is what rights are asked for: a resource, with its kind and name; some resource of a namespace,
+// without a name; any of a kind, without a namespace too; or no kind at all.
 type AccessTarget struct{ Kind, Namespace, Name *string }
 
 // target finds the kind, nil for none, and the key of a target. The key has no name, or neither name nor namespace, if
@@ -38,7 +38,9 @@ func (r *Reader) target(t AccessTarget) (*kind.Kind, backend.Key, error) {
 		return k, key, nil
 	}
 	if k.Scope == descriptor.Global {
-		return nil, key, failure.BadInput("metadata.namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name).At(key)
+		return nil, key, failure.BadInput(
+			"metadata.namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name,
+		).At(key)
 	}
 	var v kind.Violations
 	v.Namespace("metadata.namespace", *t.Namespace)
@@ -75,8 +77,8 @@ type Grant struct {
 }
 
 // Grants returns the ways in which somebody may use a verb on a target, those that the caller may see: a caller sees
-// the bindings that it may GET, and callers who may do everything see the administrators of the configuration. There are
-// none if access control is off.
+// the bindings that it may GET, and callers who may do everything see the administrators of the configuration. There
+// are none if access control is off.
 func (r *Reader) Grants(ctx context.Context, v descriptor.Verb, t AccessTarget) ([]Grant, error) {
 	k, key, err := r.target(t)
 	if err != nil {

@@ -225,11 +225,21 @@ func (rel *relation) dependencies() (out []related) {
 		from := len(out)
 		d.eachName(rel.body, func(name string) {
 			key := backend.AppendString(backend.AppendInt(nil, int64(i)), name)
-			out = append(out, related{Dependency: Dependency{Key: d.target(rel.key.Namespace, name), Path: d.apiPath, Guarded: d.Guarded}, key: key, declared: i})
+			out = append(
+				out,
+				related{
+					Dependency: Dependency{Key: d.target(rel.key.Namespace, name), Path: d.apiPath, Guarded: d.Guarded},
+					key:        key,
+					declared:   i,
+				},
+			)
 		})
 		if len(out)-from > 1 {
 			slices.SortFunc(out[from:], func(a, b related) int { return bytes.Compare(a.key, b.key) })
-			out = append(out[:from], slices.CompactFunc(out[from:], func(a, b related) bool { return string(a.key) == string(b.key) })...)
+			out = append(
+				out[:from],
+				slices.CompactFunc(out[from:], func(a, b related) bool { return string(a.key) == string(b.key) })...,
+			)
 		}
 	}
 	return out
@@ -300,7 +310,8 @@ func (r *Reader) lookGuards(ctx context.Context, pages []*Page) error {
 // Guards has what the store says of references that were taken by other declarations than their kinds'.
 type Guards map[backend.Key]*backend.Resource
 
-// Guards reads, from the store, the resources whose references another catalogue has taken. Without any, it reads nothing.
+// Guards reads, from the store, the resources whose references another catalogue has taken. Without any, it reads
+// nothing.
 func (r *Reader) Guards(ctx context.Context, resources []*Resource) (Guards, error) {
 	var keys []backend.Key
 	for _, res := range resources {

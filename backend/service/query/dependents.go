@@ -93,7 +93,8 @@ func (sc *dependents) take(list []related) {
 func (sc *dependents) request(left int) backend.Range {
 	return backend.Range{
 		Kind: sc.of, Referenced: &sc.key, BoundOnly: sc.Relation != Dependents, Start: sc.start, End: sc.end, Reverse: sc.Backward,
-		Limit: max(min(sc.Limit()-len(sc.found), backend.MaxLimit, left), 1), Bare: sc.Relation != Dependents, // what guards is in Refs
+		// what guards is in Refs
+		Limit: max(min(sc.Limit()-len(sc.found), backend.MaxLimit, left), 1), Bare: sc.Relation != Dependents,
 	}
 }
 
@@ -282,7 +283,13 @@ func (r *Reader) runDependents(ctx context.Context, scans []*dependents) error {
 			looked = len(sc.found)
 		}
 		if looked > 0 {
-			why.Add(plan.Explained{Kind: sc.key.Kind, Source: "store", By: "references to it", Looked: looked, Returned: len(sc.found)})
+			why.Add(plan.Explained{
+				Kind:     sc.key.Kind,
+				Source:   "store",
+				By:       "references to it",
+				Looked:   looked,
+				Returned: len(sc.found),
+			})
 		}
 	}
 	return nil
@@ -294,7 +301,9 @@ func (r *Reader) largest(rel *relation) *kind.Kind {
 	if len(rel.kinds) == 0 {
 		return nil
 	}
-	return slices.MaxFunc(rel.kinds, func(a, b *referring) int { return cmp.Compare(r.fetch.Mean(a.Kind), r.fetch.Mean(b.Kind)) }).Kind
+	return slices.MaxFunc(
+		rel.kinds, func(a, b *referring) int { return cmp.Compare(r.fetch.Mean(a.Kind), r.fetch.Mean(b.Kind)) },
+	).Kind
 }
 
 // allRelated reads all places of a connection of dependents.

@@ -95,8 +95,8 @@ func (l *listing) result(read *page.Read, err error) (*Page, error) {
 type lister struct {
 	reader *Reader
 	view   *index.View
-	// known is what requests had in common with others, and last, under lastKey, what the one before had: the pages of a
-	// level share it.
+	// known is what requests had in common with others, and last, under lastKey, what the one before had: the pages
+	// of a level share it.
 	known   map[commonKey]*plan.Common
 	last    *plan.Common
 	lastKey commonKey
@@ -157,8 +157,8 @@ type commonKey struct {
 	filter                uintptr
 }
 
-// common returns the part of a query that many requests of a level share, so that a filter is parsed once, also if it is
-// refused: parsing is not charged, and a level may have thousands of requests.
+// common returns the part of a query that many requests of a level share, so that a filter is parsed once, also if it
+// is refused: parsing is not charged, and a level may have thousands of requests.
 func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	key := commonKey{kind: k, reference: req.Parent.Reference, parentKind: req.Parent.Key.Kind}
 	if m, ok := req.Filter.(map[string]any); ok {
@@ -201,7 +201,14 @@ func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 }
 
 func (t *lister) newCommon(key commonKey, f filter.Filter, order []Order) *plan.Common {
-	return &plan.Common{Kind: key.kind, Reference: key.reference, ParentKind: key.parentKind, Filter: f, Order: order, Scope: t.scope(key.kind)}
+	return &plan.Common{
+		Kind:       key.kind,
+		Reference:  key.reference,
+		ParentKind: key.parentKind,
+		Filter:     f,
+		Order:      order,
+		Scope:      t.scope(key.kind),
+	}
 }
 
 // serve returns a kind from the view, nil if the kind is read from the store. If the kind is still loading, serve
@@ -275,7 +282,9 @@ func (t *lister) prepare(ctx context.Context, req *ListRequest, q *connection) (
 }
 
 // begin checks a request and prepares its page. Served is where it is read in memory.
-func (t *lister) begin(ctx context.Context, req *ListRequest, l *listing) (served *index.Kind, want plan.Want, err error) {
+func (t *lister) begin(
+	ctx context.Context, req *ListRequest, l *listing,
+) (served *index.Kind, want plan.Want, err error) {
 	if served, err = t.prepare(ctx, req, &l.query); err != nil {
 		return nil, want, err
 	}

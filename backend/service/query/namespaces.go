@@ -67,7 +67,11 @@ func (r *Reader) Namespaces(ctx context.Context, first *int, after *string) (*Na
 	if err != nil {
 		return nil, err
 	}
-	cursors := plan.Cursors{Kind: "Namespace", Hash: func() uint32 { return namespacesHash }, IsKey: func(key []byte) bool { return len(key) > 0 && len(key) <= kind.MaxNamespace }}
+	cursors := plan.Cursors{
+		Kind:  "Namespace",
+		Hash:  func() uint32 { return namespacesHash },
+		IsKey: func(key []byte) bool { return len(key) > 0 && len(key) <= kind.MaxNamespace },
+	}
 	from, err := cursors.Key("after", after)
 	if err != nil {
 		return nil, err
@@ -147,7 +151,13 @@ func (r *Reader) occupied(ctx context.Context) (out occupied, err error) {
 			one.in = &memoryOccupancy{kind: served, expired: expired}
 		}
 		if scope := t.scope(k); scope != nil {
-			one.in = &scopedOccupancy{occupancy: one.in, lister: t, kind: k, scope: scope, namespaces: scope.Namespaces()}
+			one.in = &scopedOccupancy{
+				occupancy:  one.in,
+				lister:     t,
+				kind:       k,
+				scope:      scope,
+				namespaces: scope.Namespaces(),
+			}
 		}
 		out = append(out, one)
 	}
@@ -264,7 +274,8 @@ func (o *scopedOccupancy) count(ctx context.Context, namespace string) (int, err
 	if _, ok := t.view.Kind(o.kind.Name); ok {
 		l.page.view = t.view
 	}
-	return l.page.TotalCount(plan.WithoutExplanation(ctx)) // which would tell of namespaces where the caller sees nothing
+	// which would tell of namespaces where the caller sees nothing
+	return l.page.TotalCount(plan.WithoutExplanation(ctx))
 }
 
 // storeOccupancy is the occupancy of a kind that is read from the store.

@@ -26,8 +26,8 @@ type policies struct {
 	version uint64
 }
 
-// of returns the policy of a state of the roles and bindings, or a newer one: resources may be read that are older than the
-// policy, never newer ones.
+// of returns the policy of a state of the roles and bindings, or a newer one: resources may be read that are older
+// than the policy, never newer ones.
 func (p *policies) of(state policy.RolesAndBindings) *access.Policy {
 	version := state.Version()
 	p.mu.Lock()
@@ -82,8 +82,9 @@ func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 	return rights, nil
 }
 
-// RightsToWrite returns what a caller may do, for a write: by the state that the index has now, without asking how new that
-// is. A change of the policy at another gateway holds once this one has heard of it, and at this gateway at once.
+// RightsToWrite returns what a caller may do, for a write: by the state that the index has now, without asking how
+// new that is. A change of the policy at another gateway holds once this one has heard of it, and at this gateway at
+// once.
 func (r *Reader) RightsToWrite(ctx context.Context) (*access.Rights, error) {
 	if r.policies.cfg.Enabled && access.RightsFrom(ctx) == nil {
 		if p := r.KnownPolicy(); p != nil {

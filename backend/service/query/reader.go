@@ -50,7 +50,14 @@ type Config struct {
 // New returns a reader. It starts nothing.
 func New(cfg Config) *Reader {
 	f := page.NewFetcher(cfg.Store, cfg.Kinds, cfg.Unreadable)
-	r := &Reader{kinds: cfg.Kinds, unreadable: cfg.Unreadable, index: cfg.Index, fetch: f, pages: page.NewScanner(f, cfg.Index), declared: declaredOf(cfg.Kinds)}
+	r := &Reader{
+		kinds:      cfg.Kinds,
+		unreadable: cfg.Unreadable,
+		index:      cfg.Index,
+		fetch:      f,
+		pages:      page.NewScanner(f, cfg.Index),
+		declared:   declaredOf(cfg.Kinds),
+	}
 	r.policies.cfg = cfg.Access
 	r.policies.source = cfg.Policy
 	r.policies.unlimited = access.Unlimited()
@@ -98,8 +105,8 @@ func (r *Reader) Current() index.View {
 // stepRows is how many resources a step returns for the price of one.
 const stepRows = 10
 
-// Step reads a part of what a kind has from the index in memory, and reports whether there is more behind it. Ok is false if the index does not
-// serve the kind. It costs a tenth of what a page does: streams take the state so.
+// Step reads a part of what a kind has from the index in memory, and reports whether there is more behind it. Ok is
+// false if the index does not serve the kind. It costs a tenth of what a page does: streams take the state so.
 func (r *Reader) Step(ctx context.Context, s Step) (edges []Edge, more, ok bool, err error) {
 	if r.index == nil {
 		return nil, false, false, nil

@@ -112,8 +112,8 @@ func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v 
 //
 //	AQEBKg.9ae16a3b
 //
-// Who resumes there knows the state at that position as far as the caller might see it. With other rights that is another
-// state, and the stream does not go on from there.
+// Who resumes there knows the state at that position as far as the caller might see it. With other rights that is
+// another state, and the stream does not go on from there.
 const stampSeparator = "."
 
 // ChangeCursor returns the cursor of a position for rights with a stamp; see [access.Rights.Stamp].

@@ -72,7 +72,8 @@ func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, err
 		p.view = t.view
 	}
 	var groups map[string]*int
-	if served != nil && len(keys) == 1 && q.Namespace == "" && q.Filter.Empty() && !q.Scoped() && keys[0].Attribute != filter.Namespace {
+	if served != nil && len(keys) == 1 && q.Namespace == "" && q.Filter.Empty() && !q.Scoped() &&
+		keys[0].Attribute != filter.Namespace {
 		groups, err = lengths(ctx, served, t.view.Now(), keys[0].GroupKey)
 	} else {
 		var read *page.Read
@@ -208,7 +209,13 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 		case typ == "" || len(typ) > filter.MaxConditionType:
 			return nil, failure.BadInput(at, "1 to %d characters are accepted", filter.MaxConditionType)
 		}
-		out = append(out, summaryKey{path: kind.ConditionIndex + "." + typ, GroupKey: filter.GroupKey{Attribute: kind.ConditionIndex, Prefix: backend.AppendString(nil, typ)}})
+		out = append(
+			out,
+			summaryKey{
+				path:     kind.ConditionIndex + "." + typ,
+				GroupKey: filter.GroupKey{Attribute: kind.ConditionIndex, Prefix: backend.AppendString(nil, typ)},
+			},
+		)
 	}
 	return out, nil
 }

@@ -71,8 +71,8 @@ func reasonOf(err error) string {
 }
 
 // Unreadable returns the number of resources of the connection's kind and namespace that cannot be read, whatever the
-// filter, as far as the caller may see them. Of a kind that is not in memory, it is the number of those that the gateway
-// has met.
+// filter, as far as the caller may see them. Of a kind that is not in memory, it is the number of those that the
+// gateway has met.
 func (p *Page) Unreadable(ctx context.Context) (n int, err error) {
 	if p.relation != nil { // a page of dependencies shows them
 		return 0, nil

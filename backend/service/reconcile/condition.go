@@ -94,7 +94,9 @@ func Done(generation int64) []ConditionFields {
 
 // SetConditions returns a status in which these conditions replace the ones of their types; others stay. A condition
 // gets the fields that shape has. If its status is the same, it keeps the time of its last transition.
-func SetConditions(status map[string]any, shape *descriptor.Shape, conditions []ConditionFields, now time.Time) map[string]any {
+func SetConditions(
+	status map[string]any, shape *descriptor.Shape, conditions []ConditionFields, now time.Time,
+) map[string]any {
 	list := slices.Clone(conditionsOf(status))
 	for _, a := range conditions {
 		at := slices.IndexFunc(list, func(c any) bool { return kind.ConditionType(c) == a.Type })
@@ -208,7 +210,8 @@ func (a ConditionFields) tree(shape *descriptor.Shape, old map[string]any, now t
 	}
 	for name, value := range values {
 		_, isText := value.(string)
-		if f := shape.Field(name); f != nil && !f.List && (isText && (f.Type == descriptor.TypeString || f.Type == descriptor.TypeTime) || !isText && f.Type == descriptor.TypeSafeInt) {
+		if f := shape.Field(name); f != nil && !f.List &&
+			(isText && (f.Type == descriptor.TypeString || f.Type == descriptor.TypeTime) || !isText && f.Type == descriptor.TypeSafeInt) {
 			out[name] = value
 		}
 	}

@@ -59,7 +59,8 @@ func (c *controllers) known() (out []string) {
 
 // set replaces the kinds, if they differ, and counts that as a change. The caller holds mu.
 func (c *controllers) set(kinds []string) {
-	if before := c.kinds.Load(); before != nil && len(*before) == len(kinds) && !slices.ContainsFunc(kinds, func(kind string) bool { return !(*before)[kind] }) {
+	if before := c.kinds.Load(); before != nil && len(*before) == len(kinds) &&
+		!slices.ContainsFunc(kinds, func(kind string) bool { return !(*before)[kind] }) {
 		return
 	}
 	set := make(map[string]bool, len(kinds))
@@ -80,7 +81,10 @@ func (r *Reconciler) readControllers(ctx context.Context) (record controllersRec
 	record.Format = controllersFormat
 	current, err = r.getRecord(ctx, controllersKey(), &record)
 	if err == nil && record.Format != controllersFormat {
-		err = fmt.Errorf("record of controllers in format %d, %d wanted: %w: %w", record.Format, controllersFormat, backend.ErrFormat, backend.ErrUnreadable)
+		err = fmt.Errorf(
+			"record of controllers in format %d, %d wanted: %w: %w", record.Format, controllersFormat,
+			backend.ErrFormat, backend.ErrUnreadable,
+		)
 	}
 	if err != nil {
 		return record, current, err

@@ -48,7 +48,8 @@ func (r *Reconciler) otherShardThan(resource backend.Key) func(backend.Key) bool
 // more.
 func (f *follower) waitsForOtherShard(r *backend.Resource) bool {
 	apart := f.r.otherShardThan(r.Key)
-	return !r.Deleting && slices.ContainsFunc(r.Refs, func(ref backend.Ref) bool { return apart(ref.Key) }) && kind.Waits(r)
+	return !r.Deleting && slices.ContainsFunc(r.Refs, func(ref backend.Ref) bool { return apart(ref.Key) }) &&
+		kind.Waits(r)
 }
 
 // reboundToOtherShard reports whether put rebinds a resource that may wait for one in another shard.
@@ -69,10 +70,11 @@ func (f *follower) rescanElsewhere(ctx context.Context) error {
 	}
 	crossing := map[string]bool{}
 	for _, k := range f.r.cfg.Kinds.All() {
-		crossing[k.Name] = k.Scope != descriptor.Global && slices.ContainsFunc(k.References, func(ref descriptor.Reference) bool {
-			to, err := f.r.cfg.Kinds.Find(ref.Kind)
-			return err == nil && to.Scope == descriptor.Global
-		})
+		crossing[k.Name] = k.Scope != descriptor.Global &&
+			slices.ContainsFunc(k.References, func(ref descriptor.Reference) bool {
+				to, err := f.r.cfg.Kinds.Find(ref.Kind)
+				return err == nil && to.Scope == descriptor.Global
+			})
 	}
 	for _, other := range f.r.followers {
 		if other == f {

@@ -190,8 +190,9 @@ func (f *follower) finish(ctx context.Context, c effects) error {
 	return nil
 }
 
-// wake re-evaluates the dependents of resources, and then the dependents of those that became
-// ready by that, without waiting for their events: see BenchmarkChain of backend/service. Those in other shards are left to the followers of these, which get their events.
+// wake re-evaluates the dependents of resources, and then the dependents of those that became ready by that, without
+// waiting for their events: see BenchmarkChain of backend/service. Those in other shards are left to the followers of
+// these, which get their events.
 func (f *follower) wake(ctx context.Context, keys []backend.Key) error {
 	ready, err := f.reevaluateDependents(ctx, keys, nil)
 	for err == nil && len(ready) > 0 {
@@ -228,7 +229,9 @@ func (f *follower) takeWoken(e *backend.Event) bool {
 // reevaluateDependents re-evaluates the dependents of resources, and returns the ones that became ready.
 // known are resources that were just stored. Resources that are left to a gateway with the newest catalogue
 // are found by it: it follows the same changes.
-func (f *follower) reevaluateDependents(ctx context.Context, keys []backend.Key, known []*backend.Resource) (ready []*backend.Resource, err error) {
+func (f *follower) reevaluateDependents(
+	ctx context.Context, keys []backend.Key, known []*backend.Resource,
+) (ready []*backend.Resource, err error) {
 	for some := range slices.Chunk(keys, backend.MaxRanges) {
 		ranges := make([]backend.Range, len(some))
 		for i := range some {

@@ -16,7 +16,12 @@ import (
 // that it has not changed.
 func Rewrite(k *kind.Kind, stored *backend.Resource, next *kind.State) (backend.Action, error) {
 	put, err := next.Put(k, stored.Key, stored)
-	return backend.Action{Key: stored.Key, Op: backend.OpPut, If: backend.Condition{Presence: backend.Present, Revision: stored.Revision}, Put: put}, err
+	return backend.Action{
+		Key: stored.Key,
+		Op:  backend.OpPut,
+		If:  backend.Condition{Presence: backend.Present, Revision: stored.Revision},
+		Put: put,
+	}, err
 }
 
 // Finish deletes a resource whose deletion was requested, if nothing holds it any more. If
@@ -38,7 +43,13 @@ func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 			return nil
 		}
 		current := got[0]
-		condition := backend.Condition{Presence: backend.Present, UID: current.UID, Deleting: true, Unreferenced: true, Unfinalized: true}
+		condition := backend.Condition{
+			Presence:     backend.Present,
+			UID:          current.UID,
+			Deleting:     true,
+			Unreferenced: true,
+			Unfinalized:  true,
+		}
 		actions := []backend.Action{{Key: key, If: condition, Op: backend.OpDelete}}
 		if k.Sensitive {
 			got, err := r.cfg.Store.Get(ctx, key.Sensitive())
@@ -46,7 +57,14 @@ func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 				return err
 			}
 			if err != nil || got[0] != nil {
-				actions = append(actions, backend.Action{Key: key.Sensitive(), If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete})
+				actions = append(
+					actions,
+					backend.Action{
+						Key: key.Sensitive(),
+						If:  backend.Condition{Presence: backend.Present},
+						Op:  backend.OpDelete,
+					},
+				)
 			}
 		}
 		_, err = r.cfg.Apply(ctx, actions...)
@@ -55,7 +73,8 @@ func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 			if done, err := r.announce(ctx, k, current); done || err != nil {
 				return r.logUnstorable(key, err)
 			}
-		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrNotDeleting):
+		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrNotFound),
+			errors.Is(err, backend.ErrNotDeleting):
 			return nil
 		case errors.Is(err, ErrLost), Raced(err, key):
 		default:
@@ -91,7 +110,8 @@ func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backen
 // again.
 func unstorable(err error) bool {
 	var known *failure.Error
-	return errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) || errors.As(err, &known) && !known.Retryable
+	return errors.Is(err, backend.ErrTooLarge) || errors.Is(err, backend.ErrInvalid) ||
+		errors.As(err, &known) && !known.Retryable
 }
 
 // logUnstorable logs that the conditions of a resource cannot be stored, so that others do not

@@ -41,9 +41,9 @@ func (s *shardSet) set(shard int, in bool) {
 // rebindingPause is the pause between two looks at a scan that is waited for.
 const rebindingPause = 50 * time.Millisecond
 
-// AwaitBindings waits until the store guards a resource as the declarations of this gateway say, if its catalogue is the
-// newest: until the kinds whose guarded references lead to the resource's kind were scanned. It is UNAVAILABLE if ctx ends
-// before.
+// AwaitBindings waits until the store guards a resource as the declarations of this gateway say, if its catalogue is
+// the newest: until the kinds whose guarded references lead to the resource's kind were scanned. It is UNAVAILABLE if
+// ctx ends before.
 func (r *Reconciler) AwaitBindings(ctx context.Context, key backend.Key) error {
 	guarding := r.guarding(key.Kind)
 	if len(guarding) == 0 {
@@ -97,9 +97,9 @@ func (r *Reconciler) guarding(name string) (out []*kind.Kind) {
 	return out
 }
 
-// pending returns the kinds that still have to be scanned in a shard. It returns none if the catalogue of this gateway is
-// not the newest. A shard without a record has never been scanned; if the store has accepted
-// one catalogue alone, no other has taken references.
+// pending returns the kinds that still have to be scanned in a shard. It returns none if the catalogue of this
+// gateway is not the newest. A shard without a record has never been scanned; if the store has accepted one catalogue
+// alone, no other has taken references.
 func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind) ([]*kind.Kind, error) {
 	if r.scanned.has(shard) {
 		return nil, nil

@@ -113,7 +113,12 @@ type Reconciler struct {
 
 // New returns a Reconciler. Run starts it.
 func New(cfg Config) *Reconciler {
-	return &Reconciler{cfg: cfg, hash: catalogue.OutlineOf(cfg.Descriptors).Hash(), holder: cfg.NewID(), log: LogOnce(cfg.Logger)}
+	return &Reconciler{
+		cfg:    cfg,
+		hash:   catalogue.OutlineOf(cfg.Descriptors).Hash(),
+		holder: cfg.NewID(),
+		log:    LogOnce(cfg.Logger),
+	}
 }
 
 // Pauses after a failure.

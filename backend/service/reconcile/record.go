@@ -70,7 +70,9 @@ func (r *Reconciler) read(ctx context.Context, shard int) (rec record, current b
 	case errors.Is(err, backend.ErrUnreadable):
 		return record{}, current, nil
 	case err == nil && rec.Format > recordFormat:
-		err = fmt.Errorf("record of shard %d in format %d, %d wanted: %w", shard, rec.Format, recordFormat, backend.ErrFormat)
+		err = fmt.Errorf(
+			"record of shard %d in format %d, %d wanted: %w", shard, rec.Format, recordFormat, backend.ErrFormat,
+		)
 	}
 	return rec, current, err
 }
@@ -89,7 +91,9 @@ func (r *Reconciler) update(ctx context.Context, shard int, change func(*record)
 
 // editRecord stores what edit returns, on its condition, unless that is nil. It calls edit again if another gateway
 // came in between.
-func (r *Reconciler) editRecord(ctx context.Context, key backend.Key, edit func() (rec any, current backend.Condition, err error)) error {
+func (r *Reconciler) editRecord(
+	ctx context.Context, key backend.Key, edit func() (rec any, current backend.Condition, err error),
+) error {
 	for range maxRecordWrites {
 		rec, current, err := edit()
 		if err != nil || rec == nil {
@@ -133,7 +137,14 @@ func (r *Reconciler) putRecord(ctx context.Context, key backend.Key, current bac
 	}
 	_, err = r.cfg.Store.Apply(ctx, backend.Batch{
 		RequestID: r.cfg.NewID(), Deadline: r.cfg.Clock().Add(r.cfg.WriteTimeout),
-		Actions: []backend.Action{{Key: key, If: current, Op: backend.OpPut, Put: backend.Put{UID: r.cfg.NewID(), Body: backend.EncodeBody(raw)}}},
+		Actions: []backend.Action{
+			{
+				Key: key,
+				If:  current,
+				Op:  backend.OpPut,
+				Put: backend.Put{UID: r.cfg.NewID(), Body: backend.EncodeBody(raw)},
+			},
+		},
 	})
 	return err
 }

@@ -83,7 +83,9 @@ func (f *follower) reevaluateOne(ctx context.Context, key backend.Key) (outcome,
 
 // reevaluateTogether re-evaluates resources in as few batches as possible. It returns the keys of
 // resources that have to be re-evaluated alone, see storeBatch.
-func (f *follower) reevaluateTogether(ctx context.Context, resources, known []*backend.Resource, read Reading) (out outcome, alone []backend.Key, err error) {
+func (f *follower) reevaluateTogether(
+	ctx context.Context, resources, known []*backend.Resource, read Reading,
+) (out outcome, alone []backend.Key, err error) {
 	if err := f.r.loadControllers(ctx); err != nil {
 		return out, nil, err
 	}
@@ -131,7 +133,9 @@ func (f *follower) reevaluateTogether(ctx context.Context, resources, known []*b
 // storeBatch stores a batch of reevaluateTogether, and returns the resources that became ready. alone has
 // the keys of those that have to be re-evaluated alone: all of the batch if it was refused, else the ones
 // whose targets have to be read once more.
-func (f *follower) storeBatch(ctx context.Context, b reevaluationBatch, read Reading) (ready []*backend.Resource, alone []backend.Key, err error) {
+func (f *follower) storeBatch(
+	ctx context.Context, b reevaluationBatch, read Reading,
+) (ready []*backend.Resource, alone []backend.Key, err error) {
 	ready, err = f.store(ctx, b)
 	var failed *backend.ConditionError
 	switch {
@@ -141,13 +145,15 @@ func (f *follower) storeBatch(ctx context.Context, b reevaluationBatch, read Rea
 				alone = append(alone, one.stored.Key)
 			}
 		}
-	case errors.As(err, &failed), errors.Is(err, ErrLost), read != OneByOne && (errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
+	case errors.As(err, &failed), errors.Is(err, ErrLost), read != OneByOne &&
+		(errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
 		for _, one := range b.of {
 			alone = append(alone, one.stored.Key)
 		}
 		err = nil
 	default:
-		err = f.r.logUnstorable(b.of[0].stored.Key, err) // if it is unstorable, it is the only one: it was re-evaluated alone
+		// if it is unstorable, it is the only one: it was re-evaluated alone
+		err = f.r.logUnstorable(b.of[0].stored.Key, err)
 	}
 	return ready, alone, err
 }
@@ -155,7 +161,9 @@ func (f *follower) storeBatch(ctx context.Context, b reevaluationBatch, read Rea
 // candidates returns the resources that need re-evaluation, each once, sorted by namespace and
 // kind. deadline is when they must be stored; zero means the usual time. skipped reports whether
 // some were left to a gateway whose catalogue is the newest.
-func (f *follower) candidates(ctx context.Context, resources []*backend.Resource) (out []*candidate, deadline time.Time, skipped bool, err error) {
+func (f *follower) candidates(
+	ctx context.Context, resources []*backend.Resource,
+) (out []*candidate, deadline time.Time, skipped bool, err error) {
 	seen, foreign := make(map[backend.Key]bool, len(resources)), false
 	for _, r := range resources {
 		if seen[r.Key] {
@@ -202,7 +210,12 @@ func (r *Reconciler) candidate(stored *backend.Resource) *candidate {
 	if len(st.Meta.Waits) == 0 && stored.Declared == k.Declared && !r.needsConditions(k, st) {
 		return nil
 	}
-	return &candidate{kind: k, stored: stored, was: st, refs: NewReferences(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), beforeOf(k, stored, st))}
+	return &candidate{
+		kind:   k,
+		stored: stored,
+		was:    st,
+		refs:   NewReferences(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), beforeOf(k, stored, st)),
+	}
 }
 
 // needsConditions reports whether this gateway has to write the conditions of a resource, because no controller
@@ -215,7 +228,9 @@ func (r *Reconciler) needsConditions(k *kind.Kind, st *kind.State) bool {
 // others as the store has them. A target in another shard is read even if it is known, and after the
 // resources: a wait that began after the known target was stored must not end by it, and no check
 // tells that it is out of date.
-func (f *follower) openTargets(ctx context.Context, todo []*candidate, known []*backend.Resource, read Reading) (map[backend.Key]Target, error) {
+func (f *follower) openTargets(
+	ctx context.Context, todo []*candidate, known []*backend.Resource, read Reading,
+) (map[backend.Key]Target, error) {
 	have := make(map[backend.Key]bool, len(known))
 	for _, r := range known {
 		have[r.Key] = true
@@ -255,7 +270,8 @@ func (r *Reconciler) write(one *candidate, j Decision) (put backend.Action, chan
 	next := &state
 	if !one.stored.Deleting {
 		next.Meta.Waits = j.Stored()
-		if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 || r.needsConditions(one.kind, one.was) {
+		if !slices.Equal(next.Meta.Waits, one.was.Meta.Waits) || len(j.Waits) > 0 ||
+			r.needsConditions(one.kind, one.was) {
 			next = r.conclude(one.kind, one.was, next, j.Waits)
 		}
 	}
@@ -265,7 +281,11 @@ func (r *Reconciler) write(one *candidate, j Decision) (put backend.Action, chan
 			return put, false, err
 		}
 	case one.foreign():
-		put = backend.Action{Key: one.stored.Key, Op: backend.OpRebind, If: backend.Condition{Revision: one.stored.Revision}}
+		put = backend.Action{
+			Key: one.stored.Key,
+			Op:  backend.OpRebind,
+			If:  backend.Condition{Revision: one.stored.Revision},
+		}
 	default:
 		return put, false, nil
 	}
@@ -301,7 +321,8 @@ func (b *reevaluationBatch) fits(one *candidate, j Decision) bool {
 			checks++
 		}
 	}
-	return one.kind == b.of[0].kind && one.stored.Namespace == b.of[0].stored.Namespace && !has(b.checks, one.stored.Key) &&
+	return one.kind == b.of[0].kind && one.stored.Namespace == b.of[0].stored.Namespace &&
+		!has(b.checks, one.stored.Key) &&
 		len(b.of) < backend.MaxWrites && checks <= backend.MaxChecks && b.size <= backend.MaxResourceBytes
 }
 
@@ -386,12 +407,16 @@ func (f *follower) reevaluateCreated(ctx context.Context, created []*backend.Res
 // leaveToController replaces the conditions of a resource that say it is ready, if they are the ones
 // that a gateway writes, by those that wait for the controller. It does nothing if another writer has
 // come since.
-func (f *follower) leaveToController(ctx context.Context, k *kind.Kind, stored *backend.Resource, st *kind.State) error {
+func (f *follower) leaveToController(
+	ctx context.Context, k *kind.Kind, stored *backend.Resource, st *kind.State,
+) error {
 	generation := st.Meta.Generation
 	if _, done := WithObservedGeneration(st.StoredStatus(), generation, generation, true); !done {
 		return nil
 	}
-	put, err := Rewrite(k, stored, st.WithStatus(SetConditions(st.Status(), k.Conditions, Released(generation), f.r.cfg.Clock())))
+	put, err := Rewrite(
+		k, stored, st.WithStatus(SetConditions(st.Status(), k.Conditions, Released(generation), f.r.cfg.Clock())),
+	)
 	if err == nil {
 		_, err = f.r.cfg.Apply(ctx, put)
 	}

@@ -90,7 +90,9 @@ func NewReferences(key backend.Key, refs []kind.ResourceRef, before Before) Refe
 		if ref.Key == key { // a resource does not wait for itself
 			continue
 		}
-		held := slices.ContainsFunc(before.Refs, func(o kind.ResourceRef) bool { return o.Key == ref.Key && (o.Guarded || !ref.Guarded) })
+		held := slices.ContainsFunc(
+			before.Refs, func(o kind.ResourceRef) bool { return o.Key == ref.Key && (o.Guarded || !ref.Guarded) },
+		)
 		if !held || slices.Contains(before.Waits, Name(ref.Key)) {
 			rel.open[ref.Key] = true
 		}
@@ -186,7 +188,8 @@ func (d Decision) Keeping(stored []backend.Ref, named []kind.ResourceRef) []back
 		switch {
 		case at >= 0:
 			out[at].Bound = out[at].Bound || old.Bound
-		case len(out) < backend.MaxRefs && (old.Bound || !slices.ContainsFunc(named, func(ref kind.ResourceRef) bool { return ref.Key == old.Key })):
+		case len(out) < backend.MaxRefs &&
+			(old.Bound || !slices.ContainsFunc(named, func(ref kind.ResourceRef) bool { return ref.Key == old.Key })):
 			out = append(out, old)
 		}
 	}

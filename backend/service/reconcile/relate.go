@@ -61,8 +61,11 @@ func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State
 		rel := NewReferences(w.Key, refs, before)
 		// The targets that the resource waited for need not be read: a change of one re-evaluates the
 		// resource.
-		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && !foreign && rel.WaitsFor(w.Was.Meta.Waits) {
-			if status, ok := WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false); ok {
+		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && !foreign &&
+			rel.WaitsFor(w.Was.Meta.Waits) {
+			if status, ok := WithObservedGeneration(
+				next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false,
+			); ok {
 				return next.WithStoredStatus(status), Decision{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
 			}
 		}
@@ -81,7 +84,9 @@ func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State
 // newest. Bound references stay bound. If the resource has waits that this gateway cannot name, they stay, and
 // so do the conditions. A gateway with the newest catalogue finds the write by its fingerprint, which is
 // [Mixed], and resolves the references again.
-func (r *Reconciler) relateSuperseded(ctx context.Context, w Replacement, next *kind.State) (*kind.State, Decision, error) {
+func (r *Reconciler) relateSuperseded(
+	ctx context.Context, w Replacement, next *kind.State,
+) (*kind.State, Decision, error) {
 	var was []kind.ResourceRef
 	var waits []string
 	if w.Was != nil {
@@ -101,7 +106,9 @@ func (r *Reconciler) relateSuperseded(ctx context.Context, w Replacement, next *
 	if len(others) == 0 {
 		return r.conclude(w.Kind, w.Was, next, j.Waits), j, nil
 	}
-	if status, ok := WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false); ok {
+	if status, ok := WithObservedGeneration(
+		next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false,
+	); ok {
 		next = next.WithStoredStatus(status)
 	}
 	return next, j, nil
@@ -142,7 +149,8 @@ func (r *Reconciler) report(w Replacement, next *kind.State) (out *kind.State, o
 	}
 	if len(next.Meta.Waits) > 0 && w.Was != nil && next.Meta.DeletionRequestedAt.IsZero() {
 		kept := keepConditions(next.Status(), w.Was.Status())
-		return next.WithStatus(kept), slices.ContainsFunc(conditionsOf(next.Status()), owned) && !jsontree.Equal(kept, next.Status())
+		return next.WithStatus(kept), slices.ContainsFunc(conditionsOf(next.Status()), owned) &&
+			!jsontree.Equal(kept, next.Status())
 	}
 	if r.controllers.owns(w.Kind.Name) {
 		return next, false
@@ -161,12 +169,16 @@ func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	if k.Conditions == nil {
 		return next
 	}
-	return next.WithStatus(SetConditions(next.Status(), k.Conditions, Finalizing(next.Meta.Finalizers, next.Meta.Generation), r.cfg.Clock()))
+	return next.WithStatus(SetConditions(
+		next.Status(), k.Conditions, Finalizing(next.Meta.Finalizers, next.Meta.Generation), r.cfg.Clock(),
+	))
 }
 
 // targets returns the resources under keys. Those for which apart returns true are always read from the
 // store, because no check finds out whether they have changed. apart may be nil unless read is FromIndex.
-func (r *Reconciler) targets(ctx context.Context, keys []backend.Key, read Reading, apart func(backend.Key) bool) (map[backend.Key]Target, error) {
+func (r *Reconciler) targets(
+	ctx context.Context, keys []backend.Key, read Reading, apart func(backend.Key) bool,
+) (map[backend.Key]Target, error) {
 	out := make(map[backend.Key]Target, len(keys))
 	var ask []backend.Key
 	for _, key := range keys {

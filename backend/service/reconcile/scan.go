@@ -298,7 +298,9 @@ const rebindTime = time.Second
 func (r *Reconciler) Newest(ctx context.Context) (bool, error) {
 	hash, err := catalogue.Newest(ctx, r.cfg.Store)
 	if err == nil && hash == "" {
-		if err = (catalogue.Gate{Store: r.cfg.Store, Logger: r.cfg.Logger}).Accept(ctx, catalogue.Candidate{Kinds: r.cfg.Descriptors, AllowBreaking: true}); err == nil {
+		if err = (catalogue.Gate{Store: r.cfg.Store, Logger: r.cfg.Logger}).Accept(
+			ctx, catalogue.Candidate{Kinds: r.cfg.Descriptors, AllowBreaking: true},
+		); err == nil {
 			hash, err = catalogue.Newest(ctx, r.cfg.Store)
 		}
 	}

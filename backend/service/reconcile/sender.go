@@ -62,7 +62,9 @@ func (s *Sender) Apply(ctx context.Context, actions ...backend.Action) (backend.
 }
 
 // ApplyBy is Apply with the instant, by the store's clock, up to which the store may begin.
-func (s *Sender) ApplyBy(ctx context.Context, deadline time.Time, actions ...backend.Action) (res backend.Result, err error) {
+func (s *Sender) ApplyBy(
+	ctx context.Context, deadline time.Time, actions ...backend.Action,
+) (res backend.Result, err error) {
 	spent := budget.From(ctx)
 	spent.BeginWait()
 	defer spent.EndWait(ctx)
@@ -72,8 +74,14 @@ func (s *Sender) ApplyBy(ctx context.Context, deadline time.Time, actions ...bac
 			return res, err
 		}
 	}
-	t.batch = backend.Batch{RequestID: s.Tag + strconv.FormatUint(s.requests.Add(1), 36), Actor: access.ActorFrom(ctx).String(), Deadline: deadline, Actions: actions}
-	if res, err = s.Store.Apply(ctx, t.batch); errors.Is(err, backend.ErrUnknown) && !errors.Is(err, backend.ErrFormat) {
+	t.batch = backend.Batch{
+		RequestID: s.Tag + strconv.FormatUint(s.requests.Add(1), 36),
+		Actor:     access.ActorFrom(ctx).String(),
+		Deadline:  deadline,
+		Actions:   actions,
+	}
+	if res, err = s.Store.Apply(ctx, t.batch); errors.Is(err, backend.ErrUnknown) &&
+		!errors.Is(err, backend.ErrFormat) {
 		res, err = t.outcome(ctx, err)
 	}
 	return res, err
@@ -198,7 +206,11 @@ func (t *attempt) found() bool {
 
 // result returns what the store would have answered, without the results of checks.
 func (t *attempt) result() backend.Result {
-	res := backend.Result{Resources: make([]*backend.Resource, len(t.events)), Revisions: make([]backend.Revision, len(t.events)), Position: t.from}
+	res := backend.Result{
+		Resources: make([]*backend.Resource, len(t.events)),
+		Revisions: make([]backend.Revision, len(t.events)),
+		Position:  t.from,
+	}
 	for i, e := range t.events {
 		if e != nil {
 			res.Resources[i], res.Revisions[i] = e.Resource, e.Revision

@@ -27,13 +27,30 @@ import (
 func Widget() descriptor.Kind {
 	n := func(i int) *int { return &i }
 	x := func(f float64) *float64 { return &f }
-	colour := &descriptor.Enum{Name: "Colour", Values: []descriptor.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "blue"}}}
+	colour := &descriptor.Enum{
+		Name:   "Colour",
+		Values: []descriptor.EnumValue{{Name: "DARK_RED", Stored: "dark-red"}, {Name: "BLUE", Stored: "blue"}},
+	}
 	part := &descriptor.Shape{Name: "Part", Fields: []descriptor.Field{
-		{Name: "slot", Type: descriptor.TypeString, Required: true, Constraint: descriptor.Constraint{MaxLength: n(20)}},
-		{Name: "serial", Type: descriptor.TypeString, Immutable: true, Constraint: descriptor.Constraint{MaxLength: n(20)}},
+		{
+			Name:       "slot",
+			Type:       descriptor.TypeString,
+			Required:   true,
+			Constraint: descriptor.Constraint{MaxLength: n(20)},
+		},
+		{
+			Name:       "serial",
+			Type:       descriptor.TypeString,
+			Immutable:  true,
+			Constraint: descriptor.Constraint{MaxLength: n(20)},
+		},
 	}}
 	box := &descriptor.Shape{Name: "Box", MinProperties: 1, MaxProperties: 1, Fields: []descriptor.Field{
-		{Name: "id", Type: descriptor.TypeString, Constraint: descriptor.Constraint{Format: descriptor.FormatUUID, MaxLength: n(36)}},
+		{
+			Name:       "id",
+			Type:       descriptor.TypeString,
+			Constraint: descriptor.Constraint{Format: descriptor.FormatUUID, MaxLength: n(36)},
+		},
 		{Name: "import", Type: descriptor.TypeBoolean},
 	}}
 	spec := &descriptor.Shape{
@@ -44,36 +61,82 @@ func Widget() descriptor.Kind {
 			{Name: "weight", Type: descriptor.TypeInt, Constraint: descriptor.Constraint{Min: x(68), Max: x(9216)}},
 			{Name: "bytes", Type: descriptor.TypeSafeInt},
 			{Name: "heavy", Type: descriptor.TypeBoolean},
-			{Name: "tags", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Constraint: descriptor.Constraint{MaxItems: n(3), MaxLength: n(5)}},
-			{Name: "zones", Type: descriptor.TypeString, List: true, ListType: descriptor.ListSet, Immutable: true, Constraint: descriptor.Constraint{MaxItems: n(3), MaxLength: n(5)}},
+			{
+				Name:       "tags",
+				Type:       descriptor.TypeString,
+				List:       true,
+				ListType:   descriptor.ListSet,
+				Constraint: descriptor.Constraint{MaxItems: n(3), MaxLength: n(5)},
+			},
+			{
+				Name:       "zones",
+				Type:       descriptor.TypeString,
+				List:       true,
+				ListType:   descriptor.ListSet,
+				Immutable:  true,
+				Constraint: descriptor.Constraint{MaxItems: n(3), MaxLength: n(5)},
+			},
 			{Name: "parts", Type: descriptor.TypeObject, Shape: part, List: true, ListType: descriptor.ListMap, Keys: []string{"slot"}, Constraint: descriptor.Constraint{MaxItems: n(4)}},
 			{Name: "box", Type: descriptor.TypeObject, Shape: box},
 			{Name: "notes", Type: descriptor.TypeMap, Constraint: descriptor.Constraint{MinItems: n(1), MaxItems: n(2), MaxLength: n(5), KeyMinLength: n(2), KeyMaxLength: n(4), KeyPattern: "^[a-z]+$"}},
 			{Name: "ratio", Type: descriptor.TypeFloat},
-			{Name: "every", Type: descriptor.TypeString, Constraint: descriptor.Constraint{Format: descriptor.FormatDuration, MaxLength: n(20)}},
-			{Name: "old", Type: descriptor.TypeString, Deprecated: "use title", Constraint: descriptor.Constraint{MaxLength: n(5)}},
+			{
+				Name:       "every",
+				Type:       descriptor.TypeString,
+				Constraint: descriptor.Constraint{Format: descriptor.FormatDuration, MaxLength: n(20)},
+			},
+			{
+				Name:       "old",
+				Type:       descriptor.TypeString,
+				Deprecated: "use title",
+				Constraint: descriptor.Constraint{MaxLength: n(5)},
+			},
 		},
 		Rules: []descriptor.Rule{
-			{CEL: "self.colour == 'blue' || !has(self.heavy)", Message: "only a blue widget may say whether it is heavy"},
+			{
+				CEL:     "self.colour == 'blue' || !has(self.heavy)",
+				Message: "only a blue widget may say whether it is heavy",
+			},
 			{CEL: "!has(self.box) || !has(self.box.__import__) || self.box.__import__", Message: "import cannot be false"},
 			{CEL: "!has(self.ratio) || self.ratio * 2.0 > 1.0", Message: "ratio is more than a half"},
 		},
 	}
 	return descriptor.Kind{
 		Name: "Widget", Singular: "widget", Plural: "widgets", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
-		Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbControl, descriptor.VerbDelete},
+		Verbs: []descriptor.Verb{
+			descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate,
+			descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus,
+			descriptor.VerbFinalize, descriptor.VerbControl, descriptor.VerbDelete,
+		},
 		FilterableFields: []descriptor.FilterableField{
 			{Path: "spec.title", Sortable: true}, {Path: "spec.colour", Sortable: true}, {Path: "spec.weight", Sortable: true}, {Path: "spec.ratio", Sortable: true},
 			{Path: "spec.heavy"}, {Path: "spec.tags"}, {Path: "spec.parts.slot"}, {Path: "status.id"},
 		},
-		Spec: spec, Status: &descriptor.Shape{Name: "WidgetStatus", Fields: []descriptor.Field{{Name: "id", Type: descriptor.TypeString}}},
+		Spec: spec, Status: &descriptor.Shape{
+			Name:   "WidgetStatus",
+			Fields: []descriptor.Field{{Name: "id", Type: descriptor.TypeString}},
+		},
 	}
 }
 
 // WithConditions is a kind whose status has conditions.
 func WithConditions(k descriptor.Kind) descriptor.Kind {
-	condition := &descriptor.Shape{Name: "Condition", Fields: []descriptor.Field{{Name: "type", Type: descriptor.TypeString}, {Name: "status", Type: descriptor.TypeString}}}
-	k.Status.Fields = append(k.Status.Fields, descriptor.Field{Name: "conditions", Type: descriptor.TypeObject, Shape: condition, List: true, ListType: descriptor.ListAtomic})
+	condition := &descriptor.Shape{
+		Name: "Condition",
+		Fields: []descriptor.Field{
+			{Name: "type", Type: descriptor.TypeString}, {Name: "status", Type: descriptor.TypeString},
+		},
+	}
+	k.Status.Fields = append(
+		k.Status.Fields,
+		descriptor.Field{
+			Name:     "conditions",
+			Type:     descriptor.TypeObject,
+			Shape:    condition,
+			List:     true,
+			ListType: descriptor.ListAtomic,
+		},
+	)
 	return k
 }
 
@@ -117,7 +180,11 @@ func SetupOn(t *testing.T, cfg memory.Config) *Fixture {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	counted := &atomic.Int32{}
-	s, err := service.New(service.Config{Kinds: []descriptor.Kind{Widget(), Cluster()}, Store: store, Unreadable: kind.NewUnreadableCounter(func(string) { counted.Add(1) })})
+	s, err := service.New(service.Config{
+		Kinds:      []descriptor.Kind{Widget(), Cluster()},
+		Store:      store,
+		Unreadable: kind.NewUnreadableCounter(func(string) { counted.Add(1) }),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +233,9 @@ func Named(name string) kind.Identity { return kind.Identity{Kind: "Widget", Nam
 // CreateWidget creates a widget with a spec.
 func (f *Fixture) CreateWidget(name, spec string) *service.Written {
 	f.T.Helper()
-	out, err := f.Create(context.Background(), service.CreateRequest{Identity: Named(name), Spec: json.RawMessage(spec)})
+	out, err := f.Create(
+		context.Background(), service.CreateRequest{Identity: Named(name), Spec: json.RawMessage(spec)},
+	)
 	if err != nil {
 		f.T.Fatalf("create %s: %v", name, err)
 	}
@@ -175,7 +244,10 @@ func (f *Fixture) CreateWidget(name, spec string) *service.Written {
 
 // UpdateWidget replaces the spec of a widget.
 func (f *Fixture) UpdateWidget(name, revision, spec string) (*service.Written, error) {
-	return f.Update(context.Background(), service.UpdateRequest{Identity: Named(name), ExpectedRevision: revision, Spec: json.RawMessage(spec)})
+	return f.Update(
+		context.Background(),
+		service.UpdateRequest{Identity: Named(name), ExpectedRevision: revision, Spec: json.RawMessage(spec)},
+	)
 }
 
 // Stored returns a widget as it is in the store, nil if there is none.
@@ -351,7 +423,9 @@ func (f *Fixture) Damage(name string) *backend.Resource {
 
 // Labelled sets a label.
 func Labelled(key, value string) service.MetadataPatch {
-	return service.MetadataPatch{Labels: service.Optional[[]service.PairPatch]{Set: true, Value: []service.PairPatch{{Key: key, Value: &value}}}}
+	return service.MetadataPatch{
+		Labels: service.Optional[[]service.PairPatch]{Set: true, Value: []service.PairPatch{{Key: key, Value: &value}}},
+	}
 }
 
 // MovingStore is a store in which something happens after the first step that reads resources.

@@ -278,7 +278,9 @@ const (
 func labelTest(m map[string]any, at string) (All, error) {
 	key, _ := m["key"].(string)
 	if n := utf8.RuneCountInString(key); n == 0 || n > maxLabelKey {
-		return nil, failure.BadInput(failure.Join(at, "key"), "%s.key: 1 to %d characters are accepted", at, maxLabelKey)
+		return nil, failure.BadInput(
+			failure.Join(at, "key"), "%s.key: 1 to %d characters are accepted", at, maxLabelKey,
+		)
 	}
 	var ops []string
 	for _, op := range jsontree.Keys(m) {
@@ -322,14 +324,18 @@ func labelTest(m map[string]any, at string) (All, error) {
 func (p *parser) conditionTests(m map[string]any, at string) (All, error) {
 	typ, _ := m["type"].(string)
 	if n := utf8.RuneCountInString(typ); n == 0 || n > MaxConditionType {
-		return nil, failure.BadInput(failure.Join(at, "type"), "%s.type: 1 to %d characters are accepted", at, MaxConditionType)
+		return nil, failure.BadInput(
+			failure.Join(at, "type"), "%s.type: 1 to %d characters are accepted", at, MaxConditionType,
+		)
 	}
 	var out All
 	for _, of := range []struct{ name, index string }{{"status", kind.ConditionIndex}, {"reason", kind.ReasonIndex}} {
 		if m[of.name] == nil {
 			continue
 		}
-		tests, err := p.tests(of.index, &descriptor.Field{Type: descriptor.TypeString}, m[of.name], failure.Join(at, of.name))
+		tests, err := p.tests(
+			of.index, &descriptor.Field{Type: descriptor.TypeString}, m[of.name], failure.Join(at, of.name),
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -44,7 +44,14 @@ type Memory struct {
 // NewMemory returns a Memory that reads what has not expired at now. It charges one row for each
 // edgesPerRow resources on a page.
 func NewMemory(ctx context.Context, tracker *kind.Unreadable, now time.Time, edgesPerRow int) *Memory {
-	m := &Memory{spent: budget.From(ctx), explained: plan.ExplanationFrom(ctx), unreadable: tracker, now: now, edgesPerRow: edgesPerRow, reused: &plan.Plan{}}
+	m := &Memory{
+		spent:       budget.From(ctx),
+		explained:   plan.ExplanationFrom(ctx),
+		unreadable:  tracker,
+		now:         now,
+		edgesPerRow: edgesPerRow,
+		reused:      &plan.Plan{},
+	}
 	m.yield = func(value string, e *index.Entry) bool { return m.row(ctx, value, e) }
 	return m
 }

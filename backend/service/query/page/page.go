@@ -150,7 +150,13 @@ func (r *Read) explain(e *plan.Explanation, source string) {
 	if e == nil {
 		return
 	}
-	one := plan.Explained{Kind: r.Query.Kind.Name, Source: source, By: r.plan.String(), Looked: r.looked, Returned: len(r.Edges)}
+	one := plan.Explained{
+		Kind:     r.Query.Kind.Name,
+		Source:   source,
+		By:       r.plan.String(),
+		Looked:   r.looked,
+		Returned: len(r.Edges),
+	}
 	if r.Count {
 		one.Returned = r.Matches
 	}

@@ -38,7 +38,11 @@ type Scanner struct {
 
 // NewScanner reads by a reader of the store.
 func NewScanner(r *Fetcher, idx *index.Index) *Scanner {
-	return &Scanner{fetch: r, index: idx, slots: &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}}}
+	return &Scanner{
+		fetch: r,
+		index: idx,
+		slots: &slots{free: semaphore.NewWeighted(scansAtOnce), waiting: map[string]*pending{}},
+	}
 }
 
 // scan is the state of a page or a count that is read from a store.
@@ -151,7 +155,14 @@ func (s *Scanner) begin(reads []*Read) (scans, whole []*scan) {
 
 // rangeOf returns a run of names as a range of the store.
 func (sc *scan) rangeOf(run plan.Run) backend.Range {
-	return backend.Range{Kind: sc.Query.Kind.Name, Namespace: sc.Query.Namespace, Start: run.Start, End: run.End, Reverse: run.Reverse, Bare: true}
+	return backend.Range{
+		Kind:      sc.Query.Kind.Name,
+		Namespace: sc.Query.Namespace,
+		Start:     run.Start,
+		End:       run.End,
+		Reverse:   run.Reverse,
+		Bare:      true,
+	}
 }
 
 // referrerBound returns a bound of names as a bound of a parent's referrers, which are ordered by
@@ -319,7 +330,8 @@ func (s *Scanner) takePage(ctx context.Context, sc *scan, page backend.Page) err
 	sc.ended = !page.More
 	for i, stored := range page.Resources {
 		sc.looked++
-		if b := s.fetch.Read(sc.arena, sc.Query.Kind, stored); b != nil && sc.offer(Resource{Stored: stored, Body: b}, &compared) {
+		if b := s.fetch.Read(sc.arena, sc.Query.Kind, stored); b != nil &&
+			sc.offer(Resource{Stored: stored, Body: b}, &compared) {
 			sc.done, sc.ended = true, sc.ended && !sc.More && i == len(page.Resources)-1
 			break
 		}

@@ -116,5 +116,8 @@ func (s *slots) share(ctx context.Context, sc *scan, run func() error) error {
 // identity returns a text that is equal for scans with the same result.
 func (sc *scan) identity() string {
 	q := sc.Query
-	return fmt.Sprintf("%s %q %q %q %q %q %v %v", q.Kind.Name, q.Namespace, q.ScopeKey(), q.Filter.Text(), q.Reference, q.Parent().String(), q.Order, sc.Want)
+	return fmt.Sprintf(
+		"%s %q %q %q %q %q %v %v", q.Kind.Name, q.Namespace, q.ScopeKey(), q.Filter.Text(), q.Reference,
+		q.Parent().String(), q.Order, sc.Want,
+	)
 }

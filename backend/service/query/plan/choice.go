@@ -74,7 +74,12 @@ func (p *planner) length(r index.Run) int {
 
 // everything returns the choice of all resources in the query's places.
 func (p *planner) everything() choice {
-	return choice{runs: []index.Run{{Start: p.q.places.Start, End: p.q.places.End}}, exact: !p.q.Filtered(), once: true, oneValue: true}
+	return choice{
+		runs:     []index.Run{{Start: p.q.places.Start, End: p.q.places.End}},
+		exact:    !p.q.Filtered(),
+		once:     true,
+		oneValue: true,
+	}
 }
 
 // shortest returns the choice with the fewest rows among the choices of conditions that must all
@@ -161,7 +166,12 @@ func (p *planner) testChoice(t filter.Test, among filter.All) (c choice, covers 
 		return c, 1, true
 	case "hasAll":
 		for i, v := range t.Values {
-			one := choice{runs: []index.Run{p.valued(t.Attribute, v)}, exact: len(t.Values) == 1, once: true, oneValue: true}
+			one := choice{
+				runs:     []index.Run{p.valued(t.Attribute, v)},
+				exact:    len(t.Values) == 1,
+				once:     true,
+				oneValue: true,
+			}
 			if i == 0 || p.rows(&one) < p.rows(&c) {
 				c = one
 			}

@@ -41,7 +41,8 @@ func (c Cursors) Key(argument string, cursor *string) ([]byte, error) {
 		return nil, bad
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(*cursor)
-	if err != nil || len(b) < 5 || b[0] != cursorFormat || binary.BigEndian.Uint32(b[1:]) != c.Hash() || !c.IsKey(b[5:]) {
+	if err != nil || len(b) < 5 || b[0] != cursorFormat || binary.BigEndian.Uint32(b[1:]) != c.Hash() ||
+		!c.IsKey(b[5:]) {
 		return nil, bad
 	}
 	return b[5:], nil

@@ -50,7 +50,9 @@ func (o Order) Check(k *kind.Kind) error {
 			continue
 		}
 		if idx := k.Rows.Index(c.Field); idx == nil || !idx.Sortable {
-			return failure.BadInput("orderBy", "orderBy[%d]: %q is not a sortable field of kind %s", i, failure.Shorten(c.Field), k.Name)
+			return failure.BadInput(
+				"orderBy", "orderBy[%d]: %q is not a sortable field of kind %s", i, failure.Shorten(c.Field), k.Name,
+			)
 		}
 	}
 	return nil

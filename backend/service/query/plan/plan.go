@@ -188,7 +188,13 @@ func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 		if in := &w.In; in.After != nil || in.Before != nil || in.From != nil {
 			r = q.clip(w.In, r, q.parentValue())
 		}
-		*p = Plan{Sorting: Sorted, Exact: true, Once: true, Runs: []Run{{Run: r, Reverse: w.Backward}}, how: "order of names"}
+		*p = Plan{
+			Sorting: Sorted,
+			Exact:   true,
+			Once:    true,
+			Runs:    []Run{{Run: r, Reverse: w.Backward}},
+			how:     "order of names",
+		}
 	default:
 		by := planner{q: q, trees: trees, want: w, conditions: q.conditions()}
 		*p = by.plan()
@@ -203,7 +209,8 @@ func (p *Plan) Make(q *Query, trees *index.Kind, w *Want) {
 func (q *Query) conditions() filter.All {
 	out := slices.DeleteFunc(slices.Clone(q.Filter.All), func(e filter.Condition) bool {
 		t, _ := e.(filter.Test)
-		return q.Namespace != "" && t.Attribute == filter.Namespace && t.Op == "eq" && bytes.Equal(t.Values[0], backend.AppendString(nil, q.Namespace))
+		return q.Namespace != "" && t.Attribute == filter.Namespace && t.Op == "eq" &&
+			bytes.Equal(t.Values[0], backend.AppendString(nil, q.Namespace))
 	})
 	if q.Reference != "" {
 		out = append(out, filter.Test{Attribute: q.Reference, Op: "eq", Values: [][]byte{q.parentValue()}})
@@ -289,7 +296,14 @@ func (p *planner) estimateWalk(rows, matches int) int {
 // alongNames returns the plan that reads a choice in name order, forward or backward. The choice has one
 // run of one value, or is inOrder. A total is the length of the runs if nothing in them needs testing.
 func (p *planner) alongNames(c choice) Plan {
-	out := Plan{Sorting: Sorted, Exact: c.exact, Once: true, Length: p.want.Total, rest: p.without(c.meets), how: "order of names"}
+	out := Plan{
+		Sorting: Sorted,
+		Exact:   c.exact,
+		Once:    true,
+		Length:  p.want.Total,
+		rest:    p.without(c.meets),
+		how:     "order of names",
+	}
 	if p.want.Total && !c.exact {
 		return p.gather(Plan{Once: true}, c)
 	}

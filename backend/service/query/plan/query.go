@@ -69,7 +69,8 @@ func (q *Query) Narrow() {
 	if q.Reference == "" && q.Names == nil && !q.Filter.Empty() {
 		if namespaced && q.Namespace == "" {
 			q.places, _ = q.Filter.Range(filter.Namespace)
-			if name, _, err := backend.TakeString(q.places.Start); err == nil && name != "" && bytes.Equal(q.places.End, backend.PrefixEnd(q.places.Start)) {
+			if name, _, err := backend.TakeString(q.places.Start); err == nil && name != "" &&
+				bytes.Equal(q.places.End, backend.PrefixEnd(q.places.Start)) {
 				q.Namespace = name
 			}
 		}
@@ -149,7 +150,8 @@ func (q *Query) Match(v *filter.Values) bool {
 	if q.scope != nil && !(inScope{q.scope}).Match(v) {
 		return false
 	}
-	if q.Reference != "" && !v.Has(q.Reference, func(value []byte) bool { return bytes.Equal(value, q.parentValue()) }) {
+	if q.Reference != "" &&
+		!v.Has(q.Reference, func(value []byte) bool { return bytes.Equal(value, q.parentValue()) }) {
 		return false
 	}
 	return q.Filter.Match(v)

@@ -82,7 +82,9 @@ func (c *choice) addPlace(place, within filter.Range) {
 // Counts returns the ranges that a store counts for a query whose plan has Length.
 func (p *Plan) Counts(q *Query) []backend.Range {
 	if !q.Scoped() {
-		return []backend.Range{{Kind: q.Kind.Name, Namespace: q.Namespace, Start: q.places.Start, End: q.places.End, Count: true}}
+		return []backend.Range{
+			{Kind: q.Kind.Name, Namespace: q.Namespace, Start: q.places.Start, End: q.places.End, Count: true},
+		}
 	}
 	if q.Namespace != "" { // the scope has whole namespaces, and not this one
 		return nil
