@@ -190,8 +190,8 @@ func (w *walk) pathOf(s step, from *place) string {
 	return s.reference.Path
 }
 
-// dependencies returns the steps to the resources that a level refers to. It leaves out references to a kind if the caller
-// may GET no resource of it.
+// dependencies returns the steps to the resources that a level refers to. It leaves out references to a kind if the
+// caller may GET no resource of it.
 func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, bool, error) {
 	keys := make([]backend.Key, len(level))
 	for i, p := range level {

@@ -1,6 +1,6 @@
 // Package resolvers resolves the fields of schema/core, which are not derived from kinds. Each file of SDL there has a
-// file of resolvers here. They run in gqlgen's goroutines. They read resources through package loader, which batches the
-// reads, or leave them to the engine ([engine.Ref]).
+// file of resolvers here. They run in gqlgen's goroutines. They read resources through package loader, which batches
+// the reads, or leave them to the engine ([engine.Ref]).
 package resolvers
 
 import (

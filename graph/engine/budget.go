@@ -22,10 +22,11 @@ type halted struct{ err *gqlerror.Error }
 // the budget at the end.
 type spending struct {
 	budget *budget.Budget
-	// objects and links were counted since they were charged last; mostObjects and mostLinks are the most that they may be.
+	// objects and links were counted since they were charged last; mostObjects and mostLinks are the most that they
+	// may be.
 	objects, links, mostObjects, mostLinks int
-	// limit is the most bytes of the answer, which starts at begin in its buffer. The buffer may grow up to until; granted
-	// is the memory that the budget has granted.
+	// limit is the most bytes of the answer, which starts at begin in its buffer. The buffer may grow up to until;
+	// granted is the memory that the budget has granted.
 	limit, begin, until, granted int
 	// errors is roughly the bytes of the errors of the answer.
 	errors int
@@ -116,8 +117,8 @@ func (r *run) countLink(f *field) {
 // longValue is the size from which a value asks for room before it is written.
 const longValue = 4 << 10
 
-// room halts if the answer, errors and a value of n bytes included, is too long or finds no memory. It returns the answer in a
-// buffer with as much room as was granted.
+// room halts if the answer, errors and a value of n bytes included, is too long or finds no memory. It returns the
+// answer in a buffer with as much room as was granted.
 func (r *run) room(f *field, buf []byte, n int) []byte {
 	n += len(buf) + r.spent.errors
 	if n > r.spent.until {
@@ -180,8 +181,8 @@ func (r *run) haltOn(err error, f *field) {
 	}
 }
 
-// halt stops the run at a field. The error has the field's path in the answer, if it is known, and in the extensions its
-// path in the document.
+// halt stops the run at a field. The error has the field's path in the answer, if it is known, and in the extensions
+// its path in the document.
 func (r *run) halt(err error, f *field) {
 	out := &gqlerror.Error{Err: err, Message: err.Error(), Path: r.where(), Extensions: map[string]any{}}
 	if f != nil {
@@ -199,9 +200,9 @@ func (r *run) halt(err error, f *field) {
 	panic(&halted{out})
 }
 
-// mutationField answers one root field of a mutation; fields and answers have one element. If it halts, its error reports
-// whether the change was made, and the fields after it are not executed. If it panics, its error reports the same, and the
-// fields after it are.
+// mutationField answers one root field of a mutation; fields and answers have one element. If it halts, its error
+// reports whether the change was made, and the fields after it are not executed. If it panics, its error reports the
+// same, and the fields after it are.
 func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
 	f, a := &fields[0], &answers[0]
 	if r.ended != nil {

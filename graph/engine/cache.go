@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// maxTruths is the most plans of one operation that are kept: there is one for each combination of values of its Boolean
-// variables, of which some are in @skip and @include.
+// maxTruths is the most plans of one operation that are kept: there is one for each combination of values of its
+// Boolean variables, of which some are in @skip and @include.
 const maxTruths = 64
 
 // plans are the plans of the documents in the gateway's cache. The zero value

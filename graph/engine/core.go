@@ -71,7 +71,7 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 	}
 	r.chargeIntrospection(fields)
 	r.checkAliases(fields)
-	m := &marks{engine: r.engine}
+	m := &placeholders{engine: r.engine}
 	for some := range slices.Chunk(set, coreAtOnce) {
 		ctx := r.coreContext(r.ctx, m, some)
 		ctx = loader.With(ctx, r.engine.svc, r.engine.wait)
@@ -92,17 +92,17 @@ func coreOf(fields []field) *field {
 }
 
 // coreContext returns a context in which the core executes some root fields.
-func (r *run) coreContext(ctx context.Context, m *marks, set ast.SelectionSet) context.Context {
-	return context.WithValue(graphql.WithOperationContext(ctx, r.operationOf(set)), marksKey{}, m)
+func (r *run) coreContext(ctx context.Context, m *placeholders, set ast.SelectionSet) context.Context {
+	return context.WithValue(graphql.WithOperationContext(ctx, r.operationOf(set)), placeholdersKey{}, m)
 }
 
 // takeCore takes the values of the fields out of the answer of the core, and begins to read
 // the resources that resolvers left to the engine.
-func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphql.Response) {
+func (r *run) takeCore(fields []field, answers []resolved, m *placeholders, res *graphql.Response) {
 	for _, err := range res.Errors {
 		graphql.AddError(r.ctx, err)
 	}
-	var found []markedField
+	var found []placeholderField
 	for i := range fields {
 		f := &fields[i]
 		if !f.byCore {
@@ -113,12 +113,12 @@ func (r *run) takeCore(fields []field, answers []resolved, m *marks, res *graphq
 			continue
 		}
 		answers[i].core = []byte(v.Raw)
-		if bytes.Contains(answers[i].core, []byte(`{"$`)) { // a mark, or the name of a type
-			answers[i].marks = m
-			found = r.marked(found, m, f, f.node.Definition.Type, gjson.ParseBytes(answers[i].core))
+		if bytes.Contains(answers[i].core, []byte(`{"$`)) { // a placeholder, or the name of a type
+			answers[i].placeholders = m
+			found = r.collectPlaceholders(found, m, f, f.node.Definition.Type, gjson.ParseBytes(answers[i].core))
 		}
 	}
-	r.readMarks(found)
+	r.readPlaceholders(found)
 }
 
 // errLeft returns the error of the fields that the core does not begin since nobody waits for the answer any more. No
@@ -127,9 +127,10 @@ func errLeft() error {
 	return &failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}
 }
 
-// coreMiddleware is the middleware of the fields of a query that the core executes. It begins no field when nobody waits
-// for the answer any more, or when the operation is over its budget. It charges the value of a field before gqlgen
-// begins the fields below, which it does in a goroutine for each element of a list. Introspection was charged before.
+// coreMiddleware is the middleware of the fields of a query that the core executes. It begins no field when nobody
+// waits for the answer any more, or when the operation is over its budget. It charges the value of a field before
+// gqlgen begins the fields below, which it does in a goroutine for each element of a list. Introspection was charged
+// before.
 func (r *run) coreMiddleware(ctx context.Context, next graphql.Resolver) (any, error) {
 	spent := r.spent.budget
 	if r.ctx.Err() != nil {
@@ -188,9 +189,9 @@ func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 	}
 }
 
-// coreValue writes a value of the core, in which marks stand for resources and pages. Null propagates to the nearest
-// enclosing value that may be null.
-func (r *run) coreValue(buf []byte, m *marks, f *field, t *ast.Type, v gjson.Result) ([]byte, bool) {
+// coreValue writes a value of the core, in which placeholders stand for resources and pages. Null propagates to the
+// nearest enclosing value that may be null.
+func (r *run) coreValue(buf []byte, m *placeholders, f *field, t *ast.Type, v gjson.Result) ([]byte, bool) {
 	if v.Type == gjson.Null {
 		return buf, false
 	}
@@ -216,13 +217,13 @@ func (r *run) coreValue(buf []byte, m *marks, f *field, t *ast.Type, v gjson.Res
 	if f.sub == nil && f.abstract == nil || !v.IsObject() {
 		return append(buf, v.Raw...), true
 	}
-	if mark := m.markOf(v); mark != nil {
-		return r.markedValue(buf, f, t, mark)
+	if placeholder := m.placeholderOf(v); placeholder != nil {
+		return r.placeholderValue(buf, f, t, placeholder)
 	}
 	return r.coreObject(buf, m, f.onCore(v), v)
 }
 
-func (r *run) coreObject(buf []byte, m *marks, o *object, v gjson.Result) ([]byte, bool) {
+func (r *run) coreObject(buf []byte, m *placeholders, o *object, v gjson.Result) ([]byte, bool) {
 	if len(o.fields) == 0 { // all were skipped
 		return append(buf, "{}"...), true
 	}

@@ -17,19 +17,20 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 	f := &p.root.fields[0]
 	r := &run{engine: e, ctx: ctx, oc: oc, plan: p}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
-	next := e.core.Exec(r.coreContext(ctx, &marks{engine: e}, set))
+	next := e.core.Exec(r.coreContext(ctx, &placeholders{engine: e}, set))
 	waiting := join(ctx, false, nil, e.streams)
 	return func(ctx context.Context) (res *graphql.Response) {
 		if waiting.Err() != nil {
 			r.retire(ctx, f, state)
 			return nil
 		}
-		m := &marks{engine: e}
+		m := &placeholders{engine: e}
 		event, interrupt := context.WithCancel(ctx)
 		defer interrupt()
 		defer context.AfterFunc(waiting, interrupt)()
 		event = loader.With(r.coreContext(event, m, set), e.svc, e.wait)
-		// The core writes an event in the context of the caller of next, so this is where the path of its errors begins.
+		// The core writes an event in the context of the caller of next, so this is where the path of its errors
+		// begins.
 		event = graphql.WithFieldContext(event, &graphql.FieldContext{Object: e.schema.Subscription.Name, Field: graphql.CollectedField{Field: f.core}})
 		defer func() {
 			v := recover()

@@ -6,7 +6,7 @@
 // it in three parts:
 //
 //	resolve the root fields
-//	  executeCore     those of the core, a schema that gqlgen generates: introspection
+//	  executeCore     the fields of the core, a schema that gqlgen generates: introspection
 //	    |             and fields resolved by hand
 //	  resolveRoot     each other one: a resource, a page, a write, ...
 //	    |             Each resource becomes an item; items that have links wait in run.next.

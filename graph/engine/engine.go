@@ -27,8 +27,8 @@ type Config struct {
 	// LoaderWait is how long the first read of a resolver that is written by hand waits
 	// for others, so that all are one call. Default 1 ms.
 	LoaderWait time.Duration
-	// BadTime is called with the kind of a resource for each stored time that is invalid, and is shown as null. Default:
-	// none.
+	// BadTime is called with the kind of a resource for each stored time that is invalid, and is shown as null.
+	// Default: none.
 	BadTime func(kind string)
 	// Streams is the set of all subscriptions. When it ends, they end with CATALOGUE_CHANGED. Default: it never ends.
 	Streams *stream.Set

@@ -26,7 +26,7 @@ type shown struct {
 	typ string
 }
 
-// descriptionBytes of a description or an alias cost as much as one more value.
+// descriptionBytes is the length of a description or an alias that is charged as one value.
 const descriptionBytes = 64
 
 // maxIntrospection stands for all larger counts.
@@ -67,8 +67,8 @@ func (r *run) chargeIntrospection(fields []field) {
 // corePlaces is an estimate of how many places of the core's answer a field stands in, like the fields of all kinds.
 const corePlaces = 1000
 
-// checkAliases halts if the answer of the core may be too long because of the document's aliases. The core cannot be stopped
-// while it writes.
+// checkAliases halts if the answer of the core may be too long because of the document's aliases. The core cannot be
+// stopped while it writes.
 func (r *run) checkAliases(fields []field) {
 	n, left := 0, r.spent.budget.Left(budget.Bytes)
 	for i := range fields {

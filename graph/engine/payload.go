@@ -14,8 +14,8 @@ type written struct {
 	*service.Written
 	field      *field
 	mutationID *string
-	// item is the resource that was stored, or with DryRun would be; nil if there is none to show: it cannot be read, or the
-	// caller may not read it.
+	// item is the resource that was stored, or with DryRun would be; nil if there is none to show: it cannot be read,
+	// or the caller may not read it.
 	item *item
 	// blockers are the pages of the resources for which a deletion waits, by the fields that show them.
 	blockers map[*field]link

@@ -16,21 +16,21 @@ import (
 	"github.com/sluicegw/sluice/backend/service/query"
 )
 
-type marksKey struct{}
+type placeholdersKey struct{}
 
-func marksFrom(ctx context.Context) *marks {
-	m, _ := ctx.Value(marksKey{}).(*marks)
+func placeholdersFrom(ctx context.Context) *placeholders {
+	m, _ := ctx.Value(placeholdersKey{}).(*placeholders)
 	return m
 }
 
-// marks are the values that the resolvers of an operation leave to the engine.
-type marks struct {
+// placeholders are the values that the resolvers of an operation leave to the engine.
+type placeholders struct {
 	engine *Engine
 	mu     sync.Mutex // guards list
-	list   []mark
+	list   []placeholder
 }
 
-type mark struct {
+type placeholder struct {
 	ref  *Ref
 	page *query.Page
 	// item or made is the value once it is read, err why it cannot be shown.
@@ -39,8 +39,8 @@ type mark struct {
 	err  error
 }
 
-// kinds returns the kinds of the resources of a mark.
-func (v *mark) kinds() []string {
+// kinds returns the kinds of the resources of a placeholder.
+func (v *placeholder) kinds() []string {
 	switch {
 	case v.page != nil:
 		var out []string
@@ -54,12 +54,12 @@ func (v *mark) kinds() []string {
 	return []string{v.ref.key.Kind}
 }
 
-// markBegin begins a mark in the core's answer: {"$":3}. No other object has a field named $.
-const markBegin = `{"$":`
+// placeholderPrefix begins a placeholder in the core's answer: {"$":3}. No other object has a field named $.
+const placeholderPrefix = `{"$":`
 
-// writeMark writes a mark in place of a value.
-func writeMark(ctx context.Context, w io.Writer, v mark) error {
-	m := marksFrom(ctx)
+// writePlaceholder writes a placeholder in place of a value.
+func writePlaceholder(ctx context.Context, w io.Writer, v placeholder) error {
+	m := placeholdersFrom(ctx)
 	if m == nil {
 		return errors.New("engine: a reference outside an operation of the engine")
 	}
@@ -67,33 +67,35 @@ func writeMark(ctx context.Context, w io.Writer, v mark) error {
 	n := len(m.list)
 	m.list = append(m.list, v)
 	m.mu.Unlock()
-	_, err := io.WriteString(w, markBegin+strconv.Itoa(n)+"}")
+	_, err := io.WriteString(w, placeholderPrefix+strconv.Itoa(n)+"}")
 	return err
 }
 
-// markedField is a mark and its field.
-type markedField struct {
-	mark  *mark
-	field *field
+// placeholderField is a placeholder and its field.
+type placeholderField struct {
+	placeholder *placeholder
+	field       *field
 }
 
-// markOf returns the mark that a value is, nil if it is none.
-func (m *marks) markOf(v gjson.Result) *mark {
-	if !v.IsObject() || len(v.Raw) < len(markBegin) || v.Raw[:len(markBegin)] != markBegin {
+// placeholderOf returns the placeholder that a value is, nil if it is none.
+func (m *placeholders) placeholderOf(v gjson.Result) *placeholder {
+	if !v.IsObject() || len(v.Raw) < len(placeholderPrefix) || v.Raw[:len(placeholderPrefix)] != placeholderPrefix {
 		return nil
 	}
-	n, err := strconv.Atoi(v.Raw[len(markBegin) : len(v.Raw)-1])
+	n, err := strconv.Atoi(v.Raw[len(placeholderPrefix) : len(v.Raw)-1])
 	if err != nil || n < 0 || n >= len(m.list) {
 		return nil
 	}
 	return &m.list[n]
 }
 
-// marked appends the marks in a value of the core.
-func (r *run) marked(out []markedField, m *marks, f *field, t *ast.Type, v gjson.Result) []markedField {
+// collectPlaceholders appends the placeholders in a value of the core.
+func (r *run) collectPlaceholders(
+	out []placeholderField, m *placeholders, f *field, t *ast.Type, v gjson.Result,
+) []placeholderField {
 	if t.Elem != nil {
 		v.ForEach(func(_, e gjson.Result) bool {
-			out = r.marked(out, m, f, t.Elem, e)
+			out = r.collectPlaceholders(out, m, f, t.Elem, e)
 			return true
 		})
 		return out
@@ -101,24 +103,24 @@ func (r *run) marked(out []markedField, m *marks, f *field, t *ast.Type, v gjson
 	if f.sub == nil && f.abstract == nil || !v.IsObject() {
 		return out
 	}
-	if mark := m.markOf(v); mark != nil {
-		return append(out, markedField{mark, f})
+	if placeholder := m.placeholderOf(v); placeholder != nil {
+		return append(out, placeholderField{placeholder, f})
 	}
 	o := f.onCore(v)
 	for i := range o.fields {
 		if below := &o.fields[i]; below.byCore {
-			out = r.marked(out, m, below, below.node.Definition.Type, v.Get(gjson.Escape(below.alias)))
+			out = r.collectPlaceholders(out, m, below, below.node.Definition.Type, v.Get(gjson.Escape(below.alias)))
 		}
 	}
 	return out
 }
 
-// readMarks reads the resources of which resolvers returned the keys, in one call,
+// readPlaceholders reads the resources of which resolvers returned the keys, in one call,
 // and adds all resources to the next level.
-func (r *run) readMarks(found []markedField) {
+func (r *run) readPlaceholders(found []placeholderField) {
 	for _, at := range found {
-		at.mark.err = r.checkMark(at)
-		if ref := at.mark.ref; at.mark.err == nil && ref != nil {
+		at.placeholder.err = r.checkPlaceholder(at)
+		if ref := at.placeholder.ref; at.placeholder.err == nil && ref != nil {
 			// A resource that a resolver has read is not read again, so that the answer shows one state of it.
 			if b := bodyOf(ref.resource); b != nil && r.claim(b.Stored.Key) {
 				r.found[b.Stored.Key] = b
@@ -127,7 +129,7 @@ func (r *run) readMarks(found []markedField) {
 	}
 	var keys []backend.Key
 	for _, at := range found {
-		if ref := at.mark.ref; at.mark.err == nil && ref != nil && ref.resource == nil && r.claim(ref.key) {
+		if ref := at.placeholder.ref; at.placeholder.err == nil && ref != nil && ref.resource == nil && r.claim(ref.key) {
 			keys = append(keys, ref.key)
 		}
 	}
@@ -141,14 +143,14 @@ func (r *run) readMarks(found []markedField) {
 	}
 	for _, at := range found {
 		r.haltOn(failed, at.field)
-		switch m := at.mark; {
+		switch m := at.placeholder; {
 		case m.err != nil:
 		case m.page != nil:
 			m.made = r.newPage(m.page, at.field)
 		case m.ref.resource != nil:
-			m.item = r.markedItem(at.field, bodyOf(m.ref.resource))
+			m.item = r.placeholderItem(at.field, bodyOf(m.ref.resource))
 		default:
-			m.item = r.markedItem(at.field, r.found[m.ref.key])
+			m.item = r.placeholderItem(at.field, r.found[m.ref.key])
 			if m.item == nil {
 				m.err = failed
 			}
@@ -159,18 +161,18 @@ func (r *run) readMarks(found []markedField) {
 	}
 }
 
-func (r *run) markedItem(f *field, b *body.Body) *item {
+func (r *run) placeholderItem(f *field, b *body.Body) *item {
 	if b == nil {
 		return nil
 	}
 	return r.shared(f, r.kindOf(b), b)
 }
 
-// checkMark returns the error of a resource that cannot be a value of its field.
-func (r *run) checkMark(at markedField) error {
+// checkPlaceholder returns the error of a resource that cannot be a value of its field.
+func (r *run) checkPlaceholder(at placeholderField) error {
 	typ := at.field.node.Definition.Type.Name()
 	wanted := r.engine.types[typ] // nil for an interface
-	for _, name := range at.mark.kinds() {
+	for _, name := range at.placeholder.kinds() {
 		switch t := r.engine.types[name]; {
 		case t == nil || t.role != roleResource:
 			return fmt.Errorf("engine: a resolver returned a resource of kind %q, which is not known", name)
@@ -184,8 +186,8 @@ func (r *run) checkMark(at markedField) error {
 // errNull is the error of null where the schema does not allow it.
 var errNull = errors.New("must not be null")
 
-// markedValue writes the value of a mark. The path has the field already.
-func (r *run) markedValue(buf []byte, f *field, t *ast.Type, v *mark) ([]byte, bool) {
+// placeholderValue writes the value of a placeholder. The path has the field already.
+func (r *run) placeholderValue(buf []byte, f *field, t *ast.Type, v *placeholder) ([]byte, bool) {
 	switch {
 	case v.made != nil:
 		for i := range v.made.items {

@@ -26,7 +26,8 @@ type object struct {
 
 // field is one field of the answer.
 type field struct {
-	// derivedField executes it, unless gqlgen's code does. Its write is nil for the scalars of a body, see [run.object].
+	// derivedField executes it, unless gqlgen's code does. Its write is nil for the scalars of a body, see
+	// [run.object].
 	derivedField
 	// prefix stands before the value: {"alias": or ,"alias":
 	prefix []byte
@@ -68,8 +69,8 @@ type field struct {
 	input input
 	verb  descriptor.Verb
 	merge bool
-	// changeCursor, ahead and total report whether a connection is asked for its change cursor, for whether it goes on, and
-	// for its number of resources.
+	// changeCursor, ahead and total report whether a connection is asked for its change cursor, for whether it goes
+	// on, and for its number of resources.
 	changeCursor, ahead, total bool
 	// targets reports whether a connection of dependencies is asked for states or resources.
 	targets bool

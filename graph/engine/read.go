@@ -75,8 +75,8 @@ func (r *run) readLevel() {
 // linkBytes is the memory that the links of a selection on an item take while they are read.
 const linkBytes = 256
 
-// together calls functions at once and returns when all have returned. It panics if any has, so that the caller recovers
-// it.
+// together calls functions at once and returns when all have returned. It panics if any has, so that the caller
+// recovers it.
 func together(calls []func()) {
 	if len(calls) < 2 {
 		for _, call := range calls {

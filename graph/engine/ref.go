@@ -59,7 +59,7 @@ type Input struct {
 
 // Coerce returns the input as the tree of JSON that the service takes; nil stays nil. ctx is the context of a resolver.
 func (in *Input) Coerce(ctx context.Context, typ string) (any, error) {
-	m := marksFrom(ctx)
+	m := placeholdersFrom(ctx)
 	if m == nil {
 		return nil, errors.New("engine: the context is not that of a resolver")
 	}
@@ -112,9 +112,9 @@ func (Input) MarshalGQLContext(context.Context, io.Writer) error {
 	return errors.New("engine: an input is no value of an answer")
 }
 
-// MarshalGQLContext leaves a mark.
+// MarshalGQLContext leaves a placeholder.
 func (v Ref) MarshalGQLContext(ctx context.Context, w io.Writer) error {
-	return writeMark(ctx, w, mark{ref: &v})
+	return writePlaceholder(ctx, w, placeholder{ref: &v})
 }
 
 // UnmarshalGQLContext is part of gqlgen's contract; a resource is no input.
@@ -122,9 +122,9 @@ func (*Ref) UnmarshalGQLContext(context.Context, any) error {
 	return errors.New("engine: a resource is no input")
 }
 
-// MarshalGQLContext leaves a mark.
+// MarshalGQLContext leaves a placeholder.
 func (v PageRef) MarshalGQLContext(ctx context.Context, w io.Writer) error {
-	return writeMark(ctx, w, mark{page: v.page})
+	return writePlaceholder(ctx, w, placeholder{page: v.page})
 }
 
 // UnmarshalGQLContext is part of gqlgen's contract; a page is no input.

@@ -24,9 +24,9 @@ type resolved struct {
 	change     *change.Change
 	summary    *query.Summary
 	namespaces *query.NamespacePage
-	// core is the value of a field of the core; marks are the values in it that resolvers left to the engine.
-	core  []byte
-	marks *marks
+	// core is the value of a field of the core; placeholders are the values in it that resolvers left to the engine.
+	core         []byte
+	placeholders *placeholders
 }
 
 // execute resolves the root fields, of a query together and of a mutation
@@ -180,12 +180,12 @@ func (r *run) writeRoot(buf []byte, f *field, a *resolved) ([]byte, bool) {
 	switch {
 	case a.err != nil:
 		return r.null(buf, f, a.err)
-	case f.byCore && a.marks == nil:
+	case f.byCore && a.placeholders == nil:
 		return append(buf, a.core...), a.core != nil && string(a.core) != "null"
 	case f.byCore:
 		r.push(f)
 		defer r.pop()
-		return r.coreValue(buf, a.marks, f, f.node.Definition.Type, gjson.ParseBytes(a.core))
+		return r.coreValue(buf, a.placeholders, f, f.node.Definition.Type, gjson.ParseBytes(a.core))
 	}
 	return f.write(r, buf, f, source{root: a})
 }

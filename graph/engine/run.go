@@ -51,8 +51,8 @@ type run struct {
 	spent   spending
 	// manifests are the two manifests that were rendered last.
 	manifests [2]manifest
-	// applied reports whether the current root field of a mutation has changed something. Errors of its answer have it as
-	// outcome.
+	// applied reports whether the current root field of a mutation has changed something. Errors of its answer have it
+	// as outcome.
 	applied bool
 	// ended is why the other root fields of a mutation are not executed.
 	ended error

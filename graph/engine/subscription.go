@@ -26,8 +26,8 @@ type execution struct {
 	// run writes the answers; nil until it is needed.
 	run   *run
 	state *stream.State
-	// waiting ends with the stream, or earlier when the catalogue is replaced. Then no other change is answered; an answer
-	// that has begun is never interrupted.
+	// waiting ends with the stream, or earlier when the catalogue is replaced. Then no other change is answered; an
+	// answer that has begun is never interrupted.
 	waiting context.Context
 	// everyKind reports whether it is for changes of every kind.
 	everyKind bool
@@ -182,8 +182,8 @@ func (r *run) retire(ctx context.Context, f *field, state *stream.State) {
 	}
 }
 
-// answer returns the answer for a change, in the buffer of the one before. After a panic the answer has no data; an event
-// that exceeds the budget ends the stream.
+// answer returns the answer for a change, in the buffer of the one before. After a panic the answer has no data; an
+// event that exceeds the budget ends the stream.
 func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.Response) {
 	r, f := s.answers(), s.field()
 	defer func() {

@@ -62,8 +62,8 @@ type kindInfo struct {
 type reference struct {
 	kind *kindInfo
 	list bool
-	// slots lead to the value: from the root of the body if fromRoot is set, else from the object that has the reference.
-	// None is a list.
+	// slots lead to the value: from the root of the body if fromRoot is set, else from the object that has the
+	// reference. None is a list.
 	slots    []int
 	fromRoot bool
 	// otherwise is the effective default of the value; empty for none.
@@ -84,7 +84,8 @@ type fieldName struct{ typ, field string }
 type rootField struct {
 	derivedField
 	kind *kindInfo // nil: of any kind
-	// input, verb and merge are of a mutation. merge reports whether a write of the status merges, rather than replaces it.
+	// input, verb and merge are of a mutation. merge reports whether a write of the status merges, rather than
+	// replaces it.
 	input input
 	verb  descriptor.Verb
 	merge bool

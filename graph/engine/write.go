@@ -392,8 +392,8 @@ func appendScalar(buf, raw []byte) []byte {
 	return append(buf, raw...)
 }
 
-// appendEnum writes the name of a stored enum value, or the value itself if it is unknown, since a newer gateway may have
-// stored it.
+// appendEnum writes the name of a stored enum value, or the value itself if it is unknown, since a newer gateway may
+// have stored it.
 func appendEnum(buf []byte, f *field, raw []byte) []byte {
 	if name, ok := f.enum[string(raw[1:len(raw)-1])]; ok {
 		buf = append(append(buf, '"'), name...)

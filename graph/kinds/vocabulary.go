@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// Vocabulary returns what the files of a catalogue may use without declaring it, as SDL for editors: the directives, and
-// the types of the API that fields of kinds may have.
+// Vocabulary returns what the files of a catalogue may use without declaring it, as SDL for editors: the directives,
+// and the types of the API that fields of kinds may have.
 func Vocabulary() (string, error) {
 	sources, err := apiSources()
 	if err != nil {

@@ -42,7 +42,7 @@ type Service interface {
 	ListMany(context.Context, []query.ListRequest) ([]*query.Page, []error)
 }
 
-// Loaders are those of one caller and one response.
+// Loaders serve one caller and one response.
 type Loaders struct {
 	service Service
 	wait    time.Duration
@@ -50,7 +50,8 @@ type Loaders struct {
 	pages *dataloader.Loader[string, *query.Page]
 
 	mu sync.Mutex // guards the rest
-	// resources are the loaders of each kind. One call for several kinds would fail for all if one of them cannot be read.
+	// resources are the loaders of each kind. One call for several kinds would fail for all if one of them cannot be
+	// read.
 	resources map[string]*dataloader.Loader[backend.Key, *query.Resource]
 	// requests by the key of their page.
 	requests map[string]query.ListRequest
@@ -161,7 +162,7 @@ func (l *Loaders) resourcesOf(kind string) *dataloader.Loader[backend.Key, *quer
 	return l.resources[kind]
 }
 
-// lookup reads one batch of resources; an error is that of all.
+// lookup reads one batch of resources; an error is returned for all of them.
 func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) []*dataloader.Result[*query.Resource] {
 	found, err := l.service.Lookup(ctx, keys)
 	out := make([]*dataloader.Result[*query.Resource], len(keys))

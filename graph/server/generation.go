@@ -130,7 +130,7 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 	return nil
 }
 
-// recovered logs a panic and returns the error that the client is told.
+// recovered logs a panic and returns the error for the client.
 func (s *Server) recovered(ctx context.Context, p any) error {
 	s.cfg.Logger.Error("panic in an operation", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
 	return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}

@@ -123,8 +123,8 @@ const maxScanned = 64 << 10
 // topKind matches the kind of a manifest in YAML.
 var topKind = regexp.MustCompile(`(?m)^kind:[ \t]*["']?(\w+)`)
 
-// inputKind returns the kind that the input of a mutation of any kind names by a global id or a manifest; empty if it names
-// none, or in a large manifest.
+// inputKind returns the kind that the input of a mutation of any kind names by a global id or a manifest; empty if it
+// names none, or in a large manifest.
 func inputKind(op *graphql.OperationContext) string {
 	field, _ := op.Operation.SelectionSet[0].(*ast.Field)
 	if field == nil || field.Arguments.ForName("input") == nil {

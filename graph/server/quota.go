@@ -115,8 +115,8 @@ func (c *caller) pace(now time.Time) error {
 	return nil
 }
 
-// stepsLeft returns how many steps the caller has: at most the steps of one second. A [rate.Limiter] allows no more than
-// that at once, and one operation may take many times as many.
+// stepsLeft returns how many steps the caller has: at most the steps of one second. A [rate.Limiter] allows no more
+// than that at once, and one operation may take many times as many.
 func (c *caller) stepsLeft(now time.Time) float64 {
 	most := float64(c.of.limits.Steps)
 	return min(most, c.left+now.Sub(c.at).Seconds()*most)
