@@ -23,7 +23,7 @@ func hostileCases() []hostileCase {
 	listening := func(q string, filter any) listeners {
 		return listeners{sockets: 10, each: 100, request: request{query: q, variables: map[string]any{"f": filter}}, reading: true}
 	}
-	crowd := cost{cpu: together * mostCPU, grown: mostTogether}
+	crowd := cost{cpu: together * ofOne.cpu, grown: mostTogether}
 	return append(out,
 		hostileCase{name: "60 pages of 1 MB resources at once, each too large", data: blobs, limit: "LIMIT_EXCEEDED", most: crowd, prepare: at(60, query(`{ blobs(first: 1000) { nodes { spec { text } } } }`))},
 		hostileCase{name: "60 pages of 1 MB resources at once, each within", data: blobs, limit: "data", most: crowd, prepare: at(60, query(`{ blobs(first: 14) { nodes { spec { text } } } }`))},

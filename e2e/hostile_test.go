@@ -25,8 +25,9 @@ const (
 	together     = 8
 )
 
-// ofOne bounds one request. A request that uses up limit-steps takes about mostCPU; the same build measured between 0.9 and
-// 1.7 of it on a machine whose memory others use too, which the scale of the processor does not show.
+// ofOne bounds one request, also each of several that come together. One that uses up limit-steps takes about mostCPU; the
+// same build measured between 0.9 and 1.7 of it on a machine whose memory others use too, which the scale of the processor
+// does not show.
 var ofOne = cost{cpu: 2 * mostCPU, grown: mostMemory}
 
 // request is what is sent.

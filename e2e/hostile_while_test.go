@@ -116,7 +116,7 @@ func quantiles(took []time.Duration) string {
 
 // together sends the dearest several times at once, beside ordinary pages.
 func (b *besieged) together(t *testing.T) {
-	most := cost{cpu: together * mostCPU, grown: mostTogether}
+	most := cost{cpu: together * ofOne.cpu, grown: mostTogether}
 	var all []time.Duration
 	for _, d := range documents() {
 		if !d.crowded {
