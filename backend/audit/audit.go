@@ -60,8 +60,8 @@ type Line struct {
 	Paths []string `json:"paths,omitempty"`
 	// Catalogue is the hash of a catalogue that is served from now on.
 	Catalogue string `json:"catalogue,omitempty"`
-	// EpochBefore and Epoch are those of a lost history and of the one in its place; Lost is how many changes are
-	// missing, 0 if that is not known.
+	// EpochBefore is the epoch of a history that was lost, and Epoch the epoch that replaces it. Lost is the number of
+	// missing changes, 0 if that is not known.
 	EpochBefore uint64 `json:"epochBefore,omitempty"`
 	Epoch       uint64 `json:"epoch,omitempty"`
 	Lost        uint64 `json:"lost,omitempty"`

@@ -15,8 +15,8 @@ type concern struct {
 	resources int
 	// has reports whether the resources have the field that is gone; else they are all of the kind.
 	has bool
-	// held are resources of other kinds that those of a kind that is gone rely on, so that they stay; at most
-	// maxHeld, and how many more there are.
+	// held are resources of other kinds that cannot be deleted, because resources of a removed kind refer to them; at
+	// most maxHeld. more is how many others there are.
 	held []backend.Key
 	more int
 }

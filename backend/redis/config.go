@@ -61,8 +61,8 @@ type Config struct {
 	// Connections is the maximum number of connections to one server that calls
 	// share; 0 means 64. Questions about the heads have one of their own besides.
 	Connections int
-	// LostHistory is called, in a goroutine of its own that Close waits for, when a shard has a history that lacks
-	// changes which this store has seen. Default: no call.
+	// LostHistory is called when the server of a shard lacks changes that this gateway has seen. It runs in a separate
+	// goroutine, and Close waits for it. Default: no call.
 	LostHistory func(History)
 	// Logger receives events that no caller sees; nil logs nothing.
 	Logger *zap.Logger

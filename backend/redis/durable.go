@@ -31,9 +31,10 @@ func replayedCommands(key string) [][]any {
 	}
 }
 
-// checkReplay refuses a server that would drop our changes at its next start. A server with an AOF executes it as its
-// user default, and a transaction of which that user may not run a command is left out in silence, whoever made it
-// (https://github.com/redis/redis/issues/14541). Where the rules of the user cannot be seen, the log says so.
+// checkReplay refuses a server that would drop our changes at its next start. A server replays its AOF with the rights of
+// the user "default". If that user may not run one of the commands of a transaction, the server skips the transaction
+// without an error, whichever user wrote it (https://github.com/redis/redis/issues/14541). If the rights of the user
+// cannot be read, the log says so.
 func (s *session) checkReplay(ctx context.Context, cn *goredis.Conn, info map[string]string) error {
 	if info["aof_enabled"] != "1" {
 		return nil

@@ -195,7 +195,8 @@ func headPath(path string) string {
 	return failure.Join("", path)
 }
 
-// manifestIdentity returns the resource that a manifest names, in its own namespace or that of the request.
+// manifestIdentity returns the identity of the resource in a manifest. If the manifest has no namespace, the request's
+// is used.
 func manifestIdentity(k *kind.Kind, doc *manifest.Document, req ApplyRequest) (kind.Identity, error) {
 	id := kind.Identity{Kind: k.Name, Namespace: doc.Metadata.Namespace, Name: doc.Metadata.Name}
 	switch {

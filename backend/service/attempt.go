@@ -33,7 +33,7 @@ type attempt struct {
 	managersOnly bool
 	// relation is what its references wait for.
 	relation reconcile.Decision
-	// warnings of the attempt; they begin with those of the write.
+	// warnings has the warnings of the write, and after them those of this attempt.
 	warnings []failure.Warning
 	// sent reports whether a batch was sent that is conditional on current.
 	sent bool

@@ -10,8 +10,18 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// Here writes leave the service: attempt.commit stores a state, and commitRemoval takes a resource away. This is the seam
-// at which another owner of a kind's resources than the store of this gateway can stand.
+// The verbs send what they write to the store through this file alone, so it is the one place to change for a kind whose
+// resources another service owns.
+
+// send sends a batch to the store, and returns the resource of its first action: as it is stored now, or as it was before
+// it was deleted.
+func (s *Service) send(ctx context.Context, actions ...backend.Action) (*backend.Resource, error) {
+	res, err := s.sender.Apply(ctx, actions...)
+	if err != nil {
+		return nil, err
+	}
+	return res.Resources[0], nil
+}
 
 // commit stores the next state of an attempt with what belongs to it, in one batch. In a dry run it returns the resource
 // that would be stored.
@@ -28,20 +38,7 @@ func (a *attempt) commit(ctx context.Context) (*backend.Resource, error) {
 	if a.dryRun {
 		return a.wouldStore(actions)
 	}
-	res, err := a.service.sender.Apply(ctx, actions...)
-	if err != nil {
-		return nil, err
-	}
-	return res.Resources[0], nil
-}
-
-// commitRemoval deletes a resource, and returns what it was.
-func (s *Service) commitRemoval(ctx context.Context, actions ...backend.Action) (*backend.Resource, error) {
-	res, err := s.sender.Apply(ctx, actions...)
-	if err != nil {
-		return nil, err
-	}
-	return res.Resources[0], nil
+	return a.service.send(ctx, actions...)
 }
 
 // actions returns the actions that store the next state: first the one that puts it, which is conditional on the stored

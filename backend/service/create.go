@@ -45,8 +45,8 @@ func (w *write) create(ctx context.Context) (*Written, error) {
 	return out, w.exists(err)
 }
 
-// exists adds to an error ALREADY_EXISTS that the caller may not read what is there, and takes its revision out: it would
-// tell the caller of each change.
+// exists hides the revision in an error ALREADY_EXISTS from a caller who may not read the resource, and says so: by the
+// revision the caller could follow its changes.
 func (w *write) exists(err error) error {
 	known, ok := errors.AsType[*failure.Error](err)
 	if !ok || known.Code != failure.CodeAlreadyExists || w.isReadable() {

@@ -65,7 +65,7 @@ func (w *write) remove(ctx context.Context) (*Written, error) {
 		removal.If.Revision = current.Revision
 		values = current.removalOfSensitive()
 	}
-	deleted, err := w.service.commitRemoval(ctx, append([]backend.Action{removal}, values...)...)
+	deleted, err := w.service.send(ctx, append([]backend.Action{removal}, values...)...)
 	switch {
 	case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrFinalized):
 		return w.requestDeletion(ctx)
@@ -139,14 +139,14 @@ func (w *write) markDeleting(ctx context.Context, current *stored, finalizing bo
 	}
 	put.Put.Deleting = true
 	put.If.Unreferenced = finalizing
-	res, err := s.sender.Apply(ctx, put)
+	marked, err := s.send(ctx, put)
 	switch {
 	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
 		return nil, errRaced
 	case err != nil:
 		return nil, w.failed(err)
 	}
-	return res.Resources[0], nil
+	return marked, nil
 }
 
 // awaitBindings waits until the store guards a resource by the newest declarations.

@@ -190,7 +190,7 @@ func TestService_AnOlderGatewayLeavesWhatANewerOneWaitsFor(t *testing.T) {
 		old, recent := openHouse(t, store), openHouseOf(t, store, annex())
 		stop := inOrder(old, recent)
 		recent.create("Key", "k", `{"roomRef":"missing"}`)
-		stop() // so that nobody judges it anew
+		stop() // so that its references are not evaluated again
 		for _, spec := range []string{`{"title":"x"}`, `{"guestRef":"g"}`, `{"guestRef":null}`} {
 			if err := old.patch("Key", "k", spec, service.MetadataPatch{}); err != nil {
 				t.Fatalf("%s: %v", spec, err)
@@ -267,7 +267,7 @@ func TestService_AWriteOfMetadataThroughAnOlderGatewayBindsNothing(t *testing.T)
 	old, recent := openHouseOf(t, store, guarded), openHouseOf(t, store, dropped)
 	stop := inOrder(old, recent)
 	recent.create("Key", "k", `{"roomRef":"gone"}`)
-	stop() // so that nobody judges it anew
+	stop() // so that its references are not evaluated again
 	if err := old.patch("Key", "k", "", finalizers("example.org/x")); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -17,11 +16,7 @@ import (
 func TestFilter_FindsWhatWaits(t *testing.T) {
 	for how, indexMemory := range map[string]int64{"store": -1, "memory": 0} {
 		t.Run(how, func(t *testing.T) {
-			store, err := memory.Open(memory.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = store.Close() })
+			store := openMemory(t)
 			svc, err := service.New(service.Config{Kinds: building(), Store: store, IndexMemory: indexMemory})
 			if err != nil {
 				t.Fatal(err)

@@ -57,7 +57,7 @@ func (w *write) deleteUnreadable(ctx context.Context) (*Written, error) {
 		return nil, err
 	}
 	actions := []backend.Action{{Key: w.key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
-	deleted, err := s.commitRemoval(ctx, append(actions, unreadable.removalOfSensitive()...)...)
+	deleted, err := s.send(ctx, append(actions, unreadable.removalOfSensitive()...)...)
 	if err != nil {
 		return nil, w.failed(err)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/kind"
@@ -20,11 +19,7 @@ import (
 func TestUnreadables_AreCountedAndListed(t *testing.T) {
 	for how, indexMemory := range map[string]int64{"store": -1, "memory": 0} {
 		t.Run(how, func(t *testing.T) {
-			store, err := memory.Open(memory.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = store.Close() })
+			store := openMemory(t)
 			f := guarded(t, store, indexMemory, servicetest.Widget())
 			f.Store = store
 			for _, namespace := range []string{"a", "b"} {
