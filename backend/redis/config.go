@@ -74,10 +74,11 @@ type Config struct {
 // Validate returns an error that names every field that is out of range.
 func (c Config) Validate() error {
 	var errs []error
-	if min(
+	least := min(
 		int64(c.LogEntries), int64(c.LogBytes), int64(c.LogAge), int64(c.PurgeInterval), int64(c.Timeout),
 		int64(c.Connections),
-	) < 0 {
+	)
+	if least < 0 {
 		errs = append(errs, errors.New("config: LogEntries, LogAge, LogBytes, PurgeInterval, Timeout and Connections cannot be negative"))
 	}
 	if strings.ContainsAny(c.Prefix, "{}") {

@@ -188,9 +188,9 @@ func (c *Stream) nextDifferences(ctx context.Context) (out []Change, err error) 
 	var more bool
 	var edges []query.Edge
 	if !apart.Empty() {
-		if edges, more, err = c.read(
-			ctx, query.Step{Kind: k, Scope: apart, From: t.after, Limit: snapshotStep},
-		); err != nil {
+		step := query.Step{Kind: k, Scope: apart, From: t.after, Limit: snapshotStep}
+		edges, more, err = c.read(ctx, step)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -43,9 +43,8 @@ func (v *Violations) TakeMerged(
 		}
 		delete(tree, from.Name)
 		before := len(v.found)
-		if v.field(
-			ctx, from, &location{in: &location{name: path}, name: from.Name}, entries, prior{},
-		); len(v.found) > before {
+		v.field(ctx, from, &location{in: &location{name: path}, name: from.Name}, entries, prior{})
+		if len(v.found) > before {
 			continue // refused once, and not for where it goes too
 		}
 		if target := failure.Join(path, into.Name); !sent && !cleared[target] {

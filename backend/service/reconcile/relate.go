@@ -63,9 +63,8 @@ func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State
 		// resource.
 		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && !foreign &&
 			rel.WaitsFor(w.Was.Meta.Waits) {
-			if status, ok := WithObservedGeneration(
-				next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false,
-			); ok {
+			status, ok := WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false)
+			if ok {
 				return next.WithStoredStatus(status), Decision{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
 			}
 		}
@@ -106,9 +105,8 @@ func (r *Reconciler) relateSuperseded(
 	if len(others) == 0 {
 		return r.conclude(w.Kind, w.Was, next, j.Waits), j, nil
 	}
-	if status, ok := WithObservedGeneration(
-		next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false,
-	); ok {
+	status, ok := WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false)
+	if ok {
 		next = next.WithStoredStatus(status)
 	}
 	return next, j, nil

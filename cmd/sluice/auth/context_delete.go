@@ -22,12 +22,8 @@ func contextDeleteCommand(std terminal.Streams) *cobra.Command {
 				if _, err := f.Find(args[0]); err != nil {
 					return "", exit.NotFound(err)
 				}
-				if err := credential.KeepLogin(
-					cmd.Context(),
-					credential.LoginsPath(remote.ContextsPath()),
-					args[0],
-					nil,
-				); err != nil {
+				logins := credential.LoginsPath(remote.ContextsPath())
+				if err := credential.KeepLogin(cmd.Context(), logins, args[0], nil); err != nil {
 					return "", err
 				}
 				delete(f.Contexts, args[0])

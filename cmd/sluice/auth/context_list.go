@@ -44,12 +44,11 @@ func contextListCommand(std terminal.Streams) *cobra.Command {
 			for _, name := range file.Names() {
 				c := file.Contexts[name]
 				kind := c.Kind()
-				if _, found, err := credential.FindLogin(
-					credential.LoginsPath(remote.ContextsPath()),
-					name,
-				); err != nil {
+				_, found, err := credential.FindLogin(credential.LoginsPath(remote.ContextsPath()), name)
+				if err != nil {
 					return exit.Usage(err)
-				} else if found && kind == credential.NoCredential {
+				}
+				if found && kind == credential.NoCredential {
 					kind = "login"
 				}
 				row := contextRow{name, name == file.Current, redacted(c.Server), c.Namespace, kind}

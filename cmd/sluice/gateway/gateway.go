@@ -103,12 +103,9 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		return err
 	}
 	s.audit.Store(audit)
-	if kinds, err = s.gateway(
-		ctx,
-		c,
-		shared{store: store, changes: changes, rights: rights, keys: keys, audit: audit},
-		log,
-	); err != nil {
+	all := shared{store: store, changes: changes, rights: rights, keys: keys, audit: audit}
+	kinds, err = s.gateway(ctx, c, all, log)
+	if err != nil {
 		return err
 	}
 	edges := []func(context.Context) error{func(ctx context.Context) error { return kinds.hangups(ctx, hangup) }}

@@ -69,10 +69,8 @@ func (r *Flags) Scope(k client.Kind, everywhere bool) string {
 // Writer is client for commands that write. The environment may name the gateway and ask for a dry run. All other flags
 // decide what is written, and count only on the command line.
 func (r *Flags) Writer(cmd *cobra.Command) (*client.Client, error) {
-	if err := command.LoadOnly(
-		cmd,
-		append([]string{"server", "namespace", "timeout", "dry-run", "context"}, AccessFlags...)...,
-	); err != nil {
+	names := append([]string{"server", "namespace", "timeout", "dry-run", "context"}, AccessFlags...)
+	if err := command.LoadOnly(cmd, names...); err != nil {
 		return nil, err
 	}
 	return r.Connect(cmd)
