@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -221,7 +222,8 @@ func TestDescribeExplainAndAPIResources(t *testing.T) {
 		{"explain teapot", 1, []string{"known kinds"}},
 		{"api-resources", 0, []string{"NAME ", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "CONTROLLED", "VERBS", "networks", "net ", "openstack.k-orc.cloud/v1alpha1", "get,list,watch"}},
 		{"api-resources -o name", 0, []string{"networks\nports\n"}},
-		{"api-resources -o xml", 2, []string{"accepted are table, name"}},
+		{"api-resources -o wide", 0, []string{"VERBS ", "BYTES"}},
+		{"api-resources -o xml", 2, []string{"accepted are table, wide, name"}},
 	} {
 		out, errOut, code := g.cli("", strings.Fields(c.line)...)
 		if code != c.code {
@@ -303,6 +305,26 @@ func (r *running) ends(code int) {
 	_ = r.cmd.Wait()
 	if got := r.cmd.ProcessState.ExitCode(); got != code {
 		r.t.Errorf("%v: exit %d, want %d\n%s", r.cmd.Args, got, code, rest)
+	}
+}
+
+func TestAPIResources_WideHasTheSizeOfEachKind(t *testing.T) {
+	g := someNetworks(t)
+	out, errOut, code := g.cli("", "api-resources", "-o", "wide", "--no-headers")
+	if code != 0 {
+		t.Fatal(errOut)
+	}
+	sizes := map[string]string{}
+	for line := range strings.Lines(out) {
+		words := strings.Fields(line)
+		sizes[words[0]] = words[len(words)-1]
+	}
+	if sizes["ports"] != "0" {
+		t.Errorf("ports, of which there are none, take %q bytes", sizes["ports"])
+	}
+	networks, err := strconv.Atoi(sizes["networks"])
+	if err != nil || networks < 4*len(`{"spec":{"cloudCredentialsRef":{}}}`) {
+		t.Errorf("four networks take %q bytes", sizes["networks"])
 	}
 }
 

@@ -154,6 +154,15 @@ func (r kindResolver) Rebinding(ctx context.Context, k *descriptor.Kind) (*bool,
 	return &yes, nil
 }
 
+// StoredBytes resolves Kind.storedBytes.
+func (r kindResolver) StoredBytes(ctx context.Context, k *descriptor.Kind) (*int64, error) {
+	bytes, known, err := r.service.StoredBytes(ctx, k.Name)
+	if err != nil || !known {
+		return nil, err
+	}
+	return &bytes, nil
+}
+
 // mutationResolver resolves the fields of Mutation. gqlgen gives it the name.
 type mutationResolver struct{ *Resolver }
 

@@ -168,7 +168,9 @@ type kindIndex struct {
 	// since is the position from which on the trees show one state of the store.
 	since backend.Position
 	bytes int64
-	mean  int64 // of a resource, when the kind was given up
+	// bodyBytes is the size of the stored bodies of all resources.
+	bodyBytes int64
+	mean      int64 // of a resource, when the kind was given up
 	// tooLarge reports whether it was given up for want of room.
 	tooLarge bool
 	// failed is how often the kind was given up since it served, and rest how many rounds of
@@ -221,6 +223,7 @@ func (k *kindIndex) clear() {
 	}
 	k.unreadable = newRows(false)
 	k.changed, k.bytes = true, 0
+	k.bodyBytes = 0
 	k.waiting = nil
 	k.waitingBytes = 0
 	k.stale = false
@@ -398,6 +401,7 @@ func (k *kindIndex) apply(c keyChange, version uint64) {
 // replace changes the rows in which two entries of a slot differ.
 func (k *kindIndex) replace(was, now *Entry) {
 	k.bytes += int64(now.bytes) - int64(was.bytes)
+	k.bodyBytes += int64(len(now.Resource.Body)) - int64(len(was.Resource.Body))
 	for a, b := was.rows, now.rows; a != b; { // ends early where the remaining rows are equal
 		x, behindX := a.first()
 		y, behindY := b.first()
@@ -450,6 +454,7 @@ func (k *kindIndex) copy(was *Kind, version uint64) *Kind {
 		names:      k.names.publish(next),
 		rows:       make([]*node[*slot], len(k.rows)),
 		unreadable: k.unreadable.publish(next),
+		bodyBytes:  k.bodyBytes,
 	}
 	for i := range k.rows {
 		out.rows[i] = k.rows[i].publish(next)

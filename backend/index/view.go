@@ -240,7 +240,12 @@ type Kind struct {
 	names      *node[*Entry]
 	rows       []*node[*slot]
 	unreadable *node[*slot]
+	// bodyBytes is the size of all stored bodies.
+	bodyBytes int64
 }
+
+// BodyBytes returns how many bytes the stored bodies of the kind's resources have.
+func (k *Kind) BodyBytes() int64 { return k.bodyBytes }
 
 // Version grows with each change of the kind.
 func (k *Kind) Version() uint64 { return k.version }

@@ -34,6 +34,8 @@ const kindsDocument = `query Kinds($described: Boolean!) {
   }
 }`
 
+const kindSizesDocument = `query KindSizes { kinds { name storedBytes } }`
+
 // resourceParts selects a resource: whole, with its manifest, or names alone.
 const resourceParts = `fragment Parts on Resource {
   id kind
@@ -170,7 +172,7 @@ func (k Kind) document(template string) string {
 // those given to [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
-		kindsDocument, getDocument, revealDocument, treeDocument, positionDocument, unreadableCountDocument, unreadablesDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
+		kindsDocument, kindSizesDocument, getDocument, revealDocument, treeDocument, positionDocument, unreadableCountDocument, unreadablesDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
 	}
 	for _, k := range kinds {
 		for _, of := range []struct{ verb, template string }{

@@ -153,6 +153,27 @@ func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
 	return out.Kinds, err
 }
 
+// KindSizes returns how many bytes the stored bodies of each kind's resources have, by the names of the kinds. A kind
+// that the gateway does not have in memory, or of which the caller may not list everything, is not in it.
+func (c *Client) KindSizes(ctx context.Context) (map[string]int64, error) {
+	var out struct {
+		Kinds []struct {
+			Name        string
+			StoredBytes *int64
+		}
+	}
+	if err := c.Do(ctx, kindSizesDocument, nil, &out); err != nil {
+		return nil, err
+	}
+	sizes := map[string]int64{}
+	for _, k := range out.Kinds {
+		if k.StoredBytes != nil {
+			sizes[k.Name] = *k.StoredBytes
+		}
+	}
+	return sizes, nil
+}
+
 // inStore replaces the paths of the API in a kind, but for its fields, by paths of the store.
 func (k Kind) inStore() {
 	stored := map[string]string{} // by the paths of the API

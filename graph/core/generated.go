@@ -56,6 +56,7 @@ type KindResolver interface {
 
 	Controlled(ctx context.Context, obj *descriptor.Kind) (*bool, error)
 	Rebinding(ctx context.Context, obj *descriptor.Kind) (*bool, error)
+	StoredBytes(ctx context.Context, obj *descriptor.Kind) (*int64, error)
 	Fields(ctx context.Context, obj *descriptor.Kind) ([]*KindField, error)
 	References(ctx context.Context, obj *descriptor.Kind) ([]*KindReference, error)
 	FilterableFields(ctx context.Context, obj *descriptor.Kind) ([]*descriptor.FilterableField, error)
@@ -392,6 +393,11 @@ type Kind {
   controlled: Boolean @semanticNonNull
   "Whether a new catalogue has not yet taken over all references of this kind. Until then the store guards what the earlier catalogue declares, and deletions that new guards may concern wait."
   rebinding: Boolean @semanticNonNull
+  """
+  Size in bytes of the stored spec, status and metadata of all its resources, without write-only values of sensitive
+  kinds and without what the store adds. null: the kind is not in memory, or the caller may not LIST all its resources.
+  """
+  storedBytes: SafeInt
   "All fields of spec and status, each after the object that it is in."
   fields: [KindField!]!
   "The fields that name other resources."
@@ -673,6 +679,7 @@ type Viewer {
 `, BuiltIn: false},
 	{Name: "../../kinds.graphqls", Input: `scalar JSON
 scalar Resource
+scalar SafeInt
 scalar Time
 `, BuiltIn: false},
 }
@@ -770,6 +777,8 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_controlled(ctx, field)
 	case "rebinding":
 		return ec.fieldContext_Kind_rebinding(ctx, field)
+	case "storedBytes":
+		return ec.fieldContext_Kind_storedBytes(ctx, field)
 	case "fields":
 		return ec.fieldContext_Kind_fields(ctx, field)
 	case "references":
@@ -2167,6 +2176,29 @@ func (ec *executionContext) _Kind_rebinding(ctx context.Context, field graphql.C
 }
 func (ec *executionContext) fieldContext_Kind_rebinding(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Kind", field, true, true, "Boolean")
+}
+
+func (ec *executionContext) _Kind_storedBytes(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kind_storedBytes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Kind().StoredBytes(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int64) graphql.Marshaler {
+			return ec.marshalOSafeInt2ᚖint64(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Kind_storedBytes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Kind", field, true, true, "SafeInt")
 }
 
 func (ec *executionContext) _Kind_fields(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
@@ -5708,6 +5740,12 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Kind_rebinding(ctx, field, obj)
 				})
+		case "storedBytes":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_storedBytes(ctx, field, obj)
+				})
 		case "fields":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
 				true, true,
@@ -7716,6 +7754,24 @@ func (ec *executionContext) marshalORevealedValues2ᚖgithubᚗcomᚋsluicegwᚋ
 		return graphql.Null
 	}
 	return ec._RevealedValues(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOSafeInt2ᚖint64(ctx context.Context, v any) (*int64, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := engine.UnmarshalSafeInt(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOSafeInt2ᚖint64(ctx context.Context, sel ast.SelectionSet, v *int64) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := engine.MarshalSafeInt(*v)
+	return res
 }
 
 func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -147,6 +148,49 @@ func TestResourcesAndKindsSayWhatTheCallerMayDo(t *testing.T) {
 	g.caller = access.Caller{}
 	if got := kindsOf(); strings.Contains(got, "GET") || !strings.Contains(got, `"Network"`) {
 		t.Error(got)
+	}
+}
+
+func TestKind_TellsItsSizeToThoseWhoMayListAllOfIt(t *testing.T) {
+	g := judged(t)
+	team(g)
+	const network = `{"apiVersion": "openstack.k-orc.cloud/v1alpha1", "kind": "Network", "metadata": {"name": "n", "namespace": "dev"},
+		"spec": {"cloudCredentialsRef": {"secretName": "s", "cloudName": "c"}, "resource": {"description": "d"}}}`
+	size := func() float64 {
+		t.Helper()
+		var data struct {
+			Kinds []struct {
+				Name        string
+				StoredBytes *float64
+			}
+		}
+		if err := json.Unmarshal(g.do(`{ kinds { name storedBytes } }`, nil).Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range data.Kinds {
+			if k.Name == "Network" && k.StoredBytes != nil {
+				return *k.StoredBytes
+			}
+		}
+		return -1
+	}
+	g.asAdmin()
+	if got := size(); got != 0 {
+		t.Errorf("no network takes %v bytes", got)
+	}
+	g.apply(network)
+	short := size()
+	g.apply(strings.Replace(network, `"d"`, `"dd"`, 1))
+	if long := size(); short <= 0 || long != short+1 {
+		t.Errorf("a description that is one byte longer: %v, %v", short, long)
+	}
+	g.as("token:watcher")
+	if got := size(); got <= 0 {
+		t.Errorf("who may list all: %v", got)
+	}
+	g.as("token:dev")
+	if got := size(); got != -1 {
+		t.Errorf("who may list one namespace is told %v", got)
 	}
 }
 

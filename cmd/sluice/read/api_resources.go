@@ -22,35 +22,46 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 		Use:     "api-resources",
 		Aliases: []string{"kinds"},
 		Short:   "List the kinds that the gateway serves",
-		Example: "  sluice api-resources\n  sluice api-resources -o name",
+		Example: "  sluice api-resources\n  sluice api-resources -o wide",
 		Args:    command.Args(cobra.NoArgs),
 		RunE: remote.With(r.Client, func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			kinds, err := c.Kinds(cmd.Context())
 			if err != nil {
 				return err
 			}
-			t := output.NewTable(std.Out, []string{
-				"NAME",
-				"SHORTNAMES",
-				"APIVERSION",
-				"NAMESPACED",
-				"KIND",
-				"CONTROLLED",
-				"VERBS",
-			})
+			columns := []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "CONTROLLED", "VERBS"}
+			var sizes map[string]int64
+			if format == "wide" {
+				columns = append(columns, "BYTES")
+				sizes, err = c.KindSizes(cmd.Context())
+				if err != nil {
+					return err
+				}
+			}
+			t := output.NewTable(std.Out, columns)
 			t.NoHeaders = noHeaders
 			for _, k := range kinds {
 				if format == "name" {
 					_, _ = fmt.Fprintln(std.Out, output.Printable(k.Plural))
 					continue
 				}
-				t.Texts(
-					output.Cell(k.Plural), output.Cell(strings.Join(
-						k.ShortNames,
-						",",
-					)), output.Cell(k.APIVersion), fmt.Sprint(k.Scope != "GLOBAL"), output.Cell(k.Name), fmt.Sprint(k.Controlled),
+				cells := []string{
+					output.Cell(k.Plural),
+					output.Cell(strings.Join(k.ShortNames, ",")),
+					output.Cell(k.APIVersion),
+					fmt.Sprint(k.Scope != "GLOBAL"),
+					output.Cell(k.Name),
+					fmt.Sprint(k.Controlled),
 					output.Printable(strings.ToLower(strings.Join(k.Verbs, ","))),
-				)
+				}
+				if format == "wide" {
+					size := ""
+					if bytes, known := sizes[k.Name]; known {
+						size = fmt.Sprint(bytes)
+					}
+					cells = append(cells, size)
+				}
+				t.Texts(cells...)
 			}
 			return t.Flush()
 		}),
@@ -59,8 +70,9 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 	command.AddEnumFlag(
 		cmd,
 		&format,
-		pflag.Flag{Name: "output", Shorthand: "o", Usage: "table or name"},
+		pflag.Flag{Name: "output", Shorthand: "o", Usage: "table, wide or name"},
 		"table",
+		"wide",
 		"name",
 	)
 	cmd.Flags().BoolVar(&noHeaders, "no-headers", false, "leave out the titles of the columns")
