@@ -10,7 +10,7 @@ import (
 
 // Access resolves Query.access.
 func (r queryResolver) Access(ctx context.Context, kind, namespace, name *string) ([]descriptor.Verb, error) {
-	verbs, err := r.service.Allowed(ctx, query.AccessTarget{Kind: kind, Namespace: namespace, Name: name})
+	verbs, err := r.service.Reader.Allowed(ctx, query.AccessTarget{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, each(ctx, err)
 	}
@@ -19,7 +19,7 @@ func (r queryResolver) Access(ctx context.Context, kind, namespace, name *string
 
 // Allowed resolves Kind.allowed.
 func (r kindResolver) Allowed(ctx context.Context, k *descriptor.Kind) ([]descriptor.Verb, error) {
-	rights, err := r.service.Rights(ctx)
+	rights, err := r.service.Reader.Rights(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (r kindResolver) Allowed(ctx context.Context, k *descriptor.Kind) ([]descri
 
 // AccessGrants resolves Query.accessGrants.
 func (r queryResolver) AccessGrants(ctx context.Context, verb descriptor.Verb, kind, namespace, name *string) ([]*core.AccessGrant, error) {
-	grants, err := r.service.Grants(ctx, verb, query.AccessTarget{Kind: kind, Namespace: namespace, Name: name})
+	grants, err := r.service.Reader.Grants(ctx, verb, query.AccessTarget{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, each(ctx, err)
 	}

@@ -201,11 +201,11 @@ func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, 
 	if err != nil {
 		return nil, false, err
 	}
-	rights, err := r.service.Rights(ctx)
+	rights, err := r.service.Reader.Rights(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	guards, err := r.service.Guards(ctx, found)
+	guards, err := r.service.Reader.Guards(ctx, found)
 	if err != nil {
 		return nil, false, err
 	}
@@ -214,7 +214,7 @@ func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, 
 		if res == nil {
 			continue
 		}
-		for _, ref := range r.service.References(res) {
+		for _, ref := range r.service.Reader.References(res) {
 			if k, err := r.service.Kind(ref.Key.Kind); err == nil && rights.Use(k, descriptor.VerbGet) == nil {
 				ref.Guarded = guards.Holds(res.Stored.Key, ref.Key, ref.Guarded)
 				out[i] = append(out[i], step{ref.Reference, ref.Key})
@@ -233,7 +233,7 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 	}
 	var questions []question
 	var requests []query.ListRequest
-	rights, err := r.service.Rights(ctx)
+	rights, err := r.service.Reader.Rights(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -262,7 +262,7 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 			referring = append(referring, &p.Edges[i].Resource)
 		}
 	}
-	guards, err := r.service.Guards(ctx, referring)
+	guards, err := r.service.Reader.Guards(ctx, referring)
 	if err != nil {
 		return nil, false, err
 	}

@@ -156,7 +156,7 @@ func (r kindResolver) Rebinding(ctx context.Context, k *descriptor.Kind) (*bool,
 
 // StoredBytes resolves Kind.storedBytes.
 func (r kindResolver) StoredBytes(ctx context.Context, k *descriptor.Kind) (*int64, error) {
-	bytes, known, err := r.service.StoredBytes(ctx, k.Name)
+	bytes, known, err := r.service.Reader.StoredBytes(ctx, k.Name)
 	if err != nil || !known {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (r mutationResolver) UpdateKind(ctx context.Context, in core.UpdateKindInpu
 			Message: fmt.Sprintf("clientMutationId: must have at most %d characters", maxMutationID),
 		}
 	}
-	err := r.service.SetControlled(ctx, in.Kind, in.Controlled)
+	err := r.service.Writer.SetControlled(ctx, in.Kind, in.Controlled)
 	if err != nil {
 		return nil, inInput(err)
 	}

@@ -35,7 +35,7 @@ func (r *Resolver) loaders(ctx context.Context) *loader.Loaders {
 	if l := loader.From(ctx); l != nil {
 		return l
 	}
-	return loader.New(r.service, 0)
+	return loader.New(r.service.Reader, 0)
 }
 
 // nonempty returns nil for the empty text.

@@ -9,7 +9,7 @@ import (
 
 // Unreadables resolves Query.unreadables.
 func (r queryResolver) Unreadables(ctx context.Context, kindName string, namespace *string) ([]*core.ResourceUnreadable, error) {
-	found, err := r.service.Unreadables(ctx, kindName, namespace)
+	found, err := r.service.Reader.Unreadables(ctx, kindName, namespace)
 	if err != nil {
 		return nil, each(ctx, err)
 	}

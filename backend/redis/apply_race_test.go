@@ -39,7 +39,7 @@ func (r *racer) step(ctx context.Context, n int) error {
 	id := thingNamed(fmt.Sprint("n", r.rnd.IntN(raceResources)))
 	title := fmt.Sprint(n, "-", r.rnd.Uint32())
 	revision := ""
-	if found, err := r.svc.Get(ctx, id); err != nil {
+	if found, err := r.svc.Reader.Get(ctx, id); err != nil {
 		return err
 	} else if found != nil {
 		revision = found.Stored.Revision.String()
@@ -49,17 +49,17 @@ func (r *racer) step(ctx context.Context, n int) error {
 	deletes := false
 	switch r.rnd.IntN(6) {
 	case 0:
-		out, err = r.svc.Create(ctx, service.CreateRequest{Identity: id, Spec: titled(title)})
+		out, err = r.svc.Writer.Create(ctx, service.CreateRequest{Identity: id, Spec: titled(title)})
 	case 1:
-		out, err = r.svc.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: titled(title)})
+		out, err = r.svc.Writer.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: titled(title)})
 	case 2:
-		out, err = r.svc.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: titled(title)})
+		out, err = r.svc.Writer.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: titled(title)})
 	case 3:
-		out, err = r.svc.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: titled(title)})
+		out, err = r.svc.Writer.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: titled(title)})
 	case 4:
-		out, err = r.svc.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": title}})
+		out, err = r.svc.Writer.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": title}})
 	case 5:
-		out, err = r.svc.Delete(ctx, service.DeleteRequest{Identity: id})
+		out, err = r.svc.Writer.Delete(ctx, service.DeleteRequest{Identity: id})
 		deletes = true
 	}
 	var known *failure.Error

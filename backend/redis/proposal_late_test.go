@@ -43,26 +43,26 @@ func (l *lateness) must(_ *service.Written, err error) {
 
 func (l *lateness) create(id kind.Identity) {
 	l.Helper()
-	l.must(l.other.Create(l.Context(), service.CreateRequest{Identity: id, Spec: titled("theirs")}))
+	l.must(l.other.Writer.Create(l.Context(), service.CreateRequest{Identity: id, Spec: titled("theirs")}))
 }
 
 func (l *lateness) remove(id kind.Identity) {
 	l.Helper()
-	l.must(l.other.Delete(l.Context(), service.DeleteRequest{Identity: id}))
+	l.must(l.other.Writer.Delete(l.Context(), service.DeleteRequest{Identity: id}))
 }
 
 func duplicates() []duplicate {
 	create := func(l *lateness, id kind.Identity, _ *string) (*service.Written, error) {
-		return l.slow.Create(l.Context(), service.CreateRequest{Identity: id, Spec: titled("ours")})
+		return l.slow.Writer.Create(l.Context(), service.CreateRequest{Identity: id, Spec: titled("ours")})
 	}
 	upsert := func(l *lateness, id kind.Identity, _ *string) (*service.Written, error) {
-		return l.slow.Upsert(l.Context(), service.UpsertRequest{Identity: id, Spec: titled("ours")})
+		return l.slow.Writer.Upsert(l.Context(), service.UpsertRequest{Identity: id, Spec: titled("ours")})
 	}
 	remove := func(l *lateness, id kind.Identity, _ *string) (*service.Written, error) {
-		return l.slow.Delete(l.Context(), service.DeleteRequest{Identity: id})
+		return l.slow.Writer.Delete(l.Context(), service.DeleteRequest{Identity: id})
 	}
 	removeKnown := func(l *lateness, id kind.Identity, known *string) (*service.Written, error) {
-		return l.slow.Delete(l.Context(), service.DeleteRequest{Identity: id, ExpectedRevision: known})
+		return l.slow.Writer.Delete(l.Context(), service.DeleteRequest{Identity: id, ExpectedRevision: known})
 	}
 	undone := func(l *lateness, id kind.Identity) {
 		l.create(id)
@@ -73,7 +73,7 @@ func duplicates() []duplicate {
 		l.create(id)
 	}
 	updated := func(l *lateness, id kind.Identity) {
-		l.must(l.other.Upsert(l.Context(), service.UpsertRequest{Identity: id, Spec: titled("theirs too")}))
+		l.must(l.other.Writer.Upsert(l.Context(), service.UpsertRequest{Identity: id, Spec: titled("theirs too")}))
 	}
 	return []duplicate{
 		{"a create that another client undid", false, create, undone, "", "", "ok"},

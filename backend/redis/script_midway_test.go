@@ -74,12 +74,12 @@ func TestScript_AWriteThatTheServerRefusesMidwayIsNotTakenForMade(t *testing.T) 
 	t.Parallel()
 	s, st := openOwn(t)
 	g := gateway(t, st, "midway-", time.Second)
-	if _, err := g.Create(t.Context(), service.CreateRequest{Identity: thingNamed("before"), Spec: titled("t")}); err != nil {
+	if _, err := g.Writer.Create(t.Context(), service.CreateRequest{Identity: thingNamed("before"), Spec: titled("t")}); err != nil {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"zadd", "set"} {
 		s.Do("ACL", "SETUSER", "default", "-"+command)
-		_, err := g.Create(t.Context(), service.CreateRequest{Identity: thingNamed(command), Spec: titled("t")})
+		_, err := g.Writer.Create(t.Context(), service.CreateRequest{Identity: thingNamed(command), Spec: titled("t")})
 		s.Do("ACL", "SETUSER", "default", "+"+command)
 		if known, ok := errors.AsType[*failure.Error](err); !ok || known.Code != failure.CodeUnavailable || known.Outcome != failure.OutcomeUnknown {
 			t.Errorf("without %s the caller is told %v", command, err)

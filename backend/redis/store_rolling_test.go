@@ -101,7 +101,7 @@ func (r *rolling) start(newer bool, server *redistest.Server, prefix string) (*r
 // again repeats a conditional write that lost against another one.
 func (r *rolling) again(s *service.Service, name string, write func(current *query.Resource) (*service.Written, error)) *service.Written {
 	for {
-		current, err := s.Get(r.Context(), thingNamed(name))
+		current, err := s.Reader.Get(r.Context(), thingNamed(name))
 		if err != nil || current == nil {
 			r.Errorf("get %s: %v %v", name, current, err)
 			return nil
@@ -127,14 +127,14 @@ func (r *rolling) writeOlder(rnd *rand.Rand, th *rollingThing) {
 	switch rnd.IntN(5) {
 	case 0:
 		r.again(r.older, th.name, func(c *query.Resource) (*service.Written, error) {
-			return r.older.Patch(access.WithCaller(r.Context(), who), service.PatchRequest{Identity: id, ExpectedRevision: c.Stored.Revision.String(), Patch: map[string]any{"title": value, "box": map[string]any{"label": value}}})
+			return r.older.Writer.Patch(access.WithCaller(r.Context(), who), service.PatchRequest{Identity: id, ExpectedRevision: c.Stored.Revision.String(), Patch: map[string]any{"title": value, "box": map[string]any{"label": value}}})
 		})
 	case 1:
 		r.again(r.older, th.name, func(c *query.Resource) (*service.Written, error) {
-			return r.older.Update(access.WithCaller(r.Context(), who), service.UpdateRequest{Identity: id, ExpectedRevision: c.Stored.Revision.String(), Spec: spec()})
+			return r.older.Writer.Update(access.WithCaller(r.Context(), who), service.UpdateRequest{Identity: id, ExpectedRevision: c.Stored.Revision.String(), Spec: spec()})
 		})
 	case 2:
-		if _, err := r.older.Upsert(access.WithCaller(r.Context(), who), service.UpsertRequest{Identity: id, Spec: spec()}); err != nil {
+		if _, err := r.older.Writer.Upsert(access.WithCaller(r.Context(), who), service.UpsertRequest{Identity: id, Spec: spec()}); err != nil {
 			r.Errorf("upsert: %v", err)
 		}
 	case 3: // edit
@@ -144,7 +144,7 @@ func (r *rolling) writeOlder(rnd *rand.Rand, th *rollingThing) {
 				return nil, err
 			}
 			revision := c.Stored.Revision.String()
-			out, err := r.older.Apply(access.WithCaller(r.Context(), who), service.ApplyRequest{Manifest: text, ExpectedRevision: &revision})
+			out, err := r.older.Writer.Apply(access.WithCaller(r.Context(), who), service.ApplyRequest{Manifest: text, ExpectedRevision: &revision})
 			if err != nil {
 				return nil, err
 			}
@@ -152,11 +152,11 @@ func (r *rolling) writeOlder(rnd *rand.Rand, th *rollingThing) {
 				r.Errorf("get and apply is %s\n%s", out.Outcome, text)
 			}
 			edited := strings.ReplaceAll(text, th.titles, value)
-			return r.older.Apply(access.WithCaller(r.Context(), who), service.ApplyRequest{Manifest: edited, ExpectedRevision: &revision})
+			return r.older.Writer.Apply(access.WithCaller(r.Context(), who), service.ApplyRequest{Manifest: edited, ExpectedRevision: &revision})
 		})
 	case 4:
 		r.again(r.older, th.name, func(c *query.Resource) (*service.Written, error) {
-			return r.older.UpdateStatus(access.WithCaller(r.Context(), who), service.StatusRequest{Identity: id, ExpectedRevision: c.Stored.Revision.String(), Status: map[string]any{"id": value}})
+			return r.older.Writer.UpdateStatus(access.WithCaller(r.Context(), who), service.StatusRequest{Identity: id, ExpectedRevision: c.Stored.Revision.String(), Status: map[string]any{"id": value}})
 		})
 		return
 	}
@@ -167,7 +167,7 @@ func (r *rolling) writeOlder(rnd *rand.Rand, th *rollingThing) {
 func (r *rolling) writeNewer(rnd *rand.Rand, th *rollingThing) {
 	value := fmt.Sprint("n", rnd.Uint32())
 	r.again(r.newer, th.name, func(c *query.Resource) (*service.Written, error) {
-		return r.newer.Patch(r.Context(), service.PatchRequest{Identity: thingNamed(th.name), ExpectedRevision: c.Stored.Revision.String(), Patch: map[string]any{
+		return r.newer.Writer.Patch(r.Context(), service.PatchRequest{Identity: thingNamed(th.name), ExpectedRevision: c.Stored.Revision.String(), Patch: map[string]any{
 			"novel": value, "box": map[string]any{"novel": value},
 			"rules": []any{map[string]any{"port": "80", "novel": value}, map[string]any{"port": "443", "novel": value}},
 		}})
@@ -200,7 +200,7 @@ func (r *rolling) check(th *rollingThing) {
 
 // listen keeps the state that a stream tells, until ctx ends.
 func (r *rolling) listen(ctx context.Context, s *service.Service, filter any) func() map[string]string {
-	c, err := s.Changes(ctx, change.Request{Kinds: []string{"Thing"}, Snapshot: true, Filter: filter})
+	c, err := s.Feed.Changes(ctx, change.Request{Kinds: []string{"Thing"}, Snapshot: true, Filter: filter})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestStore_TwoReleasesWorkSideBySide(t *testing.T) {
 	for i := range 20 {
 		th := &rollingThing{name: fmt.Sprint("thing-", i), titles: "t0", novels: "n0"}
 		r.things = append(r.things, th)
-		if _, err := r.newer.Create(t.Context(), service.CreateRequest{Identity: thingNamed(th.name), Spec: json.RawMessage(`{"title":"t0","novel":"n0","box":{"label":"t0","novel":"n0"},
+		if _, err := r.newer.Writer.Create(t.Context(), service.CreateRequest{Identity: thingNamed(th.name), Spec: json.RawMessage(`{"title":"t0","novel":"n0","box":{"label":"t0","novel":"n0"},
 			"origin":{"place":"fixed","novel":"kept"},"rules":[{"port":"80","novel":"n0"},{"port":"443","novel":"n0"}]}`)}); err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +287,7 @@ func TestStore_TwoReleasesWorkSideBySide(t *testing.T) {
 	}{"older": {r.older, titles}, "newer": {r.newer, novels}} {
 		readers.Go(func() {
 			for time.Now().Before(end) && !t.Failed() {
-				page, err := list.service.List(t.Context(), query.ListRequest{Kind: "Thing", Filter: list.filter})
+				page, err := list.service.Reader.List(t.Context(), query.ListRequest{Kind: "Thing", Filter: list.filter})
 				if err != nil || len(page.Edges) != len(r.things) {
 					t.Errorf("%s: a list of all that always match has %v, error %v", name, page, err)
 				}

@@ -43,13 +43,13 @@ func BenchmarkAccess(b *testing.B) {
 	for name, in := range namespaces {
 		spec := access.Binding{Roles: []string{access.Editor}, Users: []string{"token:" + name}, Namespaces: in}
 		id := kind.Identity{Kind: access.BindingKind, Name: fmt.Sprintf("b%d-%d", len(in), len(name))}
-		if _, err := off.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec}); err != nil {
+		if _, err := off.Writer.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for i := range 10_000 { // of others
 		spec := access.Binding{Roles: []string{access.Editor}, Users: []string{fmt.Sprintf("token:other-%d", i)}, Namespaces: []string{fmt.Sprintf("ns-%03d", i%1000)}}
-		if _, err := off.Upsert(ctx, service.UpsertRequest{Identity: kind.Identity{Kind: access.BindingKind, Name: fmt.Sprintf("other-%d", i)}, Spec: spec}); err != nil {
+		if _, err := off.Writer.Upsert(ctx, service.UpsertRequest{Identity: kind.Identity{Kind: access.BindingKind, Name: fmt.Sprintf("other-%d", i)}, Spec: spec}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -57,7 +57,7 @@ func BenchmarkAccess(b *testing.B) {
 		namespace := fmt.Sprintf("ns-%02d", i%20)
 		id := kind.Identity{Kind: "Widget", Namespace: &namespace, Name: fmt.Sprintf("w%05d", i)}
 		labels := service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "team", Value: fmt.Sprint("team-", i%10)}}}}
-		if _, err := off.Create(ctx, service.CreateRequest{Identity: id, Metadata: labels, Spec: map[string]any{"title": fmt.Sprint("t", i%10), "weight": 100 + i%100}}); err != nil {
+		if _, err := off.Writer.Create(ctx, service.CreateRequest{Identity: id, Metadata: labels, Spec: map[string]any{"title": fmt.Sprint("t", i%10), "weight": 100 + i%100}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -74,19 +74,19 @@ func BenchmarkAccess(b *testing.B) {
 	label := map[string]any{"labels": []any{map[string]any{"key": "team", "eq": "team-5"}}}
 	for what, read := range map[string]func(svc *service.Service, c access.Caller) error{
 		"get": func(svc *service.Service, c access.Caller) error {
-			_, err := svc.Get(access.WithCaller(ctx, c), kind.Identity{Kind: "Widget", Namespace: servicetest.Pointer("ns-05"), Name: "w00005"})
+			_, err := svc.Reader.Get(access.WithCaller(ctx, c), kind.Identity{Kind: "Widget", Namespace: servicetest.Pointer("ns-05"), Name: "w00005"})
 			return err
 		},
 		"page": func(svc *service.Service, c access.Caller) error {
-			_, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(100), Ahead: true})
+			_, err := svc.Reader.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(100), Ahead: true})
 			return err
 		},
 		"newest of a label": func(svc *service.Service, c access.Caller) error {
-			_, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(50), Filter: label, OrderBy: []query.Order{{Field: "createdAt", Descending: true}}})
+			_, err := svc.Reader.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(50), Filter: label, OrderBy: []query.Order{{Field: "createdAt", Descending: true}}})
 			return err
 		},
 		"count": func(svc *service.Service, c access.Caller) error {
-			p, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(0)})
+			p, err := svc.Reader.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(0)})
 			if err == nil {
 				_, err = p.TotalCount(ctx)
 			}

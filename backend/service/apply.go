@@ -15,8 +15,8 @@ import (
 )
 
 // Upsert creates a resource, or replaces its spec at any revision.
-func (s *Service) Upsert(ctx context.Context, req UpsertRequest) (*Written, error) {
-	w, err := s.beginNew(ctx, descriptor.VerbUpsert, CreateRequest(req))
+func (wr *Writer) Upsert(ctx context.Context, req UpsertRequest) (*Written, error) {
+	w, err := wr.beginNew(ctx, descriptor.VerbUpsert, CreateRequest(req))
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (s *Service) Upsert(ctx context.Context, req UpsertRequest) (*Written, erro
 // upsert makes attempts to create an absent resource, unless a revision is expected, and to replace an existing one.
 func (w *write) upsert(ctx context.Context) (*Written, error) {
 	return w.repeat(ctx, func() (*Written, error) {
-		current, err := w.service.loadToWrite(ctx, w.kind, w.key)
+		current, err := w.writer.loader.loadToWrite(ctx, w.kind, w.key)
 		there := current != nil || errors.Is(err, backend.ErrUnreadable)
 		switch {
 		case there && !w.isReadable(): // CREATE was enough to come here
@@ -92,8 +92,8 @@ func (w *write) applyUnchanged(ctx context.Context, current *stored, refused err
 // metadata.revision, or the request's expectedRevision before it, is a precondition; on an
 // absent resource it is NOT_FOUND. The manifest's is ignored with IgnoreRevision and with
 // CreateOnly. The server's own fields in a manifest are always ignored.
-func (s *Service) Apply(ctx context.Context, req ApplyRequest) (*Written, error) {
-	w, err := s.beginManifest(ctx, req)
+func (wr *Writer) Apply(ctx context.Context, req ApplyRequest) (*Written, error) {
+	w, err := wr.beginManifest(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func (s *Service) Apply(ctx context.Context, req ApplyRequest) (*Written, error)
 }
 
 // beginManifest begins the write of what a manifest says.
-func (s *Service) beginManifest(ctx context.Context, req ApplyRequest) (*write, error) {
-	doc, k, err := s.readManifest(ctx, req)
+func (wr *Writer) beginManifest(ctx context.Context, req ApplyRequest) (*write, error) {
+	doc, k, err := wr.readManifest(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +124,11 @@ func (s *Service) beginManifest(ctx context.Context, req ApplyRequest) (*write, 
 	if req.FieldManager != nil {
 		meta.manager = *req.FieldManager
 	}
-	verb, err := s.applyVerb(ctx, k, id, req)
+	verb, err := wr.applyVerb(ctx, k, id, req)
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.begin(ctx, target{verb: verb, id: id, meta: meta})
+	w, err := wr.begin(ctx, target{verb: verb, id: id, meta: meta})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (s *Service) beginManifest(ctx context.Context, req ApplyRequest) (*write, 
 }
 
 // readManifest reads the manifest of a request, and finds its kind.
-func (s *Service) readManifest(ctx context.Context, req ApplyRequest) (*manifest.Document, *kind.Kind, error) {
+func (wr *Writer) readManifest(ctx context.Context, req ApplyRequest) (*manifest.Document, *kind.Kind, error) {
 	if req.IgnoreRevision && req.ExpectedRevision != nil {
 		return nil, nil, failure.BadInput("ignoreRevision", "ignoreRevision: it does not go with expectedRevision; leave one of them out")
 	}
@@ -165,11 +165,11 @@ func (s *Service) readManifest(ctx context.Context, req ApplyRequest) (*manifest
 	if err != nil {
 		return nil, nil, manifestError(err)
 	}
-	known, _ := s.kinds.Find(doc.Kind) // the error of an unknown kind comes after the error of an unknown key
+	known, _ := wr.kinds.Find(doc.Kind) // the error of an unknown kind comes after the error of an unknown key
 	if err := unknownKey(known, doc); err != nil {
 		return nil, nil, err
 	}
-	k, err := s.manifestKind(doc)
+	k, err := wr.manifestKind(doc)
 	return doc, k, err
 }
 
@@ -214,15 +214,15 @@ func manifestIdentity(k *kind.Kind, doc *manifest.Document, req ApplyRequest) (k
 // applyVerb returns the verb of an apply: UPSERT where the kind offers it and the caller may use it.
 // Otherwise an apply can still create an absent resource or update an existing one; the other is refused when
 // it is known which of the two it is.
-func (s *Service) applyVerb(ctx context.Context, k *kind.Kind, id kind.Identity, req ApplyRequest) (descriptor.Verb, error) {
+func (wr *Writer) applyVerb(ctx context.Context, k *kind.Kind, id kind.Identity, req ApplyRequest) (descriptor.Verb, error) {
 	if req.CreateOnly {
 		return descriptor.VerbCreate, nil
 	}
-	rights, err := s.RightsToWrite(ctx)
+	rights, err := wr.reader.RightsToWrite(ctx)
 	if err != nil {
 		return "", err
 	}
-	_, key, err := s.kinds.Resolve(id)
+	_, key, err := wr.kinds.Resolve(id)
 	if err != nil {
 		return "", err
 	}
@@ -240,8 +240,8 @@ func (s *Service) applyVerb(ctx context.Context, k *kind.Kind, id kind.Identity,
 }
 
 // manifestKind finds the kind that a manifest names, and checks its apiVersion.
-func (s *Service) manifestKind(doc *manifest.Document) (*kind.Kind, error) {
-	k, err := s.kinds.Find(doc.Kind)
+func (wr *Writer) manifestKind(doc *manifest.Document) (*kind.Kind, error) {
+	k, err := wr.kinds.Find(doc.Kind)
 	if err != nil {
 		return nil, err
 	}

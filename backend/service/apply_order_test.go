@@ -72,7 +72,7 @@ func (h *house) applyAll(namespace string, docs []string) {
 	h.t.Helper()
 	for _, doc := range docs {
 		doc = strings.ReplaceAll(doc, "\n  namespace: default\n", "\n")
-		if _, err := h.Apply(h.t.Context(), service.ApplyRequest{Manifest: doc, Namespace: &namespace}); err != nil {
+		if _, err := h.Writer.Apply(h.t.Context(), service.ApplyRequest{Manifest: doc, Namespace: &namespace}); err != nil {
 			h.t.Fatalf("%v\n%s", err, doc)
 		}
 	}

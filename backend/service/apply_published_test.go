@@ -53,7 +53,7 @@ func TestApply_ThePublishedManifestsAreAccepted(t *testing.T) {
 				kinds[d.Kind] = true
 				docs[strings.Split(rel, "/")[0]]++
 				apply := func(text string) (*service.Written, error) {
-					return s.Apply(context.Background(), service.ApplyRequest{Manifest: text, Namespace: &namespace})
+					return s.Writer.Apply(context.Background(), service.ApplyRequest{Manifest: text, Namespace: &namespace})
 				}
 				out, err := apply(part.Text)
 				name := rel + " " + d.Kind + "/" + d.Metadata.Name

@@ -131,7 +131,7 @@ func (a *attempt) create(ctx context.Context) (*Written, error) {
 		return nil, err
 	}
 	if a.dryRun { // no batch finds out whether it is there
-		current, err := a.service.load(ctx, a.kind, a.key)
+		current, err := a.writer.loader.load(ctx, a.kind, a.key)
 		if err == nil && current != nil {
 			err = backend.ErrExists
 		}
@@ -211,7 +211,7 @@ func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 		return nil, err
 	}
 	if a.finalizersChanged() && reconcile.SaysFinalizing(a.next.Status()) {
-		a.next = a.service.reconciler.Finalizing(a.kind, a.next)
+		a.next = a.writer.reconciler.Finalizing(a.kind, a.next)
 	}
 	if a.relation.Overruled && a.next.SameBesides(a.was) { // nothing is left of it
 		a.warnings = append(a.warnings, waitWarnings(a.relation)...)
@@ -235,7 +235,7 @@ func (a *attempt) relate(ctx context.Context) error {
 	if a.current != nil {
 		r.Stored = a.current.Resource
 	}
-	next, relation, err := a.service.reconciler.Relate(ctx, r, a.next)
+	next, relation, err := a.writer.reconciler.Relate(ctx, r, a.next)
 	if err != nil {
 		return failure.Of(err, a.key)
 	}
@@ -284,7 +284,7 @@ func (a *attempt) answer(res *backend.Resource) *Written {
 		out.Warnings = append(out.Warnings, a.notReadable())
 		return out
 	}
-	out.Resource = a.service.present(a.kind, res)
+	out.Resource = a.writer.present(a.kind, res)
 	return out
 }
 
@@ -292,7 +292,7 @@ func (a *attempt) answer(res *backend.Resource) *Written {
 func (a *attempt) unchanged() *Written {
 	return &Written{
 		Outcome: Unchanged, DryRun: a.dryRun, Warnings: a.warnings,
-		Resource: a.service.present(a.kind, a.current.Resource),
+		Resource: a.writer.present(a.kind, a.current.Resource),
 	}
 }
 

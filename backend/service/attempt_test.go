@@ -126,7 +126,7 @@ func TestAttempt_ALateDuplicateOfACreateThatAnotherClientUndidIsRefused(t *testi
 func TestAttempt_ALostAnswerOverAnExpiredNamesakeIsTheNewResource(t *testing.T) {
 	onABadLine(t, memory.Config{PurgeInterval: time.Hour}, true, func(f *badLine) {
 		create := func() *service.Written {
-			out, err := f.Create(f.T.Context(), service.CreateRequest{
+			out, err := f.Writer.Create(f.T.Context(), service.CreateRequest{
 				Identity: kind.Identity{Kind: "Cluster", Name: "a"}, Spec: map[string]any{"title": "A"},
 				Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: time.Now().Add(time.Minute)}},
 			})
@@ -176,7 +176,7 @@ func TestAttempt_WhatNobodyCanTellIsUnknownAndNotToBeRepeated(t *testing.T) {
 					ctx, cancel := c.limit(f.T.Context())
 					defer cancel()
 					begin := time.Now()
-					_, err := f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: map[string]any{"title": "A"}})
+					_, err := f.Writer.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: map[string]any{"title": "A"}})
 					e := servicetest.WantCode(f.T, err, failure.CodeUnavailable)
 					if e.Outcome != failure.OutcomeUnknown || e.Retryable {
 						f.T.Errorf("%+v", e)
@@ -290,13 +290,13 @@ func (f *badLine) any(rnd *rand.Rand) (*service.Written, error) {
 	}
 	switch rnd.IntN(5) {
 	case 0:
-		return f.Create(ctx, service.CreateRequest{Identity: id, Spec: spec})
+		return f.Writer.Create(ctx, service.CreateRequest{Identity: id, Spec: spec})
 	case 1:
-		return f.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: spec})
+		return f.Writer.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: spec})
 	case 2:
-		return f.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec})
+		return f.Writer.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec})
 	case 3:
-		return f.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: spec})
+		return f.Writer.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: spec})
 	}
-	return f.Delete(ctx, service.DeleteRequest{Identity: id})
+	return f.Writer.Delete(ctx, service.DeleteRequest{Identity: id})
 }

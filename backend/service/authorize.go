@@ -14,8 +14,8 @@ import (
 )
 
 // authorize returns the caller's rights if they allow a verb on a resource.
-func (s *Service) authorize(ctx context.Context, k *kind.Kind, v descriptor.Verb, key backend.Key) (*access.Rights, error) {
-	rights, err := s.RightsToWrite(ctx)
+func (wr *Writer) authorize(ctx context.Context, k *kind.Kind, v descriptor.Verb, key backend.Key) (*access.Rights, error) {
+	rights, err := wr.reader.RightsToWrite(ctx)
 	if err == nil {
 		err = rights.Authorize(k.Kind, v, key)
 	}
@@ -37,7 +37,7 @@ func (a *attempt) authorizeContent(ctx context.Context) error {
 		return nil
 	}
 	for _, ref := range a.kind.Rows.Refs(a.key.Namespace, a.next.Spec) {
-		to, err := a.service.kinds.Find(ref.Key.Kind)
+		to, err := a.writer.kinds.Find(ref.Key.Kind)
 		if err != nil || !to.Sensitive || a.rights.Sees(to.Kind, ref.Key) {
 			continue
 		}
@@ -70,7 +70,7 @@ func (w *write) refuseReference(ref kind.ResourceRef, to *kind.Kind) error {
 
 // authorizeRights refuses a role or a binding that gives more than its author has.
 func (a *attempt) authorizeRights(ctx context.Context) error {
-	policy, err := a.service.Policy(ctx)
+	policy, err := a.writer.reader.Policy(ctx)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testin
 		store := openMemory(t)
 		other := guarded(t, store, 0, servicetest.Widget())
 		other.give(allow("Widget", "*"))
-		if _, err := other.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}}); err != nil {
+		if _, err := other.Writer.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}}); err != nil {
 			t.Fatal(err)
 		}
 		slow := &slowBindings{Store: store, asked: make(chan struct{}), released: make(chan struct{})}
@@ -62,7 +62,7 @@ func TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testin
 			t.Fatal("the roles were not read before the bindings")
 		}
 		go func() {
-			_, err := svc.Get(access.WithCaller(ctx, as("token:u")), in("a", "w"))
+			_, err := svc.Reader.Get(access.WithCaller(ctx, as("token:u")), in("a", "w"))
 			first <- err
 		}()
 		synctest.Wait()
@@ -70,7 +70,7 @@ func TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testin
 		synctest.Wait()
 		close(slow.released)
 		<-first
-		if _, err := svc.Get(access.WithCaller(ctx, as("token:u")), in("a", "w")); code(err) != "FORBIDDEN" {
+		if _, err := svc.Reader.Get(access.WithCaller(ctx, as("token:u")), in("a", "w")); code(err) != "FORBIDDEN" {
 			t.Errorf("after the role was narrowed: %v", err)
 		}
 		stop()

@@ -23,7 +23,7 @@ func TestAuthorize_FinalizersAndControllersWantVerbsOfTheirOwn(t *testing.T) {
 			t.Errorf("a patch of finalizers: %v", err)
 		}
 	}
-	if err := h.SetControlled(t.Context(), "Room", true); code(err) != failure.CodeBadUserInput {
+	if err := h.Writer.SetControlled(t.Context(), "Room", true); code(err) != failure.CodeBadUserInput {
 		t.Errorf("a controller: %v", err)
 	}
 }

@@ -51,12 +51,12 @@ func TestAuthorize_AWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
 	f := guarded(t, openMemory(t), 0, servicetest.Widget())
 	ctx, u := t.Context(), as("token:u")
 	spec := map[string]any{"title": "x"}
-	if _, err := f.Create(access.WithCaller(ctx, admin()), service.CreateRequest{Identity: in("a", "hidden"), Spec: spec}); err != nil {
+	if _, err := f.Writer.Create(access.WithCaller(ctx, admin()), service.CreateRequest{Identity: in("a", "hidden"), Spec: spec}); err != nil {
 		t.Fatal(err)
 	}
 	f.give(allow("Widget", "CREATE"))
 	for _, dry := range []bool{true, false} {
-		out, err := f.Create(access.WithCaller(ctx, u), service.CreateRequest{Identity: in("a", "new"), Spec: spec, DryRun: dry})
+		out, err := f.Writer.Create(access.WithCaller(ctx, u), service.CreateRequest{Identity: in("a", "new"), Spec: spec, DryRun: dry})
 		if err != nil || out.Resource != nil || out.Outcome != service.Created {
 			t.Errorf("a create without GET, dry run %v: %+v %v", dry, out, err)
 		}
@@ -68,22 +68,22 @@ func TestAuthorize_AWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
 		for _, dry := range []bool{true, false} {
 			req := manifest("hidden", title)
 			req.DryRun = dry
-			if out, err := f.Apply(access.WithCaller(ctx, u), req); code(err) != "ALREADY_EXISTS" {
+			if out, err := f.Writer.Apply(access.WithCaller(ctx, u), req); code(err) != "ALREADY_EXISTS" {
 				t.Errorf("an apply of what is hidden, %s: %+v %v", title, out, err)
 			}
 		}
 	}
-	if out, err := f.Apply(access.WithCaller(ctx, u), manifest("applied", "x")); err != nil || out.Resource != nil {
+	if out, err := f.Writer.Apply(access.WithCaller(ctx, u), manifest("applied", "x")); err != nil || out.Resource != nil {
 		t.Errorf("an apply that creates: %+v %v", out, err)
 	}
 	f.give(allow("Widget", "UPDATE", "PATCH", "UPSERT", "STATUS", "DELETE", "FINALIZE"))
 	for _, name := range []string{"hidden", "absent"} { // the answer depends on the policy alone
-		_, update := f.Update(access.WithCaller(ctx, u), service.UpdateRequest{Identity: in("a", name), ExpectedRevision: "1-1", Spec: spec})
-		_, patch := f.Patch(access.WithCaller(ctx, u), service.PatchRequest{Identity: in("a", name), ExpectedRevision: "1-1", Patch: spec})
-		_, upsert := f.Upsert(access.WithCaller(ctx, u), service.UpsertRequest{Identity: in("a", name), Spec: spec})
-		_, status := f.UpdateStatus(access.WithCaller(ctx, u), service.StatusRequest{Identity: in("a", name), ExpectedRevision: "1-1", Status: map[string]any{}})
-		_, remove := f.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: in("a", name)})
-		_, apply := f.Apply(access.WithCaller(ctx, u), manifest(name, "x"))
+		_, update := f.Writer.Update(access.WithCaller(ctx, u), service.UpdateRequest{Identity: in("a", name), ExpectedRevision: "1-1", Spec: spec})
+		_, patch := f.Writer.Patch(access.WithCaller(ctx, u), service.PatchRequest{Identity: in("a", name), ExpectedRevision: "1-1", Patch: spec})
+		_, upsert := f.Writer.Upsert(access.WithCaller(ctx, u), service.UpsertRequest{Identity: in("a", name), Spec: spec})
+		_, status := f.Writer.UpdateStatus(access.WithCaller(ctx, u), service.StatusRequest{Identity: in("a", name), ExpectedRevision: "1-1", Status: map[string]any{}})
+		_, remove := f.Writer.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: in("a", name)})
+		_, apply := f.Writer.Apply(access.WithCaller(ctx, u), manifest(name, "x"))
 		for what, err := range map[string]error{"update": update, "patch": patch, "upsert": upsert, "status": status, "delete": remove, "apply": apply} {
 			if code(err) != "FORBIDDEN" || err == nil || !strings.Contains(err.Error(), "GET") && what != "apply" {
 				t.Errorf("%s of %s without GET: %v", what, name, err)
@@ -95,22 +95,22 @@ func TestAuthorize_AWriteShowsNothingThatTheCallerMayNotSee(t *testing.T) {
 // TestAuthorize_FinalizersNeedTheirVerb has a caller patch without FINALIZE.
 func TestAuthorize_FinalizersNeedTheirVerb(t *testing.T) {
 	f := guarded(t, openMemory(t), 0, servicetest.Widget())
-	made, err := f.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}})
+	made, err := f.Writer.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	req := service.PatchRequest{Identity: in("a", "w"), ExpectedRevision: made.Resource.Stored.Revision.String(), MetadataPatch: service.MetadataPatch{AddFinalizers: []string{"example.org/clean"}}}
 	f.give(allow("Widget", "GET", "PATCH"))
-	if _, err := f.Patch(access.WithCaller(t.Context(), as("token:u")), req); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "FINALIZE") {
+	if _, err := f.Writer.Patch(access.WithCaller(t.Context(), as("token:u")), req); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "FINALIZE") {
 		t.Errorf("%v", err)
 	}
 	f.give(allow("Widget", "GET", "FINALIZE"))
 	more := req
 	more.Patch = map[string]any{"weight": 70}
-	if _, err := f.Patch(access.WithCaller(t.Context(), as("token:u")), more); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "PATCH") {
+	if _, err := f.Writer.Patch(access.WithCaller(t.Context(), as("token:u")), more); code(err) != "FORBIDDEN" || !strings.Contains(err.Error(), "PATCH") {
 		t.Errorf("a patch of the spec too: %v", err)
 	}
-	if _, err := f.Patch(access.WithCaller(t.Context(), as("token:u")), req); err != nil {
+	if _, err := f.Writer.Patch(access.WithCaller(t.Context(), as("token:u")), req); err != nil {
 		t.Error(err)
 	}
 }
@@ -134,7 +134,7 @@ func TestAuthorize_ANewReferenceToASensitiveKindNeedsGET(t *testing.T) {
 	ctx, u := t.Context(), as("token:u")
 	f.give(allow("Widget", "*"), access.Rule{Kinds: []string{"Vault"}, Verbs: []descriptor.Verb{"GET"}, Names: []string{"mine"}})
 	upsert := func(c access.Caller, name, title string) error {
-		_, err := f.Upsert(access.WithCaller(ctx, c), service.UpsertRequest{Identity: in("a", name), Spec: map[string]any{"title": title}})
+		_, err := f.Writer.Upsert(access.WithCaller(ctx, c), service.UpsertRequest{Identity: in("a", name), Spec: map[string]any{"title": title}})
 		return err
 	}
 	if err := upsert(u, "w", "mine"); err != nil {
@@ -149,12 +149,12 @@ func TestAuthorize_ANewReferenceToASensitiveKindNeedsGET(t *testing.T) {
 	if err := upsert(admin(), "given", "theirs"); err != nil {
 		t.Fatal(err)
 	}
-	made, err := f.Get(access.WithCaller(ctx, u), in("a", "given"))
+	made, err := f.Reader.Get(access.WithCaller(ctx, u), in("a", "given"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// What refers to it already may be changed by who may not see it.
-	if _, err := f.Patch(access.WithCaller(ctx, u), service.PatchRequest{Identity: in("a", "given"), ExpectedRevision: made.Stored.Revision.String(), Patch: map[string]any{"weight": 70}}); err != nil {
+	if _, err := f.Writer.Patch(access.WithCaller(ctx, u), service.PatchRequest{Identity: in("a", "given"), ExpectedRevision: made.Stored.Revision.String(), Patch: map[string]any{"weight": 70}}); err != nil {
 		t.Errorf("a change beside the reference: %v", err)
 	}
 }
@@ -165,22 +165,22 @@ func TestAuthorize_HiddenBlockersAreCounted(t *testing.T) {
 	guardedReference.References[0].Guarded = true
 	f := guarded(t, openMemory(t), 0, guardedReference, site())
 	ctx, u := t.Context(), as("token:u")
-	if _, err := f.Upsert(access.WithCaller(ctx, admin()), service.UpsertRequest{Identity: kind.Identity{Kind: "Site", Name: "s"}, Spec: map[string]any{"title": "s"}}); err != nil {
+	if _, err := f.Writer.Upsert(access.WithCaller(ctx, admin()), service.UpsertRequest{Identity: kind.Identity{Kind: "Site", Name: "s"}, Spec: map[string]any{"title": "s"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []kind.Identity{in("mine", "w1"), in("theirs", "w2"), in("theirs", "w3")} {
-		if _, err := f.Upsert(access.WithCaller(ctx, admin()), service.UpsertRequest{Identity: at, Spec: map[string]any{"title": "s"}}); err != nil {
+		if _, err := f.Writer.Upsert(access.WithCaller(ctx, admin()), service.UpsertRequest{Identity: at, Spec: map[string]any{"title": "s"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	f.give(access.Rule{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"*"}}, access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{"*"}, Namespaces: []string{"mine"}})
-	out, err := f.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: kind.Identity{Kind: "Site", Name: "s"}})
+	out, err := f.Writer.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: kind.Identity{Kind: "Site", Name: "s"}})
 	if err != nil || out.Deletion != service.Pending {
 		t.Fatalf("%+v %v", out, err)
 	}
 	for relation, hidden := range map[query.Relation]int{query.BlockedBy: 2, query.Dependents: 0} {
 		for _, first := range []int{0, 1, 10} {
-			pages, errs := f.Dependencies(access.WithCaller(ctx, u), []query.DependencyRequest{{Relation: relation, Key: out.Resource.Stored.Key, Body: out.Resource.Body, First: &first, Ahead: true}})
+			pages, errs := f.Reader.Dependencies(access.WithCaller(ctx, u), []query.DependencyRequest{{Relation: relation, Key: out.Resource.Stored.Key, Body: out.Resource.Body, First: &first, Ahead: true}})
 			if errs[0] != nil {
 				t.Fatal(errs[0])
 			}
@@ -214,12 +214,12 @@ func TestAuthorize_UntilThePolicyIsKnownNobodyIsServed(t *testing.T) {
 		for _, c := range []access.Caller{admin(), as("token:u")} {
 			for what, ask := range map[string]func() error{
 				"list": func() error {
-					_, err := svc.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget"})
+					_, err := svc.Reader.List(access.WithCaller(ctx, c), query.ListRequest{Kind: "Widget"})
 					return err
 				},
-				"get": func() error { _, err := svc.Get(access.WithCaller(ctx, c), in("a", "w")); return err },
+				"get": func() error { _, err := svc.Reader.Get(access.WithCaller(ctx, c), in("a", "w")); return err },
 				"create": func() error {
-					_, err := svc.Create(access.WithCaller(ctx, c), service.CreateRequest{Identity: in("a", "w"), Spec: json.RawMessage(`{"title":"x"}`)})
+					_, err := svc.Writer.Create(access.WithCaller(ctx, c), service.CreateRequest{Identity: in("a", "w"), Spec: json.RawMessage(`{"title":"x"}`)})
 					return err
 				},
 			} {
@@ -240,16 +240,16 @@ func TestAuthorize_ADamagedRoleGivesNothing(t *testing.T) {
 	f := guarded(t, store, 0, servicetest.Widget())
 	f.Store = store
 	f.give(allow("Widget", "*"))
-	if _, err := f.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); err != nil {
+	if _, err := f.Reader.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []backend.Key{{Kind: access.RoleKind, Name: "role"}, {Kind: access.BindingKind, Name: "binding"}} {
 		f.Put(key, backend.Put{UID: "damaged", Body: backend.EncodeBody([]byte(`{"spec":{"rules":7,"roles":7}}`))})
-		if _, err := f.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
+		if _, err := f.Reader.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
 			t.Errorf("%s: %v", key, err)
 		}
 		f.give(allow("Widget", "*"))
-		if _, err := f.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); err != nil {
+		if _, err := f.Reader.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); err != nil {
 			t.Errorf("%s, once it is mended: %v", key, err)
 		}
 	}
@@ -265,19 +265,19 @@ func TestAuthorize_AnApplyWithoutUpdateDoesNotCompareWriteOnlyValues(t *testing.
 		}
 	}
 	f := guarded(t, openMemory(t), 0, secret...)
-	if _, err := f.Apply(access.WithCaller(t.Context(), admin()), service.ApplyRequest{Manifest: secretManifest("stringData: {pin: '1234'}")}); err != nil {
+	if _, err := f.Writer.Apply(access.WithCaller(t.Context(), admin()), service.ApplyRequest{Manifest: secretManifest("stringData: {pin: '1234'}")}); err != nil {
 		t.Fatal(err)
 	}
 	f.give(allow("Secret", "GET", "CREATE"))
 	for _, lines := range []string{"stringData: {pin: '1234'}", "stringData: {pin: '0000'}", "data: {pin: MTIzNA==}", "data: {pin: MDAwMA==}"} {
 		for _, dry := range []bool{true, false} {
-			out, err := f.Apply(access.WithCaller(t.Context(), as("token:u")), service.ApplyRequest{Manifest: secretManifest(lines), DryRun: dry})
+			out, err := f.Writer.Apply(access.WithCaller(t.Context(), as("token:u")), service.ApplyRequest{Manifest: secretManifest(lines), DryRun: dry})
 			if code(err) != "FORBIDDEN" {
 				t.Errorf("%s, dry run %v: %+v %v", lines, dry, out, err)
 			}
 		}
 	}
-	if out, err := f.Apply(access.WithCaller(t.Context(), as("token:u")), service.ApplyRequest{Manifest: secretManifest("")}); err != nil || out.Outcome != service.Unchanged {
+	if out, err := f.Writer.Apply(access.WithCaller(t.Context(), as("token:u")), service.ApplyRequest{Manifest: secretManifest("")}); err != nil || out.Outcome != service.Unchanged {
 		t.Errorf("a manifest as it is shown: %+v %v", out, err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 // send sends a batch to the store, and returns the resource of its first action: as it is stored now, or as it was before
 // it was deleted.
-func (s *Service) send(ctx context.Context, actions ...backend.Action) (*backend.Resource, error) {
-	res, err := s.sender.Apply(ctx, actions...)
+func (wr *Writer) send(ctx context.Context, actions ...backend.Action) (*backend.Resource, error) {
+	res, err := wr.sender.Apply(ctx, actions...)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (a *attempt) commit(ctx context.Context) (*backend.Resource, error) {
 	if a.dryRun {
 		return a.wouldStore(actions)
 	}
-	return a.service.send(ctx, actions...)
+	return a.writer.send(ctx, actions...)
 }
 
 // actions returns the actions that store the next state: first the one that puts it, which is conditional on the stored
@@ -59,7 +59,7 @@ func (a *attempt) actions() ([]backend.Action, error) {
 	}
 	actions := []backend.Action{put}
 	if seals {
-		sealed, err := a.service.cfg.Keys.Seal(a.key.Sensitive(), put.Put.UID, values)
+		sealed, err := a.writer.cfg.Keys.Seal(a.key.Sensitive(), put.Put.UID, values)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (a *attempt) put(state *kind.State) (backend.Action, error) {
 	put.Declared = a.relation.Declared
 	condition := backend.Condition{Presence: backend.Absent}
 	if a.current == nil {
-		put.UID = a.service.cfg.NewID()
+		put.UID = a.writer.cfg.NewID()
 	} else {
 		put.UID = a.current.UID
 		put.Deleting = a.current.Deleting
@@ -118,8 +118,8 @@ func (a *attempt) readable() *backend.Resource {
 
 // wouldStore returns what actions would store. A new resource has neither uid nor revision.
 func (a *attempt) wouldStore(actions []backend.Action) (*backend.Resource, error) {
-	now := a.service.clock().UTC().Truncate(time.Millisecond)
-	shards, _ := a.service.cfg.Store.(backend.Sharder)
+	now := a.writer.clock().UTC().Truncate(time.Millisecond)
+	shards, _ := a.writer.cfg.Store.(backend.Sharder)
 	if err := (backend.Batch{RequestID: "dry run", Deadline: now, Actions: actions}).Validate(shards); err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // Create stores a new resource: NOT_FOUND never, ALREADY_EXISTS if it is there.
-func (s *Service) Create(ctx context.Context, req CreateRequest) (*Written, error) {
-	w, err := s.beginNew(ctx, descriptor.VerbCreate, req)
+func (wr *Writer) Create(ctx context.Context, req CreateRequest) (*Written, error) {
+	w, err := wr.beginNew(ctx, descriptor.VerbCreate, req)
 	if err != nil {
 		return nil, err
 	}
@@ -19,8 +19,8 @@ func (s *Service) Create(ctx context.Context, req CreateRequest) (*Written, erro
 }
 
 // beginNew begins the write of a resource that may be created.
-func (s *Service) beginNew(ctx context.Context, verb descriptor.Verb, req CreateRequest) (*write, error) {
-	w, err := s.begin(ctx, target{verb: verb, id: req.Identity, meta: req.Metadata})
+func (wr *Writer) beginNew(ctx context.Context, verb descriptor.Verb, req CreateRequest) (*write, error) {
+	w, err := wr.begin(ctx, target{verb: verb, id: req.Identity, meta: req.Metadata})
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (s *Service) beginNew(ctx context.Context, verb descriptor.Verb, req Create
 func (w *write) create(ctx context.Context) (*Written, error) {
 	if err := w.validateNew(ctx); err != nil {
 		// That the resource exists is said first: then the input need not be mended.
-		if current, readErr := w.service.load(ctx, w.kind, w.key); readErr == nil && current != nil {
+		if current, readErr := w.writer.loader.load(ctx, w.kind, w.key); readErr == nil && current != nil {
 			return nil, w.exists(failure.Of(backend.ErrExists, w.key))
 		}
 		return nil, err

@@ -15,12 +15,12 @@ import (
 
 // Delete removes a resource. One that others rely on, or that finalizers hold, stays
 // until they do not: its deletion is requested.
-func (s *Service) Delete(ctx context.Context, req DeleteRequest) (*Written, error) {
-	w, err := s.beginDelete(ctx, req)
+func (wr *Writer) Delete(ctx context.Context, req DeleteRequest) (*Written, error) {
+	w, err := wr.beginDelete(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.awaitBindings(ctx, w.key); err != nil {
+	if err := wr.awaitBindings(ctx, w.key); err != nil {
 		return nil, err
 	}
 	if w.dryRun {
@@ -30,17 +30,17 @@ func (s *Service) Delete(ctx context.Context, req DeleteRequest) (*Written, erro
 }
 
 // beginDelete begins a delete.
-func (s *Service) beginDelete(ctx context.Context, req DeleteRequest) (*write, error) {
-	k, key, err := s.kinds.Resolve(req.Identity)
+func (wr *Writer) beginDelete(ctx context.Context, req DeleteRequest) (*write, error) {
+	k, key, err := wr.kinds.Resolve(req.Identity)
 	if err != nil {
 		return nil, err
 	}
-	rights, err := s.authorize(ctx, k, descriptor.VerbDelete, key)
+	rights, err := wr.authorize(ctx, k, descriptor.VerbDelete, key)
 	if err != nil {
 		return nil, err
 	}
 	return &write{
-		service: s, kind: k, key: key, verb: descriptor.VerbDelete, rights: rights,
+		writer: wr, kind: k, key: key, verb: descriptor.VerbDelete, rights: rights,
 		expected: req.ExpectedRevision, dryRun: req.DryRun,
 	}, nil
 }
@@ -65,7 +65,7 @@ func (w *write) remove(ctx context.Context) (*Written, error) {
 		removal.If.Revision = current.Revision
 		values = current.removalOfSensitive()
 	}
-	deleted, err := w.service.send(ctx, append([]backend.Action{removal}, values...)...)
+	deleted, err := w.writer.send(ctx, append([]backend.Action{removal}, values...)...)
 	switch {
 	case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrFinalized):
 		return w.requestDeletion(ctx)
@@ -74,13 +74,13 @@ func (w *write) remove(ctx context.Context) (*Written, error) {
 	case err != nil:
 		return nil, w.failed(err)
 	}
-	return &Written{Resource: w.service.present(w.kind, deleted), Deletion: Deleted}, nil
+	return &Written{Resource: w.writer.present(w.kind, deleted), Deletion: Deleted}, nil
 }
 
 // loadToDelete loads the resource that is to be deleted, at the expected revision if there is one; nil
 // for a record that does not decode.
 func (w *write) loadToDelete(ctx context.Context) (*stored, error) {
-	current, err := w.service.load(ctx, w.kind, w.key)
+	current, err := w.writer.loader.load(ctx, w.kind, w.key)
 	switch {
 	case replaceable(err, w.expected):
 		return nil, nil
@@ -107,7 +107,7 @@ func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 		return w.deleteUnreadable(ctx)
 	}
 	res := current.Resource
-	deletion, err := w.service.deletionOf(ctx, res)
+	deletion, err := w.writer.deletionOf(ctx, res)
 	switch {
 	case err != nil, w.dryRun:
 	case deletion == Deleted:
@@ -118,20 +118,20 @@ func (w *write) requestDeletion(ctx context.Context) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Written{DryRun: w.dryRun, Deletion: deletion, Resource: w.service.present(w.kind, res)}, nil
+	return &Written{DryRun: w.dryRun, Deletion: deletion, Resource: w.writer.present(w.kind, res)}, nil
 }
 
 // markDeleting stores that the deletion was requested; with finalizing also that it waits for finalizers alone.
 func (w *write) markDeleting(ctx context.Context, current *stored, finalizing bool) (*backend.Resource, error) {
-	s := w.service
+	wr := w.writer
 	was, err := kind.StateOf(current.Resource)
 	if err != nil {
 		return nil, failure.Of(err, w.key)
 	}
 	next := was.WithMetadata(was.Meta)
-	next.Meta.DeletionRequestedAt = s.clock().UTC().Truncate(time.Millisecond)
+	next.Meta.DeletionRequestedAt = wr.clock().UTC().Truncate(time.Millisecond)
 	if finalizing {
-		next = s.reconciler.Finalizing(w.kind, next)
+		next = wr.reconciler.Finalizing(w.kind, next)
 	}
 	put, err := reconcile.Rewrite(w.kind, current.Resource, next)
 	if err != nil {
@@ -139,7 +139,7 @@ func (w *write) markDeleting(ctx context.Context, current *stored, finalizing bo
 	}
 	put.Put.Deleting = true
 	put.If.Unreferenced = finalizing
-	marked, err := s.send(ctx, put)
+	marked, err := wr.send(ctx, put)
 	switch {
 	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
 		return nil, errRaced
@@ -150,30 +150,16 @@ func (w *write) markDeleting(ctx context.Context, current *stored, finalizing bo
 }
 
 // awaitBindings waits until the store guards a resource by the newest declarations.
-func (s *Service) awaitBindings(ctx context.Context, key backend.Key) error {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.RetryTimeout)
+func (wr *Writer) awaitBindings(ctx context.Context, key backend.Key) error {
+	ctx, cancel := context.WithTimeout(ctx, wr.cfg.RetryTimeout)
 	defer cancel()
-	return s.reconciler.AwaitBindings(ctx, key)
-}
-
-// Rebinding reports whether references of a kind are still to be taken by the declarations of this gateway's catalogue,
-// which is the newest: until then the store guards what the earlier declarations guard.
-func (s *Service) Rebinding(ctx context.Context, name string) (bool, error) {
-	k, err := s.kinds.Find(name)
-	if err != nil {
-		return false, err
-	}
-	yes, err := s.reconciler.Rebinding(ctx, k)
-	if err != nil {
-		return false, failure.Of(err, backend.Key{Kind: k.Name})
-	}
-	return yes, nil
+	return wr.reconciler.AwaitBindings(ctx, key)
 }
 
 // deletionOf returns how far a deletion would come now: Pending while others rely on it, Finalizing while
 // only finalizers hold it.
-func (s *Service) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
-	page, err := s.cfg.Store.Range(ctx, backend.Range{Referenced: &r.Key, BoundOnly: true, Limit: 2, Bare: true})
+func (wr *Writer) deletionOf(ctx context.Context, r *backend.Resource) (Deletion, error) {
+	page, err := wr.cfg.Store.Range(ctx, backend.Range{Referenced: &r.Key, BoundOnly: true, Limit: 2, Bare: true})
 	switch {
 	case err != nil:
 		return "", failure.Of(err, r.Key)

@@ -30,7 +30,7 @@ func unguarded() map[string][]descriptor.Kind {
 // blockers are those that hold a resource, as "Kind/name state path".
 func (h *house) blockers(of, name string) (out []string) {
 	h.t.Helper()
-	pages, errs := h.Dependencies(h.t.Context(), []query.DependencyRequest{{Relation: query.BlockedBy, Key: backend.Key{Kind: of, Namespace: "default", Name: name}}})
+	pages, errs := h.Reader.Dependencies(h.t.Context(), []query.DependencyRequest{{Relation: query.BlockedBy, Key: backend.Key{Kind: of, Namespace: "default", Name: name}}})
 	if errs[0] != nil {
 		h.t.Fatal(errs[0])
 	}

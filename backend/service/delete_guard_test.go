@@ -28,7 +28,7 @@ func (h *house) patch(of, name, spec string, meta service.MetadataPatch) error {
 		patch = json.RawMessage(spec)
 	}
 	return h.atCurrent(of, name, func(revision string) error {
-		_, err := h.Patch(h.t.Context(), service.PatchRequest{Identity: identity(of, name), MetadataPatch: meta, ExpectedRevision: revision, Patch: patch})
+		_, err := h.Writer.Patch(h.t.Context(), service.PatchRequest{Identity: identity(of, name), MetadataPatch: meta, ExpectedRevision: revision, Patch: patch})
 		return err
 	})
 }
@@ -37,7 +37,7 @@ func (h *house) patch(of, name, spec string, meta service.MetadataPatch) error {
 func (h *house) report(of, name, status string) (warnings []failure.Warning) {
 	h.t.Helper()
 	err := h.atCurrent(of, name, func(revision string) error {
-		out, err := h.UpdateStatus(h.t.Context(), service.StatusRequest{Identity: identity(of, name), ExpectedRevision: revision, Status: json.RawMessage(status)})
+		out, err := h.Writer.UpdateStatus(h.t.Context(), service.StatusRequest{Identity: identity(of, name), ExpectedRevision: revision, Status: json.RawMessage(status)})
 		if err == nil {
 			warnings = out.Warnings
 		}
@@ -144,10 +144,10 @@ func TestDelete_AControllerReportsWhatItCleansUpOfAResourceThatWaited(t *testing
 func TestDelete_AControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 	onEachStore(t, func(t *testing.T, h *house) {
 		h.run()
-		if err := h.SetControlled(t.Context(), "Room", true); err != nil {
+		if err := h.Writer.SetControlled(t.Context(), "Room", true); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.SetControlled(t.Context(), "Guest", true); code(err) != failure.CodeBadUserInput {
+		if err := h.Writer.SetControlled(t.Context(), "Guest", true); code(err) != failure.CodeBadUserInput {
 			t.Errorf("a kind without conditions: %v", err)
 		}
 		h.create("Room", "r", `{}`)
@@ -177,7 +177,7 @@ func TestDelete_AControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 			t.Errorf("the door says %q after what it relies on turned unready", got)
 		}
 		h.create("Room", "mine", `{}`)
-		if err := h.SetControlled(t.Context(), "Room", false); err != nil {
+		if err := h.Writer.SetControlled(t.Context(), "Room", false); err != nil {
 			t.Fatal(err)
 		}
 		h.becomes("Room", "mine", "True")
@@ -296,13 +296,13 @@ func TestDelete_NoResourceReliesOnOneThatIsGone(t *testing.T) {
 			for i := range 32 {
 				all.Go(func() {
 					if i == 8 {
-						_, err := h.Delete(t.Context(), service.DeleteRequest{Identity: identity("Room", room)})
+						_, err := h.Writer.Delete(t.Context(), service.DeleteRequest{Identity: identity("Room", room)})
 						if err != nil {
 							wrong.Store(new(err.Error()))
 						}
 						return
 					}
-					_, err := h.Create(t.Context(), service.CreateRequest{Identity: identity("Door", fmt.Sprintf("d%d-%d", n, i)), Spec: json.RawMessage(`{"roomRef":"` + room + `"}`)})
+					_, err := h.Writer.Create(t.Context(), service.CreateRequest{Identity: identity("Door", fmt.Sprintf("d%d-%d", n, i)), Spec: json.RawMessage(`{"roomRef":"` + room + `"}`)})
 					if err != nil {
 						wrong.Store(new(err.Error()))
 					}

@@ -31,7 +31,7 @@ func (h *house) largest(of, name, rest string) int {
 	lo, hi := 1<<19, 1<<20
 	for lo+1 < hi {
 		mid := (lo + hi) / 2
-		_, err := h.Create(h.t.Context(), service.CreateRequest{Identity: identity(of, name), DryRun: true, Spec: json.RawMessage(fmt.Sprintf(`{%s"blob":"%s"}`, rest, strings.Repeat("x", mid)))})
+		_, err := h.Writer.Create(h.t.Context(), service.CreateRequest{Identity: identity(of, name), DryRun: true, Spec: json.RawMessage(fmt.Sprintf(`{%s"blob":"%s"}`, rest, strings.Repeat("x", mid)))})
 		if err == nil {
 			lo = mid
 		} else {
@@ -66,7 +66,7 @@ func TestDelete_ALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
-	if err := h.SetControlled(t.Context(), "Door", true); err != nil {
+	if err := h.Writer.SetControlled(t.Context(), "Door", true); err != nil {
 		t.Fatal(err)
 	}
 	n := h.largest("Door", "big", `"roomRef":"r",`)
@@ -84,7 +84,7 @@ func TestDelete_ALargeResourceCanBeDeleted(t *testing.T) {
 	n := h.largest("Room", "big", "")
 	h.create("Room", "big", "{"+blob(n)+"}")
 	h.create("Door", "d", `{"roomRef":"big"}`)
-	out, err := h.Delete(t.Context(), service.DeleteRequest{Identity: identity("Room", "big")})
+	out, err := h.Writer.Delete(t.Context(), service.DeleteRequest{Identity: identity("Room", "big")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func grow(b *testing.B, s *service.Service, n int) {
 					env = "test"
 				}
 				labels := []service.Label{{Key: "env", Value: env}, {Key: "id", Value: fmt.Sprint("id-", i)}}
-				_, err := s.Create(context.Background(), service.CreateRequest{
+				_, err := s.Writer.Create(context.Background(), service.CreateRequest{
 					Identity: kind.Identity{Kind: "Widget", Namespace: &ns, Name: fmt.Sprintf("w-%07d", i)},
 					Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: labels}},
 					Spec:     map[string]any{"title": title, "weight": 100 + i%9000, "bytes": i, "notes": map[string]any{"abc": "xxxxx"}},
@@ -188,7 +188,7 @@ func growing(s *service.Service, n int) []growingRead {
 	list := func(req query.ListRequest, want int, counted ...bool) func() error {
 		req.Kind = "Widget"
 		return func() error {
-			p, err := s.List(ctx, req)
+			p, err := s.Reader.List(ctx, req)
 			if err == nil && want >= 0 && len(p.Edges) != want {
 				err = fmt.Errorf("%d found, want %d", len(p.Edges), want)
 			}
@@ -200,7 +200,7 @@ func growing(s *service.Service, n int) []growingRead {
 	}
 	summary := func(by ...string) func() error {
 		return func() error {
-			_, err := s.Summary(ctx, query.SummaryRequest{Kind: "Widget", By: by})
+			_, err := s.Reader.Summary(ctx, query.SummaryRequest{Kind: "Widget", By: by})
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func growing(s *service.Service, n int) []growingRead {
 	order := func(f string, d bool) []query.Order { return []query.Order{{Field: f, Descending: d}} }
 	first := func(i int) *int { return &i }
 	middle := func() *string {
-		p, err := s.List(ctx, query.ListRequest{Kind: "Widget", Namespace: &ns, First: first(1), Filter: map[string]any{"name": map[string]any{"gte": fmt.Sprintf("w-%07d", n/2)}}})
+		p, err := s.Reader.List(ctx, query.ListRequest{Kind: "Widget", Namespace: &ns, First: first(1), Filter: map[string]any{"name": map[string]any{"gte": fmt.Sprintf("w-%07d", n/2)}}})
 		if err != nil || len(p.Edges) == 0 {
 			return nil
 		}
@@ -220,7 +220,7 @@ func growing(s *service.Service, n int) []growingRead {
 	}()
 	return []growingRead{
 		{"get", func() error {
-			r, err := s.Get(ctx, kind.Identity{Kind: "Widget", Namespace: &ns, Name: fmt.Sprintf("w-%07d", n/2)})
+			r, err := s.Reader.Get(ctx, kind.Identity{Kind: "Widget", Namespace: &ns, Name: fmt.Sprintf("w-%07d", n/2)})
 			if err == nil && r == nil {
 				err = errors.New("it is not there")
 			}

@@ -204,28 +204,28 @@ func (f *badLine) verbs() map[string]func(ctx context.Context, r string) (*servi
 	id, spec := servicetest.Named("a"), map[string]any{"title": "ours"}
 	return map[string]func(context.Context, string) (*service.Written, error){
 		"create": func(ctx context.Context, _ string) (*service.Written, error) {
-			return f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("new"), Spec: spec})
+			return f.Writer.Create(ctx, service.CreateRequest{Identity: servicetest.Named("new"), Spec: spec})
 		},
 		"update": func(ctx context.Context, r string) (*service.Written, error) {
-			return f.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: r, Spec: spec})
+			return f.Writer.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: r, Spec: spec})
 		},
 		"patch": func(ctx context.Context, r string) (*service.Written, error) {
-			return f.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: r, Patch: spec})
+			return f.Writer.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: r, Patch: spec})
 		},
 		"upsert": func(ctx context.Context, _ string) (*service.Written, error) {
-			return f.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec})
+			return f.Writer.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec})
 		},
 		"upsert of a new one": func(ctx context.Context, _ string) (*service.Written, error) {
-			return f.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("new"), Spec: spec})
+			return f.Writer.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("new"), Spec: spec})
 		},
 		"status": func(ctx context.Context, r string) (*service.Written, error) {
-			return f.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: r, Status: map[string]any{"id": "ours"}})
+			return f.Writer.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: r, Status: map[string]any{"id": "ours"}})
 		},
 		"delete": func(ctx context.Context, _ string) (*service.Written, error) {
-			return f.Delete(ctx, service.DeleteRequest{Identity: id})
+			return f.Writer.Delete(ctx, service.DeleteRequest{Identity: id})
 		},
 		"delete at a revision": func(ctx context.Context, r string) (*service.Written, error) {
-			return f.Delete(ctx, service.DeleteRequest{Identity: id, ExpectedRevision: &r})
+			return f.Writer.Delete(ctx, service.DeleteRequest{Identity: id, ExpectedRevision: &r})
 		},
 	}
 }

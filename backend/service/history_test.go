@@ -113,17 +113,17 @@ func (h *history) call(client int, rnd *rand.Rand) {
 	switch c.op {
 	case "get":
 		var r *query.Resource
-		if r, err = g.Get(access.WithCaller(ctx, anybody()), id); err == nil && r != nil {
+		if r, err = g.Reader.Get(access.WithCaller(ctx, anybody()), id); err == nil && r != nil {
 			h.see(c, c.name, r)
 		}
 	case "list", "count":
 		err = h.list(ctx, g, c, rnd)
 	case "create":
-		written, err = g.Create(access.WithCaller(ctx, anybody()), service.CreateRequest{Identity: id, Spec: spec})
+		written, err = g.Writer.Create(access.WithCaller(ctx, anybody()), service.CreateRequest{Identity: id, Spec: spec})
 	case "update":
-		written, err = g.Update(access.WithCaller(ctx, anybody()), service.UpdateRequest{Identity: id, ExpectedRevision: seen.revision, Spec: spec})
+		written, err = g.Writer.Update(access.WithCaller(ctx, anybody()), service.UpdateRequest{Identity: id, ExpectedRevision: seen.revision, Spec: spec})
 	case "delete":
-		_, err = g.Delete(access.WithCaller(ctx, anybody()), service.DeleteRequest{Identity: id, ExpectedRevision: &seen.revision})
+		_, err = g.Writer.Delete(access.WithCaller(ctx, anybody()), service.DeleteRequest{Identity: id, ExpectedRevision: &seen.revision})
 	}
 	c.ends = time.Since(h.start).Nanoseconds()
 	for _, read := range explained.Reads() {
@@ -158,7 +158,7 @@ func (h *history) list(ctx context.Context, g *gateway, c *call, rnd *rand.Rand)
 	case 3:
 		req.Filter = map[string]any{"name": map[string]any{"startsWith": "n"}}
 	}
-	page, err := g.List(access.WithCaller(ctx, anybody()), req)
+	page, err := g.Reader.List(access.WithCaller(ctx, anybody()), req)
 	if err == nil && c.op == "count" {
 		c.count, err = page.TotalCount(ctx)
 	}

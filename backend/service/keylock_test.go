@@ -58,11 +58,11 @@ func TestKeylock_UnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T)
 						s := gws[c%n]
 						for i := range 5 {
 							spec := map[string]any{"title": fmt.Sprint(c, "-", i)}
-							if _, err := s.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: spec}); err != nil {
+							if _, err := s.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: spec}); err != nil {
 								t.Errorf("upsert: %v", err)
 							}
 							manifest := fmt.Sprintf("{apiVersion: example.org/v1, kind: Widget, metadata: {name: a}, spec: {title: %d-%d}}", i, c)
-							if _, err := s.Apply(t.Context(), service.ApplyRequest{Manifest: manifest}); err != nil {
+							if _, err := s.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: manifest}); err != nil {
 								t.Errorf("apply: %v", err)
 							}
 						}
@@ -80,7 +80,7 @@ func TestKeylock_AnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) 
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
 				gws := gateways(t, store, n)
 				editor := gws[n-1]
-				if _, err := editor.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: map[string]any{"title": "A"}}); err != nil {
+				if _, err := editor.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: map[string]any{"title": "A"}}); err != nil {
 					t.Fatal(err)
 				}
 				ctx, stop := context.WithCancel(t.Context())
@@ -89,22 +89,22 @@ func TestKeylock_AnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) 
 					wg.Go(func() {
 						s := gws[c%n]
 						for i := 0; ctx.Err() == nil; i++ {
-							if got, err := s.Get(ctx, servicetest.Named("a")); err == nil {
-								_, _ = s.UpdateStatus(ctx, service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: got.Stored.Revision.String(), Status: map[string]any{"id": fmt.Sprint(c, "-", i)}})
+							if got, err := s.Reader.Get(ctx, servicetest.Named("a")); err == nil {
+								_, _ = s.Writer.UpdateStatus(ctx, service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: got.Stored.Revision.String(), Status: map[string]any{"id": fmt.Sprint(c, "-", i)}})
 							}
 						}
 					})
 				}
 				for i := range 100 {
-					got, err := editor.Get(ctx, servicetest.Named("a"))
+					got, err := editor.Reader.Get(ctx, servicetest.Named("a"))
 					if err != nil {
 						t.Fatal(err)
 					}
 					r := got.Stored.Revision.String()
 					if i%2 == 0 {
-						_, err = editor.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: r, Spec: map[string]any{"title": fmt.Sprint(i)}})
+						_, err = editor.Writer.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: r, Spec: map[string]any{"title": fmt.Sprint(i)}})
 					} else {
-						_, err = editor.Patch(ctx, service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: r, Patch: map[string]any{"title": fmt.Sprint(i)}})
+						_, err = editor.Writer.Patch(ctx, service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: r, Patch: map[string]any{"title": fmt.Sprint(i)}})
 					}
 					if err != nil {
 						t.Fatalf("edit %d: %v", i, err)
@@ -141,7 +141,7 @@ func TestKeylock_AWriteThatLosesEveryRaceIsAbortedWhenTheRequestsTimeIsOver(t *t
 			var wg sync.WaitGroup
 			for range 3 { // the others wait for their turn
 				wg.Go(func() {
-					_, err := s.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("a"), Spec: map[string]any{"title": "B"}})
+					_, err := s.Writer.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("a"), Spec: map[string]any{"title": "B"}})
 					var e *failure.Error
 					if !errors.As(err, &e) || e.Code != failure.CodeAborted || !e.Retryable {
 						t.Errorf("%s: %v", name, err)

@@ -41,7 +41,7 @@ func (f *fixture) doTo(step string) (*service.Written, error) {
 		for _, key := range slices.Sorted(maps.Keys(pairs)) {
 			patch.Value = append(patch.Value, service.PairPatch{Key: key, Value: pairs[key]})
 		}
-		return f.Patch(f.T.Context(), service.PatchRequest{
+		return f.Writer.Patch(f.T.Context(), service.PatchRequest{
 			Identity: servicetest.Named("a"), ExpectedRevision: revision, MetadataPatch: service.MetadataPatch{Labels: patch, Annotations: patch},
 		})
 	case "update":
@@ -50,7 +50,7 @@ func (f *fixture) doTo(step string) (*service.Written, error) {
 			meta.Labels.Value = append(meta.Labels.Value, service.Label{Key: key, Value: *value})
 			meta.Annotations.Value = append(meta.Annotations.Value, service.Annotation{Key: key, Value: *value})
 		}
-		return f.Update(f.T.Context(), service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Metadata: meta, Spec: json.RawMessage(`{"title":"A"}`)})
+		return f.Writer.Update(f.T.Context(), service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Metadata: meta, Spec: json.RawMessage(`{"title":"A"}`)})
 	}
 	manifest := "apiVersion: example.org/v1\nkind: Widget\nmetadata:\n  name: a\n"
 	switch {
@@ -64,7 +64,7 @@ func (f *fixture) doTo(step string) (*service.Written, error) {
 		manifest += fmt.Sprintf("  labels: %s\n  annotations: %s\n", raw, raw)
 	}
 	manager := strings.TrimPrefix(tool, "nobody")
-	return f.Apply(f.T.Context(), service.ApplyRequest{Manifest: manifest + "spec: {title: A}\n", FieldManager: &manager})
+	return f.Writer.Apply(f.T.Context(), service.ApplyRequest{Manifest: manifest + "spec: {title: A}\n", FieldManager: &manager})
 }
 
 // pairs are the labels of widget a, which the annotations must equal, and who owns them.
@@ -145,7 +145,7 @@ func TestManager_LabelsAndAnnotationsByWhoeverSetsThem(t *testing.T) {
 
 func TestManager_AnApplyThatOnlyTakesOverLabelsChangesNothing(t *testing.T) {
 	f := setup(t)
-	if _, err := f.Create(t.Context(), service.CreateRequest{
+	if _, err := f.Writer.Create(t.Context(), service.CreateRequest{
 		Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "a", Value: "1"}}}},
 	}); err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestManager_APatchKeepsTheLimitsOfLabelsAndAnnotations(t *testing.T) {
 	large := strings.Repeat("x", 200<<10)
 	patch := func(key string) error {
 		one := service.MetadataPatch{Annotations: service.Optional[[]service.PairPatch]{Set: true, Value: []service.PairPatch{{Key: key, Value: &large}}}}
-		_, err := f.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), MetadataPatch: one})
+		_, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), MetadataPatch: one})
 		return err
 	}
 	if err := patch("large"); err != nil {
@@ -218,7 +218,7 @@ func TestManager_APatchKeepsTheLimitsOfLabelsAndAnnotations(t *testing.T) {
 		t.Errorf("annotations of 400 KiB: %v", err)
 	}
 	twice := service.MetadataPatch{Labels: service.Optional[[]service.PairPatch]{Set: true, Value: []service.PairPatch{{Key: "k"}, {Key: "k"}}}}
-	if _, err := f.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), MetadataPatch: twice, ExpectedRevision: f.Stored("a").Revision.String()}); code(err) != failure.CodeValidationFailed {
+	if _, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), MetadataPatch: twice, ExpectedRevision: f.Stored("a").Revision.String()}); code(err) != failure.CodeValidationFailed {
 		t.Errorf("a key twice: %v", err)
 	}
 }

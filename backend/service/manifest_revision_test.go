@@ -36,7 +36,7 @@ func TestManifest_WhatTheServerOwnsInAManifestIsPassedOverInSilence(t *testing.T
 func TestManifest_OnlyTheRevisionOfAManifestIsIgnored(t *testing.T) {
 	f := setup(t)
 	apply := func(manifest string) (*service.Written, error) {
-		return f.Apply(context.Background(), service.ApplyRequest{Manifest: manifest, IgnoreRevision: true})
+		return f.Writer.Apply(context.Background(), service.ApplyRequest{Manifest: manifest, IgnoreRevision: true})
 	}
 	if out, err := apply(based("1-1")); err != nil || out.Outcome != service.Created {
 		t.Fatalf("of an absent resource: %+v %v", out, err)
@@ -57,7 +57,7 @@ func TestManifest_OnlyTheRevisionOfAManifestIsIgnored(t *testing.T) {
 		t.Run(name, func(t *testing.T) { servicetest.WantCode(t, err, c.code) })
 	}
 	revision := "1-1"
-	_, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: based("1-1"), IgnoreRevision: true, ExpectedRevision: &revision})
+	_, err := f.Writer.Apply(context.Background(), service.ApplyRequest{Manifest: based("1-1"), IgnoreRevision: true, ExpectedRevision: &revision})
 	if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "expectedRevision") || e.Path != "ignoreRevision" {
 		t.Errorf("%q: %v", e.Path, e)
 	}
@@ -76,7 +76,7 @@ func TestManifest_AnApplyWithARevisionOfWhatIsGoneSaysHowToCreateItAnew(t *testi
 		t.Errorf("%+v", e)
 	}
 	revision := "1-1"
-	_, err = f.Apply(context.Background(), service.ApplyRequest{Manifest: widgetManifest, ExpectedRevision: &revision})
+	_, err = f.Writer.Apply(context.Background(), service.ApplyRequest{Manifest: widgetManifest, ExpectedRevision: &revision})
 	if e := servicetest.WantCode(t, err, failure.CodeNotFound); strings.Contains(e.Message, "ignoreRevision") {
 		t.Errorf("ignoreRevision does not help here: %v", e)
 	}

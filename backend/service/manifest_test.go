@@ -28,7 +28,7 @@ spec:
 `
 
 func (f *fixture) apply(manifest string) (*service.Written, error) {
-	return f.Apply(context.Background(), service.ApplyRequest{Manifest: manifest})
+	return f.Writer.Apply(context.Background(), service.ApplyRequest{Manifest: manifest})
 }
 
 func TestManifest_ApplyCreatesReplacesAndLeavesAlone(t *testing.T) {
@@ -111,15 +111,15 @@ func TestManifest_TheNamespaceOfAManifest(t *testing.T) {
 	f := setup(t)
 	ctx, a, b := context.Background(), "team-a", "team-b"
 	inManifest := strings.Replace(widgetManifest, "metadata:", "metadata:\n  namespace: team-a", 1)
-	out, err := f.Apply(ctx, service.ApplyRequest{Manifest: inManifest, Namespace: &a})
+	out, err := f.Writer.Apply(ctx, service.ApplyRequest{Manifest: inManifest, Namespace: &a})
 	if err != nil || out.Resource.Stored.Namespace != a {
 		t.Fatalf("%+v %v", out, err)
 	}
-	out, err = f.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, Namespace: &b})
+	out, err = f.Writer.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, Namespace: &b})
 	if err != nil || out.Resource.Stored.Namespace != b {
 		t.Fatalf("%+v %v", out, err)
 	}
-	_, err = f.Apply(ctx, service.ApplyRequest{Manifest: inManifest, Namespace: &b})
+	_, err = f.Writer.Apply(ctx, service.ApplyRequest{Manifest: inManifest, Namespace: &b})
 	if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, a) || !strings.Contains(e.Message, b) {
 		t.Errorf("message %q names both", e.Message)
 	}
@@ -142,7 +142,7 @@ func TestManifest_TheRevisionOfAManifestIsAPrecondition(t *testing.T) {
 	}
 	_, err = f.apply(with("1-1"))
 	servicetest.WantCode(t, err, failure.CodeConflict)
-	if _, err = f.Apply(context.Background(), service.ApplyRequest{Manifest: with("1-1"), ExpectedRevision: &r}); err != nil {
+	if _, err = f.Writer.Apply(context.Background(), service.ApplyRequest{Manifest: with("1-1"), ExpectedRevision: &r}); err != nil {
 		t.Errorf("expectedRevision goes before the manifest's: %v", err)
 	}
 }
@@ -150,17 +150,17 @@ func TestManifest_TheRevisionOfAManifestIsAPrecondition(t *testing.T) {
 func TestManifest_ADryRunSaysAndDoesNot(t *testing.T) {
 	f := setup(t)
 	ctx := context.Background()
-	out, err := f.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
+	out, err := f.Writer.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
 	if err != nil || out.Outcome != service.Created || !out.DryRun || f.Stored("a") != nil {
 		t.Fatalf("%+v %v", out, err)
 	}
 	f.CreateWidget("a", `{"title":"Z"}`)
 	before := f.LogPosition()
-	out, err = f.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
+	out, err = f.Writer.Apply(ctx, service.ApplyRequest{Manifest: widgetManifest, DryRun: true})
 	if err != nil || out.Outcome != service.Updated || f.LogPosition() != before {
 		t.Fatalf("%+v %v", out, err)
 	}
-	_, err = f.Apply(ctx, service.ApplyRequest{Manifest: strings.Replace(widgetManifest, "title: A", "title: ''", 1), DryRun: true})
+	_, err = f.Writer.Apply(ctx, service.ApplyRequest{Manifest: strings.Replace(widgetManifest, "title: A", "title: ''", 1), DryRun: true})
 	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
@@ -169,13 +169,13 @@ func TestManifest_ACreateByManifestNeverReplaces(t *testing.T) {
 	req := service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true}
 	for _, dry := range []bool{true, false} {
 		req.DryRun = dry
-		if out, err := f.Apply(context.Background(), req); err != nil || out.Outcome != service.Created {
+		if out, err := f.Writer.Apply(context.Background(), req); err != nil || out.Outcome != service.Created {
 			t.Fatalf("%+v %v", out, err)
 		}
 	}
 	for _, dry := range []bool{true, false} {
 		req.DryRun = dry
-		_, err := f.Apply(context.Background(), req)
+		_, err := f.Writer.Apply(context.Background(), req)
 		servicetest.WantCode(t, err, failure.CodeAlreadyExists)
 	}
 }
@@ -183,10 +183,10 @@ func TestManifest_ACreateByManifestNeverReplaces(t *testing.T) {
 func TestManifest_ACreateByManifestHasNoRevisionToExpect(t *testing.T) {
 	f := setup(t)
 	revision := "1-1"
-	_, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true, ExpectedRevision: &revision})
+	_, err := f.Writer.Apply(context.Background(), service.ApplyRequest{Manifest: widgetManifest, CreateOnly: true, ExpectedRevision: &revision})
 	servicetest.WantCode(t, err, failure.CodeBadUserInput)
 	exported := strings.Replace(widgetManifest, "metadata:\n", "metadata:\n  revision: 1-1\n", 1)
-	if out, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: exported, CreateOnly: true}); err != nil || out.Outcome != service.Created {
+	if out, err := f.Writer.Apply(context.Background(), service.ApplyRequest{Manifest: exported, CreateOnly: true}); err != nil || out.Outcome != service.Created {
 		t.Errorf("of an exported manifest: %+v %v", out, err)
 	}
 }
@@ -288,7 +288,7 @@ func TestApply_ANullLabelOrAnnotationIsCleared(t *testing.T) {
 	}
 	apply("labels: {mine: a}")
 	other := "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a, labels: {other: b, stays: c}, annotations: {note: d}}\nspec: {title: A}\n"
-	if _, err := f.Apply(context.Background(), service.ApplyRequest{Manifest: other, FieldManager: new("other")}); err != nil {
+	if _, err := f.Writer.Apply(context.Background(), service.ApplyRequest{Manifest: other, FieldManager: new("other")}); err != nil {
 		t.Fatal(err)
 	}
 	out := apply("labels: {mine: null, other: , absent: ~}, annotations: {note: null}")
@@ -326,7 +326,7 @@ func TestManifest_ADumpKeepsTheExpiry(t *testing.T) {
 	k.Expires = true
 	f := setupKinds(t, k)
 	until := time.Now().Add(time.Hour)
-	out, err := f.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: until}}})
+	out, err := f.Writer.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"A"}`), Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true, Value: until}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestManifest_ADumpKeepsTheExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
+	if _, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.apply(text); err != nil {
@@ -377,7 +377,7 @@ func TestManifest_AnApplyAsksForTheVerbThatItIs(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				out, err := s.Apply(t.Context(), req)
+				out, err := s.Writer.Apply(t.Context(), req)
 				if c.accepts[step] && err != nil {
 					t.Error(err)
 				}

@@ -46,7 +46,7 @@ func (f *fixture) roundTrip(t testing.TB, spec map[string]any, meta service.Meta
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(raw), Metadata: meta})
+	stored, err := f.Writer.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(raw), Metadata: meta})
 	if err != nil {
 		t.Fatalf("%.200q: %v", raw, err)
 	}

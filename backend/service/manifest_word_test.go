@@ -28,7 +28,7 @@ func TestManifest_ErrorsAboutAManifestUseItsWords(t *testing.T) {
 			t.Errorf("%s%+v, want %s", manifest, e, want)
 		}
 	}
-	_, err := f.Create(t.Context(), service.CreateRequest{
+	_, err := f.Writer.Create(t.Context(), service.CreateRequest{
 		Identity: kind.Identity{Kind: "Network", Name: "a"},
 		Spec:     json.RawMessage(`{"managementPolicy":"unmanaged","cloudCredentialsRef":{"secretName":"s","cloudName":"c"}}`),
 	})

@@ -51,7 +51,7 @@ func BenchmarkIndexMemory(b *testing.B) {
 // createNetwork creates a network of the size that the comparison with other gateways uses, and reports its status.
 func createNetwork(b *testing.B, s *service.Service, i int) error {
 	identity := kind.Identity{Kind: "Network", Namespace: new(fmt.Sprintf("ns-%02d", i%20)), Name: fmt.Sprintf("net-%06d", i)}
-	created, err := s.Create(b.Context(), service.CreateRequest{
+	created, err := s.Writer.Create(b.Context(), service.CreateRequest{
 		Identity: identity,
 		Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{
 			{Key: "team", Value: fmt.Sprint("team-", i%10)}, {Key: "tier", Value: []string{"gold", "silver", "bronze"}[i%3]}, {Key: "app", Value: fmt.Sprintf("app-%02d", i%97)},
@@ -67,7 +67,7 @@ func createNetwork(b *testing.B, s *service.Service, i int) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.UpdateStatus(b.Context(), service.StatusRequest{
+	_, err = s.Writer.UpdateStatus(b.Context(), service.StatusRequest{
 		Identity: identity, ExpectedRevision: created.Resource.Stored.Revision.String(),
 		Status: map[string]any{"resource": map[string]any{"status": []string{"ACTIVE", "ACTIVE", "ACTIVE", "BUILD", "DOWN"}[i%5]}},
 	})

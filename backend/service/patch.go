@@ -9,8 +9,8 @@ import (
 )
 
 // Patch changes parts of a spec at the expected revision; the result must be acceptable.
-func (s *Service) Patch(ctx context.Context, req PatchRequest) (*Written, error) {
-	w, err := s.beginPatch(ctx, req)
+func (wr *Writer) Patch(ctx context.Context, req PatchRequest) (*Written, error) {
+	w, err := wr.beginPatch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -25,13 +25,13 @@ func (s *Service) Patch(ctx context.Context, req PatchRequest) (*Written, error)
 }
 
 // beginPatch begins a patch. One of finalizers alone needs the verb FINALIZE, another one that changes them PATCH, too.
-func (s *Service) beginPatch(ctx context.Context, req PatchRequest) (*write, error) {
+func (wr *Writer) beginPatch(ctx context.Context, req PatchRequest) (*write, error) {
 	t := target{verb: descriptor.VerbPatch, id: req.Identity, meta: req.MetadataPatch}
 	finalizes := len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0
 	if finalizes && req.finalizersAlone() {
 		t.needs = descriptor.VerbFinalize
 	}
-	w, err := s.begin(ctx, t)
+	w, err := wr.begin(ctx, t)
 	if err != nil || !finalizes {
 		return w, err
 	}

@@ -115,7 +115,7 @@ func (r *refilling) filled(s *service.Service) {
 func (r *refilling) listed(s *service.Service) {
 	r.Helper()
 	for {
-		if _, err := s.List(r.Context(), lists("t1")); err == nil {
+		if _, err := s.Reader.List(r.Context(), lists("t1")); err == nil {
 			return
 		} else if ctx := r.Context(); ctx.Err() != nil {
 			r.Fatal(err)
@@ -157,7 +157,7 @@ func refillBolt(b *testing.B, n int) {
 		begin := time.Now()
 		s := open()
 		svc = r.service(servicetest.Widget())
-		if _, err := svc.Get(b.Context(), servicetest.Named("none")); err != nil {
+		if _, err := svc.Reader.Get(b.Context(), servicetest.Named("none")); err != nil {
 			b.Fatal(err)
 		}
 		r.took(how+"-first-answer", begin)
@@ -191,7 +191,7 @@ func (r *refilling) reload(svc *service.Service, kind descriptor.Kind) {
 	read.Go(func() {
 		for reading.Err() == nil {
 			begin := time.Now()
-			if _, err := svc.List(context.Background(), lists(fmt.Sprint("t", reads%10))); err != nil {
+			if _, err := svc.Reader.List(context.Background(), lists(fmt.Sprint("t", reads%10))); err != nil {
 				r.Error(err)
 			}
 			worst = max(worst, time.Since(begin))

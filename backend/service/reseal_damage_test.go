@@ -35,7 +35,7 @@ func TestReseal_RecordsThatDoNotDecodeAreCountedAsLeft(t *testing.T) {
 	f.upsertSafe(fullSafe)
 	for _, name := range []string{"b", "c"} {
 		id := kind.Identity{Kind: "Safe", Name: name}
-		if _, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: json.RawMessage(`{"owner":"ada","pin":"planted"}`)}); err != nil {
+		if _, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: json.RawMessage(`{"owner":"ada","pin":"planted"}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}

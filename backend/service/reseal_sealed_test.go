@@ -141,11 +141,11 @@ func TestReseal_AMissingKeyLosesNothing(t *testing.T) {
 		for verb, write := range map[string]func() error{
 			"reveal": func() error { _, err := f.Reveal(t.Context(), safeNamed()); return err },
 			"upsert": func() error {
-				_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"bob"}`)})
+				_, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"bob"}`)})
 				return err
 			},
 			"patch": func() error {
-				_, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(`{"owner":"bob"}`)})
+				_, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(`{"owner":"bob"}`)})
 				return err
 			},
 		} {
@@ -157,7 +157,7 @@ func TestReseal_AMissingKeyLosesNothing(t *testing.T) {
 		if n := logs.FilterMessage("stored resource is unreadable").Len(); n != 1 {
 			t.Errorf("%d lines in the log, want one of the resource", n)
 		}
-		if got, err := f.Get(t.Context(), safeNamed()); err != nil || got == nil {
+		if got, err := f.Reader.Get(t.Context(), safeNamed()); err != nil || got == nil {
 			t.Errorf("what is shown cannot be read: %v", err)
 		}
 	}
@@ -165,7 +165,7 @@ func TestReseal_AMissingKeyLosesNothing(t *testing.T) {
 		t.Error("the values are lost")
 	}
 	f, _ := sealed(t, store)
-	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil || f.get(safeKey().Sensitive()) != nil {
+	if _, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil || f.get(safeKey().Sensitive()) != nil {
 		t.Errorf("it cannot be deleted: %v", err)
 	}
 }
@@ -190,7 +190,7 @@ func TestReseal_WithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 		f, _ := sealed(t, store, "b")
 		patch := func(m service.MetadataPatch) {
 			t.Helper()
-			w, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: m})
+			w, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: m})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,7 +200,7 @@ func TestReseal_WithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 		if got := was.pin(); got != "1234" {
 			t.Errorf("pin %q", got)
 		}
-		w, err := f.Update(t.Context(), service.UpdateRequest{
+		w, err := f.Writer.Update(t.Context(), service.UpdateRequest{
 			Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(`{"owner":"ada","door":{"colour":"red"}}`),
 			Metadata: service.Metadata{Description: service.Optional[string]{Set: true, Value: "of ada"}},
 		})
@@ -209,7 +209,7 @@ func TestReseal_WithoutTheKeyMetadataCanBeChanged(t *testing.T) {
 		}
 		revision = w.Resource.Stored.Revision.String()
 		patch(finalizers("example.org/x"))
-		if w, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil || w.Deletion != service.Finalizing {
+		if w, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil || w.Deletion != service.Finalizing {
 			t.Fatalf("%+v, %v", w, err)
 		}
 		revision = f.get(safeKey()).Revision.String()
@@ -237,7 +237,7 @@ func TestReseal_WithoutTheKeyAllValuesCanBeWrittenAnew(t *testing.T) {
 			was, _ := sealed(t, store, "a")
 			was.upsertSafe(fullSafe)
 			f, _ := sealed(t, store, "b")
-			_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
+			_, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
 			if !c.ok {
 				servicetest.WantCode(t, err, failure.CodeUnreadable)
 				if got := was.pin(); got != "1234" {
@@ -266,7 +266,7 @@ func TestReseal_ValuesAreOfNoUseUnderAnotherNameOrUID(t *testing.T) {
 	f.upsertSafe(fullSafe)
 	first := f.get(safeKey().Sensitive())
 	other := kind.Identity{Kind: "Safe", Name: "other"}
-	if _, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: other, Spec: json.RawMessage(`{"owner":"eve","pin":"0"}`)}); err != nil {
+	if _, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: other, Spec: json.RawMessage(`{"owner":"eve","pin":"0"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	key := safeKey()
@@ -297,7 +297,7 @@ func (f *fixture) runUntil(logs *observer.ObservedLogs, message string) {
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
 	for logs.FilterMessage(message).Len() == 0 && ctx.Err() == nil {
-		_, _ = f.Get(ctx, safeNamed())
+		_, _ = f.Reader.Get(ctx, safeNamed())
 	}
 	if ctx.Err() != nil {
 		f.T.Errorf("the log never said %q", message)
@@ -314,7 +314,7 @@ func TestReseal_WhatIsStoredIsEncryptedAnew(t *testing.T) {
 	revision := plain.upsertSafe(fullSafe).Resource.Stored.Revision
 	for i := range 150 {
 		id := kind.Identity{Kind: "Safe", Name: fmt.Sprint("n", i)}
-		if _, err := plain.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: json.RawMessage(`{"owner":"ada","pin":"planted"}`)}); err != nil {
+		if _, err := plain.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: json.RawMessage(`{"owner":"ada","pin":"planted"}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -393,7 +393,7 @@ func TestReseal_WithoutTheKeyValuesKeepTheirExpiry(t *testing.T) {
 	revision := was.upsertSafe(fullSafe).Resource.Stored.Revision.String()
 	later := service.MetadataPatch{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}
 	patch := func(f *fixture) error {
-		_, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: later})
+		_, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: later})
 		return err
 	}
 	servicetest.WantCode(t, patch(f), failure.CodeUnreadable)

@@ -33,7 +33,7 @@ func (s *Service) Reveal(ctx context.Context, id kind.Identity) (*Revealed, erro
 	if err != nil {
 		return nil, err
 	}
-	rights, err := s.Rights(ctx) // as fresh as for any read
+	rights, err := s.Reader.Rights(ctx) // as fresh as for any read
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (s *Service) loadWhole(ctx context.Context, k *kind.Kind, key backend.Key) 
 	}
 	backoff := wait.Backoff{Least: minRacePause, Most: maxRacePause}
 	for {
-		current, err := s.load(ctx, k, key)
+		current, err := s.loader.load(ctx, k, key)
 		if err != nil || current == nil {
 			return nil, err
 		}

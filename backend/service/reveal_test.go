@@ -87,14 +87,14 @@ func TestReveal_ValuesAreOfOneRevision(t *testing.T) {
 		writers.Go(func() {
 			for i := range 300 {
 				number := fmt.Sprintf("%d-%d", n, i)
-				w, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"` + number + `","pin":"` + number + `","door":{"code":"` + number + `"}}`)})
+				w, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"` + number + `","pin":"` + number + `","door":{"code":"` + number + `"}}`)})
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				written.Store(w.Resource.Stored.Revision.String(), number)
 				if i%20 == 19 {
-					_, _ = f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}) // another may have deleted it
+					_, _ = f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}) // another may have deleted it
 				}
 			}
 		})
@@ -141,7 +141,7 @@ func TestReveal_ValuesOfAnotherResourceAreNotRevealed(t *testing.T) {
 	f := safes(t, true)
 	f.upsertSafe(fullSafe)
 	was := f.get(safeKey().Sensitive())
-	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
+	if _, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
 		t.Fatal(err)
 	}
 	f.upsertSafe(`{"owner":"ada"}`)

@@ -1,7 +1,7 @@
 // Package service is the resource service: it gives every kind its verbs. It
 // works on the raw JSON tree of a resource, driven by descriptors, over any
-// [backend.Store]. Here are the verbs that write. The reading ones are in query and change, and kinds are
-// compiled and validate in kind.
+// [backend.Store]. Here are the verbs that write ([Writer]). Those that read are in query, streams of changes in change;
+// kinds are compiled in kind, which also validates.
 package service
 
 import (
@@ -113,14 +113,12 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// maxTag is how many characters of an id begin the request ids of a service.
-const maxTag = 16
-
-// Service gives every kind of the catalogue its verbs. Its Reader has the reading ones, its Feed the streams
-// of changes.
+// Service is the resource service of a catalogue. What most callers need is in its parts: they read with Reader, follow
+// changes with Feed, and write with Writer. The service itself has what belongs to the catalogue as a whole.
 type Service struct {
-	*query.Reader
-	*change.Feed
+	Reader *query.Reader
+	Feed   *change.Feed
+	Writer *Writer
 
 	cfg        Config
 	kinds      kind.Catalogue
@@ -129,10 +127,9 @@ type Service struct {
 	ownHub     bool // Run runs the hub
 	ownPolicy  bool // Run runs the source of the policy
 	unreadable *kind.Unreadable
-	sender     *reconcile.Sender
+	loader     *loader
 	reconciler *reconcile.Reconciler
-	index      *index.Index // nil if nothing is kept in memory
-	keys       keyLocks
+	index      *index.Index  // nil if nothing is kept in memory
 	reveals    chan struct{} // has an element for each resource that is being revealed
 }
 
@@ -142,44 +139,87 @@ func New(cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("service: %w", err)
 	}
 	cfg.setDefaults()
-	kinds, err := kind.Compile(cfg.Kinds)
-	if err != nil {
-		return nil, fmt.Errorf("service: %w", err)
+	s := &Service{
+		cfg:        cfg,
+		clock:      backend.ClockOf(cfg.Store),
+		unreadable: kind.NewUnreadable(cfg.Store, cfg.Logger, cfg.Unreadable),
+		reveals:    make(chan struct{}, maxReveals),
 	}
-	s := &Service{cfg: cfg, kinds: kinds, clock: backend.ClockOf(cfg.Store), hub: cfg.Hub, ownHub: cfg.Hub == nil, reveals: make(chan struct{}, maxReveals)}
-	tag := cfg.NewID()
-	if s.ownHub {
-		if s.hub, err = hub.New(hub.Config{Store: cfg.Store, Logger: cfg.Logger}); err != nil {
+	for _, prepare := range []func() error{s.compile, s.openHub, s.openIndex, s.openPolicy} {
+		if err := prepare(); err != nil {
 			return nil, fmt.Errorf("service: %w", err)
 		}
 	}
-	s.unreadable = kind.NewUnreadable(cfg.Store, cfg.Logger, cfg.Unreadable)
-	if cfg.IndexMemory >= 0 {
-		if s.index, err = index.New(index.Config{
-			Store: cfg.Store, Hub: s.hub, Kinds: query.Definitions(kinds), Bytes: cfg.IndexMemory, Logger: cfg.Logger,
-		}); err != nil {
-			return nil, fmt.Errorf("service: %w", err)
-		}
-	}
-	s.ownPolicy = cfg.Access.Enabled && cfg.Policy == nil
-	switch {
-	case !cfg.Access.Enabled:
-		cfg.Policy = nil
-	case s.ownPolicy:
-		if cfg.Policy, err = policy.New(policy.Config{Store: cfg.Store, Hub: s.hub, Kinds: cfg.Kinds, Logger: cfg.Logger}); err != nil {
-			return nil, fmt.Errorf("service: %w", err)
-		}
-	}
-	s.Reader = query.New(query.Config{Store: cfg.Store, Kinds: kinds, Unreadable: s.unreadable, Index: s.index, Access: cfg.Access, Policy: cfg.Policy})
-	s.Feed = change.New(change.Config{Store: cfg.Store, Hub: s.hub, Kinds: kinds, Unreadable: s.unreadable, Reader: s.Reader, Index: s.index, BookmarkInterval: cfg.BookmarkInterval})
-	s.sender = &reconcile.Sender{
-		Store: cfg.Store, Hub: s.hub, Clock: s.clock, Tag: tag[:min(len(tag), maxTag)] + "-",
-		WriteTimeout: cfg.WriteTimeout, OutcomeTimeout: cfg.OutcomeTimeout,
-	}
-	s.reconciler = reconcile.New(reconcile.Config{
-		Sender: s.sender, Kinds: kinds, Descriptors: cfg.Kinds, Index: s.index, Unreadable: s.unreadable, Logger: cfg.Logger, NewID: cfg.NewID,
+	s.loader = &loader{store: cfg.Store, keys: cfg.Keys, index: s.index, unreadable: s.unreadable}
+	s.Reader = query.New(query.Config{
+		Store:      cfg.Store,
+		Kinds:      s.kinds,
+		Unreadable: s.unreadable,
+		Index:      s.index,
+		Access:     cfg.Access,
+		Policy:     s.cfg.Policy,
 	})
+	s.Feed = change.New(change.Config{
+		Store:            cfg.Store,
+		Hub:              s.hub,
+		Kinds:            s.kinds,
+		Unreadable:       s.unreadable,
+		Reader:           s.Reader,
+		Index:            s.index,
+		BookmarkInterval: cfg.BookmarkInterval,
+	})
+	s.Writer = s.newWriter()
+	s.reconciler = s.Writer.reconciler
 	return s, nil
+}
+
+// compile compiles the catalogue.
+func (s *Service) compile() (err error) {
+	s.kinds, err = kind.Compile(s.cfg.Kinds)
+	return err
+}
+
+// openHub takes the hub of the configuration, or makes one.
+func (s *Service) openHub() (err error) {
+	s.hub = s.cfg.Hub
+	s.ownHub = s.hub == nil
+	if s.ownHub {
+		s.hub, err = hub.New(hub.Config{Store: s.cfg.Store, Logger: s.cfg.Logger})
+	}
+	return err
+}
+
+// openIndex makes the index, if anything is to be kept in memory.
+func (s *Service) openIndex() (err error) {
+	if s.cfg.IndexMemory < 0 {
+		return nil
+	}
+	s.index, err = index.New(index.Config{
+		Store:  s.cfg.Store,
+		Hub:    s.hub,
+		Kinds:  query.Definitions(s.kinds),
+		Bytes:  s.cfg.IndexMemory,
+		Logger: s.cfg.Logger,
+	})
+	return err
+}
+
+// openPolicy takes the source of the policy that is configured, or makes one; none without access control.
+func (s *Service) openPolicy() (err error) {
+	if !s.cfg.Access.Enabled {
+		s.cfg.Policy = nil
+		return nil
+	}
+	s.ownPolicy = s.cfg.Policy == nil
+	if s.ownPolicy {
+		s.cfg.Policy, err = policy.New(policy.Config{
+			Store:  s.cfg.Store,
+			Hub:    s.hub,
+			Kinds:  s.cfg.Kinds,
+			Logger: s.cfg.Logger,
+		})
+	}
+	return err
 }
 
 // Run follows the store's changes for all streams and reads the roles and bindings, unless hub and policy came with the
@@ -197,7 +237,7 @@ func (s *Service) Run(ctx context.Context) error {
 	})
 	g.Go(func() error { return s.reconciler.Run(ctx) })
 	if s.ownPolicy {
-		g.Go(func() error { return s.PolicySource().Run(ctx) })
+		g.Go(func() error { return s.Reader.PolicySource().Run(ctx) })
 	}
 	if s.index != nil {
 		g.Go(func() error { return s.index.Run(ctx) })
@@ -257,36 +297,16 @@ func (s *Service) KeyOf(id string) (backend.Key, error) { return s.kinds.KeyOf(i
 // Kinds is the catalogue, in its order.
 func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.Descriptors() }
 
-// Controlled reports whether a controller declares the resources of a kind ready.
-func (s *Service) Controlled(ctx context.Context, name string) (bool, error) {
+// Rebinding reports whether references of a kind are still to be taken by the declarations of this gateway's catalogue,
+// which is the newest: until then the store guards what the earlier declarations guard.
+func (s *Service) Rebinding(ctx context.Context, name string) (bool, error) {
 	k, err := s.kinds.Find(name)
 	if err != nil {
 		return false, err
 	}
-	yes, err := s.reconciler.Controlled(ctx, k)
+	yes, err := s.reconciler.Rebinding(ctx, k)
 	if err != nil {
-		return false, failure.Of(err, backend.Key{})
+		return false, failure.Of(err, backend.Key{Kind: k.Name})
 	}
 	return yes, nil
-}
-
-// SetControlled gives the resources of a kind to a controller, or takes them back.
-// Other gateways of the store follow within seconds.
-func (s *Service) SetControlled(ctx context.Context, name string, controlled bool) error {
-	k, err := s.kinds.Find(name)
-	if err != nil {
-		return err
-	}
-	rights, err := s.Rights(ctx)
-	if err == nil {
-		err = failure.About(rights.UseAll(k.Kind, descriptor.VerbControl), "kind")
-	}
-	if err != nil {
-		return err
-	}
-	if err := s.reconciler.SetControlled(ctx, k, controlled); err != nil {
-		return failure.Of(err, backend.Key{Kind: k.Name})
-	}
-	s.cfg.Controlled(ctx, k.Name, controlled)
-	return nil
 }

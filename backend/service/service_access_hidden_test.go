@@ -38,7 +38,7 @@ func TestService_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.
 			if namespace != "" {
 				id.Namespace = &namespace
 			}
-			if _, err := f.Upsert(access.WithCaller(t.Context(), admin()), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": "s", "weight": 100}, Metadata: meta}); err != nil {
+			if _, err := f.Writer.Upsert(access.WithCaller(t.Context(), admin()), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": "s", "weight": 100}, Metadata: meta}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -116,7 +116,7 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 					for _, total := range []bool{false, true} {
 						req := query.ListRequest{Kind: "Widget", Namespace: namespace, Filter: filters[name], OrderBy: by, First: size[0], Last: size[1], Total: total, Ahead: total}
 						told(text([]any{name, namespace, by, size, total}), func(ctx context.Context) string {
-							p, err := f.List(access.WithCaller(ctx, u), req)
+							p, err := f.Reader.List(access.WithCaller(ctx, u), req)
 							if err != nil {
 								return err.Error()
 							}
@@ -126,19 +126,19 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 				}
 			}
 			told("summary "+name+text(namespace), func(ctx context.Context) string {
-				s, err := f.Summary(access.WithCaller(ctx, u), query.SummaryRequest{Kind: "Widget", Namespace: namespace, Filter: filters[name], By: []string{"spec.title"}})
+				s, err := f.Reader.Summary(access.WithCaller(ctx, u), query.SummaryRequest{Kind: "Widget", Namespace: namespace, Filter: filters[name], By: []string{"spec.title"}})
 				return text(s) + fmt.Sprint(err)
 			})
 		}
 	}
 	for _, by := range []string{"spec.title", "namespace", "labels.app", "spec.weight"} {
 		told("summary by "+by, func(ctx context.Context) string {
-			s, err := f.Summary(access.WithCaller(ctx, u), query.SummaryRequest{Kind: "Widget", By: []string{by}})
+			s, err := f.Reader.Summary(access.WithCaller(ctx, u), query.SummaryRequest{Kind: "Widget", By: []string{by}})
 			return text(s) + fmt.Sprint(err)
 		})
 	}
 	told("namespaces", func(ctx context.Context) string {
-		p, err := f.Namespaces(access.WithCaller(ctx, u), nil, nil)
+		p, err := f.Reader.Namespaces(access.WithCaller(ctx, u), nil, nil)
 		if err != nil {
 			return err.Error()
 		}
@@ -148,21 +148,21 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 	for _, name := range []string{"w0", "w100", "damaged0", "gone1"} {
 		for _, namespace := range []string{"mine", "theirs", "a"} {
 			told("get "+namespace+"/"+name, func(ctx context.Context) string {
-				r, err := f.Get(access.WithCaller(ctx, u), in(namespace, name))
-				found, err2 := f.Lookup(access.WithCaller(ctx, u), []backend.Key{{Kind: "Widget", Namespace: namespace, Name: name}, {Kind: "Site", Name: "t"}, {Kind: "Other", Namespace: "theirs", Name: "o1"}})
-				_, err3 := f.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: in(namespace, name), DryRun: true, ExpectedRevision: new("1-1")})
+				r, err := f.Reader.Get(access.WithCaller(ctx, u), in(namespace, name))
+				found, err2 := f.Reader.Lookup(access.WithCaller(ctx, u), []backend.Key{{Kind: "Widget", Namespace: namespace, Name: name}, {Kind: "Site", Name: "t"}, {Kind: "Other", Namespace: "theirs", Name: "o1"}})
+				_, err3 := f.Writer.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: in(namespace, name), DryRun: true, ExpectedRevision: new("1-1")})
 				return fmt.Sprint(r != nil, len(found), err, err2, err3 != nil)
 			})
 		}
 	}
-	site, err := f.Get(access.WithCaller(t.Context(), u), kind.Identity{Kind: "Site", Name: "s"})
+	site, err := f.Reader.Get(access.WithCaller(t.Context(), u), kind.Identity{Kind: "Site", Name: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, relation := range []query.Relation{query.Dependencies, query.Dependents, query.BlockedBy} {
 		for _, first := range []int{0, 2, 100} {
 			told(fmt.Sprint("relation ", relation, first), func(ctx context.Context) string {
-				pages, errs := f.Dependencies(access.WithCaller(ctx, u), []query.DependencyRequest{{Relation: relation, Key: site.Stored.Key, Body: site.Body, First: &first, Ahead: true}})
+				pages, errs := f.Reader.Dependencies(access.WithCaller(ctx, u), []query.DependencyRequest{{Relation: relation, Key: site.Stored.Key, Body: site.Body, First: &first, Ahead: true}})
 				if errs[0] != nil {
 					return errs[0].Error()
 				}
@@ -181,7 +181,7 @@ func TestService_GrantsCostTheirReader(t *testing.T) {
 	}
 	ask := func(c access.Caller) (int, error) {
 		ctx := budget.With(t.Context(), budget.New(budget.Limits{budget.Steps: budget.Scan + 30*budget.Binding}))
-		grants, err := f.Grants(access.WithCaller(ctx, c), descriptor.VerbGet, query.AccessTarget{Kind: new("Widget")})
+		grants, err := f.Reader.Grants(access.WithCaller(ctx, c), descriptor.VerbGet, query.AccessTarget{Kind: new("Widget")})
 		return len(grants), err
 	}
 	if n, err := ask(as("token:u")); n != 0 || err != nil {

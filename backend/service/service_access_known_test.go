@@ -69,7 +69,7 @@ func TestService_APolicyIsOfOneState(t *testing.T) {
 		synctest.Wait()
 		asked := make(chan error, 1)
 		go func() {
-			_, err := slow.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"})
+			_, err := slow.Reader.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"})
 			asked <- err
 		}()
 		synctest.Wait() // it waits for the bindings
@@ -78,7 +78,7 @@ func TestService_APolicyIsOfOneState(t *testing.T) {
 		if err := <-asked; code(err) != "FORBIDDEN" {
 			t.Errorf("asked before: %v", err)
 		}
-		if _, err := slow.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
+		if _, err := slow.Reader.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
 			t.Errorf("asked after: %v", err)
 		}
 	})
@@ -98,7 +98,7 @@ func TestService_WhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
 		asked := make(chan answer, 1)
 		go func() {
 			ctx, _ := query.WithSnapshot(t.Context())
-			page, err := slow.List(access.WithCaller(ctx, as("token:u")), query.ListRequest{Kind: "Widget"})
+			page, err := slow.Reader.List(access.WithCaller(ctx, as("token:u")), query.ListRequest{Kind: "Widget"})
 			asked <- answer{page, err}
 		}()
 		synctest.Wait() // it waits for the widgets

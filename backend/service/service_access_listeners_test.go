@@ -68,7 +68,7 @@ func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
 			id = kind.Identity{Kind: "Site", Name: []string{"a", "b"}[rnd.IntN(2)]}
 		}
 		if rnd.IntN(3) == 0 {
-			if _, err := f.Delete(access.WithCaller(t.Context(), admin()), service.DeleteRequest{Identity: id}); err != nil && code(err) != "NOT_FOUND" {
+			if _, err := f.Writer.Delete(access.WithCaller(t.Context(), admin()), service.DeleteRequest{Identity: id}); err != nil && code(err) != "NOT_FOUND" {
 				t.Fatal(err)
 			}
 			return
@@ -107,7 +107,7 @@ func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
 		all := map[backend.Key]string{}
 		titles := map[backend.Key]string{}
 		for _, k := range []string{"Widget", "Site", access.RoleKind, access.BindingKind} {
-			p, err := f.List(access.WithCaller(t.Context(), admin()), query.ListRequest{Kind: k, First: new(1000)})
+			p, err := f.Reader.List(access.WithCaller(t.Context(), admin()), query.ListRequest{Kind: k, First: new(1000)})
 			if err != nil {
 				t.Fatal(err)
 			}

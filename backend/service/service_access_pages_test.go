@@ -58,7 +58,7 @@ func (f *fixture) set(of, name string, spec any) {
 	f.T.Helper()
 	raw, err := json.Marshal(spec)
 	if err == nil {
-		_, err = f.Upsert(access.WithCaller(context.Background(), admin()), service.UpsertRequest{Identity: kind.Identity{Kind: of, Name: name}, Spec: json.RawMessage(raw)})
+		_, err = f.Writer.Upsert(access.WithCaller(context.Background(), admin()), service.UpsertRequest{Identity: kind.Identity{Kind: of, Name: name}, Spec: json.RawMessage(raw)})
 	}
 	if err != nil {
 		f.T.Fatalf("%s %s: %v", of, name, err)
@@ -155,12 +155,12 @@ func TestService_ListsShowWhatThePolicyAllowsAndNothingElse(t *testing.T) {
 				labels = service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "tier", Value: it.tier}}}
 			}
 			req := service.UpsertRequest{Identity: kind.Identity{Kind: "Widget", Namespace: &it.ns, Name: it.name}, Spec: it.spec(), Metadata: service.Metadata{Labels: labels}}
-			if _, err := f.Upsert(access.WithCaller(t.Context(), admin()), req); err != nil {
+			if _, err := f.Writer.Upsert(access.WithCaller(t.Context(), admin()), req); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, name := range []string{"a", "b", "c"} {
-			if _, err := f.Upsert(access.WithCaller(t.Context(), admin()), service.UpsertRequest{Identity: kind.Identity{Kind: "Site", Name: name}, Spec: map[string]any{"title": name}}); err != nil {
+			if _, err := f.Writer.Upsert(access.WithCaller(t.Context(), admin()), service.UpsertRequest{Identity: kind.Identity{Kind: "Site", Name: name}, Spec: map[string]any{"title": name}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -212,7 +212,7 @@ func compareAllowed(t *testing.T, o *oracle, svc *service.Service, m model) {
 	}
 	all := base
 	all.First = servicetest.Pointer(1000)
-	p, err := svc.List(access.WithCaller(ctx, admin()), all)
+	p, err := svc.Reader.List(access.WithCaller(ctx, admin()), all)
 	if err != nil {
 		return // a namespace within a filter of a GLOBAL kind
 	}
@@ -227,7 +227,7 @@ func compareAllowed(t *testing.T, o *oracle, svc *service.Service, m model) {
 	for range 4 {
 		req := o.page(base, cursors)
 		req.Total = o.rnd.IntN(2) == 0
-		p, err := svc.List(access.WithCaller(ctx, as("token:u")), req)
+		p, err := svc.Reader.List(access.WithCaller(ctx, as("token:u")), req)
 		if code(err) == "FORBIDDEN" && len(cursors) == 0 && !usable {
 			continue
 		}
@@ -243,7 +243,7 @@ func compareAllowed(t *testing.T, o *oracle, svc *service.Service, m model) {
 func compareCounts(t *testing.T, o *oracle, svc *service.Service, m model) {
 	t.Helper()
 	ctx := context.Background()
-	whole, err := svc.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(1000)})
+	whole, err := svc.Reader.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(1000)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func compareCounts(t *testing.T, o *oracle, svc *service.Service, m model) {
 		}
 	}
 	for key, want := range map[string]map[string]int{"namespace": byNamespace, "labels.tier": byTier} {
-		s, err := svc.Summary(access.WithCaller(ctx, as("token:u")), query.SummaryRequest{Kind: "Widget", By: []string{key}})
+		s, err := svc.Reader.Summary(access.WithCaller(ctx, as("token:u")), query.SummaryRequest{Kind: "Widget", By: []string{key}})
 		if code(err) == "FORBIDDEN" && len(want) == 0 {
 			continue
 		}
@@ -270,7 +270,7 @@ func compareCounts(t *testing.T, o *oracle, svc *service.Service, m model) {
 			t.Errorf("summary by %s (-want +got):\n%s", key, diff)
 		}
 	}
-	p, err := svc.Namespaces(access.WithCaller(ctx, as("token:u")), servicetest.Pointer(100), nil)
+	p, err := svc.Reader.Namespaces(access.WithCaller(ctx, as("token:u")), servicetest.Pointer(100), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func listen(t *testing.T, f *fixture, caller access.Caller, req change.Request) 
 
 func (l *rebuilt) begin(f *fixture) (err error) {
 	l.waiting = nil
-	l.stream, err = f.Changes(access.WithCaller(context.Background(), l.caller), l.req)
+	l.stream, err = f.Feed.Changes(access.WithCaller(context.Background(), l.caller), l.req)
 	return err
 }
 
@@ -144,7 +144,7 @@ func (l *rebuilt) settle(f *fixture) string {
 
 func positionOf(t *testing.T, f *fixture) backend.Position {
 	t.Helper()
-	p, err := f.List(access.WithCaller(context.Background(), admin()), query.ListRequest{Kind: "Widget", ChangeCursor: true, First: new(0)})
+	p, err := f.Reader.List(access.WithCaller(context.Background(), admin()), query.ListRequest{Kind: "Widget", ChangeCursor: true, First: new(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,14 +162,14 @@ func widgetIn(namespace, name string) kind.Identity {
 // upsert writes a widget as an administrator.
 func (f *fixture) upsert(id kind.Identity, title string) {
 	f.T.Helper()
-	if _, err := f.Upsert(access.WithCaller(context.Background(), admin()), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": title}}); err != nil {
+	if _, err := f.Writer.Upsert(access.WithCaller(context.Background(), admin()), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": title}}); err != nil {
 		f.T.Fatal(err)
 	}
 }
 
 func (f *fixture) drop(id kind.Identity) {
 	f.T.Helper()
-	if _, err := f.Delete(access.WithCaller(context.Background(), admin()), service.DeleteRequest{Identity: id}); err != nil {
+	if _, err := f.Writer.Delete(access.WithCaller(context.Background(), admin()), service.DeleteRequest{Identity: id}); err != nil {
 		f.T.Fatal(err)
 	}
 }
@@ -311,7 +311,7 @@ func TestService_ARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
 
 func stampOf(t *testing.T, f *fixture, user string) string {
 	t.Helper()
-	rights, err := f.Rights(access.WithCaller(t.Context(), as(user, "token:g")))
+	rights, err := f.Reader.Rights(access.WithCaller(t.Context(), as(user, "token:g")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,7 +415,7 @@ func TestService_IdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t
 	f.upsert(widgetIn("a", "x"), "x")
 	var streams []*change.Stream
 	for _, g := range gateways {
-		s, err := g.Changes(access.WithCaller(t.Context(), as("token:u")), change.Request{})
+		s, err := g.Feed.Changes(access.WithCaller(t.Context(), as("token:u")), change.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -443,7 +443,7 @@ func TestService_ACursorOfOtherRightsHasExpired(t *testing.T) {
 	f.upsert(widgetIn("a", "x"), "x")
 	l := listen(t, f, as("token:u"), change.Request{Snapshot: true})
 	l.settle(f)
-	page, err := f.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget", ChangeCursor: true})
+	page, err := f.Reader.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget", ChangeCursor: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -460,7 +460,7 @@ func TestService_ACursorOfOtherRightsHasExpired(t *testing.T) {
 		if got := other.settle(f); got != "" || other.resets != 1 {
 			t.Errorf("with other rights after %s: %q, %d resets", cursor, got, other.resets)
 		}
-		_, err := gateways[1].Changes(access.WithCaller(t.Context(), as("token:u")), change.Request{After: &cursor})
+		_, err := gateways[1].Feed.Changes(access.WithCaller(t.Context(), as("token:u")), change.Request{After: &cursor})
 		if e := servicetest.WantCode(t, err, failure.CodePositionExpired); !strings.Contains(e.Message, "what you may see has changed") {
 			t.Error(e.Message)
 		}

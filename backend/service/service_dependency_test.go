@@ -108,7 +108,7 @@ func identity(of, name string) kind.Identity { return kind.Identity{Kind: of, Na
 
 func (h *house) create(of, name, spec string) *service.Written {
 	h.t.Helper()
-	out, err := h.Create(h.t.Context(), service.CreateRequest{Identity: identity(of, name), Spec: json.RawMessage(spec)})
+	out, err := h.Writer.Create(h.t.Context(), service.CreateRequest{Identity: identity(of, name), Spec: json.RawMessage(spec)})
 	if err != nil {
 		h.t.Fatalf("%s %s: %v", of, name, err)
 	}
@@ -117,7 +117,7 @@ func (h *house) create(of, name, spec string) *service.Written {
 
 func (h *house) delete(of, name string) service.Deletion {
 	h.t.Helper()
-	out, err := h.Delete(h.t.Context(), service.DeleteRequest{Identity: identity(of, name)})
+	out, err := h.Writer.Delete(h.t.Context(), service.DeleteRequest{Identity: identity(of, name)})
 	if err != nil {
 		h.t.Fatalf("%s %s: %v", of, name, err)
 	}
@@ -304,7 +304,7 @@ func TestService_ADeletionWaitsForThoseWhoRelyOnTheResource(t *testing.T) {
 			t.Errorf("the deletion is %s while a door is left", got)
 		}
 		h.create("Room", "s", `{}`)
-		moved, err := h.Patch(t.Context(), service.PatchRequest{Identity: identity("Door", "e"), ExpectedRevision: h.get("Door", "e").Revision.String(), Patch: json.RawMessage(`{"roomRef":"s"}`)})
+		moved, err := h.Writer.Patch(t.Context(), service.PatchRequest{Identity: identity("Door", "e"), ExpectedRevision: h.get("Door", "e").Revision.String(), Patch: json.RawMessage(`{"roomRef":"s"}`)})
 		if err != nil || moved == nil {
 			t.Fatal(err)
 		}

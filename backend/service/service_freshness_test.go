@@ -88,7 +88,7 @@ func (r *reader) write() {
 	defer cancel()
 	name := fmt.Sprint("n", r.rnd.IntN(3))
 	if r.titles[name] != "" && r.rnd.IntN(4) == 0 {
-		if _, err := r.near.Delete(access.WithCaller(ctx, anybody()), service.DeleteRequest{Identity: book(r.namespace, name)}); err != nil {
+		if _, err := r.near.Writer.Delete(access.WithCaller(ctx, anybody()), service.DeleteRequest{Identity: book(r.namespace, name)}); err != nil {
 			r.Errorf("delete: %v", err)
 		}
 		delete(r.titles, name)
@@ -96,7 +96,7 @@ func (r *reader) write() {
 	}
 	r.n++
 	title := fmt.Sprintf("t%08d", r.n)
-	_, err := r.near.Upsert(access.WithCaller(ctx, anybody()), service.UpsertRequest{Identity: book(r.namespace, name), Spec: json.RawMessage(fmt.Sprintf(`{"title":%q}`, title))})
+	_, err := r.near.Writer.Upsert(access.WithCaller(ctx, anybody()), service.UpsertRequest{Identity: book(r.namespace, name), Spec: json.RawMessage(fmt.Sprintf(`{"title":%q}`, title))})
 	if err != nil {
 		r.Errorf("upsert: %v", err)
 	}
@@ -119,7 +119,7 @@ func (r *reader) read() bool {
 	case 0, 1:
 		name := fmt.Sprint("n", r.rnd.IntN(3))
 		var found *query.Resource
-		if found, err = r.far.Get(access.WithCaller(ctx, anybody()), book(r.namespace, name)); found != nil {
+		if found, err = r.far.Reader.Get(access.WithCaller(ctx, anybody()), book(r.namespace, name)); found != nil {
 			got = titleOf(r, found.Stored)
 		}
 		want = r.titles[name]
@@ -139,7 +139,7 @@ func (r *reader) read() bool {
 		req.Filter = map[string]any{"spec": map[string]any{"title": map[string]any{"gte": "t"}}}
 		want = fmt.Sprint(len(r.titles))
 		var page *query.Page
-		if page, err = r.far.List(access.WithCaller(ctx, anybody()), req); err == nil {
+		if page, err = r.far.Reader.List(access.WithCaller(ctx, anybody()), req); err == nil {
 			var n int
 			n, err = page.TotalCount(ctx)
 			got = fmt.Sprint(n)
@@ -158,7 +158,7 @@ func (r *reader) read() bool {
 }
 
 func (r *reader) list(ctx context.Context, req query.ListRequest) (string, error) {
-	page, err := r.far.List(access.WithCaller(ctx, anybody()), req)
+	page, err := r.far.Reader.List(access.WithCaller(ctx, anybody()), req)
 	if err != nil {
 		return "", err
 	}

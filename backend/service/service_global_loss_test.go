@@ -149,13 +149,13 @@ func TestService_NoWaitAcrossScopesIsForgotten(t *testing.T) {
 					var err error
 					switch rnd.IntN(6) {
 					case 0:
-						_, err = g.Upsert(context.Background(), service.UpsertRequest{Identity: global("Site", site), Spec: json.RawMessage(`{}`)})
+						_, err = g.Writer.Upsert(context.Background(), service.UpsertRequest{Identity: global("Site", site), Spec: json.RawMessage(`{}`)})
 					case 1:
-						_, err = g.Delete(context.Background(), service.DeleteRequest{Identity: global("Site", site)})
+						_, err = g.Writer.Delete(context.Background(), service.DeleteRequest{Identity: global("Site", site)})
 					case 2:
-						_, err = g.Delete(context.Background(), service.DeleteRequest{Identity: room})
+						_, err = g.Writer.Delete(context.Background(), service.DeleteRequest{Identity: room})
 					default:
-						_, err = g.Upsert(context.Background(), service.UpsertRequest{Identity: room, Spec: spec})
+						_, err = g.Writer.Upsert(context.Background(), service.UpsertRequest{Identity: room, Spec: spec})
 					}
 					if known, ok := errors.AsType[*failure.Error](err); err != nil && (!ok || known.Code != failure.CodeNotFound) {
 						t.Errorf("seed %d: %v", seed, err)

@@ -55,7 +55,7 @@ func TestService_AnInverseOfAGlobalKindListsAllNamespacesOrOne(t *testing.T) {
 			list := func(req query.ListRequest) *query.Page {
 				t.Helper()
 				req.Kind, req.Parent, req.Ahead = "Room", parent, true
-				page, err := g.List(t.Context(), req)
+				page, err := g.Reader.List(t.Context(), req)
 				if err != nil {
 					t.Fatalf("%s: %v", source, err)
 				}
@@ -111,7 +111,7 @@ func TestService_AnInverseOfAGlobalKindListsAllNamespacesOrOne(t *testing.T) {
 			for i, floor := range floors() {
 				name := fmt.Sprintf("%s-%d", source, i)
 				h.put(onFloor(floor, "Room", name), `{"siteRef":"fresh-`+source+`"}`)
-				page, err := g.List(t.Context(), query.ListRequest{Kind: "Room", Parent: query.Parent{Reference: "spec.siteRef", Key: keyFor(global("Site", "fresh-"+source))}})
+				page, err := g.Reader.List(t.Context(), query.ListRequest{Kind: "Room", Parent: query.Parent{Reference: "spec.siteRef", Key: keyFor(global("Site", "fresh-"+source))}})
 				if err != nil || len(page.Edges) != i+1 {
 					t.Errorf("%s: after %d rooms, a page of %v, error %v", source, i+1, page, err)
 				}
@@ -131,11 +131,11 @@ func TestService_DependenciesAcrossScopesAreShown(t *testing.T) {
 		for source, g := range gateways {
 			pages := func(key backend.Key, relation query.Relation, first int) *query.Page {
 				t.Helper()
-				found, err := g.Lookup(t.Context(), []backend.Key{key})
+				found, err := g.Reader.Lookup(t.Context(), []backend.Key{key})
 				if err != nil || found[0] == nil {
 					t.Fatalf("%s: %v, error %v", source, found, err)
 				}
-				pages, errs := g.Dependencies(t.Context(), []query.DependencyRequest{{Relation: relation, Key: key, Body: found[0].Body, Targets: true, First: &first, Ahead: true}})
+				pages, errs := g.Reader.Dependencies(t.Context(), []query.DependencyRequest{{Relation: relation, Key: key, Body: found[0].Body, Targets: true, First: &first, Ahead: true}})
 				if errs[0] != nil {
 					t.Fatalf("%s: %v", source, errs[0])
 				}
@@ -183,7 +183,7 @@ func TestService_AGlobalResourceIsBlockedByResourcesOfAllNamespaces(t *testing.T
 				h.put(onFloor(floor, "Room", "a"), `{"siteRef":"s"}`)
 				want = append(want, floor)
 			}
-			pages, errs := h.Dependencies(t.Context(), []query.DependencyRequest{{Relation: query.BlockedBy, Key: keyFor(global("Site", "s"))}})
+			pages, errs := h.Reader.Dependencies(t.Context(), []query.DependencyRequest{{Relation: query.BlockedBy, Key: keyFor(global("Site", "s"))}})
 			if errs[0] != nil {
 				t.Fatal(errs[0])
 			}

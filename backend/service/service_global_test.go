@@ -106,7 +106,7 @@ func onFloor(floor, of, name string) kind.Identity {
 // put creates a resource.
 func (h *house) put(id kind.Identity, spec string) *service.Written {
 	h.t.Helper()
-	out, err := h.Create(h.t.Context(), service.CreateRequest{Identity: id, Spec: json.RawMessage(spec)})
+	out, err := h.Writer.Create(h.t.Context(), service.CreateRequest{Identity: id, Spec: json.RawMessage(spec)})
 	if err != nil {
 		h.t.Fatalf("%s %s: %v", id.Kind, id.Name, err)
 	}
@@ -116,7 +116,7 @@ func (h *house) put(id kind.Identity, spec string) *service.Written {
 // remove deletes a resource, and says what came of that.
 func (h *house) remove(id kind.Identity) service.Deletion {
 	h.t.Helper()
-	out, err := h.Delete(h.t.Context(), service.DeleteRequest{Identity: id})
+	out, err := h.Writer.Delete(h.t.Context(), service.DeleteRequest{Identity: id})
 	if err != nil {
 		h.t.Fatalf("%s %s: %v", id.Kind, id.Name, err)
 	}
@@ -131,7 +131,7 @@ func (h *house) alter(id kind.Identity, spec string, meta service.MetadataPatch)
 		patch = json.RawMessage(spec)
 	}
 	h.atRevision(id, func(revision string) error {
-		_, err := h.Patch(h.t.Context(), service.PatchRequest{Identity: id, MetadataPatch: meta, ExpectedRevision: revision, Patch: patch})
+		_, err := h.Writer.Patch(h.t.Context(), service.PatchRequest{Identity: id, MetadataPatch: meta, ExpectedRevision: revision, Patch: patch})
 		return err
 	})
 }
@@ -140,7 +140,7 @@ func (h *house) alter(id kind.Identity, spec string, meta service.MetadataPatch)
 func (h *house) tell(id kind.Identity, status string) {
 	h.t.Helper()
 	h.atRevision(id, func(revision string) error {
-		_, err := h.UpdateStatus(h.t.Context(), service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: json.RawMessage(status)})
+		_, err := h.Writer.UpdateStatus(h.t.Context(), service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: json.RawMessage(status)})
 		return err
 	})
 }
@@ -243,7 +243,7 @@ func TestService_ResourcesOfAllNamespacesWaitForAGlobalOne(t *testing.T) {
 func TestService_AResourceMovesFromOneGlobalResourceToAnother(t *testing.T) {
 	onCampus(t, func(t *testing.T, h *house) {
 		h.run()
-		if err := h.SetControlled(t.Context(), "Site", true); err != nil {
+		if err := h.Writer.SetControlled(t.Context(), "Site", true); err != nil {
 			t.Fatal(err)
 		}
 		h.put(global("Site", "a"), `{}`)
@@ -276,7 +276,7 @@ func TestService_AGuardedReferenceHoldsAGlobalResourceInAStoreOfOneShard(t *test
 			if got := h.remove(global("Site", "s")); got != service.Pending {
 				t.Fatalf("the deletion is %s", got)
 			}
-			if _, err := h.Create(t.Context(), service.CreateRequest{Identity: onFloor("late", "Room", "a"), Spec: json.RawMessage(`{"siteRef":"s"}`)}); err != nil {
+			if _, err := h.Writer.Create(t.Context(), service.CreateRequest{Identity: onFloor("late", "Room", "a"), Spec: json.RawMessage(`{"siteRef":"s"}`)}); err != nil {
 				t.Fatal(err)
 			}
 			h.settles(onFloor("late", "Room", "a"), "Waiting for Site/s to be deleted")
@@ -357,7 +357,7 @@ func TestService_NothingIsBoundToAGlobalResourceByAnOldIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.put(global("Region", "last"), `{}`)
-		if page, err := g.List(t.Context(), query.ListRequest{Kind: "Region"}); err != nil || len(page.Edges) != 1 { // the index has heard of it
+		if page, err := g.Reader.List(t.Context(), query.ListRequest{Kind: "Region"}); err != nil || len(page.Edges) != 1 { // the index has heard of it
 			t.Fatal(page, err)
 		}
 		h.remove(global("Site", "s"))

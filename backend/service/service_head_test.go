@@ -47,7 +47,7 @@ func TestService_AStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
 			store.down.Store(true)
 			ctx, _ := query.WithSnapshot(t.Context())
 			for range 2 {
-				_, err := f.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(1)})
+				_, err := f.Reader.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(1)})
 				servicetest.WantCode(t, err, failure.CodeUnavailable)
 			}
 			if asked := store.asked.Load(); asked != 1 {

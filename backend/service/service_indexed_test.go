@@ -33,7 +33,7 @@ func TestService_AKindCanStayOutOfMemory(t *testing.T) {
 	f.ServeIndexed()
 	f.CreateWidget("a", `{"title":"A"}`)
 	ctx, reads := queryplan.WithExplanation(t.Context())
-	if page, err := s.List(ctx, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
+	if page, err := s.Reader.List(ctx, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
 		t.Errorf("%v %v", page, err)
 	}
 	if got := reads.Reads(); len(got) != 1 || got[0].Source != "store" {
@@ -50,7 +50,7 @@ func TestService_AReadOfOneOperationSeesOneState(t *testing.T) {
 	ctx, moment := query.WithSnapshot(t.Context())
 	count := func() int {
 		t.Helper()
-		page, err := f.List(ctx, query.ListRequest{Kind: "Widget"})
+		page, err := f.Reader.List(ctx, query.ListRequest{Kind: "Widget"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,14 +67,14 @@ func TestService_AReadOfOneOperationSeesOneState(t *testing.T) {
 	if n := count(); n != 1 {
 		t.Errorf("%d in the same moment", n)
 	}
-	if r, err := f.Get(ctx, servicetest.Named("b")); r != nil || err != nil {
+	if r, err := f.Reader.Get(ctx, servicetest.Named("b")); r != nil || err != nil {
 		t.Errorf("in the same moment there is %v, %v", r, err)
 	}
 	moment.Forget()
 	if n := count(); n != 2 {
 		t.Errorf("%d in the next moment", n)
 	}
-	if page, err := f.List(context.Background(), query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 2 {
+	if page, err := f.Reader.List(context.Background(), query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 2 {
 		t.Errorf("without a moment: %v %v", page, err)
 	}
 }
@@ -100,7 +100,7 @@ func TestService_AnOrderOfAFewLooksAtNoMore(t *testing.T) {
 			}
 			ctx, reads := queryplan.WithExplanation(t.Context())
 			req.Kind, req.OrderBy = "Widget", []query.Order{{Field: field, Descending: true}}
-			page, err := f.List(ctx, req)
+			page, err := f.Reader.List(ctx, req)
 			if err != nil || len(page.Edges) != 5 {
 				t.Fatalf("%s by %s: %v %v", what, field, page, err)
 			}
@@ -130,7 +130,7 @@ func TestService_ACountReadsNothingTwice(t *testing.T) {
 	}{"one run": {contains, 0}, "more than everything": {ranges, 100}} {
 		filter := `{"or":[` + strings.Join(c.any, ",") + `]}`
 		ctx, reads := queryplan.WithExplanation(t.Context())
-		page, err := f.List(ctx, query.ListRequest{Kind: "Widget", First: servicetest.Pointer(0), Filter: json.RawMessage(filter)})
+		page, err := f.Reader.List(ctx, query.ListRequest{Kind: "Widget", First: servicetest.Pointer(0), Filter: json.RawMessage(filter)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,12 +146,12 @@ func TestService_AReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 	f.CreateWidget("a", `{"title":"old"}`)
 	first, moment := query.WithSnapshot(t.Context())
 	late := context.WithoutCancel(first)
-	if _, err := f.Get(first, servicetest.Named("a")); err != nil {
+	if _, err := f.Reader.Get(first, servicetest.Named("a")); err != nil {
 		t.Fatal(err)
 	}
 	moment.Forget()
 	for _, ctx := range []context.Context{first, late} {
-		if page, err := f.List(ctx, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
+		if page, err := f.Reader.List(ctx, query.ListRequest{Kind: "Widget"}); err != nil || len(page.Edges) != 1 {
 			t.Fatalf("a late read: %v %v", page, err)
 		}
 	}
@@ -159,11 +159,11 @@ func TestService_AReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, moment := query.WithSnapshot(t.Context())
-	next, err := f.Get(ctx, servicetest.Named("a"))
+	next, err := f.Reader.Get(ctx, servicetest.Named("a"))
 	if err != nil || servicetest.Title(next.Body) != "new" {
 		t.Errorf("the next operation reads %v, %v", next, err)
 	}
-	page, err := f.List(ctx, query.ListRequest{Kind: "Widget"})
+	page, err := f.Reader.List(ctx, query.ListRequest{Kind: "Widget"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestService_ACatalogueCanStayOutOfMemoryWhole(t *testing.T) {
 	f := &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}
 	f.ServeIndexed()
 	f.CreateWidget("a", `{"title":"A"}`)
-	if r, err := s.Get(t.Context(), servicetest.Named("a")); err != nil || r == nil {
+	if r, err := s.Reader.Get(t.Context(), servicetest.Named("a")); err != nil || r == nil {
 		t.Errorf("%v %v", r, err)
 	}
 }

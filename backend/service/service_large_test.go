@@ -44,7 +44,7 @@ func TestService_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 					reqs = append(reqs, req)
 				}
 			}
-			pages, errs := svc.ListMany(context.Background(), reqs)
+			pages, errs := svc.Reader.ListMany(context.Background(), reqs)
 			for i, p := range pages {
 				if errs[i] != nil {
 					t.Fatalf("%s: %v", text(reqs[i]), errs[i])
@@ -107,7 +107,7 @@ func TestService_LookupsOfManyKeysAreInTheirOrder(t *testing.T) {
 						keys[i] = at(rnd.IntN(2 * stored))
 					}
 				}
-				got, err := svc.Lookup(t.Context(), keys)
+				got, err := svc.Reader.Lookup(t.Context(), keys)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -82,7 +82,7 @@ func TestListMany_IsOfOneClock(t *testing.T) {
 		for _, of := range []string{"Book", "Magazine"} {
 			req := service.CreateRequest{Identity: kind.Identity{Kind: of, Name: fmt.Sprintf("r%03d", i)}, Spec: map[string]any{}}
 			req.ExpiresAt = service.ExpiresAt(time.Unix(int64(i+1), 0))
-			if _, err := g.Create(t.Context(), req); err != nil {
+			if _, err := g.Writer.Create(t.Context(), req); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -92,7 +92,7 @@ func TestListMany_IsOfOneClock(t *testing.T) {
 	}
 	store.begun.Store(true)
 	ticking.Store(true)
-	pages, errs := g.ListMany(t.Context(), []query.ListRequest{{Kind: "Book"}, {Kind: "Magazine"}, {Kind: "Book"}})
+	pages, errs := g.Reader.ListMany(t.Context(), []query.ListRequest{{Kind: "Book"}, {Kind: "Magazine"}, {Kind: "Book"}})
 	ticking.Store(false)
 	first := ""
 	for i, p := range pages {

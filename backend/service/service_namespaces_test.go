@@ -23,7 +23,7 @@ func (f *fixture) namespaces(size int) (out []string) {
 	f.T.Helper()
 	var after *string
 	for {
-		p, err := f.Namespaces(f.T.Context(), &size, after)
+		p, err := f.Reader.Namespaces(f.T.Context(), &size, after)
 		if err != nil {
 			f.T.Fatal(err)
 		}
@@ -93,12 +93,12 @@ func TestService_ANamespaceGoesWithItsLastResource(t *testing.T) {
 
 func TestService_APageOfNamespacesIsHeldToItsLimits(t *testing.T) {
 	f := setup(t)
-	_, err := f.Namespaces(t.Context(), new(1001), nil)
+	_, err := f.Reader.Namespaces(t.Context(), new(1001), nil)
 	servicetest.WantCode(t, err, failure.CodeBadUserInput)
-	_, err = f.Namespaces(t.Context(), nil, new("AAAA"))
+	_, err = f.Reader.Namespaces(t.Context(), nil, new("AAAA"))
 	servicetest.WantCode(t, err, failure.CodeCursorInvalid)
 	f.write(item{ns: "a", name: "w", title: "t"})
-	p, err := f.Namespaces(t.Context(), new(0), nil)
+	p, err := f.Reader.Namespaces(t.Context(), new(0), nil)
 	if err != nil || len(p.Namespaces) != 0 || !p.More || p.Before {
 		t.Errorf("%+v %v", p, err)
 	}
@@ -111,10 +111,10 @@ func TestService_TheNamespacesOfAPageAreHeldUntilTheAnswerIsWritten(t *testing.T
 	}
 	b := budget.New(budget.Limits{budget.Held: 5000})
 	ctx := budget.With(t.Context(), b)
-	if _, err := f.Namespaces(ctx, nil, nil); err != nil || b.Spent(budget.Held) < 20*100 {
+	if _, err := f.Reader.Namespaces(ctx, nil, nil); err != nil || b.Spent(budget.Held) < 20*100 {
 		t.Fatalf("%d bytes are held: %v", b.Spent(budget.Held), err)
 	}
-	if _, err := f.Namespaces(ctx, nil, nil); !errors.As(err, new(*budget.ExceededError)) {
+	if _, err := f.Reader.Namespaces(ctx, nil, nil); !errors.As(err, new(*budget.ExceededError)) {
 		t.Errorf("a second page is held, too: %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func TestService_PagesAreCutOutOfTheWholeListByTheRelayAlgorithm(t *testing.T) {
 			for i := range 40 {
 				it := o.random(fmt.Sprintf("w%02d", i))
 				id := kind.Identity{Kind: "Widget", Namespace: &it.ns, Name: it.name}
-				if _, err := svc.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: it.spec()}); err != nil {
+				if _, err := svc.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: it.spec()}); err != nil {
 					t.Fatal(err)
 				}
 				if rnd.IntN(8) == 0 { // unreadable
@@ -86,7 +86,7 @@ func comparePages(t *testing.T, o *oracle, svc *service.Service) {
 		}
 		all := base
 		all.First = servicetest.Pointer(1000)
-		p, err := svc.List(ctx, all)
+		p, err := svc.Reader.List(ctx, all)
 		if err != nil {
 			t.Fatalf("%s: %v", text(base), err)
 		}
@@ -98,7 +98,7 @@ func comparePages(t *testing.T, o *oracle, svc *service.Service) {
 			reqs, whole = append(reqs, o.page(base, cursors)), append(whole, cursors)
 		}
 	}
-	pages, errs := svc.ListMany(ctx, reqs)
+	pages, errs := svc.Reader.ListMany(ctx, reqs)
 	for i, p := range pages {
 		if errs[i] != nil {
 			t.Fatalf("%s: %v", text(reqs[i]), errs[i])

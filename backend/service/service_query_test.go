@@ -201,7 +201,7 @@ func (f *fixture) write(i item) (created int64) {
 	if i.tier != "" {
 		req.Labels = service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "tier", Value: i.tier}}}
 	}
-	out, err := f.Upsert(context.Background(), req)
+	out, err := f.Writer.Upsert(context.Background(), req)
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool,
 	}
 	for _, key := range churn {
 		ns, name, _ := strings.Cut(key, "/")
-		if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: kind.Identity{Kind: "Widget", Namespace: &ns, Name: name}}); err != nil {
+		if _, err := f.Writer.Delete(context.Background(), service.DeleteRequest{Identity: kind.Identity{Kind: "Widget", Namespace: &ns, Name: name}}); err != nil {
 			f.T.Fatal(err)
 		}
 	}
@@ -428,13 +428,13 @@ func TestService_FiltersAreHeldToTheirLimits(t *testing.T) {
 		"empty member": {map[string]any{"colour": 1}, failure.CodeBadUserInput},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", Filter: c.filter})
+			_, err := f.Reader.List(context.Background(), query.ListRequest{Kind: "Widget", Filter: c.filter})
 			servicetest.WantCode(t, err, c.code)
 		})
 	}
-	_, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", OrderBy: []query.Order{{Field: "spec.tags"}}})
+	_, err := f.Reader.List(context.Background(), query.ListRequest{Kind: "Widget", OrderBy: []query.Order{{Field: "spec.tags"}}})
 	servicetest.WantCode(t, err, failure.CodeBadUserInput)
-	_, err = f.List(context.Background(), query.ListRequest{Kind: "Widget", OrderBy: make([]query.Order, 6)})
+	_, err = f.Reader.List(context.Background(), query.ListRequest{Kind: "Widget", OrderBy: make([]query.Order, 6)})
 	servicetest.WantCode(t, err, failure.CodeLimitExceeded)
 }
 
@@ -447,7 +447,7 @@ func FuzzFilter(f *testing.F) {
 		}
 		fix := setup(t)
 		fix.CreateWidget("a", `{"title":"A","weight":100}`)
-		_, _ = fix.List(context.Background(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
+		_, _ = fix.Reader.List(context.Background(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
 	})
 }
 
@@ -456,7 +456,7 @@ func TestService_LabelsAreFilteredByTheirValues(t *testing.T) {
 	for name, labels := range map[string][]service.Label{
 		"a": {{Key: "tier", Value: "web"}}, "b": {{Key: "tier", Value: "db"}, {Key: "zone", Value: "1"}}, "c": {{Key: "zone", Value: "2"}}, "d": nil,
 	} {
-		_, err := f.Create(t.Context(), service.CreateRequest{
+		_, err := f.Writer.Create(t.Context(), service.CreateRequest{
 			Identity: servicetest.Named(name), Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: labels}}, Spec: json.RawMessage(`{"title":"t"}`),
 		})
 		if err != nil {
@@ -473,7 +473,7 @@ func TestService_LabelsAreFilteredByTheirValues(t *testing.T) {
 		`{"labels":[{"key":"tier","isNull":false},{"key":"tier","ne":"web"}]}`: "b",
 		`{"labels":[{"key":"zone","in":["1","2"]},{"key":"tier","ne":"db"}]}`:  "c",
 	} {
-		page, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
+		page, err := f.Reader.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
 		if err != nil {
 			t.Errorf("%s: %v", filter, err)
 			continue
@@ -489,7 +489,7 @@ func TestService_LabelsAreFilteredByTheirValues(t *testing.T) {
 	for _, filter := range []string{
 		`{"labels":[{"key":"tier"}]}`, `{"labels":[{"key":"tier","eq":null}]}`, `{"labels":[{"key":"tier","eq":"a","ne":"b"}]}`, `{"conditions":[{"type":"Ready","status":{}}]}`, `{"conditions":[{"type":"Ready","reason":{"eq":null}}]}`, `{"conditions":[{"status":{"eq":"True"}}]}`,
 	} {
-		_, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
+		_, err := f.Reader.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(filter)})
 		servicetest.WantCode(t, err, failure.CodeBadUserInput)
 	}
 }

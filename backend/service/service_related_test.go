@@ -180,7 +180,7 @@ func TestService_PagesOfDependenciesAreThoseOfTheStoredReferences(t *testing.T) 
 		var wanted [][]string
 		for _, key := range []backend.Key{{Kind: "Room", Name: "r0"}, {Kind: "Room", Name: "r1"}, {Kind: "Room", Name: "r2"}, {Kind: "Door", Name: "d3"}, {Kind: "Window", Name: "w1"}, {Kind: "Key", Name: "k2"}, {Kind: "Guest", Name: "g"}} {
 			key.Namespace = "default"
-			found, err := h.Lookup(t.Context(), []backend.Key{key})
+			found, err := h.Reader.Lookup(t.Context(), []backend.Key{key})
 			if err != nil || found[0] == nil {
 				continue // r1 has gone at once
 			}
@@ -214,7 +214,7 @@ func (h *house) walkPages(asked []query.DependencyRequest, wanted [][]string, si
 		}
 	}
 	for range 100 {
-		pages, errs := h.Dependencies(t.Context(), reqs)
+		pages, errs := h.Reader.Dependencies(t.Context(), reqs)
 		open := false
 		for i, p := range pages {
 			if errs[i] != nil {
@@ -266,7 +266,7 @@ func TestService_CursorsOfDependenciesAreThoseOfOneConnection(t *testing.T) {
 		h.create("Room", "r", `{}`)
 		h.create("Room", "s", `{}`)
 		h.create("Door", "d", `{"roomRef":"r"}`)
-		r, err := h.Lookup(t.Context(), []backend.Key{{Kind: "Room", Namespace: "default", Name: "r"}, {Kind: "Room", Namespace: "default", Name: "s"}})
+		r, err := h.Reader.Lookup(t.Context(), []backend.Key{{Kind: "Room", Namespace: "default", Name: "r"}, {Kind: "Room", Namespace: "default", Name: "s"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +275,7 @@ func TestService_CursorsOfDependenciesAreThoseOfOneConnection(t *testing.T) {
 			if with != nil {
 				with(&req)
 			}
-			pages, errs := h.Dependencies(t.Context(), []query.DependencyRequest{req})
+			pages, errs := h.Reader.Dependencies(t.Context(), []query.DependencyRequest{req})
 			return pages[0], errs[0]
 		}
 		p, err := ask(query.Dependents, r[0], nil)
@@ -322,12 +322,12 @@ func TestService_DependentsThatCannotBeReadAreNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		room, err := h.Lookup(t.Context(), []backend.Key{{Kind: "Room", Namespace: "default", Name: "r"}})
+		room, err := h.Reader.Lookup(t.Context(), []backend.Key{{Kind: "Room", Namespace: "default", Name: "r"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, relation := range []query.Relation{query.Dependents, query.BlockedBy} {
-			pages, errs := h.Dependencies(t.Context(), []query.DependencyRequest{{Relation: relation, Key: room[0].Stored.Key, Body: room[0].Body, First: new(3), Ahead: true}})
+			pages, errs := h.Reader.Dependencies(t.Context(), []query.DependencyRequest{{Relation: relation, Key: room[0].Stored.Key, Body: room[0].Body, First: new(3), Ahead: true}})
 			if errs[0] != nil {
 				t.Fatalf("%v: %v", relation, errs[0])
 			}

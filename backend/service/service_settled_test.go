@@ -123,19 +123,19 @@ func (h *house) change(rng *rand.Rand) error {
 	var err error
 	switch rng.IntN(10) {
 	case 0, 1, 2:
-		_, err = h.Create(access.WithCaller(ctx, c), service.CreateRequest{Identity: id, Spec: json.RawMessage(spec)})
+		_, err = h.Writer.Create(access.WithCaller(ctx, c), service.CreateRequest{Identity: id, Spec: json.RawMessage(spec)})
 	case 3, 4:
-		_, err = h.Upsert(access.WithCaller(ctx, c), service.UpsertRequest{Identity: id, Spec: json.RawMessage(spec)})
+		_, err = h.Writer.Upsert(access.WithCaller(ctx, c), service.UpsertRequest{Identity: id, Spec: json.RawMessage(spec)})
 	case 5:
 		var got []*backend.Resource
 		if got, err = h.store.Get(ctx, backend.Key{Kind: of, Namespace: "default", Name: name}); err == nil && got[0] != nil {
-			_, err = h.Patch(access.WithCaller(ctx, c), service.PatchRequest{Identity: id, ExpectedRevision: got[0].Revision.String(), Patch: json.RawMessage(spec)})
+			_, err = h.Writer.Patch(access.WithCaller(ctx, c), service.PatchRequest{Identity: id, ExpectedRevision: got[0].Revision.String(), Patch: json.RawMessage(spec)})
 		}
 	case 6:
 		labels := service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "n", Value: ref()}}}}
-		_, err = h.Upsert(access.WithCaller(ctx, c), service.UpsertRequest{Identity: id, Spec: json.RawMessage(spec), Metadata: labels})
+		_, err = h.Writer.Upsert(access.WithCaller(ctx, c), service.UpsertRequest{Identity: id, Spec: json.RawMessage(spec), Metadata: labels})
 	default:
-		_, err = h.Delete(access.WithCaller(ctx, c), service.DeleteRequest{Identity: id})
+		_, err = h.Writer.Delete(access.WithCaller(ctx, c), service.DeleteRequest{Identity: id})
 	}
 	switch code(err) {
 	case failure.CodeNotFound, failure.CodeAlreadyExists, failure.CodeConflict, failure.CodeBeingDeleted:

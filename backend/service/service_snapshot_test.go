@@ -171,7 +171,7 @@ func (r *round) write(rnd *rand.Rand) {
 	case 0:
 		r.clock.Add(int64(1 + rnd.IntN(40)))
 	case 1:
-		_, err := r.Delete(access.WithCaller(ctx, anybody()), service.DeleteRequest{Identity: id})
+		_, err := r.Writer.Delete(access.WithCaller(ctx, anybody()), service.DeleteRequest{Identity: id})
 		if code, _ := codeOf(r.t, err); code != "" && code != "NOT_FOUND" {
 			r.t.Errorf("delete: %v", err)
 		}
@@ -202,7 +202,7 @@ func (r *round) write(rnd *rand.Rand) {
 	if req.ExpiresAt.Set = true; rnd.IntN(3) == 0 {
 		req.ExpiresAt.Value = time.UnixMilli(r.clock.Load() + int64(rnd.IntN(300)) + 1)
 	}
-	_, err := r.Upsert(access.WithCaller(ctx, anybody()), req)
+	_, err := r.Writer.Upsert(access.WithCaller(ctx, anybody()), req)
 	// What is to expire may have expired on the way.
 	if code, _ := codeOf(r.t, err); code != "" && code != "VALIDATION_FAILED" {
 		r.t.Errorf("upsert: %v", err)
@@ -216,7 +216,7 @@ func (r *round) ask() {
 	counted := q.request()
 	counted.First = &zero
 	r.note(question{listQuery: q}, func(ctx context.Context, a *question) error {
-		page, err := r.List(access.WithCaller(ctx, anybody()), counted)
+		page, err := r.Reader.List(access.WithCaller(ctx, anybody()), counted)
 		if err == nil {
 			a.count, err = page.TotalCount(ctx)
 		}
@@ -233,7 +233,7 @@ func (r *round) ask() {
 		}
 		req.Ahead = true
 		ok := r.note(question{listQuery: q}, func(ctx context.Context, a *question) (err error) {
-			if page, err = r.List(access.WithCaller(ctx, anybody()), req); err != nil {
+			if page, err = r.Reader.List(access.WithCaller(ctx, anybody()), req); err != nil {
 				return err
 			}
 			for _, e := range page.Edges {

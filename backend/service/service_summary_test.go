@@ -102,7 +102,7 @@ func (o *oracle) summarise(f *fixture) {
 			want[strings.Join(words, " ")]++
 		}
 	}
-	got, err := f.Summary(f.T.Context(), req)
+	got, err := f.Reader.Summary(f.T.Context(), req)
 	if err != nil {
 		f.T.Fatalf("%v: %v", req, err)
 	}
@@ -132,7 +132,7 @@ func TestService_ASummaryLeavesOutWhatHasExpiredOrCannotBeRead(t *testing.T) {
 			}
 			for _, req := range []query.SummaryRequest{{By: []string{"spec.title"}}, {By: []string{"spec.title"}, Namespace: servicetest.Pointer("default")}} {
 				req.Kind = "Widget"
-				got, err := f.Summary(t.Context(), req)
+				got, err := f.Reader.Summary(t.Context(), req)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -149,7 +149,7 @@ func TestService_ASummaryIsInTheOrderOfItsValues(t *testing.T) {
 	for i, weight := range []string{"", `,"weight":1000`, `,"weight":200`, `,"weight":200`} {
 		f.CreateWidget(fmt.Sprint("w", i), `{"title":"t"`+weight+`}`)
 	}
-	got, err := f.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: []string{"spec.weight"}})
+	got, err := f.Reader.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: []string{"spec.weight"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestService_ASummaryByOneKeyCostsItsGroups(t *testing.T) {
 	f := setupIndexed(t)
 	spent := func(req query.SummaryRequest) (steps int64) {
 		b := budget.New(budget.Limits{})
-		if _, err := f.Summary(budget.With(context.Background(), b), req); err != nil {
+		if _, err := f.Reader.Summary(budget.With(context.Background(), b), req); err != nil {
 			t.Fatal(err)
 		}
 		return b.Spent(budget.Steps)
@@ -198,7 +198,7 @@ func TestService_TheGroupsOfASummaryAreHeldUntilTheAnswerIsWritten(t *testing.T)
 			f := setupIndexed(t)
 			value := strings.Repeat("v", 60)
 			for i := range 20 {
-				if _, err := f.Upsert(context.Background(), service.UpsertRequest{
+				if _, err := f.Writer.Upsert(context.Background(), service.UpsertRequest{
 					Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("w", i)}, Spec: servicetest.Raw(`{"title":"t"}`),
 					Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "n", Value: fmt.Sprint(value, i)}}}},
 				}); err != nil {
@@ -207,10 +207,10 @@ func TestService_TheGroupsOfASummaryAreHeldUntilTheAnswerIsWritten(t *testing.T)
 			}
 			b := budget.New(budget.Limits{budget.Held: 10_000})
 			ctx, req := budget.With(t.Context(), b), query.SummaryRequest{Kind: "Widget", By: by}
-			if _, err := f.Summary(ctx, req); err != nil || b.Spent(budget.Held) < 20*2*60 {
+			if _, err := f.Reader.Summary(ctx, req); err != nil || b.Spent(budget.Held) < 20*2*60 {
 				t.Errorf("%d bytes are held: %v", b.Spent(budget.Held), err)
 			}
-			if _, err := f.Summary(ctx, req); !errors.As(err, new(*budget.ExceededError)) {
+			if _, err := f.Reader.Summary(ctx, req); !errors.As(err, new(*budget.ExceededError)) {
 				t.Errorf("a second one is held, too: %v", err)
 			}
 		})
@@ -241,7 +241,7 @@ func TestService_WhatCannotBeSummarisedIsRefused(t *testing.T) {
 			if c.req.Kind == "" {
 				c.req.Kind = "Widget"
 			}
-			_, err := f.Summary(t.Context(), c.req)
+			_, err := f.Reader.Summary(t.Context(), c.req)
 			if e := servicetest.WantCode(t, err, c.code); e != nil && c.path != "" && e.Path != c.path {
 				t.Errorf("path %q, want %q", e.Path, c.path)
 			}
@@ -254,7 +254,7 @@ func TestService_ASummaryHasAtMostAThousandGroups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := setupIndexed(t)
 			add := func(i int) {
-				if _, err := f.Upsert(context.Background(), service.UpsertRequest{
+				if _, err := f.Writer.Upsert(context.Background(), service.UpsertRequest{
 					Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("w", i)}, Spec: servicetest.Raw(`{"title":"t"}`),
 					Metadata: service.Metadata{Labels: service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "n", Value: fmt.Sprint(i)}}}},
 				}); err != nil {
@@ -264,11 +264,11 @@ func TestService_ASummaryHasAtMostAThousandGroups(t *testing.T) {
 			for i := range 1000 {
 				add(i)
 			}
-			if got, err := f.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: by}); err != nil || len(got.Groups) != 1000 {
+			if got, err := f.Reader.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: by}); err != nil || len(got.Groups) != 1000 {
 				t.Fatal(err)
 			}
 			add(1000)
-			_, err := f.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: by})
+			_, err := f.Reader.Summary(t.Context(), query.SummaryRequest{Kind: "Widget", By: by})
 			servicetest.WantCode(t, err, failure.CodeLimitExceeded)
 		})
 	}

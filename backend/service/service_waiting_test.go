@@ -32,11 +32,11 @@ func TestFilter_FindsWhatWaits(t *testing.T) {
 				{"Door", "waits", map[string]any{"roomRef": "gone"}},
 			} {
 				req := service.CreateRequest{Identity: kind.Identity{Kind: r.of, Name: r.name}, Spec: r.spec}
-				if _, err := f.Create(t.Context(), req); err != nil {
+				if _, err := f.Writer.Create(t.Context(), req); err != nil {
 					t.Fatal(err)
 				}
 			}
-			out, err := f.Delete(t.Context(), service.DeleteRequest{Identity: kind.Identity{Kind: "Room", Name: "r"}})
+			out, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: kind.Identity{Kind: "Room", Name: "r"}})
 			if err != nil || out.Deletion != service.Pending {
 				t.Fatal(out, err)
 			}
@@ -60,7 +60,7 @@ func TestFilter_FindsWhatWaits(t *testing.T) {
 				{"Room", since, []string{"r"}},
 				{"Room", before, nil},
 			} {
-				p, err := f.List(t.Context(), query.ListRequest{Kind: c.of, Filter: c.filter})
+				p, err := f.Reader.List(t.Context(), query.ListRequest{Kind: c.of, Filter: c.filter})
 				if err != nil {
 					t.Fatal(c.of, c.filter, err)
 				}

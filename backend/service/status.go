@@ -14,8 +14,8 @@ import (
 // UpdateStatus replaces the status and leaves everything else, at exactly the
 // current revision. It moves no spec revision, so that it does not disturb a client that is about to change
 // the spec.
-func (s *Service) UpdateStatus(ctx context.Context, req StatusRequest) (*Written, error) {
-	w, err := s.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity})
+func (wr *Writer) UpdateStatus(ctx context.Context, req StatusRequest) (*Written, error) {
+	w, err := wr.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity})
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,8 @@ func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]a
 
 // PatchStatus changes parts of the status and leaves everything else. Two controllers that patch
 // different conditions of one resource do not overwrite each other's.
-func (s *Service) PatchStatus(ctx context.Context, req StatusPatchRequest) (*Written, error) {
-	w, err := s.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity})
+func (wr *Writer) PatchStatus(ctx context.Context, req StatusPatchRequest) (*Written, error) {
+	w, err := wr.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity})
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func TestStatus_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 					t.Errorf("order, descending %v (-want +got):\n%s", desc, diff)
 				}
 			}
-			_, err := f.List(t.Context(), query.ListRequest{Kind: "Logbook", Filter: map[string]any{"status": map[string]any{"id": map[string]any{"eq": ids["d-257"]}}}})
+			_, err := f.Reader.List(t.Context(), query.ListRequest{Kind: "Logbook", Filter: map[string]any{"status": map[string]any{"id": map[string]any{"eq": ids["d-257"]}}}})
 			if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "at most 256 characters") {
 				t.Error(e.Message)
 			}
@@ -98,7 +98,7 @@ func found(t *testing.T, f *fixture, req query.ListRequest) (names []string) {
 	t.Helper()
 	req.First = servicetest.Pointer(2)
 	for {
-		page, err := f.List(t.Context(), req)
+		page, err := f.Reader.List(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -145,13 +145,13 @@ func TestStatus_EveryMaximumOfAStatusTakesItsLimitAndRefusesWhatIsJustPastIt(t *
 // report sends a status with the bad value to a resource, and then one with the good value.
 func (p probe) report(t *testing.T, s *service.Service, k descriptor.Kind, name string) {
 	t.Helper()
-	out, err := s.Create(t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: k.Name, Name: name}, Spec: object(k.Spec, "", nil)})
+	out, err := s.Writer.Create(t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: k.Name, Name: name}, Spec: object(k.Spec, "", nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	req := service.StatusRequest{Identity: kind.Identity{Kind: k.Name, Name: name}, ExpectedRevision: out.Resource.Stored.Revision.String(), Status: p.bad}
 	for _, req.DryRun = range []bool{true, false} {
-		_, err := s.UpdateStatus(t.Context(), req)
+		_, err := s.Writer.UpdateStatus(t.Context(), req)
 		if err == nil {
 			t.Fatalf("%s %s %v: %s is accepted", p.path, p.rule, p.limit, shown(p.bad))
 		}
@@ -163,7 +163,7 @@ func (p probe) report(t *testing.T, s *service.Service, k descriptor.Kind, name 
 	}
 	req.Status = p.good
 	for _, req.DryRun = range []bool{true, false} {
-		if _, err := s.UpdateStatus(t.Context(), req); err != nil {
+		if _, err := s.Writer.UpdateStatus(t.Context(), req); err != nil {
 			t.Errorf("%s %s %v: %s is refused: %v", p.path, p.rule, p.limit, shown(p.good), err)
 		}
 	}
@@ -187,7 +187,7 @@ func logbooks(t *testing.T) *fixture {
 // log creates a logbook.
 func (f *fixture) log(name string) {
 	f.T.Helper()
-	if _, err := f.Create(f.T.Context(), service.CreateRequest{Identity: identity("Logbook", name), Spec: servicetest.Raw(`{"title":"A"}`)}); err != nil {
+	if _, err := f.Writer.Create(f.T.Context(), service.CreateRequest{Identity: identity("Logbook", name), Spec: servicetest.Raw(`{"title":"A"}`)}); err != nil {
 		f.T.Fatal(err)
 	}
 }
@@ -195,7 +195,7 @@ func (f *fixture) log(name string) {
 // report writes the status of a logbook.
 func (f *fixture) report(name string, status any) error {
 	f.T.Helper()
-	_, err := f.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: identity("Logbook", name), ExpectedRevision: f.logged(name).Revision.String(), Status: status})
+	_, err := f.Writer.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: identity("Logbook", name), ExpectedRevision: f.logged(name).Revision.String(), Status: status})
 	return err
 }
 
@@ -245,19 +245,19 @@ func TestStatus_AStatusThatIsStoredIsNotJudged(t *testing.T) {
 	id := identity("Logbook", "a")
 	for what, write := range map[string]func() error{
 		"update": func() error {
-			_, err := f.Update(t.Context(), service.UpdateRequest{Identity: id, ExpectedRevision: revision(), Spec: servicetest.Raw(`{"title":"B"}`)})
+			_, err := f.Writer.Update(t.Context(), service.UpdateRequest{Identity: id, ExpectedRevision: revision(), Spec: servicetest.Raw(`{"title":"B"}`)})
 			return err
 		},
 		"patch": func() error {
-			_, err := f.Patch(t.Context(), service.PatchRequest{Identity: id, ExpectedRevision: revision(), Patch: servicetest.Raw(`{"weight":100}`)})
+			_, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: id, ExpectedRevision: revision(), Patch: servicetest.Raw(`{"weight":100}`)})
 			return err
 		},
 		"upsert": func() error {
-			_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: servicetest.Raw(`{"title":"C"}`)})
+			_, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: servicetest.Raw(`{"title":"C"}`)})
 			return err
 		},
 		"apply": func() error {
-			_, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: `{"apiVersion":"example.org/v1","kind":"Logbook","metadata":{"name":"a"},"spec":{"title":"D"},"status":{"sizes":[1,2,3,4,5,6,7]}}`})
+			_, err := f.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: `{"apiVersion":"example.org/v1","kind":"Logbook","metadata":{"name":"a"},"spec":{"title":"D"},"status":{"sizes":[1,2,3,4,5,6,7]}}`})
 			return err
 		},
 	} {
@@ -302,7 +302,7 @@ func TestStatus_TheGatewaysOwnConditionsAreNotJudged(t *testing.T) {
 		t.Fatalf("conditions %v", conditions)
 	}
 	report := func(status map[string]any) error {
-		_, err := h.UpdateStatus(t.Context(), service.StatusRequest{Identity: identity("Door", "d"), ExpectedRevision: created.Revision.String(), Status: status, DryRun: true})
+		_, err := h.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: identity("Door", "d"), ExpectedRevision: created.Revision.String(), Status: status, DryRun: true})
 		return err
 	}
 	if err := report(st.Status()); err != nil {

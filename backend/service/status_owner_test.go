@@ -38,7 +38,7 @@ func TestStatus_WhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwar
 		read <- err
 	}()
 	<-store.asked
-	if err := h.SetControlled(t.Context(), "Room", true); err != nil {
+	if err := h.Writer.SetControlled(t.Context(), "Room", true); err != nil {
 		t.Fatal(err)
 	}
 	close(store.arrives)
@@ -57,7 +57,7 @@ func TestStatus_WhatWasReadBeforeAKindWasGivenToAControllerIsNotBelievedAfterwar
 func TestStatus_ADamagedRecordOfControllersIsReplacedByTheNextWrite(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	h := openHouse(t, store)
-	if err := h.SetControlled(t.Context(), "Door", true); err != nil {
+	if err := h.Writer.SetControlled(t.Context(), "Door", true); err != nil {
 		t.Fatal(err)
 	}
 	for _, controlled := range []bool{true, false} {
@@ -68,7 +68,7 @@ func TestStatus_ADamagedRecordOfControllersIsReplacedByTheNextWrite(t *testing.T
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.SetControlled(t.Context(), "Room", controlled); err != nil {
+		if err := h.Writer.SetControlled(t.Context(), "Room", controlled); err != nil {
 			t.Fatal(err)
 		}
 		other := openHouse(t, store)

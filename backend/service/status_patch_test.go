@@ -50,7 +50,7 @@ func TestStatus_ControllersThatPatchDifferentConditionsKeepEachOthers(t *testing
 		wg.Go(func() {
 			for _, status := range []string{"False", "True"} {
 				patch := fmt.Sprintf(`{"conditions":[{"type":"Type%d","status":%q}]}`, i, status)
-				if _, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: servicetest.Named("a"), Patch: servicetest.Raw(patch)}); err != nil {
+				if _, err := f.Writer.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: servicetest.Named("a"), Patch: servicetest.Raw(patch)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -74,7 +74,7 @@ func TestStatus_AStatusIsPatchedAsRFC7386Says(t *testing.T) {
 	f.CreateWidget("a", `{"title":"t"}`)
 	current := func() string { return f.Stored("a").Revision.String() }
 	patch := func(text string, revision *string) error {
-		_, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: servicetest.Named("a"), Patch: servicetest.Raw(text), ExpectedRevision: revision})
+		_, err := f.Writer.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: servicetest.Named("a"), Patch: servicetest.Raw(text), ExpectedRevision: revision})
 		return err
 	}
 	if err := patch(`{"id":"x","conditions":[{"type":"One","status":"True"}]}`, new(current())); err != nil {
@@ -110,7 +110,7 @@ func TestStatus_AStatusIsPatchedAsRFC7386Says(t *testing.T) {
 	}
 	servicetest.WantCode(t, patch(`null`, nil), failure.CodeBadUserInput)
 	servicetest.WantCode(t, patch(`[]`, nil), failure.CodeBadUserInput)
-	_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: current(), Status: servicetest.Raw(`{"id":1}`), Untyped: true})
+	_, err := f.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: current(), Status: servicetest.Raw(`{"id":1}`), Untyped: true})
 	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
@@ -121,7 +121,7 @@ func TestStatus_AWholeStatusHasEachTypeOfConditionOnce(t *testing.T) {
 	status := servicetest.Raw(`{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"},{"type":"One","status":"False"}]}`)
 	for _, untyped := range []bool{false, true} {
 		for _, dry := range []bool{false, true} {
-			_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: before, Status: status, Untyped: untyped, DryRun: dry})
+			_, err := f.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: before, Status: status, Untyped: untyped, DryRun: dry})
 			if e := servicetest.WantCode(t, err, failure.CodeValidationFailed); e != nil && servicetest.ViolationPaths(e) != "status.conditions[2] unique" {
 				t.Errorf("untyped %v: %s", untyped, servicetest.ViolationPaths(e))
 			}
@@ -136,11 +136,11 @@ func TestStatus_APatchOfAConditionReplacesAllOfItsType(t *testing.T) {
 	f := setupConditions(t)
 	f.CreateWidget("a", `{"title":"t"}`)
 	whole := `{"conditions":[{"type":"One","status":"True"},{"type":"Two","status":"True"}]}`
-	if _, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), Status: servicetest.Raw(whole)}); err != nil {
+	if _, err := f.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), Status: servicetest.Raw(whole)}); err != nil {
 		t.Fatal(err)
 	}
 	patch := servicetest.Raw(`{"conditions":[{"type":"Three","status":"True"},{"type":"One","status":"Unknown"}]}`)
-	if _, err := f.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: servicetest.Named("a"), Patch: patch}); err != nil {
+	if _, err := f.Writer.PatchStatus(t.Context(), service.StatusPatchRequest{Identity: servicetest.Named("a"), Patch: patch}); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -7,6 +7,8 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
@@ -22,13 +24,21 @@ type stored struct {
 	read *kind.State
 }
 
+// loader reads resources for writes, and for those who may see sensitive values.
+type loader struct {
+	store      backend.Store
+	keys       *keyring.Keyring
+	index      *index.Index // nil if nothing is kept in memory
+	unreadable *kind.Unreadable
+}
+
 // load reads what the store has of a resource, nil for nothing. The record with the
 // sensitive values is read after the resource. A write that relies on both is
 // conditional on the resource's revision, which changes with either.
-func (s *Service) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
+func (l *loader) load(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
 	var out *stored
 	for range maxLoads {
-		got, err := s.cfg.Store.Get(ctx, key)
+		got, err := l.store.Get(ctx, key)
 		if err != nil {
 			return nil, failure.Of(err, key)
 		}
@@ -36,19 +46,19 @@ func (s *Service) load(ctx context.Context, k *kind.Kind, key backend.Key) (*sto
 			return nil, nil
 		}
 		out = &stored{Resource: got[0]}
-		if err := s.loadSensitive(ctx, k, out); err != nil || !out.mixed() {
+		if err := l.loadSensitive(ctx, k, out); err != nil || !out.mixed() {
 			return out, err
 		}
 	}
 	out.unread = fmt.Errorf("the sensitive values are those of another resource: %w", backend.ErrUnreadable)
-	s.unreadable.Note(out.Resource, out.unread)
+	l.unreadable.Note(out.Resource, out.unread)
 	return out, nil
 }
 
 // loadToWrite is load of what a write changes or replaces: reading and writing all of it
 // has a price.
-func (s *Service) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
-	out, err := s.load(ctx, k, key)
+func (l *loader) loadToWrite(ctx context.Context, k *kind.Kind, key backend.Key) (*stored, error) {
+	out, err := l.load(ctx, k, key)
 	if err == nil {
 		err = out.payToWrite(ctx)
 	}
@@ -73,11 +83,11 @@ func (r *stored) mixed() bool { return r.sensitive != nil && r.sensitive.UID != 
 // recent returns a resource from the index, nil if it is not there, or if its references were taken by other
 // declarations, which the index does not have. It may be older than the stored one: what follows from it holds
 // only if a batch that is conditional on its revision was applied.
-func (s *Service) recent(k *kind.Kind, key backend.Key) *stored {
-	if s.index == nil || k.Sensitive {
+func (l *loader) recent(k *kind.Kind, key backend.Key) *stored {
+	if l.index == nil || k.Sensitive {
 		return nil
 	}
-	r := s.index.Recent(key)
+	r := l.index.Recent(key)
 	if r == nil {
 		return nil
 	}
@@ -89,11 +99,11 @@ func (s *Service) recent(k *kind.Kind, key backend.Key) *stored {
 }
 
 // loadSensitive adds the record with the sensitive values, if the kind has them.
-func (s *Service) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) error {
+func (l *loader) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) error {
 	if !k.Sensitive {
 		return nil
 	}
-	got, err := s.cfg.Store.Get(ctx, to.Key.Sensitive())
+	got, err := l.store.Get(ctx, to.Key.Sensitive())
 	switch {
 	case errors.Is(err, backend.ErrUnreadable):
 		to.unread = err
@@ -101,17 +111,17 @@ func (s *Service) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) e
 		return failure.Of(err, to.Key)
 	case got[0] != nil:
 		if to.sensitive = got[0]; !to.mixed() {
-			s.decrypt(to)
+			l.decrypt(to)
 		}
 	}
 	return nil
 }
 
 // decrypt decrypts the record with the sensitive values.
-func (s *Service) decrypt(to *stored) {
+func (l *loader) decrypt(to *stored) {
 	plain := *to.sensitive
-	if plain.Body, to.unread = s.cfg.Keys.Open(plain.Key, plain.UID, plain.Body); to.unread != nil {
-		s.unreadable.Note(to.Resource, to.unread)
+	if plain.Body, to.unread = l.keys.Open(plain.Key, plain.UID, plain.Body); to.unread != nil {
+		l.unreadable.Note(to.Resource, to.unread)
 		return
 	}
 	to.sensitive = &plain

@@ -21,7 +21,7 @@ func safeKey() backend.Key { return backend.Key{Kind: "Safe", Namespace: "defaul
 // upsertSafe replaces the spec of the one safe.
 func (f *fixture) upsertSafe(spec string) *service.Written {
 	f.T.Helper()
-	out, err := f.Upsert(f.T.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(spec)})
+	out, err := f.Writer.Upsert(f.T.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(spec)})
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestStored_ASensitiveValueLivesAndDiesWithItsResource(t *testing.T) {
 	if second.Revision == first.Revision || second.SpecRevision != second.Revision {
 		t.Errorf("another sensitive value is no change of the resource: %v, then %v", first.Revision, second.Revision)
 	}
-	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
+	if _, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
 		t.Fatal(err)
 	}
 	if f.get(safeKey()) != nil || f.get(safeKey().Sensitive()) != nil {
@@ -62,7 +62,7 @@ func TestStored_TheLogHasNoSensitiveValue(t *testing.T) {
 	defer w.Close()
 	f.upsertSafe(fullSafe)
 	f.upsertSafe(strings.Replace(fullSafe, "1234", "4321", 1))
-	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
+	if _, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
 		t.Fatal(err)
 	}
 	var events []backend.Event
@@ -111,9 +111,9 @@ func TestStored_SensitiveValuesThatCannotBeRead(t *testing.T) {
 		f.overwrite(safeKey().Sensitive(), `[]`)
 	}
 	spoil()
-	_, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(`{"owner":"bob"}`)})
+	_, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(`{"owner":"bob"}`)})
 	servicetest.WantCode(t, err, failure.CodeUnreadable)
-	if got, err := f.Get(t.Context(), safeNamed()); err != nil || got == nil {
+	if got, err := f.Reader.Get(t.Context(), safeNamed()); err != nil || got == nil {
 		t.Errorf("what is shown cannot be read: %v", err)
 	}
 	f.upsertSafe(`{"owner":"bob","pin":"1"}`)
@@ -121,7 +121,7 @@ func TestStored_SensitiveValuesThatCannotBeRead(t *testing.T) {
 		t.Errorf("written anew: %s", hidden)
 	}
 	spoil()
-	if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
+	if _, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()}); err != nil {
 		t.Fatal(err)
 	}
 	if f.get(safeKey().Sensitive()) != nil {
@@ -158,9 +158,9 @@ func TestStored_WritersOfOneSensitiveResourceLoseNothing(t *testing.T) {
 		wg.Go(func() {
 			for i := range 50 {
 				pin := fmt.Sprintf("%d-%d", n, i)
-				_, err := s.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"` + pin + `","pin":"` + pin + `"}`)})
+				_, err := s.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(`{"owner":"` + pin + `","pin":"` + pin + `"}`)})
 				if err == nil && i%10 == 9 {
-					_, err = s.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()})
+					_, err = s.Writer.Delete(t.Context(), service.DeleteRequest{Identity: safeNamed()})
 				}
 				var told *failure.Error
 				if err != nil && !(errors.As(err, &told) && told.Code == failure.CodeNotFound) {

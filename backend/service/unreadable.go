@@ -41,27 +41,27 @@ func replaceable(err error, expected *string) bool {
 
 // present returns the answer to a write. What was stored can be read, unless an older or
 // newer gateway stored the parts that stay; then the answer has no body.
-func (s *Service) present(k *kind.Kind, stored *backend.Resource) *query.Resource {
+func (wr *Writer) present(k *kind.Kind, stored *backend.Resource) *query.Resource {
 	b, err := k.Body.Read(stored)
 	if err != nil {
-		s.unreadable.Note(stored, err)
+		wr.unreadable.Note(stored, err)
 	}
 	return &query.Resource{Stored: stored, Body: b}
 }
 
 // deleteUnreadable deletes a resource whose record does not decode.
 func (w *write) deleteUnreadable(ctx context.Context) (*Written, error) {
-	s := w.service
+	wr := w.writer
 	unreadable := &stored{Resource: &backend.Resource{Key: w.key}}
-	if err := s.loadSensitive(ctx, w.kind, unreadable); err != nil {
+	if err := wr.loader.loadSensitive(ctx, w.kind, unreadable); err != nil {
 		return nil, err
 	}
 	actions := []backend.Action{{Key: w.key, If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
-	deleted, err := s.send(ctx, append(actions, unreadable.removalOfSensitive()...)...)
+	deleted, err := wr.send(ctx, append(actions, unreadable.removalOfSensitive()...)...)
 	if err != nil {
 		return nil, w.failed(err)
 	}
-	return &Written{Resource: s.present(w.kind, deleted), Deletion: Deleted}, nil
+	return &Written{Resource: wr.present(w.kind, deleted), Deletion: Deleted}, nil
 }
 
 // discard deletes a resource whose record does not decode, so that the next attempt can create it: it returns errRaced,
@@ -87,7 +87,7 @@ func (w *write) wouldDiscard(ctx context.Context) (*Written, error) {
 	if err != nil {
 		return nil, failure.Of(err, w.key)
 	}
-	return &Written{Outcome: Updated, Warnings: a.warnings, DryRun: true, Resource: w.service.present(w.kind, would)}, nil
+	return &Written{Outcome: Updated, Warnings: a.warnings, DryRun: true, Resource: w.writer.present(w.kind, would)}, nil
 }
 
 // overwrite stores what was sent in the place of a body that cannot be read, of which nothing can be kept.

@@ -25,7 +25,7 @@ import (
 func TestUnreadable_ADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testing.T) {
 	for name, write := range map[string]func(f *fixture) (*service.Written, error){
 		"upsert": func(f *fixture) (*service.Written, error) {
-			return f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: servicetest.Raw(`{"title":"B"}`)})
+			return f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: servicetest.Raw(`{"title":"B"}`)})
 		},
 		"apply": func(f *fixture) (*service.Written, error) {
 			return f.apply(strings.Replace(widgetManifest, "title: A", "title: B", 1))
@@ -35,13 +35,13 @@ func TestUnreadable_ADamagedResourceIsWrittenAnewByAnUnconditionalWrite(t *testi
 			f := setup(t)
 			uid := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored.UID
 			f.Damage("a")
-			_, err := f.Get(t.Context(), servicetest.Named("a"))
+			_, err := f.Reader.Get(t.Context(), servicetest.Named("a"))
 			servicetest.WantCode(t, err, failure.CodeUnreadable)
 			out, err := write(f)
 			if err != nil || out.Outcome != service.Updated || out.Resource.Body == nil {
 				t.Fatalf("%+v %v", out, err)
 			}
-			got, err := f.Get(t.Context(), servicetest.Named("a"))
+			got, err := f.Reader.Get(t.Context(), servicetest.Named("a"))
 			if err != nil || got.Stored.UID != uid {
 				t.Fatalf("%+v %v", got, err)
 			}
@@ -69,7 +69,7 @@ func TestUnreadable_AFilteredListenerHearsThatADamagedResourceIsGone(t *testing.
 		t.Fatalf("first is %s", got)
 	}
 	for _, name := range []string{"b", "a"} {
-		if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
+		if _, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestUnreadable_AStatusOfAnyTextIsStored(t *testing.T) {
 	for name, conditionType := range map[string]string{"NULs": strings.Repeat("\x00", 1024), "long": strings.Repeat("x", 5000), "many bytes": strings.Repeat("\U0001F600", 300)} {
 		r := f.CreateWidget(strings.ReplaceAll(strings.ToLower(name), " ", "-"), `{"title":"A"}`).Resource.Stored
 		status := map[string]any{"id": conditionType, "conditions": []any{map[string]any{"type": conditionType, "status": conditionType}}}
-		if _, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: kind.Identity{Kind: "Widget", Name: r.Name}, ExpectedRevision: r.Revision.String(), Status: status}); err != nil {
+		if _, err := f.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: kind.Identity{Kind: "Widget", Name: r.Name}, ExpectedRevision: r.Revision.String(), Status: status}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -150,11 +150,11 @@ func TestUnreadable_MoreIndexedValuesThanAResourceMayHaveAreRefused(t *testing.T
 		return len(widgets.All()[0].Rows.Of(b))
 	}
 	own := rows(r)
-	out, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Status: conditions(index.MaxRows - own)})
+	out, err := f.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Status: conditions(index.MaxRows - own)})
 	if err != nil || rows(out.Resource.Stored) != index.MaxRows {
 		t.Fatalf("as many as fit: %v", err)
 	}
-	_, err = f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(index.MaxRows - own + 1)})
+	_, err = f.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Status: conditions(index.MaxRows - own + 1)})
 	if e := servicetest.WantCode(t, err, failure.CodeLimitExceeded); e.Path != "status.conditions" || e.Limit != 1024 || e.Name != "a" {
 		t.Errorf("%+v", e)
 	}
@@ -220,7 +220,7 @@ func TestUnreadable_AMarkOfAnUnreadableResourceKeepsNothingOfTheRequest(t *testi
 				if _, err := store.Apply(t.Context(), backend.Batch{RequestID: "spoil", Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: put}}}); err != nil {
 					t.Fatal(err)
 				}
-				_, err := svc.Get(t.Context(), servicetest.Named(name))
+				_, err := svc.Reader.Get(t.Context(), servicetest.Named(name))
 				servicetest.WantCode(t, err, failure.CodeUnreadable)
 			}
 			for range 100 {
@@ -263,7 +263,7 @@ func TestUnreadable_ATotalCountLeavesOutWhatThePageLeavesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		p, err := svc.List(t.Context(), query.ListRequest{Kind: "Widget"})
+		p, err := svc.Reader.List(t.Context(), query.ListRequest{Kind: "Widget"})
 		if err != nil {
 			t.Fatal(err)
 		}

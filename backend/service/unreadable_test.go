@@ -25,7 +25,7 @@ func TestUnreadables_AreCountedAndListed(t *testing.T) {
 			for _, namespace := range []string{"a", "b"} {
 				for i := range 4 {
 					id := kind.Identity{Kind: "Widget", Namespace: &namespace, Name: fmt.Sprint("w", i)}
-					if _, err := f.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: id, Spec: servicetest.Raw(`{"title":"A"}`)}); err != nil {
+					if _, err := f.Writer.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: id, Spec: servicetest.Raw(`{"title":"A"}`)}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -55,7 +55,7 @@ func TestUnreadables_AreCountedAndListed(t *testing.T) {
 				{as("token:one"), &a, ""},
 			} {
 				ctx := access.WithCaller(t.Context(), c.caller)
-				found, err := f.Unreadables(ctx, "widgets", c.namespace)
+				found, err := f.Reader.Unreadables(ctx, "widgets", c.namespace)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -69,14 +69,14 @@ func TestUnreadables_AreCountedAndListed(t *testing.T) {
 				if got := strings.Join(names, " "); got != c.want {
 					t.Errorf("%s lists %q in %v, want %q", c.caller.Identity, got, c.namespace, c.want)
 				}
-				p, err := f.List(ctx, query.ListRequest{Kind: "Widget", Namespace: c.namespace, Filter: filter})
+				p, err := f.Reader.List(ctx, query.ListRequest{Kind: "Widget", Namespace: c.namespace, Filter: filter})
 				if err != nil {
 					t.Fatal(err)
 				}
 				if n, err := p.Unreadable(ctx); err != nil || n != len(strings.Fields(c.want)) {
 					t.Errorf("%s counts %d in %v, %v; want %q", c.caller.Identity, n, c.namespace, err, c.want)
 				}
-				s, err := f.Summary(ctx, query.SummaryRequest{Kind: "Widget", Namespace: c.namespace, By: []string{"namespace"}})
+				s, err := f.Reader.Summary(ctx, query.SummaryRequest{Kind: "Widget", Namespace: c.namespace, By: []string{"namespace"}})
 				if err != nil {
 					t.Fatal(err)
 				}

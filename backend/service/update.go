@@ -7,8 +7,8 @@ import (
 )
 
 // Update replaces the spec of an existing resource at the expected revision.
-func (s *Service) Update(ctx context.Context, req UpdateRequest) (*Written, error) {
-	w, err := s.begin(ctx, target{verb: descriptor.VerbUpdate, id: req.Identity, meta: req.Metadata})
+func (wr *Writer) Update(ctx context.Context, req UpdateRequest) (*Written, error) {
+	w, err := wr.begin(ctx, target{verb: descriptor.VerbUpdate, id: req.Identity, meta: req.Metadata})
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func TestUpdate_FinalizersAreRemovedIfSensitiveValuesAreDamaged(t *testing.T) {
 	f, _ := sealed(t, store)
 	revision := f.upsertSafe(fullSafe).Resource.Stored.Revision.String()
 	patch := func(patch any, m service.MetadataPatch) error {
-		w, err := f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: m, Patch: patch})
+		w, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, MetadataPatch: m, Patch: patch})
 		if err == nil {
 			revision = w.Resource.Stored.Revision.String()
 		}

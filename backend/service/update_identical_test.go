@@ -31,7 +31,7 @@ func TestIdentical_AValueThatEqualsTheDefaultIsStored(t *testing.T) {
 					return f.patch(verb, f.Stored(verb).Revision.String(), c.patch)
 				},
 				"upsert": func(verb string) (*service.Written, error) {
-					return f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named(verb), Spec: json.RawMessage(c.sent)})
+					return f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named(verb), Spec: json.RawMessage(c.sent)})
 				},
 				"apply": func(verb string) (*service.Written, error) {
 					return f.apply("apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: " + verb + "}\nspec: " + c.sent + "\n")

@@ -97,13 +97,13 @@ func TestUpdate_EveryImmutableFieldStaysAsItIs(t *testing.T) {
 		for i, f := range all {
 			asked++
 			id := kind.Identity{Kind: k.Name, Name: fmt.Sprint("n", i)}
-			made, err := s.Create(ctx, service.CreateRequest{Identity: id, Spec: f.first})
+			made, err := s.Writer.Create(ctx, service.CreateRequest{Identity: id, Spec: f.first})
 			if err != nil {
 				t.Errorf("%s %s: %s is refused: %v", k.Name, f.path, shown(f.first), err)
 				continue
 			}
 			revision := made.Resource.Stored.Revision.String()
-			if out, err := s.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: f.first}); err != nil || out.Outcome != service.Unchanged {
+			if out, err := s.Writer.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: f.first}); err != nil || out.Outcome != service.Unchanged {
 				t.Errorf("%s %s: the same again: %+v %v", k.Name, f.path, out, err)
 			}
 			patch := maps.Clone(f.then)
@@ -112,8 +112,8 @@ func TestUpdate_EveryImmutableFieldStaysAsItIs(t *testing.T) {
 					patch[name] = nil
 				}
 			}
-			_, updated := s.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: f.then})
-			_, patched := s.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: patch})
+			_, updated := s.Writer.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: f.then})
+			_, patched := s.Writer.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: patch})
 			for verb, err := range map[string]error{"update": updated, "patch": patched} {
 				if err == nil {
 					t.Errorf("%s %s: an %s to %s is accepted", k.Name, f.path, verb, shown(f.then))

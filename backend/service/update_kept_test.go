@@ -38,14 +38,14 @@ func TestUpdate_WhatAWriteKeepsIsWhatItWouldHaveMade(t *testing.T) {
 			}
 			id = fmt.Sprint("<id&", rnd.IntN(3))
 			status := map[string]any{"id": id, "conditions": conditions, "future": "ü"}
-			out, err = f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Status: status})
+			out, err = f.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Status: status})
 		case 1:
 			out, err = f.UpdateWidget("a", revision, fmt.Sprintf(`{"title":"%c","weight":%d,"tags":["%c"],"ratio":%d.50}`, 'A'+rune(rnd.IntN(3)), 100+rnd.IntN(3), 'a'+rune(rnd.IntN(3)), 1+rnd.IntN(2)))
 		case 2:
 			out, err = f.patch("a", revision, fmt.Sprintf(`{"weight":null,"tags":["%d","<>"],"parts":[{"slot":"s%d"}]}`, rnd.IntN(2), rnd.IntN(2)))
 		default:
 			labels := service.Optional[[]service.Label]{Set: true, Value: []service.Label{{Key: "k", Value: fmt.Sprint(rnd.IntN(3))}}}
-			out, err = f.Update(t.Context(), service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Metadata: service.Metadata{Labels: labels}, Spec: servicetest.Raw(`{"title":"L"}`)})
+			out, err = f.Writer.Update(t.Context(), service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Metadata: service.Metadata{Labels: labels}, Spec: servicetest.Raw(`{"title":"L"}`)})
 		}
 		if err != nil {
 			t.Fatalf("step %d: %v", step, err)

@@ -95,10 +95,10 @@ func TestUpdate_AnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *test
 				return f.UpdateWidget("a", r.Revision.String(), strings.Replace(nestedSpec, `"A"`, `"B"`, 1))
 			},
 			"patch of another field": func(f *fixture, r *backend.Resource) (*service.Written, error) {
-				return f.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
+				return f.Writer.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
 			},
 			"upsert": func(f *fixture, _ *backend.Resource) (*service.Written, error) {
-				return f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(nestedSpec)})
+				return f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(nestedSpec)})
 			},
 			"get and apply": func(f *fixture, r *backend.Resource) (*service.Written, error) {
 				text, err := f.Manifest(r, service.YAML)
@@ -108,7 +108,7 @@ func TestUpdate_AnOlderGatewayKeepsWhatItCannotNameAndIsNotDisturbedByIt(t *test
 				return f.apply(text)
 			},
 			"status": func(f *fixture, r *backend.Resource) (*service.Written, error) {
-				return f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Status: map[string]any{"id": "i"}})
+				return f.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Status: map[string]any{"id": "i"}})
 			},
 		} {
 			t.Run(where+": "+verb, func(t *testing.T) {
@@ -159,14 +159,14 @@ func TestUpdate_ImmutabilityLooksAtEffectiveValues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			req := service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(nestedSpec)}
-			if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
+			if _, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Upsert(t.Context(), req); err != nil {
+			if _, err := f.Writer.Upsert(t.Context(), req); err != nil {
 				t.Fatal(err)
 			}
 			req.Spec = json.RawMessage(strings.Replace(nestedSpec, c.old, c.new, 1))
-			_, err := f.Upsert(t.Context(), req)
+			_, err := f.Writer.Upsert(t.Context(), req)
 			if c.accepted && err != nil {
 				t.Error(err)
 			}
@@ -184,7 +184,7 @@ func TestUpdate_AnEnumValueThatANewerGatewayStoredStaysWhereItStands(t *testing.
 	f.CreateWidget("a", `{"title":"A"}`)
 	newer := func(tree map[string]any) { tree["spec"].(map[string]any)["colour"] = "ultraviolet" }
 	r := f.Rewrite("a", true, newer)
-	out, err := f.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
+	out, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Patch: map[string]any{"title": "B"}})
 	if err != nil || out.Outcome != service.Updated {
 		t.Fatalf("a patch of another field: %+v %v", out, err)
 	}
@@ -195,8 +195,8 @@ func TestUpdate_AnEnumValueThatANewerGatewayStoredStaysWhereItStands(t *testing.
 	if out, err = f.apply(text); err != nil || out.Outcome != service.Unchanged {
 		t.Errorf("get and apply: %+v %v", out, err)
 	}
-	_, err = f.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("b"), Spec: json.RawMessage(`{"title":"B","colour":"ultraviolet"}`)})
+	_, err = f.Writer.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("b"), Spec: json.RawMessage(`{"title":"B","colour":"ultraviolet"}`)})
 	servicetest.WantCode(t, err, failure.CodeValidationFailed)
-	_, err = f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"B","colour":"infrared"}`)})
+	_, err = f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"B","colour":"infrared"}`)})
 	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }

@@ -117,15 +117,15 @@ func TestUpdate_WhatWasTightenedIsJudgedWhereItChanges(t *testing.T) {
 				if e := servicetest.WantCode(t, err, failure.CodeValidationFailed); e != nil && c.rule != "" && e.Violations[0].Rule != c.rule {
 					t.Errorf("%s: %v", v, e)
 				}
-				if _, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(spec)}); code(err) != failure.CodeValidationFailed {
+				if _, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(spec)}); code(err) != failure.CodeValidationFailed {
 					t.Errorf("an upsert of %s: %v", v, err)
 				}
 			}
-			if _, err := f.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("new"), Spec: json.RawMessage(`{"title":"A","v":` + c.stored + `}`)}); c.rule != "unique" && name != "a rule of an object" && code(err) != failure.CodeValidationFailed {
+			if _, err := f.Writer.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("new"), Spec: json.RawMessage(`{"title":"A","v":` + c.stored + `}`)}); c.rule != "unique" && name != "a rule of an object" && code(err) != failure.CodeValidationFailed {
 				t.Errorf("a new resource: %v", err)
 			}
 			f.restore(c.stored)
-			if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
+			if _, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -211,13 +211,13 @@ func (f *fixture) touchesNoSpec() {
 	was := string(f.Stored("a").Body)
 	patch := func(m service.MetadataPatch) {
 		f.T.Helper()
-		if _, err := f.Patch(f.T.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), MetadataPatch: m}); err != nil {
+		if _, err := f.Writer.Patch(f.T.Context(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), MetadataPatch: m}); err != nil {
 			f.T.Error(err)
 		}
 	}
 	patch(servicetest.Labelled("stage", "prod"))
 	patch(finalizers("example.org/x"))
-	if _, err := f.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), Status: json.RawMessage(`{"id":"1"}`)}); err != nil {
+	if _, err := f.Writer.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), Status: json.RawMessage(`{"id":"1"}`)}); err != nil {
 		f.T.Error(err)
 	}
 	patch(without("example.org/x"))

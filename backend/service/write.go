@@ -35,9 +35,9 @@ import (
 //	commit            builds the batch and sends it
 //	answer            says what became of it
 type write struct {
-	service *Service
-	kind    *kind.Kind
-	key     backend.Key
+	writer *Writer
+	kind   *kind.Kind
+	key    backend.Key
 	// verb that the caller asked for; of an apply see applyVerb.
 	verb descriptor.Verb
 	// rights are the caller's.
@@ -74,19 +74,19 @@ type target struct {
 }
 
 // begin finds the kind and the key of a write, authorizes it and checks its metadata.
-func (s *Service) begin(ctx context.Context, t target) (*write, error) {
-	k, key, err := s.kinds.Resolve(t.id)
+func (wr *Writer) begin(ctx context.Context, t target) (*write, error) {
+	k, key, err := wr.kinds.Resolve(t.id)
 	if err != nil {
 		return nil, err
 	}
 	if err := access.Offers(k.Kind, t.verb); err != nil {
 		return nil, err
 	}
-	rights, err := s.authorize(ctx, k, cmp.Or(t.needs, t.verb), key)
+	rights, err := wr.authorize(ctx, k, cmp.Or(t.needs, t.verb), key)
 	if err != nil {
 		return nil, err
 	}
-	w := &write{service: s, kind: k, key: key, verb: t.verb, rights: rights}
+	w := &write{writer: wr, kind: k, key: key, verb: t.verb, rights: rights}
 	if t.meta != nil {
 		w.meta = t.meta.change(&w.found)
 	}
@@ -110,7 +110,7 @@ func (w *write) checkExpiry() error {
 	}
 	switch {
 	case expiry.Value.IsZero():
-	case !expiry.Value.After(w.service.clock()):
+	case !expiry.Value.After(w.writer.clock()):
 		w.found.Add("metadata.expiresAt", "future", nil, "must be in the future")
 	case expiry.Value.UTC().Year() > lastYear:
 		w.found.Add("metadata.expiresAt", "max", "9999-12-31T23:59:59Z", "must be before the year 10000 in UTC")
@@ -204,17 +204,17 @@ const (
 // is over. The writers of this gateway lock the key; random pauses give way to writers of other gateways. What became of
 // an attempt is known before the next begins.
 func (w *write) repeat(ctx context.Context, try func() (*Written, error)) (*Written, error) {
-	s := w.service
+	wr := w.writer
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.cfg.RetryTimeout)
+		ctx, cancel = context.WithTimeout(ctx, wr.cfg.RetryTimeout)
 		defer cancel()
 	}
-	contended, locked := s.keys.lock(ctx, w.key)
+	contended, locked := wr.locks.lock(ctx, w.key)
 	if !locked {
 		return nil, failure.Of(backend.ErrConflict, w.key)
 	}
-	defer s.keys.unlock(w.key)
+	defer wr.locks.unlock(w.key)
 	backoff := wait.Backoff{Least: minRacePause, Most: maxRacePause}
 	for {
 		out, err := try()
@@ -226,8 +226,8 @@ func (w *write) repeat(ctx context.Context, try func() (*Written, error)) (*Writ
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		case contended && hasCode(err, failure.CodeTimeout): // while others wrote
 			return nil, failure.Of(backend.ErrConflict, w.key)
-		case err == nil && s.cfg.Access.Enabled && access.GivesRights(w.kind.Name):
-			s.awaitPolicy(ctx)
+		case err == nil && wr.cfg.Access.Enabled && access.GivesRights(w.kind.Name):
+			wr.awaitPolicy(ctx)
 			return out, nil
 		default:
 			return out, err
@@ -239,8 +239,8 @@ func (w *write) repeat(ctx context.Context, try func() (*Written, error)) (*Writ
 }
 
 // awaitPolicy waits until this gateway, also for its streams, has the rights of the roles and bindings that are stored.
-func (s *Service) awaitPolicy(ctx context.Context) {
-	_, _ = s.RightsNow(ctx) // the write was made, so its answer does not depend on this
+func (wr *Writer) awaitPolicy(ctx context.Context) {
+	_ = wr.reader.AwaitPolicy(ctx) // the write was made, so its answer does not depend on this
 }
 
 // change makes attempts at a resource that must be there. At first it takes what the index has. That may be old, so the
@@ -251,7 +251,7 @@ func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)
 	return w.repeat(ctx, func() (*Written, error) {
 		if first {
 			first = false
-			if recent := w.service.recent(w.kind, w.key); recent != nil {
+			if recent := w.writer.loader.recent(w.kind, w.key); recent != nil {
 				if err := recent.payToWrite(ctx); err != nil {
 					return nil, err
 				}
@@ -262,7 +262,7 @@ func (w *write) change(ctx context.Context, try func(*attempt) (*Written, error)
 				}
 			}
 		}
-		current, err := w.service.loadToWrite(ctx, w.kind, w.key)
+		current, err := w.writer.loader.loadToWrite(ctx, w.kind, w.key)
 		if err == nil && current == nil {
 			err = failure.Of(backend.ErrNotFound, w.key)
 		}

@@ -93,11 +93,11 @@ func withoutValue(kind string, absent []string) []string {
 // try creates a resource with the good value, and another with the bad one.
 func (p probe) try(t *testing.T, s *service.Service, id kind.Identity) {
 	t.Helper()
-	if _, err := s.Create(context.Background(), service.CreateRequest{Identity: id, Spec: p.good}); err != nil {
+	if _, err := s.Writer.Create(context.Background(), service.CreateRequest{Identity: id, Spec: p.good}); err != nil {
 		t.Errorf("%s %s %v: %s is refused: %v", p.path, p.rule, p.limit, shown(p.good), err)
 	}
 	id.Name += "-bad"
-	_, err := s.Create(context.Background(), service.CreateRequest{Identity: id, Spec: p.bad})
+	_, err := s.Writer.Create(context.Background(), service.CreateRequest{Identity: id, Spec: p.bad})
 	if err == nil {
 		t.Errorf("%s %s %v: %s is accepted", p.path, p.rule, p.limit, shown(p.bad))
 		return

@@ -31,7 +31,7 @@ func TestWrite_ADryRunOfEachVerbSaysWhatWouldBeStored(t *testing.T) {
 	f := setup(t)
 	ctx := t.Context()
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
-	out, err := f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":"A"}`), DryRun: true})
+	out, err := f.Writer.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":"A"}`), DryRun: true})
 	if revision, generation, spec := would(t, out, err); revision != "" || generation != 1 || spec != `{"title":"A"}` || out.Resource.Stored.UID != "" || out.Resource.Stored.CreatedAt.IsZero() {
 		t.Errorf("create: %q %d %s %+v", revision, generation, spec, out.Resource.Stored)
 	}
@@ -43,16 +43,16 @@ func TestWrite_ADryRunOfEachVerbSaysWhatWouldBeStored(t *testing.T) {
 	current := before.Revision.String()
 	for verb, write := range map[string]func() (*service.Written, error){
 		"update": func() (*service.Written, error) {
-			return f.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: current, Spec: raw(`{"title":"B"}`), DryRun: true})
+			return f.Writer.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: current, Spec: raw(`{"title":"B"}`), DryRun: true})
 		},
 		"patch": func() (*service.Written, error) {
-			return f.Patch(ctx, service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: current, Patch: raw(`{"title":"B"}`), DryRun: true})
+			return f.Writer.Patch(ctx, service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: current, Patch: raw(`{"title":"B"}`), DryRun: true})
 		},
 		"upsert": func() (*service.Written, error) {
-			return f.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":"B"}`), DryRun: true})
+			return f.Writer.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":"B"}`), DryRun: true})
 		},
 		"apply": func() (*service.Written, error) {
-			return f.Apply(ctx, service.ApplyRequest{Manifest: strings.Replace(widgetManifest, "title: A", "title: B", 1), DryRun: true})
+			return f.Writer.Apply(ctx, service.ApplyRequest{Manifest: strings.Replace(widgetManifest, "title: A", "title: B", 1), DryRun: true})
 		},
 	} {
 		out, err := write()
@@ -60,14 +60,14 @@ func TestWrite_ADryRunOfEachVerbSaysWhatWouldBeStored(t *testing.T) {
 			t.Errorf("%s: %q %d %s", verb, revision, generation, spec)
 		}
 	}
-	out, err = f.UpdateStatus(ctx, service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: current, Status: raw(`{"id":"x"}`), DryRun: true})
+	out, err = f.Writer.UpdateStatus(ctx, service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: current, Status: raw(`{"id":"x"}`), DryRun: true})
 	if _, generation, _ := would(t, out, err); generation != 1 {
 		t.Errorf("status: generation %d", generation)
 	}
 	if p, _ := decodeBody(out.Resource.Stored); string(p.Status) != `{"id":"x"}` {
 		t.Errorf("status: %s", p.Status)
 	}
-	out, err = f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a"), DryRun: true})
+	out, err = f.Writer.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a"), DryRun: true})
 	if revision, _, _ := would(t, out, err); revision != current {
 		t.Errorf("delete: revision %q", revision)
 	}
@@ -86,30 +86,30 @@ func TestWrite_ADryRunIsRefusedAsTheWriteWouldBe(t *testing.T) {
 		write func() error
 	}{
 		"create of what is there": {failure.CodeAlreadyExists, func() error {
-			_, err := f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":"A"}`), DryRun: true})
+			_, err := f.Writer.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":"A"}`), DryRun: true})
 			return err
 		}},
 		"an update of a stale revision": {failure.CodeConflict, func() error {
-			_, err := f.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: "1-1", Spec: raw(`{"title":"B"}`), DryRun: true})
+			_, err := f.Writer.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: "1-1", Spec: raw(`{"title":"B"}`), DryRun: true})
 			return err
 		}},
 		"a spec that breaks a rule": {failure.CodeValidationFailed, func() error {
-			_, err := f.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":""}`), DryRun: true})
+			_, err := f.Writer.Upsert(ctx, service.UpsertRequest{Identity: servicetest.Named("a"), Spec: raw(`{"title":""}`), DryRun: true})
 			return err
 		}},
 		"a resource that is too large": {failure.CodeLimitExceeded, func() error {
-			_, err := f.UpdateStatus(ctx, service.StatusRequest{
+			_, err := f.Writer.UpdateStatus(ctx, service.StatusRequest{
 				Identity: servicetest.Named("a"), ExpectedRevision: f.Stored("a").Revision.String(), DryRun: true,
 				Status: map[string]any{"id": strings.Repeat("x", backend.MaxResourceBytes)},
 			})
 			return err
 		}},
 		"a delete of what is not there": {failure.CodeNotFound, func() error {
-			_, err := f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("b"), DryRun: true})
+			_, err := f.Writer.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("b"), DryRun: true})
 			return err
 		}},
 		"a delete at a stale revision": {failure.CodeConflict, func() error {
-			_, err := f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a"), ExpectedRevision: servicetest.Pointer("1-1"), DryRun: true})
+			_, err := f.Writer.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a"), ExpectedRevision: servicetest.Pointer("1-1"), DryRun: true})
 			return err
 		}},
 	} {

@@ -48,13 +48,13 @@ func TestWrite_AReferenceThatNoResourceCanHaveIsRefused(t *testing.T) {
 		{`{"otherRefs":["a","B","c."]}`, "spec.otherRefs[1] format; spec.otherRefs[2] format"},
 		{`{"stays":[{"homeRef":"a"},{"homeRef":"b/c"}]}`, "spec.stays[1].homeRef format"},
 	} {
-		_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: json.RawMessage(c.spec)})
+		_, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: json.RawMessage(c.spec)})
 		if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.spec, got, c.want)
 		}
 	}
 	longest := strings.Repeat("a", 253)
-	if _, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: map[string]any{"homeRef": longest, "otherRefs": []any{"a.b-c", "0"}}}); err != nil {
+	if _, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: id, Spec: map[string]any{"homeRef": longest, "otherRefs": []any{"a.b-c", "0"}}}); err != nil {
 		t.Errorf("names: %v", err)
 	}
 }
@@ -66,11 +66,11 @@ func TestWrite_AStoredReferenceThatIsNoNameIsNoObstacle(t *testing.T) {
 	f.Put(key, backend.Put{UID: "1", Caller: true, Body: backend.EncodeBody([]byte(`{"version":"v1","metadata":{"generation":1},"spec":{"homeRef":"No Name","otherRefs":["UPPER","b"]}}`))})
 	id := kind.Identity{Kind: "Rental", Name: "a"}
 	patch := func(patch string) error {
-		r, err := f.Get(t.Context(), id)
+		r, err := f.Reader.Get(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.Patch(t.Context(), service.PatchRequest{Identity: id, ExpectedRevision: r.Stored.Revision.String(), Patch: json.RawMessage(patch)})
+		_, err = f.Writer.Patch(t.Context(), service.PatchRequest{Identity: id, ExpectedRevision: r.Stored.Revision.String(), Patch: json.RawMessage(patch)})
 		return err
 	}
 	for _, accepted := range []string{`{"note":"x"}`, `{"otherRefs":["UPPER"]}`} {
@@ -86,7 +86,7 @@ func TestWrite_AStoredReferenceThatIsNoNameIsNoObstacle(t *testing.T) {
 	if err := patch(`{"homeRef":"b","otherRefs":null}`); err != nil {
 		t.Error(err)
 	}
-	got, err := f.Get(t.Context(), id)
+	got, err := f.Reader.Get(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

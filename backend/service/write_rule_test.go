@@ -58,7 +58,7 @@ func (r *rulings) create(of, spec string) (kind.Identity, string, error) {
 	r.t.Helper()
 	r.made++
 	id := kind.Identity{Kind: of, Name: fmt.Sprint("n", r.made)}
-	out, err := r.Create(context.Background(), service.CreateRequest{Identity: id, Spec: r.spec(of, spec)})
+	out, err := r.Writer.Create(context.Background(), service.CreateRequest{Identity: id, Spec: r.spec(of, spec)})
 	if err != nil {
 		return id, "", err
 	}
@@ -244,11 +244,11 @@ func TestWrite_RulesAboutAChangeOfTheKinds(t *testing.T) {
 			}
 			switch ctx := context.Background(); verb {
 			case "update":
-				_, err = r.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: r.spec(c.kind, c.then)})
+				_, err = r.Writer.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: r.spec(c.kind, c.then)})
 			case "upsert":
-				_, err = r.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: r.spec(c.kind, c.then)})
+				_, err = r.Writer.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: r.spec(c.kind, c.then)})
 			default:
-				_, err = r.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
+				_, err = r.Writer.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
 			}
 			r.judge(verb+" of "+what, err, "spec.resource", c.says)
 		}

@@ -81,11 +81,11 @@ func TestWrite_StringDataGoesIntoData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := secrets(t)
-			if _, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(c.first)}); err != nil {
+			if _, err := f.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(c.first)}); err != nil {
 				t.Fatal(err)
 			}
 			if c.outcome != "" {
-				w, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(c.second)})
+				w, err := f.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(c.second)})
 				if err != nil || w.Outcome != c.outcome {
 					t.Fatalf("the second is %+v, %v; want %s", w, err, c.outcome)
 				}
@@ -114,11 +114,11 @@ func TestWrite_APatchOfStringDataGoesIntoData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := secrets(t)
-			w, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: '1', b: '2'}")})
+			w, err := f.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: '1', b: '2'}")})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Patch(t.Context(), service.PatchRequest{Identity: secretNamed(), ExpectedRevision: w.Resource.Stored.Revision.String(), Patch: json.RawMessage(c.patch)}); err != nil {
+			if _, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: secretNamed(), ExpectedRevision: w.Resource.Stored.Revision.String(), Patch: json.RawMessage(c.patch)}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, f.revealed()); diff != "" {
@@ -163,7 +163,7 @@ func TestWrite_SecretsAreValidatedAsKubernetesDoes(t *testing.T) {
 		"a key that is unknown":          {"datta: {a: MQ==}", "datta is not a field of a manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := secrets(t).Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(c.lines)})
+			_, err := secrets(t).Writer.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(c.lines)})
 			switch {
 			case err == nil && c.says != "":
 				t.Error("it is accepted")
@@ -179,17 +179,17 @@ func TestWrite_SecretsAreValidatedAsKubernetesDoes(t *testing.T) {
 func TestWrite_ASecretIsAtMostAMebibyteInAll(t *testing.T) {
 	f := secrets(t)
 	value := strings.Repeat("x", 600_000)
-	if _, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: " + value + "}")}); err != nil {
+	if _, err := f.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: " + value + "}")}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := f.Upsert(t.Context(), service.UpsertRequest{Identity: secretNamed(), Spec: map[string]any{"stringData": map[string]any{"b": value}}})
+	_, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: secretNamed(), Spec: map[string]any{"stringData": map[string]any{"b": value}}})
 	servicetest.WantCode(t, err, failure.CodeLimitExceeded)
 }
 
 func TestWrite_AnImmutableSecretStaysAsItIs(t *testing.T) {
 	f := secrets(t)
 	apply := func(lines string) (*service.Written, error) {
-		return f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(lines)})
+		return f.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest(lines)})
 	}
 	if _, err := apply("immutable: true\nstringData: {a: '1'}"); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestWrite_AnImmutableSecretStaysAsItIs(t *testing.T) {
 			t.Errorf("%q: %+v, %v", lines, w, err)
 		}
 	}
-	if w, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: strings.Replace(secretManifest("immutable: true"), "name: s", "name: s\n  labels: {a: b}", 1)}); err != nil || w.Outcome != service.Updated {
+	if w, err := f.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: strings.Replace(secretManifest("immutable: true"), "name: s", "name: s\n  labels: {a: b}", 1)}); err != nil || w.Outcome != service.Updated {
 		t.Errorf("a label: %+v, %v", w, err)
 	}
 }
@@ -226,12 +226,12 @@ func TestWrite_WithoutTheKeyAPatchOfStringDataIsRefused(t *testing.T) {
 		return &fixture{&servicetest.Fixture{Service: s, T: t, Store: store}}
 	}
 	was, f := open("a"), open("b")
-	w, err := was.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: '1', b: '2'}")})
+	w, err := was.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("stringData: {a: '1', b: '2'}")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	patch := json.RawMessage(`{"stringData":{"b":"planted"}}`)
-	_, err = f.Patch(t.Context(), service.PatchRequest{Identity: secretNamed(), ExpectedRevision: w.Resource.Stored.Revision.String(), Patch: patch})
+	_, err = f.Writer.Patch(t.Context(), service.PatchRequest{Identity: secretNamed(), ExpectedRevision: w.Resource.Stored.Revision.String(), Patch: patch})
 	servicetest.WantCode(t, err, failure.CodeUnreadable)
 	if diff := cmp.Diff(map[string]string{"a": "1", "b": "2"}, was.revealed()); diff != "" {
 		t.Error(diff)
@@ -240,7 +240,7 @@ func TestWrite_WithoutTheKeyAPatchOfStringDataIsRefused(t *testing.T) {
 	if err != nil || strings.Contains(string(page.Resources[0].Body), `"data":`) {
 		t.Errorf("the resource itself is %s, %v", page.Resources[0].Body, err)
 	}
-	if _, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("data: {b: Mw==}"), IgnoreRevision: true}); err != nil {
+	if _, err := f.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: secretManifest("data: {b: Mw==}"), IgnoreRevision: true}); err != nil {
 		t.Fatalf("all of data: %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"b": "3"}, f.revealed()); diff != "" {

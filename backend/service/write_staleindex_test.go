@@ -100,7 +100,7 @@ func TestWrite_AWriteTakesWhatTheIndexHas(t *testing.T) {
 		t.Helper()
 		out := f.CreateWidget(name, `{"title":"A","weight":70,"tags":["x","y"]}`)
 		ready()
-		out, err := f.UpdateStatus(context.Background(), service.StatusRequest{
+		out, err := f.Writer.UpdateStatus(context.Background(), service.StatusRequest{
 			Identity: servicetest.Named(name), ExpectedRevision: out.Resource.Stored.Revision.String(),
 			Status: servicetest.Raw(`{"id":"1","conditions":[{"type":"Ready","status":"True"},{"type":"Available","status":"False"}]}`),
 		})
@@ -112,7 +112,7 @@ func TestWrite_AWriteTakesWhatTheIndexHas(t *testing.T) {
 			t.Fatal(err)
 		}
 		ready()
-		out, err = f.Patch(context.Background(), service.PatchRequest{
+		out, err = f.Writer.Patch(context.Background(), service.PatchRequest{
 			Identity: servicetest.Named(name), ExpectedRevision: out.Resource.Stored.Revision.String(), Patch: servicetest.Raw(`{"heavy":true}`),
 		})
 		if err != nil || servicetest.Title(out.Resource.Body) != "B" {
@@ -179,7 +179,7 @@ func TestWrite_WhatAnOldIndexSaysIsNotBelieved(t *testing.T) {
 	})
 	t.Run("a change that would be too large in the index is made", func(t *testing.T) {
 		f.Rewrite("large", false, func(tree map[string]any) { delete(tree, "status") })
-		out, err := f.Update(context.Background(), service.UpdateRequest{
+		out, err := f.Writer.Update(context.Background(), service.UpdateRequest{
 			Identity: servicetest.Named("large"), ExpectedRevision: large.Resource.Stored.Revision.String(), Spec: servicetest.Raw(`{"title":"B"}`),
 			Metadata: service.Metadata{Annotations: service.Optional[[]service.Annotation]{Set: true, Value: []service.Annotation{{Key: "a", Value: strings.Repeat("x", 200<<10)}}}},
 		})
@@ -189,7 +189,7 @@ func TestWrite_WhatAnOldIndexSaysIsNotBelieved(t *testing.T) {
 	})
 	t.Run("a dry run says what would be stored now", func(t *testing.T) {
 		now := f.Rewrite("a", true, func(tree map[string]any) { tree["metadata"].(map[string]any)["description"] = "new" })
-		out, err := f.Patch(context.Background(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: now.Revision.String(), Patch: servicetest.Raw(`{"title":"D"}`), DryRun: true})
+		out, err := f.Writer.Patch(context.Background(), service.PatchRequest{Identity: servicetest.Named("a"), ExpectedRevision: now.Revision.String(), Patch: servicetest.Raw(`{"title":"D"}`), DryRun: true})
 		if err != nil || out.Resource.Stored.SpecRevision != now.SpecRevision {
 			t.Errorf("%+v %v", out, err)
 		}

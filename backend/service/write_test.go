@@ -41,7 +41,7 @@ func TestWrite_CreateOfWhatExistsIsAlreadyExistsEvenWithABadSpec(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A"}`)
 	for _, spec := range []string{`{"title":"A"}`, `{"title":""}`} {
-		_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(spec)})
+		_, err := f.Writer.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(spec)})
 		e := servicetest.WantCode(t, err, failure.CodeAlreadyExists)
 		if e.Kind != "Widget" || e.Namespace != "default" || e.Name != "a" {
 			t.Errorf("error names %s %s/%s", e.Kind, e.Namespace, e.Name)
@@ -110,14 +110,14 @@ func TestWrite_MetadataIsLeftClearedOrReplaced(t *testing.T) {
 		}
 		return out
 	}
-	out, err := f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"A"}`),
+	out, err := f.Writer.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"A"}`),
 		Metadata: service.Metadata{Labels: labels("app", "x", "example.org/tier", ""), Description: service.Optional[string]{Set: true, Value: "d"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := func(m service.Metadata, want string) {
 		t.Helper()
-		out, err = f.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Metadata: m, Spec: json.RawMessage(`{"title":"A"}`)})
+		out, err = f.Writer.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(), Metadata: m, Spec: json.RawMessage(`{"title":"A"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestWrite_MetadataIsLeftClearedOrReplaced(t *testing.T) {
 	step(service.Metadata{}, "map[app:x example.org/tier:] d 1")
 	step(service.Metadata{Labels: labels("app", "y")}, "map[app:y] d 1")
 	step(service.Metadata{Labels: labels(), Description: service.Optional[string]{Set: true}}, "map[]  1")
-	_, err = f.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(),
+	_, err = f.Writer.Update(ctx, service.UpdateRequest{Identity: servicetest.Named("a"), ExpectedRevision: out.Resource.Stored.Revision.String(),
 		Metadata: service.Metadata{Labels: labels("-bad", "ok", "app", "bad value", "app", "again")}, Spec: json.RawMessage(`{"title":"A"}`)})
 	if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != "metadata.labels[0].key format; metadata.labels[1].value format; metadata.labels[2].key unique" {
 		t.Errorf("violations %s", got)
@@ -202,13 +202,13 @@ func TestWrite_DeleteHoldsTheRevisionWhereOneIsGiven(t *testing.T) {
 	if _, err := f.UpdateWidget("a", first, `{"title":"B"}`); err != nil {
 		t.Fatal(err)
 	}
-	_, err := f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a"), ExpectedRevision: &first})
+	_, err := f.Writer.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a"), ExpectedRevision: &first})
 	servicetest.WantCode(t, err, failure.CodeConflict)
-	out, err := f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a")})
+	out, err := f.Writer.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a")})
 	if err != nil || servicetest.Title(out.Resource.Body) != "B" {
 		t.Fatalf("%+v %v", out, err)
 	}
-	_, err = f.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a")})
+	_, err = f.Writer.Delete(ctx, service.DeleteRequest{Identity: servicetest.Named("a")})
 	servicetest.WantCode(t, err, failure.CodeNotFound)
 }
 
@@ -248,11 +248,11 @@ func TestWrite_StoredFieldsThatThisGatewayDoesNotKnowSurviveItsWrites(t *testing
 func TestWrite_TheCallersVerbsAreThoseOfTheKind(t *testing.T) {
 	f := setup(t)
 	ns := "default"
-	_, err := f.Delete(context.Background(), service.DeleteRequest{Identity: kind.Identity{Kind: "Cluster", Name: "c"}})
+	_, err := f.Writer.Delete(context.Background(), service.DeleteRequest{Identity: kind.Identity{Kind: "Cluster", Name: "c"}})
 	servicetest.WantCode(t, err, failure.CodeBadUserInput)
-	_, err = f.Get(context.Background(), kind.Identity{Kind: "Cluster", Namespace: &ns, Name: "c"})
+	_, err = f.Reader.Get(context.Background(), kind.Identity{Kind: "Cluster", Namespace: &ns, Name: "c"})
 	servicetest.WantCode(t, err, failure.CodeBadUserInput) // GLOBAL kinds have no namespace
-	_, err = f.Get(context.Background(), kind.Identity{Kind: "Gadget", Name: "c"})
+	_, err = f.Reader.Get(context.Background(), kind.Identity{Kind: "Gadget", Name: "c"})
 	if e := servicetest.WantCode(t, err, failure.CodeBadUserInput); !strings.Contains(e.Message, "known kinds: Widget, Cluster") {
 		t.Errorf("message %q", e.Message)
 	}
@@ -260,7 +260,7 @@ func TestWrite_TheCallersVerbsAreThoseOfTheKind(t *testing.T) {
 
 func TestWrite_SpecNullIsBadInput(t *testing.T) {
 	f := setup(t)
-	_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: nil})
+	_, err := f.Writer.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: nil})
 	servicetest.WantCode(t, err, failure.CodeBadUserInput)
 }
 

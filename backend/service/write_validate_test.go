@@ -52,7 +52,7 @@ func TestWrite_EveryConstraintRefusesAndAccepts(t *testing.T) {
 			send := func(name, value string) error {
 				spec := map[string]json.RawMessage{"title": json.RawMessage(`"A"`)}
 				spec[c.field] = json.RawMessage(value)
-				_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named(name), Spec: spec})
+				_, err := f.Writer.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named(name), Spec: spec})
 				return err
 			}
 			if err := send("good", c.good); err != nil {
@@ -68,7 +68,7 @@ func TestWrite_EveryConstraintRefusesAndAccepts(t *testing.T) {
 
 func TestWrite_AllViolationsComeAtOnce(t *testing.T) {
 	f := setup(t)
-	_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"","weight":1,"tagz":[],"box":{"id":"x"}}`)})
+	_, err := f.Writer.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(`{"title":"","weight":1,"tagz":[],"box":{"id":"x"}}`)})
 	e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
 	if got := servicetest.ViolationPaths(e); got != "spec.tagz unknown; spec.title minLength; spec.weight min; spec.box.id format" {
 		t.Errorf("violations %s", got)
@@ -84,7 +84,7 @@ func TestWrite_AllViolationsComeAtOnce(t *testing.T) {
 func TestWrite_RulesSeeEffectiveDefaults(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A","heavy":true}`) // colour is blue by default
-	_, err := f.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("b"), Spec: json.RawMessage(`{"title":"A","heavy":true,"colour":"dark-red"}`)})
+	_, err := f.Writer.Create(context.Background(), service.CreateRequest{Identity: servicetest.Named("b"), Spec: json.RawMessage(`{"title":"A","heavy":true,"colour":"dark-red"}`)})
 	e := servicetest.WantCode(t, err, failure.CodeValidationFailed)
 	if e.Violations[0].Message != "only a blue widget may say whether it is heavy" || e.Violations[0].Path != "spec" {
 		t.Errorf("violation %+v", e.Violations[0])
@@ -122,10 +122,10 @@ func TestWrite_NamesAreCheckedBeforeAnythingElse(t *testing.T) {
 		{Kind: "Widget", Name: ""}, {Kind: "Widget", Name: "Upper"}, {Kind: "Widget", Name: "a_b"}, {Kind: "Widget", Name: "-a"}, {Kind: "Widget", Name: strings.Repeat("a", 254)},
 		{Kind: "Widget", Name: "a", Namespace: &empty}, {Kind: "Widget", Name: "a", Namespace: &upper},
 	} {
-		_, err := f.Get(context.Background(), id)
+		_, err := f.Reader.Get(context.Background(), id)
 		servicetest.WantCode(t, err, failure.CodeValidationFailed)
 	}
-	if res, err := f.Get(context.Background(), servicetest.Named(strings.Repeat("a", 63)+"."+strings.Repeat("b", 63))); res != nil || err != nil {
+	if res, err := f.Reader.Get(context.Background(), servicetest.Named(strings.Repeat("a", 63)+"."+strings.Repeat("b", 63))); res != nil || err != nil {
 		t.Errorf("what is absent is %v, %v", res, err)
 	}
 }

@@ -20,7 +20,7 @@ func (f *fixture) patch(name, revision, patch string) (*service.Written, error) 
 	if patch != "" {
 		p = json.RawMessage(patch)
 	}
-	return f.Patch(context.Background(), service.PatchRequest{Identity: servicetest.Named(name), ExpectedRevision: revision, Patch: p})
+	return f.Writer.Patch(context.Background(), service.PatchRequest{Identity: servicetest.Named(name), ExpectedRevision: revision, Patch: p})
 }
 
 func specText(t *testing.T, r *backend.Resource) string {
@@ -82,7 +82,7 @@ func TestWrite_AnUpsertCreatesThenReplacesThenLeavesAlone(t *testing.T) {
 		spec string
 		want service.Outcome
 	}{{`{"title":"A"}`, service.Created}, {`{"title":"B"}`, service.Updated}, {`{"title":"B"}`, service.Unchanged}} {
-		out, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(step.spec)})
+		out, err := f.Writer.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(step.spec)})
 		if err != nil || out.Outcome != step.want {
 			t.Fatalf("%s: %+v %v", step.spec, out, err)
 		}
@@ -93,7 +93,7 @@ func TestWrite_AStatusIsWrittenAtExactlyTheCurrentRevision(t *testing.T) {
 	f := setup(t)
 	created := f.CreateWidget("a", `{"title":"A"}`).Resource.Stored
 	status := func(revision, status string) (*service.Written, error) {
-		return f.UpdateStatus(context.Background(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Status: json.RawMessage(status)})
+		return f.Writer.UpdateStatus(context.Background(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: revision, Status: json.RawMessage(status)})
 	}
 	out, err := status(created.Revision.String(), `{"id":"one"}`)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestWrite_AStatusWriteKeepsStoredFieldsThatThisGatewayDoesNotKnow(t *testin
 		m["spec"].(map[string]any)["future"] = 1
 		m["status"] = map[string]any{"id": "one", "future": 2}
 	})
-	out, err := f.UpdateStatus(context.Background(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Status: json.RawMessage(`{"id":"two"}`)})
+	out, err := f.Writer.UpdateStatus(context.Background(), service.StatusRequest{Identity: servicetest.Named("a"), ExpectedRevision: r.Revision.String(), Status: json.RawMessage(`{"id":"two"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,32 +142,32 @@ func TestWrite_SubKindAndExpiryAreForKindsThatHaveThem(t *testing.T) {
 	ctx := context.Background()
 	id := kind.Identity{Kind: "Cluster", Name: "c"}
 	later := service.Optional[time.Time]{Set: true, Value: f.Store.Now().Add(time.Hour)}
-	_, err := f.Create(ctx, service.CreateRequest{Identity: id, SubKind: "moon", Spec: json.RawMessage(`{"title":"C"}`)})
+	_, err := f.Writer.Create(ctx, service.CreateRequest{Identity: id, SubKind: "moon", Spec: json.RawMessage(`{"title":"C"}`)})
 	if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != "subKind in" {
 		t.Errorf("violations %s", got)
 	}
-	out, err := f.Create(ctx, service.CreateRequest{Identity: id, SubKind: "edge", Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"C"}`)})
+	out, err := f.Writer.Create(ctx, service.CreateRequest{Identity: id, SubKind: "edge", Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"C"}`)})
 	if err != nil || out.Resource.Stored.ExpiresAt.IsZero() {
 		t.Fatalf("%+v %v", out, err)
 	}
-	_, err = f.Upsert(ctx, service.UpsertRequest{Identity: id, SubKind: "core", Spec: json.RawMessage(`{"title":"C"}`)})
+	_, err = f.Writer.Upsert(ctx, service.UpsertRequest{Identity: id, SubKind: "core", Spec: json.RawMessage(`{"title":"C"}`)})
 	if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != "subKind immutable" {
 		t.Errorf("violations %s", got)
 	}
-	out, err = f.Upsert(ctx, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true}}, Spec: json.RawMessage(`{"title":"C"}`)})
+	out, err = f.Writer.Upsert(ctx, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.Optional[time.Time]{Set: true}}, Spec: json.RawMessage(`{"title":"C"}`)})
 	if err != nil || out.Outcome != service.Updated || !out.Resource.Stored.ExpiresAt.IsZero() {
 		t.Fatalf("cleared: %+v %v", out, err)
 	}
 	for at, want := range map[string]string{"0001-01-01T00:00:00Z": "metadata.expiresAt future", "9999-12-31T23:59:59-23:00": "metadata.expiresAt max"} {
 		when, _ := time.Parse(time.RFC3339, at)
-		_, err = f.Upsert(ctx, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.ExpiresAt(when)}, Spec: json.RawMessage(`{"title":"C"}`)})
+		_, err = f.Writer.Upsert(ctx, service.UpsertRequest{Identity: id, Metadata: service.Metadata{ExpiresAt: service.ExpiresAt(when)}, Spec: json.RawMessage(`{"title":"C"}`)})
 		if got := servicetest.ViolationPaths(servicetest.WantCode(t, err, failure.CodeValidationFailed)); got != want {
 			t.Errorf("%s: violations %s", at, got)
 		}
 	}
-	_, err = f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"A"}`)})
+	_, err = f.Writer.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), Metadata: service.Metadata{ExpiresAt: later}, Spec: json.RawMessage(`{"title":"A"}`)})
 	servicetest.WantCode(t, err, failure.CodeBadUserInput)
-	_, err = f.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), SubKind: "edge", Spec: json.RawMessage(`{"title":"A"}`)})
+	_, err = f.Writer.Create(ctx, service.CreateRequest{Identity: servicetest.Named("a"), SubKind: "edge", Spec: json.RawMessage(`{"title":"A"}`)})
 	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 
@@ -177,7 +177,7 @@ func TestWrite_AFilteredStreamSaysEnteredAndLeft(t *testing.T) {
 	heavy := map[string]any{"spec": map[string]any{"weight": map[string]any{"gte": 200}}}
 	write := func(name, spec string) {
 		t.Helper()
-		if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named(name), Spec: json.RawMessage(spec)}); err != nil {
+		if _, err := f.Writer.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named(name), Spec: json.RawMessage(spec)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestWrite_AFilteredStreamSaysEnteredAndLeft(t *testing.T) {
 	write("a", `{"title":"A"}`)
 	write("a", `{"title":"AA"}`)
 	for _, n := range []string{"a", "b"} {
-		if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named(n)}); err != nil {
+		if _, err := f.Writer.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named(n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -249,7 +249,7 @@ func TestWrite_ASnapshotIsRebuiltFromItsEvents(t *testing.T) {
 			if _, err := f.UpdateWidget("naa", f.Stored("naa").Revision.String(), `{"title":"B`+string(rune('0'+steps))+`"}`); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named("n" + string(rune('b'+steps)) + "a")}); err != nil {
+			if _, err := f.Writer.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named("n" + string(rune('b'+steps)) + "a")}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -61,23 +61,23 @@ func TestWrite_WhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, sensitive %v", name, sensitive), func(t *testing.T) {
 				for verb, write := range map[string]func(f *fixture, revision string) (*service.Written, error){
 					"update": func(f *fixture, revision string) (*service.Written, error) {
-						return f.Update(t.Context(), service.UpdateRequest{Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(c.spec)})
+						return f.Writer.Update(t.Context(), service.UpdateRequest{Identity: safeNamed(), ExpectedRevision: revision, Spec: json.RawMessage(c.spec)})
 					},
 					"upsert": func(f *fixture, _ string) (*service.Written, error) {
-						return f.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
+						return f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: safeNamed(), Spec: json.RawMessage(c.spec)})
 					},
 					"apply": func(f *fixture, _ string) (*service.Written, error) {
-						return f.Apply(t.Context(), service.ApplyRequest{Manifest: manifest(c.spec)})
+						return f.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: manifest(c.spec)})
 					},
 					"patch": func(f *fixture, revision string) (*service.Written, error) {
-						return f.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
+						return f.Writer.Patch(t.Context(), service.PatchRequest{Identity: safeNamed(), ExpectedRevision: revision, Patch: json.RawMessage(c.patch)})
 					},
 				} {
 					if (verb == "patch") != (c.patch != "") {
 						continue
 					}
 					f := safes(t, sensitive)
-					was, err := f.Create(t.Context(), service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(fullSafe)})
+					was, err := f.Writer.Create(t.Context(), service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(fullSafe)})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -104,7 +104,7 @@ func TestWrite_WhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 							t.Errorf("%s: the manifest has %s: %s", verb, hidden, text)
 						}
 					}
-					if out, err := f.Apply(t.Context(), service.ApplyRequest{Manifest: text}); err != nil || out.Outcome != service.Unchanged {
+					if out, err := f.Writer.Apply(t.Context(), service.ApplyRequest{Manifest: text}); err != nil || out.Outcome != service.Unchanged {
 						t.Errorf("%s: the manifest is applied as %+v, error %v", verb, out, err)
 					}
 				}
@@ -115,7 +115,7 @@ func TestWrite_WhatIsLeftOutOfAWriteOnlyFieldIsKept(t *testing.T) {
 
 func TestWrite_ViolationsOfWriteOnlyFieldsTellNothingOfThem(t *testing.T) {
 	f := safes(t, false)
-	_, err := f.Create(t.Context(), service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(
+	_, err := f.Writer.Create(t.Context(), service.CreateRequest{Identity: safeNamed(), Spec: json.RawMessage(
 		`{"owner":"xxxxxxxxxxxxxxxxxxxxxxxxx","pin":"1234567890123456789012345","pair":{"secretname":1},"codes":["a","b","c","d"]}`)})
 	want := "owner: must have at most 20 characters, has 25; pair: has a field that is none of Pair; its fields are left, right; codes: must have at most 3 elements; pin: must have at most 20 characters"
 	var got []string

@@ -74,7 +74,7 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 	m := &placeholders{engine: r.engine}
 	for some := range slices.Chunk(set, coreAtOnce) {
 		ctx := r.coreContext(r.ctx, m, some)
-		ctx = loader.With(ctx, r.engine.svc, r.engine.wait)
+		ctx = loader.With(ctx, r.engine.svc.Reader, r.engine.wait)
 		res := r.engine.core.Exec(ctx)(ctx)
 		if r.oc.Operation.Operation != ast.Mutation { // a mutation that was executed is always answered
 			r.haltOn(r.spent.budget.Over(), coreOf(fields))

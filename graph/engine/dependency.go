@@ -104,7 +104,7 @@ func (r *run) blockers(f *field, w *service.Written) link {
 	if w.Resource != nil {
 		req.Key = w.Resource.Stored.Key
 	}
-	pages, errs := r.engine.svc.Dependencies(r.ctx, []query.DependencyRequest{req})
+	pages, errs := r.engine.svc.Reader.Dependencies(r.ctx, []query.DependencyRequest{req})
 	if errs[0] != nil {
 		r.haltOn(errs[0], f)
 		return link{err: errs[0]}

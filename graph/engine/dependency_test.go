@@ -60,7 +60,7 @@ func refusal(t *testing.T, got answer) string {
 // revision is that of a resource now.
 func (g *gateway) revision(of, name string) string {
 	g.t.Helper()
-	res, err := g.svc.Get(g.t.Context(), kind.Identity{Kind: of, Name: name})
+	res, err := g.svc.Reader.Get(g.t.Context(), kind.Identity{Kind: of, Name: name})
 	if err != nil || res == nil {
 		g.t.Fatal(res, err)
 	}

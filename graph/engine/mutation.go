@@ -62,7 +62,7 @@ func (r *run) readPayload(w *written) {
 }
 
 func applyManifest(r *run, _ *field, in map[string]any) (*service.Written, error) {
-	return r.engine.svc.Apply(r.ctx, service.ApplyRequest{
+	return r.engine.svc.Writer.Apply(r.ctx, service.ApplyRequest{
 		Manifest:         value[string](in, "manifest"),
 		Namespace:        optional[string](in, "namespace"),
 		ExpectedRevision: optional[string](in, "expectedRevision"),
@@ -79,11 +79,12 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 	if err != nil {
 		return nil, err
 	}
-	s, ctx := r.engine.svc, r.ctx
+	w := r.engine.svc.Writer
+	ctx := r.ctx
 	revision, dry := value[string](in, "expectedRevision"), value[bool](in, "dryRun")
 	switch f.verb {
 	case descriptor.VerbCreate:
-		return s.Create(ctx, service.CreateRequest{
+		return w.Create(ctx, service.CreateRequest{
 			Identity: id,
 			DryRun:   dry,
 			Metadata: metadata(in),
@@ -91,7 +92,7 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 			Spec:     given(f, in["spec"]),
 		})
 	case descriptor.VerbUpdate:
-		return s.Update(ctx, service.UpdateRequest{
+		return w.Update(ctx, service.UpdateRequest{
 			Identity:         id,
 			DryRun:           dry,
 			Metadata:         metadata(in),
@@ -103,7 +104,7 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 		if isGiven && spec == nil {
 			return nil, nullPatch(f, id.Kind)
 		}
-		return s.Patch(ctx, service.PatchRequest{
+		return w.Patch(ctx, service.PatchRequest{
 			Identity:         id,
 			DryRun:           dry,
 			MetadataPatch:    metadataPatch(in),
@@ -111,7 +112,7 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 			Patch:            given(f, spec),
 		})
 	case descriptor.VerbUpsert:
-		return s.Upsert(ctx, service.UpsertRequest{
+		return w.Upsert(ctx, service.UpsertRequest{
 			Identity: id,
 			DryRun:   dry,
 			Metadata: metadata(in),
@@ -120,14 +121,14 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 		})
 	case descriptor.VerbStatus:
 		if f.merge {
-			return s.PatchStatus(ctx, service.StatusPatchRequest{
+			return w.PatchStatus(ctx, service.StatusPatchRequest{
 				Identity:         id,
 				DryRun:           dry,
 				ExpectedRevision: optional[string](in, "expectedRevision"),
 				Patch:            given(f, in["status"]),
 			})
 		}
-		return s.UpdateStatus(ctx, service.StatusRequest{
+		return w.UpdateStatus(ctx, service.StatusRequest{
 			Identity:         id,
 			DryRun:           dry,
 			ExpectedRevision: revision,
@@ -135,7 +136,7 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 			Untyped:          f.kind == nil,
 		})
 	}
-	return s.Delete(ctx, service.DeleteRequest{
+	return w.Delete(ctx, service.DeleteRequest{
 		Identity:         id,
 		DryRun:           dry,
 		ExpectedRevision: optional[string](in, "expectedRevision"),

@@ -136,7 +136,7 @@ func (r *run) readPlaceholders(found []placeholderField) {
 	var failed error
 	if len(keys) > 0 {
 		var read []*query.Resource
-		read, failed = r.engine.svc.Lookup(r.ctx, keys)
+		read, failed = r.engine.svc.Reader.Lookup(r.ctx, keys)
 		for i, res := range read {
 			r.found[keys[i]] = bodyOf(res)
 		}

@@ -55,13 +55,13 @@ func (r *run) readLevel() {
 	var pages, related answeredPages
 	calls := make([]func(), 0, 3)
 	if len(keys) > 0 {
-		calls = append(calls, func() { resources, failed = r.engine.svc.Lookup(r.ctx, keys) })
+		calls = append(calls, func() { resources, failed = r.engine.svc.Reader.Lookup(r.ctx, keys) })
 	}
 	if len(requests.list) > 0 {
-		calls = append(calls, func() { pages.pages, pages.errs = r.engine.svc.ListMany(r.ctx, requests.list) })
+		calls = append(calls, func() { pages.pages, pages.errs = r.engine.svc.Reader.ListMany(r.ctx, requests.list) })
 	}
 	if len(requests.related) > 0 {
-		calls = append(calls, func() { related.pages, related.errs = r.engine.svc.Dependencies(r.ctx, requests.related) })
+		calls = append(calls, func() { related.pages, related.errs = r.engine.svc.Reader.Dependencies(r.ctx, requests.related) })
 	}
 	together(calls)
 	for i, res := range resources {

@@ -106,7 +106,7 @@ func (g *gateway) put(kind, name, body string) {
 func (g *gateway) create(of, name string, resource map[string]any) {
 	g.t.Helper()
 	spec := map[string]any{"cloudCredentialsRef": map[string]any{"cloudName": "c", "secretName": "s"}, "resource": resource}
-	if _, err := g.svc.Create(g.t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: of, Name: name}, Spec: spec}); err != nil {
+	if _, err := g.svc.Writer.Create(g.t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: of, Name: name}, Spec: spec}); err != nil {
 		g.t.Fatal(err)
 	}
 }

@@ -127,7 +127,7 @@ func writeConditions(r *run, buf []byte, f *field, src source) ([]byte, bool) {
 
 // writeAllowed writes the verbs that the caller may use on a resource.
 func writeAllowed(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	rights, err := r.engine.svc.Rights(r.ctx)
+	rights, err := r.engine.svc.Reader.Rights(r.ctx)
 	if err != nil {
 		return r.null(buf, f, err)
 	}

@@ -35,7 +35,7 @@ func judgedOver(t *testing.T, catalogue *kinds.Schema, driver string) *gateway {
 		<-running
 	})
 	redistest.Await(t, "the policy", func() error {
-		_, err := g.svc.Policy(ctx)
+		_, err := g.svc.Reader.Policy(ctx)
 		return err
 	})
 	return g

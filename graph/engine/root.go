@@ -114,7 +114,7 @@ func resolveGet(r *run, f *field, a *resolved, args *arguments) error {
 	if err != nil {
 		return err
 	}
-	res, err := r.engine.svc.Get(r.ctx, id)
+	res, err := r.engine.svc.Reader.Get(r.ctx, id)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func resolveGet(r *run, f *field, a *resolved, args *arguments) error {
 }
 
 func resolveNode(r *run, f *field, a *resolved, args *arguments) error {
-	res, err := r.engine.svc.Node(r.ctx, value[string](args.values, "id"))
+	res, err := r.engine.svc.Reader.Node(r.ctx, value[string](args.values, "id"))
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func resolveNode(r *run, f *field, a *resolved, args *arguments) error {
 }
 
 func resolveList(r *run, f *field, a *resolved, args *arguments) error {
-	p, err := r.engine.svc.List(r.ctx, args.request)
+	p, err := r.engine.svc.Reader.List(r.ctx, args.request)
 	if err != nil {
 		return err
 	}
@@ -156,14 +156,14 @@ func resolveNodes(r *run, f *field, a *resolved, args *arguments) error {
 	a.nodes = make([]link, len(ids))
 	keys, of := make([]backend.Key, 0, len(ids)), make([]int, 0, len(ids))
 	for i, id := range ids {
-		key, err := r.engine.svc.NodeKey(r.ctx, id)
+		key, err := r.engine.svc.Reader.NodeKey(r.ctx, id)
 		if err != nil {
 			a.nodes[i].err = failure.InList(err, "ids", i)
 			continue
 		}
 		keys, of = append(keys, key), append(of, i)
 	}
-	found, err := r.engine.svc.Lookup(r.ctx, keys)
+	found, err := r.engine.svc.Reader.Lookup(r.ctx, keys)
 	if err != nil {
 		return err
 	}

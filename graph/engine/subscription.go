@@ -130,7 +130,7 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 			return nil, req, err
 		}
 	}
-	changes, err = r.engine.svc.Changes(r.ctx, req)
+	changes, err = r.engine.svc.Feed.Changes(r.ctx, req)
 	return changes, req, err
 }
 

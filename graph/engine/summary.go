@@ -13,7 +13,7 @@ func summaryRootField() derivedField {
 
 // resolveSummary counts the resources of a kind.
 func resolveSummary(r *run, f *field, a *resolved, args *arguments) (err error) {
-	a.summary, err = r.engine.svc.Summary(r.ctx, query.SummaryRequest{
+	a.summary, err = r.engine.svc.Reader.Summary(r.ctx, query.SummaryRequest{
 		Kind:       f.kind.Name,
 		Namespace:  optional[string](args.values, "namespace"),
 		Filter:     args.values["filter"],

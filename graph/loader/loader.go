@@ -34,8 +34,8 @@ const (
 // machine may take longer to begin all of them; then a level is two calls.
 const DefaultWait = time.Millisecond
 
-// Service is what loaders read from. Its reads end with their context.
-type Service interface {
+// Reader is what loaders read from. Its reads end with their context.
+type Reader interface {
 	// Lookup reads resources, nil for what is absent or unreadable.
 	Lookup(context.Context, []backend.Key) ([]*query.Resource, error)
 	// ListMany reads pages of connections, each with its own error.
@@ -44,8 +44,8 @@ type Service interface {
 
 // Loaders serve one caller and one response.
 type Loaders struct {
-	service Service
-	wait    time.Duration
+	reader Reader
+	wait   time.Duration
 	// pages by their requests as JSON.
 	pages *dataloader.Loader[string, *query.Page]
 
@@ -60,12 +60,12 @@ type Loaders struct {
 }
 
 // New returns loaders that have read nothing. A zero wait means DefaultWait.
-func New(s Service, wait time.Duration) *Loaders {
+func New(r Reader, wait time.Duration) *Loaders {
 	if wait <= 0 {
 		wait = DefaultWait
 	}
 	l := &Loaders{
-		service: s, wait: wait, requests: map[string]query.ListRequest{},
+		reader: r, wait: wait, requests: map[string]query.ListRequest{},
 		resources: map[string]*dataloader.Loader[backend.Key, *query.Resource]{}, once: map[string]func() (any, error){},
 	}
 	l.pages = newLoader(wait, MaxPages, l.list)
@@ -79,8 +79,8 @@ func newLoader[K comparable, V any](wait time.Duration, most int, read dataloade
 type contextKey struct{}
 
 // With returns a context that carries new loaders: for one response.
-func With(ctx context.Context, s Service, wait time.Duration) context.Context {
-	return context.WithValue(ctx, contextKey{}, New(s, wait))
+func With(ctx context.Context, r Reader, wait time.Duration) context.Context {
+	return context.WithValue(ctx, contextKey{}, New(r, wait))
 }
 
 // From returns the loaders of a context, nil if it carries none.
@@ -132,7 +132,7 @@ func (l *Loaders) Pages(ctx context.Context, requests []query.ListRequest) ([]*q
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		pages, errs := l.service.ListMany(ctx, some)
+		pages, errs := l.reader.ListMany(ctx, some)
 		if err := cmp.Or(errs...); err != nil {
 			return nil, err
 		}
@@ -164,7 +164,7 @@ func (l *Loaders) resourcesOf(kind string) *dataloader.Loader[backend.Key, *quer
 
 // lookup reads one batch of resources; an error is returned for all of them.
 func (l *Loaders) lookup(ctx context.Context, keys []backend.Key) []*dataloader.Result[*query.Resource] {
-	found, err := l.service.Lookup(ctx, keys)
+	found, err := l.reader.Lookup(ctx, keys)
 	out := make([]*dataloader.Result[*query.Resource], len(keys))
 	for i := range keys {
 		out[i] = &dataloader.Result[*query.Resource]{Error: err}
@@ -183,7 +183,7 @@ func (l *Loaders) list(ctx context.Context, keys []string) []*dataloader.Result[
 		requests[i] = l.requests[key]
 	}
 	l.mu.Unlock()
-	pages, errs := l.service.ListMany(ctx, requests)
+	pages, errs := l.reader.ListMany(ctx, requests)
 	out := make([]*dataloader.Result[*query.Page], len(keys))
 	for i := range keys {
 		out[i] = &dataloader.Result[*query.Page]{Data: pages[i], Error: errs[i]}

@@ -123,7 +123,7 @@ func (c *changing) bind(svc *service.Service, role string) {
 	root := access.Caller{Identity: &access.Identity{Name: "token:root", Groups: []string{admins}}}
 	spec := map[string]any{"roles": []any{role}, "groups": []any{"token:ops"}, "namespaces": []any{"*"}}
 	request := service.UpsertRequest{Identity: kind.Identity{Kind: access.BindingKind, Name: "ops"}, Spec: spec}
-	if _, err := svc.Upsert(access.WithCaller(c.Context(), root), request); err != nil {
+	if _, err := svc.Writer.Upsert(access.WithCaller(c.Context(), root), request); err != nil {
 		c.Fatal(err)
 	}
 }

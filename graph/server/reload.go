@@ -35,7 +35,7 @@ func (s *Server) mayReload(ctx context.Context) error {
 	if !s.cfg.Identities.Required() {
 		return &failure.Error{Code: failure.CodeForbidden, Message: "this gateway does not know its callers, so its catalogue is changed over its admin socket only"}
 	}
-	rights, err := s.generation.Load().catalogue.APIs[newestAPI].Service.Rights(ctx)
+	rights, err := s.generation.Load().catalogue.APIs[newestAPI].Service.Reader.Rights(ctx)
 	if err == nil && !rights.May(access.VerbCatalogue) {
 		err = &failure.Error{Code: failure.CodeForbidden, Verb: string(access.VerbCatalogue), Message: fmt.Sprintf("you do not have the verb %s; an administrator can give it by an AccessBinding", access.VerbCatalogue)}
 	}

@@ -36,7 +36,7 @@ func (r *racer) step(ctx context.Context, n int) error {
 		"resource":            map[string]any{"mtu": 100 + n%1000, "description": fmt.Sprint(n)},
 	}
 	revision := ""
-	if res, err := r.svc.Get(ctx, id); err != nil {
+	if res, err := r.svc.Reader.Get(ctx, id); err != nil {
 		return err
 	} else if res != nil {
 		revision = res.Stored.Revision.String()
@@ -46,17 +46,17 @@ func (r *racer) step(ctx context.Context, n int) error {
 	deleted := false
 	switch r.rnd.IntN(6) {
 	case 0:
-		out, err = r.svc.Create(ctx, service.CreateRequest{Identity: id, Spec: spec})
+		out, err = r.svc.Writer.Create(ctx, service.CreateRequest{Identity: id, Spec: spec})
 	case 1:
-		out, err = r.svc.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: spec})
+		out, err = r.svc.Writer.Update(ctx, service.UpdateRequest{Identity: id, ExpectedRevision: revision, Spec: spec})
 	case 2:
-		out, err = r.svc.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: map[string]any{"resource": map[string]any{"mtu": nil, "description": fmt.Sprint("p", n)}}})
+		out, err = r.svc.Writer.Patch(ctx, service.PatchRequest{Identity: id, ExpectedRevision: revision, Patch: map[string]any{"resource": map[string]any{"mtu": nil, "description": fmt.Sprint("p", n)}}})
 	case 3:
-		out, err = r.svc.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec})
+		out, err = r.svc.Writer.Upsert(ctx, service.UpsertRequest{Identity: id, Spec: spec})
 	case 4:
-		out, err = r.svc.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": fmt.Sprint(n)}})
+		out, err = r.svc.Writer.UpdateStatus(ctx, service.StatusRequest{Identity: id, ExpectedRevision: revision, Status: map[string]any{"id": fmt.Sprint(n)}})
 	case 5:
-		out, err = r.svc.Delete(ctx, service.DeleteRequest{Identity: id})
+		out, err = r.svc.Writer.Delete(ctx, service.DeleteRequest{Identity: id})
 		deleted = true
 	}
 	var known *failure.Error
@@ -118,7 +118,7 @@ func TestRacingClients(t *testing.T) {
 			}
 		}
 	}
-	page, err := svc.List(t.Context(), query.ListRequest{Kind: "Network"})
+	page, err := svc.Reader.List(t.Context(), query.ListRequest{Kind: "Network"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestRacingClients(t *testing.T) {
 // that is left, and how often each revision came.
 func rebuild(t *testing.T, svc *service.Service, after string) (map[backend.Key]string, map[string]int) {
 	t.Helper()
-	stream, err := svc.Changes(t.Context(), change.Request{After: &after})
+	stream, err := svc.Feed.Changes(t.Context(), change.Request{After: &after})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func openStoreFor(t testing.TB, cfg memory.Config, of func(backend.Store) servic
 
 func (s *store) create(t testing.TB, name string) {
 	t.Helper()
-	_, err := s.Create(t.Context(), service.CreateRequest{
+	_, err := s.Writer.Create(t.Context(), service.CreateRequest{
 		Identity: kind.Identity{Kind: "Network", Name: name},
 		Spec:     map[string]any{"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"}, "resource": map[string]any{}},
 	})

@@ -51,7 +51,7 @@ func (g *guarded) write(id kind.Identity, spec any) {
 	admin := access.Caller{Identity: &access.Identity{Name: "token:root", Groups: []string{"token:admins"}}}
 	raw, err := json.Marshal(spec)
 	if err == nil {
-		_, err = g.Upsert(access.WithCaller(context.Background(), admin), service.UpsertRequest{Identity: id, Spec: json.RawMessage(raw)})
+		_, err = g.Writer.Upsert(access.WithCaller(context.Background(), admin), service.UpsertRequest{Identity: id, Spec: json.RawMessage(raw)})
 	}
 	if err != nil {
 		g.t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 // set writes a network.
 func (s *store) set(t testing.TB, name string, mtu int, description string) {
 	t.Helper()
-	_, err := s.Upsert(t.Context(), service.UpsertRequest{
+	_, err := s.Writer.Upsert(t.Context(), service.UpsertRequest{
 		Identity: kind.Identity{Kind: "Network", Name: name},
 		Spec: map[string]any{
 			"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"},

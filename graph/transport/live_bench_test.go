@@ -233,7 +233,7 @@ func (s *store) change(tb testing.TB) func() {
 	n := 0
 	return func() {
 		n++
-		_, err := s.Upsert(context.Background(), service.UpsertRequest{
+		_, err := s.Writer.Upsert(context.Background(), service.UpsertRequest{
 			Identity: kind.Identity{Kind: "Network", Name: "net"},
 			Spec:     map[string]any{"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"}, "resource": map[string]any{"description": fmt.Sprint(n)}},
 		})

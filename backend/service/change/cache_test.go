@@ -33,7 +33,7 @@ func TestCache_TheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 		synctest.Wait()
 		var streams [3]*change.Stream
 		for i := range streams {
-			if streams[i], err = svc.Changes(ctx, change.Request{Kinds: []string{"Widget"}}); err != nil {
+			if streams[i], err = svc.Feed.Changes(ctx, change.Request{Kinds: []string{"Widget"}}); err != nil {
 				t.Fatal(err)
 			}
 			defer streams[i].Close()
@@ -44,7 +44,7 @@ func TestCache_TheBodyOfAChangeIsReadOnceForAllListeners(t *testing.T) {
 		// More than are kept, so that the oldest go.
 		for n := range 300 {
 			want := fmt.Sprint("t", n)
-			if _, err := svc.Create(ctx, service.CreateRequest{Identity: servicetest.Named(fmt.Sprint("w", n)), Spec: json.RawMessage(`{"title":"` + want + `"}`)}); err != nil {
+			if _, err := svc.Writer.Create(ctx, service.CreateRequest{Identity: servicetest.Named(fmt.Sprint("w", n)), Spec: json.RawMessage(`{"title":"` + want + `"}`)}); err != nil {
 				t.Fatal(err)
 			}
 			var bodies [len(streams)]*body.Body

@@ -22,7 +22,7 @@ func TestChange_AStreamBeginsInSyncThenFollows(t *testing.T) {
 	if _, err := f.UpdateWidget("a", r, `{"title":"B"}`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
+	if _, err := f.Writer.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named("a")}); err != nil {
 		t.Fatal(err)
 	}
 	got := servicetest.Take(t, c, 4)
@@ -59,7 +59,7 @@ func TestChange_AStreamKeepsToItsScope(t *testing.T) {
 	start := f.LogPosition()
 	other := "other"
 	for _, id := range []kind.Identity{servicetest.Named("a"), servicetest.Named("b"), {Kind: "Widget", Namespace: &other, Name: "a"}} {
-		if _, err := f.Create(context.Background(), service.CreateRequest{Identity: id, Spec: map[string]any{"title": "A"}}); err != nil {
+		if _, err := f.Writer.Create(context.Background(), service.CreateRequest{Identity: id, Spec: map[string]any{"title": "A"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,16 +88,16 @@ func TestChange_AStreamKeepsToItsScope(t *testing.T) {
 
 func TestChange_BadStreamsAreRefused(t *testing.T) {
 	f := servicetest.Setup(t)
-	_, err := f.Changes(context.Background(), change.Request{After: servicetest.Pointer("rubbish")})
+	_, err := f.Feed.Changes(context.Background(), change.Request{After: servicetest.Pointer("rubbish")})
 	servicetest.WantCode(t, err, failure.CodeCursorInvalid)
-	_, err = f.Changes(context.Background(), change.Request{After: servicetest.Pointer("")})
+	_, err = f.Feed.Changes(context.Background(), change.Request{After: servicetest.Pointer("")})
 	servicetest.WantCode(t, err, failure.CodeCursorInvalid)
 	foreign := backend.NewPosition(backend.Revision{Epoch: 1, Seq: 1}).String()
-	_, err = f.Changes(context.Background(), change.Request{After: &foreign})
+	_, err = f.Feed.Changes(context.Background(), change.Request{After: &foreign})
 	servicetest.WantCode(t, err, failure.CodePositionExpired)
-	_, err = f.Changes(context.Background(), change.Request{Kinds: []string{"Cluster"}})
+	_, err = f.Feed.Changes(context.Background(), change.Request{Kinds: []string{"Cluster"}})
 	servicetest.WantCode(t, err, failure.CodeBadUserInput)
-	_, err = f.Changes(context.Background(), change.Request{Name: servicetest.Pointer("Not A Name")})
+	_, err = f.Feed.Changes(context.Background(), change.Request{Name: servicetest.Pointer("Not A Name")})
 	servicetest.WantCode(t, err, failure.CodeValidationFailed)
 }
 

@@ -70,8 +70,8 @@ func TestResumePoint_AStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 				for range n {
 					id := servicetest.Named(fmt.Sprintf("w%03d", rnd.IntN(260)))
 					if rnd.IntN(2) == 0 {
-						_, _ = f.Delete(context.Background(), service.DeleteRequest{Identity: id})
-					} else if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": fmt.Sprint("t", rnd.IntN(1e6))}}); err != nil {
+						_, _ = f.Writer.Delete(context.Background(), service.DeleteRequest{Identity: id})
+					} else if _, err := f.Writer.Upsert(context.Background(), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": fmt.Sprint("t", rnd.IntN(1e6))}}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -126,7 +126,7 @@ func TestResumePoint_AStreamGoesOnAnywhereWithinTheState(t *testing.T) {
 				if len(l.known) > 0 {
 					t.Errorf("%d resources were told and are gone: %v", len(l.known), l.known)
 				}
-				if _, err := f.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named(last)}); err != nil {
+				if _, err := f.Writer.Delete(t.Context(), service.DeleteRequest{Identity: servicetest.Named(last)}); err != nil {
 					t.Fatal(err)
 				}
 				if t.Failed() {

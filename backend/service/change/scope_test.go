@@ -127,7 +127,7 @@ func writeAtRandom(f *servicetest.Fixture, rnd *rand.Rand, writers []*servicetes
 			if before == nil {
 				continue
 			}
-			if _, err = w.Delete(f.T.Context(), service.DeleteRequest{Identity: servicetest.Named(name)}); err == nil {
+			if _, err = w.Writer.Delete(f.T.Context(), service.DeleteRequest{Identity: servicetest.Named(name)}); err == nil {
 				at, failed := f.Store.Position(f.T.Context())
 				if failed != nil {
 					f.T.Fatal(failed)
@@ -146,14 +146,14 @@ func writeAtRandom(f *servicetest.Fixture, rnd *rand.Rand, writers []*servicetes
 			if before == nil {
 				continue
 			}
-			out, err = w.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: servicetest.Named(name), ExpectedRevision: before.Revision.String(), Status: map[string]any{"id": fmt.Sprint(rnd.IntN(3))}})
+			out, err = w.Writer.UpdateStatus(f.T.Context(), service.StatusRequest{Identity: servicetest.Named(name), ExpectedRevision: before.Revision.String(), Status: map[string]any{"id": fmt.Sprint(rnd.IntN(3))}})
 		case 3:
 			if before == nil {
 				continue
 			}
-			out, err = w.Patch(f.T.Context(), service.PatchRequest{Identity: servicetest.Named(name), ExpectedRevision: before.Revision.String(), MetadataPatch: servicetest.Labelled("k", labels.Labels.Value[0].Value)})
+			out, err = w.Writer.Patch(f.T.Context(), service.PatchRequest{Identity: servicetest.Named(name), ExpectedRevision: before.Revision.String(), MetadataPatch: servicetest.Labelled("k", labels.Labels.Value[0].Value)})
 		default:
-			out, err = w.Upsert(f.T.Context(), service.UpsertRequest{Identity: servicetest.Named(name), Metadata: labels, Spec: spec})
+			out, err = w.Writer.Upsert(f.T.Context(), service.UpsertRequest{Identity: servicetest.Named(name), Metadata: labels, Spec: spec})
 		}
 		var refused *failure.Error
 		if errors.As(err, &refused) && refused.Code == failure.CodeValidationFailed {

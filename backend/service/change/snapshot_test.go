@@ -27,13 +27,13 @@ func TestSnapshot_APageIsFollowedByNothingThatItShows(t *testing.T) {
 				f := open(t)
 				write := func(name, spec string) {
 					t.Helper()
-					if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named(name), Spec: map[string]any{"title": spec, "weight": map[string]int{"light": 100, "heavy": 400}[spec]}}); err != nil {
+					if _, err := f.Writer.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named(name), Spec: map[string]any{"title": spec, "weight": map[string]int{"light": 100, "heavy": 400}[spec]}}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				remove := func(name string) {
 					t.Helper()
-					if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
+					if _, err := f.Writer.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -233,7 +233,7 @@ func (c *Stream) Poll(ctx context.Context, leader Leader) (out Polled, err error
 		out.ResumePoint = &ResumePoint{at: *c.state}
 		// the state may be ahead of the policy
 		if out.Changes, err = c.nextOfState(ctx); err == nil && c.rights.era != nil {
-			_, err = c.feed.cfg.Reader.RightsNow(ctx)
+			err = c.feed.cfg.Reader.AwaitPolicy(ctx)
 		}
 		out.ResumePoint.record(out.Changes, c.state)
 		c.lastSent = time.Now()
@@ -309,7 +309,7 @@ func (c *Stream) poll(ctx context.Context, leader Leader) (d backend.Delivery, o
 		return d, false, nil
 	}
 	if err == nil && !c.watcher.Live() { // the log may be ahead of the policy
-		_, err = c.feed.cfg.Reader.RightsNow(ctx)
+		err = c.feed.cfg.Reader.AwaitPolicy(ctx)
 	}
 	return d, err == nil, err
 }

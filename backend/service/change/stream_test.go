@@ -118,7 +118,7 @@ func inBubble(t *testing.T, cfg service.Config, queue hub.Config, test func(*str
 // open begins a stream that the test closes.
 func (f *streaming) open(req change.Request) *change.Stream {
 	f.T.Helper()
-	c, err := f.Changes(f.T.Context(), req)
+	c, err := f.Feed.Changes(f.T.Context(), req)
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestStream_OneListenerTooManyIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, service.Config{}, hub.Config{MaxSubscribers: 1}, func(f *streaming) {
 				c := f.open(req)
-				_, err := f.Changes(f.T.Context(), req)
+				_, err := f.Feed.Changes(f.T.Context(), req)
 				if e := servicetest.WantCode(f.T, err, failure.CodeLimitExceeded); !e.Retryable {
 					f.T.Error("not retryable")
 				}
@@ -256,7 +256,7 @@ func TestStream_AStreamDependsOnNoMoreShardsThanItCovers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stream, err := s.Changes(t.Context(), c.req)
+			stream, err := s.Feed.Changes(t.Context(), c.req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -323,10 +323,10 @@ func TestStream_ListenersOfAGatewayThatRunsSeeWhatIsStored(t *testing.T) {
 		for n := range rounds {
 			name := fmt.Sprint("n", n%(rounds/10))
 			if f.Stored(name) != nil && n%3 == 0 {
-				if _, err := f.Delete(f.T.Context(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
+				if _, err := f.Writer.Delete(f.T.Context(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
 					f.T.Error(err)
 				}
-			} else if _, err := f.Upsert(f.T.Context(), service.UpsertRequest{Identity: servicetest.Named(name), Spec: map[string]any{"title": fmt.Sprint(n)}}); err != nil {
+			} else if _, err := f.Writer.Upsert(f.T.Context(), service.UpsertRequest{Identity: servicetest.Named(name), Spec: map[string]any{"title": fmt.Sprint(n)}}); err != nil {
 				f.T.Error(err)
 			}
 			if n%7 == 0 {

@@ -172,7 +172,7 @@ func (c *Stream) takeView(ctx context.Context) ([]Change, error) {
 		}
 		// The watch has read the log beyond the hub. Once the roles and bindings are of a later state, the hub is
 		// there.
-		if _, err := c.feed.cfg.Reader.RightsNow(ctx); err != nil {
+		if err := c.feed.cfg.Reader.AwaitPolicy(ctx); err != nil {
 			return nil, err
 		}
 	}

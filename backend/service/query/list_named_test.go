@@ -87,7 +87,7 @@ func TestList_ListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 			for _, list := range c.lists {
 				reqs = append(reqs, query.ListRequest{Kind: "Widget", Namespace: servicetest.Pointer("default"), Names: list})
 			}
-			pages, errs := svc.ListMany(t.Context(), reqs)
+			pages, errs := svc.Reader.ListMany(t.Context(), reqs)
 			for i, list := range c.lists {
 				var want []string
 				for _, name := range list {
@@ -113,7 +113,7 @@ func TestList_ListsThatNameTheirResourcesAreReadByOneCall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages, errs := svc.ListMany(t.Context(), []query.ListRequest{
+		pages, errs := svc.Reader.ListMany(t.Context(), []query.ListRequest{
 			{Kind: "Widget", Namespace: servicetest.Pointer("default"), Names: names(0, 101)},
 			{Kind: "Widget", Namespace: servicetest.Pointer("default"), Names: names(0, 2)},
 		})

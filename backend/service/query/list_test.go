@@ -32,7 +32,7 @@ func TestList_AWalkSeesEachUntouchedResourceOnceWhateverElseIsWritten(t *testing
 		name := fmt.Sprintf("n%04d-churn", rnd.IntN(1000))
 		if f.Stored(name) == nil {
 			f.CreateWidget(name, `{"title":"A"}`)
-		} else if _, err := f.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
+		} else if _, err := f.Writer.Delete(context.Background(), service.DeleteRequest{Identity: servicetest.Named(name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestList_APageReadsNoMoreThanIsAskedFor(t *testing.T) {
 		{"an order", "[0 bare true 500 bare true]", query.ListRequest{First: servicetest.Pointer(5), OrderBy: []query.Order{{Field: "createdAt"}}}},
 	} {
 		c.req.Kind, store.asked = "Widget", nil
-		if _, err := s.List(t.Context(), c.req); err != nil {
+		if _, err := s.Reader.List(t.Context(), c.req); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprint(store.asked); got != c.want {
@@ -189,13 +189,13 @@ func TestList_BadPagesAreRefusedAndNameTheLimit(t *testing.T) {
 	f := servicetest.Setup(t)
 	for _, req := range []query.ListRequest{{First: servicetest.Pointer(-1)}, {Last: servicetest.Pointer(-1)}, {First: servicetest.Pointer(1001)}, {First: servicetest.Pointer(1), Last: servicetest.Pointer(1)}} {
 		req.Kind = "Widget"
-		_, err := f.List(context.Background(), req)
+		_, err := f.Reader.List(context.Background(), req)
 		servicetest.WantCode(t, err, failure.CodeBadUserInput)
 	}
 	f.CreateWidget("a", `{"title":"A"}`)
 	foreign := f.MustList(query.ListRequest{Namespace: servicetest.Pointer("default")}).Cursor(0)
 	for _, cursor := range []string{"x", "====", "AQ", foreign, kind.GlobalID(backend.Key{Kind: "Widget", Name: "a"})} {
-		_, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", After: &cursor})
+		_, err := f.Reader.List(context.Background(), query.ListRequest{Kind: "Widget", After: &cursor})
 		servicetest.WantCode(t, err, failure.CodeCursorInvalid)
 	}
 }
@@ -205,7 +205,7 @@ func TestList_AnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		f.CreateWidget(n, `{"title":"A"}`)
 	}
-	stream, err := f.Changes(context.Background(), change.Request{})
+	stream, err := f.Feed.Changes(context.Background(), change.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestList_AnUnreadableResourceLeavesListsAndStreamsWhole(t *testing.T) {
 	if got := fmt.Sprint(servicetest.PageNames(f.MustList(query.ListRequest{First: servicetest.Pointer(3)}))); got != "[a c d]" {
 		t.Errorf("page %s", got)
 	}
-	_, err = f.Get(context.Background(), servicetest.Named("b"))
+	_, err = f.Reader.Get(context.Background(), servicetest.Named("b"))
 	servicetest.WantCode(t, err, failure.CodeUnreadable)
 	if n := f.UnreadableCount.Load(); n != 1 {
 		t.Errorf("%d unreadable resources were counted, want 1", n)
@@ -291,10 +291,10 @@ func TestList_AQueryThatNamesItsResourcesReadsThemByKey(t *testing.T) {
 		}
 	})
 	t.Run("too many names, and names without a namespace, are refused", func(t *testing.T) {
-		if _, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", Namespace: all.Namespace, Names: make([]string, filter.MaxValues+1)}); err == nil {
+		if _, err := f.Reader.List(context.Background(), query.ListRequest{Kind: "Widget", Namespace: all.Namespace, Names: make([]string, filter.MaxValues+1)}); err == nil {
 			t.Error("too many names")
 		}
-		if _, err := f.List(context.Background(), query.ListRequest{Kind: "Widget", Names: all.Names}); err == nil {
+		if _, err := f.Reader.List(context.Background(), query.ListRequest{Kind: "Widget", Names: all.Names}); err == nil {
 			t.Error("no namespace")
 		}
 	})
@@ -309,7 +309,7 @@ func FuzzCursor(f *testing.F) {
 		if fix.Service == nil || fix.T != t {
 			fix = servicetest.Setup(t)
 		}
-		_, _ = fix.List(context.Background(), query.ListRequest{Kind: "Widget", After: &cursor})
+		_, _ = fix.Reader.List(context.Background(), query.ListRequest{Kind: "Widget", After: &cursor})
 	})
 }
 

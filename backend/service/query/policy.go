@@ -118,6 +118,15 @@ func (r *Reader) RightsNow(ctx context.Context) (*access.Rights, error) {
 	return p.RightsOf(access.CallerFrom(ctx).Identity), nil
 }
 
+// AwaitPolicy waits until this gateway knows the roles and bindings that are stored now.
+func (r *Reader) AwaitPolicy(ctx context.Context) error {
+	if !r.policies.cfg.Enabled {
+		return nil
+	}
+	_, err := r.policyAfter(ctx, backend.Position{})
+	return err
+}
+
 // use returns the caller's rights, if they have a verb on some resources of a kind.
 func (r *Reader) use(ctx context.Context, k *kind.Kind, v descriptor.Verb) (*access.Rights, error) {
 	rights, err := r.Rights(ctx)

@@ -211,8 +211,8 @@ func (f *Fixture) ServeIndexed() {
 			f.T.Error(err)
 		}
 	})
-	if f.PolicySource() != nil {
-		if err := f.PolicySource().Filled(ctx); err != nil {
+	if f.Reader.PolicySource() != nil {
+		if err := f.Reader.PolicySource().Filled(ctx); err != nil {
 			f.T.Fatal(err)
 		}
 	}
@@ -233,7 +233,7 @@ func Named(name string) kind.Identity { return kind.Identity{Kind: "Widget", Nam
 // CreateWidget creates a widget with a spec.
 func (f *Fixture) CreateWidget(name, spec string) *service.Written {
 	f.T.Helper()
-	out, err := f.Create(
+	out, err := f.Writer.Create(
 		context.Background(), service.CreateRequest{Identity: Named(name), Spec: json.RawMessage(spec)},
 	)
 	if err != nil {
@@ -244,7 +244,7 @@ func (f *Fixture) CreateWidget(name, spec string) *service.Written {
 
 // UpdateWidget replaces the spec of a widget.
 func (f *Fixture) UpdateWidget(name, revision, spec string) (*service.Written, error) {
-	return f.Update(
+	return f.Writer.Update(
 		context.Background(),
 		service.UpdateRequest{Identity: Named(name), ExpectedRevision: revision, Spec: json.RawMessage(spec)},
 	)
@@ -370,7 +370,7 @@ func PageNames(p *query.Page) []string {
 func (f *Fixture) MustList(req query.ListRequest) *query.Page {
 	f.T.Helper()
 	req.Kind = "Widget"
-	p, err := f.List(context.Background(), req)
+	p, err := f.Reader.List(context.Background(), req)
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -406,7 +406,7 @@ func Story(changes []change.Change) string {
 // StartChanges begins a stream, which is closed when the test ends.
 func (f *Fixture) StartChanges(req change.Request) *change.Stream {
 	f.T.Helper()
-	c, err := f.Changes(context.Background(), req)
+	c, err := f.Feed.Changes(context.Background(), req)
 	if err != nil {
 		f.T.Fatal(err)
 	}

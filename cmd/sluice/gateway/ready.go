@@ -42,7 +42,7 @@ func (c *catalogues) ready(store gatewayStore, timeout time.Duration) func(conte
 			return nil
 		}
 		svc := c.current()
-		if rights := svc.PolicySource(); rights != nil && rights.Version() == 0 {
+		if rights := svc.Reader.PolicySource(); rights != nil && rights.Version() == 0 {
 			return &server.NotReadyError{Why: "the roles and bindings are being read"}
 		}
 		if x := svc.Index(); x != nil {

@@ -40,7 +40,7 @@ func (x *execution) related(req query.DependencyRequest, args map[string]any) (a
 		return nil, err
 	}
 	req.Targets = true
-	pages, errs := x.Service.Dependencies(x.ctx, []query.DependencyRequest{req})
+	pages, errs := x.Service.Reader.Dependencies(x.ctx, []query.DependencyRequest{req})
 	return pages[0], errs[0]
 }
 

@@ -372,7 +372,7 @@ func (x *execution) ofResource(r *resource, f *ast.Field, args map[string]any) (
 		}
 		return out, nil
 	case "allowed":
-		verbs, err := x.Service.Allowed(x.ctx, target(r.stored.Key))
+		verbs, err := x.Service.Reader.Allowed(x.ctx, target(r.stored.Key))
 		out := []any{}
 		for _, v := range verbs {
 			out = append(out, string(v))
@@ -430,7 +430,7 @@ func (x *execution) follow(r *resource, ref *kinds.Reference, value any, f *ast.
 	if name == "" {
 		return nil, nil
 	}
-	found, err := x.Service.Lookup(x.ctx, []backend.Key{{Kind: ref.Kind, Namespace: x.kind(ref.Kind).NamespaceFrom(r.stored.Namespace), Name: name}})
+	found, err := x.Service.Reader.Lookup(x.ctx, []backend.Key{{Kind: ref.Kind, Namespace: x.kind(ref.Kind).NamespaceFrom(r.stored.Namespace), Name: name}})
 	if err != nil {
 		return nil, err
 	}

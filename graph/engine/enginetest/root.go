@@ -46,14 +46,14 @@ func (x *execution) root(def *ast.Definition, f *ast.Field, args map[string]any)
 		if ns, ok := args["namespace"].(string); ok && id.Namespace == nil && args["id"] == nil {
 			id.Namespace = &ns
 		}
-		r, err := x.Service.Get(x.ctx, id)
+		r, err := x.Service.Reader.Get(x.ctx, id)
 		return x.resource(r), err
 	}
 	switch f.Name {
 	case "namespaces":
 		return x.namespaces(args)
 	case "node":
-		r, err := x.Service.Node(x.ctx, text("id"))
+		r, err := x.Service.Reader.Node(x.ctx, text("id"))
 		return x.resource(r), err
 	case "nodes":
 		return x.nodes(args["ids"])
@@ -82,12 +82,12 @@ func (x *execution) nodes(ids any) (any, error) {
 	}
 	out := make([]any, len(list))
 	for i, id := range list {
-		key, err := x.Service.NodeKey(x.ctx, fmt.Sprint(id))
+		key, err := x.Service.Reader.NodeKey(x.ctx, fmt.Sprint(id))
 		if err != nil {
 			out[i] = err
 			continue
 		}
-		found, err := x.Service.Lookup(x.ctx, []backend.Key{key})
+		found, err := x.Service.Reader.Lookup(x.ctx, []backend.Key{key})
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +123,7 @@ func (x *execution) list(kind string, f *ast.Field, args map[string]any, namespa
 		o, _ := o.(map[string]any)
 		req.OrderBy = append(req.OrderBy, query.Order{Field: x.orderField(kind, fmt.Sprint(o["field"])), Descending: o["direction"] == "DESC"})
 	}
-	page, err := x.Service.List(x.ctx, req)
+	page, err := x.Service.Reader.List(x.ctx, req)
 	if err != nil {
 		return nil, x.ofFilter(kind, err)
 	}
@@ -153,7 +153,7 @@ func (x *execution) namespaces(args map[string]any) (any, error) {
 	if err := paging(args, at); err != nil {
 		return nil, err
 	}
-	p, err := x.Service.Namespaces(x.ctx, first, after)
+	p, err := x.Service.Reader.Namespaces(x.ctx, first, after)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (x *execution) summary(kind string, f *ast.Field, args map[string]any) (any
 			*to = append(*to, fmt.Sprint(text))
 		}
 	}
-	s, err := x.Service.Summary(x.ctx, req)
+	s, err := x.Service.Reader.Summary(x.ctx, req)
 	if err != nil {
 		return nil, x.ofFilter(kind, err)
 	}
@@ -371,7 +371,7 @@ func (x *execution) write(name string, in map[string]any, text func(string) stri
 	s := x.Service
 	yes := func(name string) bool { return in[name] == true }
 	if name == "applyManifest" {
-		return s.Apply(x.ctx, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), IgnoreRevision: yes("ignoreRevision"), FieldManager: optional("fieldManager"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
+		return s.Writer.Apply(x.ctx, service.ApplyRequest{Manifest: text("manifest"), Namespace: optional("namespace"), ExpectedRevision: optional("expectedRevision"), IgnoreRevision: yes("ignoreRevision"), FieldManager: optional("fieldManager"), CreateOnly: yes("createOnly"), DryRun: yes("dryRun")})
 	}
 	if w, err := x.writeAny(name, in, text, optional); w != nil || err != nil {
 		return w, err
@@ -414,22 +414,22 @@ func (x *execution) writeKind(k *descriptor.Kind, id kind.Identity, name string,
 	}
 	switch name {
 	case "create" + k.Name:
-		return s.Create(x.ctx, service.CreateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
+		return s.Writer.Create(x.ctx, service.CreateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
 	case "update" + k.Name:
-		return s.Update(x.ctx, service.UpdateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), ExpectedRevision: text("expectedRevision"), Spec: in["spec"]})
+		return s.Writer.Update(x.ctx, service.UpdateRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), ExpectedRevision: text("expectedRevision"), Spec: in["spec"]})
 	case "patch" + k.Name:
 		if spec, ok := in["spec"]; ok && spec == nil {
 			return nil, &failure.Error{Message: "spec: null clears nothing; leave it out, or name what changes"}
 		}
-		return s.Patch(x.ctx, service.PatchRequest{Identity: id, DryRun: yes("dryRun"), MetadataPatch: patched(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
+		return s.Writer.Patch(x.ctx, service.PatchRequest{Identity: id, DryRun: yes("dryRun"), MetadataPatch: patched(in), ExpectedRevision: text("expectedRevision"), Patch: in["spec"]})
 	case "upsert" + k.Name:
-		return s.Upsert(x.ctx, service.UpsertRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
+		return s.Writer.Upsert(x.ctx, service.UpsertRequest{Identity: id, DryRun: yes("dryRun"), Metadata: given(in), SubKind: text("subKind"), Spec: in["spec"]})
 	case "update" + k.Name + "Status":
-		return s.UpdateStatus(x.ctx, service.StatusRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: text("expectedRevision"), Status: in["status"]})
+		return s.Writer.UpdateStatus(x.ctx, service.StatusRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: text("expectedRevision"), Status: in["status"]})
 	case "patch" + k.Name + "Status":
-		return s.PatchStatus(x.ctx, service.StatusPatchRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: expected, Patch: in["status"]})
+		return s.Writer.PatchStatus(x.ctx, service.StatusPatchRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: expected, Patch: in["status"]})
 	case "delete" + k.Name:
-		return s.Delete(x.ctx, service.DeleteRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: expected})
+		return s.Writer.Delete(x.ctx, service.DeleteRequest{Identity: id, DryRun: yes("dryRun"), ExpectedRevision: expected})
 	}
 	return nil, fmt.Errorf("reference: no way to execute %s", name)
 }
@@ -453,11 +453,11 @@ func (x *execution) writeAny(name string, in map[string]any, text func(string) s
 		if spec, ok := in["specJSON"]; ok && spec == nil {
 			return nil, &failure.Error{Message: "specJSON: null clears nothing; leave it out, or name what changes"}
 		}
-		return s.Patch(x.ctx, service.PatchRequest{Identity: id, DryRun: dry, MetadataPatch: patched(in), ExpectedRevision: text("expectedRevision"), Patch: in["specJSON"]})
+		return s.Writer.Patch(x.ctx, service.PatchRequest{Identity: id, DryRun: dry, MetadataPatch: patched(in), ExpectedRevision: text("expectedRevision"), Patch: in["specJSON"]})
 	case "updateResourceStatus":
-		return s.UpdateStatus(x.ctx, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: text("expectedRevision"), Status: in["statusJSON"], Untyped: true})
+		return s.Writer.UpdateStatus(x.ctx, service.StatusRequest{Identity: id, DryRun: dry, ExpectedRevision: text("expectedRevision"), Status: in["statusJSON"], Untyped: true})
 	}
-	return s.Delete(x.ctx, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional("expectedRevision")})
+	return s.Writer.Delete(x.ctx, service.DeleteRequest{Identity: id, DryRun: dry, ExpectedRevision: optional("expectedRevision")})
 }
 
 // identity is the resource that is named by id, or by namespace and name.

@@ -33,7 +33,7 @@ func setupReported(t *testing.T) *servicetest.Fixture {
 		"unknown": `[{"type":"Ready","status":"Unknown","reason":"Asking"},{"type":"Readying","status":"True","reason":"Z"}]`,
 	} {
 		w := f.CreateWidget(name, `{"title":"A"}`)
-		_, err := f.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named(name), ExpectedRevision: w.Resource.Stored.Revision.String(), Status: json.RawMessage(`{"conditions":` + conditions + `}`)})
+		_, err := f.Writer.UpdateStatus(t.Context(), service.StatusRequest{Identity: servicetest.Named(name), ExpectedRevision: w.Resource.Stored.Revision.String(), Status: json.RawMessage(`{"conditions":` + conditions + `}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func testConditions(t *testing.T, f *servicetest.Fixture) {
 		`{"type":"Ready","status":{"eq":"True"},"reason":{"eq":"Failed"}}`:                  "",
 		`{"type":"Ready","status":{"eq":"False"}},{"type":"Synced","status":{"eq":"True"}}`: "failed",
 	} {
-		page, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(`{"conditions":[` + filter + `]}`)})
+		page, err := f.Reader.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: json.RawMessage(`{"conditions":[` + filter + `]}`)})
 		if err != nil {
 			t.Errorf("%s: %v", filter, err)
 			continue

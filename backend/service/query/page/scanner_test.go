@@ -79,21 +79,21 @@ func TestScanner_AScanThatMayNotLookAtAllReadsNothing(t *testing.T) {
 		{Filter: heavierThan(1)}, {OrderBy: []query.Order{{Field: "spec.weight"}}},
 	} {
 		req.Kind = "Widget"
-		_, err := f.List(ctx, req)
+		_, err := f.Reader.List(ctx, req)
 		failed := servicetest.WantCode(t, err, failure.CodeLimitExceeded)
 		if store.reads != 0 || failed.Limit != 19 || failed.Setting != "limit-rows" || !strings.Contains(failed.Message, "20 resources") || !strings.Contains(failed.Message, "limit-rows") ||
 			!strings.Contains(failed.Message, "index-memory") || strings.Contains(failed.Message, "author") {
 			t.Errorf("after %d reads: %v", store.reads, failed)
 		}
 	}
-	if _, err := f.Create(t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: "Widget", Namespace: servicetest.Pointer("other"), Name: "n"}, Spec: map[string]any{"title": "A", "weight": 100}}); err != nil {
+	if _, err := f.Writer.Create(t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: "Widget", Namespace: servicetest.Pointer("other"), Name: "n"}, Spec: map[string]any{"title": "A", "weight": 100}}); err != nil {
 		t.Fatal(err)
 	}
-	pages, errs := f.ListMany(ctx, []query.ListRequest{{Kind: "Widget", Filter: heavierThan(1)}, {Kind: "Widget", Namespace: servicetest.Pointer("other"), Filter: heavierThan(1)}})
+	pages, errs := f.Reader.ListMany(ctx, []query.ListRequest{{Kind: "Widget", Filter: heavierThan(1)}, {Kind: "Widget", Namespace: servicetest.Pointer("other"), Filter: heavierThan(1)}})
 	if servicetest.WantCode(t, errs[0], failure.CodeLimitExceeded); errs[1] != nil || len(pages[1].Edges) != 1 {
 		t.Errorf("a page beside one that is refused: %v", errs[1])
 	}
-	page, err := f.List(ctx, query.ListRequest{Kind: "Widget", Namespace: servicetest.Pointer("default"), First: servicetest.Pointer(5)})
+	page, err := f.Reader.List(ctx, query.ListRequest{Kind: "Widget", Namespace: servicetest.Pointer("default"), First: servicetest.Pointer(5)})
 	if n, countErr := page.TotalCount(ctx); err != nil || countErr != nil || n != 20 || len(page.Edges) != 5 {
 		t.Errorf("a page by name has %d of %d: %v %v", len(page.Edges), n, err, countErr)
 	}
@@ -110,7 +110,7 @@ func TestScanner_TwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 		scan := func(n int) {
 			all.Go(func() {
 				spent := budget.New(budget.Limits{budget.Rows: 100})
-				page, err := f.List(budget.With(t.Context(), spent), query.ListRequest{Kind: "Widget", Filter: heavierThan(n)})
+				page, err := f.Reader.List(budget.With(t.Context(), spent), query.ListRequest{Kind: "Widget", Filter: heavierThan(n)})
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil && spent.Spent(budget.Held) == 0 {
@@ -144,7 +144,7 @@ func TestScanner_TwoScansRunAtOnceAndEqualOnesAreOne(t *testing.T) {
 		scan(2)
 		synctest.Wait()
 		begin := time.Now()
-		_, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: heavierThan(4)})
+		_, err := f.Reader.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: heavierThan(4)})
 		if failed := servicetest.WantCode(t, err, failure.CodeUnavailable); !failed.Retryable || time.Since(begin) != 5*time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), failed)
 		}
@@ -169,7 +169,7 @@ func TestScanner_ATotalThatIsReadWithThePageAgreesWithIt(t *testing.T) {
 	} {
 		req.Kind, req.Total = "Widget", true
 		store.Then = func() { f.CreateWidget(fmt.Sprintf("x%d", i), `{"title":"A","weight":100}`) }
-		page, err := s.List(t.Context(), req)
+		page, err := s.Reader.List(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,16 +199,16 @@ func TestScanner_AListWaitsWhileItsKindIsReadIntoMemory(t *testing.T) {
 		}()
 		synctest.Wait()
 		begin := time.Now()
-		_, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: heavierThan(1)})
+		_, err := f.Reader.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: heavierThan(1)})
 		if failed := servicetest.WantCode(t, err, failure.CodeUnavailable); !failed.Retryable || time.Since(begin) != 5*time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), failed)
 		}
-		if got, err := f.Get(t.Context(), servicetest.Named("a")); err != nil || got == nil {
+		if got, err := f.Reader.Get(t.Context(), servicetest.Named("a")); err != nil || got == nil {
 			t.Errorf("a single read: %v %v", got, err)
 		}
 		time.AfterFunc(time.Second, func() { close(store.gate) })
 		begin = time.Now()
-		page, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: heavierThan(1)})
+		page, err := f.Reader.List(t.Context(), query.ListRequest{Kind: "Widget", Filter: heavierThan(1)})
 		if err != nil || len(page.Edges) != 1 || time.Since(begin) < time.Second {
 			t.Errorf("after %v: %v %v", time.Since(begin), page, err)
 		}
@@ -250,7 +250,7 @@ func TestScanner_APageThatShowsAllAgreesWithItsCount(t *testing.T) {
 			ahead bool
 			want  int
 		}{{10, true, all}, {10, false, all}, {all, true, all}, {all, false, all}, {2, true, all + store.more}} {
-			page, err := f.List(t.Context(), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(c.size), Ahead: c.ahead, Total: true})
+			page, err := f.Reader.List(t.Context(), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(c.size), Ahead: c.ahead, Total: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +264,7 @@ func TestScanner_APageThatShowsAllAgreesWithItsCount(t *testing.T) {
 func TestScanner_PagesOfOneCallHaveTheirOwnFilters(t *testing.T) {
 	f, _ := setupScanned(t, -1)
 	for i := range 4 {
-		if _, err := f.Create(t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("n", i)}, Spec: map[string]any{"title": "A", "weight": 100 + i}}); err != nil {
+		if _, err := f.Writer.Create(t.Context(), service.CreateRequest{Identity: kind.Identity{Kind: "Widget", Name: fmt.Sprint("n", i)}, Spec: map[string]any{"title": "A", "weight": 100 + i}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -274,7 +274,7 @@ func TestScanner_PagesOfOneCallHaveTheirOwnFilters(t *testing.T) {
 	for _, by := range []any{one, typed{"spec": {"weight": {"gt": 102}}}, nil, two, one, typed{"spec": {"weight": {"gt": 101}}}, nil} {
 		reqs = append(reqs, query.ListRequest{Kind: "Widget", Filter: by})
 	}
-	pages, errs := f.ListMany(t.Context(), reqs)
+	pages, errs := f.Reader.ListMany(t.Context(), reqs)
 	for i, want := range []int{3, 1, 4, 2, 3, 2, 4} {
 		if errs[i] != nil || len(pages[i].Edges) != want {
 			t.Errorf("page %d has %d resources, want %d: %v", i, len(pages[i].Edges), want, errs[i])
@@ -296,7 +296,7 @@ func TestScanner_AFilterOfALevelIsParsedOnceAlsoIfItIsRefusedOrTheOrdersDiffer(t
 			for i := range reqs {
 				reqs[i] = query.ListRequest{Kind: "Widget", Filter: by, OrderBy: orders[i%2]}
 			}
-			return testing.AllocsPerRun(1, func() { f.ListMany(t.Context(), reqs) })
+			return testing.AllocsPerRun(1, func() { f.Reader.ListMany(t.Context(), reqs) })
 		}
 		if one, more := ask(2), ask(202); more-one > 200*200 {
 			t.Errorf("%s: 2 pages take %.0f allocations, and 202 take %.0f", name, one, more)

@@ -42,7 +42,7 @@ func TestChoice_AFilterOfNamesReadsNoMoreThanItKeeps(t *testing.T) {
 	f := servicetest.Setup(t)
 	for i := range 300 {
 		id := kind.Identity{Kind: "Widget", Namespace: new(fmt.Sprintf("ns%d", i%3)), Name: fmt.Sprintf("n%03d", i)}
-		if _, err := f.Create(t.Context(), service.CreateRequest{Identity: id, Spec: map[string]any{"title": "A", "weight": 100 + i}}); err != nil {
+		if _, err := f.Writer.Create(t.Context(), service.CreateRequest{Identity: id, Spec: map[string]any{"title": "A", "weight": 100 + i}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestChoice_AFilterOfNamesReadsNoMoreThanItKeeps(t *testing.T) {
 		"a range of names":         {map[string]any{"name": map[string]any{"gte": "n010", "lt": "n020"}}, new("ns0"), 3, 3},
 	} {
 		store.resources = 0
-		page, err := s.List(t.Context(), query.ListRequest{Kind: "Widget", Namespace: c.namespace, Filter: c.filter})
+		page, err := s.Reader.List(t.Context(), query.ListRequest{Kind: "Widget", Namespace: c.namespace, Filter: c.filter})
 		if err != nil || len(page.Edges) != c.keeps {
 			t.Errorf("%s: %d resources, %v; want %d", name, len(page.Edges), err, c.keeps)
 		}
@@ -93,7 +93,7 @@ func TestChoice_AResourceWhoseRowMovesWhileAPageIsReadIsOnItOnce(t *testing.T) {
 	for _, filter := range []string{`{"spec":{"weight":{"gte":100}}}`, `{"spec":{"weight":{"gte":100},"title":{"eq":"t"}}}`} {
 		for _, order := range [][]query.Order{nil, {{Field: "spec.weight"}}, {{Field: "createdAt"}}} {
 			store.Then = func() { rewriteWeight(f, 100+all) }
-			page, err := s.List(t.Context(), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(query.MaxPage), Filter: json.RawMessage(filter), OrderBy: order})
+			page, err := s.Reader.List(t.Context(), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(query.MaxPage), Filter: json.RawMessage(filter), OrderBy: order})
 			if err != nil || store.Then != nil || len(page.Edges) != all {
 				t.Errorf("%s %v: %d resources, %v; want %d", filter, order, len(page.Edges), err, all)
 			}
@@ -105,7 +105,7 @@ func TestChoice_AResourceWhoseRowMovesWhileAPageIsReadIsOnItOnce(t *testing.T) {
 // rewriteWeight changes the weight of n0000.
 func rewriteWeight(f *servicetest.Fixture, weight int) {
 	f.T.Helper()
-	if _, err := f.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named("n0000"), Spec: map[string]any{"title": "t", "weight": weight}}); err != nil {
+	if _, err := f.Writer.Upsert(context.Background(), service.UpsertRequest{Identity: servicetest.Named("n0000"), Spec: map[string]any{"title": "t", "weight": weight}}); err != nil {
 		f.T.Fatal(err)
 	}
 }

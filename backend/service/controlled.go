@@ -1,0 +1,43 @@
+package service
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Controlled reports whether a controller declares the resources of a kind ready.
+func (s *Service) Controlled(ctx context.Context, name string) (bool, error) {
+	k, err := s.kinds.Find(name)
+	if err != nil {
+		return false, err
+	}
+	yes, err := s.reconciler.Controlled(ctx, k)
+	if err != nil {
+		return false, failure.Of(err, backend.Key{})
+	}
+	return yes, nil
+}
+
+// SetControlled gives the resources of a kind to a controller, or takes them back.
+// Other gateways of the store follow within seconds.
+func (wr *Writer) SetControlled(ctx context.Context, name string, controlled bool) error {
+	k, err := wr.kinds.Find(name)
+	if err != nil {
+		return err
+	}
+	rights, err := wr.reader.Rights(ctx)
+	if err == nil {
+		err = failure.About(rights.UseAll(k.Kind, descriptor.VerbControl), "kind")
+	}
+	if err != nil {
+		return err
+	}
+	if err := wr.reconciler.SetControlled(ctx, k, controlled); err != nil {
+		return failure.Of(err, backend.Key{Kind: k.Name})
+	}
+	wr.cfg.Controlled(ctx, k.Name, controlled)
+	return nil
+}

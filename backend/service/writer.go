@@ -1,0 +1,57 @@
+package service
+
+import (
+	"time"
+
+	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/reconcile"
+)
+
+// Writer has the verbs that write. Each has a file of its name; write.go lists the phases that they go through.
+type Writer struct {
+	cfg        Config
+	kinds      kind.Catalogue
+	clock      func() time.Time // of the store
+	reader     *query.Reader
+	loader     *loader
+	unreadable *kind.Unreadable
+	sender     *reconcile.Sender
+	reconciler *reconcile.Reconciler
+	locks      keyLocks
+}
+
+// maxTag is how many characters of an id begin the request ids of a service.
+const maxTag = 16
+
+// newWriter returns the writer of a service, and its reconciler, which writes by the same sender.
+func (s *Service) newWriter() *Writer {
+	tag := s.cfg.NewID()
+	sender := &reconcile.Sender{
+		Store:          s.cfg.Store,
+		Hub:            s.hub,
+		Clock:          s.clock,
+		Tag:            tag[:min(len(tag), maxTag)] + "-",
+		WriteTimeout:   s.cfg.WriteTimeout,
+		OutcomeTimeout: s.cfg.OutcomeTimeout,
+	}
+	reconciler := reconcile.New(reconcile.Config{
+		Sender:      sender,
+		Kinds:       s.kinds,
+		Descriptors: s.cfg.Kinds,
+		Index:       s.index,
+		Unreadable:  s.unreadable,
+		Logger:      s.cfg.Logger,
+		NewID:       s.cfg.NewID,
+	})
+	return &Writer{
+		cfg:        s.cfg,
+		kinds:      s.kinds,
+		clock:      s.clock,
+		reader:     s.Reader,
+		loader:     s.loader,
+		unreadable: s.unreadable,
+		sender:     sender,
+		reconciler: reconciler,
+	}
+}
