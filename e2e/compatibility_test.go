@@ -159,7 +159,7 @@ func TestOutputForProgramsIsAsPromised(t *testing.T) {
 }
 
 func TestLogsAndMetricsAreAsPromised(t *testing.T) {
-	g := start(t, "", "--log-format", "json", "--access-log", "--slow-log", "1ns")
+	g := start(t, "", "--log-format", "json", "--access-log", "--slow-log", "1ns", "--audit", filepath.Join(t.TempDir(), "audit.log"))
 	g.must(`query Named { networks { totalCount } }`)
 	g.must(`mutation { createNetwork(input: {name: "net-a", spec: {cloudCredentialsRef: {secretName: "s", cloudName: "c"}, resource: {}}}) { clientMutationId } }`)
 	if !g.log.await(`"operationType":"mutation"`) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -86,6 +87,8 @@ type Log struct {
 	turn chan struct{} // has an element while the file and at are used
 	// at is the position of the last line.
 	at backend.Position
+	// written is at, for Behind, which waits for nobody.
+	written atomic.Pointer[backend.Position]
 }
 
 // Open takes up the log where its file ends, or begins it at the present position. It starts nothing.
@@ -101,10 +104,29 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 			return nil, err
 		}
 	}
+	l.setWritten(l.at)
 	if err := l.note(ctx); err != nil {
 		l.cfg.Logger.Error("the audit log cannot be written", zap.Error(err))
 	}
 	return l, nil
+}
+
+func (l *Log) setWritten(at backend.Position) { l.written.Store(&at) }
+
+// Behind returns how many changes the gateway knows of that have no line yet.
+func (l *Log) Behind() (changes uint64) {
+	at, head := l.written.Load(), l.cfg.Hub.Position()
+	for i := range head.Shards() {
+		was, now := at.Shard(i), head.Shard(i)
+		switch {
+		case now.Compare(was) <= 0:
+		case now.Epoch == was.Epoch:
+			changes += now.Seq - was.Seq
+		default: // the numbers of an epoch begin at 1
+			changes += now.Seq
+		}
+	}
+	return changes
 }
 
 // now returns the present position.
@@ -242,6 +264,7 @@ func (l *Log) write(ctx context.Context, at backend.Position, lines ...Line) err
 			}
 		}
 		l.at = at
+		l.setWritten(at)
 		return nil
 	})
 }

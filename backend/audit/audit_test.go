@@ -152,6 +152,7 @@ func TestAudit_ALineSaysWhoChangedWhat(t *testing.T) {
 	w.put("Secret", "s", by.String())
 	w.put("Secret", "s", by.String())
 	got := w.wait(4)
+	w.until(func() bool { return l.Behind() == 0 })
 	for i, want := range []string{
 		"ADDED Network a token:ci 192.0.2.1 id-1 []",
 		"MODIFIED Network a system:gateway   [spec.size]",
@@ -392,7 +393,14 @@ func TestAudit_ATargetThatTakesNoLinesHoldsNobody(t *testing.T) {
 		if err := l.Reveal(t.Context(), backend.Key{Kind: "Secret", Namespace: "default", Name: "s"}); err == nil {
 			t.Error("a secret is revealed without a line")
 		}
+		for i := range 3 {
+			w.put("Network", fmt.Sprint("n", i), "")
+		}
 		ended, end := context.WithCancel(t.Context())
+		synctest.Wait()
+		if n := l.Behind(); n != 3 {
+			t.Errorf("%d changes have no line, want 3", n)
+		}
 		end()
 		if err := l.Run(ended); err != nil {
 			t.Error(err)

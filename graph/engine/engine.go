@@ -30,6 +30,9 @@ type Config struct {
 	// BadTime is called with the kind of a resource for each stored time that is invalid, and is shown as null.
 	// Default: none.
 	BadTime func(kind string)
+	// Deprecated is called with the schema coordinate of each deprecated field that a manifest or a patch in stored form
+	// sets. Optional.
+	Deprecated func(coordinate string)
 	// Streams is the set of all subscriptions. When it ends, they end with CATALOGUE_CHANGED. Default: it never ends.
 	Streams *stream.Set
 	// EveryKind is the set of the subscriptions for changes of every kind. Default: it never ends.
@@ -42,6 +45,8 @@ type Engine struct {
 	schema *ast.Schema
 	core   graphql.ExecutableSchema
 	wait   time.Duration
+	// deprecated is Config.Deprecated.
+	deprecated func(coordinate string)
 	// badTime is Config.BadTime.
 	badTime func(kind string)
 	// streams and everyKind are as in Config.
@@ -65,7 +70,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Service == nil || cfg.Schema == nil || cfg.Core == nil {
 		return nil, errors.New("engine: config: Service, Schema and Core are needed")
 	}
-	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, badTime: cfg.BadTime, streams: cmp.Or(cfg.Streams, stream.NewSet()), everyKind: cmp.Or(cfg.EveryKind, stream.NewSet())}
+	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, badTime: cfg.BadTime, deprecated: cfg.Deprecated, streams: cmp.Or(cfg.Streams, stream.NewSet()), everyKind: cmp.Or(cfg.EveryKind, stream.NewSet())}
 	if e.badTime == nil {
 		e.badTime = func(string) {}
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -37,6 +39,9 @@ func resolveMutation(execute mutation) func(*run, *field, *resolved, *arguments)
 		if err != nil {
 			return err
 		}
+		if f.kind == nil {
+			r.countDeprecated(w.Warnings)
+		}
 		a.written = &written{
 			Written:    w,
 			field:      f,
@@ -45,6 +50,23 @@ func resolveMutation(execute mutation) func(*run, *field, *resolved, *arguments)
 		}
 		r.readPayload(a.written) // may halt, when a.written is set already
 		return nil
+	}
+}
+
+// countDeprecated counts the deprecated fields that a write in stored form sets, each once. Those of typed inputs are
+// in the document and its variables.
+func (r *run) countDeprecated(warnings []failure.Warning) {
+	if r.engine.deprecated == nil {
+		return
+	}
+	var counted []string
+	for i := range warnings {
+		coordinate := warnings[i].Deprecated
+		if coordinate == "" || slices.Contains(counted, coordinate) {
+			continue
+		}
+		counted = append(counted, coordinate)
+		r.engine.deprecated(coordinate)
 	}
 }
 

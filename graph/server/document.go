@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/client"
 	"github.com/sluicegw/sluice/graph/coercion"
+	"github.com/sluicegw/sluice/graph/deprecation"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -32,6 +33,9 @@ type documents struct {
 	cache  *documentCache
 	// spend counts the work of a document for its caller, whether it is valid or not.
 	spend func(ctx context.Context, steps int64)
+	// deprecated are the deprecated parts of the schema, and countDeprecated counts an operation that uses one.
+	deprecated      *deprecation.Schema
+	countDeprecated func(coordinate string)
 }
 
 var _ transport.Documents = (*documents)(nil)
@@ -42,6 +46,9 @@ type document struct {
 	tree   *ast.QueryDocument
 	// checked has what depends on variables.
 	checked *coercion.Document
+	// deprecated are the deprecated parts that it uses, each of which countDeprecated counts for an operation.
+	deprecated      *deprecation.Document
+	countDeprecated func(coordinate string)
 }
 
 // Parse returns the valid document of a text, or everything that is wrong with it.
@@ -103,7 +110,13 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 	if ctx.Err() != nil {
 		return nil, gqlerror.List{timedOut(ctx)}
 	}
-	out := &document{schema: d.schema, tree: doc, checked: checked}
+	out := &document{
+		schema:          d.schema,
+		tree:            doc,
+		checked:         checked,
+		deprecated:      d.deprecated.Document(doc),
+		countDeprecated: d.countDeprecated,
+	}
 	d.cache.add(query, out, text.tokens)
 	return out, nil
 }
@@ -111,9 +124,9 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 // Tree returns the syntax tree.
 func (d *document) Tree() *ast.QueryDocument { return d.tree }
 
-// Bind coerces the variables of an operation. It refuses subscriptions that would begin no stream or several:
-// gqlparser counts the names of root fields, not the fields, and cannot know which of them @skip and @include leave
-// out.
+// Bind coerces the variables of an operation, and counts the deprecated parts of the schema that it uses. It refuses
+// subscriptions that would begin no stream or several: gqlparser counts the names of root fields, not the fields, and
+// cannot know which of them @skip and @include leave out.
 func (d *document) Bind(oc *graphql.OperationContext, given map[string]any) *gqlerror.Error {
 	var err *gqlerror.Error
 	if oc.Variables, err = (coercion.Coercer{Schema: d.schema}).Variables(oc.Operation, given); err != nil {
@@ -123,6 +136,15 @@ func (d *document) Bind(oc *graphql.OperationContext, given map[string]any) *gql
 	if err := d.checked.Check(oc.Operation, oc.Variables); err != nil {
 		return err
 	}
+	if err := d.checkStreams(oc); err != nil {
+		return err
+	}
+	d.deprecated.Each(oc.Operation, oc.Variables, d.countDeprecated)
+	return nil
+}
+
+// checkStreams refuses a subscription that would not begin exactly one stream.
+func (d *document) checkStreams(oc *graphql.OperationContext) *gqlerror.Error {
 	if oc.Operation.Operation != ast.Subscription {
 		return nil
 	}

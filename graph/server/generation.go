@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/core"
+	"github.com/sluicegw/sluice/graph/deprecation"
 	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/stream"
 	"github.com/sluicegw/sluice/graph/transport"
@@ -114,8 +115,9 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 func (s *Server) addAPI(g *Generation, name string, version API) error {
 	eng, err := engine.New(engine.Config{
 		Service: version.Service, Schema: version.Schema, LoaderWait: s.cfg.LoaderWait, Streams: g.streams, EveryKind: g.everyKind,
-		BadTime: func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
-		Core:    core.NewExecutableSchema(core.Config{Schema: version.Schema, Resolvers: resolvers.New(version.Service)}),
+		BadTime:    func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
+		Deprecated: s.metrics.countDeprecated,
+		Core:       core.NewExecutableSchema(core.Config{Schema: version.Schema, Resolvers: resolvers.New(version.Service)}),
 	})
 	if err != nil {
 		return err
@@ -125,7 +127,10 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 	operations := &api{Server: s, kindOf: eng.KindOf}
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
 		Engine: eng, Named: s.documentsOf(version), Memory: s.memory, Around: operations.bound, Present: operations.present, Answered: operations.answered, Recover: s.recovered,
-		Documents: &documents{schema: version.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideIntrospection, cache: cache, spend: s.spend},
+		Documents: &documents{
+			schema: version.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideIntrospection, cache: cache, spend: s.spend,
+			deprecated: deprecation.New(version.Schema), countDeprecated: s.metrics.countDeprecated,
+		},
 	})
 	return nil
 }

@@ -24,6 +24,8 @@ type metrics struct {
 
 	// badTimes counts invalid times in stored resources.
 	badTimes *prometheus.CounterVec
+	// deprecated counts the operations that use a deprecated part of the schema, by its coordinate.
+	deprecated *prometheus.CounterVec
 	// catalogue is 1 for the catalogue that is served.
 	catalogue *prometheus.GaugeVec
 }
@@ -54,12 +56,17 @@ func newMetrics(s *Server) (*metrics, error) {
 		operations: gauge("sluice_websocket_operations", "Operations that run on WebSocket connections."),
 		closed:     counter("sluice_websockets_closed_total", "WebSocket connections that the gateway closed, by close code.", "code"),
 		badTimes:   counter("sluice_bad_times_total", "Times of stored resources that were shown as null since they are none, by kind.", "kind"),
+		deprecated: counter(
+			"sluice_deprecated_uses_total",
+			"Operations that use a deprecated field, argument or enum value, by its schema coordinate.",
+			"field",
+		),
 		catalogue: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sluice_catalogue_info", Help: "The catalogue that is served: the hash of what it says of stored resources, and that of its files.",
 		}, []string{"hash", "files"}),
 	}
 	all := []prometheus.Collector{
-		m.badTimes, m.catalogue, m.requests, m.operation, m.errors, m.sockets, m.streams, m.operations, m.closed,
+		m.badTimes, m.deprecated, m.catalogue, m.requests, m.operation, m.errors, m.sockets, m.streams, m.operations, m.closed,
 		waiting("memory", s.memory.Waiting), waiting("turn", s.cpuSlots.Waiting),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sluice_request_bytes", Help: "Bytes of limit-memory that are in use: requests, what operations hold, answers and events that are being sent.",
@@ -93,6 +100,9 @@ func (m *metrics) serve(before, now *Generation) {
 		m.catalogue.DeleteLabelValues(before.catalogue.Hash, before.catalogue.Files)
 	}
 }
+
+// countDeprecated counts an operation that uses a deprecated part of the schema.
+func (m *metrics) countDeprecated(coordinate string) { m.deprecated.WithLabelValues(coordinate).Inc() }
 
 func (m *metrics) observe(r *http.Request, status int, took time.Duration) {
 	path := r.Pattern

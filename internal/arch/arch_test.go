@@ -60,6 +60,7 @@ var rules = []rule{
 	{"graph/loader", []string{"backend", "backend/service/access", "backend/service/query"}, "loaders batch reads of the service"},
 	{"graph/engine/enginetest", []string{"backend", "backend/descriptor", "backend/service", "graph/core", "graph/engine", "graph/kinds", "resolvers"}, "the second executor stands beside the engine, for tests"},
 	{"graph/coercion", []string{"backend/descriptor", "backend/service/failure", "backend/service/jsontree", "graph/kinds"}, "values are coerced by the schema, whoever uses them"},
+	{"graph/deprecation", []string{"graph/kinds"}, "what is deprecated is found by the schema alone"},
 	{"graph/engine", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/service", "graph/coercion", "graph/kinds", "graph/loader", "graph/stream", "internal/slab"}, "the engine executes every kind and knows no store and no transport"},
 	{"graph/core", []string{"backend", "backend/descriptor", "graph/engine"}, "generated code knows the marks of the engine and no kind"},
 	{"graph/stream", []string{"backend/budget", "backend/service/change"}, "subscriptions share executions and queues, whatever executes and carries them"},

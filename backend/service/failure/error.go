@@ -303,4 +303,6 @@ type Warning struct {
 	Message string
 	// Path of the value that it is about, as of [Error.Path]; empty for none.
 	Path string
+	// Deprecated is the schema coordinate of the field that a DEPRECATED is about: Type.field, in the names of the API.
+	Deprecated string
 }

@@ -180,14 +180,12 @@ func (s *Shape) Deprecated(out []failure.Warning, path string, tree map[string]a
 		}
 		at := failure.Join(path, name)
 		if f.Deprecated != "" {
-			out = append(
-				out,
-				failure.Warning{
-					Code:    failure.WarningDeprecated,
-					Message: at + " is deprecated: " + f.Deprecated,
-					Path:    at,
-				},
-			)
+			out = append(out, failure.Warning{
+				Code:       failure.WarningDeprecated,
+				Message:    at + " is deprecated: " + f.Deprecated,
+				Path:       at,
+				Deprecated: s.Name + "." + f.InAPI(),
+			})
 		}
 		switch value := tree[name].(type) {
 		case map[string]any:

@@ -279,6 +279,11 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	s.Server.Reload = reload.NewHandler(out)
 	if on.audit != nil {
 		s.Server.Refused, out.replaced = on.audit.Refuse, on.audit.Replace
+		reg.MustRegister(gauge(
+			"sluice_audit_behind_changes",
+			"Changes that the gateway knows of and the audit log does not have.",
+			func() float64 { return float64(on.audit.Behind()) },
+		))
 	}
 	out.server, err = wait.Until(ctx, func() (*server.Server, error) {
 		return server.New(s.Server)
