@@ -55,22 +55,25 @@ func (g *audited) bind(token, role string, namespaces ...string) {
 func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 	g := startAudited(t, "reader")
 	g.bind("reader", "viewer", "*")
-	questions := map[string]string{
-		"of the engine":   `query Asked { secrets { totalCount } }`,
-		"of the core":     `query Asked { reveal(kind: "Secret", name: "s") { uid } }`,
-		"a mutation":      `mutation Asked { deleteNetwork(input: {name: "n"}) { state } }`,
-		"a core mutation": `mutation Asked { updateKind(input: {kind: "Network", controlled: true}) { clientMutationId } }`,
+	questions := map[string]struct{ query, namespace, name string }{
+		"of the engine":   {`query Asked { secret(namespace: "ns", name: "s") { id } }`, "ns", "s"},
+		"a list":          {`query Asked { secrets(namespace: "ns") { totalCount } }`, "ns", ""},
+		"a list of all":   {`query Asked { secrets { totalCount } }`, "", ""},
+		"of any kind":     {`query Asked { resources(kind: "Secret", namespace: "ns") { totalCount } }`, "ns", ""},
+		"a summary":       {`query Asked { secretsSummary(namespace: "ns", by: ["namespace"]) { groups { count } } }`, "ns", ""},
+		"of the core":     {`query Asked { reveal(kind: "Secret", name: "s") { uid } }`, "default", "s"},
+		"a mutation":      {`mutation Asked { deleteNetwork(input: {name: "n"}) { state } }`, "default", "n"},
+		"a core mutation": {`mutation Asked { updateKind(input: {kind: "Network", controlled: true}) { clientMutationId } }`, "", ""},
 	}
-	subscription := `subscription Asked { secretChanges { type } }`
 	asked := 0
-	ask := func(name, transport, query string) {
+	ask := func(transport, query, namespace, name string) {
 		t.Helper()
 		asked++
 		s := transports[transport](g.as("reader"), query)
 		defer s.stop()
 		a, how := s.outcome()
 		if a.codes() != "FORBIDDEN" && !strings.Contains(how, "FORBIDDEN") {
-			t.Errorf("%s by %s: %+v %s", name, transport, a, how)
+			t.Errorf("%s by %s: %+v %s", query, transport, a, how)
 		}
 		var refused []auditLine
 		redistest.Await(t, "the refusal is written", func() error {
@@ -89,8 +92,9 @@ func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 			}
 			return nil
 		})
-		if last := refused[len(refused)-1]; len(refused) != asked || last.Code != "FORBIDDEN" || last.By != "token:reader" || last.Verb == "" || last.Kind == "" {
-			t.Errorf("%s by %s: %d refusals for %d questions, the last is %+v", name, transport, len(refused), asked, last)
+		if last := refused[len(refused)-1]; len(refused) != asked || last.Code != "FORBIDDEN" || last.By != "token:reader" || last.Verb == "" || last.Kind == "" ||
+			last.Namespace != namespace || last.Name != name {
+			t.Errorf("%s by %s: %d refusals for %d questions, the last is %+v", query, transport, len(refused), asked, last)
 		}
 		redistest.Await(t, "the access log has it", func() error {
 			n := 0
@@ -106,12 +110,13 @@ func TestWhatRolesRefuseIsInTheAuditLogOnceAndInTheAccessLog(t *testing.T) {
 		})
 	}
 	for transport := range transports {
-		for name, query := range questions {
-			ask(name, transport, query)
+		for _, q := range questions {
+			ask(transport, q.query, q.namespace, q.name)
 		}
 	}
 	for _, transport := range streaming() {
-		ask("a subscription", transport, subscription)
+		ask(transport, `subscription Asked { secretChanges(namespace: "ns", name: "s") { type } }`, "ns", "s")
+		ask(transport, `subscription Asked { resourceChanges(kinds: ["Secret"], namespace: "ns") { type } }`, "ns", "")
 	}
 }
 

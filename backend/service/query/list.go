@@ -262,9 +262,10 @@ const maxSettled = 3
 // prepare checks the query of a request. Served is where it is read in memory.
 func (t *lister) prepare(ctx context.Context, req *ListRequest, q *connection) (served *index.Kind, err error) {
 	k, err := t.reader.kinds.Find(req.Kind)
-	if err == nil {
-		err = t.use(ctx, k)
+	if err != nil {
+		return nil, err
 	}
+	err = t.use(ctx, k)
 	if err == nil {
 		served, err = t.serve(ctx, k)
 	}
@@ -272,7 +273,7 @@ func (t *lister) prepare(ctx context.Context, req *ListRequest, q *connection) (
 		err = t.use(ctx, k) // by the rights of a later view
 	}
 	if err != nil {
-		return nil, err
+		return nil, access.About(err, backend.Key{Kind: k.Name, Namespace: req.namespace()})
 	}
 	common, err := t.common(k, req)
 	if err != nil {

@@ -78,7 +78,7 @@ func (r *Reader) NodeKey(ctx context.Context, id string) (backend.Key, error) {
 		return backend.Key{}, err
 	}
 	_, err = r.use(ctx, k, descriptor.VerbGet)
-	return key, err
+	return key, access.About(err, key)
 }
 
 // Lookup returns resources of any kinds, parallel to the keys: nil where there

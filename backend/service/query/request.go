@@ -42,6 +42,14 @@ type ListRequest struct {
 	Total bool
 }
 
+// namespace returns the namespace that is asked for, empty for all.
+func (r *ListRequest) namespace() string {
+	if r.Namespace != nil {
+		return *r.Namespace
+	}
+	return r.Parent.Key.Namespace
+}
+
 // CheckOrder refuses an order of so many criteria, if it is more than one may have.
 func CheckOrder(criteria int) error { return plan.CheckCriteria(criteria) }
 
