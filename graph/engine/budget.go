@@ -224,7 +224,7 @@ func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out
 		r.ended = h.err.Err
 		r.path = r.path[:0]
 		r.next = r.next[:0]
-		if a.written != nil && !a.written.DryRun {
+		if a.applied() {
 			h.err.Extensions["outcome"] = failure.OutcomeApplied
 			h.err.Err = explained("the change was made, but its answer is not complete: ", r.ended, false)
 			h.err.Message = h.err.Err.Error()
@@ -237,7 +237,7 @@ func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out
 	r.forget() // each field sees the change of the field before
 	r.executeCore(fields, answers)
 	r.resolveRoot(f, a)
-	r.applied = a.written != nil && !a.written.DryRun
+	r.applied = a.applied()
 	r.resolve()
 	out, some = r.writeRoot(buf, f, a)
 	r.releaseArguments()
@@ -254,7 +254,7 @@ func (r *run) panicked(v any, f *field, a *resolved) {
 	if a.writing {
 		err = &failure.Error{Code: failure.CodeInternal, Message: "internal error", Outcome: failure.OutcomeUnknown}
 	}
-	r.applied = a.written != nil && !a.written.DryRun
+	r.applied = a.applied()
 	r.report(err, f, ast.Path{ast.PathName(f.alias)})
 }
 

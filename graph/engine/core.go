@@ -75,7 +75,12 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 	for some := range slices.Chunk(set, coreAtOnce) {
 		ctx := r.coreContext(r.ctx, m, some)
 		ctx = loader.With(ctx, r.engine.svc.Reader, r.engine.wait)
-		res := r.engine.core.Exec(ctx)(ctx)
+		var res *graphql.Response
+		if r.oc.Operation.Operation == ast.Mutation {
+			res = r.mutateCore(ctx, &answers[0])
+		} else {
+			res = r.engine.core.Exec(ctx)(ctx)
+		}
 		if r.oc.Operation.Operation != ast.Mutation { // a mutation that was executed is always answered
 			r.haltOn(r.spent.budget.Over(), coreOf(fields))
 			r.checkContext(coreOf(fields))
@@ -84,6 +89,18 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 			r.takeCore(fields, answers, m, res)
 		}
 	}
+}
+
+// mutateCore has the core execute the root field of a mutation, and notes whether the change was made.
+func (r *run) mutateCore(ctx context.Context, a *resolved) *graphql.Response {
+	m := &coreMutation{run: r}
+	ctx = m.context(ctx)
+	res := r.engine.core.Exec(ctx)(ctx)
+	a.byCore = m.applied
+	for _, err := range graphql.GetErrors(ctx) {
+		graphql.AddError(r.ctx, err)
+	}
+	return res
 }
 
 // coreOf returns the first field of the core.

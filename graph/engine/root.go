@@ -20,7 +20,9 @@ type resolved struct {
 	nodes   []link // of the field nodes: each a resource, nothing, or why its id is refused
 	written *written
 	// writing is set while the service writes: it may or may not have stored something.
-	writing    bool
+	writing bool
+	// byCore is set once a resolver of the core has made a change.
+	byCore     bool
 	change     *change.Change
 	summary    *query.Summary
 	namespaces *query.NamespacePage
@@ -28,6 +30,9 @@ type resolved struct {
 	core         []byte
 	placeholders *placeholders
 }
+
+// applied reports whether the field has made a change.
+func (a *resolved) applied() bool { return a.byCore || a.written != nil && !a.written.DryRun }
 
 // execute resolves the root fields, of a query together and of a mutation
 // one after the other, and appends the answer.
