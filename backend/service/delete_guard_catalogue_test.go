@@ -52,6 +52,7 @@ func (h *house) bound(door string) error {
 }
 
 func TestDelete_WhatIsBoundHoldsItsTargetWhateverCatalogueTheDeleterHas(t *testing.T) {
+	t.Parallel()
 	for name, kinds := range unguarded() {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, kinds, func(t *testing.T, old *house) {
@@ -78,6 +79,7 @@ func TestDelete_WhatIsBoundHoldsItsTargetWhateverCatalogueTheDeleterHas(t *testi
 }
 
 func TestDelete_ADeletionThatWaitsEndsOnceACatalogueLetsGoOfIt(t *testing.T) {
+	t.Parallel()
 	for name, kinds := range unguarded() {
 		t.Run(name, func(t *testing.T) {
 			onEachStore(t, func(t *testing.T, h *house) {

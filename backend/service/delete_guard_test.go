@@ -378,6 +378,7 @@ func TestDelete_EverythingIsJudgedAnewOnceTheLogHasForgotten(t *testing.T) {
 }
 
 func TestDelete_TwoReconcilersDoNoHarm(t *testing.T) {
+	t.Parallel()
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,7 @@ func (h *house) largest(of, name, rest string) int {
 func blob(n int) string { return `"blob":"` + strings.Repeat("x", n) + `"` }
 
 func TestDelete_ALargeResourceThatIsFinalizingHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
 	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
@@ -63,6 +64,7 @@ func TestDelete_ALargeResourceThatIsFinalizingHoldsUpNoOther(t *testing.T) {
 }
 
 func TestDelete_ALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
 	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
@@ -78,6 +80,7 @@ func TestDelete_ALargeResourceThatIsReleasedHoldsUpNoOther(t *testing.T) {
 }
 
 func TestDelete_ALargeResourceCanBeDeleted(t *testing.T) {
+	t.Parallel()
 	store := servicetest.OpenMemory(t)
 	h := openHouseOf(t, store, bigBuilding())
 	h.run()
@@ -155,23 +158,25 @@ func TestDelete_AReferenceThatBecomesGuardedIsJudgedAnew(t *testing.T) {
 }
 
 func TestDelete_AReferenceThatACatalogueAddsIsJudged(t *testing.T) {
-	store := servicetest.OpenMemory(t)
-	old := building()
-	old[2].References = nil
-	h := openHouseOf(t, store, old)
-	stop := h.run()
-	h.create("Door", "d", `{"roomRef":"r"}`)
-	h.create("Door", "e", `{"roomRef":"r"}`)
-	stop()
-	h = openHouse(t, store)
-	h.run()
-	h.becomes("Door", "d", "Waiting for Room/r to be created")
-	if err := h.patch("Door", "e", `{"title":"x"}`, service.MetadataPatch{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := h.unsettled("default"); got != "" {
-		t.Error(got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store := servicetest.OpenMemory(t)
+		old := building()
+		old[2].References = nil
+		h := openHouseOf(t, store, old)
+		stop := h.run()
+		h.create("Door", "d", `{"roomRef":"r"}`)
+		h.create("Door", "e", `{"roomRef":"r"}`)
+		stop()
+		h = openHouse(t, store)
+		h.run()
+		h.becomes("Door", "d", "Waiting for Room/r to be created")
+		if err := h.patch("Door", "e", `{"title":"x"}`, service.MetadataPatch{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.unsettled("default"); got != "" {
+			t.Error(got)
+		}
+	})
 }
 
 func TestDelete_ADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
@@ -201,23 +206,25 @@ func TestDelete_ADeletionGoesOnWhoeverLetsGoOfIt(t *testing.T) {
 		"patched":     func(h *house) error { return h.patch("Door", "d", `{"title":"x"}`, service.MetadataPatch{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := servicetest.OpenMemory(t)
-			h := openHouse(t, store)
-			stop := h.run()
-			h.create("Room", "r", `{}`)
-			h.create("Door", "d", `{"roomRef":"r"}`)
-			if got := h.delete("Room", "r"); got != service.Pending {
-				t.Fatal(got)
-			}
-			stop()
-			next := building()
-			next[2].References[0].Guarded = false
-			h = openHouseOf(t, store, next)
-			h.run()
-			if err := write(h); err != nil {
-				t.Fatal(err)
-			}
-			h.becomes("Room", "r", "none")
+			synctest.Test(t, func(t *testing.T) {
+				store := servicetest.OpenMemory(t)
+				h := openHouse(t, store)
+				stop := h.run()
+				h.create("Room", "r", `{}`)
+				h.create("Door", "d", `{"roomRef":"r"}`)
+				if got := h.delete("Room", "r"); got != service.Pending {
+					t.Fatal(got)
+				}
+				stop()
+				next := building()
+				next[2].References[0].Guarded = false
+				h = openHouseOf(t, store, next)
+				h.run()
+				if err := write(h); err != nil {
+					t.Fatal(err)
+				}
+				h.becomes("Room", "r", "none")
+			})
 		})
 	}
 }
@@ -237,6 +244,7 @@ func TestDelete_TheConditionsNameTheFinalizersThatAreLeft(t *testing.T) {
 }
 
 func TestDelete_TheFinalizersOfAResourceThatHasGrownTooLargeCanBeRemoved(t *testing.T) {
+	t.Parallel()
 	h := openHouseOf(t, servicetest.OpenMemory(t), bigBuilding())
 	h.run()
 	n := h.largest("Room", "big", "")

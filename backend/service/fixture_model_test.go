@@ -206,6 +206,7 @@ func report(t *testing.T, history []*call) {
 }
 
 func TestAHistoryThatIsWrongIsRejected(t *testing.T) {
+	t.Parallel()
 	seed := setting(t, "SLUICE_TEST_SEED", 1)
 	for range sized(20, 4) {
 		right := runHistory(t, plan{seed: seed, store: "memory", modes: [2]mode{on, off}})

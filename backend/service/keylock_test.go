@@ -48,6 +48,7 @@ func gateways(t *testing.T, store backend.Store, n int) []*service.Service {
 }
 
 func TestKeylock_UnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T) {
+	t.Parallel()
 	for name, store := range stores(t) {
 		for _, n := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
@@ -75,6 +76,7 @@ func TestKeylock_UnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T)
 }
 
 func TestKeylock_AnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) {
+	t.Parallel()
 	for name, store := range stores(t) {
 		for _, n := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {

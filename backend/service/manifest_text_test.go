@@ -138,6 +138,7 @@ func TestManifest_TheManifestOfARandomResourceAppliesUnchanged(t *testing.T) {
 }
 
 func TestManifest_TheManifestOfTheLargestResourceApplies(t *testing.T) {
+	t.Parallel()
 	f := setupKinds(t, freeWidget())
 	for name, unit := range map[string]string{"characters of four bytes": "\U0001F600", "quotes": `"`, "line breaks": "\n", "not printable": "\u0080"} {
 		t.Run(name, func(t *testing.T) {

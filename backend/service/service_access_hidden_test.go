@@ -24,6 +24,7 @@ import (
 // TestService_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden asks the same of two stores, of which one also has resources
 // that the caller may not see: many, some of them expired, unreadable, or of kinds of which it may see nothing.
 func TestService_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.T) {
+	t.Parallel()
 	expiring := widgetAtSite()
 	expiring.Expires = true
 	other := widgetAtSite()

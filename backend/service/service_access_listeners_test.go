@@ -22,6 +22,7 @@ import (
 // TestService_ListenersKnowWhatThePolicyAllows changes resources and policies at random, and holds what listeners know from
 // their streams against what an administrator sees, filtered by the policy.
 func TestService_ListenersKnowWhatThePolicyAllows(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	if s, err := strconv.ParseUint(os.Getenv("SLUICE_TEST_SEED"), 10, 64); err == nil {
 		seed = s
@@ -32,7 +33,10 @@ func TestService_ListenersKnowWhatThePolicyAllows(t *testing.T) {
 	for name, open := range stores {
 		for round := range sized(6, 2) {
 			rnd := rand.New(rand.NewPCG(seed, round))
-			t.Run(fmt.Sprintf("%s, round %d", name, round), func(t *testing.T) { listenAtRandom(t, rnd, open(t)) })
+			t.Run(fmt.Sprintf("%s, round %d", name, round), func(t *testing.T) {
+				t.Parallel()
+				listenAtRandom(t, rnd, open(t))
+			})
 		}
 	}
 }

@@ -139,6 +139,7 @@ func widgetAtSite() descriptor.Kind {
 // TestService_ListsShowWhatThePolicyAllowsAndNothingElse holds random pages, counts, summaries and namespaces of callers with
 // random rights against what an administrator sees, filtered by the policy.
 func TestService_ListsShowWhatThePolicyAllowsAndNothingElse(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	if s, err := strconv.ParseUint(os.Getenv("SLUICE_TEST_SEED"), 10, 64); err == nil {
 		seed = s

@@ -74,6 +74,7 @@ func TestService_AChainIsReadyWithoutWaitingForTheChangesOfItsLinks(t *testing.T
 }
 
 func TestService_TheDependentsOfEachLinkOfAChainAreJudgedOnce(t *testing.T) {
+	t.Parallel()
 	store := &counted{Store: servicetest.OpenMemory(t)}
 	h := openHouse(t, store)
 	h.run()

@@ -235,9 +235,11 @@ func onEach(t *testing.T, kinds []descriptor.Kind, test func(t *testing.T, h *ho
 	onStores(t, open, func(t *testing.T, store backend.Store) { test(t, openHouseOf(t, store, kinds)) })
 }
 
-// onStores runs a test on each store: with virtual time, and on Redis, whose time is real, beside other tests.
+// onStores runs a test on each store: with virtual time, and on Redis, whose time is real, beside other tests. So t must
+// not be parallel before.
 func onStores(t *testing.T, stores map[string]func(t *testing.T) backend.Store, test func(t *testing.T, store backend.Store)) {
 	t.Helper()
+	t.Parallel()
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			if strings.HasPrefix(name, "redis") {

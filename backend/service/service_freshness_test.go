@@ -37,6 +37,7 @@ type reader struct {
 // and reads at once through one whose connection is cut, paused and slow, with its index
 // on. SLUICE_TEST_FRESHNESS says how many reads are to be answered.
 func TestService_NoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway(t *testing.T) {
+	t.Parallel()
 	seed := setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
 	wanted := int64(setting(t, "SLUICE_TEST_FRESHNESS", 300))

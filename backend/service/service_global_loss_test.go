@@ -81,6 +81,7 @@ func (h *house) losePlace(shard int) {
 // The change of the site is gone from the log of its shard before any gateway handles it. The
 // gateway has lost nothing of the rooms' shards.
 func TestService_AWaitIsNotForgottenIfTheLogLosesTheChangeOfItsTarget(t *testing.T) {
+	t.Parallel()
 	store := openRedis(t, 4)
 	h := openHouseOf(t, store, campus(false))
 	stop := h.run()

@@ -265,31 +265,29 @@ func TestService_AResourceMovesFromOneGlobalResourceToAnother(t *testing.T) {
 }
 
 func TestService_AGuardedReferenceHoldsAGlobalResourceInAStoreOfOneShard(t *testing.T) {
-	for name, open := range storesOfOneShard() {
-		t.Run(name, func(t *testing.T) {
-			h := openHouseOf(t, open(t), campus(true))
-			h.run()
-			h.put(global("Site", "s"), `{}`)
-			for _, floor := range floors() {
-				h.put(onFloor(floor, "Room", "a"), `{"siteRef":"s"}`)
+	onStores(t, storesOfOneShard(), func(t *testing.T, store backend.Store) {
+		h := openHouseOf(t, store, campus(true))
+		h.run()
+		h.put(global("Site", "s"), `{}`)
+		for _, floor := range floors() {
+			h.put(onFloor(floor, "Room", "a"), `{"siteRef":"s"}`)
+		}
+		if got := h.remove(global("Site", "s")); got != service.Pending {
+			t.Fatalf("the deletion is %s", got)
+		}
+		if _, err := h.Writer.Create(t.Context(), service.CreateRequest{Identity: onFloor("late", "Room", "a"), Spec: json.RawMessage(`{"siteRef":"s"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		h.settles(onFloor("late", "Room", "a"), "Waiting for Site/s to be deleted")
+		for i, floor := range floors() {
+			if h.saysIn(keyFor(global("Site", "s"))) == "none" {
+				t.Fatalf("the site is gone, and %d rooms are left", len(floors())-i)
 			}
-			if got := h.remove(global("Site", "s")); got != service.Pending {
-				t.Fatalf("the deletion is %s", got)
-			}
-			if _, err := h.Writer.Create(t.Context(), service.CreateRequest{Identity: onFloor("late", "Room", "a"), Spec: json.RawMessage(`{"siteRef":"s"}`)}); err != nil {
-				t.Fatal(err)
-			}
-			h.settles(onFloor("late", "Room", "a"), "Waiting for Site/s to be deleted")
-			for i, floor := range floors() {
-				if h.saysIn(keyFor(global("Site", "s"))) == "none" {
-					t.Fatalf("the site is gone, and %d rooms are left", len(floors())-i)
-				}
-				h.remove(onFloor(floor, "Room", "a"))
-			}
-			h.settles(global("Site", "s"), "none")
-			h.settles(onFloor("late", "Room", "a"), "Waiting for Site/s to be created")
-		})
-	}
+			h.remove(onFloor(floor, "Room", "a"))
+		}
+		h.settles(global("Site", "s"), "none")
+		h.settles(onFloor("late", "Room", "a"), "Waiting for Site/s to be created")
+	})
 }
 
 // between is a store that does something before it applies the creation of one resource.

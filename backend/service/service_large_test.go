@@ -15,6 +15,7 @@ import (
 )
 
 func TestService_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
+	t.Parallel()
 	for driver, store := range stores(t) {
 		t.Run(driver, func(t *testing.T) {
 			svc := gateways(t, store, 1)[0]

@@ -209,6 +209,7 @@ func (f *fixture) write(i item) (created int64) {
 }
 
 func TestService_ListsAreThoseOfAPlainSortInMemory(t *testing.T) {
+	t.Parallel()
 	t.Run("from the store", func(t *testing.T) { testLists(t, setup) })
 	t.Run("from the index", func(t *testing.T) { testLists(t, setupIndexed) })
 }
@@ -241,6 +242,7 @@ func testLists(t *testing.T, setup func(*testing.T) *fixture) {
 // What has one label is read in the order of creation along rows of its own, also where
 // more are created at once than are turned round in one piece.
 func TestService_TheNewestOfALabelAreThoseOfAPlainSort(t *testing.T) {
+	t.Parallel()
 	for round := range 12 {
 		seed := uint64(20261123)
 		o := &oracle{rnd: rand.New(rand.NewPCG(seed, uint64(round))), items: map[string]item{}}

@@ -28,6 +28,7 @@ import (
 // resources expire and the index fails, against a plain sort of the states that the
 // store had between request and answer. SLUICE_TEST_MOMENTS says how many rounds.
 func TestService_AnswersAreThoseOfAPlainSortAtOneMoment(t *testing.T) {
+	t.Parallel()
 	seed := setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
 	rounds := setting(t, "SLUICE_TEST_MOMENTS", sized(2, 1))
 	for _, on := range []string{"memory", "bolt", "redis"} {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -36,37 +37,39 @@ func TestUpdate_FinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 	} {
 		for _, deleted := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", of what is being deleted"}[deleted], func(t *testing.T) {
-				store, err := memory.Open(memory.Config{Rand: rand.New(rand.NewPCG(1, 2))})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = store.Close() })
-				before := openHouseOf(t, store, room(func(*descriptor.Shape) {}))
-				before.create("Room", "r", `{"title":"a","size":9}`)
-				if err := before.patch("Room", "r", "", finalizers("example.org/a", "example.org/b")); err != nil {
-					t.Fatal(err)
-				}
-				if deleted {
-					before.delete("Room", "r")
-				}
-				h := openHouseOf(t, store, room(change))
-				h.run()
-				if err := h.patch("Room", "r", "", without("example.org/a")); err != nil {
-					t.Fatal(err)
-				}
-				if now := h.get("Room", "r"); now.Finalizers != 1 || !bytes.Contains(now.Body, []byte(`"spec":{"size":9,"title":"a"}`)) {
-					t.Errorf("%d finalizers, %s", now.Finalizers, now.Body)
-				}
-				if err := h.patch("Room", "r", "", without("example.org/b")); err != nil {
-					t.Fatal(err)
-				}
-				if deleted {
-					h.becomes("Room", "r", "none")
-				} else if now := h.get("Room", "r"); now.Finalizers != 0 {
-					t.Errorf("%d finalizers", now.Finalizers)
-				} else if err := h.patch("Room", "r", `{"title":"b","size":10}`, without("example.org/b")); code(err) != failure.CodeValidationFailed {
-					t.Errorf("a patch of the spec: %v", err)
-				}
+				synctest.Test(t, func(t *testing.T) {
+					store, err := memory.Open(memory.Config{Rand: rand.New(rand.NewPCG(1, 2))})
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { _ = store.Close() })
+					before := openHouseOf(t, store, room(func(*descriptor.Shape) {}))
+					before.create("Room", "r", `{"title":"a","size":9}`)
+					if err := before.patch("Room", "r", "", finalizers("example.org/a", "example.org/b")); err != nil {
+						t.Fatal(err)
+					}
+					if deleted {
+						before.delete("Room", "r")
+					}
+					h := openHouseOf(t, store, room(change))
+					h.run()
+					if err := h.patch("Room", "r", "", without("example.org/a")); err != nil {
+						t.Fatal(err)
+					}
+					if now := h.get("Room", "r"); now.Finalizers != 1 || !bytes.Contains(now.Body, []byte(`"spec":{"size":9,"title":"a"}`)) {
+						t.Errorf("%d finalizers, %s", now.Finalizers, now.Body)
+					}
+					if err := h.patch("Room", "r", "", without("example.org/b")); err != nil {
+						t.Fatal(err)
+					}
+					if deleted {
+						h.becomes("Room", "r", "none")
+					} else if now := h.get("Room", "r"); now.Finalizers != 0 {
+						t.Errorf("%d finalizers", now.Finalizers)
+					} else if err := h.patch("Room", "r", `{"title":"b","size":10}`, without("example.org/b")); code(err) != failure.CodeValidationFailed {
+						t.Errorf("a patch of the spec: %v", err)
+					}
+				})
 			})
 		}
 	}

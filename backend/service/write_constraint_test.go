@@ -46,6 +46,7 @@ func gauge() descriptor.Kind {
 // constraint of every kind: each accepts a value at its limit, and refuses the
 // next by its path, rule and limit.
 func TestWrite_EveryConstraintTakesItsLimitAndRefusesWhatIsJustPastIt(t *testing.T) {
+	t.Parallel()
 	catalogue := append(kindstest.Kinds(t), servicetest.Widget(), gauge())
 	store, err := memory.Open(memory.Config{})
 	if err != nil {

@@ -34,6 +34,7 @@ func ruled(t *testing.T, rule string) *kind.Shape {
 
 // TestWrite_ATextThatARuleMakesIsBounded before it is made, or by what CEL is told that it costs.
 func TestWrite_ATextThatARuleMakesIsBounded(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 200_000)
 	tree := map[string]any{"a": long, "list": []any{long, long, long}}
 	for rule, bounded := range map[string]bool{

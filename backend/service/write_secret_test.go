@@ -57,6 +57,7 @@ func (f *fixture) revealed() map[string]string {
 }
 
 func TestWrite_StringDataGoesIntoData(t *testing.T) {
+	t.Parallel()
 	const both = "data: {a: MQ==, b: Mg==}\nstringData: {b: two, c: three}"
 	for name, c := range map[string]struct {
 		// first is applied, then second.
@@ -129,6 +130,7 @@ func TestWrite_APatchOfStringDataGoesIntoData(t *testing.T) {
 }
 
 func TestWrite_SecretsAreValidatedAsKubernetesDoes(t *testing.T) {
+	t.Parallel()
 	key := strings.Repeat("k", 253)
 	for name, c := range map[string]struct {
 		lines string
