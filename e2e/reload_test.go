@@ -477,8 +477,13 @@ func TestCatalogue_WhatAKindThatWentHoldsIsToldAndPurged(t *testing.T) {
 	for _, c := range []struct {
 		flags []string
 		says  string
-	}{{[]string{"--dry-run"}, "Note: 1 resource would be purged, 0 kept\n"}, {nil, "Note: 1 resource purged, 0 kept\n"}, {nil, "Note: 0 resources purged, 0 kept\n"}} {
-		if out, errOut, code = s.catalogue(append([]string{"purge", "Note"}, c.flags...)...); code != 0 || out != c.says {
+		code  int
+	}{
+		{[]string{"--dry-run"}, "Note: 1 resource would be purged, 0 kept\n", 0},
+		{nil, "Note: 1 resource purged, 0 kept\n", 0},
+		{nil, "sluice: nothing is stored of a kind Note\n", 1},
+	} {
+		if out, errOut, code = s.catalogue(append([]string{"purge", "Note"}, c.flags...)...); code != c.code || out+errOut != c.says {
 			t.Errorf("purge %v: %d %s%s", c.flags, code, out, errOut)
 		}
 	}

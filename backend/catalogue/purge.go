@@ -26,7 +26,23 @@ type Purge struct {
 	Actor string
 	// DryRun counts, and removes nothing.
 	DryRun bool
+	// Keys read and write the sensitive values, which may be encrypted. Default: they are stored in plain form.
+	Keys Keys
 }
+
+// Keys decrypt the stored records with sensitive values, and encrypt them. at is the key of the record, uid that of the
+// resource.
+type Keys interface {
+	Open(at backend.Key, uid string, stored []byte) (body []byte, err error)
+	Seal(at backend.Key, uid string, body []byte) (stored []byte, err error)
+}
+
+// noKeys read and write plain values. A value that is encrypted is no body for them.
+type noKeys struct{}
+
+func (noKeys) Open(_ backend.Key, _ string, stored []byte) ([]byte, error) { return stored, nil }
+
+func (noKeys) Seal(_ backend.Key, _ string, body []byte) ([]byte, error) { return body, nil }
 
 // Purged is the result of a [Purge].
 type Purged struct {
@@ -62,6 +78,9 @@ func (g Gate) Purge(ctx context.Context, p Purge) (Purged, error) {
 	}
 	if err := p.check(); err != nil {
 		return Purged{}, err
+	}
+	if p.Keys == nil {
+		p.Keys = noKeys{}
 	}
 	if p.Path != "" {
 		return g.purgeField(ctx, p)
@@ -204,34 +223,90 @@ func (g Gate) purgeBy(ctx context.Context, p Purge, key backend.Key, actions []b
 
 // purgeField removes the values of a field from the resources of a kind.
 func (g Gate) purgeField(ctx context.Context, p Purge) (out Purged, err error) {
-	path := strings.Split(p.Path, ".")
 	for page, err := range backend.Pages(ctx, g.Store, backend.Range{Kind: p.Kind, Limit: pageSize}) {
 		if err != nil {
 			return out, err
 		}
 		for _, r := range page.Resources {
-			raw, err := backend.DecodeBody(r.Body)
-			if err != nil {
-				out.keep(r.Key, "cannot be read")
-				continue
-			}
-			rest, removed := without(gjson.ParseBytes(raw), path)
-			if !removed {
-				continue
-			}
-			if p.DryRun {
-				out.Removed++
-				continue
-			}
-			put := backend.Put{UID: r.UID, Deleting: r.Deleting, ExpiresAt: r.ExpiresAt, Body: backend.EncodeBody(rest)}
-			condition := backend.Condition{Presence: backend.Present, Revision: r.Revision}
-			actions := []backend.Action{{Key: r.Key, If: condition, Op: backend.OpPut, Put: put}}
-			if err := g.purgeBy(ctx, p, r.Key, actions, &out); err != nil {
+			if err := g.purgeValues(ctx, p, r, &out); err != nil {
 				return out, err
 			}
 		}
+		for _, key := range page.Unreadable {
+			out.keep(key, "cannot be read")
+		}
 	}
 	return out, nil
+}
+
+// purgeValues removes the values of a field from a resource, and from its record with the sensitive values.
+func (g Gate) purgeValues(ctx context.Context, p Purge, r *backend.Resource, out *Purged) error {
+	path := strings.Split(p.Path, ".")
+	raw, err := backend.DecodeBody(r.Body)
+	if err != nil {
+		out.keep(r.Key, "cannot be read")
+		return nil
+	}
+	rest, removed := without(gjson.ParseBytes(raw), path)
+	put := backend.Put{UID: r.UID, Deleting: r.Deleting, ExpiresAt: r.ExpiresAt, Body: backend.EncodeBody(rest)}
+	condition := backend.Condition{Presence: backend.Present, Revision: r.Revision}
+	actions := []backend.Action{{Key: r.Key, If: condition, Op: backend.OpPut, Put: put}}
+	sensitive, err := g.purgeSensitive(ctx, p, r)
+	switch {
+	case errors.Is(err, backend.ErrEncrypted):
+		out.keep(r.Key, "has sensitive values that this gateway cannot decrypt")
+		return nil
+	case errors.Is(err, backend.ErrUnreadable):
+		out.keep(r.Key, "has sensitive values that cannot be read")
+		return nil
+	case err != nil:
+		return err
+	case sensitive != nil:
+		actions = append(actions, *sensitive)
+	case !removed:
+		return nil
+	}
+	if p.DryRun {
+		out.Removed++
+		return nil
+	}
+	return g.purgeBy(ctx, p, r.Key, actions, out)
+}
+
+// purgeSensitive returns the action that removes the values of a field from the record with a resource's sensitive
+// values, nil if it has none.
+func (g Gate) purgeSensitive(ctx context.Context, p Purge, r *backend.Resource) (*backend.Action, error) {
+	part, path, _ := strings.Cut(p.Path, ".")
+	if part != "spec" || !p.Served.Kinds[p.Kind].Sensitive {
+		return nil, nil
+	}
+	got, err := g.Store.Get(ctx, r.Key.Sensitive())
+	if err != nil || got[0] == nil {
+		return nil, err
+	}
+	record := got[0]
+	body, err := p.Keys.Open(record.Key, record.UID, record.Body)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := backend.DecodeBody(body)
+	if err != nil {
+		return nil, err
+	}
+	rest, removed := without(gjson.ParseBytes(raw), strings.Split(path, "."))
+	if !removed {
+		return nil, nil
+	}
+	sealed, err := p.Keys.Seal(record.Key, record.UID, backend.EncodeBody(rest))
+	if err != nil {
+		return nil, err
+	}
+	return &backend.Action{
+		Key: record.Key,
+		If:  backend.Condition{Presence: backend.Present, Revision: record.Revision},
+		Op:  backend.OpPut,
+		Put: backend.Put{UID: record.UID, ExpiresAt: record.ExpiresAt, Body: sealed},
+	}, nil
 }
 
 // without returns a value of JSON without the members at a path, which leads through lists, and whether there were any.

@@ -127,3 +127,47 @@ func TestPurge_RefusesWhatTheCatalogueNames(t *testing.T) {
 		t.Errorf("an older gateway: %v", err)
 	}
 }
+
+// wrongKeys decrypt nothing.
+type wrongKeys struct{ catalogue.Keys }
+
+func (wrongKeys) Open(backend.Key, string, []byte) ([]byte, error) { return nil, backend.ErrEncrypted }
+
+func TestPurge_KeepsSensitiveValuesThatCannotBeRead(t *testing.T) {
+	f := setup(t)
+	served := shelf(func(k *descriptor.Kind) { k.Sensitive = true })
+	_ = f.accept(served, false)
+	f.put("a", `{"spec":{"width":1}}`)
+	key := backend.Key{Kind: "Shelf", Namespace: "default", Name: "a"}.Sensitive()
+	put := backend.Put{UID: "a", Body: backend.EncodeBody([]byte(`{"code":"c","pin":1}`))}
+	store := func(id string) {
+		t.Helper()
+		_, err := f.store.Apply(t.Context(), backend.Batch{
+			RequestID: id, Deadline: time.Now().Add(time.Minute), Actions: []backend.Action{{Key: key, Op: backend.OpPut, Put: put}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	store("values")
+	purge := catalogue.Purge{Kind: "Shelf", Path: "spec.code", Served: catalogue.OutlineOf(served), Keys: wrongKeys{}}
+	out, err := f.gate.Purge(t.Context(), purge)
+	if err != nil || out.Removed != 0 || fmt.Sprint(out.Why) != "[Shelf/default/a has sensitive values that this gateway cannot decrypt]" {
+		t.Errorf("encrypted: %+v %v", out, err)
+	}
+	purge.Keys = nil
+	out, err = f.gate.Purge(t.Context(), purge)
+	if err != nil || out.Removed != 1 || out.Kept != 0 {
+		t.Errorf("plain: %+v %v", out, err)
+	}
+	got, err := f.store.Get(t.Context(), key)
+	if err != nil || string(got[0].Body[1:]) != `{"pin":1}` {
+		t.Errorf("%s %v", got[0].Body, err)
+	}
+	put.Body = []byte("no body")
+	store("damage")
+	out, err = f.gate.Purge(t.Context(), purge)
+	if err != nil || fmt.Sprint(out.Why) != "[Shelf/default/a has sensitive values that cannot be read]" {
+		t.Errorf("damaged: %+v %v", out, err)
+	}
+}

@@ -237,6 +237,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	}
 	out.gate = catalogue.Gate{Store: store, Logger: log}
 	out.log = log
+	out.keys = on.keys
 	out.compile = compile
 	reg.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), damaged, out.results,

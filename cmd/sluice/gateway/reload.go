@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/catalogue"
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
@@ -37,6 +38,8 @@ type catalogues struct {
 	// replaced is called with the hash of a catalogue that is served in place of another; the context has who asked for
 	// it. It may be nil.
 	replaced func(ctx context.Context, hash string)
+	// keys encrypt sensitive values; nil for none.
+	keys *keyring.Keyring
 	// turn holds a token while a catalogue is replaced.
 	turn chan struct{}
 
@@ -204,6 +207,7 @@ func (c *catalogues) purge(ctx context.Context, r reload.Request) (out reload.An
 		Served: c.served.Outline,
 		Actor:  access.ActorFrom(ctx).String(),
 		DryRun: r.DryRun,
+		Keys:   c.keys,
 	})
 	if refused, ok := errors.AsType[*catalogue.PurgeError](err); ok {
 		return out, exit.Lines([]string{refused.Error()})

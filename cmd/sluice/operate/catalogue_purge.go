@@ -21,7 +21,7 @@ func cataloguePurgeCommand(std terminal.Streams) *cobra.Command {
 		Long: "Remove what is stored of a kind, or of a field, that the catalogue does not have any more.\n\n" +
 			"A running gateway removes the resources of the kind, or the values at a path like spec.email, in the names of the\n" +
 			"store. It refuses what its catalogue names. A resource stays while others rely on it or finalizers hold it, as at any\n" +
-			"delete; the exit code is then 1. Each removal is a line of the audit log.",
+			"delete; the exit code is then 1, as it is if nothing of that name is stored. Each removal is a line of the audit log.",
 		Example: "  sluice catalogue purge Terminal --dry-run\n  sluice catalogue purge Team.spec.email --data ./sluice-data",
 		Args:    command.Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,6 +35,9 @@ func cataloguePurgeCommand(std terminal.Streams) *cobra.Command {
 			}
 			if answer.Purged == nil {
 				return errors.New("the gateway does not know purge; it is of an older release")
+			}
+			if answer.Purged.Removed+answer.Purged.Kept == 0 {
+				return nothingStored(args[0])
 			}
 			for _, why := range answer.Purged.Why {
 				_, _ = fmt.Fprintln(std.Err, output.Printable(why))
@@ -55,6 +58,14 @@ func cataloguePurgeCommand(std terminal.Streams) *cobra.Command {
 	r.registerDryRun(cmd)
 	r.registerNetwork(cmd)
 	return cmd
+}
+
+// nothingStored returns the error of a purge that found nothing: it was purged before, or its name is misspelt.
+func nothingStored(what string) error {
+	if strings.Contains(what, ".") {
+		return fmt.Errorf("no resource has a value at %s", what)
+	}
+	return fmt.Errorf("nothing is stored of a kind %s", what)
 }
 
 // checkPurge refuses what is neither KIND nor KIND.PATH. The name of a kind begins with a capital letter.
