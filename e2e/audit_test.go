@@ -19,6 +19,7 @@ import (
 type auditLine struct {
 	Event, Code, Verb, Kind, Namespace, Name, Revision, By, RequestID, Position, Catalogue string
 	Paths                                                                                  []string
+	Epoch, EpochBefore                                                                     uint64
 }
 
 // auditLines are the lines of a file; what a crash has left of the last one is none.

@@ -308,6 +308,38 @@ func (r *running) ends(code int) {
 	}
 }
 
+// TestClientName_IsSentByEveryCommand, over HTTP and over a WebSocket.
+func TestClientName_IsSentByEveryCommand(t *testing.T) {
+	g := start(t, "", "--access-log", "--log-format", "json")
+	if out, errOut, code := g.cli(networkManifest, "apply", "-f", "-"); code != 0 {
+		t.Fatal(out, errOut)
+	}
+	for _, line := range []string{"get networks", "describe net net-a", "wait net/net-a --for=jsonpath={.metadata.name}", "delete net net-a --wait"} {
+		if out, errOut, code := g.cli("", strings.Fields(line)...); code != 0 {
+			t.Errorf("%s: exit %d\n%s%s", line, code, out, errOut)
+		}
+	}
+	watch := g.run("watch", "networks")
+	g.create("net-b", nil)
+	watch.until("net-b")
+	named, subscribed := 0, false
+	for line := range strings.Lines(g.log.String()) {
+		var one struct{ Msg, Client, OperationType, OperationName string }
+		if json.Unmarshal([]byte(line), &one) != nil || one.Msg != "access" {
+			continue
+		}
+		if one.Client == "sluice" {
+			named++
+			subscribed = subscribed || one.OperationType == "subscription"
+		} else if one.OperationName != "" && one.OperationType != "mutation" {
+			t.Errorf("a request without the name: %s", line)
+		}
+	}
+	if named < 6 || !subscribed {
+		t.Errorf("%d requests have the name, a subscription: %v\n%s", named, subscribed, g.log)
+	}
+}
+
 func TestAPIResources_WideHasTheSizeOfEachKind(t *testing.T) {
 	g := someNetworks(t)
 	out, errOut, code := g.cli("", "api-resources", "-o", "wide", "--no-headers")

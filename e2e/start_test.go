@@ -9,6 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
 func TestASignalEndsAStartThatWaitsForAPipe(t *testing.T) {
@@ -47,6 +50,79 @@ func TestASignalEndsAStartThatWaitsForAPipe(t *testing.T) {
 			}
 			_ = w.Close()
 			cancel()
+		}
+	}
+}
+
+// serveOnRedis starts a gateway on a Redis that may not be there, and returns it with what it says.
+func serveOnRedis(t *testing.T, url string, args ...string) (*exec.Cmd, *lockedBuffer) {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := &lockedBuffer{grown: make(chan struct{})}
+	cmd := exec.Command(path, append([]string{"serve", "--listen", "127.0.0.1:0", "--redis", url}, args...)...)
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd, said
+}
+
+// waitsForRedis is what the log says once while a start waits.
+const waitsForRedis = "Redis does not answer; it is asked again until ready-timeout"
+
+func TestServe_WaitsForRedis(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill()
+	cmd, said := serveOnRedis(t, server.URL())
+	if !said.await(waitsForRedis) {
+		t.Fatalf("it does not say that it waits:\n%s", said)
+	}
+	server.Restart()
+	if !said.await("sluice serves") {
+		t.Fatalf("it does not serve:\n%s", said)
+	}
+	if n := strings.Count(said.String(), waitsForRedis); n != 1 {
+		t.Errorf("it says %d times that it waits", n)
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServe_WaitsForRedisUntilReadyTimeout(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill()
+	begin := time.Now()
+	cmd, said := serveOnRedis(t, server.URL(), "--ready-timeout", "3s")
+	_ = cmd.Wait()
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	if last := lines[len(lines)-1]; cmd.ProcessState.ExitCode() != 1 || !strings.HasPrefix(last, "sluice: ") ||
+		!strings.Contains(last, server.Addr) || !strings.Contains(said.String(), waitsForRedis) {
+		t.Errorf("exit %d\n%s", cmd.ProcessState.ExitCode(), said)
+	}
+	if waited := time.Since(begin); waited < 3*time.Second {
+		t.Errorf("it waited %s", waited)
+	}
+}
+
+func TestServe_EndsAtASignalWhileItWaitsForRedis(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill()
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		cmd, said := serveOnRedis(t, server.URL(), "--ready-timeout", "1h")
+		if !said.await(waitsForRedis) {
+			t.Fatalf("it does not say that it waits:\n%s", said)
+		}
+		_ = cmd.Process.Signal(signal)
+		_ = cmd.Wait()
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		if code := cmd.ProcessState.ExitCode(); code != 1 || lines[len(lines)-1] != "sluice: interrupted" {
+			t.Errorf("%v: exit %d\n%s", signal, code, said)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,9 +25,15 @@ func TestOpen_ServerThatCannotReplayItsAOF(t *testing.T) {
 		refused bool
 		logged  string
 	}{
-		"the user default has no rules":    {[]redistest.Option{redistest.User("gateway", "p", rules...), redistest.AOF("always")}, true, ""},
-		"they cannot be seen":              {[]redistest.Option{redistest.User("gateway", "p", blind...), redistest.AOF("always")}, false, "cannot be seen whether its user default may run the commands"},
-		"no AOF":                           {[]redistest.Option{redistest.User("gateway", "p", rules...)}, false, "the server has no AOF"},
+		"the user default has no rules": {[]redistest.Option{redistest.User("gateway", "p", rules...), redistest.AOF("always")}, true, ""},
+		"they cannot be seen":           {[]redistest.Option{redistest.User("gateway", "p", blind...), redistest.AOF("always")}, false, "cannot be seen whether its user default may run the commands"},
+		"no AOF":                        {[]redistest.Option{redistest.User("gateway", "p", rules...)}, false, "the server has no AOF"},
+		"an AOF that is written once a second": {[]redistest.Option{
+			redistest.User("gateway", "p", append(slices.Clip(rules), "+config|get")...), redistest.DefaultRules("~*", "&*", "+@all"), redistest.AOF("everysec"),
+		}, false, "the last changes are lost when power is lost"},
+		"an AOF that is written at once, as can be seen": {[]redistest.Option{
+			redistest.User("gateway", "p", append(slices.Clip(rules), "+config|get")...), redistest.DefaultRules("~*", "&*", "+@all"), redistest.AOF("always"),
+		}, false, ""},
 		"the user default is off with all": {[]redistest.Option{redistest.User("gateway", "p", rules...), redistest.DefaultRules("~*", "&*", "+@all"), redistest.AOF("always")}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

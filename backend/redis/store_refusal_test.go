@@ -53,6 +53,20 @@ func TestStore_OpenRefusesWhatIsNotFit(t *testing.T) {
 			cfg.Prefix = redistest.Prefix()
 			s.Do("SET", cfg.Prefix+"session:17", "v")
 		}, "belong to another program; choose another prefix"},
+		{"a store that is gone, beside one whose prefix begins with its prefix", func(t *testing.T, s *redistest.Server, prefix string, cfg *redis.Config) {
+			beside := *cfg
+			beside.Prefix += "b:"
+			st, err := redis.Open(t.Context(), beside)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = st.Close()
+			for _, key := range s.Client().Keys(t.Context(), prefix+"*").Val() {
+				if !strings.HasPrefix(key, beside.Prefix) {
+					s.Do("DEL", key)
+				}
+			}
+		}, `b:", whose keys begin with it; if there was one, its keys are gone: restore a copy, or choose another prefix`},
 		{"a key of another type where the store's would be", func(_ *testing.T, s *redistest.Server, _ string, cfg *redis.Config) {
 			cfg.Prefix, cfg.Shards = redistest.Prefix(), 1
 			s.Do("SET", cfg.Prefix+"m:{0}", "v")

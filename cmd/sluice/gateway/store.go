@@ -81,7 +81,10 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 	}
 	redis.SetClientLogger(log)
 	store, err := s.openPatiently(ctx, cfg)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, "", ctx.Err()
+	case err != nil:
 		return nil, "", errors.New(exit.OneLine(err))
 	}
 	return store, at.String(), nil
