@@ -8,10 +8,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
+	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
 // attempt is one attempt at a [write]: from the stored resource that it has read to the state that it stores.
@@ -32,7 +34,7 @@ type attempt struct {
 	// managersOnly reports whether nothing changes but which labels and annotations a field manager owns.
 	managersOnly bool
 	// relation is what its references wait for.
-	relation reconcile.Decision
+	relation dependency.Decision
 	// warnings has the warnings of the write, and after them those of this attempt.
 	warnings []failure.Warning
 	// sent reports whether a batch was sent that is conditional on current.
@@ -210,7 +212,7 @@ func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 	if err := a.relate(ctx); err != nil {
 		return nil, err
 	}
-	if a.finalizersChanged() && reconcile.SaysFinalizing(a.next.Status()) {
+	if a.finalizersChanged() && dependency.SaysFinalizing(a.next.Status()) {
 		a.next = a.writer.reconciler.Finalizing(a.kind, a.next)
 	}
 	if a.relation.Overruled && a.next.SameBesides(a.was) { // nothing is left of it
@@ -254,7 +256,7 @@ func (a *attempt) store(ctx context.Context) (*Written, error) {
 	case err == nil:
 		return a.answer(res), nil
 	case a.readTooLittle(err):
-		a.reading = min(a.reading+1, reconcile.OneByOne)
+		a.reading = min(a.reading+1, dependency.OneByOne)
 		return nil, errRaced
 	case a.current != nil && errors.Is(err, backend.ErrNotFound):
 		return nil, errRaced
@@ -265,10 +267,10 @@ func (a *attempt) store(ctx context.Context) (*Written, error) {
 // readTooLittle reports whether a batch failed because the attempt relied on an outdated read of a target. The next
 // attempt reads more thoroughly.
 func (a *attempt) readTooLittle(err error) bool {
-	if reconcile.Raced(err, a.key) {
+	if sender.Raced(err, a.key) {
 		return true
 	}
-	return a.reading < reconcile.OneByOne && errors.Is(err, backend.ErrUnreadable)
+	return a.reading < dependency.OneByOne && errors.Is(err, backend.ErrUnreadable)
 }
 
 // answer returns the answer to a write that was made, or that would be in a dry run.
@@ -310,7 +312,7 @@ func (w *write) notReadable() failure.Warning {
 
 // waitWarnings returns warnings about the resources that are waited for, and about conditions that were not
 // taken over meanwhile.
-func waitWarnings(j reconcile.Decision) []failure.Warning {
+func waitWarnings(j dependency.Decision) []failure.Warning {
 	var out []failure.Warning
 	if j.Overruled {
 		out = append(out, failure.Warning{

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/reconcile"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -78,7 +78,7 @@ func awaitReady(b *testing.B, w backend.Watcher, name string) {
 			b.Fatal(err)
 		}
 		for _, e := range d.Events {
-			if e.Resource.Name == name && reconcile.Ready(k, e.Resource) {
+			if e.Resource.Name == name && dependency.Ready(k, e.Resource) {
 				return
 			}
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/query"
-	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // readers are two gateways that run over the store of a campus: one has all kinds in memory,
@@ -142,8 +142,8 @@ func TestService_DependenciesAcrossScopesAreShown(t *testing.T) {
 				return pages[0]
 			}
 			for name, want := range map[string]query.Dependency{
-				"a": {Key: keyFor(global("Site", "s")), Path: "spec.siteRef", State: reconcile.Bound},
-				"b": {Key: keyFor(global("Site", "missing")), Path: "spec.siteRef", State: reconcile.Missing},
+				"a": {Key: keyFor(global("Site", "s")), Path: "spec.siteRef", State: dependency.Bound},
+				"b": {Key: keyFor(global("Site", "missing")), Path: "spec.siteRef", State: dependency.Missing},
 			} {
 				page := pages(keyFor(onFloor("f5", "Room", name)), query.Dependencies, 10)
 				if d := cmp.Diff([]query.Dependency{want}, page.Dependencies); d != "" {
@@ -159,7 +159,7 @@ func TestService_DependenciesAcrossScopesAreShown(t *testing.T) {
 				t.Errorf("%s: %d dependents, error %v", source, n, err)
 			}
 			for i, d := range page.Dependencies {
-				if want := keyFor(onFloor(floors()[i], "Room", "a")); d.Key != want || d.State != reconcile.Bound {
+				if want := keyFor(onFloor(floors()[i], "Room", "a")); d.Key != want || d.State != dependency.Bound {
 					t.Errorf("%s: dependent %d is %+v, want %v", source, i, d, want)
 				}
 			}

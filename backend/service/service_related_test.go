@@ -12,10 +12,10 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
-	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // windows adds to the building a kind that refers to another by several paths, and one
@@ -49,7 +49,7 @@ func windows() []descriptor.Kind {
 }
 
 // told is a dependency as a text.
-func told(key backend.Key, path string, guarded bool, state reconcile.TargetState) string {
+func told(key backend.Key, path string, guarded bool, state dependency.State) string {
 	return fmt.Sprintf("%s/%s %s %v %s", key.Kind, key.Name, path, guarded, state)
 }
 
@@ -59,7 +59,7 @@ type reference struct {
 	path     string
 	declared int
 	guarded  bool
-	state    reconcile.TargetState
+	state    dependency.State
 }
 
 // references are all that the store has, by the trees of what is stored.
@@ -85,15 +85,15 @@ func (h *house) references() (out []reference) {
 				}
 				for _, name := range names {
 					to := backend.Key{Kind: d.Kind, Namespace: "default", Name: name.(string)}
-					ref := reference{from: r.Key, to: to, path: d.Path, declared: n, guarded: d.Guarded, state: reconcile.Bound}
+					ref := reference{from: r.Key, to: to, path: d.Path, declared: n, guarded: d.Guarded, state: dependency.Bound}
 					target := h.get(to.Kind, to.Name)
 					switch waited := slices.Contains(st.Meta.Waits, to.Kind+"/"+to.Name); {
 					case target == nil:
-						ref.state = reconcile.Missing
+						ref.state = dependency.Missing
 					case waited && target.Deleting:
-						ref.state = reconcile.Deleting
+						ref.state = dependency.Deleting
 					case waited:
-						ref.state = reconcile.NotReady
+						ref.state = dependency.NotReady
 					}
 					out = append(out, ref)
 				}
@@ -111,7 +111,7 @@ func related(of backend.Key, r query.Relation, refs []reference) (out []string) 
 		case ref.from.Kind == "Alarm" && (r != query.BlockedBy || ref.to != of): // which nobody may read
 		case r == query.Dependencies && ref.from == of,
 			r == query.Dependents && ref.to == of,
-			r > query.Dependents && ref.to == of && ref.guarded && ref.state == reconcile.Bound && ref.from != of:
+			r > query.Dependents && ref.to == of && ref.guarded && ref.state == dependency.Bound && ref.from != of:
 			list = append(list, ref)
 		}
 	}
@@ -140,7 +140,7 @@ func pageOf(p *query.Page) (out []string) {
 	for i := range p.Edges {
 		d := p.Dependencies[i]
 		text := told(d.Key, d.Path, d.Guarded, d.State)
-		if there := p.Edges[i].Resource.Stored != nil; there == (d.State == reconcile.Missing || d.State == reconcile.Unreadable || d.Key.Kind == "Alarm") {
+		if there := p.Edges[i].Resource.Stored != nil; there == (d.State == dependency.Missing || d.State == dependency.Unreadable || d.Key.Kind == "Alarm") {
 			text += " and its resource does not fit"
 		}
 		out = append(out, text)
@@ -332,9 +332,9 @@ func TestService_DependentsThatCannotBeReadAreNamed(t *testing.T) {
 				t.Fatalf("%v: %v", relation, errs[0])
 			}
 			want := []string{
-				told(backend.Key{Kind: "Door", Namespace: "default", Name: "d0"}, "spec.roomRef", true, reconcile.Bound),
-				told(backend.Key{Kind: "Door", Namespace: "default", Name: "d1"}, "spec.roomRef", true, reconcile.Bound),
-				told(damaged.Key, "", relation == query.BlockedBy, reconcile.Unreadable),
+				told(backend.Key{Kind: "Door", Namespace: "default", Name: "d0"}, "spec.roomRef", true, dependency.Bound),
+				told(backend.Key{Kind: "Door", Namespace: "default", Name: "d1"}, "spec.roomRef", true, dependency.Bound),
+				told(damaged.Key, "", relation == query.BlockedBy, dependency.Unreadable),
 			}
 			if got := pageOf(pages[0]); !slices.Equal(got, want) {
 				t.Errorf("%v: %q, want %q", relation, got, want)

@@ -12,10 +12,11 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/reconcile"
+	"github.com/sluicegw/sluice/backend/service/sender"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -60,7 +61,7 @@ type write struct {
 	found    kind.Violations
 	warnings []failure.Warning
 	// reading says how the next attempt reads targets.
-	reading reconcile.Reading
+	reading dependency.Reading
 }
 
 // target says which verb a caller asks for, and of which resource.
@@ -186,9 +187,9 @@ var errRaced = errors.New("raced")
 // caller.
 func (w *write) failed(err error) error {
 	switch {
-	case reconcile.Raced(err, w.key):
+	case sender.Raced(err, w.key):
 		return errRaced
-	case errors.Is(err, reconcile.ErrLost):
+	case errors.Is(err, sender.ErrLost):
 		return err
 	}
 	return failure.Of(err, w.key)
@@ -222,7 +223,7 @@ func (w *write) repeat(ctx context.Context, try func() (*Written, error)) (*Writ
 		case errors.Is(err, errRaced):
 			contended = true
 			err = backend.ErrConflict
-		case errors.Is(err, reconcile.ErrLost):
+		case errors.Is(err, sender.ErrLost):
 			err = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 		case contended && hasCode(err, failure.CodeTimeout): // while others wrote
 			return nil, failure.Of(backend.ErrConflict, w.key)

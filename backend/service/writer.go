@@ -6,6 +6,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
+	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
 // Writer has the verbs that write. Each has a file of its name; write.go lists the phases that they go through.
@@ -16,7 +17,7 @@ type Writer struct {
 	reader     *query.Reader
 	loader     *loader
 	unreadable *kind.Unreadable
-	sender     *reconcile.Sender
+	sender     *sender.Sender
 	reconciler *reconcile.Reconciler
 	locks      keyLocks
 }
@@ -27,7 +28,7 @@ const maxTag = 16
 // newWriter returns the writer of a service, and its reconciler, which writes by the same sender.
 func (s *Service) newWriter() *Writer {
 	tag := s.cfg.NewID()
-	sender := &reconcile.Sender{
+	sender := &sender.Sender{
 		Store:          s.cfg.Store,
 		Hub:            s.hub,
 		Clock:          s.clock,

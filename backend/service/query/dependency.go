@@ -12,10 +12,10 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/access"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
-	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // Relation says how the resources of a page are related to the one that it is about.
@@ -43,7 +43,7 @@ type Dependency struct {
 	// Guarded means that the target cannot be deleted while it is bound.
 	Guarded bool
 	// State of the target; empty if it was not asked for.
-	State reconcile.TargetState
+	State dependency.State
 }
 
 // DependencyRequest asks for a page of the dependencies or dependents of a resource.
@@ -358,7 +358,7 @@ func waitsFor(b *body.Body, key backend.Key) bool {
 	if metadata.IsZero() {
 		return false
 	}
-	name := reconcile.Name(key)
+	name := dependency.Name(key)
 	for raw := range b.Scalars(b.At(b.Object(metadata), body.SlotWaits)) {
 		if body.Text(raw) == name {
 			return true
@@ -369,10 +369,10 @@ func waitsFor(b *body.Body, key backend.Key) bool {
 
 // DependencyState is how far a resource is that another refers to, nil for none that can
 // be read.
-func DependencyState(referrer, target *Resource, key backend.Key) reconcile.TargetState {
+func DependencyState(referrer, target *Resource, key backend.Key) dependency.State {
 	var stored *backend.Resource
 	if target != nil {
 		stored = target.Stored
 	}
-	return reconcile.StateOf(waitsFor(referrer.Body, key), stored)
+	return dependency.StateOf(waitsFor(referrer.Body, key), stored)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query/page"
 	"github.com/sluicegw/sluice/backend/service/query/plan"
-	"github.com/sluicegw/sluice/backend/service/reconcile"
 )
 
 // dependents reads the places of a connection of dependencies that a page wants. Resources that
@@ -179,11 +179,11 @@ func (rel *relation) unreadable(key backend.Key) []related {
 	if key == (backend.Key{}) || !rel.shows(key) {
 		return nil
 	}
-	return []related{rel.place(key, "", reconcile.Unreadable)}
+	return []related{rel.place(key, "", dependency.Unreadable)}
 }
 
 // place returns the place of a resource that refers to rel.key.
-func (rel *relation) place(key backend.Key, path string, state reconcile.TargetState) related {
+func (rel *relation) place(key backend.Key, path string, state dependency.State) related {
 	return related{
 		Dependency: Dependency{Key: key, Path: path, Guarded: rel.Relation == BlockedBy, State: state},
 		key:        backend.AppendString(key.Append(nil), path),
@@ -197,15 +197,15 @@ func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *bo
 	}
 	k, err := r.kinds.Find(stored.Kind)
 	if err != nil || !k.Has(descriptor.VerbGet) {
-		return []related{rel.place(stored.Key, "", reconcile.Bound)}
+		return []related{rel.place(stored.Key, "", dependency.Bound)}
 	}
 	b := r.fetch.Read(arena, k, stored)
 	if b == nil {
 		return rel.unreadable(stored.Key)
 	}
-	state := reconcile.Bound
+	state := dependency.Bound
 	if rel.Relation == Dependents {
-		state = reconcile.StateOf(waitsFor(b, rel.key), rel.body.Stored)
+		state = dependency.StateOf(waitsFor(b, rel.key), rel.body.Stored)
 	}
 	for i := range r.declared[stored.Kind] {
 		d := &r.declared[stored.Kind][i]

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
@@ -61,7 +62,7 @@ func (c *effects) keepKeys() {
 
 // load reads the resources of which keepKeys has kept the keys. Each counts as created and as changed.
 func (f *follower) load(ctx context.Context, c *effects) error {
-	got, err := f.r.get(ctx, slices.Collect(maps.Keys(c.unread)), FromStore)
+	got, err := f.r.get(ctx, slices.Collect(maps.Keys(c.unread)), dependency.FromStore)
 	for _, r := range got {
 		if r.Stored != nil {
 			c.created, c.changed = append(c.created, r.Stored), append(c.changed, r.Stored)
@@ -72,8 +73,8 @@ func (f *follower) load(ctx context.Context, c *effects) error {
 
 // get returns the resources under keys, parallel to them, without their kinds. One that cannot be read is Damaged if
 // it was read by itself, and else seems to be missing.
-func (r *Reconciler) get(ctx context.Context, keys []backend.Key, read Reading) ([]Target, error) {
-	out := make([]Target, 0, len(keys))
+func (r *Reconciler) get(ctx context.Context, keys []backend.Key, read dependency.Reading) ([]dependency.Target, error) {
+	out := make([]dependency.Target, 0, len(keys))
 	for len(out) < len(keys) {
 		got, err := r.getFirst(ctx, keys[len(out):], read)
 		if err != nil {
@@ -85,16 +86,16 @@ func (r *Reconciler) get(ctx context.Context, keys []backend.Key, read Reading) 
 }
 
 // getFirst is get for the first of the keys, at least one: their resources count at most backend.MaxPageBytes.
-func (r *Reconciler) getFirst(ctx context.Context, keys []backend.Key, read Reading) ([]Target, error) {
+func (r *Reconciler) getFirst(ctx context.Context, keys []backend.Key, read dependency.Reading) ([]dependency.Target, error) {
 	keys = keys[:min(len(keys), backend.MaxKeys)]
-	if read == OneByOne {
+	if read == dependency.OneByOne {
 		keys = keys[:1]
 	}
 	got, err := r.cfg.Store.Get(ctx, keys...)
 	if errors.Is(err, backend.ErrUnreadable) && len(keys) == 1 {
-		return []Target{{Damaged: true}}, nil
+		return []dependency.Target{{Damaged: true}}, nil
 	}
-	out := make([]Target, len(got))
+	out := make([]dependency.Target, len(got))
 	for i := range got {
 		out[i].Stored = got[i]
 	}
@@ -162,7 +163,7 @@ func wakes(k *kind.Kind, e *backend.Event) bool {
 		return false
 	}
 	was, now, known := kind.StatusChange(e)
-	return !known || was != now && isAvailable(was) != isAvailable(now)
+	return !known || was != now && dependency.IsAvailable(was) != dependency.IsAvailable(now)
 }
 
 // finish tries to finish the deletions that changes may have set free.
@@ -174,7 +175,7 @@ func (f *follower) finish(ctx context.Context, c effects) error {
 		}
 	}
 	for keys := slices.Collect(maps.Keys(c.released)); len(keys) > 0; { // never all at once: they may be large
-		got, err := f.r.getFirst(ctx, keys, FromStore)
+		got, err := f.r.getFirst(ctx, keys, dependency.FromStore)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
 // Rewrite returns the action that replaces a stored resource by a state with the same spec, on the condition
@@ -76,7 +77,7 @@ func (r *Reconciler) Finish(ctx context.Context, key backend.Key) error {
 		case errors.Is(err, backend.ErrReferenced), errors.Is(err, backend.ErrNotFound),
 			errors.Is(err, backend.ErrNotDeleting):
 			return nil
-		case errors.Is(err, ErrLost), Raced(err, key):
+		case errors.Is(err, sender.ErrLost), sender.Raced(err, key):
 		default:
 			return err
 		}
@@ -98,7 +99,7 @@ func (r *Reconciler) announce(ctx context.Context, k *kind.Kind, current *backen
 	put.If.Unreferenced = true
 	_, err = r.cfg.Apply(ctx, put)
 	switch {
-	case errors.Is(err, ErrLost), Raced(err, current.Key):
+	case errors.Is(err, sender.ErrLost), sender.Raced(err, current.Key):
 		return false, nil
 	case errors.Is(err, backend.ErrNotFound), errors.Is(err, backend.ErrReferenced):
 		return true, nil

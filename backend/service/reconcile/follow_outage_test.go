@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
+	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
 // away is a store of many shards that answers once and then no more. Its record of controllers is damaged.
@@ -39,7 +40,7 @@ func TestFollow_AStoreOfManyShardsThatIsAwayIsLoggedOnceInAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.DebugLevel)
 		r := reconcile.New(reconcile.Config{
-			Sender: &reconcile.Sender{Store: &away{}, Clock: time.Now, WriteTimeout: time.Second},
+			Sender: &sender.Sender{Store: &away{}, Clock: time.Now, WriteTimeout: time.Second},
 			Kinds:  kind.Catalogue{}, Logger: zap.New(core), NewID: func() string { return "id" },
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

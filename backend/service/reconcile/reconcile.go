@@ -1,18 +1,6 @@
 // Package reconcile re-evaluates resources whose references wait for a target, and finishes
 // deletions that nothing holds any more. For the verbs it also resolves the references of a
-// write, and sends the batch (Sender).
-//
-// The life of a resource, as far as its references go:
-//
-//	             a reference's target is missing,
-//	             unready or being deleted            all targets are ready
-//	create ---> waiting ----------------------------------> bound
-//	              ^  conditions: "Waiting for X"              |  conditions: Available, or
-//	              |                                           |  Progressing until its
-//	              +--- the spec names another target ---------+  controller reports
-//	                                                          |
-//	            delete: FINALIZING or PENDING until its finalizers are removed and no
-//	            guarded reference to it is bound; then it is gone
+// write (Relate). What a resource waits for is decided in package dependency; batches are sent by package sender.
 //
 // The declarations of a kind tell which fields of a spec are references. Kind.Declared is the
 // fingerprint of these declarations. Each resource stores the fingerprint by which its own
@@ -73,6 +61,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/sender"
 	"github.com/sluicegw/sluice/internal/wait"
 )
 
@@ -83,7 +72,7 @@ var errNotNewest = errors.New("references are left to a gateway with the newest 
 // Config of a [Reconciler]. All but Index are required.
 type Config struct {
 	// Sender makes the writes. Changes whose request ids begin with its tag are this gateway's.
-	*Sender
+	*sender.Sender
 	Kinds kind.Catalogue
 	// Descriptors describe Kinds.
 	Descriptors []descriptor.Kind

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
 // maxAttempts bounds how often one resource is re-evaluated against other writers before
@@ -21,7 +23,7 @@ type candidate struct {
 	kind   *kind.Kind
 	stored *backend.Resource
 	was    *kind.State // of stored
-	refs   References
+	refs   dependency.References
 }
 
 // foreign reports whether the references of a resource were taken by declarations that
@@ -50,7 +52,7 @@ func (o *outcome) add(more outcome) {
 //	                     decide, write  each resource: what is to be stored
 //	                     storeBatch     up to 64 at once  --- refused ---> reevaluateOne, read again one by one
 func (f *follower) reevaluate(ctx context.Context, resources, known []*backend.Resource) (outcome, error) {
-	out, refused, err := f.reevaluateTogether(ctx, resources, known, FromStore)
+	out, refused, err := f.reevaluateTogether(ctx, resources, known, dependency.FromStore)
 	if err != nil {
 		return out, err
 	}
@@ -73,7 +75,7 @@ func (f *follower) reevaluateOne(ctx context.Context, key backend.Key) (outcome,
 		if err != nil {
 			return outcome{}, err
 		}
-		out, raced, err := f.reevaluateTogether(ctx, got, nil, OneByOne)
+		out, raced, err := f.reevaluateTogether(ctx, got, nil, dependency.OneByOne)
 		if err != nil || len(raced) == 0 {
 			return out, err
 		}
@@ -84,7 +86,7 @@ func (f *follower) reevaluateOne(ctx context.Context, key backend.Key) (outcome,
 // reevaluateTogether re-evaluates resources in as few batches as possible. It returns the keys of
 // resources that have to be re-evaluated alone, see storeBatch.
 func (f *follower) reevaluateTogether(
-	ctx context.Context, resources, known []*backend.Resource, read Reading,
+	ctx context.Context, resources, known []*backend.Resource, read dependency.Reading,
 ) (out outcome, alone []backend.Key, err error) {
 	if err := f.r.loadControllers(ctx); err != nil {
 		return out, nil, err
@@ -106,7 +108,7 @@ func (f *follower) reevaluateTogether(
 		return err
 	}
 	for _, one := range todo {
-		j := Decision{Refs: one.refs.Kept().Refs} // what is being deleted relies on nothing new, and waits for nothing
+		j := dependency.Decision{Refs: one.refs.Kept().Refs} // what is being deleted relies on nothing new, and waits for nothing
 		if !one.stored.Deleting {
 			j = one.refs.Decide(targets, f.r.otherShardThan(one.stored.Key))
 		}
@@ -134,7 +136,7 @@ func (f *follower) reevaluateTogether(
 // the keys of those that have to be re-evaluated alone: all of the batch if it was refused, else the ones
 // whose targets have to be read once more.
 func (f *follower) storeBatch(
-	ctx context.Context, b reevaluationBatch, read Reading,
+	ctx context.Context, b reevaluationBatch, read dependency.Reading,
 ) (ready []*backend.Resource, alone []backend.Key, err error) {
 	ready, err = f.store(ctx, b)
 	var failed *backend.ConditionError
@@ -145,7 +147,7 @@ func (f *follower) storeBatch(
 				alone = append(alone, one.stored.Key)
 			}
 		}
-	case errors.As(err, &failed), errors.Is(err, ErrLost), read != OneByOne &&
+	case errors.As(err, &failed), errors.Is(err, sender.ErrLost), read != dependency.OneByOne &&
 		(errors.Is(err, backend.ErrUnreadable) || unstorable(err)):
 		for _, one := range b.of {
 			alone = append(alone, one.stored.Key)
@@ -214,14 +216,14 @@ func (r *Reconciler) candidate(stored *backend.Resource) *candidate {
 		kind:   k,
 		stored: stored,
 		was:    st,
-		refs:   NewReferences(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), beforeOf(k, stored, st)),
+		refs:   dependency.NewReferences(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), dependency.BeforeOf(k, stored, st)),
 	}
 }
 
 // needsConditions reports whether this gateway has to write the conditions of a resource, because no controller
 // owns its kind and it has no condition Available or only the one that waits for a controller.
 func (r *Reconciler) needsConditions(k *kind.Kind, st *kind.State) bool {
-	return k.Conditions != nil && !r.controllers.owns(k.Name) && !hasFinalCondition(st.Status())
+	return k.Conditions != nil && !r.controllers.owns(k.Name) && !dependency.HasFinalCondition(st.Status())
 }
 
 // openTargets returns the targets that the candidates do not rely on yet: known ones as they are, the
@@ -229,8 +231,8 @@ func (r *Reconciler) needsConditions(k *kind.Kind, st *kind.State) bool {
 // resources: a wait that began after the known target was stored must not end by it, and no check
 // tells that it is out of date.
 func (f *follower) openTargets(
-	ctx context.Context, todo []*candidate, known []*backend.Resource, read Reading,
-) (map[backend.Key]Target, error) {
+	ctx context.Context, todo []*candidate, known []*backend.Resource, read dependency.Reading,
+) (map[backend.Key]dependency.Target, error) {
 	have := make(map[backend.Key]bool, len(known))
 	for _, r := range known {
 		have[r.Key] = true
@@ -258,14 +260,14 @@ func (f *follower) openTargets(
 		if err != nil {
 			return nil, err
 		}
-		targets[r.Key] = Target{Kind: k, Stored: r, MayBeStale: true}
+		targets[r.Key] = dependency.Target{Kind: k, Stored: r, MayBeStale: true}
 	}
 	return targets, nil
 }
 
 // write returns the action that stores the decision on a resource; changed is false if there is
 // nothing to store. A change of references alone is a rebind.
-func (r *Reconciler) write(one *candidate, j Decision) (put backend.Action, changed bool, err error) {
+func (r *Reconciler) write(one *candidate, j dependency.Decision) (put backend.Action, changed bool, err error) {
 	state := *one.was
 	next := &state
 	if !one.stored.Deleting {
@@ -308,7 +310,7 @@ type reevaluationBatch struct {
 }
 
 // fits reports whether a resource can be written with the others of a batch.
-func (b *reevaluationBatch) fits(one *candidate, j Decision) bool {
+func (b *reevaluationBatch) fits(one *candidate, j dependency.Decision) bool {
 	if len(b.of) == 0 {
 		return true
 	}
@@ -369,7 +371,7 @@ func (f *follower) store(ctx context.Context, b reevaluationBatch) (ready []*bac
 		}
 	}
 	for i, one := range b.of {
-		if Ready(one.kind, res.Resources[i]) && !Ready(one.kind, one.stored) {
+		if dependency.Ready(one.kind, res.Resources[i]) && !dependency.Ready(one.kind, one.stored) {
 			ready = append(ready, res.Resources[i])
 		}
 	}
@@ -411,11 +413,11 @@ func (f *follower) leaveToController(
 	ctx context.Context, k *kind.Kind, stored *backend.Resource, st *kind.State,
 ) error {
 	generation := st.Meta.Generation
-	if _, done := WithObservedGeneration(st.StoredStatus(), generation, generation, true); !done {
+	if _, done := dependency.WithObservedGeneration(st.StoredStatus(), generation, generation, true); !done {
 		return nil
 	}
 	put, err := Rewrite(
-		k, stored, st.WithStatus(SetConditions(st.Status(), k.Conditions, Released(generation), f.r.cfg.Clock())),
+		k, stored, st.WithStatus(dependency.SetConditions(st.Status(), k.Conditions, dependency.Released(generation), f.r.cfg.Clock())),
 	)
 	if err == nil {
 		_, err = f.r.cfg.Apply(ctx, put)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
@@ -22,21 +23,21 @@ type Replacement struct {
 	// StatusReport reports whether a controller reports this status.
 	StatusReport bool
 	// Read says how targets are read.
-	Read Reading
+	Read dependency.Reading
 }
 
 // before returns the references of the resource until now.
-func (w Replacement) before() Before {
+func (w Replacement) before() dependency.Before {
 	if w.Was == nil {
-		return Before{}
+		return dependency.Before{}
 	}
-	return beforeOf(w.Kind, w.Stored, w.Was)
+	return dependency.BeforeOf(w.Kind, w.Stored, w.Was)
 }
 
 // Relate resolves the references of a state, and returns it with its waits and conditions. If the spec has not
 // changed, the stored references stay, and only the conditions are looked at.
-func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State) (*kind.State, Decision, error) {
-	var j Decision
+func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State) (*kind.State, dependency.Decision, error) {
+	var j dependency.Decision
 	if w.Kind.Conditions != nil {
 		if err := r.loadControllers(ctx); err != nil {
 			return nil, j, err
@@ -58,14 +59,14 @@ func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State
 	}
 	before := w.before()
 	if refs := w.Kind.Rows.Refs(w.Key.Namespace, next.Spec); len(refs) > 0 || len(before.Waits) > 0 {
-		rel := NewReferences(w.Key, refs, before)
+		rel := dependency.NewReferences(w.Key, refs, before)
 		// The targets that the resource waited for need not be read: a change of one re-evaluates the
 		// resource.
 		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && !foreign &&
 			rel.WaitsFor(w.Was.Meta.Waits) {
-			status, ok := WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false)
+			status, ok := dependency.WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false)
 			if ok {
-				return next.WithStoredStatus(status), Decision{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
+				return next.WithStoredStatus(status), dependency.Decision{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
 			}
 		}
 		targets, err := r.targets(ctx, rel.Open(), w.Read, r.otherShardThan(w.Key))
@@ -85,27 +86,27 @@ func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State
 // [Mixed], and resolves the references again.
 func (r *Reconciler) relateSuperseded(
 	ctx context.Context, w Replacement, next *kind.State,
-) (*kind.State, Decision, error) {
+) (*kind.State, dependency.Decision, error) {
 	var was []kind.ResourceRef
 	var waits []string
 	if w.Was != nil {
 		was, waits = w.Kind.Rows.Refs(w.Key.Namespace, w.Was.Spec), w.Was.Meta.Waits
 	}
-	rel := NewReferences(w.Key, w.Kind.Rows.Refs(w.Key.Namespace, next.Spec), w.before())
+	rel := dependency.NewReferences(w.Key, w.Kind.Rows.Refs(w.Key.Namespace, next.Spec), w.before())
 	targets, err := r.targets(ctx, rel.Open(), w.Read, r.otherShardThan(w.Key))
 	if err != nil {
-		return nil, Decision{}, err
+		return nil, dependency.Decision{}, err
 	}
 	j := rel.Decide(targets, r.otherShardThan(w.Key))
-	j.Refs, j.Declared = j.Keeping(w.Stored.Refs, was), Mixed
+	j.Refs, j.Declared = j.Keeping(w.Stored.Refs, was), dependency.Mixed
 	others := slices.DeleteFunc(slices.Clone(waits), func(wait string) bool {
-		return slices.ContainsFunc(was, func(ref kind.ResourceRef) bool { return Name(ref.Key) == wait })
+		return slices.ContainsFunc(was, func(ref kind.ResourceRef) bool { return dependency.Name(ref.Key) == wait })
 	})
 	next.Meta.Waits = append(j.Stored(), others...)
 	if len(others) == 0 {
 		return r.conclude(w.Kind, w.Was, next, j.Waits), j, nil
 	}
-	status, ok := WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false)
+	status, ok := dependency.WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false)
 	if ok {
 		next = next.WithStoredStatus(status)
 	}
@@ -114,27 +115,27 @@ func (r *Reconciler) relateSuperseded(
 
 // conclude returns the state with the conditions that follow from what it waits for. was is
 // the state before, nil for none.
-func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []Wait) *kind.State {
+func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []dependency.Wait) *kind.State {
 	if k.Conditions == nil || next.Meta.Finalizing {
 		return next
 	}
 	generation := next.Meta.Generation
 	waited := was == nil || len(was.Meta.Waits) > 0
-	conditions := Done(generation)
+	conditions := dependency.Done(generation)
 	switch controlled := r.controllers.owns(k.Name); {
 	case len(waits) > 0:
-		conditions = Waiting(waits, generation)
+		conditions = dependency.Waiting(waits, generation)
 	case controlled && waited:
-		conditions = Released(generation)
+		conditions = dependency.Released(generation)
 	case controlled:
 		return next
 	}
 	if len(waits) == 0 && !waited {
-		if status, ok := WithObservedGeneration(next.StoredStatus(), was.Meta.Generation, generation, true); ok {
+		if status, ok := dependency.WithObservedGeneration(next.StoredStatus(), was.Meta.Generation, generation, true); ok {
 			return next.WithStoredStatus(status)
 		}
 	}
-	return next.WithStatus(SetConditions(next.Status(), k.Conditions, conditions, r.cfg.Clock()))
+	return next.WithStatus(dependency.SetConditions(next.Status(), k.Conditions, conditions, r.cfg.Clock()))
 }
 
 // report returns the state with a status that a controller reports. While the resource
@@ -146,18 +147,18 @@ func (r *Reconciler) report(w Replacement, next *kind.State) (out *kind.State, o
 		return next, false
 	}
 	if len(next.Meta.Waits) > 0 && w.Was != nil && next.Meta.DeletionRequestedAt.IsZero() {
-		kept := keepConditions(next.Status(), w.Was.Status())
-		return next.WithStatus(kept), slices.ContainsFunc(conditionsOf(next.Status()), owned) &&
+		kept := dependency.KeepConditions(next.Status(), w.Was.Status())
+		return next.WithStatus(kept), slices.ContainsFunc(dependency.ConditionsOf(next.Status()), dependency.IsOwned) &&
 			!jsontree.Equal(kept, next.Status())
 	}
 	if r.controllers.owns(w.Kind.Name) {
 		return next, false
 	}
-	absent := missingConditions(next.Status(), Done(next.Meta.Generation))
+	absent := dependency.MissingConditions(next.Status(), dependency.Done(next.Meta.Generation))
 	if len(absent) == 0 {
 		return next, false
 	}
-	return next.WithStatus(SetConditions(next.Status(), w.Kind.Conditions, absent, r.cfg.Clock())), false
+	return next.WithStatus(dependency.SetConditions(next.Status(), w.Kind.Conditions, absent, r.cfg.Clock())), false
 }
 
 // Finalizing returns a state whose conditions say that nothing but finalizers holds it.
@@ -167,27 +168,27 @@ func (r *Reconciler) Finalizing(k *kind.Kind, st *kind.State) *kind.State {
 	if k.Conditions == nil {
 		return next
 	}
-	return next.WithStatus(SetConditions(
-		next.Status(), k.Conditions, Finalizing(next.Meta.Finalizers, next.Meta.Generation), r.cfg.Clock(),
+	return next.WithStatus(dependency.SetConditions(
+		next.Status(), k.Conditions, dependency.Finalizing(next.Meta.Finalizers, next.Meta.Generation), r.cfg.Clock(),
 	))
 }
 
 // targets returns the resources under keys. Those for which apart returns true are always read from the
 // store, because no check finds out whether they have changed. apart may be nil unless read is FromIndex.
 func (r *Reconciler) targets(
-	ctx context.Context, keys []backend.Key, read Reading, apart func(backend.Key) bool,
-) (map[backend.Key]Target, error) {
-	out := make(map[backend.Key]Target, len(keys))
+	ctx context.Context, keys []backend.Key, read dependency.Reading, apart func(backend.Key) bool,
+) (map[backend.Key]dependency.Target, error) {
+	out := make(map[backend.Key]dependency.Target, len(keys))
 	var ask []backend.Key
 	for _, key := range keys {
 		k, err := r.cfg.Kinds.Find(key.Kind)
 		if err != nil {
 			return nil, err
 		}
-		out[key] = Target{Kind: k}
-		if read == FromIndex && r.cfg.Index != nil && !apart(key) {
+		out[key] = dependency.Target{Kind: k}
+		if read == dependency.FromIndex && r.cfg.Index != nil && !apart(key) {
 			if held := r.cfg.Index.Recent(key); held != nil {
-				out[key] = Target{Kind: k, Stored: held, MayBeStale: true}
+				out[key] = dependency.Target{Kind: k, Stored: held, MayBeStale: true}
 				continue
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
+	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
 // widgets are a kind whose resources refer to one another, if they may be guarded or not.
@@ -42,7 +43,7 @@ func gateway(t *testing.T, store backend.Store, kinds []descriptor.Kind) *reconc
 	}
 	var ids atomic.Int64
 	return reconcile.New(reconcile.Config{
-		Sender: &reconcile.Sender{Store: store, Hub: changes, Clock: time.Now, Tag: "mine-", WriteTimeout: time.Second, OutcomeTimeout: time.Second},
+		Sender: &sender.Sender{Store: store, Hub: changes, Clock: time.Now, Tag: "mine-", WriteTimeout: time.Second, OutcomeTimeout: time.Second},
 		Kinds:  compiled, Descriptors: kinds, Logger: zap.NewNop(), NewID: func() string { return fmt.Sprint("id-", ids.Add(1)) },
 	})
 }

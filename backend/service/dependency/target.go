@@ -1,4 +1,4 @@
-package reconcile
+package dependency
 
 import (
 	"cmp"
@@ -9,21 +9,21 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// TargetState is the state of a target from the point of view of a resource that refers to it.
-type TargetState string
+// State is the state of a target from the point of view of a resource that refers to it.
+type State string
 
 // The states.
 const (
 	// Missing: there is no such resource.
-	Missing TargetState = "MISSING"
+	Missing State = "MISSING"
 	// NotReady: it is there and its condition Available is not True.
-	NotReady TargetState = "NOT_READY"
+	NotReady State = "NOT_READY"
 	// Deleting: its deletion was requested.
-	Deleting TargetState = "DELETING"
+	Deleting State = "DELETING"
 	// Bound: the referrer found it ready and has relied on it since.
-	Bound TargetState = "BOUND"
+	Bound State = "BOUND"
 	// Unreadable: unknown, because the referrer cannot be read.
-	Unreadable TargetState = "UNREADABLE"
+	Unreadable State = "UNREADABLE"
 )
 
 // Reading is how targets are read. A write begins with FromIndex; each refusal moves it on to the next.
@@ -54,7 +54,7 @@ type Target struct {
 }
 
 // state of a target that nobody relies on yet; Bound if it is ready to be relied on.
-func (t Target) state() TargetState {
+func (t Target) state() State {
 	switch {
 	case t.Damaged:
 		return NotReady
@@ -89,7 +89,7 @@ func (t Target) check(key backend.Key) backend.Action {
 
 // StateOf returns the state of a target for a stored referrer. target is nil if there is none; waited reports
 // whether the referrer waits for it.
-func StateOf(waited bool, target *backend.Resource) TargetState {
+func StateOf(waited bool, target *backend.Resource) State {
 	switch {
 	case target == nil:
 		return Missing
@@ -105,7 +105,7 @@ func StateOf(waited bool, target *backend.Resource) TargetState {
 type Wait struct {
 	Key backend.Key
 	// For is the state that has to change.
-	For TargetState
+	For State
 	// Path of the reference.
 	Path string
 }

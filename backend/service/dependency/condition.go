@@ -1,4 +1,4 @@
-package reconcile
+package dependency
 
 import (
 	"encoding/json"
@@ -72,7 +72,7 @@ const finalizerBegin = "Waiting for finalizer "
 // SaysFinalizing reports whether the condition Available of a status is the one of [Finalizing]: no
 // controller has replaced it since.
 func SaysFinalizing(status map[string]any) bool {
-	return slices.ContainsFunc(conditionsOf(status), func(c any) bool {
+	return slices.ContainsFunc(ConditionsOf(status), func(c any) bool {
 		return kind.ConditionType(c) == Available && strings.HasPrefix(kind.ConditionText(c, "message"), finalizerBegin)
 	})
 }
@@ -97,7 +97,7 @@ func Done(generation int64) []ConditionFields {
 func SetConditions(
 	status map[string]any, shape *descriptor.Shape, conditions []ConditionFields, now time.Time,
 ) map[string]any {
-	list := slices.Clone(conditionsOf(status))
+	list := slices.Clone(ConditionsOf(status))
 	for _, a := range conditions {
 		at := slices.IndexFunc(list, func(c any) bool { return kind.ConditionType(c) == a.Type })
 		if at < 0 {
@@ -115,18 +115,19 @@ func SetConditions(
 	return withConditions(status, list)
 }
 
-// keepConditions returns a status with the conditions Available and Progressing of another one.
-func keepConditions(status, of map[string]any) map[string]any {
-	list := slices.DeleteFunc(slices.Clone(conditionsOf(status)), owned)
-	for i, c := range conditionsOf(of) {
-		if owned(c) {
+// KeepConditions returns a status with the conditions Available and Progressing of another one.
+func KeepConditions(status, of map[string]any) map[string]any {
+	list := slices.DeleteFunc(slices.Clone(ConditionsOf(status)), IsOwned)
+	for i, c := range ConditionsOf(of) {
+		if IsOwned(c) {
 			list = slices.Insert(list, min(i, len(list)), c)
 		}
 	}
 	return withConditions(status, list)
 }
 
-func conditionsOf(status map[string]any) []any {
+// ConditionsOf returns the conditions of a status.
+func ConditionsOf(status map[string]any) []any {
 	list, _ := status["conditions"].([]any)
 	return list
 }
@@ -176,23 +177,23 @@ func (a ConditionFields) sameAs(c gjson.Result) bool {
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// missingConditions returns the conditions for whose types a status has no condition.
-func missingConditions(status map[string]any, conditions []ConditionFields) []ConditionFields {
+// MissingConditions returns the conditions for whose types a status has no condition.
+func MissingConditions(status map[string]any, conditions []ConditionFields) []ConditionFields {
 	return slices.DeleteFunc(conditions, func(a ConditionFields) bool {
-		return slices.ContainsFunc(conditionsOf(status), func(c any) bool { return kind.ConditionType(c) == a.Type })
+		return slices.ContainsFunc(ConditionsOf(status), func(c any) bool { return kind.ConditionType(c) == a.Type })
 	})
 }
 
-// hasFinalCondition reports whether a status has a condition Available that does not leave it to a
+// HasFinalCondition reports whether a status has a condition Available that does not leave it to a
 // controller.
-func hasFinalCondition(status map[string]any) bool {
-	return slices.ContainsFunc(conditionsOf(status), func(c any) bool {
+func HasFinalCondition(status map[string]any) bool {
+	return slices.ContainsFunc(ConditionsOf(status), func(c any) bool {
 		return kind.ConditionType(c) == Available && kind.ConditionText(c, "message") != messageReleased
 	})
 }
 
-// owned reports whether a condition has one of the types that are written here.
-func owned(condition any) bool {
+// IsOwned reports whether a condition has one of the types that are written here.
+func IsOwned(condition any) bool {
 	t := kind.ConditionType(condition)
 	return t == Available || t == Progressing
 }

@@ -1,4 +1,4 @@
-package reconcile_test
+package sender_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
-	"github.com/sluicegw/sluice/backend/service/reconcile"
+	"github.com/sluicegw/sluice/backend/service/sender"
 )
 
 // deaf is a store that no batch reaches.
@@ -29,7 +29,7 @@ func TestSender_ALostBatchThatTheLogDoesNotTellOfIsNotTakenForApplied(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &reconcile.Sender{Store: deaf{store}, Hub: changes, Clock: time.Now, Tag: "t-", WriteTimeout: time.Second, OutcomeTimeout: time.Second}
+	s := &sender.Sender{Store: deaf{store}, Hub: changes, Clock: time.Now, Tag: "t-", WriteTimeout: time.Second, OutcomeTimeout: time.Second}
 	a := backend.Key{Kind: "Widget", Namespace: "default", Name: "a"}
 	for name, action := range map[string]backend.Action{
 		"a rebind":           {Key: a, Op: backend.OpRebind},

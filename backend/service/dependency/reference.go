@@ -1,4 +1,4 @@
-package reconcile
+package dependency
 
 import (
 	"iter"
@@ -40,8 +40,8 @@ func available(conditions iter.Seq2[string, string]) bool {
 	return yes == 1 && some == 1
 }
 
-// isAvailable reports whether the condition Available of a stored status is True.
-func isAvailable(status string) bool {
+// IsAvailable reports whether the condition Available of a stored status is True.
+func IsAvailable(status string) bool {
 	return available(func(yield func(typ, status string) bool) {
 		gjson.Get(status, "conditions").ForEach(func(_, condition gjson.Result) bool {
 			return yield(condition.Get("type").Str, condition.Get("status").Str)
@@ -69,9 +69,9 @@ type Before struct {
 // catalogue. It equals no Kind.Declared.
 const Mixed = "-"
 
-// beforeOf returns the references of a stored resource: of its spec if they were taken by the declarations of k,
+// BeforeOf returns the references of a stored resource: of its spec if they were taken by the declarations of k,
 // else as they are stored.
-func beforeOf(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
+func BeforeOf(k *kind.Kind, stored *backend.Resource, st *kind.State) Before {
 	if stored.Declared == k.Declared {
 		return Before{Refs: k.Rows.Refs(stored.Namespace, st.Spec), Waits: st.Meta.Waits}
 	}
@@ -105,7 +105,7 @@ func Name(key backend.Key) string { return key.Kind + "/" + key.Name }
 
 // Kept returns the decision that keeps the bindings of a resource as they are.
 func (r References) Kept() Decision {
-	return r.decide(func(backend.Key) TargetState { return Missing })
+	return r.decide(func(backend.Key) State { return Missing })
 }
 
 // WaitsFor reports whether exactly these resources, as "Kind/name", are not relied on yet.
@@ -144,7 +144,7 @@ type Decision struct {
 // another shard.
 func (r References) Decide(targets map[backend.Key]Target, apart func(backend.Key) bool) Decision {
 	var checks []backend.Action
-	d := r.decide(func(key backend.Key) TargetState {
+	d := r.decide(func(key backend.Key) State {
 		t := targets[key]
 		state := t.state()
 		switch {
@@ -162,7 +162,7 @@ func (r References) Decide(targets map[backend.Key]Target, apart func(backend.Ke
 }
 
 // decide decides on references by the states of the targets that are open.
-func (r References) decide(stateOf func(backend.Key) TargetState) Decision {
+func (r References) decide(stateOf func(backend.Key) State) Decision {
 	var d Decision
 	for _, ref := range r.Refs {
 		state := Bound

@@ -1,4 +1,5 @@
-package reconcile
+// Package sender sends batches to a store, and finds out what became of those whose answers were lost.
+package sender
 
 import (
 	"context"
@@ -144,7 +145,9 @@ func (t *attempt) outcome(ctx context.Context, unknown error) (backend.Result, e
 // and has to be called again.
 func (t *attempt) look(ctx context.Context) (lost bool, err error) {
 	left := t.batch.Deadline.Add(refusalGrace).Sub(t.Clock())
-	covers := func(key backend.Key) bool { return has(t.batch.Actions, key) }
+	covers := func(key backend.Key) bool {
+		return slices.ContainsFunc(t.batch.Actions, func(a backend.Action) bool { return a.Key == key })
+	}
 	w, err := t.Hub.Watch(ctx, hub.Watch{From: t.from, Covers: covers, Namespaces: []string{t.batch.Namespace()}})
 	if err != nil {
 		return false, err
