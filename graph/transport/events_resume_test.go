@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
@@ -33,17 +34,54 @@ type store struct {
 	// answered counts the events that were executed.
 	answered atomic.Int64
 	memory   *budget.Memory
+	// reader asks the gateways; nil is an unknown caller.
+	reader *access.Identity
 }
 
+// openStore opens a store with access control: gateways over it are asked by a caller who may read everything, by a role.
 func openStore(t testing.TB, cfg memory.Config) *store {
+	t.Helper()
+	s := openStoreFor(t, cfg, func(s backend.Store) service.Config { return service.Config{Store: s, Access: judging()} })
+	s.bindReader(t)
+	return s
+}
+
+// openStoreForAll is openStore without access control.
+func openStoreForAll(t testing.TB, cfg memory.Config) *store {
 	t.Helper()
 	return openStoreFor(t, cfg, func(s backend.Store) service.Config { return service.Config{Store: s} })
 }
 
-// openStoreBehind has something between the service and the store, from which all is read.
+// openStoreBehind is openStore with something between the service and the store, from which all is read.
 func openStoreBehind(t testing.TB, cfg memory.Config, behind func(backend.Store) backend.Store) *store {
 	t.Helper()
-	return openStoreFor(t, cfg, func(s backend.Store) service.Config { return service.Config{Store: behind(s), IndexMemory: -1} })
+	s := openStoreFor(t, cfg, func(s backend.Store) service.Config {
+		return service.Config{Store: behind(s), IndexMemory: -1, Access: judging()}
+	})
+	s.bindReader(t)
+	return s
+}
+
+// judging is the configuration of access control.
+func judging() access.Config { return access.Config{Enabled: true, AdminGroup: "token:admins"} }
+
+// administrator returns a context in which everything is allowed.
+func administrator(ctx context.Context) context.Context {
+	admin := &access.Identity{Name: "token:root", Source: "token", Groups: []string{"token:admins"}}
+	return access.WithCaller(ctx, access.Caller{Identity: admin})
+}
+
+// bindReader gives the caller of gateways the role viewer in all namespaces.
+func (s *store) bindReader(t testing.TB) {
+	t.Helper()
+	s.reader = &access.Identity{Name: "token:reader", Source: "token"}
+	_, err := s.Writer.Create(administrator(t.Context()), service.CreateRequest{
+		Identity: kind.Identity{Kind: access.BindingKind, Name: "reader"},
+		Spec:     map[string]any{"roles": []any{"viewer"}, "users": []any{s.reader.Name}, "namespaces": []any{"*"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func openStoreFor(t testing.TB, cfg memory.Config, of func(backend.Store) service.Config) *store {
@@ -96,7 +134,7 @@ func openStoreFor(t testing.TB, cfg memory.Config, of func(backend.Store) servic
 
 func (s *store) create(t testing.TB, name string) {
 	t.Helper()
-	_, err := s.Writer.Create(t.Context(), service.CreateRequest{
+	_, err := s.Writer.Create(administrator(t.Context()), service.CreateRequest{
 		Identity: kind.Identity{Kind: "Network", Name: name},
 		Spec:     map[string]any{"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"}, "resource": map[string]any{}},
 	})
@@ -114,7 +152,7 @@ func (s *store) serveWith(t testing.TB, cfg transport.Config) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gateway{t: t, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
+	g := &gateway{t: t, caller: s.reader, dial: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
 	cfg.Memory = s.memory
 	g.start(l, s.exec, cfg)
 	return g
@@ -270,7 +308,7 @@ func TestEvents_AStreamThatIsCutAgainAndAgainMissesNothing(t *testing.T) {
 }
 
 func TestEvents_ACursorThatIsOlderThanTheLogIsRefusedOrBeginsAnew(t *testing.T) {
-	s := openStore(t, memory.Config{LogEntries: 5})
+	s := openStoreForAll(t, memory.Config{LogEntries: 5})
 	g := s.serve(t)
 	defer noGoroutines(t)
 	defer g.stop()

@@ -25,7 +25,7 @@ type guarded struct {
 func newGuarded(t testing.TB, cfg transport.Config) *guarded {
 	t.Helper()
 	s := openStoreFor(t, memory.Config{}, func(m backend.Store) service.Config {
-		return service.Config{Store: m, Access: access.Config{Enabled: true, AdminGroup: "token:admins"}}
+		return service.Config{Store: m, Access: judging()}
 	})
 	if err := s.Index().Filled(t.Context()); err != nil {
 		t.Fatal(err)
@@ -48,10 +48,9 @@ func (g *guarded) as(user string) *peer {
 
 func (g *guarded) write(id kind.Identity, spec any) {
 	g.t.Helper()
-	admin := access.Caller{Identity: &access.Identity{Name: "token:root", Groups: []string{"token:admins"}}}
 	raw, err := json.Marshal(spec)
 	if err == nil {
-		_, err = g.Writer.Upsert(access.WithCaller(context.Background(), admin), service.UpsertRequest{Identity: id, Spec: json.RawMessage(raw)})
+		_, err = g.Writer.Upsert(administrator(context.Background()), service.UpsertRequest{Identity: id, Spec: json.RawMessage(raw)})
 	}
 	if err != nil {
 		g.t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 // set writes a network.
 func (s *store) set(t testing.TB, name string, mtu int, description string) {
 	t.Helper()
-	_, err := s.Writer.Upsert(t.Context(), service.UpsertRequest{
+	_, err := s.Writer.Upsert(administrator(t.Context()), service.UpsertRequest{
 		Identity: kind.Identity{Kind: "Network", Name: name},
 		Spec: map[string]any{
 			"cloudCredentialsRef": map[string]any{"secretName": "s", "cloudName": "c"},
@@ -71,7 +71,7 @@ func manyListeners() int {
 // TestEvents_WhoLeavesWithinTheStateLeavesNoMemoryTaken: neither the last of those who share an execution,
 // nor one before it.
 func TestEvents_WhoLeavesWithinTheStateLeavesNoMemoryTaken(t *testing.T) {
-	s := openStore(t, memory.Config{})
+	s := openStoreForAll(t, memory.Config{})
 	for i := range 100 {
 		s.set(t, fmt.Sprintf("net-%03d", i), 1500, strings.Repeat("x", 200))
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/graph/stream"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -185,6 +186,8 @@ type gateway struct {
 	// wrap, if set, is given each connection that the gateway accepts.
 	wrap func(net.Conn) net.Conn
 	*transport.Transport
+	// caller is who sends all requests; nil is unknown.
+	caller *access.Identity
 	server *http.Server
 	dial   func() (net.Conn, error)
 }
@@ -287,8 +290,16 @@ func (g *gateway) start(l net.Listener, exec *transport.Executor, cfg transport.
 	if g.Transport, err = transport.New(cfg); err != nil {
 		g.t.Fatal(err)
 	}
-	g.server = &http.Server{ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, Handler: g}
+	g.server = &http.Server{ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, Handler: http.HandlerFunc(g.identify)}
 	go func() { _ = g.server.Serve(l) }()
+}
+
+// identify serves a request of the caller.
+func (g *gateway) identify(w http.ResponseWriter, r *http.Request) {
+	if g.caller != nil {
+		r = r.WithContext(access.WithCaller(r.Context(), access.Caller{Identity: g.caller}))
+	}
+	g.ServeHTTP(w, r)
 }
 
 // stop drains and ends everything.

@@ -196,12 +196,12 @@ func feedStock(tb testing.TB) *stage {
 }
 
 func networkOurs(tb testing.TB) *stage {
-	s := openStore(tb, memory.Config{})
+	s := openStoreForAll(tb, memory.Config{})
 	return ours(tb, s.exec, stage{query: networkQuery, skip: 1, publish: s.change(tb), close: func() {}})
 }
 
 func networkStock(tb testing.TB) *stage {
-	s := openStore(tb, memory.Config{})
+	s := openStoreForAll(tb, memory.Config{})
 	srv := stockOf(enginetest.New(tb, nil, s.Service))
 	return onAddress(tb, srv, stage{query: networkQuery, skip: 1, publish: s.change(tb), close: func() {}})
 }
