@@ -139,6 +139,9 @@ var testsMay = map[string][]string{
 	"cmd/sluice/operate":           {"cmd/sluice/commandtest", "cmd/sluice/read"},
 	"cmd/sluice/remote":            {"cmd/sluice/auth", "cmd/sluice/commandtest", "cmd/sluice/read", "cmd/sluice/terminal"},
 	"cmd/sluice/write":             {"cmd/sluice/commandtest"},
+	"cmd/sluice/read":              {"cmd/sluice/commandtest"},
+	"cmd/sluice/command":           {"cmd/sluice/commandtest"},
+	"resolvers":                    {"backend/memory", "graph/kinds/kindstest"},
 	"e2e":                          {"backend", "backend/bolt", "graph/engine/enginetest", "internal/redistest"},
 }
 
