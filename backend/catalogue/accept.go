@@ -22,6 +22,10 @@ type Candidate struct {
 	Kinds []descriptor.Kind
 	// Places of what the catalogue says, for the lines of a refusal. Default: none.
 	Places Places
+	// Files is the hash of its files. Required if there are, or were, versions.
+	Files string
+	// Versions are its released versions.
+	Versions []ReleasedVersion
 	// AllowBreaking accepts a catalogue that breaks what is stored.
 	AllowBreaking bool
 	// DryRun records nothing.
@@ -37,6 +41,8 @@ type RefusedError struct {
 	Reasons []string
 	// Final is set if the flag does not help.
 	Final bool
+	// Versions is set if the reasons are released versions alone that are gone or changed.
+	Versions bool
 	// Shards is how many shards the store has, if the reasons are guarded references that no
 	// store of several shards can hold; else 0.
 	Shards int
@@ -49,6 +55,9 @@ func (e *RefusedError) Lines() []string {
 	case e.Shards > 0:
 		problem = fmt.Sprintf("the store has %d shards, and no guarded reference can lead from one to another:", e.Shards)
 		advice = "leave out guarded: true there, or use a store with one shard"
+	case e.Versions:
+		problem = "the catalogue breaks clients of released versions:"
+		advice = "use --allow-breaking to give these versions up"
 	case e.Final:
 		advice = "delete the resources first, or serve them by a kind of another name"
 	}
@@ -72,7 +81,7 @@ type Gate struct {
 // Accept lets a gateway serve the store with a catalogue, or says in a
 // [*RefusedError] why it cannot. A catalogue that the store has accepted before,
 // or that breaks nothing in the newest one, is accepted, unless it shows what may
-// have been stored as a secret; others are with AllowBreaking. Going back to a recorded
+// have been stored as a secret, or has lost or changed a released version; others are with AllowBreaking. Going back to a recorded
 // catalogue that hides what has been stored since needs AllowBreaking too, unless the gateway starts.
 func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	g = g.ready()
@@ -125,9 +134,22 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		if newest, err = g.outline(ctx, list.Hashes[n-1]); err != nil {
 			return err
 		}
-		if list.Hashes[n-1] == hash {
-			return g.logUnknown(ctx, newest, outline)
+	}
+	refused.Reasons = lostVersions(list, c, hash)
+	lost := len(refused.Reasons)
+	if n := len(list.Hashes); n > 0 && list.Hashes[n-1] == hash {
+		if len(refused.Reasons) > 0 && !c.AllowBreaking {
+			refused.Versions = true
+			return refused
 		}
+		if err := g.logUnknown(ctx, newest, outline); err != nil {
+			return err
+		}
+		next, changed := list.withVersions(c)
+		if !changed || c.DryRun {
+			return nil
+		}
+		return g.store(ctx, next, stored)
 	}
 	var breaking []Difference
 	switch known := slices.Index(list.Hashes, hash); {
@@ -156,9 +178,11 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 			}
 		}
 	default:
-		if refused.Reasons, err = g.unreadable(ctx, c); err != nil {
+		unreadable, err := g.unreadable(ctx, c)
+		if err != nil {
 			return err
 		}
+		refused.Reasons = append(refused.Reasons, unreadable...)
 	}
 	breaking = append(breaking, uncovered(list.Secrets, outline, breaking)...)
 	reasons, err := g.reasons(ctx, c.Places.Locate(breaking))
@@ -168,6 +192,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 	refused.Reasons = append(refused.Reasons, reasons...)
 	switch {
 	case len(refused.Reasons) > 0 && !c.AllowBreaking:
+		refused.Versions = len(refused.Reasons) == lost
 		return refused
 	case c.DryRun:
 		return nil
@@ -179,6 +204,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		return err
 	}
 	list.Secrets = remember(list.Secrets, outline)
+	list, _ = list.withVersions(c)
 	return g.record(ctx, list, stored, hash, outline)
 }
 

@@ -149,6 +149,7 @@ func (c *comparison) shapes(path string, was, is *descriptor.Shape) {
 	for _, rule := range is.Rules {
 		if !slices.Contains(was.Rules, rule) {
 			c.add(path, BreaksClients, "has a new rule: %s", rule.Message)
+			c.changes[len(c.changes)-1].Rule = rule.CEL
 		}
 	}
 	for _, rule := range was.Rules {
@@ -183,6 +184,7 @@ func (c *comparison) fields(path string, was, is *descriptor.Field) {
 	c.renamed(path, "mergeInto", was.MergeInto, is.MergeInto)
 	if !reflect.DeepEqual(was.Default, is.Default) {
 		c.add(path, Dangerous, "had the default %s and has %s", text(was.Default), text(is.Default))
+		c.changes[len(c.changes)-1].Default = true
 	}
 	if was.ListType != is.ListType || !slices.Equal(was.Keys, is.Keys) {
 		c.add(path, BreaksClients, "was a list of type %s and is %s: elements are told apart differently", listType(was), listType(is))

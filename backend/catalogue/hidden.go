@@ -46,7 +46,7 @@ func (c concern) String() string {
 // concern counts what a change concerns. It reads all resources of a kind of which a field is gone, or which is
 // gone itself.
 func (g Gate) concern(ctx context.Context, c Difference) (out concern, err error) {
-	if !c.gone {
+	if !c.Gone {
 		out.resources, err = g.count(ctx, c.Kind)
 		return out, err
 	}

@@ -109,12 +109,19 @@ type Difference struct {
 	// gone the folder. Empty if it is not known.
 	Place string `json:"place,omitempty"`
 
+	// Rule is the expression of a rule that is new; empty for other changes.
+	Rule string `json:"-"`
+	// Default reports whether a field has another effective default.
+	Default bool `json:"-"`
+	// Required reports whether a field is required that was not, or is new and required.
+	Required bool `json:"-"`
+	// Gone reports whether the kind or field is gone.
+	Gone bool `json:"-"`
+
 	// inType reports whether the place is the definition of the field's type.
 	inType bool
 	// shown reports whether a field stopped being @writeOnly.
 	shown bool
-	// gone reports whether the kind or field is gone.
-	gone bool
 }
 
 // String is the change in a line.
@@ -146,7 +153,7 @@ func Diff(from, to Outline) []Difference {
 					Kind:     name,
 					What:     "is gone: its resources are kept and not served",
 					Severity: BreaksStored,
-					gone:     true,
+					Gone:     true,
 				},
 			)
 		default:
@@ -194,12 +201,13 @@ func diffFields(kind string, from, to map[string]FieldOutline) []Difference {
 		case !before && isNewBelow(path, from):
 		case !before && is.Required && hasParent(path, from):
 			add(path, BreaksStored, "is new and required: what is stored does not have it and cannot be read")
+			out[len(out)-1].Required = true
 		case !before:
 			add(path, Safe, "is new")
 		case !after && isNewBelow(path, to):
 		case !after:
 			add(path, BreaksStored, "is gone: what is stored of it is not shown any more%s", renameHint(path, from, to))
-			out[len(out)-1].gone = true
+			out[len(out)-1].Gone = true
 		case was.Type != is.Type || was.List != is.List:
 			add(path, BreaksStored, "was %s and is %s: resources that have it cannot be read", was, is)
 		default:
@@ -221,6 +229,7 @@ func diffFields(kind string, from, to map[string]FieldOutline) []Difference {
 			}
 			if is.Required && !was.Required {
 				add(path, BreaksStored, "is required now: resources without it cannot be read")
+				out[len(out)-1].Required = true
 			} else if was.Required && !is.Required {
 				add(path, BreaksClients, "is not required any more: it can be null in answers")
 			}

@@ -35,6 +35,12 @@ type accepted struct {
 	// Secrets are the paths of fields that were @writeOnly in some catalogue and were not shown since, by
 	// kinds: their stored values may be secret.
 	Secrets map[string][]string `json:"secrets"`
+	// Versions are the released versions of the API that were accepted with catalogues, by their names.
+	Versions map[string]recordedVersion `json:"versions,omitempty"`
+	// Files are the hashes of the files of catalogues that were accepted since there are versions, the newest last, and
+	// Unreleased the hashes of the catalogues that were accepted before.
+	Files      []string `json:"files,omitempty"`
+	Unreleased []string `json:"unreleased,omitempty"`
 }
 
 // list reads the record of what was accepted.
@@ -90,12 +96,17 @@ func (g Gate) get(ctx context.Context, name string, into any) (*backend.Resource
 
 // record stores that a catalogue was accepted and is the newest, unless another gateway was faster.
 func (g Gate) record(ctx context.Context, list accepted, stored *backend.Resource, hash string, outline Outline) error {
-	list.Format, list.Hashes = recordFormat, append(slices.Clone(list.Hashes), hash)
+	list.Hashes = append(slices.Clone(list.Hashes), hash)
 	one, err := put(hash, outline, backend.Condition{})
 	if err != nil {
 		return err
 	}
-	actions := []backend.Action{one}
+	return g.store(ctx, list, stored, one)
+}
+
+// store stores the list, with other actions on records, unless another gateway was faster.
+func (g Gate) store(ctx context.Context, list accepted, stored *backend.Resource, actions ...backend.Action) error {
+	list.Format = recordFormat
 	for len(list.Hashes) > maxAccepted {
 		gone := list.Hashes[0]
 		list.Hashes = list.Hashes[1:]

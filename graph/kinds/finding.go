@@ -26,6 +26,13 @@ func (f Findings) Error() string {
 	return strings.Join(textsOf(f, Finding.String), "\n")
 }
 
+// Sort sorts the findings by file and line.
+func (f Findings) Sort() {
+	slices.SortStableFunc(f, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+}
+
 // maxQuoted is how many characters a finding repeats of an author's text.
 const maxQuoted = 128
 
@@ -73,8 +80,6 @@ func (l *loader) err() error {
 	if len(l.findings) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(l.findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
-	})
+	l.findings.Sort()
 	return l.findings
 }

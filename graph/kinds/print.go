@@ -26,6 +26,46 @@ func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 		}
 		doc.Definitions = append(doc.Definitions, printable(def))
 	}
+	return printDocument(doc)
+}
+
+// PrintBare is [Print] for all types, without descriptions.
+func PrintBare(s *ast.Schema) string {
+	doc := &ast.SchemaDocument{}
+	if d := s.Directives[semanticNonNull]; d != nil {
+		bare := *d
+		bare.Description = ""
+		doc.Directives = append(doc.Directives, &bare)
+	}
+	for _, def := range s.Types {
+		if !def.BuiltIn && !strings.HasPrefix(def.Name, "__") {
+			doc.Definitions = append(doc.Definitions, bare(printable(def)))
+		}
+	}
+	return printDocument(doc)
+}
+
+// bare removes the descriptions of a definition, whose fields are its own.
+func bare(def *ast.Definition) *ast.Definition {
+	def.Description = ""
+	for _, f := range def.Fields {
+		f.Description = ""
+		for i, a := range f.Arguments {
+			undescribed := *a
+			undescribed.Description = ""
+			f.Arguments[i] = &undescribed
+		}
+	}
+	for i, v := range def.EnumValues {
+		undescribed := *v
+		undescribed.Description = ""
+		def.EnumValues[i] = &undescribed
+	}
+	return def
+}
+
+// printDocument returns the text of a document, its types in the order of their names.
+func printDocument(doc *ast.SchemaDocument) string {
 	slices.SortFunc(doc.Definitions, func(a, b *ast.Definition) int { return strings.Compare(a.Name, b.Name) })
 	var b bytes.Buffer
 	formatter.NewFormatter(&b, formatter.WithIndent("  ")).FormatSchemaDocument(doc)
@@ -37,15 +77,17 @@ func Print(s *ast.Schema, keep func(*ast.Definition) bool) string {
 	return strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
 }
 
-// printable returns a definition without fields of introspection and without authors' directives.
+// printable returns a copy of a definition without fields of introspection and without authors' directives.
 func printable(def *ast.Definition) *ast.Definition {
 	out := *def
+	out.EnumValues = slices.Clone(def.EnumValues)
 	out.Fields = nil
 	for _, f := range def.Fields {
 		if strings.HasPrefix(f.Name, "__") {
 			continue
 		}
 		g := *f
+		g.Arguments = slices.Clone(f.Arguments)
 		g.Directives = ast.DirectiveList(f.Directives.ForNames("deprecated"))
 		if d := f.Directives.ForName(semanticNonNull); d != nil {
 			g.Directives = append(g.Directives, d)

@@ -39,19 +39,29 @@ func Embedded() (*Schema, error) {
 const maxReads = 5
 
 // ReadDir reads the catalogue of a folder: its files that end in .graphqls. It refuses a catalogue with [Findings]. A
-// folder that is replaced meanwhile is read again, so that files of the two are never mixed.
-func ReadDir(dir string) (*Schema, error) {
+// folder that is replaced meanwhile is read again.
+func ReadDir(dir string) (schema *Schema, err error) {
+	err = ReadFolder(dir, func(files fs.FS) error {
+		schema, err = Read(files, dir)
+		return err
+	})
+	return schema, err
+}
+
+// ReadFolder calls read with the folder of a catalogue, once more each time that the folder was replaced meanwhile, so
+// that files of the two are never mixed.
+func ReadFolder(dir string, read func(fs.FS) error) error {
 	for n := 1; ; n++ {
 		info, err := os.Stat(dir)
 		if err != nil {
-			return nil, fmt.Errorf("catalogue: %w", err)
+			return fmt.Errorf("catalogue: %w", err)
 		}
 		if !info.IsDir() {
-			return nil, fmt.Errorf("catalogue: %s is not a folder", dir)
+			return fmt.Errorf("catalogue: %s is not a folder", dir)
 		}
-		schema, err := Read(os.DirFS(dir), dir)
+		err = read(os.DirFS(dir))
 		if now, gone := os.Stat(dir); gone == nil && os.SameFile(info, now) || n == maxReads {
-			return schema, err
+			return err
 		}
 	}
 }
@@ -102,7 +112,7 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 	texts, total := map[string]string{}, 0
 	for _, e := range entries {
 		name := e.Name()
-		text, err := readFile(files, name)
+		text, err := ReadFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, name), err)
 		}
@@ -132,7 +142,8 @@ func errSize(dir string) error {
 	return fmt.Errorf("catalogue: the files of %s have more than %d bytes", dir, MaxBytes)
 }
 
-func readFile(files fs.FS, name string) (string, error) {
+// ReadFile returns the text of a file of a catalogue.
+func ReadFile(files fs.FS, name string) (string, error) {
 	info, err := fs.Stat(files, name)
 	if err != nil {
 		return "", err

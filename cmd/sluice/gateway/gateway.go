@@ -71,9 +71,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 			log.Info("sluice stopped")
 		}
 	}()
-	candidate := c.Candidate()
-	candidate.AllowBreaking, candidate.Start = s.Catalogue.AllowBreaking, true
-	if err = sdl.Accept(ctx, catalogue.Gate{Store: store, Logger: log}, candidate); err != nil {
+	if err = s.accept(ctx, c, catalogue.Gate{Store: store, Logger: log}); err != nil {
 		return err
 	}
 	if keys == nil {
@@ -144,6 +142,24 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		below = append(below, rights.Run)
 	}
 	return group(ctx, edges, below...)
+}
+
+// accept asks the store to accept the catalogue at the start. What of it breaks clients of released versions was found
+// before if the store has accepted these files.
+func (s *Gateway) accept(ctx context.Context, c sdl.Catalogue, gate catalogue.Gate) error {
+	checked, err := gate.Recorded(ctx, c.Files)
+	if err != nil {
+		return err
+	}
+	if !checked || !c.Complete() {
+		if err := c.CheckReleased(); err != nil {
+			return err
+		}
+	}
+	candidate := c.Candidate()
+	candidate.AllowBreaking = s.Catalogue.AllowBreaking
+	candidate.Start = true
+	return sdl.Accept(ctx, gate, candidate)
 }
 
 // tellLost writes to the audit log that the store went on without changes which the gateway had seen.

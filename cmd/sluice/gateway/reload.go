@@ -22,7 +22,6 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/cmd/sluice/sdl"
-	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/server"
 )
 
@@ -418,14 +417,19 @@ func failedResult(err error) reload.Result {
 func (c *catalogues) read(r reload.Request) (sdl.Catalogue, *reload.Staged, error) {
 	if r.Files == nil {
 		next, err := sdl.Read(c.dir)
+		if err == nil {
+			err = next.CheckReleased()
+		}
 		return next, nil, err
 	}
-	schema, err := kinds.ReadTexts(r.Files, r.Folder)
-	next, err := sdl.Derive(schema, r.Folder, err)
+	next, err := sdl.FromTexts(r.Files, r.Folder)
+	if err == nil {
+		err = next.CheckReleased()
+	}
 	if err != nil {
 		return sdl.Catalogue{}, nil, err
 	}
-	staged, err := reload.Stage(c.dir, r.Files, ".graphqls")
+	staged, err := reload.Stage(c.dir, r.Files, sdl.HasFile)
 	if err != nil {
 		return sdl.Catalogue{}, nil, fmt.Errorf("the folder of the gateway cannot be replaced: %w", err)
 	}

@@ -20,7 +20,7 @@ func CatalogueCommand(std terminal.Streams) *cobra.Command {
 		// Nothing here is to be tidied up, so a signal ends it at once.
 		PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
 	}, catalogueCheckCommand(std), cataloguePrintCommand(std), catalogueDiffCommand(std), catalogueApplyCommand(std), catalogueReloadCommand(std), cataloguePurgeCommand(std),
-		catalogueInitCommand(std), catalogueDirectivesCommand(std))
+		catalogueInitCommand(std), catalogueDirectivesCommand(std), catalogueReleaseCommand(std))
 }
 
 // directory is the argument of a command that takes one or none.

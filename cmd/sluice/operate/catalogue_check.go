@@ -22,6 +22,9 @@ func catalogueCheckCommand(std terminal.Streams) *cobra.Command {
 		Args:    command.Args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := sdl.Read(directory(args))
+			if err == nil {
+				err = c.CheckReleased()
+			}
 			if err != nil {
 				return err
 			}

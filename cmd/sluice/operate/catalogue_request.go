@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/sdl"
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
 	"github.com/sluicegw/sluice/graph/client"
-	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/release"
 )
 
 // gatewayRequest holds the flags of commands that give a catalogue to a running gateway: over its admin socket, or over
@@ -122,10 +121,14 @@ func (r *gatewayRequest) client(cmd *cobra.Command) (*client.Client, error) {
 
 // apply asks the gateway to serve the catalogue in a folder, unless the catalogue has findings.
 func (r *gatewayRequest) apply(cmd *cobra.Command, dir string) (reload.Answer, error) {
-	if _, err := sdl.Read(dir); err != nil {
-		return reload.Answer{}, err
+	files, err := release.ReadDir(dir)
+	if err != nil {
+		return reload.Answer{}, exit.Usage(err)
 	}
-	files, err := kinds.Files(os.DirFS(dir), dir)
+	c, err := sdl.FromTexts(files, dir)
+	if err == nil {
+		err = c.CheckReleased()
+	}
 	if err != nil {
 		return reload.Answer{}, err
 	}

@@ -3,7 +3,9 @@ package reload
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,10 +17,10 @@ type Staged struct {
 	target, dir string
 }
 
-// Stage writes files, by their names, into a new folder beside target, which may be
-// a link to a folder. It refuses a target with files of another extension, which would be lost. It removes the
-// remains of an interrupted replacement, so only one process at a time may replace target.
-func Stage(target string, files map[string]string, extension string) (*Staged, error) {
+// Stage writes files, by their paths with slashes, into a new folder beside target, which may be
+// a link to a folder. It refuses files whose paths are not known, and a target with such files, which would be lost. It
+// removes the remains of an interrupted replacement, so only one process at a time may replace target.
+func Stage(target string, files map[string]string, known func(path string) bool) (*Staged, error) {
 	_ = Tidy(target) // remains do not matter
 	target, err := resolve(target)
 	if err != nil {
@@ -28,7 +30,7 @@ func Stage(target string, files map[string]string, extension string) (*Staged, e
 	if err != nil {
 		return nil, err
 	}
-	if err := onlyFiles(target, extension); err != nil {
+	if err := onlyFiles(target, known); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp(beside(target))
@@ -36,7 +38,7 @@ func Stage(target string, files map[string]string, extension string) (*Staged, e
 		return nil, fmt.Errorf("beside %s no folder can be made: %w", target, err)
 	}
 	s := &Staged{target: target, dir: dir}
-	if err := s.fill(files, extension, info.Mode().Perm()); err != nil {
+	if err := s.fill(files, known, info.Mode().Perm()); err != nil {
 		return nil, errors.Join(err, s.Discard())
 	}
 	return s, nil
@@ -76,12 +78,26 @@ func beside(target string) (parent, prefix string) {
 }
 
 // fill writes the files, so that they are there after a crash.
-func (s *Staged) fill(files map[string]string, extension string, mode os.FileMode) error {
+func (s *Staged) fill(files map[string]string, known func(path string) bool, mode os.FileMode) error {
+	folders := map[string]bool{}
 	for name, text := range files {
-		if filepath.Base(name) != name || filepath.Ext(name) != extension {
-			return fmt.Errorf("%q is no name of a file that ends in %s", name, extension)
+		if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name || !known(name) {
+			return fmt.Errorf("%q is no name of a file of a catalogue", name)
 		}
-		if err := writeSynced(filepath.Join(s.dir, name), text); err != nil {
+		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+			folders[folder] = true
+		}
+		at := filepath.Join(s.dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		if err := writeSynced(at, text); err != nil {
+			return err
+		}
+	}
+	for folder := range folders {
+		at := filepath.Join(s.dir, filepath.FromSlash(folder))
+		if err := errors.Join(os.Chmod(at, mode), syncDir(at)); err != nil {
 			return err
 		}
 	}
@@ -91,23 +107,25 @@ func (s *Staged) fill(files map[string]string, extension string, mode os.FileMod
 	return syncDir(s.dir)
 }
 
-// onlyFiles refuses a folder that holds anything but plain files of an extension.
-func onlyFiles(dir, extension string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
+// onlyFiles refuses a folder that holds anything but plain files whose paths are known, and the folders of these.
+func onlyFiles(dir string, known func(path string) bool) error {
+	lost := func(name string) error {
+		return fmt.Errorf("%s holds %s, which would be lost: only the plain files of a catalogue may be in a folder "+
+			"that is replaced", dir, name)
 	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() || filepath.Ext(e.Name()) != extension {
-			return fmt.Errorf(
-				"%s holds %s, which would be lost: only plain files that end in %s may be in a folder that is replaced",
-				dir,
-				e.Name(),
-				extension,
-			)
+	return fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == ".":
+			return nil
+		case e.IsDir() && !known(name+"/"):
+			return lost(name)
+		case !e.IsDir() && (!e.Type().IsRegular() || !known(name)):
+			return lost(name)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Replace exchanges the new folder and the old one in one step. If it

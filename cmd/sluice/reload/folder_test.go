@@ -3,6 +3,7 @@ package reload_test
 import (
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +16,12 @@ import (
 // files are two that belong together: a reader must never see them apart.
 func files(n string) map[string]string {
 	return map[string]string{"a.graphqls": "a" + n, "b.graphqls": "b" + n}
+}
+
+// known are the paths of files that folders have in these tests.
+func known(name string) bool {
+	folder := path.Dir(name)
+	return name == "versions/" || name == "versions/v1/" || path.Ext(name) == ".graphqls" && (folder == "." || folder == "versions/v1")
 }
 
 func write(t *testing.T, dir string, files map[string]string) {
@@ -57,7 +64,7 @@ func target(t *testing.T) (dir, parent string) {
 
 func TestAFolderIsReplacedAsAWhole(t *testing.T) {
 	dir, parent := target(t)
-	s, err := reload.Stage(dir, map[string]string{"b.graphqls": "b2", "c.graphqls": "c2"}, ".graphqls")
+	s, err := reload.Stage(dir, map[string]string{"b.graphqls": "b2", "c.graphqls": "c2"}, known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +97,7 @@ func TestAReaderSeesOneFolderOrTheOther(t *testing.T) {
 		defer close(done)
 		for range 200 {
 			for _, n := range []string{"2", "3"} {
-				s, err := reload.Stage(dir, files(n), ".graphqls")
+				s, err := reload.Stage(dir, files(n), known)
 				if err == nil {
 					err = s.Replace()
 				}
@@ -125,7 +132,7 @@ func TestAReaderSeesOneFolderOrTheOther(t *testing.T) {
 
 func TestAReplacementCanBeUndone(t *testing.T) {
 	dir, parent := target(t)
-	s, err := reload.Stage(dir, files("2"), ".graphqls")
+	s, err := reload.Stage(dir, files("2"), known)
 	if err == nil {
 		err = errors.Join(s.Replace(), s.Replace())
 	}
@@ -157,7 +164,7 @@ func TestWhatACrashLeavesIsOneFolderOrTheOther(t *testing.T) {
 		for how, tidy := range map[string]func(dir string) error{
 			"tidied": reload.Tidy,
 			"the next one": func(dir string) error {
-				s, err := reload.Stage(dir, files("3"), ".graphqls")
+				s, err := reload.Stage(dir, files("3"), known)
 				if err == nil {
 					err = s.Discard()
 				}
@@ -166,7 +173,7 @@ func TestWhatACrashLeavesIsOneFolderOrTheOther(t *testing.T) {
 		} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				dir, parent := target(t)
-				s, err := reload.Stage(dir, files("2"), ".graphqls")
+				s, err := reload.Stage(dir, files("2"), known)
 				if err == nil {
 					err = c.crash(s)
 				}
@@ -197,7 +204,7 @@ func TestALinkGoesOnToLeadToTheFolder(t *testing.T) {
 	if err := os.Symlink("kinds", link); err != nil {
 		t.Fatal(err)
 	}
-	s, err := reload.Stage(link, files("2"), ".graphqls")
+	s, err := reload.Stage(link, files("2"), known)
 	if err == nil {
 		err = s.Replace()
 	}
@@ -221,17 +228,40 @@ func TestNothingIsLostThatIsNoFileOfACatalogue(t *testing.T) {
 			}
 			write(t, dir, map[string]string{other: "x"})
 			name, _, _ := strings.Cut(other, "/")
-			if _, err := reload.Stage(dir, files("2"), ".graphqls"); err == nil || !strings.Contains(err.Error(), "holds "+name+", which would be lost") {
+			if _, err := reload.Stage(dir, files("2"), known); err == nil || !strings.Contains(err.Error(), "holds "+name+", which would be lost") {
 				t.Errorf("it says %v", err)
 			}
 		})
 	}
 }
 
+func TestStage_ReplacesTheFoldersBelow(t *testing.T) {
+	dir, _ := target(t)
+	for _, n := range []string{"1", "2"} {
+		s, err := reload.Stage(dir, map[string]string{"a.graphqls": n, "versions/v1/a.graphqls": n}, known)
+		if err == nil {
+			err = s.Replace()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Discard(); err != nil {
+			t.Error(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "versions", "v1", "a.graphqls"))
+		if err != nil || string(text) != n {
+			t.Errorf("%s: %v", text, err)
+		}
+		if info, err := os.Stat(filepath.Join(dir, "versions")); err != nil || info.Mode().Perm() != 0o750 {
+			t.Errorf("the mode of a folder below is %v", info.Mode())
+		}
+	}
+}
+
 func TestNamesStayInTheFolder(t *testing.T) {
 	for _, name := range []string{"../x.graphqls", "a/x.graphqls", "/x.graphqls", "x.txt", ""} {
 		dir, parent := target(t)
-		if _, err := reload.Stage(dir, map[string]string{name: "x"}, ".graphqls"); err == nil || !strings.Contains(err.Error(), "is no name of a file") {
+		if _, err := reload.Stage(dir, map[string]string{name: "x"}, known); err == nil || !strings.Contains(err.Error(), "is no name of a file") {
 			t.Errorf("%q: %v", name, err)
 		}
 		if left, _ := os.ReadDir(parent); len(left) != 1 {

@@ -22,7 +22,7 @@ type Request struct {
 	AllowBreaking bool `json:"allowBreaking,omitempty"`
 	// DryRun changes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Files are the new files of the gateway's folder, by their names. Null: the gateway reads the folder as it is.
+	// Files are the new files of the gateway's folder, by their paths in it. Null: the gateway reads the folder as it is.
 	Files map[string]string `json:"files,omitempty"`
 	// Folder is the name of the folder of Files in findings.
 	Folder string `json:"folder,omitempty"`
@@ -80,8 +80,8 @@ type Catalogues interface {
 const Path = "/catalogue"
 
 const (
-	// maxRequest bounds a request, in bytes: a catalogue of 16 MiB as JSON, twice over.
-	maxRequest = 34 << 20
+	// maxRequest bounds a request, in bytes: a catalogue of 16 MiB and released versions of 16 MiB as JSON, twice over.
+	maxRequest = 66 << 20
 	// maxRequests is how many requests are held at a time: read, or waiting for their turn.
 	maxRequests = 4
 )

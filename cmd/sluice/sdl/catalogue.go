@@ -4,6 +4,7 @@ package sdl
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/release"
 )
 
 // Catalogue is a catalogue that was read, ready to be served.
@@ -21,37 +23,72 @@ type Catalogue struct {
 	// Files is the hash of the files.
 	Files   string
 	Outline catalogue.Outline
+	// Versions are the released versions, the oldest first, with those that are withdrawn.
+	Versions []Version
+	newest   release.Newest
+}
+
+// Version is a released version of a catalogue.
+type Version struct {
+	*release.Version
+	// Schema is the part of the API that the version has; nil if it is withdrawn.
+	Schema *ast.Schema
+	// missing is what the version has and the API does not.
+	missing []release.Missing
 }
 
 // embeddedFolder is the folder of the files of the embedded catalogue.
 const embeddedFolder = "schema/v1"
 
-// Read reads the catalogue of a folder, or the embedded one, and derives its API.
+// Read reads the catalogue of a folder, or the embedded one, and derives its API. What of it breaks clients of
+// released versions is found by [Catalogue.CheckReleased].
 func Read(dir string) (Catalogue, error) {
 	if dir == "" {
 		schema, err := kinds.Embedded()
-		return Derive(schema, embeddedFolder, err)
+		return derive(schema, embeddedFolder, err)
 	}
-	schema, err := kinds.ReadDir(dir)
-	return Derive(schema, dir, err)
+	texts, err := release.ReadDir(dir)
+	if err != nil {
+		return Catalogue{}, refused(err)
+	}
+	return FromTexts(texts, dir)
 }
 
-// Derive derives the API of a catalogue, unless it could not be read.
-func Derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
+// FromTexts is [Read] for the texts of a folder by their paths in it, see [release.ReadDir].
+func FromTexts(texts map[string]string, dir string) (Catalogue, error) {
+	own, released := release.Split(texts)
+	schema, err := kinds.ReadTexts(own, dir)
+	out, err := derive(schema, dir, err)
+	if err != nil || len(released) == 0 {
+		return out, err
+	}
+	versions, err := release.Read(released, dir)
+	if err != nil {
+		return Catalogue{}, refused(err)
+	}
+	out.Files = release.Hash(map[string]string{"catalogue": out.Files, release.Folder: release.Hash(released)})
+	for _, v := range versions {
+		one := Version{Version: v}
+		if v.Served() {
+			one.Schema, one.missing = v.View(out.API)
+		}
+		out.Versions = append(out.Versions, one)
+	}
+	return out, nil
+}
+
+// HasFile reports whether a folder of a catalogue can have a file with this path, or a folder if the path ends in a
+// slash.
+func HasFile(path string) bool { return release.HasFile(path) }
+
+// derive derives the API of a catalogue, unless it could not be read.
+func derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
 	var api *ast.Schema
 	if err == nil {
 		api, err = schema.API()
 	}
-	var findings kinds.Findings
-	if errors.As(err, &findings) {
-		var lines []string
-		for _, f := range findings {
-			lines = append(lines, f.String())
-		}
-		return Catalogue{}, exit.Lines(lines)
-	}
 	if err != nil {
-		return Catalogue{}, exit.Usage(err)
+		return Catalogue{}, refused(err)
 	}
 	descriptors := schema.Descriptors()
 	return Catalogue{
@@ -60,7 +97,59 @@ func Derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
 		places:  catalogue.Places(schema.Places(dir)),
 		Files:   schema.Hash,
 		Outline: catalogue.OutlineOf(descriptors),
+		newest:  release.Newest{Schema: schema, API: api, Dir: dir},
 	}, nil
+}
+
+// refused returns the error of a catalogue that cannot be read, its findings line by line.
+func refused(err error) error {
+	var findings kinds.Findings
+	if !errors.As(err, &findings) {
+		return exit.Usage(err)
+	}
+	var lines []string
+	for _, f := range findings {
+		lines = append(lines, f.String())
+	}
+	return exit.Lines(lines)
+}
+
+// Complete reports whether the API has all that its released versions have. One that has may still break clients, see
+// [Catalogue.CheckReleased].
+func (c Catalogue) Complete() bool {
+	return !slices.ContainsFunc(c.Versions, func(v Version) bool { return len(v.missing) > 0 })
+}
+
+// CheckReleased refuses a catalogue that breaks clients of its released versions.
+func (c Catalogue) CheckReleased() error {
+	var versions []*release.Version
+	for _, v := range c.Versions {
+		versions = append(versions, v.Version)
+	}
+	if err := release.Check(versions, c.newest); err != nil {
+		return refused(err)
+	}
+	return nil
+}
+
+// CheckRelease refuses a number that cannot follow the released versions, and returns what is different from the last
+// one of them.
+func (c Catalogue) CheckRelease(number release.Number) ([]catalogue.Difference, error) {
+	var versions []*release.Version
+	for _, v := range c.Versions {
+		versions = append(versions, v.Version)
+	}
+	if err := release.Next(number, versions); err != nil {
+		return nil, exit.Usage(err)
+	}
+	if err := c.CheckReleased(); err != nil || len(versions) == 0 {
+		return nil, err
+	}
+	changes, err := versions[len(versions)-1].Changes(c.newest)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return changes, nil
 }
 
 // Changes returns what a catalogue changes of another one, with their places.
@@ -85,7 +174,15 @@ func RefuseMoves(changes []catalogue.Difference) error {
 
 // Candidate is the catalogue as a store is asked to accept it.
 func (c Catalogue) Candidate() catalogue.Candidate {
-	return catalogue.Candidate{Kinds: c.Kinds, Places: c.places}
+	out := catalogue.Candidate{Kinds: c.Kinds, Places: c.places, Files: c.Files}
+	for _, v := range c.Versions {
+		out.Versions = append(out.Versions, catalogue.ReleasedVersion{
+			Name:      v.String(),
+			Hash:      v.Hash,
+			Withdrawn: !v.Served(),
+		})
+	}
+	return out
 }
 
 // Accept asks the store to accept a catalogue.

@@ -1,0 +1,69 @@
+package catalogue_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/memory"
+)
+
+func TestAccept_KeepsReleasedVersions(t *testing.T) {
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := catalogue.Gate{Store: store}
+	one := catalogue.ReleasedVersion{Name: "v1.0", Hash: "aa"}
+	two := catalogue.ReleasedVersion{Name: "v1.1", Hash: "bb"}
+	edited := catalogue.ReleasedVersion{Name: "v1.0", Hash: "cc"}
+	withdrawn := catalogue.ReleasedVersion{Name: "v1.0", Hash: "cc", Withdrawn: true}
+	of := func(files string, versions ...catalogue.ReleasedVersion) catalogue.Candidate {
+		return catalogue.Candidate{Kinds: shelf(nil), Files: files, Versions: versions}
+	}
+	start := func(c catalogue.Candidate) catalogue.Candidate {
+		c.Start = true
+		return c
+	}
+	allowed := func(c catalogue.Candidate) catalogue.Candidate {
+		c.AllowBreaking = true
+		return c
+	}
+	gone, other := "version v1.0 of the API was released and is gone", "version v1.0 of the API was released and has other files now"
+	for _, step := range []struct {
+		name string
+		c    catalogue.Candidate
+		want string
+	}{
+		{"no versions", of("f0"), ""},
+		{"one is released", of("f1", one), ""},
+		{"the same again", of("f1", one), ""},
+		{"the folder is gone", of("f0"), gone},
+		{"a gateway starts as before the release", start(of("f0")), ""},
+		{"one is edited", of("f2", edited), other},
+		{"a gateway starts with an edited one", start(of("f2", edited)), other},
+		{"another is released", of("f3", one, two), ""},
+		{"a gateway starts as before that", start(of("f1", one)), ""},
+		{"a reload as before that", of("f1", one), "version v1.1 of the API was released and is gone"},
+		{"both again", of("f3", one, two), ""},
+		{"one is withdrawn", of("f4", withdrawn, two), ""},
+		{"its folder is gone", of("f5", two), ""},
+		{"all are given up", allowed(of("f0")), ""},
+		{"one of that name", of("f6", edited), ""},
+	} {
+		err := gate.Accept(t.Context(), step.c)
+		if refused, ok := errors.AsType[*catalogue.RefusedError](err); step.want == "" && err != nil || step.want != "" && (!ok || !refused.Versions || !strings.Contains(err.Error(), step.want)) {
+			t.Errorf("%s: %v", step.name, err)
+		}
+	}
+	for files, want := range map[string]bool{"f1": true, "f2": false, "f3": true, "f6": true} {
+		if got, err := gate.Recorded(t.Context(), files); got != want || err != nil {
+			t.Errorf("%s is recorded: %v %v", files, got, err)
+		}
+	}
+	if hashes, err := catalogue.Accepted(t.Context(), store); err != nil || len(slices.Compact(hashes)) != 1 {
+		t.Errorf("catalogues %v %v", hashes, err)
+	}
+}

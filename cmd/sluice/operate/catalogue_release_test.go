@@ -1,0 +1,57 @@
+package operate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/cmd/sluice/commandtest"
+)
+
+func TestCatalogueRelease_KeepsAVersionThatTheCatalogueMustNotBreak(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "shelves.graphqls")
+	put := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) (string, string, int) {
+		t.Helper()
+		return commandtest.Run(t, newRoot, append([]string{"catalogue"}, args...)...)
+	}
+	put(file, shelves)
+	out, errOut, code := run("release", "1.0", dir)
+	if code != 0 || !strings.Contains(out, "released v1.0: keep its folder "+filepath.Join(dir, "versions", "v1.0")) {
+		t.Fatalf("exit %d %s%s", code, out, errOut)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, "versions", "v1.0", "shelves.graphqls"))
+	if err != nil || string(kept) != shelves {
+		t.Errorf("the sources are %s %v", kept, err)
+	}
+	if _, errOut, code = run("check", dir); code != 0 {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+	for _, c := range []struct{ number, want string }{
+		{"1.0", "v1.0 cannot follow v1.0: the next minor version is v1.1, the next major one v2.0"},
+		{"1.2", "v1.2 cannot follow v1.0"},
+		{"2.0", "v2.0 cannot be served beside v1.0"},
+		{"1.1.0", `"v1.1.0" is no version`},
+	} {
+		if _, errOut, code = run("release", c.number, dir); code != 2 || !strings.Contains(errOut, c.want) {
+			t.Errorf("%s: exit %d %s", c.number, code, errOut)
+		}
+	}
+	put(file, strings.Replace(shelves, "NAMESPACED", "GLOBAL", 1))
+	for _, command := range [][]string{{"check", dir}, {"release", "1.1", dir}} {
+		if _, errOut, code = run(command...); code == 0 || !strings.Contains(errOut, "clients of v1.0 break: kind Shelf was NAMESPACED and is GLOBAL") {
+			t.Errorf("%s: exit %d %s", command, code, errOut)
+		}
+	}
+	left, err := os.ReadDir(filepath.Join(dir, "versions"))
+	if err != nil || len(left) != 1 {
+		t.Errorf("there is %v %v", left, err)
+	}
+}

@@ -1,0 +1,100 @@
+package kinds
+
+import (
+	"encoding/json"
+
+	"cel.dev/cel-go/cel"
+	celast "cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/ext"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// HoldsWithout reports whether a rule of a shape judges nothing but fields that known does not have, and holds where
+// none of these is given: so it refuses nothing that a client sends who does not know them.
+func HoldsWithout(s, known *descriptor.Shape, rule string) bool {
+	env, err := cel.NewEnv(
+		cel.Variable("self", cel.DynType), cel.Variable("oldSelf", cel.DynType), ext.Strings(),
+	)
+	if err != nil {
+		return false
+	}
+	compiled, issues := env.Compile(rule)
+	if issues.Err() != nil || !judgesNewAlone(compiled, known) {
+		return false
+	}
+	program, err := env.Program(compiled, cel.CostLimit(absentCost))
+	if err != nil {
+		return false
+	}
+	absent := map[string]any{}
+	for _, f := range s.Fields {
+		if f.Default != nil {
+			absent[escaped(f.Name)] = effectiveDefault(&f)
+		}
+	}
+	out, _, err := program.Eval(map[string]any{"self": absent, "oldSelf": absent})
+	return err == nil && out.Value() == true
+}
+
+// absentCost bounds the evaluation of a rule, in CEL's cost units.
+const absentCost = 1_000_000
+
+// judgesNewAlone reports whether each mention of the object in a rule leads to a field that known does not have.
+func judgesNewAlone(rule *cel.Ast, known *descriptor.Shape) bool {
+	mentions := 0
+	for _, e := range celast.MatchDescendants(celast.NavigateAST(rule.NativeRep()), celast.AllMatcher()) {
+		if e.Kind() != celast.IdentKind || e.AsIdent() != "self" && e.AsIdent() != "oldSelf" {
+			continue
+		}
+		mentions++
+		if !leadsToNew(e, known) {
+			return false
+		}
+	}
+	return mentions > 0
+}
+
+// leadsToNew reports whether the selections on a mention of the object lead to a field that known does not have.
+func leadsToNew(e celast.NavigableExpr, known *descriptor.Shape) bool {
+	for in := known; in != nil; {
+		parent, ok := e.Parent()
+		if !ok || parent.Kind() != celast.SelectKind {
+			return false
+		}
+		var field *descriptor.Field
+		for i := range in.Fields {
+			if escaped(in.Fields[i].Name) == parent.AsSelect().FieldName() {
+				field = &in.Fields[i]
+			}
+		}
+		if field == nil {
+			return true
+		}
+		if field.List {
+			return false
+		}
+		e = parent
+		in = field.Shape
+	}
+	return false
+}
+
+// effectiveDefault returns the default of a field as rules see it.
+func effectiveDefault(f *descriptor.Field) any {
+	switch v := f.Default.(type) {
+	case json.Number:
+		x, _ := v.Float64() // it is a number
+		if f.Type != descriptor.TypeFloat {
+			return int64(x)
+		}
+		return x
+	case string:
+		if t, err := descriptor.ParseTime(v); err == nil && f.Type == descriptor.TypeTime {
+			return t
+		}
+		return v
+	default:
+		return v
+	}
+}

@@ -1,0 +1,230 @@
+package release
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+// Newest is the newest catalogue, as it was read from its folder.
+type Newest struct {
+	Schema *kinds.Schema
+	API    *ast.Schema
+	// Dir is the folder.
+	Dir string
+}
+
+// Check returns what of the newest catalogue breaks clients of released versions, as [kinds.Findings], nil if nothing
+// does. The sources of the newest version that is served are compared with the catalogue: each version was compared
+// with the one before when it was released, so what the newest version allows no older one forbids. The derived APIs
+// of all are compared.
+func Check(versions []*Version, newest Newest) error {
+	var served []*Version
+	for _, v := range versions {
+		if v.Served() {
+			served = append(served, v)
+		}
+	}
+	if len(served) == 0 {
+		return nil
+	}
+	c, err := served[len(served)-1].compare(newest)
+	if err != nil {
+		return err
+	}
+	findings := c.findings
+	seen := map[string]bool{}
+	for _, v := range served {
+		_, missing := v.View(newest.API)
+		for _, m := range missing {
+			if c.explains(m) || seen[m.What] {
+				continue
+			}
+			seen[m.What] = true
+			findings = append(findings, v.missingFinding(m))
+		}
+	}
+	if len(findings) == 0 {
+		return nil
+	}
+	findings.Sort()
+	return findings
+}
+
+// missingFinding returns a finding about what the newest API does not have, at its line in the version.
+func (v *Version) missingFinding(m Missing) kinds.Finding {
+	return kinds.Finding{
+		File:    v.dir + "/" + APIFile,
+		Line:    max(m.Line, 1),
+		Message: fmt.Sprintf("clients of %s break: %s", v, m.What),
+	}
+}
+
+// Changes returns what the newest catalogue changes of the version, the most severe first.
+func (v *Version) Changes(newest Newest) ([]catalogue.Difference, error) {
+	schema, err := kinds.ReadTexts(v.sources, v.dir)
+	if err != nil {
+		return nil, err
+	}
+	return catalogue.Compare(schema.Descriptors(), newest.Schema.Descriptors()), nil
+}
+
+// comparison is a catalogue compared with the sources of a version.
+type comparison struct {
+	version  *Version
+	findings kinds.Findings
+	// broken are the kinds with findings, owners the kinds to which types belong, by the names of the types.
+	broken map[string]bool
+	owners map[string]map[string]bool
+}
+
+// compare compares the newest catalogue with the sources of the version.
+func (v *Version) compare(newest Newest) (*comparison, error) {
+	released, err := kinds.ReadTexts(v.sources, v.dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{version: v, broken: map[string]bool{}, owners: map[string]map[string]bool{}}
+	was, is := released.Descriptors(), newest.Schema.Descriptors()
+	c.own(was)
+	c.own(is)
+	places := catalogue.Places(newest.Schema.Places(newest.Dir))
+	releasedPlaces := released.Places(v.dir)
+	for _, d := range places.Locate(catalogue.Compare(was, is)) {
+		advice := v.advice(d, was, is)
+		if advice == "" {
+			continue
+		}
+		c.broken[d.Kind] = true
+		switch {
+		case d.Gone && d.Path == "":
+			d.Place = releasedPlaces.Fields[d.Kind]
+		case d.Rule != "":
+			d.Place = places.Types[d.Kind+"."+d.Path]
+		}
+		file, line := splitPlace(d.Place)
+		d.Place = ""
+		d.Severity = catalogue.Safe // its mark is for another reader
+		c.findings = append(c.findings, kinds.Finding{
+			File:    file,
+			Line:    line,
+			Message: fmt.Sprintf("clients of %s break: %s; %s", v, d, advice),
+		})
+	}
+	return c, nil
+}
+
+// splitPlace splits "file:line".
+func splitPlace(place string) (file string, line int) {
+	at := strings.LastIndex(place, ":")
+	if at < 0 {
+		return place, 1
+	}
+	line, err := strconv.Atoi(place[at+1:])
+	if err != nil {
+		return place, 1
+	}
+	return place[:at], line
+}
+
+// advice says how to make a change without breaking clients of the version, "" if it breaks none.
+func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) string {
+	switch {
+	case d.Gone:
+		return "keep it, marked @deprecated, until the next major version"
+	case d.Rule != "":
+		before, now := shapeAt(was, d), shapeAt(is, d)
+		if before == nil || now == nil || kinds.HoldsWithout(now, before, d.Rule) {
+			return ""
+		}
+		return fmt.Sprintf("a new rule judges fields alone that %s does not have, and holds where they are absent", v)
+	case d.Required:
+		return "leave it optional, with a @default if there is a sensible one"
+	case d.Default:
+		return "declare another field with this default, and mark this one @deprecated"
+	case d.Severity >= catalogue.BreaksClients:
+		return fmt.Sprintf("keep what %s has, and declare a field, value or kind of another name beside it, "+
+			"or leave the change to the next major version", v)
+	}
+	return ""
+}
+
+// shapeAt returns the object that a difference is about.
+func shapeAt(all []descriptor.Kind, d catalogue.Difference) *descriptor.Shape {
+	for i := range all {
+		k := &all[i]
+		switch {
+		case k.Name != d.Kind:
+		case d.Path == "spec":
+			return k.Spec
+		case d.Path == "status":
+			return k.Status
+		default:
+			if f, _ := k.FieldAt(d.Path); f != nil {
+				return f.Shape
+			}
+		}
+	}
+	return nil
+}
+
+// own notes to which kinds types belong, those that are derived included.
+func (c *comparison) own(all []descriptor.Kind) {
+	for i := range all {
+		k := &all[i]
+		c.ownType(k.Name, k.Name)
+		for _, name := range kinds.DerivedTypes(k.Name) {
+			c.ownType(name, k.Name)
+		}
+		for _, name := range []string{k.Singular, k.Plural, kinds.SummaryField(k.Plural)} {
+			c.ownType("Query."+name, k.Name)
+		}
+		c.ownShape(k.Spec, k.Name)
+		c.ownShape(k.Status, k.Name)
+	}
+}
+
+func (c *comparison) ownShape(s *descriptor.Shape, kind string) {
+	if s == nil {
+		return
+	}
+	for _, name := range []string{s.Name, kinds.InputType(s.Name), kinds.PatchType(s.Name), kinds.FilterType(s.Name)} {
+		c.ownType(name, kind)
+	}
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		c.ownShape(f.Shape, kind)
+		if f.Enum != nil {
+			for _, name := range []string{
+				f.Enum.Name, kinds.FilterType(f.Enum.Name), kinds.ListFilterType(f.Enum.Name),
+			} {
+				c.ownType(name, kind)
+			}
+		}
+	}
+}
+
+func (c *comparison) ownType(name, kind string) {
+	if c.owners[name] == nil {
+		c.owners[name] = map[string]bool{}
+	}
+	c.owners[name][kind] = true
+}
+
+// explains reports whether what is missing follows from a finding: it belongs to a kind that has one.
+func (c *comparison) explains(m Missing) bool {
+	for _, name := range []string{m.Type, m.Type + "." + m.Field, m.Of} {
+		for kind := range c.owners[name] {
+			if c.broken[kind] {
+				return true
+			}
+		}
+	}
+	return false
+}

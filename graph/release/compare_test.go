@@ -1,0 +1,74 @@
+package release_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/release"
+)
+
+func TestCheck_AllowsWhatBreaksNoClient(t *testing.T) {
+	if err := release.Check(released(t, shop), newest(t, grown)); err != nil {
+		t.Error(err)
+	}
+	if err := release.Check(released(t, shop, grown), newest(t, grown)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheck_FindingsAreAtTheAuthorsLineAndNameTheVersion(t *testing.T) {
+	for name, c := range map[string]struct{ old, new, line, what string }{
+		"a field less":         {"  label: String @constraint(maxLength: 20) @default(value: \"none\")\n", "", "8", "Thing.spec.label is gone"},
+		"another type":         {"price: Int @constraint(min: 0, max: 100)", "price: Float @constraint(min: 0, max: 100)", "10", "Thing.spec.price was Int and is Float"},
+		"newly required":       {"price: Int @", "price: Int! @", "10", "Thing.spec.price is required now"},
+		"new and required":     {"  size: Int!\n", "  size: Int!\n  weight: Int!\n", "18", "Thing.spec.parts.weight is new and required"},
+		"not required":         {"size: Int!", "size: Int", "17", "Thing.spec.parts.size is not required any more"},
+		"tightened":            {"max: 100", "max: 50", "10", "Thing.spec.price has the max 50, tighter than 100"},
+		"immutable":            {"max: 100) @filterable", "max: 100) @filterable @immutable", "10", "Thing.spec.price is immutable now"},
+		"another default":      {`value: "none"`, `value: "new"`, "11", `Thing.spec.label had the default "none" and has "new"`},
+		"a value less":         {"RED, BLUE", "RED", "20", `Thing.spec.colour has no value "BLUE" any more`},
+		"a verb less":          {"scope: NAMESPACED", "scope: NAMESPACED, exceptVerbs: [DELETE]", "3", "kind Thing has no verb DELETE any more"},
+		"no filter":            {" @filterable", "", "3", "kind Thing has no filterable field spec.price any more"},
+		"a rule":               {"type ThingSpec {", "type ThingSpec @rule(cel: \"has(self.price)\", message: \"free\") {", "8", "Thing.spec has a new rule: free"},
+		"a rule of new fields": {"type ThingSpec {\n", "type ThingSpec @rule(cel: \"self.a < 3\", message: \"wide\") {\n  a: Int\n", "8", "Thing.spec has a new rule: wide"},
+		"another scope":        {"scope: NAMESPACED", "scope: GLOBAL", "3", "kind Thing was NAMESPACED and is GLOBAL"},
+		"another type name":    {"Part", "Piece", "13", "Thing.spec.parts had the type Part and has Piece"},
+	} {
+		err := release.Check(released(t, shop), newest(t, strings.ReplaceAll(shop, c.old, c.new)))
+		findings, _ := errors.AsType[kinds.Findings](err)
+		want := "shop/shop.graphqls:" + c.line + ": clients of v1.0 break: " + c.what
+		if len(findings) == 0 || !strings.HasPrefix(findings[0].String(), want) {
+			t.Errorf("%s: wanted %s, got\n%v", name, want, err)
+		}
+		if len(findings) > 1 {
+			t.Errorf("%s: consequences are findings of their own:\n%v", name, err)
+		}
+	}
+}
+
+func TestCheck_FindsAKindThatIsGoneInTheVersion(t *testing.T) {
+	err := release.Check(released(t, shop, grown), newest(t, shop))
+	if err == nil || !strings.Contains(err.Error(), "shop/versions/v1.1/shop.graphqls:4: clients of v1.1 break: kind Shelf is gone") {
+		t.Error(err)
+	}
+}
+
+func TestCheck_AllowsARuleOfNewFieldsThatHoldsWithoutThem(t *testing.T) {
+	for rule, ok := range map[string]bool{
+		"!has(self.a) || self.a < 3":            true,
+		"self.b < 3":                            true, // it has a default
+		"self.b > 3":                            false,
+		"has(self.a)":                           false,
+		"!has(self.a) || self.price < 3":        false,
+		"self == oldSelf":                       false,
+		"!has(self.a) || self.a == oldSelf.a":   true,
+		"!has(self.a) || self.parts.size() < 3": false,
+	} {
+		text := strings.Replace(shop, "type ThingSpec {", "type ThingSpec @rule(cel: \""+rule+"\", message: \"no\") {\n  a: Int\n  b: Int @default(value: 1)", 1)
+		if err := release.Check(released(t, shop), newest(t, text)); (err == nil) != ok {
+			t.Errorf("%s: %v", rule, err)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+// Names of files and folders below the folder of a catalogue.
+const (
+	// Folder has a folder for each released version.
+	Folder = "versions"
+	// StatesFile, in Folder, says which versions are deprecated or withdrawn.
+	StatesFile = "versions.yaml"
+	// APIFile, in the folder of a version, is the API that was derived when it was released.
+	APIFile = "api.graphql"
+)
+
+// Limits of the released versions of a catalogue.
+const (
+	// MaxVersions is the most released versions.
+	MaxVersions = 100
+	// MaxBytes is the most bytes of all their files.
+	MaxBytes = 16 << 20
+)
+
+// ReadDir returns the texts of a catalogue and of its released versions in a folder, by their paths in it, such as
+// "network.graphqls" and "versions/v1.0/network.graphqls". A folder that is replaced meanwhile is read again.
+func ReadDir(dir string) (texts map[string]string, err error) {
+	err = kinds.ReadFolder(dir, func(files fs.FS) error {
+		texts, err = Files(files, dir)
+		return err
+	})
+	return texts, err
+}
+
+// Files is [ReadDir] for a file system. dir is the name of the folder in errors.
+func Files(files fs.FS, dir string) (map[string]string, error) {
+	texts, err := kinds.Files(files, dir)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	err = fs.WalkDir(files, Folder, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case name == Folder && errors.Is(err, fs.ErrNotExist):
+			return fs.SkipAll
+		case err != nil:
+			return err
+		case strings.HasPrefix(e.Name(), ".") && e.IsDir():
+			return fs.SkipDir // of a release that was interrupted
+		case !e.IsDir():
+			paths = append(paths, name)
+		}
+		if len(paths) > MaxVersions*kinds.MaxFiles {
+			return fmt.Errorf("more than %d files", MaxVersions*kinds.MaxFiles)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, Folder), err)
+	}
+	total := 0
+	for _, name := range paths {
+		text, err := kinds.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, name), err)
+		}
+		total += len(text)
+		if total > MaxBytes {
+			return nil, errSize(dir)
+		}
+		texts[name] = text
+	}
+	return texts, nil
+}
+
+func errSize(dir string) error {
+	return fmt.Errorf("catalogue: the files of %s have more than %d bytes", path.Join(dir, Folder), MaxBytes)
+}
+
+// Split returns the texts of a catalogue without those of its released versions, and those of the versions, by their
+// paths in the folder of the versions.
+func Split(texts map[string]string) (catalogue, versions map[string]string) {
+	catalogue, versions = map[string]string{}, map[string]string{}
+	for name, text := range texts {
+		if below, ok := strings.CutPrefix(name, Folder+"/"); ok {
+			versions[below] = text
+		} else {
+			catalogue[name] = text
+		}
+	}
+	return catalogue, versions
+}
+
+// HasFile reports whether the folder of a catalogue can have a file with this path, or a folder if the path ends in a
+// slash.
+func HasFile(name string) bool {
+	below, inVersions := strings.CutPrefix(name, Folder+"/")
+	switch {
+	case !inVersions:
+		return !strings.Contains(name, "/") && path.Ext(name) == ".graphqls"
+	case below == "" || below == StatesFile:
+		return true
+	}
+	folder, file, _ := strings.Cut(below, "/")
+	if _, err := ParseNumber(folder); err != nil || strings.Contains(file, "/") {
+		return false
+	}
+	return strings.HasSuffix(name, "/") || file == APIFile || path.Ext(file) == ".graphqls"
+}
+
+// grouped returns the texts of versions by the names of their folders. What stands beside the folders and is not
+// StatesFile is a finding, as is what lies deeper.
+func (r *reader) grouped(versions map[string]string) map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		folder, file, below := strings.Cut(name, "/")
+		switch {
+		case name == StatesFile:
+		case !below:
+			r.report(name, 1, "only %s and a folder for each version may be here", StatesFile)
+		case file != APIFile && (strings.Contains(file, "/") || path.Ext(file) != ".graphqls"):
+			r.report(name, 1, "only %s and the sources of the version, which end in .graphqls, may be here", APIFile)
+		default:
+			if out[folder] == nil {
+				out[folder] = map[string]string{}
+			}
+			out[folder][file] = versions[name]
+		}
+	}
+	return out
+}

@@ -1,0 +1,33 @@
+package release
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Number is the number of a version: v1.10 is newer than v1.9.
+type Number struct{ Major, Minor int }
+
+// numberForm is the only form of a number in names of folders and paths.
+var numberForm = regexp.MustCompile(`^v([1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})$`)
+
+// ParseNumber parses the form v1.10. Other spellings, such as v01.1, v1 and v1.1.0, are errors.
+func ParseNumber(text string) (Number, error) {
+	parts := numberForm.FindStringSubmatch(text)
+	if parts == nil {
+		return Number{}, fmt.Errorf("%q is no version: v1.0 is one, a major from 1 and a minor from 0 without leading zeros", text)
+	}
+	major, _ := strconv.Atoi(parts[1]) // digits, by numberForm
+	minor, _ := strconv.Atoi(parts[2])
+	return Number{Major: major, Minor: minor}, nil
+}
+
+// String returns the form v1.10.
+func (n Number) String() string { return fmt.Sprintf("v%d.%d", n.Major, n.Minor) }
+
+// Compare is negative if n is older than o, and positive if it is newer.
+func (n Number) Compare(o Number) int {
+	return cmp.Or(cmp.Compare(n.Major, o.Major), cmp.Compare(n.Minor, o.Minor))
+}

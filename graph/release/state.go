@@ -1,0 +1,141 @@
+package release
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// State says how long clients can use a version. The zero value is that of one without an end.
+type State struct {
+	// Deprecated is the day since when, or from when on, new clients should not use the version; zero for none.
+	Deprecated time.Time
+	// Sunset is the day after which the version may be withdrawn; zero for none.
+	Sunset time.Time
+	// Withdrawn is the day since when the version is not served any more; zero for one that is served.
+	Withdrawn time.Time
+	// Why is what clients are told, such as what to use instead. A withdrawn version has it.
+	Why string
+}
+
+// Served reports whether the version is served.
+func (s State) Served() bool { return s.Withdrawn.IsZero() }
+
+// stateKeys are the keys of a version in StatesFile, for findings.
+const stateKeys = "deprecated, sunset, withdrawn, why"
+
+// states reads StatesFile: a mapping of versions to their states.
+func (r *reader) states(text string) map[Number]State {
+	out := map[Number]State{}
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		r.report(StatesFile, 1, "it is no YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
+		return out
+	}
+	if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
+		return out
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		r.report(StatesFile, root.Line, "a mapping of versions to their states is wanted, such as v1.0: {deprecated: 2030-01-31}")
+		return out
+	}
+	for i := 0; i < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		number, err := ParseNumber(key.Value)
+		if err != nil {
+			r.report(StatesFile, key.Line, "%v", err)
+			continue
+		}
+		if _, twice := out[number]; twice {
+			r.report(StatesFile, key.Line, "%s is there twice", number)
+			continue
+		}
+		out[number] = r.state(number, value)
+		r.lines[number] = key.Line
+	}
+	return out
+}
+
+// state reads the state of one version.
+func (r *reader) state(number Number, node *yaml.Node) (out State) {
+	if node.Kind != yaml.MappingNode {
+		r.report(StatesFile, node.Line, "%s: a mapping with the keys %s is wanted", number, stateKeys)
+		return out
+	}
+	lines := map[string]int{}
+	for i := 0; i < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if lines[key.Value] > 0 {
+			r.report(StatesFile, key.Line, "%s: %s is there twice", number, key.Value)
+		}
+		lines[key.Value] = key.Line
+		switch key.Value {
+		case "deprecated":
+			out.Deprecated = r.day(number, key, value)
+		case "sunset":
+			out.Sunset = r.day(number, key, value)
+		case "withdrawn":
+			out.Withdrawn = r.day(number, key, value)
+		case "why":
+			out.Why = r.why(number, value)
+		default:
+			r.report(StatesFile, key.Line, "%s: %q is no key; accepted are %s", number, key.Value, stateKeys)
+		}
+	}
+	r.ordered(number, out, lines)
+	if !out.Withdrawn.IsZero() && out.Why == "" && lines["why"] == 0 {
+		r.report(StatesFile, lines["withdrawn"], "%s: why is missing: it tells clients what to use instead", number)
+	}
+	return out
+}
+
+// ordered refuses dates of a version that are out of order.
+func (r *reader) ordered(number Number, s State, lines map[string]int) {
+	if !s.Sunset.IsZero() && s.Deprecated.IsZero() {
+		r.report(StatesFile, lines["sunset"], "%s: a version with a sunset is deprecated before; deprecated is missing", number)
+	}
+	if !s.Sunset.IsZero() && s.Sunset.Before(s.Deprecated) {
+		r.report(StatesFile, lines["sunset"], "%s: sunset is before deprecated", number)
+	}
+	if !s.Withdrawn.IsZero() && s.Withdrawn.Before(s.Deprecated) {
+		r.report(StatesFile, lines["withdrawn"], "%s: withdrawn is before deprecated", number)
+	}
+}
+
+// maxWhy is the most bytes of State.Why, which stands in errors.
+const maxWhy = 300
+
+func (r *reader) why(number Number, node *yaml.Node) string {
+	text := strings.TrimSpace(node.Value)
+	if node.Kind != yaml.ScalarNode || text == "" || len(text) > maxWhy || strings.ContainsAny(text, "\r\n") {
+		r.report(StatesFile, node.Line, "%s: why is a line of 1 to %d bytes", number, maxWhy)
+		return ""
+	}
+	return text
+}
+
+// day reads a date, the beginning of that day in UTC.
+func (r *reader) day(number Number, key, node *yaml.Node) time.Time {
+	at, err := time.Parse(time.DateOnly, node.Value)
+	if node.Kind != yaml.ScalarNode || err != nil {
+		r.report(StatesFile, node.Line, "%s: %s is a date, such as 2030-01-31", number, key.Value)
+		return time.Time{}
+	}
+	return at
+}
+
+// String returns the state for people.
+func (s State) String() string {
+	switch {
+	case !s.Withdrawn.IsZero():
+		return fmt.Sprintf("withdrawn %s", s.Withdrawn.Format(time.DateOnly))
+	case !s.Sunset.IsZero():
+		return fmt.Sprintf("deprecated, sunset %s", s.Sunset.Format(time.DateOnly))
+	case !s.Deprecated.IsZero():
+		return "deprecated"
+	}
+	return "served"
+}

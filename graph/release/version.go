@@ -1,0 +1,137 @@
+package release
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+// Version is a released version.
+type Version struct {
+	Number
+	State
+	// Hash of the names and contents of its files: 16 hexadecimal digits.
+	Hash string
+	// API is the text of its APIFile.
+	API string
+
+	// dir is its folder, for findings.
+	dir     string
+	doc     *ast.SchemaDocument // of API; nil if the version is withdrawn
+	sources map[string]string
+}
+
+// Read reads the released versions of a catalogue, the oldest first, from their texts by their paths in the folder of
+// the versions, see [Split]. dir is the folder of the catalogue. It refuses them with [kinds.Findings].
+func Read(texts map[string]string, dir string) ([]*Version, error) {
+	r := &reader{dir: path.Join(dir, Folder), lines: map[Number]int{}}
+	folders := r.grouped(texts)
+	states := r.states(texts[StatesFile])
+	var out []*Version
+	for _, name := range slices.Sorted(maps.Keys(folders)) {
+		number, err := ParseNumber(name)
+		if err != nil {
+			r.report(name, 1, "%v", err)
+			continue
+		}
+		out = append(out, r.version(number, states[number], folders[name]))
+	}
+	slices.SortFunc(out, func(a, b *Version) int { return a.Compare(b.Number) })
+	for number := range states {
+		if folders[number.String()] == nil {
+			r.report(StatesFile, r.lines[number], "%s has no folder here: it was never released", number)
+		}
+	}
+	if len(out) > MaxVersions {
+		r.report("", 1, "there are %d versions; at most %d are read", len(out), MaxVersions)
+	}
+	r.oneMajor(out)
+	if len(r.findings) > 0 {
+		r.findings.Sort()
+		return nil, r.findings
+	}
+	return out, nil
+}
+
+// reader is the state of one Read.
+type reader struct {
+	// dir is the folder of the versions.
+	dir      string
+	findings kinds.Findings
+	// lines are those of the versions in StatesFile.
+	lines map[Number]int
+}
+
+// report adds a finding about a file in the folder of the versions.
+func (r *reader) report(file string, line int, format string, args ...any) {
+	r.findings = append(r.findings, kinds.Finding{
+		File:    path.Join(r.dir, file),
+		Line:    max(line, 1),
+		Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// version reads the folder of one version.
+func (r *reader) version(number Number, state State, files map[string]string) *Version {
+	v := &Version{Number: number, State: state, Hash: Hash(files), dir: path.Join(r.dir, number.String())}
+	v.sources = maps.Clone(files)
+	delete(v.sources, APIFile)
+	text, there := files[APIFile]
+	v.API = text
+	switch {
+	case !there:
+		r.report(number.String(), 1, "%s is missing: a version is written by sluice catalogue release", APIFile)
+	case len(v.sources) == 0:
+		r.report(number.String(), 1, "the sources of the version are missing: it is written by sluice catalogue release")
+	case state.Served():
+		doc, err := parser.ParseSchema(&ast.Source{Name: path.Join(v.dir, APIFile), Input: text})
+		if err != nil {
+			line, message := 1, err.Error()
+			if syntax, ok := errors.AsType[*gqlerror.Error](err); ok && len(syntax.Locations) > 0 {
+				line, message = syntax.Locations[0].Line, syntax.Message
+			}
+			r.report(path.Join(number.String(), APIFile), line, "%s", message)
+		}
+		v.doc = doc
+	}
+	return v
+}
+
+// oneMajor refuses versions of several majors that are all to be served.
+func (r *reader) oneMajor(versions []*Version) {
+	served := slices.DeleteFunc(slices.Clone(versions), func(v *Version) bool { return !v.Served() })
+	if len(served) == 0 {
+		return
+	}
+	newest := served[len(served)-1]
+	for _, v := range served {
+		if v.Major != newest.Major {
+			r.report(v.String(), 1, "%s cannot be served beside %s: a gateway serves one major; withdraw %s in %s",
+				v.Number, newest.Number, v.Number, StatesFile)
+		}
+	}
+}
+
+// String is the number.
+func (v *Version) String() string { return v.Number.String() }
+
+// Hash returns the hash of texts and their names: 16 hexadecimal digits.
+func Hash(files map[string]string) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		_, _ = fmt.Fprintf(h, "%q %d ", name, len(files[name]))
+		_, _ = io.WriteString(h, files[name])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
