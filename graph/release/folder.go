@@ -22,13 +22,8 @@ const (
 	APIFile = "api.graphql"
 )
 
-// Limits of the released versions of a catalogue.
-const (
-	// MaxVersions is the most released versions.
-	MaxVersions = 100
-	// MaxBytes is the most bytes of all their files.
-	MaxBytes = 16 << 20
-)
+// MaxVersions is the most released versions of a catalogue. Their files and its own have at most [kinds.MaxBytes].
+const MaxVersions = 100
 
 // ReadDir returns the texts of a catalogue and of its released versions in a folder, by their paths in it, such as
 // "network.graphqls" and "versions/v1.0/network.graphqls". A folder that is replaced meanwhile is read again.
@@ -67,22 +62,21 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 		return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, Folder), err)
 	}
 	total := 0
+	for _, text := range texts {
+		total += len(text)
+	}
 	for _, name := range paths {
 		text, err := kinds.ReadFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("catalogue: %s: %w", path.Join(dir, name), err)
 		}
 		total += len(text)
-		if total > MaxBytes {
-			return nil, errSize(dir)
+		if total > kinds.MaxBytes {
+			return nil, fmt.Errorf("catalogue: the files of %s and its versions have more than %d bytes", dir, kinds.MaxBytes)
 		}
 		texts[name] = text
 	}
 	return texts, nil
-}
-
-func errSize(dir string) error {
-	return fmt.Errorf("catalogue: the files of %s have more than %d bytes", path.Join(dir, Folder), MaxBytes)
 }
 
 // Split returns the texts of a catalogue without those of its released versions, and those of the versions, by their

@@ -80,8 +80,8 @@ type Catalogues interface {
 const Path = "/catalogue"
 
 const (
-	// maxRequest bounds a request, in bytes: a catalogue of 16 MiB and released versions of 16 MiB as JSON, twice over.
-	maxRequest = 66 << 20
+	// maxRequest bounds a request, in bytes: a catalogue of 16 MiB with its released versions as JSON, twice over.
+	maxRequest = 34 << 20
 	// maxRequests is how many requests are held at a time: read, or waiting for their turn.
 	maxRequests = 4
 )
