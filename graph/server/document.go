@@ -171,6 +171,8 @@ type textSize struct {
 	longest int // of them
 	// half reports whether a string has the escape of half a surrogate pair, which the parser would replace by U+FFFD.
 	half bool
+	// wide reports whether there may be an integer that does not fit 64 bits.
+	wide bool
 }
 
 // scan measures a text, up to one token more than most. It stops at the first invalid token, which
@@ -187,6 +189,8 @@ func scan(query string, most int) (t textSize) {
 		switch token.Kind {
 		case lexer.Name, lexer.String, lexer.BlockString:
 			t.bytes, t.longest = t.bytes+len(token.Value), max(t.longest, len(token.Value))
+		case lexer.Int:
+			t.wide = t.wide || len(token.Value) >= maxInt64Digits
 		}
 		if token.Kind == lexer.String && strings.ContainsRune(token.Value, utf8.RuneError) {
 			if characters == nil {
@@ -200,6 +204,16 @@ func scan(query string, most int) (t textSize) {
 
 // rules returns the rules of the specification, without suggestions for a document of many or long names.
 func (t textSize) rules() *rules.Rules {
+	r := t.suggestingRules()
+	if t.wide {
+		values := rules.ValuesOfCorrectTypeRule.Name
+		r.ReplaceRule(values, acceptIntegers(r.GetInner()[values]))
+	}
+	return r
+}
+
+// suggestingRules returns the rules of the specification, which suggest names unless the document has many or long ones.
+func (t textSize) suggestingRules() *rules.Rules {
 	r := rules.NewDefaultRules()
 	if t.bytes <= maxSuggested && t.longest <= maxSuggestedName {
 		return r
