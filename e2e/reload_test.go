@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -535,6 +536,21 @@ func TestCatalogueDiff_FailsOnWhatIsAskedAndListsAllViolations(t *testing.T) {
 		if !strings.Contains(out, fmt.Sprintf("Rack/default/r%d: spec.label: must have at most 5 characters", i)) {
 			t.Errorf("r%d is not listed:\n%s%s", i, out, errOut)
 		}
+	}
+	type change struct {
+		Kind, Path, Hidden string
+		Violations         []string
+	}
+	var changes []change
+	out, errOut, _ = s.catalogue("diff", tighter, "--violations", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &changes); err != nil || len(changes) == 0 || len(changes[0].Violations) != 4 {
+		t.Errorf("as JSON: %v\n%s%s", err, out, errOut)
+	}
+	changes = nil
+	gone := s.write("next", racks[:strings.Index(racks, "type Rack @")]+racks[strings.Index(racks, "type Note @"):])
+	out, errOut, _ = s.catalogue("diff", gone, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &changes); err != nil || len(changes) == 0 || changes[0].Kind != "Rack" || changes[0].Hidden != "resources of the kind: 3" {
+		t.Errorf("as JSON: %v\n%s%s", err, out, errOut)
 	}
 	for _, args := range [][]string{{"diff", tighter, "--violations"}, {"diff", tighter, "--data", "x", "--from", s.kinds}, {"diff", "--data", "x"}} {
 		if out, errOut, code := sluice(t, "", append([]string{"catalogue"}, args...)...); code != 2 || out != "" {

@@ -66,6 +66,14 @@ func TestUnreadable_IsToldByEveryCommand(t *testing.T) {
 	if unreadable != 1.0 || total != 2.0 || inSummary != 1.0 {
 		t.Errorf("%v unreadable of %v, %v in the summary", unreadable, total, inSummary)
 	}
+	for args, says := range map[string]string{
+		"label item bad k=v":                       "cannot read (UNREADABLE; sluice get KIND --unreadable says why, sluice apply replaces it)\n",
+		"finalize item bad --remove example.org/x": "Item bad: its finalizers can be changed by a gateway whose catalogue reads it, or after sluice apply has replaced it\n",
+	} {
+		if _, errOut, code := s.cli("", strings.Fields(args)...); code != 1 || !strings.HasSuffix(errOut, says) {
+			t.Errorf("%s: exit %d, %s", args, code, errOut)
+		}
+	}
 	if _, errOut, code := s.cli("", "delete", "item", "bad"); code != 0 {
 		t.Error(errOut)
 	}

@@ -201,7 +201,11 @@ func (r *Reader) dependentsOf(rel *relation, stored *backend.Resource, arena *bo
 	}
 	b := r.fetch.Read(arena, k, stored)
 	if b == nil {
-		return rel.unreadable(stored.Key)
+		out := rel.unreadable(stored.Key)
+		for i := range out {
+			out[i].Guarded = out[i].Guarded || Guards{stored.Key: stored}.Holds(stored.Key, rel.key, false)
+		}
+		return out
 	}
 	state := dependency.Bound
 	if rel.Relation == Dependents {

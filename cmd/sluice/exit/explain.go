@@ -47,6 +47,8 @@ func Hint(e *client.Error) string {
 	case e.Extensions.Code == "ALREADY_EXISTS" && strings.HasSuffix(e.Message, "you may not read it"): // nor change it
 	case e.Extensions.Code == "ALREADY_EXISTS":
 		parts = append(parts, "sluice apply replaces it, sluice edit changes it")
+	case e.Extensions.Code == "UNREADABLE" && strings.HasSuffix(e.Message, "in a form that this gateway cannot read"):
+		parts = append(parts, "sluice get KIND --unreadable says why, sluice apply replaces it")
 	case e.Extensions.Code == "UNAUTHENTICATED":
 		parts = append(parts, "sluice login, or name a token with --token-file")
 	case e.Extensions.Code == "INTERNAL":

@@ -57,7 +57,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 				enc := json.NewEncoder(std.Out)
 				enc.SetEscapeHTML(false)
 				enc.SetIndent("", "  ")
-				err = enc.Encode(append([]catalogue.Difference{}, found.Changes...))
+				err = enc.Encode(findings(found))
 			} else {
 				printChanges(std, found)
 			}
@@ -81,7 +81,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 		pflag.Flag{
 			Name:      "output",
 			Shorthand: "o",
-			Usage:     "text or json: an array of {severity, kind, path, message, place}",
+			Usage:     "text or json: an array of {severity, kind, path, message, place, hidden, violations}",
 		},
 		"text",
 		"json",
@@ -120,6 +120,41 @@ func compareFolders(from, to string) ([]catalogue.Difference, error) {
 		return nil, err
 	}
 	return is.Changes(was), nil
+}
+
+// finding is a change with what a running gateway found out about it.
+type finding struct {
+	catalogue.Difference
+	// Hidden counts the stored resources that would not be read or shown any more, and names what they hold.
+	Hidden string `json:"hidden,omitempty"`
+	// Violations describe the stored resources of the kind that break stricter rules; the first change of the kind has
+	// them.
+	Violations []string `json:"violations,omitempty"`
+}
+
+// findings returns the changes of an answer with what belongs to each.
+func findings(found reload.Answer) []finding {
+	out := make([]finding, len(found.Changes))
+	of := map[string]*finding{} // the first of each kind
+	for i, c := range found.Changes {
+		out[i].Difference = c
+		if of[c.Kind] == nil {
+			of[c.Kind] = &out[i]
+		}
+		c.Place = ""
+		for _, line := range found.Hidden {
+			if rest, ok := strings.CutPrefix(line, c.String()+"; "); ok {
+				out[i].Hidden = rest
+			}
+		}
+	}
+	for _, line := range found.Tightened {
+		kind := line[:strings.IndexAny(line+":", ":/")]
+		if first := of[kind]; first != nil {
+			first.Violations = append(first.Violations, line)
+		}
+	}
+	return out
 }
 
 // printChanges prints what a gateway, its clients and stored resources would notice, one finding a line.

@@ -20,7 +20,10 @@ import (
 func FinalizeCommand(std terminal.Streams) *cobra.Command {
 	var r remote.Flags
 	var add, remove []string
-	m := modification{writing: writing{std: std}}
+	m := modification{
+		writing:    writing{std: std},
+		unreadable: "its finalizers can be changed by a gateway whose catalogue reads it, or after sluice apply has replaced it",
+	}
 	cmd := &cobra.Command{
 		Use:   "finalize KIND NAME... | KIND/NAME...  (--add FINALIZER | --remove FINALIZER)...",
 		Short: "Add and remove finalizers of resources",

@@ -31,6 +31,8 @@ type modification struct {
 	uid string
 	// format of the manifest that is read; without one, the whole resource is.
 	format client.Format
+	// unreadable is printed after the error about a resource that the gateway cannot read; empty for nothing.
+	unreadable string
 	// write changes a resource that was read, at a revision. The key and the uid of the outcome are set by its caller.
 	write func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (outcome, error)
 }
@@ -58,6 +60,9 @@ func (m *modification) all(ctx context.Context, list []resource.Ref, partial boo
 		err := m.one(ctx, s)
 		if err != nil {
 			explainOf(m.std, s, err)
+		}
+		if m.unreadable != "" && exit.APICode(err) == "UNREADABLE" {
+			_, _ = fmt.Fprintf(m.std.Err, "%s %s: %s\n", output.Printable(s.Kind.Name), output.Printable(s.Name), m.unreadable)
 		}
 		return err
 	})
