@@ -1,12 +1,12 @@
 -- action returns the arguments of an action by name, see action in proposal.go: the
--- operation, the tuples of kind and name, the condition (presence, uid, revision, passes,
+-- operation, the tuples of kind and name, the condition (presence, uid, revision, bindingversion,
 -- deletion, referrers, unfinalized), what a put or a rebind stores, and more: the change
 -- that a put describes, or members of the index to remove.
 local function action(from)
-  local op, kind, name, presence, uid, revision, passes, deletion, referrers, unfinalized, newuid, caller, finalizers, expires, deleting, declared, refs, refsize,
+  local op, kind, name, presence, uid, revision, bindingversion, deletion, referrers, unfinalized, newuid, caller, finalizers, expires, deleting, declared, refs, refsize,
     boundsize, size, body, more = unpack(ARGV, from + 1, from + STRIDE)
   return {
-    op = op, kind = kind, name = name, own = kind .. name, presence = presence, uid = uid, revision = revision, passes = passes,
+    op = op, kind = kind, name = name, own = kind .. name, presence = presence, uid = uid, revision = revision, bindingversion = bindingversion,
     deletion = deletion, referrers = referrers, unfinalized = unfinalized, newuid = newuid, caller = caller, finalizers = finalizers,
     expires = expires, deleting = deleting, declared = declared, refs = refs, refsize = refsize, boundsize = boundsize, size = size,
     body = body, more = more, unlogged = byte(kind, 2) == 95, -- '_' behind the tag of the tuple
@@ -36,11 +36,11 @@ end
 local function judge(a, r, key)
   if a.presence == 'a' then return r and 'exists' or nil end
   if not r then
-    if a.presence == 'p' or a.uid ~= '' or a.revision ~= '' or a.passes ~= '' or a.deletion ~= '' or a.referrers ~= '' or a.unfinalized ~= '' or
+    if a.presence == 'p' or a.uid ~= '' or a.revision ~= '' or a.bindingversion ~= '' or a.deletion ~= '' or a.referrers ~= '' or a.unfinalized ~= '' or
       a.op == 'd' or a.op == 'x' then return 'absent' end
     return nil
   end
-  if a.uid ~= '' and a.uid ~= r.uid or a.revision ~= '' and a.revision ~= r.rev or a.passes ~= '' and a.passes ~= r.passes then return 'conflict' end
+  if a.uid ~= '' and a.uid ~= r.uid or a.revision ~= '' and a.revision ~= r.rev or a.bindingversion ~= '' and a.bindingversion ~= r.bindingversion then return 'conflict' end
   if a.deletion == 'n' and r.deleting ~= '' then return 'deleting' end
   if a.deletion == 'y' and r.deleting == '' then return 'notdeleting' end
   if a.referrers ~= '' and bound(a, key) then return 'referenced' end
@@ -91,9 +91,9 @@ end
 -- put stores a resource. r is the live record that it replaces, or nil.
 local function put(a, r, key)
   local id = revision(a)
-  local spec, uid, created, finalizers, passes, ext = '', a.newuid, ms, a.finalizers, '1', ''
+  local spec, uid, created, finalizers, bindingversion, ext = '', a.newuid, ms, a.finalizers, '1', ''
   if r then
-    uid, created, passes, ext = r.uid, r.created, r.passes, r.ext
+    uid, created, bindingversion, ext = r.uid, r.created, r.bindingversion, r.ext
     if a.caller == '' then spec = r.spec ~= '' and r.spec or r.rev end
     if finalizers == '' then finalizers = r.finalizers end
     if a.declared == '' then a.declared, a.refs, a.refsize, a.boundsize = r.declared, r.refs, r.refsize, r.boundsize end
@@ -101,7 +101,7 @@ local function put(a, r, key)
     finalizers = '0'
   end
   local header = record(id .. '\n' .. ms .. '\n' .. a.expires .. '\n' .. a.deleting .. '\n', spec, uid, created, finalizers, a.refsize, a.boundsize, a.refs,
-    a.declared, passes, ext)
+    a.declared, bindingversion, ext)
   local size = a.size + #a.body + a.refsize
   if not r then
     append(a, id, 'a', size, '', header, a.body, '')
@@ -118,7 +118,7 @@ end
 
 -- rebind replaces the references of r and nothing else. It is no change in the log.
 local function rebind(a, r, key)
-  local value = record(r.before, r.spec, r.uid, r.created, r.finalizers, a.refsize, a.boundsize, a.refs, a.declared, format('%d', r.passes + 1), r.ext) ..
+  local value = record(r.before, r.spec, r.uid, r.created, r.finalizers, a.refsize, a.boundsize, a.refs, a.declared, format('%d', r.bindingversion + 1), r.ext) ..
     sub(r.value, r.bodyat)
   a.expires, a.deleting = r.expires, r.deleting
   reindex(r.members or members(a, r), members(a, a))

@@ -15,23 +15,23 @@ local function load(key, whole)
     if v == '' then return nil end
     whole = #v < 512
   end
-  local before, rev, expires, deleting, spec, uid, created, finalizers, refsize, boundsize, length, declared, passes, ext, at = match(v, HEADER)
+  local before, rev, expires, deleting, spec, uid, created, finalizers, refsize, boundsize, length, declared, bindingversion, ext, at = match(v, HEADER)
   if not rev or #v < at + length - 1 then
     if whole then return { damaged = true } end
     return load(key, true)
   end
   return {
     value = v, whole = whole, before = before, rev = rev, expires = expires, deleting = deleting, spec = spec, uid = uid, created = created,
-    finalizers = finalizers, refsize = refsize, boundsize = boundsize, declared = declared, passes = passes, ext = ext,
+    finalizers = finalizers, refsize = refsize, boundsize = boundsize, declared = declared, bindingversion = bindingversion, ext = ext,
     refs = sub(v, at, at + length - 1), bodyat = at + length,
   }
 end
 
 -- record makes the stored form without the body. before are the fields up to the flag
 -- of deletion.
-local function record(before, spec, uid, created, finalizers, refsize, boundsize, refs, declared, passes, ext)
+local function record(before, spec, uid, created, finalizers, refsize, boundsize, refs, declared, bindingversion, ext)
   return before .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. finalizers .. '\n' .. refsize .. '\n' .. boundsize .. '\n' .. #refs .. '\n' ..
-    declared .. '\n' .. passes .. '\n' .. ext .. '\n' .. refs
+    declared .. '\n' .. bindingversion .. '\n' .. ext .. '\n' .. refs
 end
 
 -- expired reports whether the record is expired now.

@@ -11,12 +11,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend/catalogue"
@@ -214,29 +212,8 @@ type shared struct {
 
 // gateway wires server and services to an open store.
 func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *zap.Logger) (*catalogues, error) {
-	store, changes := on.store, on.changes
-	reg := prometheus.NewRegistry()
-	damaged := prometheus.NewCounterVec(
-		prometheus.CounterOpts{
-			Name: "sluice_unreadable_total",
-			Help: "Stored resources that could not be read, by kind.",
-		},
-		[]string{"kind"},
-	)
-	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
-	compile := func(c sdl.Catalogue) (*service.Service, error) {
-		cfg := service.Config{
-			Kinds: c.Kinds, Store: store, Hub: changes, Keys: on.keys, IndexMemory: indexMemory(s.IndexMemory), Logger: log, Unreadable: unreadable,
-			Access: access.Config{
-				Enabled:    s.Identities.Given(),
-				AdminGroup: s.Identities.AdminGroup,
-			}, Policy: on.rights,
-		}
-		if on.audit != nil {
-			cfg.Revealing, cfg.Controlled = on.audit.Reveal, on.audit.Control
-		}
-		return service.New(cfg)
-	}
+	damaged := damagedMetric()
+	compile := s.compiler(on, damaged, log)
 	svc, err := compile(c)
 	if err != nil {
 		return nil, err
@@ -251,59 +228,66 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	if s.Identities.Given() && s.Identities.AdminGroup == "" {
 		log.Info("callers may do what AccessBindings allow; without any, nobody may do anything (admin-group makes administrators)")
 	}
-	out.gate = catalogue.Gate{Store: store, Logger: log}
+	out.gate = catalogue.Gate{Store: on.store, Logger: log}
 	out.log = log
 	out.keys = on.keys
 	out.compile = compile
-	reg.MustRegister(
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), damaged, out.results,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "sluice_build_info", Help: "Always 1; the version of sluice and of Go.",
-			ConstLabels: prometheus.Labels{"version": version.Text(), "goversion": runtime.Version()},
-		}, func() float64 { return 1 }),
-		gauge("sluice_change_streams", "Open change streams, over all transports.", func() float64 {
-			return float64(changes.Subscribers())
-		}),
-		counter(
-			"sluice_change_streams_lagged_total",
-			"Change streams that were ended because their clients were too slow.",
-			func() float64 { return float64(changes.Lagged()) },
-		),
-		counter(
-			"sluice_store_unreadable_total",
-			"Stored data whose envelope could not be read and was passed over.",
-			func() float64 { return float64(store.Unreadable()) },
-		),
-	)
-	if shared, ok := store.(*redis.Store); ok {
-		reg.MustRegister(counter(
-			"sluice_store_histories_lost_total",
-			"Times that the store went on without changes which this gateway had seen.",
-			func() float64 { return float64(shared.LostHistories()) },
-		))
+	if on.audit != nil {
+		out.replaced = on.audit.Replace
 	}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(damaged, out.results)
+	reg.MustRegister(processMetrics()...)
+	reg.MustRegister(on.metrics()...)
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)
 	s.Server.Catalogue = servedCatalogue(c, svc)
-	s.Server.Logger = log
 	s.Server.Metrics = reg
-	// Everybody may see the page, so it does not tell where the data is.
-	s.Server.Version, s.Server.Store = version.Text(), "the embedded store"
-	if s.Store.URL != "" {
-		s.Server.Store = "Redis"
-	}
-	s.Server.Ready, s.Server.Filling = out.ready(store, s.readyTimeout()), out.filling
-	s.Server.Reload = reload.NewHandler(out)
-	if on.audit != nil {
-		s.Server.Refused, out.replaced = on.audit.Refuse, on.audit.Replace
-		reg.MustRegister(gauge(
-			"sluice_audit_behind_changes",
-			"Changes that the gateway knows of and the audit log does not have.",
-			func() float64 { return float64(on.audit.Behind()) },
-		))
-	}
+	s.configureServer(out, on, log)
 	out.server, err = wait.Until(ctx, func() (*server.Server, error) {
 		return server.New(s.Server)
 	}) // it reads trusted documents
 	return out, err
+}
+
+// compiler returns the function that makes the service of a catalogue.
+func (s *Gateway) compiler(
+	on shared, damaged *prometheus.CounterVec, log *zap.Logger,
+) func(sdl.Catalogue) (*service.Service, error) {
+	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
+	return func(c sdl.Catalogue) (*service.Service, error) {
+		cfg := service.Config{
+			Kinds:       c.Kinds,
+			Store:       on.store,
+			Hub:         on.changes,
+			Keys:        on.keys,
+			IndexMemory: indexMemory(s.IndexMemory),
+			Logger:      log,
+			Unreadable:  unreadable,
+			Access:      access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
+			Policy:      on.rights,
+		}
+		if on.audit != nil {
+			cfg.Revealing = on.audit.Reveal
+			cfg.Controlled = on.audit.Control
+		}
+		return service.New(cfg)
+	}
+}
+
+// configureServer sets what the server shows of the gateway, and what it asks it.
+func (s *Gateway) configureServer(c *catalogues, on shared, log *zap.Logger) {
+	s.Server.Logger = log
+	s.Server.Version = version.Text()
+	// Everybody may see the page, so it does not tell where the data is.
+	s.Server.Store = "the embedded store"
+	if s.Store.URL != "" {
+		s.Server.Store = "Redis"
+	}
+	s.Server.Ready = c.ready(on.store, s.readyTimeout())
+	s.Server.Filling = c.filling
+	s.Server.Reload = reload.NewHandler(c)
+	if on.audit != nil {
+		s.Server.Refused = on.audit.Refuse
+	}
 }

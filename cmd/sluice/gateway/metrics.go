@@ -1,11 +1,75 @@
 package gateway
 
 import (
+	"runtime"
+
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/cmd/sluice/version"
 	"github.com/sluicegw/sluice/graph/identity"
 )
+
+// damagedMetric returns the counter of stored resources that do not decode.
+func damagedMetric() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(
+		prometheus.CounterOpts{
+			Name: "sluice_unreadable_total",
+			Help: "Stored resources that could not be read, by kind.",
+		},
+		[]string{"kind"},
+	)
+}
+
+// processMetrics returns the metrics of the process and its version.
+func processMetrics() []prometheus.Collector {
+	info := prometheus.GaugeOpts{
+		Name:        "sluice_build_info",
+		Help:        "Always 1; the version of sluice and of Go.",
+		ConstLabels: prometheus.Labels{"version": version.Text(), "goversion": runtime.Version()},
+	}
+	return []prometheus.Collector{
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(info, func() float64 { return 1 }),
+	}
+}
+
+// metrics returns the metrics of what all catalogues share.
+func (on shared) metrics() []prometheus.Collector {
+	out := []prometheus.Collector{
+		gauge("sluice_change_streams", "Open change streams, over all transports.", func() float64 {
+			return float64(on.changes.Subscribers())
+		}),
+		counter(
+			"sluice_change_streams_lagged_total",
+			"Change streams that were ended because their clients were too slow.",
+			func() float64 { return float64(on.changes.Lagged()) },
+		),
+		counter(
+			"sluice_store_unreadable_total",
+			"Stored data whose envelope could not be read and was passed over.",
+			func() float64 { return float64(on.store.Unreadable()) },
+		),
+	}
+	if store, ok := on.store.(*redis.Store); ok {
+		out = append(out, counter(
+			"sluice_store_histories_lost_total",
+			"Times that the store went on without changes which this gateway had seen.",
+			func() float64 { return float64(store.LostHistories()) },
+		))
+	}
+	if on.audit != nil {
+		out = append(out, gauge(
+			"sluice_audit_behind_changes",
+			"Changes that the gateway knows of and the audit log does not have.",
+			func() float64 { return float64(on.audit.Behind()) },
+		))
+	}
+	return out
+}
 
 // staleCredentials are the metrics of the files of credentials.
 func (s *Gateway) staleCredentials() (out []prometheus.Collector) {
