@@ -258,10 +258,23 @@ func withoutValues(err error, text string) error {
 	if !ok {
 		return err
 	}
-	message := e.Message
-	if e.Stage == yaml.ComposerStage {
-		message = "there is an alias without its anchor (a text that begins with * needs quotes)"
-	}
 	last := 1 + strings.Count(strings.TrimRight(text, "\n"), "\n") // the end of the text is on a line after it
-	return fmt.Errorf("line %d: %s", max(1, min(e.Mark.Line, last)), message)
+	line := max(1, min(e.Mark.Line, last))
+	if e.Stage == yaml.ComposerStage {
+		name := strings.TrimSuffix(strings.TrimPrefix(e.Message, "unknown anchor '"), "' referenced")
+		return &AnchorError{Name: name, Line: line}
+	}
+	return fmt.Errorf("line %d: %s", line, e.Message)
+}
+
+// AnchorError is an alias of an anchor that the text does not have before it.
+type AnchorError struct {
+	// Name of the anchor. It may be a password that begins with * and has no quotes, so Error does not show it.
+	Name string
+	// Line of the alias, from 1.
+	Line int
+}
+
+func (e *AnchorError) Error() string {
+	return fmt.Sprintf("line %d: there is an alias without its anchor (a text that begins with * needs quotes)", e.Line)
 }

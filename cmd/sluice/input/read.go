@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -156,6 +157,9 @@ func split(file string, data []byte) (docs []Document, listed bool, err error) {
 		}
 		listed = found.listed
 	}
+	if err == nil {
+		err = refuseForeignAliases(found.docs)
+	}
 	if at, ok := errors.AsType[*lineError](err); ok {
 		return nil, false, fmt.Errorf("%s:%d: %w", file, at.line, at.err)
 	}
@@ -164,4 +168,27 @@ func split(file string, data []byte) (docs []Document, listed bool, err error) {
 		docs = append(docs, d.read())
 	}
 	return docs, listed, err
+}
+
+// errForeignAlias is the error of an alias whose anchor is in an earlier document of the file.
+var errForeignAlias = errors.New("the anchor of this alias is in an earlier document of the file; repeat the value")
+
+// refuseForeignAliases refuses the documents of a file if one has an alias whose anchor is in an earlier one: in YAML
+// an anchor ends with its document, so the document could not be sent, but the earlier ones would be.
+func refuseForeignAliases(docs []Document) error {
+	for i, d := range docs[min(1, len(docs)):] {
+		if d.node != nil || !strings.Contains(d.Text, "*") {
+			continue
+		}
+		_, err := manifest.ParseYAML(d.Text)
+		unknown, ok := errors.AsType[*manifest.AnchorError](err)
+		if !ok {
+			continue
+		}
+		anchor := regexp.MustCompile(`(^|[\s\[{,:-])&` + regexp.QuoteMeta(unknown.Name) + `($|[\s,\]}])`)
+		if slices.ContainsFunc(docs[:i+1], func(before Document) bool { return anchor.MatchString(before.Text) }) {
+			return &lineError{d.Line + unknown.Line - 1, errForeignAlias}
+		}
+	}
+	return nil
 }

@@ -233,3 +233,29 @@ func TestAListThatWouldLoseDocumentsIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestRead_AnAliasIsOfAnAnchorInItsDocument: one of an earlier document is refused before anything is sent. Of other
+// aliases without an anchor the gateway says what is wrong, when it gets the document.
+func TestRead_AnAliasIsOfAnAnchorInItsDocument(t *testing.T) {
+	const doc = "kind: K\nmetadata: {name: a}\nspec: "
+	for text, line := range map[string]int{
+		doc + "&s {x: 1}\n---\n" + doc + "*s\n":                               7,
+		doc + "{x: &s {y: 1}}\n---\n" + doc + "{}\n---\n" + doc + "{x: [*s]}": 11,
+		doc + "{}\n---\n" + doc + "\n  - &s 1\n---\n" + doc + "{<<: *s}\n":    12,
+	} {
+		docs, err := stdin(text)
+		want := fmt.Sprintf("standard input:%d: the anchor of this alias is in an earlier document of the file; repeat the value", line)
+		if err == nil || err.Error() != want {
+			t.Errorf("%s%v %v, want %s", text, docs, err, want)
+		}
+	}
+	for _, text := range []string{
+		doc + "&s {x: 1}\n---\n" + doc + "{x: &s {y: 1}, z: *s}\n",
+		doc + "{x: '&s'}\n---\n" + doc + "*s2\n",
+		doc + "*s\n---\n" + doc + "&s {}\n",
+	} {
+		if docs, err := stdin(text); err != nil || len(docs) != 2 {
+			t.Errorf("%s%v %v", text, docs, err)
+		}
+	}
+}
