@@ -225,7 +225,11 @@ func TestCheck_LooksAtWhatIsExecuted(t *testing.T) {
 		`query($d: [ID!] = []) { nodes(ids: $d) { id } }`:                                                                true,
 		`query($d: ID = "x") { nodes(ids: ["a", $d]) { id } }`:                                                           true,
 	} {
-		if _, errs := request(t, schema, text, `{"d": null}`); (errs != nil) != refused {
+		_, errs := request(t, schema, text, `{"d": null}`)
+		if (errs != nil) != refused {
+			t.Errorf("%s: %v", text, errs)
+		}
+		if directive := strings.Contains(text, "name @include(if: $d)"); directive && !strings.Contains(errs.Error(), ": @include.if: the variable $d is null") {
 			t.Errorf("%s: %v", text, errs)
 		}
 	}

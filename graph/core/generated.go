@@ -448,7 +448,7 @@ type KindField {
 
 "How a list is compared."
 enum KindListType {
-  "Order does not count, and no two elements are equal."
+  "No two elements are equal. Their order is stored, but does not count where the field is immutable."
   SET
   "By the keys of its objects."
   MAP

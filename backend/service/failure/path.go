@@ -15,10 +15,10 @@ import (
 func Join(path, name string) string {
 	name = Shorten(name)
 	switch {
+	case path == "" && plain(strings.TrimPrefix(name, "@")): // a directive stands before its argument: @include.if
+		return name
 	case !plain(name):
 		return path + "[" + quote(name) + "]"
-	case path == "":
-		return name
 	}
 	return path + "." + name
 }

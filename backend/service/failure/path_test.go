@@ -18,6 +18,8 @@ func TestPath_APathIsReadBackAsItsSteps(t *testing.T) {
 		{failure.Join("spec.properties", "a.b/c]\"[0]"), []any{"spec", "properties", "a.b/c]\"[0]"}},
 		{failure.Join(failure.Join("", "a b"), "c"), []any{"a b", "c"}},
 		{failure.Join(failure.Element("rules", 0), ""), []any{"rules", 0, ""}},
+		{failure.Join(failure.Join("", "@include"), "if"), []any{"@include", "if"}},
+		{failure.Join("spec.properties", "@a"), []any{"spec", "properties", "@a"}},
 		{failure.Join("spec", "größe"), []any{"spec", "größe"}},
 	} {
 		if got := failure.Steps(c.path); !reflect.DeepEqual(got, c.steps) {
