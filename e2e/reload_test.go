@@ -458,7 +458,7 @@ func TestCatalogue_WhatAKindThatWentHoldsIsToldAndPurged(t *testing.T) {
 	s.must(`mutation { createNote(input: {name: "n", spec: {rackRef: "r0"}}) { note { id } } }`)
 
 	next := s.write("next", without)
-	const says = "kind Note is gone: its resources are kept and not served (breaking); resources of the kind: 1; they hold Rack/default/r0"
+	const says = "kind Note is gone: its resources are kept and not served (breaking); resources of the kind: 1; they keep Rack/default/r0 from being deleted"
 	out, errOut, code := s.catalogue("diff", next)
 	if code != 1 || !strings.Contains(out, "hidden: "+says) {
 		t.Errorf("diff: %d %s%s", code, out, errOut)

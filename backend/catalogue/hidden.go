@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// concern is how many stored resources a change concerns, and what they hold.
+// concern is how many stored resources a change concerns, and what they keep from being deleted.
 type concern struct {
 	resources int
 	// has reports whether the resources have the field that is gone; else they are all of the kind.
@@ -36,11 +36,11 @@ func (c concern) String() string {
 	for _, key := range c.held {
 		names = append(names, key.String())
 	}
-	out += "; they hold " + strings.Join(names, ", ")
+	out += "; they keep " + strings.Join(names, ", ")
 	if c.more > 0 {
 		out += fmt.Sprintf(" and %d more", c.more)
 	}
-	return out
+	return out + " from being deleted"
 }
 
 // concern counts what a change concerns. It reads all resources of a kind of which a field is gone, or which is
@@ -111,7 +111,7 @@ func found(value gjson.Result, path []string) (yes bool) {
 }
 
 // Hidden returns lines about what is stored and would not be read or shown any more if a catalogue followed another
-// one: what is gone, or breaks, how many resources that concerns, and what they hold.
+// one: what is gone, or breaks, how many resources that concerns, and what they keep from being deleted.
 func (g Gate) Hidden(ctx context.Context, from, to Outline) (lines []string, err error) {
 	for _, c := range Breaking(Diff(from, to)) {
 		concerned, err := g.concern(ctx, c)

@@ -55,7 +55,7 @@ func TestAccept_SaysWhatTheResourcesOfAKindThatIsGoneHold(t *testing.T) {
 	}
 	f.put("f", `{"spec":{"width":1}}`)
 	err := f.accept(other(), false)
-	want := "kind Shelf is gone: its resources are kept and not served (breaking); resources of the kind: 6; they hold Label/default/l1, Label/default/l2, Label/default/l3 and 2 more"
+	want := "kind Shelf is gone: its resources are kept and not served (breaking); resources of the kind: 6; they keep Label/default/l1, Label/default/l2, Label/default/l3 and 2 more from being deleted"
 	if err == nil || err.Reasons[0] != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
@@ -69,7 +69,7 @@ func TestAccept_ARecordedCatalogueThatHidesResourcesNeedsTheFlagUnlessAGatewaySt
 		}
 	}
 	f.labelled("a", "l")
-	const says = "kind Shelf is gone: its resources are kept and not served (breaking); resources of the kind: 1; they hold Label/default/l"
+	const says = "kind Shelf is gone: its resources are kept and not served (breaking); resources of the kind: 1; they keep Label/default/l from being deleted"
 	if err := f.accept(other(), false); err == nil || err.Final || err.Reasons[0] != says {
 		t.Errorf("an apply: %v", err)
 	}
