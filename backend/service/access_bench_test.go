@@ -21,7 +21,7 @@ func BenchmarkAccess(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	kinds := append(policyKinds(b), servicetest.Widget())
+	kinds := append(servicetest.PolicyKinds(b), servicetest.Widget())
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	run := func(cfg access.Config) *service.Service {
@@ -69,7 +69,7 @@ func BenchmarkAccess(b *testing.B) {
 	}
 	callers := map[string]access.Caller{"off": anon}
 	for name := range namespaces {
-		callers[name] = as("token:" + name)
+		callers[name] = servicetest.As("token:" + name)
 	}
 	label := map[string]any{"labels": []any{map[string]any{"key": "team", "eq": "team-5"}}}
 	for what, read := range map[string]func(svc *service.Service, c access.Caller) error{

@@ -40,15 +40,15 @@ func (s *slowBindings) Range(ctx context.Context, r backend.Range) (backend.Page
 // one that changes a role meanwhile.
 func TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := openMemory(t)
+		store := servicetest.OpenMemory(t)
 		other := guarded(t, store, 0, servicetest.Widget())
-		other.give(allow("Widget", "*"))
-		if _, err := other.Writer.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: in("a", "w"), Spec: map[string]any{"title": "x"}}); err != nil {
+		other.Give(servicetest.Allow("Widget", "*"))
+		if _, err := other.Writer.Create(access.WithCaller(t.Context(), servicetest.Admin()), service.CreateRequest{Identity: servicetest.WidgetIn("a", "w"), Spec: map[string]any{"title": "x"}}); err != nil {
 			t.Fatal(err)
 		}
 		slow := &slowBindings{Store: store, asked: make(chan struct{}), released: make(chan struct{})}
 		svc, err := service.New(service.Config{
-			Kinds: append(policyKinds(t), servicetest.Widget()), Store: slow, IndexMemory: -1, Access: access.Config{Enabled: true, AdminGroup: adminGroup},
+			Kinds: append(servicetest.PolicyKinds(t), servicetest.Widget()), Store: slow, IndexMemory: -1, Access: access.Config{Enabled: true, AdminGroup: servicetest.AdminGroup},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -58,15 +58,15 @@ func TestAuthorize_ARoleThatIsNarrowedWhileTheBindingsAreReadIsNotUsed(t *testin
 		go func() { ended <- svc.Run(ctx) }()
 		<-slow.asked
 		go func() {
-			_, err := svc.Reader.Get(access.WithCaller(ctx, as("token:u")), in("a", "w"))
+			_, err := svc.Reader.Get(access.WithCaller(ctx, servicetest.As("token:u")), servicetest.WidgetIn("a", "w"))
 			first <- err
 		}()
 		synctest.Wait()
-		other.set(access.RoleKind, "role", access.Role{Rules: []access.Rule{allow("Widget", "DELETE")}})
+		other.StorePolicy(access.RoleKind, "role", access.Role{Rules: []access.Rule{servicetest.Allow("Widget", "DELETE")}})
 		synctest.Wait()
 		close(slow.released)
 		<-first
-		if _, err := svc.Reader.Get(access.WithCaller(ctx, as("token:u")), in("a", "w")); code(err) != "FORBIDDEN" {
+		if _, err := svc.Reader.Get(access.WithCaller(ctx, servicetest.As("token:u")), servicetest.WidgetIn("a", "w")); servicetest.CodeOf(err) != "FORBIDDEN" {
 			t.Errorf("after the role was narrowed: %v", err)
 		}
 		stop()

@@ -19,11 +19,11 @@ func TestAuthorize_FinalizersAndControllersWantVerbsOfTheirOwn(t *testing.T) {
 		t.Error(err)
 	}
 	for _, m := range []service.MetadataPatch{finalizers("example.org/x"), without("example.org/x")} {
-		if err := h.patch("Room", "r", "", m); code(err) != failure.CodeBadUserInput {
+		if err := h.patch("Room", "r", "", m); servicetest.CodeOf(err) != failure.CodeBadUserInput {
 			t.Errorf("a patch of finalizers: %v", err)
 		}
 	}
-	if err := h.Writer.SetControlled(t.Context(), "Room", true); code(err) != failure.CodeBadUserInput {
+	if err := h.Writer.SetControlled(t.Context(), "Room", true); servicetest.CodeOf(err) != failure.CodeBadUserInput {
 		t.Errorf("a controller: %v", err)
 	}
 }

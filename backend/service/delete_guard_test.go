@@ -3,7 +3,6 @@ package service_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,14 +68,6 @@ func without(names ...string) service.MetadataPatch {
 	return service.MetadataPatch{RemoveFinalizers: names}
 }
 
-func code(err error) failure.Code {
-	var known *failure.Error
-	if errors.As(err, &known) {
-		return known.Code
-	}
-	return ""
-}
-
 const available = `{"conditions":[{"type":"Available","status":"True","reason":"Success"},{"type":"Progressing","status":"False","reason":"Success"}]}`
 
 func TestDelete_FinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
@@ -107,7 +98,7 @@ func TestDelete_FinalizersHoldAResourceUntilTheyAreRemoved(t *testing.T) {
 			"one more and less": h.patch("Room", "r", "", service.MetadataPatch{AddFinalizers: []string{"example.org/new"}, RemoveFinalizers: []string{"example.org/dns"}}),
 			"a spec and a less": h.patch("Room", "r", `{"title":"x"}`, without("example.org/dns")),
 		} {
-			if code(err) != failure.CodeBeingDeleted {
+			if servicetest.CodeOf(err) != failure.CodeBeingDeleted {
 				t.Errorf("%s during deletion: %v", what, err)
 			}
 		}
@@ -147,7 +138,7 @@ func TestDelete_AControllerSaysWhenResourcesOfItsKindsAreReady(t *testing.T) {
 		if err := h.Writer.SetControlled(t.Context(), "Room", true); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Writer.SetControlled(t.Context(), "Guest", true); code(err) != failure.CodeBadUserInput {
+		if err := h.Writer.SetControlled(t.Context(), "Guest", true); servicetest.CodeOf(err) != failure.CodeBadUserInput {
 			t.Errorf("a kind without conditions: %v", err)
 		}
 		h.create("Room", "r", `{}`)
@@ -425,14 +416,14 @@ func TestDelete_WhatExpiresHasNoFinalizers(t *testing.T) {
 	if err := h.patch("Room", "r", "", at); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.patch("Room", "r", "", finalizers("example.org/x")); code(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), "metadata.addFinalizers") {
+	if err := h.patch("Room", "r", "", finalizers("example.org/x")); servicetest.CodeOf(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), "metadata.addFinalizers") {
 		t.Errorf("finalizers of what expires: %v", err)
 	}
 	h.create("Room", "s", `{}`)
 	if err := h.patch("Room", "s", "", finalizers("example.org/x")); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.patch("Room", "s", "", at); code(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), "metadata.expiresAt") {
+	if err := h.patch("Room", "s", "", at); servicetest.CodeOf(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), "metadata.expiresAt") {
 		t.Errorf("an expiry of what has finalizers: %v", err)
 	}
 	both := without("example.org/x")

@@ -3,6 +3,8 @@ package service_test
 import (
 	"testing"
 
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
@@ -17,3 +19,9 @@ func setupOn(t *testing.T, cfg memory.Config) *fixture {
 }
 
 func setupIndexed(t *testing.T) *fixture { return &fixture{servicetest.SetupIndexed(t)} }
+
+// guarded is a running service that judges its callers. indexMemory is as of [service.Config].
+func guarded(t *testing.T, store backend.Store, indexMemory int64, kinds ...descriptor.Kind) *fixture {
+	t.Helper()
+	return &fixture{servicetest.Guarded(t, store, indexMemory, kinds...)}
+}

@@ -175,7 +175,7 @@ func TestManager_FieldManagersAreBounded(t *testing.T) {
 		"m16: l=1":                     "fieldManager: 16 field managers own labels",
 		strings.Repeat("é", 65) + ": ": "fieldManager: must have at most 64 characters",
 	} {
-		if _, err := f.doTo(step); code(err) != failure.CodeValidationFailed || !strings.HasPrefix(err.Error(), says) {
+		if _, err := f.doTo(step); servicetest.CodeOf(err) != failure.CodeValidationFailed || !strings.HasPrefix(err.Error(), says) {
 			t.Errorf("%s: %v", step, err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestManager_APatchKeepsTheLimitsOfLabelsAndAnnotations(t *testing.T) {
 	for step, says := range map[string]string{
 		"patch: one=1": "metadata.labels: must be at most 128, are 129", "patch: -x=1": "metadata.labels[0].key: ", "patch: a=-": "metadata.labels[0].value: ",
 	} {
-		if _, err := f.doTo(step); code(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), says) {
+		if _, err := f.doTo(step); servicetest.CodeOf(err) != failure.CodeValidationFailed || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", step, err)
 		}
 	}
@@ -214,11 +214,11 @@ func TestManager_APatchKeepsTheLimitsOfLabelsAndAnnotations(t *testing.T) {
 	if err := patch("large"); err != nil {
 		t.Error(err)
 	}
-	if err := patch("larger"); code(err) != failure.CodeValidationFailed || !strings.HasPrefix(err.Error(), "metadata.annotations: must be at most 262144 bytes") {
+	if err := patch("larger"); servicetest.CodeOf(err) != failure.CodeValidationFailed || !strings.HasPrefix(err.Error(), "metadata.annotations: must be at most 262144 bytes") {
 		t.Errorf("annotations of 400 KiB: %v", err)
 	}
 	twice := service.MetadataPatch{Labels: service.Optional[[]service.PairPatch]{Set: true, Value: []service.PairPatch{{Key: "k"}, {Key: "k"}}}}
-	if _, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), MetadataPatch: twice, ExpectedRevision: f.Stored("a").Revision.String()}); code(err) != failure.CodeValidationFailed {
+	if _, err := f.Writer.Patch(t.Context(), service.PatchRequest{Identity: servicetest.Named("a"), MetadataPatch: twice, ExpectedRevision: f.Stored("a").Revision.String()}); servicetest.CodeOf(err) != failure.CodeValidationFailed {
 		t.Errorf("a key twice: %v", err)
 	}
 }

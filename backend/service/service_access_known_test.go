@@ -42,12 +42,12 @@ func filling(t *testing.T, of string) (slow, f *fixture, letGo func()) {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	f = guarded(t, store, 0, servicetest.Widget())
-	kinds := policyKinds(t)
+	kinds := servicetest.PolicyKinds(t)
 	if kinds[0].Name != access.RoleKind {
 		kinds[0], kinds[1] = kinds[1], kinds[0]
 	}
 	h := &held{store, of, make(chan struct{})}
-	svc, err := service.New(service.Config{Kinds: append(kinds, servicetest.Widget()), Store: h, Access: access.Config{Enabled: true, AdminGroup: adminGroup}})
+	svc, err := service.New(service.Config{Kinds: append(kinds, servicetest.Widget()), Store: h, Access: access.Config{Enabled: true, AdminGroup: servicetest.AdminGroup}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,20 +65,20 @@ func filling(t *testing.T, of string) (slow, f *fixture, letGo func()) {
 func TestService_APolicyIsOfOneState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, f, letGo := filling(t, access.BindingKind)
-		f.give(allow("Widget", "GET", "LIST"))
+		f.Give(servicetest.Allow("Widget", "GET", "LIST"))
 		synctest.Wait()
 		asked := make(chan error, 1)
 		go func() {
-			_, err := slow.Reader.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"})
+			_, err := slow.Reader.List(access.WithCaller(t.Context(), servicetest.As("token:u")), query.ListRequest{Kind: "Widget"})
 			asked <- err
 		}()
 		synctest.Wait() // it waits for the bindings
-		f.give(allow("Nothing", "GET"))
+		f.Give(servicetest.Allow("Nothing", "GET"))
 		letGo()
-		if err := <-asked; code(err) != "FORBIDDEN" {
+		if err := <-asked; servicetest.CodeOf(err) != "FORBIDDEN" {
 			t.Errorf("asked before: %v", err)
 		}
-		if _, err := slow.Reader.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget"}); code(err) != "FORBIDDEN" {
+		if _, err := slow.Reader.List(access.WithCaller(t.Context(), servicetest.As("token:u")), query.ListRequest{Kind: "Widget"}); servicetest.CodeOf(err) != "FORBIDDEN" {
 			t.Errorf("asked after: %v", err)
 		}
 	})
@@ -89,7 +89,7 @@ func TestService_APolicyIsOfOneState(t *testing.T) {
 func TestService_WhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, f, letGo := filling(t, "Widget")
-		f.give(allow("Widget", "GET", "LIST"))
+		f.Give(servicetest.Allow("Widget", "GET", "LIST"))
 		synctest.Wait()
 		type answer struct {
 			page *query.Page
@@ -98,14 +98,14 @@ func TestService_WhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
 		asked := make(chan answer, 1)
 		go func() {
 			ctx, _ := query.WithSnapshot(t.Context())
-			page, err := slow.Reader.List(access.WithCaller(ctx, as("token:u")), query.ListRequest{Kind: "Widget"})
+			page, err := slow.Reader.List(access.WithCaller(ctx, servicetest.As("token:u")), query.ListRequest{Kind: "Widget"})
 			asked <- answer{page, err}
 		}()
 		synctest.Wait() // it waits for the widgets
-		f.give(allow("Widget", descriptor.VerbCreate))
-		f.upsert(kind.Identity{Kind: "Widget", Namespace: new("a"), Name: "later"}, "x")
+		f.Give(servicetest.Allow("Widget", descriptor.VerbCreate))
+		f.UpsertWidget(kind.Identity{Kind: "Widget", Namespace: new("a"), Name: "later"}, "x")
 		letGo()
-		if a := <-asked; code(a.err) != "FORBIDDEN" {
+		if a := <-asked; servicetest.CodeOf(a.err) != "FORBIDDEN" {
 			t.Errorf("%v %v", a.page, a.err)
 		}
 	})

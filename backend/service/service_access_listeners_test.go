@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -46,43 +47,43 @@ func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
 	cart.Name, cart.Singular, cart.Plural = "Cart", "cart", "carts"
 	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0, cart)} // of two catalogues
 	f := gateways[0]
-	models := map[string]model{}
+	models := map[string]servicetest.PolicyModel{}
 	policy := func() {
 		user := fmt.Sprint("token:u", rnd.IntN(2))
-		m := randomModel(rnd)
-		for i := range m.rules {
-			m.rules[i].Verbs = append(m.rules[i].Verbs, descriptor.VerbWatch)
+		m := servicetest.RandomPolicy(rnd)
+		for i := range m.Rules {
+			m.Rules[i].Verbs = append(m.Rules[i].Verbs, descriptor.VerbWatch)
 		}
 		if rnd.IntN(3) == 0 { // part of the rules that were
-			m.rules = models[user].rules[:rnd.IntN(len(models[user].rules)+1)]
-			if len(m.rules) == 0 {
-				m.rules = []access.Rule{{Kinds: []string{"Nothing"}, Verbs: []descriptor.Verb{descriptor.VerbGet}}}
+			m.Rules = models[user].Rules[:rnd.IntN(len(models[user].Rules)+1)]
+			if len(m.Rules) == 0 {
+				m.Rules = []access.Rule{{Kinds: []string{"Nothing"}, Verbs: []descriptor.Verb{descriptor.VerbGet}}}
 			}
 		}
-		if m.namespaces == nil {
-			m.namespaces = []string{"*"}
+		if m.Namespaces == nil {
+			m.Namespaces = []string{"*"}
 		}
 		models[user] = m
-		f.role("r"+user[6:], m.rules...)
-		f.bind("b"+user[6:], access.Binding{Roles: []string{"r" + user[6:]}, Users: []string{user}, Namespaces: m.namespaces})
+		f.Role("r"+user[6:], m.Rules...)
+		f.Bind("b"+user[6:], access.Binding{Roles: []string{"r" + user[6:]}, Users: []string{user}, Namespaces: m.Namespaces})
 	}
 	write := func() {
-		id := widgetIn(fmt.Sprint("ns", rnd.IntN(3)), fmt.Sprint("n", rnd.IntN(6)))
+		id := servicetest.WidgetIn(fmt.Sprint("ns", rnd.IntN(3)), fmt.Sprint("n", rnd.IntN(6)))
 		if rnd.IntN(5) == 0 {
 			id = kind.Identity{Kind: "Site", Name: []string{"a", "b"}[rnd.IntN(2)]}
 		}
 		if rnd.IntN(3) == 0 {
-			if _, err := f.Writer.Delete(access.WithCaller(t.Context(), admin()), service.DeleteRequest{Identity: id}); err != nil && code(err) != "NOT_FOUND" {
+			if _, err := f.Writer.Delete(access.WithCaller(t.Context(), servicetest.Admin()), service.DeleteRequest{Identity: id}); err != nil && servicetest.CodeOf(err) != "NOT_FOUND" {
 				t.Fatal(err)
 			}
 			return
 		}
-		f.upsert(id, string(rune('A'+rnd.IntN(3))))
+		f.UpsertWidget(id, string(rune('A'+rnd.IntN(3))))
 	}
 	for _, user := range []string{"token:u0", "token:u1"} {
-		models[user] = model{rules: []access.Rule{reads(nil, nil)}, namespaces: []string{"*"}}
-		f.role("r"+user[6:], models[user].rules...)
-		f.bind("b"+user[6:], access.Binding{Roles: []string{"r" + user[6:]}, Users: []string{user}, Namespaces: []string{"*"}})
+		models[user] = servicetest.PolicyModel{Rules: []access.Rule{reads(nil, nil)}, Namespaces: []string{"*"}}
+		f.Role("r"+user[6:], models[user].Rules...)
+		f.Bind("b"+user[6:], access.Binding{Roles: []string{"r" + user[6:]}, Users: []string{user}, Namespaces: []string{"*"}})
 	}
 	start := positionOf(t, f)
 	var listeners []*rebuilt
@@ -92,7 +93,7 @@ func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
 			{Snapshot: true}, {After: &after}, {After: &after, Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "A"}}}},
 			{Snapshot: true, Namespace: new("ns1")}, {After: &after, Kinds: []string{"Widget"}, Name: new("n1"), Namespace: new("ns1")},
 		} {
-			listeners = append(listeners, listen(t, gateways[rnd.IntN(2)], as(user), req))
+			listeners = append(listeners, listen(t, gateways[rnd.IntN(2)], servicetest.As(user), req))
 		}
 	}
 	for step := range 40 {
@@ -111,7 +112,7 @@ func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
 		all := map[backend.Key]string{}
 		titles := map[backend.Key]string{}
 		for _, k := range []string{"Widget", "Site", access.RoleKind, access.BindingKind} {
-			p, err := f.Reader.List(access.WithCaller(t.Context(), admin()), query.ListRequest{Kind: k, First: new(1000)})
+			p, err := f.Reader.List(access.WithCaller(t.Context(), servicetest.Admin()), query.ListRequest{Kind: k, First: new(1000)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,11 +133,11 @@ func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
 				l.stream.Close()
 				l.req = resumed
 				err := l.begin(gateways[rnd.IntN(2)])
-				if c := code(err); c == "POSITION_EXPIRED" || c == "FORBIDDEN" {
+				if c := servicetest.CodeOf(err); c == "POSITION_EXPIRED" || c == "FORBIDDEN" {
 					clear(l.has)
 					l.req.After, l.req.Snapshot = nil, true
-					if err = l.begin(f); code(err) == "FORBIDDEN" {
-						l.caller = admin() // for whom it is easier
+					if err = l.begin(f); servicetest.CodeOf(err) == "FORBIDDEN" {
+						l.caller = servicetest.Admin() // for whom it is easier
 						err = l.begin(f)
 					}
 				}
@@ -148,7 +149,7 @@ func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
 			want := map[backend.Key]string{}
 			for key, revision := range all {
 				m, global := models[l.caller.Identity.Name], key.Namespace == ""
-				sees := l.caller.Identity.Name == admin().Identity.Name || m.allows(descriptor.VerbWatch, key.Kind, key.Namespace, key.Name, global) && m.allows(descriptor.VerbGet, key.Kind, key.Namespace, key.Name, global)
+				sees := l.caller.Identity.Name == servicetest.Admin().Identity.Name || m.Allows(descriptor.VerbWatch, key.Kind, key.Namespace, key.Name, global) && m.Allows(descriptor.VerbGet, key.Kind, key.Namespace, key.Name, global)
 				in := (l.req.Namespace == nil || *l.req.Namespace == key.Namespace) && (l.req.Name == nil || *l.req.Name == key.Name) &&
 					(len(l.req.Kinds) == 0 || key.Kind == "Widget") && (l.req.Filter == nil || titles[key] == "A")
 				if sees && in {
@@ -156,8 +157,18 @@ func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
 				}
 			}
 			if d := cmp.Diff(want, l.has); d != "" {
-				t.Fatalf("step %d, listener %d (%s, %s) (-want +got):\n%s", step, i, l.caller.Identity, text(l.req), d)
+				t.Fatalf("step %d, listener %d (%s, %s) (-want +got):\n%s", step, i, l.caller.Identity, asJSON(t, l.req), d)
 			}
 		}
 	}
+}
+
+// asJSON returns a value as JSON.
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
 }

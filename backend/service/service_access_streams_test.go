@@ -24,8 +24,8 @@ import (
 func watched(t *testing.T, store backend.Store, indexMemory int64, more ...descriptor.Kind) *fixture {
 	t.Helper()
 	svc, err := service.New(service.Config{
-		Kinds: append(append([]descriptor.Kind{servicetest.Widget(), site()}, policyKinds(t)...), more...), Store: store, IndexMemory: indexMemory, BookmarkInterval: time.Millisecond,
-		Access: access.Config{Enabled: true, AdminGroup: adminGroup},
+		Kinds: append(append([]descriptor.Kind{servicetest.Widget(), servicetest.Site()}, servicetest.PolicyKinds(t)...), more...), Store: store, IndexMemory: indexMemory, BookmarkInterval: time.Millisecond,
+		Access: access.Config{Enabled: true, AdminGroup: servicetest.AdminGroup},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func (l *rebuilt) settle(f *fixture) string {
 
 func positionOf(t *testing.T, f *fixture) backend.Position {
 	t.Helper()
-	p, err := f.Reader.List(access.WithCaller(context.Background(), admin()), query.ListRequest{Kind: "Widget", ChangeCursor: true, First: new(0)})
+	p, err := f.Reader.List(access.WithCaller(context.Background(), servicetest.Admin()), query.ListRequest{Kind: "Widget", ChangeCursor: true, First: new(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,38 +155,9 @@ func positionOf(t *testing.T, f *fixture) backend.Position {
 	return at
 }
 
-func widgetIn(namespace, name string) kind.Identity {
-	return kind.Identity{Kind: "Widget", Namespace: &namespace, Name: name}
-}
-
-// upsert writes a widget as an administrator.
-func (f *fixture) upsert(id kind.Identity, title string) {
-	f.T.Helper()
-	if _, err := f.Writer.Upsert(access.WithCaller(context.Background(), admin()), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": title}}); err != nil {
-		f.T.Fatal(err)
-	}
-}
-
-func (f *fixture) drop(id kind.Identity) {
-	f.T.Helper()
-	if _, err := f.Writer.Delete(access.WithCaller(context.Background(), admin()), service.DeleteRequest{Identity: id}); err != nil {
-		f.T.Fatal(err)
-	}
-}
-
 // reads is a rule that lets resources be watched and seen.
 func reads(namespaces, names []string) access.Rule {
 	return access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbWatch, descriptor.VerbList}, Namespaces: namespaces, Names: names}
-}
-
-func (f *fixture) role(name string, rules ...access.Rule) {
-	f.T.Helper()
-	f.set(access.RoleKind, name, access.Role{Rules: rules})
-}
-
-func (f *fixture) bind(name string, b access.Binding) {
-	f.T.Helper()
-	f.set(access.BindingKind, name, b)
 }
 
 func TestService_ARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
@@ -200,99 +171,99 @@ func TestService_ARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
 		afterwards string // of a change of each resource
 	}{
 		"a namespace is gained": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"a", "b"}, nil)) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"a", "b"}, nil)) },
 			want: "ADDED b/x; ADDED b/y", afterwards: "a/x a/y b/x b/y",
 		},
 		"a namespace is lost": {
-			before: []access.Rule{reads([]string{"a", "b"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"a"}, nil)) },
+			before: []access.Rule{reads([]string{"a", "b"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"a"}, nil)) },
 			want: "DELETED b/x (key); DELETED b/y (key)", afterwards: "a/x a/y",
 		},
 		"a namespace is lost and another gained": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"b"}, nil)) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"b"}, nil)) },
 			want: "DELETED a/x (key); DELETED a/y (key); ADDED b/x; ADDED b/y", afterwards: "b/x b/y",
 		},
 		"a name is gained": {
-			before: []access.Rule{reads([]string{"a"}, []string{"x"})}, change: func(f *fixture) { f.role("r", reads([]string{"a"}, []string{"x", "y"})) },
+			before: []access.Rule{reads([]string{"a"}, []string{"x"})}, change: func(f *fixture) { f.Role("r", reads([]string{"a"}, []string{"x", "y"})) },
 			want: "ADDED a/y", afterwards: "a/x a/y",
 		},
 		"a name in all namespaces is lost": {
-			before: []access.Rule{reads(nil, []string{"x", "y"})}, change: func(f *fixture) { f.role("r", reads(nil, []string{"x"})) },
+			before: []access.Rule{reads(nil, []string{"x", "y"})}, change: func(f *fixture) { f.Role("r", reads(nil, []string{"x"})) },
 			want: "DELETED a/y (key); DELETED b/y (key)", afterwards: "a/x b/x",
 		},
 		"a name in all namespaces becomes a namespace": {
-			before: []access.Rule{reads(nil, []string{"x"})}, change: func(f *fixture) { f.role("r", reads([]string{"a"}, nil)) },
+			before: []access.Rule{reads(nil, []string{"x"})}, change: func(f *fixture) { f.Role("r", reads([]string{"a"}, nil)) },
 			want: "ADDED a/y; DELETED b/x (key)", afterwards: "a/x a/y",
 		},
 		"all becomes a namespace": {
-			before: []access.Rule{reads(nil, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"b"}, nil)) },
+			before: []access.Rule{reads(nil, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"b"}, nil)) },
 			want: "DELETED a/x (key); DELETED a/y (key)", afterwards: "b/x b/y",
 		},
 		"the role is emptied": {
-			before: []access.Rule{reads(nil, nil)}, change: func(f *fixture) { f.role("r", access.Rule{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"*"}}) },
+			before: []access.Rule{reads(nil, nil)}, change: func(f *fixture) { f.Role("r", access.Rule{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"*"}}) },
 			want: "DELETED a/x (key); DELETED a/y (key); DELETED b/x (key); DELETED b/y (key)",
 		},
 		"GET alone is lost": {
 			before: []access.Rule{reads(nil, nil)},
 			change: func(f *fixture) {
-				f.role("r", access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbWatch}})
+				f.Role("r", access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbWatch}})
 			},
 			want: "DELETED a/x (key); DELETED a/y (key); DELETED b/x (key); DELETED b/y (key)",
 		},
 		"the binding is deleted": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.drop(kind.Identity{Kind: access.BindingKind, Name: "b"}) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.DeleteWidget(kind.Identity{Kind: access.BindingKind, Name: "b"}) },
 			want: "DELETED a/x (key); DELETED a/y (key)",
 		},
 		"a group is bound": {
 			before: []access.Rule{reads([]string{"a"}, nil)},
 			change: func(f *fixture) {
-				f.role("more", reads(nil, nil))
-				f.bind("group", access.Binding{Roles: []string{"more"}, Groups: []string{"token:g"}, Namespaces: []string{"b"}})
+				f.Role("more", reads(nil, nil))
+				f.Bind("group", access.Binding{Roles: []string{"more"}, Groups: []string{"token:g"}, Namespaces: []string{"b"}})
 			},
 			want: "ADDED b/x; ADDED b/y", afterwards: "a/x a/y b/x b/y",
 		},
 		"somebody else is bound": {
 			before: []access.Rule{reads([]string{"a"}, nil)},
 			change: func(f *fixture) {
-				f.bind("other", access.Binding{Roles: []string{"admin"}, Users: []string{"token:other"}, Namespaces: everywhere})
+				f.Bind("other", access.Binding{Roles: []string{"admin"}, Users: []string{"token:other"}, Namespaces: everywhere})
 			},
 			want: "", afterwards: "a/x a/y",
 		},
 		"what is gained does not match the filter": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"b"}, nil)) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"b"}, nil)) },
 			request: change.Request{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "x"}}}},
 			want:    "DELETED a/x (key); ADDED b/x", afterwards: "",
 		},
 		"the stream is of one namespace": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"a", "b"}, nil)) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"a", "b"}, nil)) },
 			request: change.Request{Namespace: new("a")}, want: "", afterwards: "a/x a/y",
 		},
 		"the stream is of one name": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.role("r", reads([]string{"b"}, nil)) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"b"}, nil)) },
 			request: change.Request{Name: new("y")}, want: "DELETED a/y (key); ADDED b/y", afterwards: "b/y",
 		},
 	} {
 		for _, snapshot := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, snapshot %v", name, snapshot), func(t *testing.T) {
 				f := watched(t, servicetest.OpenMemory(t), 0)
-				f.role("r", c.before...)
-				f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: everywhere})
+				f.Role("r", c.before...)
+				f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: everywhere})
 				req := c.request
 				req.Snapshot = snapshot
 				if !snapshot { // it hears of all from the log
 					req.After = new(query.ChangeCursor(positionOf(t, f), stampOf(t, f, "token:u")))
 				}
-				for _, id := range []kind.Identity{widgetIn("a", "x"), widgetIn("a", "y"), widgetIn("b", "x"), widgetIn("b", "y")} {
-					f.upsert(id, id.Name)
+				for _, id := range []kind.Identity{servicetest.WidgetIn("a", "x"), servicetest.WidgetIn("a", "y"), servicetest.WidgetIn("b", "x"), servicetest.WidgetIn("b", "y")} {
+					f.UpsertWidget(id, id.Name)
 				}
-				l := listen(t, f, as("token:u", "token:g"), req)
+				l := listen(t, f, servicetest.As("token:u", "token:g"), req)
 				l.settle(f)
 				c.change(f)
 				if got := l.settle(f); got != c.want {
 					t.Errorf("told %q, want %q", got, c.want)
 				}
 				var want []string
-				for _, id := range []kind.Identity{widgetIn("a", "x"), widgetIn("a", "y"), widgetIn("b", "x"), widgetIn("b", "y")} {
-					f.upsert(id, "changed")
+				for _, id := range []kind.Identity{servicetest.WidgetIn("a", "x"), servicetest.WidgetIn("a", "y"), servicetest.WidgetIn("b", "x"), servicetest.WidgetIn("b", "y")} {
+					f.UpsertWidget(id, "changed")
 					if at := *id.Namespace + "/" + id.Name; slices.Contains(strings.Fields(c.afterwards), at) {
 						want = append(want, "MODIFIED "+at)
 					}
@@ -311,7 +282,7 @@ func TestService_ARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
 
 func stampOf(t *testing.T, f *fixture, user string) string {
 	t.Helper()
-	rights, err := f.Reader.Rights(access.WithCaller(t.Context(), as(user, "token:g")))
+	rights, err := f.Reader.Rights(access.WithCaller(t.Context(), servicetest.As(user, "token:g")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,19 +292,19 @@ func stampOf(t *testing.T, f *fixture, user string) string {
 // Nothing that was written after a loss is told, not even its name, and what was deleted before it is DELETED once.
 func TestService_ATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), 0)
-	f.role("r", reads([]string{"a", "b"}, nil))
-	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	f.Role("r", reads([]string{"a", "b"}, nil))
+	f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
 	for _, name := range []string{"kept", "removed", "changed"} {
-		f.upsert(widgetIn("b", name), name)
+		f.UpsertWidget(servicetest.WidgetIn("b", name), name)
 	}
-	l := listen(t, f, as("token:u"), change.Request{Snapshot: true})
+	l := listen(t, f, servicetest.As("token:u"), change.Request{Snapshot: true})
 	l.settle(f)
-	f.drop(widgetIn("b", "removed"))
-	f.upsert(widgetIn("b", "changed"), "more")
-	f.role("r", reads([]string{"a"}, nil))
-	f.upsert(widgetIn("b", "secret"), "secret")
-	f.upsert(widgetIn("b", "changed"), "secret")
-	f.drop(widgetIn("b", "kept"))
+	f.DeleteWidget(servicetest.WidgetIn("b", "removed"))
+	f.UpsertWidget(servicetest.WidgetIn("b", "changed"), "more")
+	f.Role("r", reads([]string{"a"}, nil))
+	f.UpsertWidget(servicetest.WidgetIn("b", "secret"), "secret")
+	f.UpsertWidget(servicetest.WidgetIn("b", "changed"), "secret")
+	f.DeleteWidget(servicetest.WidgetIn("b", "kept"))
 	if got, want := l.settle(f), "DELETED b/removed (key); DELETED b/changed (key); DELETED b/kept (key)"; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
@@ -345,20 +316,20 @@ func TestService_ATransitionTakesOverFromAnother(t *testing.T) {
 	all := map[string]access.Rule{"b": reads([]string{"b"}, nil), "b and c": reads([]string{"b", "c"}, nil), "c": reads([]string{"c"}, nil), "a": reads([]string{"a"}, nil)}
 	for _, namespace := range []string{"b", "c"} {
 		for i := range 450 {
-			f.upsert(widgetIn(namespace, fmt.Sprint("n", i)), "A")
+			f.UpsertWidget(servicetest.WidgetIn(namespace, fmt.Sprint("n", i)), "A")
 		}
 	}
 	counts := map[string]int{"b": 450, "b and c": 900, "c": 450, "a": 0}
-	f.role("r", all["b"])
-	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
-	l := listen(t, f, as("token:u"), change.Request{Snapshot: true, Kinds: []string{"Widget"}})
+	f.Role("r", all["b"])
+	f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	l := listen(t, f, servicetest.As("token:u"), change.Request{Snapshot: true, Kinds: []string{"Widget"}})
 	for round, steps := range [][]string{{"b", "a", "b"}, {"b", "c", "b and c"}, {"b", "b and c", "a"}, {"b and c", "a", "c", "b"}, {"c", "b", "a", "b and c"}} {
 		for _, taken := range []int{1, 150, 200, 201, 410} {
-			f.role("r", all[steps[0]])
+			f.Role("r", all[steps[0]])
 			l.settle(f)
 			for i, next := range steps[1:] {
-				f.role("r", all[next])
-				f.upsert(widgetIn("b", fmt.Sprint("n", 7*i)), fmt.Sprint(round, taken))
+				f.Role("r", all[next])
+				f.UpsertWidget(servicetest.WidgetIn("b", fmt.Sprint("n", 7*i)), fmt.Sprint(round, taken))
 				if i < len(steps)-2 {
 					for range taken {
 						if err := l.take(); err != nil {
@@ -379,15 +350,15 @@ func TestService_ATransitionTakesOverFromAnother(t *testing.T) {
 func TestService_WhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), 0)
 	with, without := reads([]string{"a", "b"}, nil), reads([]string{"a"}, nil)
-	f.role("r", with)
-	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
-	f.upsert(widgetIn("b", "x"), "x")
-	f.upsert(widgetIn("b", "y"), "y")
-	l := listen(t, f, as("token:u"), change.Request{Snapshot: true})
+	f.Role("r", with)
+	f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	f.UpsertWidget(servicetest.WidgetIn("b", "x"), "x")
+	f.UpsertWidget(servicetest.WidgetIn("b", "y"), "y")
+	l := listen(t, f, servicetest.As("token:u"), change.Request{Snapshot: true})
 	l.settle(f)
-	f.upsert(widgetIn("b", "x"), "more")
-	f.upsert(widgetIn("b", "y"), "more")
-	f.role("r", without)
+	f.UpsertWidget(servicetest.WidgetIn("b", "x"), "more")
+	f.UpsertWidget(servicetest.WidgetIn("b", "y"), "more")
+	f.Role("r", without)
 	for i, next := range []access.Rule{with, without, with} {
 		for heard := len(l.story); len(l.story) == heard; {
 			if err := l.take(); err != nil {
@@ -399,7 +370,7 @@ func TestService_WhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f.role("r", next)
+		f.Role("r", next)
 	}
 	if story := l.settle(f); len(l.has) != 2 || strings.Count(story, "ADDED") != 3 || strings.Count(story, "DELETED") != 3 {
 		t.Errorf("told %s", story)
@@ -410,12 +381,12 @@ func TestService_IdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t
 	store := servicetest.OpenMemory(t)
 	gateways := []*fixture{guarded(t, store, 0, servicetest.Widget()), guarded(t, store, 0, servicetest.Widget())}
 	f := gateways[0]
-	f.role("r", reads([]string{"a"}, nil))
-	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
-	f.upsert(widgetIn("a", "x"), "x")
+	f.Role("r", reads([]string{"a"}, nil))
+	f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	f.UpsertWidget(servicetest.WidgetIn("a", "x"), "x")
 	var streams []*change.Stream
 	for _, g := range gateways {
-		s, err := g.Feed.Changes(access.WithCaller(t.Context(), as("token:u")), change.Request{})
+		s, err := g.Feed.Changes(access.WithCaller(t.Context(), servicetest.As("token:u")), change.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -423,7 +394,7 @@ func TestService_IdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t
 		servicetest.Take(t, s, 1)
 		streams = append(streams, s)
 	}
-	f.drop(kind.Identity{Kind: access.BindingKind, Name: "b"})
+	f.DeleteWidget(kind.Identity{Kind: access.BindingKind, Name: "b"})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	for i, s := range streams {
@@ -438,34 +409,34 @@ func TestService_ACursorOfOtherRightsHasExpired(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0)}
 	f := gateways[0]
-	f.role("r", reads([]string{"a"}, nil))
-	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
-	f.upsert(widgetIn("a", "x"), "x")
-	l := listen(t, f, as("token:u"), change.Request{Snapshot: true})
+	f.Role("r", reads([]string{"a"}, nil))
+	f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	f.UpsertWidget(servicetest.WidgetIn("a", "x"), "x")
+	l := listen(t, f, servicetest.As("token:u"), change.Request{Snapshot: true})
 	l.settle(f)
-	page, err := f.Reader.List(access.WithCaller(t.Context(), as("token:u")), query.ListRequest{Kind: "Widget", ChangeCursor: true})
+	page, err := f.Reader.List(access.WithCaller(t.Context(), servicetest.As("token:u")), query.ListRequest{Kind: "Widget", ChangeCursor: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.upsert(widgetIn("a", "y"), "y")
+	f.UpsertWidget(servicetest.WidgetIn("a", "y"), "y")
 	for _, cursor := range []string{l.cursor, *page.ChangeCursor()} {
-		other := listen(t, gateways[1], as("token:u"), change.Request{After: &cursor, Snapshot: true})
+		other := listen(t, gateways[1], servicetest.As("token:u"), change.Request{After: &cursor, Snapshot: true})
 		if got := other.settle(f); got != "ADDED a/y" || other.resets > 0 {
 			t.Errorf("at another gateway after %s: %q, %d resets", cursor, got, other.resets)
 		}
 	}
-	f.role("r", reads([]string{"b"}, nil))
+	f.Role("r", reads([]string{"b"}, nil))
 	for _, cursor := range []string{l.cursor, *page.ChangeCursor()} {
-		other := listen(t, gateways[1], as("token:u"), change.Request{After: &cursor, Snapshot: true})
+		other := listen(t, gateways[1], servicetest.As("token:u"), change.Request{After: &cursor, Snapshot: true})
 		if got := other.settle(f); got != "" || other.resets != 1 {
 			t.Errorf("with other rights after %s: %q, %d resets", cursor, got, other.resets)
 		}
-		_, err := gateways[1].Feed.Changes(access.WithCaller(t.Context(), as("token:u")), change.Request{After: &cursor})
+		_, err := gateways[1].Feed.Changes(access.WithCaller(t.Context(), servicetest.As("token:u")), change.Request{After: &cursor})
 		if e := servicetest.WantCode(t, err, failure.CodePositionExpired); !strings.Contains(e.Message, "what you may see has changed") {
 			t.Error(e.Message)
 		}
 	}
-	unlimited := listen(t, f, admin(), change.Request{})
+	unlimited := listen(t, f, servicetest.Admin(), change.Request{})
 	if unlimited.settle(f); strings.Contains(unlimited.cursor, ".") {
 		t.Errorf("cursor of an administrator: %s", unlimited.cursor)
 	}
@@ -473,15 +444,15 @@ func TestService_ACursorOfOtherRightsHasExpired(t *testing.T) {
 
 func TestService_ATransitionOfAKindThatIsNotInMemoryBeginsAnew(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), -1)
-	f.role("r", reads([]string{"a"}, nil))
-	f.bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
-	f.upsert(widgetIn("a", "x"), "x")
-	f.upsert(widgetIn("b", "x"), "x")
-	with := listen(t, f, as("token:u"), change.Request{Snapshot: true})
-	without := listen(t, f, as("token:u"), change.Request{})
+	f.Role("r", reads([]string{"a"}, nil))
+	f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
+	f.UpsertWidget(servicetest.WidgetIn("a", "x"), "x")
+	f.UpsertWidget(servicetest.WidgetIn("b", "x"), "x")
+	with := listen(t, f, servicetest.As("token:u"), change.Request{Snapshot: true})
+	without := listen(t, f, servicetest.As("token:u"), change.Request{})
 	with.settle(f)
 	without.settle(f)
-	f.role("r", reads([]string{"b"}, nil))
+	f.Role("r", reads([]string{"b"}, nil))
 	if got := with.settle(f); got != "SNAPSHOT b/x" || with.resets != 2 {
 		t.Errorf("told %q, %d resets", got, with.resets)
 	}

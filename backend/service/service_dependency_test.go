@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -213,7 +214,7 @@ func onEach(t *testing.T, kinds []descriptor.Kind, test func(t *testing.T, h *ho
 	t.Helper()
 	open := map[string]func(t *testing.T) backend.Store{
 		"memory": func(t *testing.T) backend.Store {
-			return openMemory(t)
+			return servicetest.OpenMemory(t)
 		},
 		"bolt": func(t *testing.T) backend.Store {
 			s, err := bolt.Open(bolt.Config{Path: t.TempDir() + "/store"})

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -157,7 +158,7 @@ func (h *house) atRevision(id kind.Identity, change func(revision string) error)
 		if err == nil {
 			return
 		}
-		if code(err) != failure.CodeConflict {
+		if servicetest.CodeOf(err) != failure.CodeConflict {
 			h.t.Fatalf("%s %s: %v", id.Kind, id.Name, err)
 		}
 	}

@@ -32,12 +32,12 @@ func (h *headless) Head(ctx context.Context) (backend.Position, error) {
 func TestService_AStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
 	for name, controlled := range map[string]bool{"without access control": false, "with access control": true} {
 		t.Run(name, func(t *testing.T) {
-			store := &headless{Store: openMemory(t)}
+			store := &headless{Store: servicetest.OpenMemory(t)}
 			f := &fixture{&servicetest.Fixture{T: t}}
 			if controlled {
 				f = guarded(t, store, 0, servicetest.Widget())
 			} else {
-				svc, err := service.New(service.Config{Kinds: append(policyKinds(t), servicetest.Widget()), Store: store})
+				svc, err := service.New(service.Config{Kinds: append(servicetest.PolicyKinds(t), servicetest.Widget()), Store: store})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -47,7 +47,7 @@ func TestService_AStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
 			store.down.Store(true)
 			ctx, _ := query.WithSnapshot(t.Context())
 			for range 2 {
-				_, err := f.Reader.List(access.WithCaller(ctx, admin()), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(1)})
+				_, err := f.Reader.List(access.WithCaller(ctx, servicetest.Admin()), query.ListRequest{Kind: "Widget", First: servicetest.Pointer(1)})
 				servicetest.WantCode(t, err, failure.CodeUnavailable)
 			}
 			if asked := store.asked.Load(); asked != 1 {

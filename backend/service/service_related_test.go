@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // windows adds to the building a kind that refers to another by several paths, and one
@@ -291,7 +292,7 @@ func TestService_CursorsOfDependenciesAreThoseOfOneConnection(t *testing.T) {
 			"another relation": second(ask(query.BlockedBy, r[0], after)), "another resource": second(ask(query.Dependents, r[1], after)),
 			"no cursor": second(ask(query.Dependents, r[0], func(req *query.DependencyRequest) { req.Before = new("rubbish") })),
 		} {
-			if code(err) != failure.CodeCursorInvalid {
+			if servicetest.CodeOf(err) != failure.CodeCursorInvalid {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -300,7 +301,7 @@ func TestService_CursorsOfDependenciesAreThoseOfOneConnection(t *testing.T) {
 			"negative": func(req *query.DependencyRequest) { req.Last = new(-1) },
 			"too many": func(req *query.DependencyRequest) { req.First = new(query.MaxPage + 1) },
 		} {
-			if err := second(ask(query.Dependents, r[0], with)); code(err) != failure.CodeBadUserInput {
+			if err := second(ask(query.Dependents, r[0], with)); servicetest.CodeOf(err) != failure.CodeBadUserInput {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // unsettled says what is not as it has to be once nobody writes any more: the first
@@ -137,7 +138,7 @@ func (h *house) change(rng *rand.Rand) error {
 	default:
 		_, err = h.Writer.Delete(access.WithCaller(ctx, c), service.DeleteRequest{Identity: id})
 	}
-	switch code(err) {
+	switch servicetest.CodeOf(err) {
 	case failure.CodeNotFound, failure.CodeAlreadyExists, failure.CodeConflict, failure.CodeBeingDeleted:
 		return nil
 	}

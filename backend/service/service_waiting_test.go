@@ -16,7 +16,7 @@ import (
 func TestFilter_FindsWhatWaits(t *testing.T) {
 	for how, indexMemory := range map[string]int64{"store": -1, "memory": 0} {
 		t.Run(how, func(t *testing.T) {
-			store := openMemory(t)
+			store := servicetest.OpenMemory(t)
 			svc, err := service.New(service.Config{Kinds: building(), Store: store, IndexMemory: indexMemory})
 			if err != nil {
 				t.Fatal(err)

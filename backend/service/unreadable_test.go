@@ -19,13 +19,13 @@ import (
 func TestUnreadables_AreCountedAndListed(t *testing.T) {
 	for how, indexMemory := range map[string]int64{"store": -1, "memory": 0} {
 		t.Run(how, func(t *testing.T) {
-			store := openMemory(t)
+			store := servicetest.OpenMemory(t)
 			f := guarded(t, store, indexMemory, servicetest.Widget())
 			f.Store = store
 			for _, namespace := range []string{"a", "b"} {
 				for i := range 4 {
 					id := kind.Identity{Kind: "Widget", Namespace: &namespace, Name: fmt.Sprint("w", i)}
-					if _, err := f.Writer.Create(access.WithCaller(t.Context(), admin()), service.CreateRequest{Identity: id, Spec: servicetest.Raw(`{"title":"A"}`)}); err != nil {
+					if _, err := f.Writer.Create(access.WithCaller(t.Context(), servicetest.Admin()), service.CreateRequest{Identity: id, Spec: servicetest.Raw(`{"title":"A"}`)}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -38,9 +38,9 @@ func TestUnreadables_AreCountedAndListed(t *testing.T) {
 				key := backend.Key{Kind: "Widget", Namespace: broken.namespace, Name: broken.name}
 				f.Put(key, backend.Put{UID: "u", Caller: true, Body: backend.EncodeBody([]byte(broken.body))})
 			}
-			f.set(access.RoleKind, "role", access.Role{Rules: []access.Rule{{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList}}}})
-			f.set(access.BindingKind, "all", access.Binding{Roles: []string{"role"}, Users: []string{"token:all"}, Namespaces: []string{"*"}})
-			f.set(access.BindingKind, "one", access.Binding{Roles: []string{"role"}, Users: []string{"token:one"}, Namespaces: []string{"b"}})
+			f.StorePolicy(access.RoleKind, "role", access.Role{Rules: []access.Rule{{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList}}}})
+			f.StorePolicy(access.BindingKind, "all", access.Binding{Roles: []string{"role"}, Users: []string{"token:all"}, Namespaces: []string{"*"}})
+			f.StorePolicy(access.BindingKind, "one", access.Binding{Roles: []string{"role"}, Users: []string{"token:one"}, Namespaces: []string{"b"}})
 			filter := map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "none"}}}
 			a := "a"
 			for _, c := range []struct {
@@ -48,11 +48,11 @@ func TestUnreadables_AreCountedAndListed(t *testing.T) {
 				namespace *string
 				want      string
 			}{
-				{admin(), nil, "a/w1 b/w2 b/w3"},
-				{admin(), &a, "a/w1"},
-				{as("token:all"), nil, "a/w1 b/w2 b/w3"},
-				{as("token:one"), nil, "b/w2 b/w3"},
-				{as("token:one"), &a, ""},
+				{servicetest.Admin(), nil, "a/w1 b/w2 b/w3"},
+				{servicetest.Admin(), &a, "a/w1"},
+				{servicetest.As("token:all"), nil, "a/w1 b/w2 b/w3"},
+				{servicetest.As("token:one"), nil, "b/w2 b/w3"},
+				{servicetest.As("token:one"), &a, ""},
 			} {
 				ctx := access.WithCaller(t.Context(), c.caller)
 				found, err := f.Reader.Unreadables(ctx, "widgets", c.namespace)

@@ -66,7 +66,7 @@ func TestUpdate_FinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 						h.becomes("Room", "r", "none")
 					} else if now := h.get("Room", "r"); now.Finalizers != 0 {
 						t.Errorf("%d finalizers", now.Finalizers)
-					} else if err := h.patch("Room", "r", `{"title":"b","size":10}`, without("example.org/b")); code(err) != failure.CodeValidationFailed {
+					} else if err := h.patch("Room", "r", `{"title":"b","size":10}`, without("example.org/b")); servicetest.CodeOf(err) != failure.CodeValidationFailed {
 						t.Errorf("a patch of the spec: %v", err)
 					}
 				})
@@ -90,7 +90,7 @@ func TestUpdate_FinalizersAreRemovedIfSensitiveValuesAreDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := f.Put(safeKey().Sensitive(), backend.Put{UID: f.get(safeKey()).UID, Body: backend.EncodeBody([]byte(`{"pin":`))})
-	if err := patch(json.RawMessage(`{"owner":"eve"}`), without("example.org/x")); code(err) != failure.CodeUnreadable {
+	if err := patch(json.RawMessage(`{"owner":"eve"}`), without("example.org/x")); servicetest.CodeOf(err) != failure.CodeUnreadable {
 		t.Errorf("a patch of the spec: %v", err)
 	}
 	if err := patch(nil, without("example.org/x")); err != nil || f.get(safeKey()).Finalizers != 0 {

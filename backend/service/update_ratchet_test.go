@@ -117,11 +117,11 @@ func TestUpdate_WhatWasTightenedIsJudgedWhereItChanges(t *testing.T) {
 				if e := servicetest.WantCode(t, err, failure.CodeValidationFailed); e != nil && c.rule != "" && e.Violations[0].Rule != c.rule {
 					t.Errorf("%s: %v", v, e)
 				}
-				if _, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(spec)}); code(err) != failure.CodeValidationFailed {
+				if _, err := f.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: json.RawMessage(spec)}); servicetest.CodeOf(err) != failure.CodeValidationFailed {
 					t.Errorf("an upsert of %s: %v", v, err)
 				}
 			}
-			if _, err := f.Writer.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("new"), Spec: json.RawMessage(`{"title":"A","v":` + c.stored + `}`)}); c.rule != "unique" && name != "a rule of an object" && code(err) != failure.CodeValidationFailed {
+			if _, err := f.Writer.Create(t.Context(), service.CreateRequest{Identity: servicetest.Named("new"), Spec: json.RawMessage(`{"title":"A","v":` + c.stored + `}`)}); c.rule != "unique" && name != "a rule of an object" && servicetest.CodeOf(err) != failure.CodeValidationFailed {
 				t.Errorf("a new resource: %v", err)
 			}
 			f.restore(c.stored)
@@ -187,7 +187,7 @@ func TestUpdate_WhatBecameFilterableLaterCanBeLabelled(t *testing.T) {
 	f.touchesNoSpec()
 	f.accepts(`{"title":"B","v":[` + all + `]}`)
 	f.accepts(`{"v":[` + strings.Join(many[1:], ",") + `]}`)
-	if _, err := f.UpdateWidget("a", f.Stored("a").Revision.String(), `{"v":[`+all+`]}`); code(err) != failure.CodeLimitExceeded {
+	if _, err := f.UpdateWidget("a", f.Stored("a").Revision.String(), `{"v":[`+all+`]}`); servicetest.CodeOf(err) != failure.CodeLimitExceeded {
 		t.Errorf("one value more: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"bytes"
@@ -208,7 +208,7 @@ func (f *fixture) write(i item) (created int64) {
 	return out.Resource.Stored.CreatedAt.UnixNano()
 }
 
-func TestService_ListsAreThoseOfAPlainSortInMemory(t *testing.T) {
+func TestList_ListsAreThoseOfAPlainSortInMemory(t *testing.T) {
 	t.Parallel()
 	t.Run("from the store", func(t *testing.T) { testLists(t, setup) })
 	t.Run("from the index", func(t *testing.T) { testLists(t, setupIndexed) })
@@ -241,7 +241,7 @@ func testLists(t *testing.T, setup func(*testing.T) *fixture) {
 
 // What has one label is read in the order of creation along rows of its own, also where
 // more are created at once than are turned round in one piece.
-func TestService_TheNewestOfALabelAreThoseOfAPlainSort(t *testing.T) {
+func TestList_TheNewestOfALabelAreThoseOfAPlainSort(t *testing.T) {
 	t.Parallel()
 	for round := range 12 {
 		seed := uint64(20261123)
@@ -379,7 +379,7 @@ func (o *oracle) check(f *fixture, req query.ListRequest, holds func(item) bool,
 	}
 }
 
-func TestService_APageOfNoResourcesIsEmptyWhateverIsAskedFor(t *testing.T) {
+func TestList_APageOfNoResourcesIsEmptyWhateverIsAskedFor(t *testing.T) {
 	for name, setup := range map[string]func(*testing.T) *fixture{"store": setup, "index": setupIndexed} {
 		t.Run(name, func(t *testing.T) {
 			f := setup(t)
@@ -405,7 +405,7 @@ func TestService_APageOfNoResourcesIsEmptyWhateverIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestService_FiltersAreHeldToTheirLimits(t *testing.T) {
+func TestList_FiltersAreHeldToTheirLimits(t *testing.T) {
 	f := setup(t)
 	deep := map[string]any{}
 	for range 6 {
@@ -453,7 +453,7 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-func TestService_LabelsAreFilteredByTheirValues(t *testing.T) {
+func TestList_LabelsAreFilteredByTheirValues(t *testing.T) {
 	f := setup(t)
 	for name, labels := range map[string][]service.Label{
 		"a": {{Key: "tier", Value: "web"}}, "b": {{Key: "tier", Value: "db"}, {Key: "zone", Value: "1"}}, "c": {{Key: "zone", Value: "2"}}, "d": nil,

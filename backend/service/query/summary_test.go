@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func groups(s *query.Summary) map[string]int {
 	return out
 }
 
-func TestService_SummariesAreThoseOfAPlainCount(t *testing.T) {
+func TestSummary_SummariesAreThoseOfAPlainCount(t *testing.T) {
 	for name, setup := range map[string]func(*testing.T) *fixture{"from the store": setup, "from the index": setupIndexed} {
 		t.Run(name, func(t *testing.T) {
 			for round := range 30 {
@@ -111,7 +111,7 @@ func (o *oracle) summarise(f *fixture) {
 	}
 }
 
-func TestService_ASummaryLeavesOutWhatHasExpiredOrCannotBeRead(t *testing.T) {
+func TestSummary_ASummaryLeavesOutWhatHasExpiredOrCannotBeRead(t *testing.T) {
 	for name, indexed := range map[string]bool{"from the store": false, "from the index": true} {
 		t.Run(name, func(t *testing.T) {
 			var now atomic.Int64
@@ -144,7 +144,7 @@ func TestService_ASummaryLeavesOutWhatHasExpiredOrCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestService_ASummaryIsInTheOrderOfItsValues(t *testing.T) {
+func TestSummary_ASummaryIsInTheOrderOfItsValues(t *testing.T) {
 	f := setupIndexed(t)
 	for i, weight := range []string{"", `,"weight":1000`, `,"weight":200`, `,"weight":200`} {
 		f.CreateWidget(fmt.Sprint("w", i), `{"title":"t"`+weight+`}`)
@@ -166,7 +166,7 @@ func TestService_ASummaryIsInTheOrderOfItsValues(t *testing.T) {
 	}
 }
 
-func TestService_ASummaryByOneKeyCostsItsGroups(t *testing.T) {
+func TestSummary_ASummaryByOneKeyCostsItsGroups(t *testing.T) {
 	f := setupIndexed(t)
 	spent := func(req query.SummaryRequest) (steps int64) {
 		b := budget.New(budget.Limits{})
@@ -192,7 +192,7 @@ func TestService_ASummaryByOneKeyCostsItsGroups(t *testing.T) {
 	}
 }
 
-func TestService_TheGroupsOfASummaryAreHeldUntilTheAnswerIsWritten(t *testing.T) {
+func TestSummary_TheGroupsOfASummaryAreHeldUntilTheAnswerIsWritten(t *testing.T) {
 	for name, by := range map[string][]string{"one key": {"labels.n"}, "two keys": {"labels.n", "spec.title"}} {
 		t.Run(name, func(t *testing.T) {
 			f := setupIndexed(t)
@@ -217,7 +217,7 @@ func TestService_TheGroupsOfASummaryAreHeldUntilTheAnswerIsWritten(t *testing.T)
 	}
 }
 
-func TestService_WhatCannotBeSummarisedIsRefused(t *testing.T) {
+func TestSummary_WhatCannotBeSummarisedIsRefused(t *testing.T) {
 	f := setup(t)
 	many := make([]string, query.MaxKeys)
 	for i := range many {
@@ -249,7 +249,7 @@ func TestService_WhatCannotBeSummarisedIsRefused(t *testing.T) {
 	}
 }
 
-func TestService_ASummaryHasAtMostAThousandGroups(t *testing.T) {
+func TestSummary_ASummaryHasAtMostAThousandGroups(t *testing.T) {
 	for name, by := range map[string][]string{"one key": {"labels.n"}, "two keys": {"labels.n", "spec.title"}} {
 		t.Run(name, func(t *testing.T) {
 			f := setupIndexed(t)

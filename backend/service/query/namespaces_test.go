@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"errors"
@@ -40,7 +40,7 @@ func (f *fixture) namespaces(size int) (out []string) {
 	}
 }
 
-func TestService_NamespacesAreThoseThatHaveResources(t *testing.T) {
+func TestNamespaces_NamespacesAreThoseThatHaveResources(t *testing.T) {
 	for name, setup := range map[string]func(*testing.T) *fixture{"from the store": setup, "from the index": setupIndexed} {
 		t.Run(name, func(t *testing.T) {
 			for round := range 10 {
@@ -66,7 +66,7 @@ func TestService_NamespacesAreThoseThatHaveResources(t *testing.T) {
 	}
 }
 
-func TestService_ANamespaceGoesWithItsLastResource(t *testing.T) {
+func TestNamespaces_ANamespaceGoesWithItsLastResource(t *testing.T) {
 	for name, indexed := range map[string]bool{"from the store": false, "from the index": true} {
 		t.Run(name, func(t *testing.T) {
 			var now atomic.Int64
@@ -91,7 +91,7 @@ func TestService_ANamespaceGoesWithItsLastResource(t *testing.T) {
 	}
 }
 
-func TestService_APageOfNamespacesIsHeldToItsLimits(t *testing.T) {
+func TestNamespaces_APageOfNamespacesIsHeldToItsLimits(t *testing.T) {
 	f := setup(t)
 	_, err := f.Reader.Namespaces(t.Context(), new(1001), nil)
 	servicetest.WantCode(t, err, failure.CodeBadUserInput)
@@ -104,7 +104,7 @@ func TestService_APageOfNamespacesIsHeldToItsLimits(t *testing.T) {
 	}
 }
 
-func TestService_TheNamespacesOfAPageAreHeldUntilTheAnswerIsWritten(t *testing.T) {
+func TestNamespaces_TheNamespacesOfAPageAreHeldUntilTheAnswerIsWritten(t *testing.T) {
 	f := setupIndexed(t)
 	for i := range 20 {
 		f.write(item{ns: fmt.Sprint("ns", i), name: "n", title: "t"})

@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestService_PagesAreCutOutOfTheWholeListByTheRelayAlgorithm asks for random pages, many in one
+// TestPage_PagesAreCutOutOfTheWholeListByTheRelayAlgorithm asks for random pages, many in one
 // call, with and without looking ahead, and holds each against the list as a whole.
-func TestService_PagesAreCutOutOfTheWholeListByTheRelayAlgorithm(t *testing.T) {
+func TestPage_PagesAreCutOutOfTheWholeListByTheRelayAlgorithm(t *testing.T) {
 	seed := rand.Uint64()
 	if s, err := strconv.ParseUint(os.Getenv("SLUICE_TEST_SEED"), 10, 64); err == nil {
 		seed = s
@@ -162,9 +162,9 @@ func checkPage(t *testing.T, p *query.Page, req *query.ListRequest, all []string
 	}
 }
 
-// TestService_APageIsReadSideBySide is for the race detector: loaders give one page to all
+// TestPage_APageIsReadSideBySide is for the race detector: loaders give one page to all
 // resolvers that ask for it.
-func TestService_APageIsReadSideBySide(t *testing.T) {
+func TestPage_APageIsReadSideBySide(t *testing.T) {
 	f := setup(t)
 	f.CreateWidget("a", `{"title":"A"}`)
 	p := f.MustList(query.ListRequest{})

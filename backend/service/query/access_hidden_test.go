@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -21,25 +21,25 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestService_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden asks the same of two stores, of which one also has resources
+// TestAccess_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden asks the same of two stores, of which one also has resources
 // that the caller may not see: many, some of them expired, unreadable, or of kinds of which it may see nothing.
-func TestService_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.T) {
+func TestAccess_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.T) {
 	t.Parallel()
-	expiring := widgetAtSite()
+	expiring := servicetest.WidgetAtSite()
 	expiring.Expires = true
-	other := widgetAtSite()
+	other := servicetest.WidgetAtSite()
 	other.Name, other.Singular, other.Plural = "Other", "other", "others"
 	other.References[0].Inverse = "others"
 	open := func(hidden bool, indexMemory int64) *fixture {
-		store := openMemory(t)
-		f := guarded(t, store, indexMemory, expiring, other, site())
+		store := servicetest.OpenMemory(t)
+		f := guarded(t, store, indexMemory, expiring, other, servicetest.Site())
 		f.Store = store
 		put := func(k, namespace, name string, meta service.Metadata) {
 			id := kind.Identity{Kind: k, Name: name}
 			if namespace != "" {
 				id.Namespace = &namespace
 			}
-			if _, err := f.Writer.Upsert(access.WithCaller(t.Context(), admin()), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": "s", "weight": 100}, Metadata: meta}); err != nil {
+			if _, err := f.Writer.Upsert(access.WithCaller(t.Context(), servicetest.Admin()), service.UpsertRequest{Identity: id, Spec: map[string]any{"title": "s", "weight": 100}, Metadata: meta}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -73,7 +73,7 @@ func TestService_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.
 					for j := range rules {
 						rules[j].Verbs = []descriptor.Verb{"*"}
 					}
-					f.give(append(slices.Clip(rules), access.Rule{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"*"}, Names: []string{"s", "u"}})...)
+					f.Give(append(slices.Clip(rules), access.Rule{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"*"}, Names: []string{"s", "u"}})...)
 					answers[i] = hiddenAnswers(t, f)
 				}
 				if d := cmp.Diff(answers[1], answers[0]); d != "" {
@@ -86,7 +86,7 @@ func TestService_ReadsAndTheirExplanationsAreTheSameWhateverIsHidden(t *testing.
 
 // hiddenAnswers are answers and explanations of all reads, but for revisions.
 func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
-	u := as("token:u")
+	u := servicetest.As("token:u")
 	told := func(what string, ask func(ctx context.Context) string) {
 		ctx, reads := queryplan.WithExplanation(t.Context())
 		ctx, _ = query.WithSnapshot(ctx)
@@ -149,9 +149,9 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 	for _, name := range []string{"w0", "w100", "damaged0", "gone1"} {
 		for _, namespace := range []string{"mine", "theirs", "a"} {
 			told("get "+namespace+"/"+name, func(ctx context.Context) string {
-				r, err := f.Reader.Get(access.WithCaller(ctx, u), in(namespace, name))
+				r, err := f.Reader.Get(access.WithCaller(ctx, u), servicetest.WidgetIn(namespace, name))
 				found, err2 := f.Reader.Lookup(access.WithCaller(ctx, u), []backend.Key{{Kind: "Widget", Namespace: namespace, Name: name}, {Kind: "Site", Name: "t"}, {Kind: "Other", Namespace: "theirs", Name: "o1"}})
-				_, err3 := f.Writer.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: in(namespace, name), DryRun: true, ExpectedRevision: new("1-1")})
+				_, err3 := f.Writer.Delete(access.WithCaller(ctx, u), service.DeleteRequest{Identity: servicetest.WidgetIn(namespace, name), DryRun: true, ExpectedRevision: new("1-1")})
 				return fmt.Sprint(r != nil, len(found), err, err2, err3 != nil)
 			})
 		}
@@ -174,21 +174,21 @@ func hiddenAnswers(t *testing.T, f *fixture) (out []string) {
 	return out
 }
 
-// TestService_GrantsCostTheirReader has bindings that one caller may see and another not.
-func TestService_GrantsCostTheirReader(t *testing.T) {
-	f := guarded(t, openMemory(t), 0, servicetest.Widget())
+// TestAccess_GrantsCostTheirReader has bindings that one caller may see and another not.
+func TestAccess_GrantsCostTheirReader(t *testing.T) {
+	f := guarded(t, servicetest.OpenMemory(t), 0, servicetest.Widget())
 	for i := range 40 {
-		f.bind(fmt.Sprint("b", i), access.Binding{Roles: []string{access.Viewer}, Users: []string{"token:x"}, Namespaces: []string{"a"}})
+		f.Bind(fmt.Sprint("b", i), access.Binding{Roles: []string{access.Viewer}, Users: []string{"token:x"}, Namespaces: []string{"a"}})
 	}
 	ask := func(c access.Caller) (int, error) {
 		ctx := budget.With(t.Context(), budget.New(budget.Limits{budget.Steps: budget.Scan + 30*budget.Binding}))
 		grants, err := f.Reader.Grants(access.WithCaller(ctx, c), descriptor.VerbGet, query.AccessTarget{Kind: new("Widget")})
 		return len(grants), err
 	}
-	if n, err := ask(as("token:u")); n != 0 || err != nil {
+	if n, err := ask(servicetest.As("token:u")); n != 0 || err != nil {
 		t.Errorf("a caller who sees none: %d %v", n, err)
 	}
-	if _, err := ask(admin()); !errors.As(err, new(*budget.ExceededError)) {
+	if _, err := ask(servicetest.Admin()); !errors.As(err, new(*budget.ExceededError)) {
 		t.Errorf("a caller who sees all: %v", err)
 	}
 }

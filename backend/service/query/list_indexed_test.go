@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestService_AKindCanStayOutOfMemory(t *testing.T) {
+func TestList_AKindCanStayOutOfMemory(t *testing.T) {
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestService_AKindCanStayOutOfMemory(t *testing.T) {
 	}
 }
 
-func TestService_AReadOfOneOperationSeesOneState(t *testing.T) {
+func TestList_AReadOfOneOperationSeesOneState(t *testing.T) {
 	f := setupIndexed(t)
 	f.CreateWidget("a", `{"title":"A"}`)
 	ctx, moment := query.WithSnapshot(t.Context())
@@ -79,7 +79,7 @@ func TestService_AReadOfOneOperationSeesOneState(t *testing.T) {
 	}
 }
 
-func TestService_AnOrderOfAFewLooksAtNoMore(t *testing.T) {
+func TestList_AnOrderOfAFewLooksAtNoMore(t *testing.T) {
 	f := setupIndexed(t)
 	for i := range 1000 {
 		f.write(item{ns: "big", name: fmt.Sprint("n", i), title: "t", weight: servicetest.Pointer(100 + i)})
@@ -112,9 +112,9 @@ func TestService_AnOrderOfAFewLooksAtNoMore(t *testing.T) {
 	}
 }
 
-// TestService_ACountReadsNothingTwice: conditions on one attribute are one run, and where runs have
+// TestList_ACountReadsNothingTwice: conditions on one attribute are one run, and where runs have
 // more than everything, everything is read.
-func TestService_ACountReadsNothingTwice(t *testing.T) {
+func TestList_ACountReadsNothingTwice(t *testing.T) {
 	f := setupIndexed(t)
 	for i := range 100 {
 		f.write(item{ns: "a", name: fmt.Sprint("n", i), title: "t", weight: servicetest.Pointer(100 + i)})
@@ -141,7 +141,7 @@ func TestService_ACountReadsNothingTwice(t *testing.T) {
 	}
 }
 
-func TestService_AReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
+func TestList_AReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 	f := setupIndexed(t)
 	f.CreateWidget("a", `{"title":"old"}`)
 	first, moment := query.WithSnapshot(t.Context())
@@ -173,7 +173,7 @@ func TestService_AReadThatIsLateHasNoPartInTheNextOperation(t *testing.T) {
 	}
 }
 
-func TestService_ACursorLeadsNowhereElse(t *testing.T) {
+func TestList_ACursorLeadsNowhereElse(t *testing.T) {
 	for name, setup := range map[string]func(*testing.T) *fixture{"store": setup, "index": setupIndexed} {
 		t.Run(name, func(t *testing.T) {
 			f := setup(t)
@@ -204,7 +204,7 @@ func TestService_ACursorLeadsNowhereElse(t *testing.T) {
 	}
 }
 
-func TestService_ACatalogueCanStayOutOfMemoryWhole(t *testing.T) {
+func TestList_ACatalogueCanStayOutOfMemoryWhole(t *testing.T) {
 	store, err := memory.Open(memory.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-func TestService_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
+func TestPage_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 	t.Parallel()
 	for driver, store := range stores(t) {
 		t.Run(driver, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestService_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 	}
 }
 
-func TestService_LookupsOfManyKeysAreInTheirOrder(t *testing.T) {
+func TestPage_LookupsOfManyKeysAreInTheirOrder(t *testing.T) {
 	for driver, store := range stores(t) {
 		t.Run(driver, func(t *testing.T) {
 			svc := gateways(t, store, 1)[0]
