@@ -5,7 +5,6 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
-	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
@@ -13,12 +12,6 @@ import (
 type fixture struct{ *servicetest.Fixture }
 
 func setup(t *testing.T) *fixture { return &fixture{servicetest.Setup(t)} }
-
-func setupOn(t *testing.T, cfg memory.Config) *fixture {
-	return &fixture{servicetest.SetupOn(t, cfg)}
-}
-
-func setupIndexed(t *testing.T) *fixture { return &fixture{servicetest.SetupIndexed(t)} }
 
 // guarded is a running service that judges its callers. indexMemory is as of [service.Config].
 func guarded(t *testing.T, store backend.Store, indexMemory int64, kinds ...descriptor.Kind) *fixture {

@@ -121,7 +121,7 @@ var testsMay = map[string][]string{
 	"backend/index":     {"backend/memory", "backend/bolt", "backend/redis", "internal/redistest"},
 	"backend/service":   {"backend/memory", "backend/bolt", "backend/redis", "graph/kinds/kindstest", "internal/redistest"},
 	// Queries and streams are tested through a service.
-	"backend/service/change":       {"backend/descriptor", "backend/hub", "backend/memory", "backend/service"},
+	"backend/service/change":       {"backend/descriptor", "backend/hub", "backend/memory", "backend/bolt", "backend/redis", "backend/service", "internal/redistest"},
 	"backend/service/query":        {"backend/descriptor", "backend/hub", "backend/memory", "backend/bolt", "backend/service"},
 	"backend/service/query/filter": {"backend/descriptor", "backend/memory", "backend/service"},
 	"backend/service/query/page":   {"backend/descriptor", "backend/memory", "backend/service"},

@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -61,8 +61,8 @@ func filling(t *testing.T, of string) (slow, f *fixture, letGo func()) {
 	return &fixture{&servicetest.Fixture{Service: svc, T: t}}, f, sync.OnceFunc(func() { close(h.letGo) })
 }
 
-// TestService_APolicyIsOfOneState takes rights from a caller while the gateway has the roles in memory and not yet the bindings.
-func TestService_APolicyIsOfOneState(t *testing.T) {
+// TestPolicy_APolicyIsOfOneState takes rights from a caller while the gateway has the roles in memory and not yet the bindings.
+func TestPolicy_APolicyIsOfOneState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, f, letGo := filling(t, access.BindingKind)
 		f.Give(servicetest.Allow("Widget", "GET", "LIST"))
@@ -84,9 +84,9 @@ func TestService_APolicyIsOfOneState(t *testing.T) {
 	})
 }
 
-// TestService_WhatIsReadIsNoNewerThanTheRightsThatAllowIt takes rights from a caller, and then writes, while a list waits for the
+// TestPolicy_WhatIsReadIsNoNewerThanTheRightsThatAllowIt takes rights from a caller, and then writes, while a list waits for the
 // kind to be in memory.
-func TestService_WhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
+func TestPolicy_WhatIsReadIsNoNewerThanTheRightsThatAllowIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, f, letGo := filling(t, "Widget")
 		f.Give(servicetest.Allow("Widget", "GET", "LIST"))

@@ -1,4 +1,4 @@
-package service_test
+package change_test
 
 import (
 	"context"
@@ -21,18 +21,16 @@ import (
 
 // watched is a running service that judges its callers, whose silent streams tell their cursors at once.
 // Besides Widget, Site and the kinds that give rights, it serves more.
-func watched(t *testing.T, store backend.Store, indexMemory int64, more ...descriptor.Kind) *fixture {
+func watched(t *testing.T, store backend.Store, indexMemory int64, more ...descriptor.Kind) *servicetest.Fixture {
 	t.Helper()
-	svc, err := service.New(service.Config{
-		Kinds: append(append([]descriptor.Kind{servicetest.Widget(), servicetest.Site()}, servicetest.PolicyKinds(t)...), more...), Store: store, IndexMemory: indexMemory, BookmarkInterval: time.Millisecond,
-		Access: access.Config{Enabled: true, AdminGroup: servicetest.AdminGroup},
+	kinds := append([]descriptor.Kind{servicetest.Widget(), servicetest.Site()}, servicetest.PolicyKinds(t)...)
+	return servicetest.Running(t, service.Config{
+		Kinds:            append(kinds, more...),
+		Store:            store,
+		IndexMemory:      indexMemory,
+		BookmarkInterval: time.Millisecond,
+		Access:           access.Config{Enabled: true, AdminGroup: servicetest.AdminGroup},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fixture{&servicetest.Fixture{Service: svc, T: t}}
-	f.ServeIndexed()
-	return f
 }
 
 // rebuilt rebuilds the state from the events of a stream.
@@ -53,7 +51,7 @@ type rebuilt struct {
 }
 
 // listen begins a stream that the test closes.
-func listen(t *testing.T, f *fixture, caller access.Caller, req change.Request) *rebuilt {
+func listen(t *testing.T, f *servicetest.Fixture, caller access.Caller, req change.Request) *rebuilt {
 	t.Helper()
 	l := &rebuilt{t: t, caller: caller, req: req, has: map[backend.Key]string{}}
 	if err := l.begin(f); err != nil {
@@ -63,7 +61,7 @@ func listen(t *testing.T, f *fixture, caller access.Caller, req change.Request) 
 	return l
 }
 
-func (l *rebuilt) begin(f *fixture) (err error) {
+func (l *rebuilt) begin(f *servicetest.Fixture) (err error) {
 	l.waiting = nil
 	l.stream, err = f.Feed.Changes(access.WithCaller(context.Background(), l.caller), l.req)
 	return err
@@ -128,7 +126,7 @@ func (l *rebuilt) settled(at backend.Position) bool {
 }
 
 // settle takes events until all that has happened was told, and returns what was told.
-func (l *rebuilt) settle(f *fixture) string {
+func (l *rebuilt) settle(f *servicetest.Fixture) string {
 	l.t.Helper()
 	at := positionOf(l.t, f)
 	l.cursor = ""
@@ -142,7 +140,7 @@ func (l *rebuilt) settle(f *fixture) string {
 	return story
 }
 
-func positionOf(t *testing.T, f *fixture) backend.Position {
+func positionOf(t *testing.T, f *servicetest.Fixture) backend.Position {
 	t.Helper()
 	p, err := f.Reader.List(access.WithCaller(context.Background(), servicetest.Admin()), query.ListRequest{Kind: "Widget", ChangeCursor: true, First: new(0)})
 	if err != nil {
@@ -160,62 +158,64 @@ func reads(namespaces, names []string) access.Rule {
 	return access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbWatch, descriptor.VerbList}, Namespaces: namespaces, Names: names}
 }
 
-func TestService_ARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
+func TestRights_ARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
 	everywhere := []string{"*"}
 	for name, c := range map[string]struct {
 		before []access.Rule
-		change func(f *fixture)
+		change func(f *servicetest.Fixture)
 		// request of the stream beside the snapshot.
 		request    change.Request
 		want       string
 		afterwards string // of a change of each resource
 	}{
 		"a namespace is gained": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"a", "b"}, nil)) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *servicetest.Fixture) { f.Role("r", reads([]string{"a", "b"}, nil)) },
 			want: "ADDED b/x; ADDED b/y", afterwards: "a/x a/y b/x b/y",
 		},
 		"a namespace is lost": {
-			before: []access.Rule{reads([]string{"a", "b"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"a"}, nil)) },
+			before: []access.Rule{reads([]string{"a", "b"}, nil)}, change: func(f *servicetest.Fixture) { f.Role("r", reads([]string{"a"}, nil)) },
 			want: "DELETED b/x (key); DELETED b/y (key)", afterwards: "a/x a/y",
 		},
 		"a namespace is lost and another gained": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"b"}, nil)) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *servicetest.Fixture) { f.Role("r", reads([]string{"b"}, nil)) },
 			want: "DELETED a/x (key); DELETED a/y (key); ADDED b/x; ADDED b/y", afterwards: "b/x b/y",
 		},
 		"a name is gained": {
-			before: []access.Rule{reads([]string{"a"}, []string{"x"})}, change: func(f *fixture) { f.Role("r", reads([]string{"a"}, []string{"x", "y"})) },
+			before: []access.Rule{reads([]string{"a"}, []string{"x"})}, change: func(f *servicetest.Fixture) { f.Role("r", reads([]string{"a"}, []string{"x", "y"})) },
 			want: "ADDED a/y", afterwards: "a/x a/y",
 		},
 		"a name in all namespaces is lost": {
-			before: []access.Rule{reads(nil, []string{"x", "y"})}, change: func(f *fixture) { f.Role("r", reads(nil, []string{"x"})) },
+			before: []access.Rule{reads(nil, []string{"x", "y"})}, change: func(f *servicetest.Fixture) { f.Role("r", reads(nil, []string{"x"})) },
 			want: "DELETED a/y (key); DELETED b/y (key)", afterwards: "a/x b/x",
 		},
 		"a name in all namespaces becomes a namespace": {
-			before: []access.Rule{reads(nil, []string{"x"})}, change: func(f *fixture) { f.Role("r", reads([]string{"a"}, nil)) },
+			before: []access.Rule{reads(nil, []string{"x"})}, change: func(f *servicetest.Fixture) { f.Role("r", reads([]string{"a"}, nil)) },
 			want: "ADDED a/y; DELETED b/x (key)", afterwards: "a/x a/y",
 		},
 		"all becomes a namespace": {
-			before: []access.Rule{reads(nil, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"b"}, nil)) },
+			before: []access.Rule{reads(nil, nil)}, change: func(f *servicetest.Fixture) { f.Role("r", reads([]string{"b"}, nil)) },
 			want: "DELETED a/x (key); DELETED a/y (key)", afterwards: "b/x b/y",
 		},
 		"the role is emptied": {
-			before: []access.Rule{reads(nil, nil)}, change: func(f *fixture) { f.Role("r", access.Rule{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"*"}}) },
+			before: []access.Rule{reads(nil, nil)}, change: func(f *servicetest.Fixture) {
+				f.Role("r", access.Rule{Kinds: []string{"Site"}, Verbs: []descriptor.Verb{"*"}})
+			},
 			want: "DELETED a/x (key); DELETED a/y (key); DELETED b/x (key); DELETED b/y (key)",
 		},
 		"GET alone is lost": {
 			before: []access.Rule{reads(nil, nil)},
-			change: func(f *fixture) {
+			change: func(f *servicetest.Fixture) {
 				f.Role("r", access.Rule{Kinds: []string{"Widget"}, Verbs: []descriptor.Verb{descriptor.VerbWatch}})
 			},
 			want: "DELETED a/x (key); DELETED a/y (key); DELETED b/x (key); DELETED b/y (key)",
 		},
 		"the binding is deleted": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.DeleteWidget(kind.Identity{Kind: access.BindingKind, Name: "b"}) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *servicetest.Fixture) { f.DeleteWidget(kind.Identity{Kind: access.BindingKind, Name: "b"}) },
 			want: "DELETED a/x (key); DELETED a/y (key)",
 		},
 		"a group is bound": {
 			before: []access.Rule{reads([]string{"a"}, nil)},
-			change: func(f *fixture) {
+			change: func(f *servicetest.Fixture) {
 				f.Role("more", reads(nil, nil))
 				f.Bind("group", access.Binding{Roles: []string{"more"}, Groups: []string{"token:g"}, Namespaces: []string{"b"}})
 			},
@@ -223,22 +223,22 @@ func TestService_ARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
 		},
 		"somebody else is bound": {
 			before: []access.Rule{reads([]string{"a"}, nil)},
-			change: func(f *fixture) {
+			change: func(f *servicetest.Fixture) {
 				f.Bind("other", access.Binding{Roles: []string{"admin"}, Users: []string{"token:other"}, Namespaces: everywhere})
 			},
 			want: "", afterwards: "a/x a/y",
 		},
 		"what is gained does not match the filter": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"b"}, nil)) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *servicetest.Fixture) { f.Role("r", reads([]string{"b"}, nil)) },
 			request: change.Request{Kinds: []string{"Widget"}, Filter: map[string]any{"spec": map[string]any{"title": map[string]any{"eq": "x"}}}},
 			want:    "DELETED a/x (key); ADDED b/x", afterwards: "",
 		},
 		"the stream is of one namespace": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"a", "b"}, nil)) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *servicetest.Fixture) { f.Role("r", reads([]string{"a", "b"}, nil)) },
 			request: change.Request{Namespace: new("a")}, want: "", afterwards: "a/x a/y",
 		},
 		"the stream is of one name": {
-			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *fixture) { f.Role("r", reads([]string{"b"}, nil)) },
+			before: []access.Rule{reads([]string{"a"}, nil)}, change: func(f *servicetest.Fixture) { f.Role("r", reads([]string{"b"}, nil)) },
 			request: change.Request{Name: new("y")}, want: "DELETED a/y (key); ADDED b/y", afterwards: "b/y",
 		},
 	} {
@@ -280,7 +280,7 @@ func TestService_ARunningStreamFollowsTheRightsOfItsCaller(t *testing.T) {
 	}
 }
 
-func stampOf(t *testing.T, f *fixture, user string) string {
+func stampOf(t *testing.T, f *servicetest.Fixture, user string) string {
 	t.Helper()
 	rights, err := f.Reader.Rights(access.WithCaller(t.Context(), servicetest.As(user, "token:g")))
 	if err != nil {
@@ -290,7 +290,7 @@ func stampOf(t *testing.T, f *fixture, user string) string {
 }
 
 // Nothing that was written after a loss is told, not even its name, and what was deleted before it is DELETED once.
-func TestService_ATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) {
+func TestRights_ATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), 0)
 	f.Role("r", reads([]string{"a", "b"}, nil))
 	f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
@@ -311,7 +311,7 @@ func TestService_ATransitionTellsNothingThatHappenedToWhatWasLost(t *testing.T) 
 }
 
 // A transition has several pages here, and the rights change again within one.
-func TestService_ATransitionTakesOverFromAnother(t *testing.T) {
+func TestRights_ATransitionTakesOverFromAnother(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), 0)
 	all := map[string]access.Rule{"b": reads([]string{"b"}, nil), "b and c": reads([]string{"b", "c"}, nil), "c": reads([]string{"c"}, nil), "a": reads([]string{"a"}, nil)}
 	for _, namespace := range []string{"b", "c"} {
@@ -347,7 +347,7 @@ func TestService_ATransitionTakesOverFromAnother(t *testing.T) {
 }
 
 // What is lost and DELETED because of a change that was on its way is ADDED again with the rights, once.
-func TestService_WhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
+func TestRights_WhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), 0)
 	with, without := reads([]string{"a", "b"}, nil), reads([]string{"a"}, nil)
 	f.Role("r", with)
@@ -377,9 +377,9 @@ func TestService_WhatWasLostAndIsRegainedMeanwhileIsAddedAgain(t *testing.T) {
 	}
 }
 
-func TestService_IdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testing.T) {
+func TestRights_IdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t *testing.T) {
 	store := servicetest.OpenMemory(t)
-	gateways := []*fixture{guarded(t, store, 0, servicetest.Widget()), guarded(t, store, 0, servicetest.Widget())}
+	gateways := []*servicetest.Fixture{servicetest.Guarded(t, store, 0, servicetest.Widget()), servicetest.Guarded(t, store, 0, servicetest.Widget())}
 	f := gateways[0]
 	f.Role("r", reads([]string{"a"}, nil))
 	f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
@@ -405,9 +405,9 @@ func TestService_IdleStreamsOfAllGatewaysHearOfAChangeOfRightsWithinTwoSeconds(t
 	}
 }
 
-func TestService_ACursorOfOtherRightsHasExpired(t *testing.T) {
+func TestRights_ACursorOfOtherRightsHasExpired(t *testing.T) {
 	store := servicetest.OpenMemory(t)
-	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0)}
+	gateways := []*servicetest.Fixture{watched(t, store, 0), watched(t, store, 0)}
 	f := gateways[0]
 	f.Role("r", reads([]string{"a"}, nil))
 	f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})
@@ -442,7 +442,7 @@ func TestService_ACursorOfOtherRightsHasExpired(t *testing.T) {
 	}
 }
 
-func TestService_ATransitionOfAKindThatIsNotInMemoryBeginsAnew(t *testing.T) {
+func TestRights_ATransitionOfAKindThatIsNotInMemoryBeginsAnew(t *testing.T) {
 	f := watched(t, servicetest.OpenMemory(t), -1)
 	f.Role("r", reads([]string{"a"}, nil))
 	f.Bind("b", access.Binding{Roles: []string{"r"}, Users: []string{"token:u"}, Namespaces: []string{"*"}})

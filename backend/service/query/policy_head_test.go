@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"context"
@@ -28,8 +28,8 @@ func (h *headless) Head(ctx context.Context) (backend.Position, error) {
 	return backend.HeadOf(ctx, h.Store)
 }
 
-// TestService_AStoreThatDoesNotAnswerIsAskedOnceInAnOperation keeps an operation from waiting for each of its lists.
-func TestService_AStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
+// TestPolicy_AStoreThatDoesNotAnswerIsAskedOnceInAnOperation keeps an operation from waiting for each of its lists.
+func TestPolicy_AStoreThatDoesNotAnswerIsAskedOnceInAnOperation(t *testing.T) {
 	for name, controlled := range map[string]bool{"without access control": false, "with access control": true} {
 		t.Run(name, func(t *testing.T) {
 			store := &headless{Store: servicetest.OpenMemory(t)}

@@ -1,4 +1,4 @@
-package service_test
+package change_test
 
 import (
 	"encoding/json"
@@ -11,28 +11,33 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/redis"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
+	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// TestService_ListenersKnowWhatThePolicyAllows changes resources and policies at random, and holds what listeners know from
+// TestRights_ListenersKnowWhatThePolicyAllows changes resources and policies at random, and holds what listeners know from
 // their streams against what an administrator sees, filtered by the policy.
-func TestService_ListenersKnowWhatThePolicyAllows(t *testing.T) {
+func TestRights_ListenersKnowWhatThePolicyAllows(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	if s, err := strconv.ParseUint(os.Getenv("SLUICE_TEST_SEED"), 10, 64); err == nil {
 		seed = s
 	}
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
-	stores := storesOfOneShard()
-	stores["redis with four shards"] = func(t *testing.T) backend.Store { return openRedis(t, 4) }
-	for name, open := range stores {
-		for round := range sized(6, 2) {
+	rounds := uint64(6)
+	if testing.Short() {
+		rounds = 2
+	}
+	for name, open := range stores() {
+		for round := range rounds {
 			rnd := rand.New(rand.NewPCG(seed, round))
 			t.Run(fmt.Sprintf("%s, round %d", name, round), func(t *testing.T) {
 				t.Parallel()
@@ -42,10 +47,40 @@ func TestService_ListenersKnowWhatThePolicyAllows(t *testing.T) {
 	}
 }
 
+// stores open stores by their names.
+func stores() map[string]func(t *testing.T) backend.Store {
+	opened := func(t *testing.T, s interface {
+		backend.Store
+		Close() error
+	}, err error) backend.Store {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	onRedis := func(shards int) func(t *testing.T) backend.Store {
+		return func(t *testing.T) backend.Store {
+			s, err := redis.Open(t.Context(), redis.Config{URL: redistest.Start(t).URL(), Prefix: "t", Shards: shards})
+			return opened(t, s, err)
+		}
+	}
+	return map[string]func(t *testing.T) backend.Store{
+		"memory": func(t *testing.T) backend.Store { return servicetest.OpenMemory(t) },
+		"bolt": func(t *testing.T) backend.Store {
+			s, err := bolt.Open(bolt.Config{Path: t.TempDir() + "/store"})
+			return opened(t, s, err)
+		},
+		"redis":                  onRedis(1),
+		"redis with four shards": onRedis(4),
+	}
+}
+
 func listenAtRandom(t *testing.T, rnd *rand.Rand, store backend.Store) {
 	cart := servicetest.Widget()
 	cart.Name, cart.Singular, cart.Plural = "Cart", "cart", "carts"
-	gateways := []*fixture{watched(t, store, 0), watched(t, store, 0, cart)} // of two catalogues
+	gateways := []*servicetest.Fixture{watched(t, store, 0), watched(t, store, 0, cart)} // of two catalogues
 	f := gateways[0]
 	models := map[string]servicetest.PolicyModel{}
 	policy := func() {
