@@ -15,6 +15,8 @@ type View struct {
 	index *Index
 	*snapshot
 	now time.Time
+	// reads records what is read of the view; nil records nothing.
+	reads *ReadSet
 	// Err is why [Index.View] returned no state, if the store did not tell how far its log goes.
 	Err error
 }
@@ -214,18 +216,29 @@ func (v *View) Kind(name string) (*Kind, bool) {
 	}
 	k := v.index.byName[name]
 	if k == nil || v.kinds[k.number] == nil {
+		v.reads.addKind(nil)
 		return nil, false
 	}
+	v.reads.addKind(v.kinds[k.number])
 	return v.kinds[k.number], true
 }
 
 // Position returns the position from which a stream has all changes after the view.
 func (v *View) Position() backend.Position {
+	v.reads.addPosition()
+	return v.Barrier()
+}
+
+// Barrier is [View.Position] for those who wait until something else is as new as the view: it is not recorded as read.
+func (v *View) Barrier() backend.Position {
 	if v.snapshot == nil {
 		return backend.Position{}
 	}
 	return v.position
 }
+
+// Served reports whether the view is a state of an index: [Index.View] has returned it together with true.
+func (v *View) Served() bool { return v.index != nil }
 
 // Shows reports whether the view has everything up to a position, in the same history.
 func (v *View) Shows(at backend.Position) bool { return v.snapshot != nil && v.shows(at) }

@@ -77,6 +77,7 @@ func (e *Engine) plan(oc *graphql.OperationContext) (*plan, error) {
 	known = of[string(truth)]
 	kept := known == nil && len(of) < maxTruths
 	if kept {
+		p.number = e.answers.NewPlan()
 		of[string(truth)] = p
 	}
 	e.plans.mu.Unlock()

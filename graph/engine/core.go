@@ -69,6 +69,7 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 	if len(set) == 0 {
 		return
 	}
+	r.snapshot.ReadOutside() // nobody knows what resolvers read
 	r.chargeIntrospection(fields)
 	r.checkAliases(fields)
 	m := &placeholders{engine: r.engine}

@@ -13,6 +13,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/query"
+	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
@@ -37,6 +39,8 @@ type Config struct {
 	Streams *stream.Set
 	// EveryKind is the set of the subscriptions for changes of every kind. Default: it never ends.
 	EveryKind *stream.Set
+	// Answers keeps the answers to queries. Default: none is kept.
+	Answers *answer.Cache
 }
 
 // Engine is gqlgen's executable schema over kinds. It is safe for concurrent use.
@@ -59,6 +63,8 @@ type Engine struct {
 	// storedNames are the stored names of fields of inputs that have another name in the API.
 	storedNames map[fieldName]string
 	plans       plans
+	// answers is Config.Answers.
+	answers *answer.Cache
 	// spare are runs to be used again.
 	spare sync.Pool
 }
@@ -70,7 +76,11 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Service == nil || cfg.Schema == nil || cfg.Core == nil {
 		return nil, errors.New("engine: config: Service, Schema and Core are needed")
 	}
-	e := &Engine{svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, badTime: cfg.BadTime, deprecated: cfg.Deprecated, streams: cmp.Or(cfg.Streams, stream.NewSet()), everyKind: cmp.Or(cfg.EveryKind, stream.NewSet())}
+	e := &Engine{
+		svc: cfg.Service, schema: cfg.Schema, core: cfg.Core, wait: cfg.LoaderWait, badTime: cfg.BadTime,
+		deprecated: cfg.Deprecated, answers: cfg.Answers,
+		streams: cmp.Or(cfg.Streams, stream.NewSet()), everyKind: cmp.Or(cfg.EveryKind, stream.NewSet()),
+	}
 	if e.badTime == nil {
 		e.badTime = func(string) {}
 	}
@@ -118,10 +128,38 @@ func (e *Engine) Exec(ctx context.Context) graphql.ResponseHandler {
 	}
 }
 
-// respond executes a query or a mutation. After a panic, and after a query has halted, the answer has no data: see
+// respond answers a query or a mutation.
+func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *plan) *graphql.Response {
+	ctx, snapshot := query.WithSnapshot(ctx)
+	output := stream.OutputOf(ctx)
+	if output == nil || !e.keeps(ctx, oc, p) {
+		return e.execute(ctx, e.begin(ctx, oc, p, snapshot), output)
+	}
+	a := &answering{engine: e, plan: p, snapshot: snapshot}
+	if kept := a.find(ctx, oc); kept != nil {
+		oc.Stats.SetExtension(KeptExtension, true)
+		output.FillKept(kept)
+		return &graphql.Response{Data: output.Data()}
+	}
+	ended := false
+	defer func() {
+		if !ended { // it panics
+			a.end(ctx, nil)
+		}
+	}()
+	res := e.execute(ctx, e.begin(ctx, oc, p, snapshot), output)
+	var body []byte
+	if graphql.GetErrors(ctx) == nil {
+		body = output.Filled()
+	}
+	ended = true
+	a.end(ctx, body)
+	return res
+}
+
+// execute executes a query or a mutation. After a panic, and after a query has halted, the answer has no data: see
 // [halted].
-func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *plan) (res *graphql.Response) {
-	r := e.begin(ctx, oc, p)
+func (e *Engine) execute(ctx context.Context, r *run, output *stream.Output) (res *graphql.Response) {
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -132,19 +170,16 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 			r.spent.budget.Halt()
 			graphql.AddError(ctx, h.err)
 		} else {
-			graphql.AddError(ctx, oc.Recover(ctx, v))
+			graphql.AddError(ctx, r.oc.Recover(ctx, v))
 		}
 		res = &graphql.Response{Data: []byte("null")}
 	}()
-	memory := stream.OutputOf(ctx)
-	if memory == nil {
+	if output == nil {
 		data := r.execute(nil)
 		e.end(r, nil)
 		return &graphql.Response{Data: data}
 	}
-	buf := r.execute(append(r.buf[:0], memory.Head...))
-	data := buf[len(memory.Head):]
-	buf = slices.Grow(buf, memory.Room)
-	memory.Fill(buf, r)
-	return &graphql.Response{Data: data}
+	buf := r.execute(append(r.buf[:0], output.Head...))
+	output.Fill(append(buf, output.Tail...), r)
+	return &graphql.Response{Data: output.Data()}
 }

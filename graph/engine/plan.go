@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -15,6 +16,11 @@ import (
 type plan struct {
 	compiler *compiler
 	root     *object
+	// number is the plan's in the keys of kept answers; 0 for a plan whose answers are not kept.
+	number uint64
+	// small and unkept are set while answers are not looked for because the latest was one of too little work, or one
+	// that may not be kept: see [answering].
+	small, unkept atomic.Bool
 }
 
 // object is the selection on an object type.

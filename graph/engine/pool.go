@@ -5,6 +5,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
@@ -16,8 +17,8 @@ import (
 //	begin -> execute -> end                                          the answer is in memory of its own
 //	begin -> execute -> Output.Fill ... Release -> TakeBack -> end   the transport sends it from run.buf
 
-// begin returns a run, a spare one if there is one.
-func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *plan) *run {
+// begin returns a run that reads a snapshot, a spare one if there is one.
+func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *plan, s *query.Snapshot) *run {
 	r, _ := e.spare.Get().(*run)
 	if r == nil {
 		r = &run{}
@@ -30,6 +31,7 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 	r.ctx = ctx
 	r.oc = oc
 	r.plan = p
+	r.snapshot = s
 	return r
 }
 

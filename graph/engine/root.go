@@ -38,7 +38,6 @@ func (a *resolved) applied() bool { return a.byCore || a.written != nil && !a.wr
 // one after the other, and appends the answer.
 func (r *run) execute(buf []byte) []byte {
 	r.openBudget(len(buf))
-	r.ctx, r.snapshot = query.WithSnapshot(r.ctx)
 	fields := r.plan.root.fields
 	r.answers = slices.Grow(r.answers[:0], len(fields))[:len(fields)]
 	answers := r.answers

@@ -69,10 +69,16 @@ type Config struct {
 	// LoaderWait is how long the first read of a batch of references waits for
 	// others. Default 1 ms.
 	LoaderWait time.Duration
+	// AnswersMemory is the most bytes of answers that are kept until what they were read from changes; negative keeps
+	// none. Default [DefaultAnswersMemory].
+	AnswersMemory int64
 	// DrainDelay is how long the server goes on to serve, while it reports that it is not
 	// ready, after Serve's context ends. Default: it stops at once.
 	DrainDelay time.Duration
 }
+
+// DefaultAnswersMemory is the default of [Config.AnswersMemory].
+const DefaultAnswersMemory = 64 << 20
 
 // Limits bound what clients can ask for. Zero means the default, see [DefaultLimits].
 type Limits struct {
@@ -181,6 +187,7 @@ func (c *Config) setDefaults() {
 	if c.AfterFunc == nil {
 		c.AfterFunc = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
+	fill(&c.AnswersMemory, DefaultAnswersMemory)
 	c.Limits.setDefaults()
 	c.AllowedHosts = lowerAll(c.AllowedHosts)
 	c.AllowedOrigins = lowerAll(c.AllowedOrigins)

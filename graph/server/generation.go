@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/deprecation"
@@ -74,7 +75,9 @@ type Generation struct {
 	catalogue Catalogue
 	executors map[string]*transport.Executor
 	caches    []*documentCache
-	console   http.Handler
+	// answers keeps the answers to queries; nil if none is kept.
+	answers *answer.Cache
+	console http.Handler
 	// outline of the kinds, by which a later generation ends streams.
 	outline catalogue.Outline
 	// streams are the subscriptions that began on it; everyKind are the ones for the changes of
@@ -88,6 +91,9 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 		return nil, err
 	}
 	g := &Generation{catalogue: c, executors: map[string]*transport.Executor{}, streams: stream.NewSet(), everyKind: stream.NewSet()}
+	if s.cfg.AnswersMemory > 0 {
+		g.answers = answer.New(s.cfg.AnswersMemory, &s.answered)
+	}
 	for name, api := range c.APIs {
 		if err := s.addAPI(g, name, api); err != nil {
 			return nil, fmt.Errorf("api %s: %w", name, err)
@@ -114,7 +120,7 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 // addAPI makes the executor of one API.
 func (s *Server) addAPI(g *Generation, name string, version API) error {
 	eng, err := engine.New(engine.Config{
-		Service: version.Service, Schema: version.Schema, LoaderWait: s.cfg.LoaderWait, Streams: g.streams, EveryKind: g.everyKind,
+		Service: version.Service, Schema: version.Schema, LoaderWait: s.cfg.LoaderWait, Streams: g.streams, EveryKind: g.everyKind, Answers: g.answers,
 		BadTime:    func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
 		Deprecated: s.metrics.countDeprecated,
 		Core:       core.NewExecutableSchema(core.Config{Schema: version.Schema, Resolvers: resolvers.New(version.Service)}),
@@ -191,6 +197,7 @@ func (s *Server) Replace(g *Generation) {
 		for _, cache := range before.caches { // no operation begins on it any more
 			cache.close()
 		}
+		before.answers.Close()
 	}
 	for len(s.replaced.generations) > maxOlder {
 		oldest := s.replaced.generations[0]

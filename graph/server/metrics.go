@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/graph/answer"
 )
 
 // metrics of the server. Clients do not choose the values of any label.
@@ -75,6 +76,15 @@ func newMetrics(s *Server) (*metrics, error) {
 			Name: "sluice_catalogue_older_streams", Help: "Change streams that began on a catalogue that was replaced since.",
 		}, func() float64 { _, n := s.olderStreams(); return float64(n) }),
 	}
+	for o := range answer.Outcomes {
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "sluice_answers_total", Help: "Queries by what became of them: hit is an answer that was kept, shared that of an equal query at the same time; changed, new, small and unkept were executed.",
+			ConstLabels: prometheus.Labels{"outcome": o.String()},
+		}, func() float64 { return float64(s.answered[o].Load()) }))
+	}
+	all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "sluice_answers_bytes", Help: "Bytes of answers-memory that are in use.",
+	}, func() float64 { return float64(s.generation.Load().answers.Size()) }))
 	names := [budget.Things]string{
 		budget.Rows: "rows", budget.Objects: "objects", budget.Bytes: "answer_bytes", budget.Held: "held_bytes", budget.Steps: "steps", budget.Events: "event_steps",
 	}

@@ -105,7 +105,7 @@ func (s *Server) crossOrigin(next http.Handler) http.Handler {
 		AllowedOrigins: s.cfg.AllowedOrigins,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
 		AllowedHeaders: []string{"*"}, // pages with tracing send headers of their own
-		ExposedHeaders: []string{requestIDHeader, "Retry-After", "WWW-Authenticate"},
+		ExposedHeaders: []string{requestIDHeader, "ETag", "Retry-After", "WWW-Authenticate"},
 		MaxAge:         preflightAge,
 	}).Handler(next)
 }

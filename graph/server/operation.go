@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/graph/engine"
 )
 
 // api bounds, measures and logs the operations of one API of a generation.
@@ -76,6 +77,9 @@ func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs g
 	fields := append(a.describe(ctx, op), outcome(ctx, code)...)
 	if op != nil && op.Operation.Operation != ast.Subscription {
 		fields = append(fields, zap.Float64("durationSeconds", time.Since(op.Stats.OperationStart).Seconds()))
+		if op.Stats.GetExtension(engine.KeptExtension) != nil {
+			fields = append(fields, zap.Bool("kept", true))
+		}
 	}
 	a.cfg.Logger.Info("access", fields...)
 }

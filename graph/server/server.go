@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/console"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -46,6 +47,8 @@ type Server struct {
 	work *budget.Allowance
 	// cpuSlots are for operations that run for long; they leave one processor for the others.
 	cpuSlots *budget.CPUSlots
+	// answered counts the queries of all generations by what became of them.
+	answered answer.Stats
 	// callers counts what each caller takes.
 	callers *callers
 	// unavailable and unready limit how often it is logged that clients were told that the store is

@@ -1,17 +1,21 @@
 package stream
 
-import "context"
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/graph/answer"
+)
 
 // Output is the memory of one answer: the executor writes the answer into it, and the
 // transport sends it from there without a copy. The zero value is ready. Only one goroutine may use it
 // at a time.
 type Output struct {
-	// The executor writes Head before the data, and leaves Room bytes free after them.
-	Head string
-	Room int
-	// buf is the head and the data.
+	// The executor writes Head before the data and Tail after them.
+	Head, Tail string
+	// buf is the head, the data and the tail.
 	buf   []byte
 	owner OutputOwner
+	kept  *answer.Kept
 }
 
 // OutputOwner owns the memory in which an answer was written.
@@ -33,16 +37,27 @@ func OutputOf(ctx context.Context) *Output {
 	return o
 }
 
-// Fill sets the head and the data that were written, and the owner of their memory.
+// Fill sets the answer that was written, with head and tail, and the owner of its memory.
 func (o *Output) Fill(buf []byte, owner OutputOwner) { o.buf, o.owner = buf, owner }
 
-// Filled returns the head and the data; nil if they were not written.
+// FillKept sets an answer that is kept, and has the head and the tail.
+func (o *Output) FillKept(k *answer.Kept) { o.buf, o.kept = k.Body(), k }
+
+// Filled returns the answer, with head and tail; nil if it was not written.
 func (o *Output) Filled() []byte { return o.buf }
+
+// Data returns the data of the answer that was written.
+func (o *Output) Data() []byte { return o.buf[len(o.Head) : len(o.buf)-len(o.Tail)] }
+
+// Kept returns the answer that is kept; nil if it was executed.
+func (o *Output) Kept() *answer.Kept { return o.kept }
 
 // Release gives the memory back, which may not be read after that.
 func (o *Output) Release() {
 	if o.owner != nil {
 		o.owner.TakeBack(o.buf)
 	}
-	o.buf, o.owner = nil, nil
+	o.buf = nil
+	o.owner = nil
+	o.kept = nil
 }

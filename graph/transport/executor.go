@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/answer"
 	"github.com/sluicegw/sluice/graph/stream"
 )
 
@@ -179,7 +180,13 @@ func (o *Operation) answer(ctx context.Context, w stream.Wire, abort func(), put
 		}
 	}()
 	var next stream.Frame
-	share := o.do(ctx, abort, func(answer []byte, _ bool) { next = w.Frame(bytes.Clone(answer), "") })
+	share := o.do(ctx, abort, func(r result) {
+		body := r.body
+		if r.kept == nil { // its memory is used again
+			body = bytes.Clone(body)
+		}
+		next = w.Frame(body, "")
+	})
 	next.Release = share.Close
 	put(next)
 }
@@ -190,14 +197,33 @@ const (
 	dataTail = `}`
 )
 
-// do runs a query or a mutation within the deadline of Prepare. It passes the answer, as JSON,
-// to send; its memory is used again after send returns. busy reports that the operation was refused for want
-// of memory. abort cuts the client off: see [budget.Share.Keep]. The caller closes the share, which holds
-// the memory of the answer.
-func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byte, busy bool)) *budget.Share {
+// result is the answer to a query or a mutation.
+type result struct {
+	// body is the answer as JSON.
+	body []byte
+	// busy reports that the operation was refused for want of memory.
+	busy bool
+	// complete reports whether the answer has data, and neither errors nor extensions.
+	complete bool
+	// kept is the answer if it was kept, nil if the operation was executed.
+	kept *answer.Kept
+}
+
+// tag returns the entity tag of the answer, without quotes.
+func (r *result) tag() string {
+	if r.kept != nil {
+		return r.kept.Tag()
+	}
+	return answer.Tag(r.body)
+}
+
+// do runs a query or a mutation within the deadline of Prepare. It passes the answer to send; the memory of one that
+// is not kept is used again after send returns. abort cuts the client off: see [budget.Share.Keep]. The caller closes
+// the share, which holds the memory of the answer.
+func (o *Operation) do(ctx context.Context, abort func(), send func(result)) *budget.Share {
 	share, err := o.executor.cfg.Memory.Begin(ctx)
 	if err != nil {
-		send(o.executor.Refuse(ctx, overBudget(o.executor.cfg.Memory)), true)
+		send(result{body: o.executor.Refuse(ctx, overBudget(o.executor.cfg.Memory)), busy: true})
 		return nil
 	}
 	done := false
@@ -211,7 +237,7 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 		ctx, cancel = context.WithDeadline(ctx, o.end)
 		defer cancel()
 	}
-	output := stream.Output{Head: dataHead, Room: len(dataTail)}
+	output := stream.Output{Head: dataHead, Tail: dataTail}
 	defer output.Release()
 	next, running := o.executor.dispatch(
 		stream.WithOutput(budget.WithShared(ctx, budget.Shared{Memory: share}), &output), &o.context,
@@ -219,14 +245,14 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(answer []byt
 	res := next(running)
 	switch whole := output.Filled(); {
 	case res == nil: // ctx ended before the operation began
-		send(o.executor.Refuse(ctx, refusal(failure.CodeTimeout, "the request was cancelled")), false)
+		send(result{body: o.executor.Refuse(ctx, refusal(failure.CodeTimeout, "the request was cancelled"))})
 	case whole != nil && len(res.Errors) == 0 && len(res.Extensions) == 0:
 		share.Keep(int64(cap(whole)), abort)
-		send(append(whole, dataTail...), false)
+		send(result{body: whole, complete: true, kept: output.Kept()})
 	default:
 		out := stream.Encode(res)
 		share.Keep(int64(cap(whole)+len(out)), abort)
-		send(out, share.Refused() && o.kind() == ast.Query)
+		send(result{body: out, busy: share.Refused() && o.kind() == ast.Query})
 	}
 	if res != nil {
 		o.executor.cfg.Answered(ctx, &o.context, res.Errors)

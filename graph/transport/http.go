@@ -141,14 +141,17 @@ func (t *Transport) answer(inTime context.Context, w http.ResponseWriter, r *htt
 		return
 	}
 	to := t.paced(w)
-	share := op.do(inTime, to.abort, func(answer []byte, busy bool) {
+	share := op.do(inTime, to.abort, func(a result) {
 		to.end = time.Now().Add(maxWriteTime)
-		status := http.StatusOK
-		if busy {
+		switch {
+		case a.busy:
 			retryLater(w)
-			status = http.StatusServiceUnavailable
+			t.send(to, r, media, http.StatusServiceUnavailable, &a)
+		case a.complete && r.Method == http.MethodGet:
+			t.sendTagged(to, r, media, &a)
+		default:
+			t.send(to, r, media, http.StatusOK, &a)
 		}
-		t.send(to, r, media, status, answer)
 	})
 	share.Close()
 }
@@ -220,41 +223,105 @@ func (t *Transport) refuse(w http.ResponseWriter, r *http.Request, status int, e
 	case status == 0:
 		status = http.StatusOK
 	}
-	t.send(w, r, media, status, t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...))
+	t.send(w, r, media, status, &result{body: t.cfg.Executor(r.Context()).Refuse(r.Context(), errs...)})
 }
 
 // compressFrom is the size from which an answer is compressed, in bytes; a smaller one fits one packet.
 const compressFrom = 1400
 
-// setHead sets the type of an answer, and that no cache keeps it: it may hold secrets.
-func setHead(w http.ResponseWriter, media string) {
-	w.Header().Set("Cache-Control", "no-store")
+// compressed reports whether an answer is sent compressed: if that is worth it and the client accepts it.
+func compressed(r *http.Request, body []byte) bool {
+	return len(body) >= compressFrom && negotiate(r.Header.Values("Accept-Encoding"), "identity", "gzip") == "gzip"
+}
+
+// setType sets the type of an answer.
+func setType(w http.ResponseWriter, media string) {
 	w.Header().Set("Content-Type", media+"; charset=utf-8")
 }
 
-// write sends an answer.
+// setUncached sets the type of an answer, and that no cache keeps it: it may hold secrets.
+func setUncached(w http.ResponseWriter, media string) {
+	w.Header().Set("Cache-Control", "no-store")
+	setType(w, media)
+}
+
+// write sends an answer that no cache keeps, not compressed.
 func write(w http.ResponseWriter, media string, status int, body []byte) {
-	setHead(w, media)
+	setUncached(w, media)
+	writeBody(w, status, body)
+}
+
+func writeBody(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client may have gone
 }
 
-// send is write, compressed if that is worth it and the client accepts it.
-func (t *Transport) send(w http.ResponseWriter, r *http.Request, media string, status int, body []byte) {
-	if len(body) < compressFrom || negotiate(r.Header.Values("Accept-Encoding"), "identity", "gzip") != "gzip" {
-		write(w, media, status, body)
+// send sends an answer that no cache keeps.
+func (t *Transport) send(w http.ResponseWriter, r *http.Request, media string, status int, a *result) {
+	setUncached(w, media)
+	t.sendBody(w, status, a, compressed(r, a.body))
+}
+
+// gzipTag ends the entity tags of compressed answers: they are other bytes.
+const gzipTag = "-gzip"
+
+// sendTagged sends the answer to a query by GET, which the client may keep and ask for again: unless the client has
+// it already.
+func (t *Transport) sendTagged(w http.ResponseWriter, r *http.Request, media string, a *result) {
+	w.Header()["Vary"] = append(w.Header()["Vary"], "Authorization")
+	w.Header().Set("Cache-Control", "private, no-cache")
+	tag, zip := a.tag(), compressed(r, a.body)
+	if zip {
+		w.Header().Set("ETag", `"`+tag+gzipTag+`"`)
+	} else {
+		w.Header().Set("ETag", `"`+tag+`"`)
+	}
+	if hasTag(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	zip, ok := t.zippers.Get().(*gzip.Writer)
-	if !ok {
-		zip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level exists
+	setType(w, media)
+	t.sendBody(w, http.StatusOK, a, zip)
+}
+
+// hasTag reports whether an If-None-Match header names an entity tag, compressed or not (RFC 9110, section 13.1.2: the
+// comparison is weak).
+func hasTag(header []string, tag string) bool {
+	for one := range strings.SplitSeq(strings.Join(header, ","), ",") {
+		one = strings.TrimSpace(one)
+		if one == "*" {
+			return true
+		}
+		one = strings.TrimPrefix(one, "W/")
+		one = strings.Trim(one, `"`)
+		if strings.TrimSuffix(one, gzipTag) == tag {
+			return true
+		}
 	}
-	defer t.zippers.Put(zip)
-	zip.Reset(w)
-	setHead(w, media)
+	return false
+}
+
+// sendBody sends the body of an answer, compressed if zip is set.
+func (t *Transport) sendBody(w http.ResponseWriter, status int, a *result, zip bool) {
+	if !zip {
+		writeBody(w, status, a.body)
+		return
+	}
 	w.Header().Set("Content-Encoding", "gzip")
+	if a.kept != nil {
+		if zipped := a.kept.Zipped(); zipped != nil {
+			writeBody(w, status, zipped)
+			return
+		}
+	}
+	to, ok := t.zippers.Get().(*gzip.Writer)
+	if !ok {
+		to, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level exists
+	}
+	defer t.zippers.Put(to)
+	to.Reset(w)
 	w.WriteHeader(status)
-	_, _ = zip.Write(body)
-	_ = zip.Close()
+	_, _ = to.Write(a.body)
+	_ = to.Close()
 }

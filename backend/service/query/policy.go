@@ -41,6 +41,12 @@ func (p *policies) of(state policy.RolesAndBindings) *access.Policy {
 // Policy returns the policy that holds for an operation, nil if access control is off: it is no older than the state
 // that the operation reads. Until the roles and bindings are known, it is UNAVAILABLE.
 func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
+	readOutside(ctx)
+	return r.policy(ctx)
+}
+
+// policy is Policy for the rights of the operation, which everybody knows who compares what it has read.
+func (r *Reader) policy(ctx context.Context) (*access.Policy, error) {
 	if !r.policies.cfg.Enabled {
 		return nil, nil
 	}
@@ -48,7 +54,7 @@ func (r *Reader) Policy(ctx context.Context) (*access.Policy, error) {
 	if view.Err != nil { // the store does not answer, and is not asked again
 		return nil, failure.Of(view.Err, backend.Key{})
 	}
-	return r.policyAfter(ctx, view.Position())
+	return r.policyAfter(ctx, view.Barrier())
 }
 
 // policyAfter returns the policy of a position or later; zero stands for all that the store has acknowledged.
@@ -73,7 +79,7 @@ func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 	if known := m.knownRights(); known != nil {
 		return known, nil
 	}
-	p, err := r.Policy(ctx)
+	p, err := r.policy(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +94,7 @@ func (r *Reader) Rights(ctx context.Context) (*access.Rights, error) {
 func (r *Reader) RightsToWrite(ctx context.Context) (*access.Rights, error) {
 	if r.policies.cfg.Enabled && access.RightsFrom(ctx) == nil {
 		if p := r.KnownPolicy(); p != nil {
+			readOutside(ctx)
 			return p.RightsOf(access.CallerFrom(ctx).Identity), nil
 		}
 	}
@@ -111,6 +118,7 @@ func (r *Reader) RightsNow(ctx context.Context) (*access.Rights, error) {
 	if !r.policies.cfg.Enabled {
 		return r.policies.unlimited, nil
 	}
+	readOutside(ctx)
 	p, err := r.policyAfter(ctx, backend.Position{})
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ type Config struct {
 
 // New returns a reader. It starts nothing.
 func New(cfg Config) *Reader {
-	f := page.NewFetcher(cfg.Store, cfg.Kinds, cfg.Unreadable)
+	f := page.NewFetcher(recordedStore{cfg.Store}, cfg.Kinds, cfg.Unreadable)
 	r := &Reader{
 		kinds:      cfg.Kinds,
 		unreadable: cfg.Unreadable,

@@ -22,6 +22,8 @@ type Snapshot struct {
 	view  index.View
 	// rights of the caller, nil until they are asked for.
 	rights *access.Rights
+	// reads records what is read; nil if nobody asks.
+	reads *index.ReadSet
 }
 
 type snapshotKey struct{}
@@ -40,6 +42,60 @@ func (m *Snapshot) Forget() {
 	m.taken = false
 	m.view = index.View{}
 	m.rights = nil
+}
+
+// Record begins to record what is read from now on, and drops what was recorded before.
+func (m *Snapshot) Record() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reads = &index.ReadSet{}
+	if m.taken {
+		m.view = m.view.Recorded(m.reads)
+	}
+}
+
+// Basis returns what the reads that were recorded depend on; false if that is not known, because something was read
+// outside the state.
+func (m *Snapshot) Basis() (b index.Basis, ok bool) {
+	m.mu.Lock()
+	reads := m.reads
+	m.mu.Unlock()
+	if reads == nil {
+		return b, false
+	}
+	return reads.Basis()
+}
+
+// take makes a view the state that is read. The caller holds mu.
+func (m *Snapshot) take(v index.View) {
+	if m.reads != nil && v.Served() {
+		v = v.Recorded(m.reads)
+	}
+	m.view, m.taken = v, true
+}
+
+// ReadOutside records that something is read which is not in the state.
+func (m *Snapshot) ReadOutside() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reads.Incomplete()
+}
+
+// readOutside records that an operation reads something which is not in its state.
+func readOutside(ctx context.Context) {
+	if m, ok := ctx.Value(snapshotKey{}).(*Snapshot); ok {
+		m.ReadOutside()
+	}
+}
+
+// Basis is what the answer to an operation depends on: see [Snapshot.Basis].
+type Basis = index.Basis
+
+// Holds reports whether a basis holds in the state that an operation reads: what was computed from the basis is the
+// same now.
+func (r *Reader) Holds(ctx context.Context, b *Basis) bool {
+	v := r.view(ctx)
+	return b.Holds(&v)
 }
 
 // knownRights returns the rights that were kept, nil if there are none. m may be nil.
@@ -75,8 +131,8 @@ func (r *Reader) view(ctx context.Context) (v index.View) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.taken {
-		m.view, _ = r.index.View(ctx)
-		m.taken = true
+		v, _ := r.index.View(ctx)
+		m.take(v)
 	}
 	return m.view
 }
@@ -100,8 +156,8 @@ func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v 
 	}
 	if m, has := ctx.Value(snapshotKey{}).(*Snapshot); has && ok {
 		m.mu.Lock()
-		m.view = v
-		m.taken = true
+		m.take(v)
+		v = m.view
 		m.rights = nil
 		m.mu.Unlock()
 	}

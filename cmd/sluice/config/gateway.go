@@ -111,6 +111,7 @@ func NewGateway() *Gateway {
 		},
 	}
 	g.Server.Limits = server.DefaultLimits()
+	g.Server.AnswersMemory = server.DefaultAnswersMemory
 	g.Server.Caller = server.DefaultCallerLimits(0)
 	g.Server.Caller.Steps = 0 // it follows from the processors
 	return g
@@ -151,6 +152,7 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of the certificate in `redis-cert`"},
 		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt; if the word plain precedes it, nothing is encrypted. Alternatively, the variable SLUICE_ENCRYPTION_KEYS has the keys, separated by commas"},
 		{Name: "index-memory", Value: &g.IndexMemory, Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered; the largest kinds are left out until the others fit, and with less than 1 MiB, as with 0, there is none. The process takes up to two and a half times as much, for garbage", Check: g.checkIndex},
+		{Name: "answers-memory", Value: &sv.AnswersMemory, Help: "most bytes of answers to queries that are kept until what they were read from changes, at most an eighth of `index-memory`; 0 keeps none"},
 		{Name: "ready-timeout", Value: &g.ReadyTimeout, Auto: "1m on Redis, 0 on the embedded store", Help: "how long a start tries to reach Redis, and how long `/readyz` answers 503 while kinds are read into memory; a list of a kind that is being read waits for at most 5 s", Check: g.checkReady},
 		{Name: "retain-entries", Value: &st.LogEntries, Help: "most changes kept for listeners that resume; on Redis in each shard"},
 		{Name: "retain-bytes", Value: &st.LogBytes, Help: "most bytes of changes kept; on Redis in each shard"},

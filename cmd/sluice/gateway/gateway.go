@@ -286,6 +286,7 @@ func (s *Gateway) configureServer(c *catalogues, on shared, log *zap.Logger) {
 	}
 	s.Server.Ready = c.ready(on.store, s.readyTimeout())
 	s.Server.Filling = c.filling
+	s.Server.AnswersMemory = answersMemory(s.Server.AnswersMemory, indexMemory(s.IndexMemory))
 	s.Server.Reload = reload.NewHandler(c)
 	if on.audit != nil {
 		s.Server.Refused = on.audit.Refuse

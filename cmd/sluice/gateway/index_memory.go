@@ -34,3 +34,18 @@ func indexMemory(setting int64) int64 {
 	}
 	return max(int64(limit/indexShare), leastIndex)
 }
+
+// answersShare divides the memory of the index: kept answers may take as much as one part.
+const answersShare = 8
+
+// answersMemory returns how many bytes of answers are kept: the setting, or a share of the memory of the index;
+// negative for none.
+func answersMemory(setting, index int64) int64 {
+	switch {
+	case setting == 0, index < 0: // without an index no answer is kept
+		return -1
+	case index == 0: // the service's default
+		return setting
+	}
+	return min(setting, index/answersShare)
+}

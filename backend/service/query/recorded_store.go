@@ -1,0 +1,46 @@
+package query
+
+import (
+	"context"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// recordedStore is a store that is read beside the index. It records that an operation read it: what an answer took
+// from there may change without a sign.
+type recordedStore struct{ backend.Store }
+
+var (
+	_ backend.Ranger     = recordedStore{}
+	_ backend.BareGetter = recordedStore{}
+)
+
+// Get is part of [backend.Store].
+func (s recordedStore) Get(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	readOutside(ctx)
+	return s.Store.Get(ctx, keys...)
+}
+
+// GetBare is part of [backend.BareGetter].
+func (s recordedStore) GetBare(ctx context.Context, keys ...backend.Key) ([]*backend.Resource, error) {
+	readOutside(ctx)
+	return backend.GetBare(ctx, s.Store, keys...)
+}
+
+// Range is part of [backend.Store].
+func (s recordedStore) Range(ctx context.Context, r backend.Range) (backend.Page, error) {
+	readOutside(ctx)
+	return s.Store.Range(ctx, r)
+}
+
+// Ranges is part of [backend.Ranger].
+func (s recordedStore) Ranges(ctx context.Context, rs []backend.Range) ([]backend.Page, error) {
+	readOutside(ctx)
+	return backend.Ranges(ctx, s.Store, rs)
+}
+
+// Position is part of [backend.Store].
+func (s recordedStore) Position(ctx context.Context) (backend.Position, error) {
+	readOutside(ctx)
+	return s.Store.Position(ctx)
+}

@@ -1,0 +1,269 @@
+package answer
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/sluicegw/sluice/backend/service/query"
+)
+
+const (
+	// MaxBody is the longest answer that is kept, in bytes.
+	MaxBody = 1 << 20
+	// MaxVariables is the longest text of variables by which an answer is kept, in bytes.
+	MaxVariables = 4 << 10
+	// MinSteps is the least work of an answer that is kept, in the steps of package budget: less costs about as much
+	// as finding a kept one.
+	MinSteps = 500
+)
+
+// Key tells queries apart: equal keys have equal answers in one state of the store.
+type Key struct {
+	// Plan is the number of the compiled operation, as [Cache.NewPlan] has given it.
+	Plan uint64
+	// Variables in their one form.
+	Variables string
+	// Rights is the key of the caller's rights.
+	Rights string
+}
+
+// Cache keeps answers up to a number of bytes. It is safe for concurrent use.
+//
+// It keeps no answer with errors, of mutations and subscriptions, above [MaxBody], with variables above
+// [MaxVariables], of less work than [MinSteps], or that read anything outside the state of its operation.
+type Cache struct {
+	kept   *otter.Cache[Key, *Kept]
+	closed atomic.Bool
+	seed   maphash.Seed
+	// asked has, at the place that its hash gives, the hash of a query that was answered and of the state in which it
+	// was. A later one overwrites an earlier one.
+	asked [asked]atomic.Uint64
+	stats *Stats
+	// plans is the number of the newest plan.
+	plans atomic.Uint64
+
+	mu      sync.Mutex // guards turns and their fields
+	running map[Key]*Turn
+}
+
+// asked is how many queries are remembered that were asked once.
+const asked = 1 << 14
+
+// Outcome is what became of a query.
+type Outcome int
+
+// The outcomes.
+const (
+	// Hit is an answer that was kept.
+	Hit Outcome = iota
+	// Shared is the answer of another request that was executed at the same time.
+	Shared
+	// Changed is one that was kept, but what it was read from has changed.
+	Changed
+	// Unseen is one that was not kept.
+	Unseen
+	// Small is one of less work than [MinSteps].
+	Small
+	// Unkept is one that may not be kept.
+	Unkept
+	// Outcomes is the number of outcomes.
+	Outcomes
+)
+
+// String returns the name of the outcome in metrics.
+func (o Outcome) String() string {
+	return [Outcomes]string{"hit", "shared", "changed", "new", "small", "unkept"}[o]
+}
+
+// Stats counts queries by what became of them. It may be shared by caches.
+type Stats [Outcomes]atomic.Uint64
+
+// New returns a cache of so many bytes, that counts in stats.
+func New(size int64, stats *Stats) *Cache {
+	c := &Cache{stats: stats, seed: maphash.MakeSeed(), running: map[Key]*Turn{}}
+	c.kept = otter.Must(&otter.Options[Key, *Kept]{
+		MaximumWeight: uint64(size),
+		Weigher:       func(key Key, k *Kept) uint32 { return uint32(k.weight(key)) },
+		Executor:      func(do func()) { do() }, // maintenance is short
+	})
+	return c
+}
+
+// Size returns how many bytes the cache takes. c may be nil.
+func (c *Cache) Size() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.kept.WeightedSize()
+}
+
+// NewPlan returns a number for the keys of a compiled operation, which no other has; 0 if c is nil.
+func (c *Cache) NewPlan() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.plans.Add(1)
+}
+
+// Count counts what became of a query that was executed without a turn.
+func (c *Cache) Count(o Outcome) { c.stats[o].Add(1) }
+
+// Close drops all answers and keeps no more. c may be nil.
+func (c *Cache) Close() {
+	if c == nil {
+		return
+	}
+	c.closed.Store(true)
+	c.kept.InvalidateAll()
+}
+
+// State is the state that a query reads.
+type State interface {
+	// Holds reports whether a basis holds in the state.
+	Holds(ctx context.Context, basis *query.Basis) bool
+	// Renew replaces the state by the newest. It returns false if the query cannot be answered by the same key in it.
+	Renew(ctx context.Context) bool
+}
+
+// maxWaits is how often a query waits for another request before it is executed beside it.
+const maxWaits = 2
+
+// Find returns the answer to a query in its state, or, if there is none, the turn to execute it. If both are nil, the
+// caller executes the query without a turn: it has waited for others in vain.
+func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
+	stale := c.get(key)
+	if stale != nil && state.Holds(ctx, &stale.basis) {
+		return c.use(stale, Hit), nil
+	}
+	for range maxWaits {
+		c.mu.Lock()
+		other := c.running[key]
+		if other == nil {
+			t := &Turn{cache: c, key: key, stale: stale, done: make(chan struct{})}
+			c.running[key] = t
+			c.mu.Unlock()
+			return nil, t
+		}
+		other.waiting++
+		c.mu.Unlock()
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return nil, nil
+		}
+		if other.kept == nil {
+			continue
+		}
+		if state.Holds(ctx, &other.kept.basis) || state.Renew(ctx) && state.Holds(ctx, &other.kept.basis) {
+			return c.use(other.kept, Shared), nil
+		}
+	}
+	c.Count(Unseen)
+	return nil, nil
+}
+
+func (c *Cache) get(key Key) *Kept {
+	k, _ := c.kept.GetIfPresent(key)
+	return k
+}
+
+func (c *Cache) use(k *Kept, how Outcome) *Kept {
+	c.Count(how)
+	if !k.used.Load() {
+		k.used.Store(true)
+	}
+	return k
+}
+
+// Turn is the execution of a query, for which equal queries wait. Its caller ends it, whatever happens.
+type Turn struct {
+	cache *Cache
+	key   Key
+	// stale is the answer that was kept and does not hold; nil for none.
+	stale *Kept
+	// waiting is how many requests wait for the answer.
+	waiting int
+	// done is closed when the turn has ended. kept is its answer then; nil if it cannot be shared.
+	done chan struct{}
+	kept *Kept
+}
+
+// Result is the answer that a turn has made.
+type Result struct {
+	// Body is the answer as it is sent. It is copied if it is kept.
+	Body []byte
+	// Basis is what it was read from; nil if that is not known, or the answer has errors.
+	Basis *query.Basis
+	// Steps is the work that it took.
+	Steps int64
+}
+
+// Keepable reports whether the answer may be kept.
+func (r *Result) Keepable() bool { return r.Basis != nil && len(r.Body) <= MaxBody }
+
+// End ends the turn with its answer; the zero result stands for none. It keeps the answer if it is likely to be asked
+// for again, and returns what became of the query.
+func (t *Turn) End(r Result) Outcome {
+	became := t.outcome(&r)
+	t.cache.Count(became)
+	t.keep(&r, became)
+	t.cache.mu.Lock()
+	delete(t.cache.running, t.key)
+	t.cache.mu.Unlock()
+	close(t.done)
+	return became
+}
+
+// keep keeps the answer for later requests, or for those who wait for it.
+func (t *Turn) keep(r *Result, became Outcome) {
+	c := t.cache
+	c.mu.Lock()
+	awaited := t.waiting > 0
+	c.mu.Unlock()
+	lasting := became != Unkept && became != Small && (awaited || t.wanted(r))
+	if lasting || awaited && became == Small {
+		t.kept = &Kept{body: bytes.Clone(r.Body), basis: *r.Basis}
+	}
+	switch {
+	case lasting:
+		c.kept.Set(t.key, t.kept)
+		if c.closed.Load() { // Close may have run before Set
+			c.kept.InvalidateAll()
+		}
+	case t.stale != nil:
+		c.kept.Invalidate(t.key)
+	}
+}
+
+func (t *Turn) outcome(r *Result) Outcome {
+	switch {
+	case !r.Keepable():
+		return Unkept
+	case r.Steps < MinSteps:
+		return Small
+	case t.stale != nil:
+		return Changed
+	}
+	return Unseen
+}
+
+// wanted reports whether an answer is likely to be asked for again: the one that was kept before was, or this one was
+// asked for before in the same state.
+func (t *Turn) wanted(r *Result) bool {
+	return t.stale != nil && t.stale.used.Load() || t.cache.askedBefore(t.key, r.Basis)
+}
+
+// askedBefore reports whether a query was asked before in the same state, as far as that is remembered.
+func (c *Cache) askedBefore(key Key, basis *query.Basis) bool {
+	var space [64]byte
+	state := basis.AppendVersions(space[:0])
+	state = binary.LittleEndian.AppendUint64(state, maphash.Comparable(c.seed, key))
+	hash := maphash.Bytes(c.seed, state)
+	return c.asked[hash%asked].Swap(hash) == hash
+}

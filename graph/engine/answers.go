@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend/budget"
+	"github.com/sluicegw/sluice/backend/service/query"
+	queryplan "github.com/sluicegw/sluice/backend/service/query/plan"
+	"github.com/sluicegw/sluice/graph/answer"
+)
+
+// KeptExtension is the extension of an operation's statistics that says that its answer was kept.
+const KeptExtension = "kept"
+
+// answering is a query that is being answered: by an answer that is kept, or by one that may be kept.
+type answering struct {
+	engine   *Engine
+	plan     *plan
+	snapshot *query.Snapshot
+	key      answer.Key
+	// turn is nil if the answer is not kept.
+	turn *answer.Turn
+}
+
+var _ answer.State = (*answering)(nil)
+
+// keeps reports whether the answers of an operation may be kept.
+func (e *Engine) keeps(ctx context.Context, oc *graphql.OperationContext, p *plan) bool {
+	return e.answers != nil && p.number != 0 && oc.Operation.Operation == ast.Query && queryplan.ExplanationFrom(ctx) == nil
+}
+
+// find returns the answer that is kept for a query, nil if it must be executed. Then end must be called.
+func (a *answering) find(ctx context.Context, oc *graphql.OperationContext) *answer.Kept {
+	if a.plan.small.Load() {
+		return nil
+	}
+	a.snapshot.Record()
+	if a.plan.unkept.Load() {
+		return nil
+	}
+	var ok bool
+	if a.key.Variables, ok = variablesKey(oc.Variables); !ok {
+		return nil
+	}
+	rights, err := a.engine.svc.Reader.Rights(ctx)
+	if err != nil { // the execution says why
+		return nil
+	}
+	a.key.Plan = a.plan.number
+	a.key.Rights = rights.Key()
+	kept, turn := a.engine.answers.Find(ctx, a.key, a)
+	a.turn = turn
+	if kept == nil || budget.From(ctx).Spend(budget.Bytes, len(kept.Body())) != nil {
+		return nil
+	}
+	return kept
+}
+
+// Holds is part of [answer.State].
+func (a *answering) Holds(ctx context.Context, basis *query.Basis) bool {
+	return a.engine.svc.Reader.Holds(ctx, basis)
+}
+
+// Renew is part of [answer.State].
+func (a *answering) Renew(ctx context.Context) bool {
+	a.snapshot.Forget()
+	a.snapshot.Record()
+	rights, err := a.engine.svc.Reader.Rights(ctx)
+	return err == nil && rights.Key() == a.key.Rights
+}
+
+// end offers the answer of the query, as it is sent, to be kept; nil stands for one that has errors or was not made.
+func (a *answering) end(ctx context.Context, body []byte) {
+	r := answer.Result{Body: body, Steps: budget.From(ctx).Spent(budget.Steps)}
+	if body != nil {
+		if basis, ok := a.snapshot.Basis(); ok {
+			r.Basis = &basis
+		}
+	}
+	if a.turn != nil {
+		became := a.turn.End(r)
+		a.plan.small.Store(became == answer.Small)
+		a.plan.unkept.Store(became == answer.Unkept)
+		return
+	}
+	switch {
+	case a.plan.small.Load():
+		a.engine.answers.Count(answer.Small)
+		if r.Steps >= answer.MinSteps {
+			a.plan.small.Store(false)
+		}
+	case a.plan.unkept.Load():
+		a.engine.answers.Count(answer.Unkept)
+		if r.Keepable() {
+			a.plan.unkept.Store(false)
+		}
+	}
+}
+
+// variablesKey returns a text that is the same for the same values of variables only; false if it would be too long, or
+// there is none.
+func variablesKey(variables map[string]any) (string, bool) {
+	if len(variables) == 0 {
+		return "", true
+	}
+	text, err := json.Marshal(variables) // it sorts the keys of maps
+	// Bytes that are no UTF-8 are written as the escape below, whatever they are.
+	if err != nil || len(text) > answer.MaxVariables || bytes.Contains(text, []byte(`\ufffd`)) {
+		return "", false
+	}
+	return string(text), true
+}
