@@ -2,6 +2,7 @@ package answer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"hash/maphash"
@@ -18,9 +19,8 @@ const (
 	MaxBody = 1 << 20
 	// MaxVariables is the longest text of variables by which an answer is kept, in bytes.
 	MaxVariables = 4 << 10
-	// MinSteps is the least work of an answer that is kept, in the steps of package budget: less costs about as much
-	// as finding a kept one.
-	MinSteps = 500
+	// DefaultMinSteps is the default of [Config.MinSteps]: two pages, or one of 25 resources.
+	DefaultMinSteps = 500
 )
 
 // Key tells queries apart: equal keys have equal answers in one state of the store.
@@ -36,11 +36,12 @@ type Key struct {
 // Cache keeps answers up to a number of bytes. It is safe for concurrent use.
 //
 // It keeps no answer with errors, of mutations and subscriptions, above [MaxBody], with variables above
-// [MaxVariables], of less work than [MinSteps], or that read anything outside the state of its operation.
+// [MaxVariables], of less work than [Config.MinSteps], or that read anything outside the state of its operation.
 type Cache struct {
-	kept   *otter.Cache[Key, *Kept]
-	closed atomic.Bool
-	seed   maphash.Seed
+	minSteps int64
+	kept     *otter.Cache[Key, *Kept]
+	closed   atomic.Bool
+	seed     maphash.Seed
 	// asked has, at the place that its hash gives, the hash of a query that was answered and of the state in which it
 	// was. A later one overwrites an earlier one.
 	asked [asked]atomic.Uint64
@@ -68,7 +69,7 @@ const (
 	Changed
 	// Unseen is one that was not kept.
 	Unseen
-	// Small is one of less work than [MinSteps].
+	// Small is one of less work than [Config.MinSteps].
 	Small
 	// Unkept is one that may not be kept.
 	Unkept
@@ -84,11 +85,27 @@ func (o Outcome) String() string {
 // Stats counts queries by what became of them. It may be shared by caches.
 type Stats [Outcomes]atomic.Uint64
 
-// New returns a cache of so many bytes, that counts in stats.
-func New(size int64, stats *Stats) *Cache {
-	c := &Cache{stats: stats, seed: maphash.MakeSeed(), running: map[Key]*Turn{}}
+// Config of a cache.
+type Config struct {
+	// Bytes is the most that the answers take together. Required.
+	Bytes int64
+	// MinSteps is the least work of an answer that is kept, in the steps of package budget. Less costs about as much as
+	// finding one that is kept. Default [DefaultMinSteps].
+	MinSteps int64
+	// Stats counts what becomes of queries. Default: one of its own.
+	Stats *Stats
+}
+
+// New returns an empty cache.
+func New(cfg Config) *Cache {
+	c := &Cache{
+		minSteps: cmp.Or(cfg.MinSteps, DefaultMinSteps),
+		stats:    cmp.Or(cfg.Stats, &Stats{}),
+		seed:     maphash.MakeSeed(),
+		running:  map[Key]*Turn{},
+	}
 	c.kept = otter.Must(&otter.Options[Key, *Kept]{
-		MaximumWeight: uint64(size),
+		MaximumWeight: uint64(cfg.Bytes),
 		Weigher:       func(key Key, k *Kept) uint32 { return uint32(k.weight(key)) },
 		Executor:      func(do func()) { do() }, // maintenance is short
 	})
@@ -241,11 +258,14 @@ func (t *Turn) keep(r *Result, became Outcome) {
 	}
 }
 
+// IsSmall reports whether an answer took too little work to be kept.
+func (c *Cache) IsSmall(r *Result) bool { return r.Steps < c.minSteps }
+
 func (t *Turn) outcome(r *Result) Outcome {
 	switch {
 	case !r.Keepable():
 		return Unkept
-	case r.Steps < MinSteps:
+	case t.cache.IsSmall(r):
 		return Small
 	case t.stale != nil:
 		return Changed

@@ -91,7 +91,7 @@ func (a *answering) end(ctx context.Context, body []byte) {
 	switch {
 	case a.plan.small.Load():
 		a.engine.answers.Count(answer.Small)
-		if r.Steps >= answer.MinSteps {
+		if !a.engine.answers.IsSmall(&r) {
 			a.plan.small.Store(false)
 		}
 	case a.plan.unkept.Load():

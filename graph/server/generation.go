@@ -92,7 +92,7 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	}
 	g := &Generation{catalogue: c, executors: map[string]*transport.Executor{}, streams: stream.NewSet(), everyKind: stream.NewSet()}
 	if s.cfg.AnswersMemory > 0 {
-		g.answers = answer.New(s.cfg.AnswersMemory, &s.answered)
+		g.answers = answer.New(answer.Config{Bytes: s.cfg.AnswersMemory, Stats: &s.answered})
 	}
 	for name, api := range c.APIs {
 		if err := s.addAPI(g, name, api); err != nil {
