@@ -253,7 +253,8 @@ func askRandom(t *testing.T, catalogue *kinds.Schema, total int) {
 		}
 		return field == "updateKind" || field == "reveal"
 	}}
-	queries := k.related()
+	related := k.related()
+	var queries []enginetest.Operation
 	for asked := 0; asked < total; {
 		g := k.gateways[k.rnd.IntN(len(k.gateways))]
 		switch n := k.rnd.IntN(1000); {
@@ -274,10 +275,13 @@ func askRandom(t *testing.T, catalogue *kinds.Schema, total int) {
 			data, _ := g.kept.ask(access.WithCaller(t.Context(), administrator), op.Query, decoded(t, op.Variables))
 			values.learn([]byte(data))
 		default:
-			if k.rnd.IntN(10) == 0 {
+			if len(queries) == 0 || k.rnd.IntN(10) == 0 {
 				queries = append(queries, source.Next(ast.Query))
 			}
-			op := queries[max(0, len(queries)-1-k.rnd.IntN(60)):][0]
+			op := queries[max(0, len(queries)-1-k.rnd.IntN(40))]
+			if k.rnd.IntN(3) == 0 {
+				op = related[k.rnd.IntN(len(related))]
+			}
 			k.check(g, callers[max(0, k.rnd.IntN(2*len(callers))-len(callers))], op.Query, k.varied(op.Variables, values))
 			asked++
 		}
