@@ -31,7 +31,8 @@ var _ answer.State = (*answering)(nil)
 
 // keeps reports whether the answers of an operation may be kept.
 func (e *Engine) keeps(ctx context.Context, oc *graphql.OperationContext, p *plan) bool {
-	return e.answers != nil && p.number != 0 && oc.Operation.Operation == ast.Query && queryplan.ExplanationFrom(ctx) == nil
+	return e.answers != nil && p.number != 0 && oc.Operation.Operation == ast.Query &&
+		queryplan.ExplanationFrom(ctx) == nil
 }
 
 // find returns the answer that is kept for a query, nil if it must be executed. Then end must be called.

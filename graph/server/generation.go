@@ -120,7 +120,8 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 // addAPI makes the executor of one API.
 func (s *Server) addAPI(g *Generation, name string, version API) error {
 	eng, err := engine.New(engine.Config{
-		Service: version.Service, Schema: version.Schema, LoaderWait: s.cfg.LoaderWait, Streams: g.streams, EveryKind: g.everyKind, Answers: g.answers,
+		Service: version.Service, Schema: version.Schema, LoaderWait: s.cfg.LoaderWait,
+		Streams: g.streams, EveryKind: g.everyKind, Answers: g.answers,
 		BadTime:    func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
 		Deprecated: s.metrics.countDeprecated,
 		Core:       core.NewExecutableSchema(core.Config{Schema: version.Schema, Resolvers: resolvers.New(version.Service)}),
