@@ -149,26 +149,23 @@ type State interface {
 }
 
 // maxWaits is how often a query waits for another request before it is executed beside it.
-const maxWaits = 2
+const maxWaits = 3
 
 // Find returns the answer to a query in its state, or, if there is none, the turn to execute it. If both are nil, the
 // caller executes the query without a turn: it has waited for others in vain.
 func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
-	stale := c.get(key)
-	if stale != nil && state.Holds(ctx, &stale.basis) {
-		return c.use(stale, Hit), nil
-	}
 	for range maxWaits {
-		c.mu.Lock()
-		other := c.running[key]
-		if other == nil {
-			t := &Turn{cache: c, key: key, stale: stale, done: make(chan struct{})}
-			c.running[key] = t
-			c.mu.Unlock()
-			return nil, t
+		stale := c.get(key)
+		if stale != nil && state.Holds(ctx, &stale.basis) {
+			return c.use(stale, Hit), nil
 		}
-		other.waiting++
-		c.mu.Unlock()
+		t, other := c.take(key, stale)
+		switch {
+		case t != nil:
+			return nil, t
+		case other == nil: // a turn has ended meanwhile
+			continue
+		}
 		select {
 		case <-other.done:
 		case <-ctx.Done():
@@ -183,6 +180,24 @@ func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 	}
 	c.Count(Unseen)
 	return nil, nil
+}
+
+// take returns a turn for a query of which stale is kept, or the turn that others have. If both are nil, another answer
+// is kept now.
+func (c *Cache) take(key Key, stale *Kept) (mine, other *Turn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	other = c.running[key]
+	if other != nil {
+		other.waiting++
+		return nil, other
+	}
+	if c.get(key) != stale {
+		return nil, nil
+	}
+	mine = &Turn{cache: c, key: key, stale: stale, done: make(chan struct{})}
+	c.running[key] = mine
+	return mine, nil
 }
 
 func (c *Cache) get(key Key) *Kept {
