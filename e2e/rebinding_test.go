@@ -96,3 +96,49 @@ func TestRebinding_ADeleteAtOnceIsHeld(t *testing.T) {
 		t.Errorf("the deletion is %v", got)
 	}
 }
+
+// TestRebinding_OfACatalogueThatComesBackAtOnce: what another catalogue has written in the second for which it was served
+// is guarded as the one that comes back declares, at once and for good.
+func TestRebinding_OfACatalogueThatComesBackAtOnce(t *testing.T) {
+	for _, on := range []string{"", "redis"} {
+		t.Run(on, func(t *testing.T) {
+			t.Setenv(storeVariable, on)
+			guarded := strings.Replace(unguardedKinds, `inverse: "apps"`, `inverse: "apps", guarded: true`, 1)
+			s := openShop(t, guarded)
+			apply := func(sdl string) {
+				t.Helper()
+				if out, errOut, code := s.catalogue("apply", s.write("next", sdl), "--allow-breaking"); code != 0 {
+					t.Fatal(out, errOut)
+				}
+			}
+			apply(unguardedKinds)
+			apply(guarded)
+			rebound := func() error {
+				for _, k := range s.must(`{ kinds { name rebinding } }`).get("kinds").([]any) {
+					if k.(map[string]any)["rebinding"] == true {
+						return fmt.Errorf("%v", k)
+					}
+				}
+				return nil
+			}
+			redistest.Await(t, "the references to be taken", rebound)
+
+			apply(unguardedKinds)
+			for _, name := range []string{"now", "later"} {
+				s.must(fmt.Sprintf(`mutation { createTeam(input: {name: %q, spec: {}}) { team { id } } createApp(input: {name: %q, spec: {ownerRef: %q}}) { app { id } } }`, name, name, name))
+			}
+			apply(guarded)
+			if rebound() == nil {
+				t.Error("no kind is said to be rebinding")
+			}
+			if got := s.must(`mutation { deleteTeam(input: {name: "now"}) { state } }`).get("deleteTeam", "state"); got != "PENDING" {
+				t.Errorf("the deletion at once is %v", got)
+			}
+			redistest.Await(t, "the references to be taken", rebound)
+			got := s.must(`{ app(name: "later") { dependencies { nodes { guarded } } } team(name: "later") { blockedBy { totalCount } } }`)
+			if text := fmt.Sprint(got.get("app", "dependencies", "nodes"), got.get("team", "blockedBy", "totalCount")); text != "[map[guarded:true]] 1" {
+				t.Errorf("afterwards %s", text)
+			}
+		})
+	}
+}

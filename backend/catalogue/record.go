@@ -60,10 +60,45 @@ func Newest(ctx context.Context, store backend.Store) (string, error) {
 	return list.Hashes[len(list.Hashes)-1], nil
 }
 
-// Accepted returns the hashes of the catalogues that a store has accepted, the newest last.
-func Accepted(ctx context.Context, store backend.Store) ([]string, error) {
-	list, _, err := Gate{Store: store}.list(ctx)
-	return list.Hashes, err
+// Succession is the newest catalogue of a store and the one before it.
+type Succession struct {
+	// Newest is the hash of the newest catalogue; empty if the store has accepted none.
+	Newest string
+	// At is when it was accepted, by the store's clock.
+	At time.Time
+	// Before is the hash of the catalogue before; empty if there is none.
+	Before string
+}
+
+// LastSuccession returns how the newest catalogue of a store became the newest.
+func LastSuccession(ctx context.Context, store backend.Store) (out Succession, err error) {
+	list, stored, err := Gate{Store: store}.list(ctx)
+	n := len(list.Hashes)
+	if err != nil || n == 0 {
+		return out, err
+	}
+	out.Newest = list.Hashes[n-1]
+	out.At = stored.UpdatedAt
+	if n > 1 {
+		out.Before = list.Hashes[n-2]
+	}
+	return out, nil
+}
+
+// RecordedOutline returns the outline of a catalogue that a store has accepted.
+func RecordedOutline(ctx context.Context, store backend.Store, hash string) (Outline, error) {
+	return Gate{Store: store}.outline(ctx, hash)
+}
+
+// References returns the fields of a kind that are references, by their paths.
+func (o Outline) References(kind string) map[string]FieldOutline {
+	out := map[string]FieldOutline{}
+	for path, f := range o.Kinds[kind].Fields {
+		if f.Refers != "" {
+			out[path] = f
+		}
+	}
+	return out
 }
 
 // outline reads one that was accepted.

@@ -267,7 +267,13 @@ func TestWrite_SpecNullIsBadInput(t *testing.T) {
 func TestWrite_DeprecatedFieldsAreWarnedAbout(t *testing.T) {
 	f := setup(t)
 	out := f.CreateWidget("a", `{"title":"A","old":"x"}`)
-	if len(out.Warnings) != 1 || out.Warnings[0] != (failure.Warning{Code: failure.WarningDeprecated, Message: "spec.old is deprecated: use title", Path: "spec.old"}) {
+	want := failure.Warning{
+		Code:       failure.WarningDeprecated,
+		Message:    "spec.old is deprecated: use title",
+		Path:       "spec.old",
+		Deprecated: "WidgetSpec.old",
+	}
+	if len(out.Warnings) != 1 || out.Warnings[0] != want {
 		t.Errorf("warnings %+v", out.Warnings)
 	}
 }

@@ -54,6 +54,19 @@ type follower struct {
 	handled backend.Position
 	// scanAll is set when changes are gone from the log: all kinds have to be scanned.
 	scanAll bool
+	// left are the kinds of which foreign resources were left as they are, because mayRebind was not set: they have to
+	// be scanned once it is.
+	left map[string]bool
+}
+
+// leave notes that a foreign resource of a kind was left as it is.
+func (f *follower) leave(kind string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.left == nil {
+		f.left = map[string]bool{}
+	}
+	f.left[kind] = true
 }
 
 // delayedGroup is a group of changes that are handled when they are due.

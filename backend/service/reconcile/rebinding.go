@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -97,9 +98,16 @@ func (r *Reconciler) guarding(name string) (out []*kind.Kind) {
 	return out
 }
 
+// settleTime is after how long without a look at a shard a gateway goes by the shard's record alone.
+const settleTime = 5 * time.Second
+
 // pending returns the kinds that still have to be scanned in a shard. It returns none if the catalogue of this
 // gateway is not the newest. A shard without a record has never been scanned; if the store has accepted one catalogue
 // alone, no other has taken references.
+//
+// Just after another catalogue was replaced, the record may say that a kind was scanned although a gateway with that
+// catalogue has written resources since: two catalogues may follow each other faster than followers look at the record.
+// So the kinds that the two declare differently are pending until the follower of this gateway has looked.
 func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind) ([]*kind.Kind, error) {
 	if r.scanned.has(shard) {
 		return nil, nil
@@ -108,12 +116,16 @@ func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind)
 	if err != nil {
 		return nil, err
 	}
-	accepted, err := catalogue.Accepted(ctx, r.cfg.Store)
-	switch n := len(accepted); {
-	case err != nil:
+	last, err := catalogue.LastSuccession(ctx, r.cfg.Store)
+	if err != nil || last.Newest != r.hash || last.Before == "" && current.Presence != backend.Present {
 		return nil, err
-	case n == 0 || accepted[n-1] != r.hash || n == 1 && current.Presence != backend.Present:
-		return nil, nil
+	}
+	var before catalogue.Outline
+	recent := last.Before != "" && r.cfg.Clock().Sub(last.At) < settleTime
+	if recent {
+		if before, err = catalogue.RecordedOutline(ctx, r.cfg.Store, last.Before); err != nil {
+			return nil, err
+		}
 	}
 	var out []*kind.Kind
 	for _, k := range kinds {
@@ -121,9 +133,15 @@ func (r *Reconciler) pending(ctx context.Context, shard int, kinds []*kind.Kind)
 		if err != nil {
 			return nil, err
 		}
-		if rec.Scanned[k.Name] != fingerprint {
+		unseen := recent && !maps.EqualFunc(before.References(k.Name), r.outline.References(k.Name), sameReference)
+		if unseen || rec.Scanned[k.Name] != fingerprint {
 			out = append(out, k)
 		}
 	}
 	return slices.Clip(out), nil
+}
+
+// sameReference reports whether two references have one target, and both or neither guard it.
+func sameReference(a, b catalogue.FieldOutline) bool {
+	return a.Refers == b.Refers && a.Guarded == b.Guarded
 }

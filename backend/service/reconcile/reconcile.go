@@ -89,6 +89,8 @@ type Reconciler struct {
 	cfg Config
 	// hash is the hash of this gateway's catalogue, as the store records it.
 	hash string
+	// outline is the outline of this gateway's catalogue.
+	outline catalogue.Outline
 	// holder names this gateway in the claims of scans.
 	holder      string
 	controllers controllers
@@ -102,11 +104,13 @@ type Reconciler struct {
 
 // New returns a Reconciler. Run starts it.
 func New(cfg Config) *Reconciler {
+	outline := catalogue.OutlineOf(cfg.Descriptors)
 	return &Reconciler{
-		cfg:    cfg,
-		hash:   catalogue.OutlineOf(cfg.Descriptors).Hash(),
-		holder: cfg.NewID(),
-		log:    LogOnce(cfg.Logger),
+		cfg:     cfg,
+		hash:    outline.Hash(),
+		outline: outline,
+		holder:  cfg.NewID(),
+		log:     LogOnce(cfg.Logger),
 	}
 }
 

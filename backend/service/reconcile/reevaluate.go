@@ -190,7 +190,15 @@ func (f *follower) candidates(
 	}
 	n := len(out)
 	out = slices.DeleteFunc(out, func(c *candidate) bool {
-		return c.foreign() && !(newest && f.r.followerOf(c.stored.Key).mayRebind.Load())
+		if !c.foreign() {
+			return false
+		}
+		of := f.r.followerOf(c.stored.Key)
+		if newest && of.mayRebind.Load() {
+			return false
+		}
+		of.leave(c.kind.Name)
+		return true
 	})
 	if !slices.ContainsFunc(out, (*candidate).foreign) {
 		deadline = time.Time{}

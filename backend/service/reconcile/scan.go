@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -36,7 +37,11 @@ func (f *follower) maintain(ctx context.Context) error {
 			return err
 		}
 		if newest && !wasNewest { // until no rebind of an older gateway can be applied any more
-			if !wait.For(ctx, rebindTime) {
+			at, err := f.r.cfg.Store.Position(ctx)
+			if err != nil {
+				return err
+			}
+			if !wait.For(ctx, rebindTime) || !f.awaitHandled(ctx, at) {
 				return ctx.Err()
 			}
 			if newest, err = f.r.Newest(ctx); err != nil {
@@ -60,6 +65,23 @@ func (f *follower) maintain(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// awaitHandled waits until the changes up to a position were handled, for at most settleTime. It returns false if ctx
+// ends before.
+func (f *follower) awaitHandled(ctx context.Context, at backend.Position) bool {
+	for late := time.Now().Add(settleTime); time.Now().Before(late); {
+		f.mu.Lock()
+		handled := f.handled.Shard(f.shard)
+		f.mu.Unlock()
+		if handled.Compare(at.Shard(f.shard)) >= 0 {
+			return true
+		}
+		if !wait.For(ctx, rebindingPause) {
+			return false
+		}
+	}
+	return true
 }
 
 // saveAndScan is the work of a gateway with the newest catalogue.
@@ -92,6 +114,7 @@ type staleKind struct {
 func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 	f.mu.Lock()
 	handled, scanAll := f.handled, f.scanAll
+	left := maps.Clone(f.left)
 	f.mu.Unlock()
 	fingerprints := map[string]string{}
 	for _, k := range f.r.cfg.Kinds.All() {
@@ -108,7 +131,7 @@ func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 		now := f.r.cfg.Clock().UTC().Truncate(time.Millisecond)
 		// Changes are handled without these fingerprints from now on, so a gateway with an earlier
 		// catalogue has to scan their kinds when that is the newest again.
-		forgot := rec.forget(func(kind, by string) bool { return fingerprints[kind] != by })
+		forgot := rec.forget(func(kind, by string) bool { return fingerprints[kind] != by || left[kind] })
 		if scanAll {
 			rec.Scanned, rec.Scan = nil, nil
 		}
@@ -126,9 +149,10 @@ func (f *follower) save(ctx context.Context) (stale []staleKind, err error) {
 		rec.Position, rec.Saved = handled.String(), now
 		return true
 	})
-	if err == nil && scanAll {
+	if err == nil {
 		f.mu.Lock()
-		f.scanAll = false
+		f.scanAll = f.scanAll && !scanAll
+		maps.DeleteFunc(f.left, func(kind string, _ bool) bool { return left[kind] })
 		f.mu.Unlock()
 	}
 	return stale, err
