@@ -5,13 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/bolt"
@@ -125,6 +128,52 @@ func BenchmarkGraph(b *testing.B) {
 			serve(b, e, request(`{ networks(first: 50, filter: {spec: {resource: {mtu: {gte: 500}}}}, orderBy: [{field: SPEC_RESOURCE_MTU, direction: DESC}]) { nodes { metadata { name } spec { resource { mtu } } } } }`, nil))
 		})
 	}
+}
+
+// BenchmarkAnswers measures a page of 60 networks from memory: kept, executed, and where nothing can be kept, since each
+// query is new or each tenth follows an update. The rows "off" are of a gateway that keeps no answers.
+func BenchmarkAnswers(b *testing.B) {
+	const query = `query($name: String!) { networks(first: 60) { nodes { ` + fields12 + ` } } network(name: $name) { id } }`
+	const update = `mutation { patchNetwork(input: {name: "net-0", spec: {resource: {mtu: %d}}}) { outcome } }`
+	unlimited := server.CallerLimits{Steps: math.MaxInt32, Rate: math.MaxInt32}
+	ask := func(b *testing.B, memory int64, variables func(i int) map[string]any, before func(e edge, i int)) {
+		b.Helper()
+		e := inMemory(b, server.Config{AnswersMemory: memory, Limits: server.Limits{Time: time.Hour}, Caller: unlimited})
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			before(e, i)
+			if got := e.post(b, query, variables(i)); strings.Contains(got, `"errors"`) {
+				b.Fatal(got)
+			}
+			i++
+		}
+	}
+	nothing := func(edge, int) {}
+	same := func(int) map[string]any { return map[string]any{"name": "net-1"} }
+	each := func(i int) map[string]any { return map[string]any{"name": fmt.Sprint("net-", i)} }
+	updates := func(e edge, i int) {
+		if i%10 == 0 {
+			e.post(b, fmt.Sprintf(update, 1000+i%1000), nil)
+		}
+	}
+	for name, memory := range map[string]int64{"on": 0, "off": -1} {
+		b.Run("same/"+name, func(b *testing.B) { ask(b, memory, same, nothing) })
+		b.Run("each-new/"+name, func(b *testing.B) { ask(b, memory, each, nothing) })
+		b.Run("each-new-beside-updates/"+name, func(b *testing.B) { ask(b, memory, each, updates) })
+		b.Run("same-beside-updates/"+name, func(b *testing.B) { ask(b, memory, same, updates) })
+	}
+	b.Run("not-modified", func(b *testing.B) {
+		e := inMemory(b, server.Config{Caller: unlimited})
+		request := got("query=" + url.QueryEscape(list))
+		request.header["If-None-Match"] = e.do(request).Header().Get("ETag")
+		b.ReportAllocs()
+		for b.Loop() {
+			if w := e.do(request); w.Code != http.StatusNotModified {
+				b.Fatal(w.Code)
+			}
+		}
+	})
 }
 
 // onBolt is a wrap that puts an embedded store in the place of the one in memory.

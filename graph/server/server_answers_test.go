@@ -23,7 +23,7 @@ import (
 )
 
 // inMemory is an edge whose reads are answered from memory. It has 60 networks.
-func inMemory(t *testing.T, cfg server.Config) edge {
+func inMemory(t testing.TB, cfg server.Config) edge {
 	t.Helper()
 	core, log := observer.New(zap.InfoLevel)
 	cfg.Logger = zap.New(core)
@@ -58,7 +58,7 @@ func inMemory(t *testing.T, cfg server.Config) edge {
 	return e
 }
 
-func (e edge) add(t *testing.T, name string) {
+func (e edge) add(t testing.TB, name string) {
 	t.Helper()
 	if got := e.post(t, create, map[string]any{"name": name, "mtu": 1500}); !strings.Contains(got, `"id"`) {
 		t.Fatal(got)
