@@ -148,6 +148,16 @@ type State interface {
 	Renew(ctx context.Context) bool
 }
 
+// Get returns the answer to a query that is kept, if it holds in its state; otherwise nil. The caller executes the
+// query without a turn.
+func (c *Cache) Get(ctx context.Context, key Key, state State) *Kept {
+	k := c.get(key)
+	if k == nil || !state.Holds(ctx, &k.basis) {
+		return nil
+	}
+	return c.use(k, Hit)
+}
+
 // maxWaits is how often a query waits for another request before it is executed beside it.
 const maxWaits = 3
 
@@ -259,7 +269,7 @@ func (t *Turn) keep(r *Result, became Outcome) {
 	awaited := t.waiting > 0
 	c.mu.Unlock()
 	lasting := became != Unkept && became != Small && (awaited || t.wanted(r))
-	if lasting || awaited && became == Small {
+	if lasting || awaited && became == Small && r.Keepable() {
 		t.kept = &Kept{body: bytes.Clone(r.Body), basis: *r.Basis}
 	}
 	switch {
@@ -277,13 +287,20 @@ func (t *Turn) keep(r *Result, became Outcome) {
 func (c *Cache) IsSmall(r *Result) bool { return r.Steps < c.minSteps }
 
 func (t *Turn) outcome(r *Result) Outcome {
+	became := t.cache.Outcome(r)
+	if became == Unseen && t.stale != nil {
+		return Changed
+	}
+	return became
+}
+
+// Outcome returns what becomes of a query of which no answer is kept.
+func (c *Cache) Outcome(r *Result) Outcome {
 	switch {
+	case c.IsSmall(r):
+		return Small
 	case !r.Keepable():
 		return Unkept
-	case t.cache.IsSmall(r):
-		return Small
-	case t.stale != nil:
-		return Changed
 	}
 	return Unseen
 }

@@ -97,7 +97,7 @@ func TestCache_KeepsNeither(t *testing.T) {
 		"an answer whose reads are not known": {answer.Result{Body: []byte("x"), Steps: 1e6}, answer.Unkept},
 		"one that is too long":                {made(string(bytes.Repeat([]byte("x"), answer.MaxBody+1))), answer.Unkept},
 		"one of little work":                  {answer.Result{Body: []byte("x"), Basis: &query.Basis{}, Steps: answer.DefaultMinSteps - 1}, answer.Small},
-		"none":                                {answer.Result{}, answer.Unkept},
+		"none":                                {answer.Result{Steps: 1e6}, answer.Unkept},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := answer.New(answer.Config{Bytes: 8 << 20})

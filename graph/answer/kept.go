@@ -41,8 +41,8 @@ const zippedShare = 4
 func (k *Kept) Zipped() []byte {
 	k.zipOnce.Do(func() {
 		var out bytes.Buffer
-		zip, _ := gzip.NewWriterLevel(&out, gzip.DefaultCompression) // the level exists
-		_, _ = zip.Write(k.body)                                     // a buffer takes everything
+		zip, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level exists
+		_, _ = zip.Write(k.body)                            // a buffer takes everything
 		_ = zip.Close()
 		if out.Len() <= len(k.body)/zippedShare {
 			k.zipped = bytes.Clone(out.Bytes())

@@ -23,6 +23,8 @@ type answering struct {
 	plan     *plan
 	snapshot *query.Snapshot
 	key      answer.Key
+	// recorded reports whether it is recorded what the query reads.
+	recorded bool
 	// turn is nil if the answer is not kept.
 	turn *answer.Turn
 }
@@ -41,25 +43,35 @@ func (a *answering) find(ctx context.Context, oc *graphql.OperationContext) *ans
 		return nil
 	}
 	a.snapshot.Record()
+	a.recorded = true
+	if !a.setKey(ctx, oc) {
+		return nil
+	}
+	var kept *answer.Kept
 	if a.plan.unkept.Load() {
-		return nil
+		kept = a.engine.answers.Get(ctx, a.key, a)
+	} else {
+		kept, a.turn = a.engine.answers.Find(ctx, a.key, a)
 	}
-	var ok bool
-	if a.key.Variables, ok = variablesKey(oc.Variables); !ok {
-		return nil
-	}
-	rights, err := a.engine.svc.Reader.Rights(ctx)
-	if err != nil { // the execution says why
-		return nil
-	}
-	a.key.Plan = a.plan.number
-	a.key.Rights = rights.Key()
-	kept, turn := a.engine.answers.Find(ctx, a.key, a)
-	a.turn = turn
 	if kept == nil || budget.From(ctx).Spend(budget.Bytes, len(kept.Body())) != nil {
 		return nil
 	}
 	return kept
+}
+
+// setKey sets the key of the query; false if it has none.
+func (a *answering) setKey(ctx context.Context, oc *graphql.OperationContext) (ok bool) {
+	a.key.Variables, ok = variablesKey(oc.Variables)
+	if !ok {
+		return false
+	}
+	rights, err := a.engine.svc.Reader.Rights(ctx)
+	if err != nil { // the execution says why
+		return false
+	}
+	a.key.Plan = a.plan.number
+	a.key.Rights = rights.Key()
+	return true
 }
 
 // Holds is part of [answer.State].
@@ -83,24 +95,19 @@ func (a *answering) end(ctx context.Context, body []byte) {
 			r.Basis = &basis
 		}
 	}
+	cache := a.engine.answers
+	var became answer.Outcome
 	if a.turn != nil {
-		became := a.turn.End(r)
-		a.plan.small.Store(became == answer.Small)
-		a.plan.unkept.Store(became == answer.Unkept)
-		return
+		became = a.turn.End(r)
+	} else {
+		became = cache.Outcome(&r)
+		cache.Count(became)
 	}
-	switch {
-	case a.plan.small.Load():
-		a.engine.answers.Count(answer.Small)
-		if !a.engine.answers.IsSmall(&r) {
-			a.plan.small.Store(false)
-		}
-	case a.plan.unkept.Load():
-		a.engine.answers.Count(answer.Unkept)
-		if r.Keepable() {
-			a.plan.unkept.Store(false)
-		}
+	if became != answer.Unkept && became != answer.Small {
+		a.plan.large.Store(true)
 	}
+	a.plan.small.Store(!a.plan.large.Load() && cache.IsSmall(&r))
+	a.plan.unkept.Store(a.recorded && became == answer.Unkept)
 }
 
 // variablesKey returns a text that is the same for the same values of variables only; false if it would be too long, or

@@ -18,9 +18,12 @@ type plan struct {
 	root     *object
 	// number is the plan's in the keys of kept answers; 0 for a plan whose answers are not kept.
 	number uint64
-	// small and unkept are set while answers are not looked for because the latest was one of too little work, or one
-	// that may not be kept: see [answering].
-	small, unkept atomic.Bool
+	// small is set if all answers so far took too little work to be kept: none is looked for.
+	small atomic.Bool
+	// large is set if one has not.
+	large atomic.Bool
+	// unkept is set if the latest answer could not be kept: equal queries do not wait for each other.
+	unkept atomic.Bool
 }
 
 // object is the selection on an object type.

@@ -219,3 +219,32 @@ func TestGet_HasAnEntityTag(t *testing.T) {
 		}
 	}
 }
+
+func TestAnswers_OfOneDocumentAreKeptApart(t *testing.T) {
+	metrics := prometheus.NewRegistry()
+	e := inMemory(t, server.Config{Metrics: metrics})
+	ask := func(first int) {
+		e.post(t, `query($n: Int) { networks(first: $n) { nodes { id metadata { name } } } }`, map[string]any{"n": first})
+	}
+	for _, step := range []struct {
+		name  string
+		first int
+		asks  int
+		hits  float64
+	}{
+		{"one is small", 1, 3, 0},
+		{"60 are kept once they were asked for twice", 60, 5, 2}, // the first shows that the document has larger answers
+		{"one is small still", 1, 2, 2},
+		{"60 are kept still", 60, 1, 3},
+		{"an error", -1, 2, 3},
+		{"does not hide what is kept", 60, 2, 5},
+		{"another page", 59, 3, 6},
+	} {
+		for range step.asks {
+			ask(step.first)
+		}
+		if got := outcomes(t, metrics); got["hit"] != step.hits {
+			t.Errorf("%s: %v; want %v hits", step.name, got, step.hits)
+		}
+	}
+}
