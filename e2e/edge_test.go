@@ -19,6 +19,7 @@ func (g *gateway) do(method, path, body string, headers ...string) (*http.Respon
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	g.identify(req.Header)
 	for i := 0; i < len(headers); i += 2 {
 		if headers[i] == "Host" {
 			req.Host = headers[i+1]

@@ -67,6 +67,15 @@ type gateway struct {
 	data    string
 	log     *lockedBuffer
 	exited  chan error
+	// token of the caller; empty for none.
+	token string
+}
+
+// identify adds the credential of the caller.
+func (g *gateway) identify(header http.Header) {
+	if g.token != "" {
+		header.Set("Authorization", "Bearer "+g.token)
+	}
 }
 
 type lockedBuffer struct {
@@ -289,6 +298,7 @@ func (g *gateway) send(query string, variables map[string]any) (a answer, err er
 		return a, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	g.identify(req.Header)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return a, err

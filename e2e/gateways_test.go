@@ -91,10 +91,11 @@ func TestTwoGatewaysOnOneRedisAgree(t *testing.T) {
 		t.Skip("long: make test-all")
 	}
 	server := redistest.Start(t)
+	callers := newCallers(t)
 	var clients [2]*client.Client
 	for i := range clients {
-		g := start(t, "", "--redis", server.URL())
-		c, err := client.New(client.Config{Server: g.address})
+		g := callers.start(t, "", "--redis", server.URL())
+		c, err := client.New(client.Config{Server: g.address, Token: client.FixedToken(callers.editor)})
 		if err != nil {
 			t.Fatal(err)
 		}

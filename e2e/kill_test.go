@@ -37,11 +37,11 @@ func TestWhatAKilledGatewayLeftIsConcluded(t *testing.T) {
 	for name, two := range map[string]bool{"by another gateway": true, "by the same one": false} {
 		t.Run(name, func(t *testing.T) {
 			var flags []string
-			data := t.TempDir()
+			data, callers := t.TempDir(), newCallers(t)
 			if two {
 				flags = []string{"--redis", redistest.Start(t).URL()}
 			}
-			open := func() *gateway { return start(t, data, append([]string{"--catalogue", schema}, flags...)...) }
+			open := func() *gateway { return callers.start(t, data, append([]string{"--catalogue", schema}, flags...)...) }
 			dying, other := open(), (*gateway)(nil)
 			if two {
 				other = open()

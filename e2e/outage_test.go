@@ -26,7 +26,7 @@ func TestAGatewayLivesThroughAnOutageOfRedis(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t, redistest.AOF("always"))
-			g := start(t, "", "--redis", server.URL())
+			g := newCallers(t).start(t, "", "--redis", server.URL())
 			g.create("before", nil)
 			s := g.dial()
 			defer s.close()

@@ -51,14 +51,15 @@ func (b *beacon) wait(ctx context.Context) {
 
 // eventSource reads a subscription as the EventSource of a browser does: it
 // connects again whenever the answer ends, with the id of the last event.
-func eventSource(ctx context.Context, up *beacon, address, query string, each func(data string) (more bool)) error {
+func eventSource(ctx context.Context, up *beacon, g *gateway, query string, each func(data string) (more bool)) error {
 	last := ""
 	for ctx.Err() == nil {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/graphql?query="+url.QueryEscape(query), nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.address+"/graphql?query="+url.QueryEscape(query), nil)
 		if err != nil {
 			return err
 		}
 		req.Header.Set("Accept", "text/event-stream")
+		g.identify(req.Header)
 		if last != "" {
 			req.Header.Set("Last-Event-ID", last)
 		}
@@ -125,12 +126,12 @@ func TestTenThousandEventsSurviveRestartsOfTheGateway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make test-all")
 	}
-	data := t.TempDir()
-	g := start(t, data)
-	address := g.address
+	data, callers := t.TempDir(), newCallers(t)
+	g := callers.start(t, data)
+	first, address := g, g.address // later gateways have the same address
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	defer cancel()
-	c, err := client.New(client.Config{Server: address})
+	c, err := client.New(client.Config{Server: address, Token: client.FixedToken(callers.editor)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestTenThousandEventsSurviveRestartsOfTheGateway(t *testing.T) {
 		}
 	})
 	listening.Go(func() {
-		err := eventSource(ctx, up, address, `subscription { networkChanges { type network { metadata { name } } } }`, func(data string) bool {
+		err := eventSource(ctx, up, first, `subscription { networkChanges { type network { metadata { name } } } }`, func(data string) bool {
 			var e struct {
 				Data struct {
 					NetworkChanges struct {
@@ -219,7 +220,7 @@ func TestTenThousandEventsSurviveRestartsOfTheGateway(t *testing.T) {
 		} else if err := g.cmd.Process.Signal(syscall.SIGTERM); err == nil {
 			g.wait()
 		}
-		g = start(t, data, "--listen", strings.TrimPrefix(address, "http://"))
+		g = callers.start(t, data, "--listen", strings.TrimPrefix(address, "http://"))
 		up.set(true)
 	}
 	writing.Wait()

@@ -27,7 +27,9 @@ type message struct {
 func (g *gateway) dial() *socket {
 	g.t.Helper()
 	dialer := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}, HandshakeTimeout: patience}
-	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(g.address, "http")+"/graphql", nil)
+	header := http.Header{}
+	g.identify(header)
+	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(g.address, "http")+"/graphql", header)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -84,8 +86,8 @@ func (s *socket) next(id string) answer {
 const watchNetworks = `subscription($after: String) { networkChanges(after: $after) { type cursor revision network { metadata { name } } } }`
 
 func TestAStreamResumesByCursorAfterTheGatewayWasKilled(t *testing.T) {
-	data := t.TempDir()
-	g := start(t, data)
+	data, callers := t.TempDir(), newCallers(t)
+	g := callers.start(t, data)
 	s := g.dial()
 	s.subscribe("1", watchNetworks, nil)
 	first := s.next("1")
@@ -127,7 +129,7 @@ func TestAStreamResumesByCursorAfterTheGatewayWasKilled(t *testing.T) {
 		s.close()
 		g.kill()
 		wg.Wait()
-		g = start(t, data)
+		g = callers.start(t, data)
 		s = g.dial()
 		s.subscribe("1", watchNetworks, map[string]any{"after": cursor})
 	}
@@ -162,7 +164,7 @@ func TestAStreamResumesByCursorAfterTheGatewayWasKilled(t *testing.T) {
 
 func TestCursorsThatCannotResumeAreRefused(t *testing.T) {
 	data := t.TempDir()
-	g := start(t, data, "--retain-entries", "5")
+	g := newCallers(t).start(t, data, "--retain-entries", "5")
 	old := g.position()
 	for i := range 10 {
 		g.create(fmt.Sprintf("n%d", i), nil)
@@ -179,7 +181,7 @@ func TestCursorsThatCannotResumeAreRefused(t *testing.T) {
 }
 
 func TestAnExpiredCursorWithASnapshotBeginsAnewWithTheState(t *testing.T) {
-	g := start(t, "", "--retain-entries", "5")
+	g := newCallers(t).start(t, "", "--retain-entries", "5")
 	old := g.position()
 	want := map[string]bool{}
 	for i := range 10 {
