@@ -396,10 +396,7 @@ func (x *Index) publish() {
 	}
 	x.current.Store(next)
 	if x.repinned != nil &&
-		slices.ContainsFunc(x.kinds, func(k *kindIndex) bool {
-			return k.Pinned &&
-				next.kinds[k.number] != was.kinds[k.number]
-		}) {
+		slices.ContainsFunc(x.kinds, func(k *kindIndex) bool { return k.Pinned && next.kinds[k.number] != was.kinds[k.number] }) {
 		close(x.repinned)
 		x.repinned = nil
 	}

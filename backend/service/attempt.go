@@ -46,8 +46,8 @@ func (w *write) attempt(current *stored) *attempt {
 	return &attempt{write: w, current: current, warnings: slices.Clip(w.warnings)}
 }
 
-// admit returns an error if the stored resource has another revision than expected, or is being deleted: then nothing
-// can be done but take finalizers away.
+// admit returns an error if the stored resource has another revision than expected, or is being deleted: then nothing can
+// be done but take finalizers away.
 func (a *attempt) admit() error {
 	if a.expected != nil {
 		if err := expect(*a.expected, a.current.Resource); err != nil {
@@ -60,11 +60,10 @@ func (a *attempt) admit() error {
 	return nil
 }
 
-// readState reads the state that the attempt changes. Sensitive values that cannot be decrypted need not be, if the
-// write leaves them as they are stored, or keeps none of them; a patch of metadata alone does not need what is damaged
-// either.
+// readState reads the state that the attempt changes. Sensitive values that cannot be decrypted need not be, if the write
+// leaves them as they are stored, or keeps none of them; a patch of metadata alone does not need what is damaged either.
 func (a *attempt) readState() error {
-	was, err := a.current.state(a.kind)
+	was, err := a.current.state(a.kind.Whole())
 	if err == nil {
 		a.was = was
 		return nil
@@ -102,13 +101,17 @@ func (w *write) leavesWriteOnly(shown *kind.State) bool {
 
 // replacesWriteOnly reports whether the write gives all write-only fields, so that none of them is kept.
 func (w *write) replacesWriteOnly() bool {
-	return w.verb != descriptor.VerbPatch && w.kind.Spec.GivesWriteOnly("spec", w.spec, w.writeOnly)
+	return w.verb != descriptor.VerbPatch && w.kind.Whole().Spec.GivesWriteOnly("spec", w.spec, w.writeOnly)
 }
 
-// validateNew returns the violations of a write that creates its resource, as one error.
+// validateNew returns the violations of a write that creates its resource, as one error. A write by a view is checked by
+// what the view can name, as an older gateway would, and then by the whole kind.
 func (w *write) validateNew(ctx context.Context) error {
 	found := w.found.Clone()
 	found.Object(ctx, w.kind.Spec, "spec", w.spec)
+	if whole := w.kind.Whole(); whole != w.kind && found.Err(w.key) == nil {
+		found.Object(ctx, whole.Spec, "spec", w.spec)
+	}
 	return found.Err(w.key)
 }
 
@@ -123,6 +126,18 @@ func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	if a.subKind != "" && a.subKind != a.was.SubKind {
 		found.Add("subKind", "immutable", nil, "is set at creation and cannot be changed")
 	}
+	return found.Err(a.key)
+}
+
+// validateWhole returns the violations of the change of the spec by the whole kind, if the write is by a view of it. The
+// spec has what the view cannot name.
+func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error {
+	whole := a.kind.Whole()
+	if whole == a.kind || a.keepsSealed {
+		return nil
+	}
+	found := a.found.Clone()
+	found.Change(ctx, whole.Spec, "spec", spec, a.was.Spec)
 	return found.Err(a.key)
 }
 
@@ -147,12 +162,7 @@ func (a *attempt) create(ctx context.Context) (*Written, error) {
 
 // newState returns the state of a new resource.
 func (w *write) newState() *kind.State {
-	st := &kind.State{
-		SubKind:   w.subKind,
-		Spec:      w.spec,
-		Meta:      w.meta.applyTo(body.Metadata{}),
-		ExpiresAt: w.meta.expiresAt.Value,
-	}
+	st := &kind.State{SubKind: w.subKind, Spec: w.spec, Meta: w.meta.applyTo(body.Metadata{}), ExpiresAt: w.meta.expiresAt.Value}
 	st.Meta.Generation = 1
 	return st
 }
@@ -177,8 +187,8 @@ func (a *attempt) replace(ctx context.Context) (*Written, error) {
 	return a.replaceSpec(ctx, spec)
 }
 
-// replaceSpec stores a spec and the metadata in the place of the stored ones. Fields of the stored spec that this
-// gateway does not know are added to the spec, which belongs to the attempt if there are any.
+// replaceSpec stores a spec and the metadata in the place of the stored ones. Fields of the stored spec that this gateway
+// does not know are added to the spec, which belongs to the attempt if there are any.
 func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Written, error) {
 	if err := a.validate(ctx, spec); err != nil {
 		return nil, err
@@ -186,7 +196,10 @@ func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Writte
 	a.next = a.was.WithMetadata(a.meta.applyTo(a.was.Meta))
 	if !a.keepsSpec {
 		a.kind.Spec.KeepUnknown(spec, a.was.Spec)
-		a.specChanged = a.concealed && !a.keepsSealed || !a.kind.Spec.Identical(spec, a.was.Spec)
+		if err := a.validateWhole(ctx, spec); err != nil {
+			return nil, err
+		}
+		a.specChanged = a.concealed && !a.keepsSealed || !a.kind.Whole().Spec.Identical(spec, a.was.Spec)
 		if a.specChanged {
 			a.next = a.next.WithSpec(spec)
 		}
@@ -200,11 +213,11 @@ func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Writte
 	return a.storeChange(ctx)
 }
 
-// storeChange relates and stores the next state, if it is another than the one that was read. The generation counts
-// changes of the effective spec: it stays if a value that equals the default takes the place of none, or the reverse.
+// storeChange relates and stores the next state, if it is another than the one that was read. The generation counts changes
+// of the effective spec: it stays if a value that equals the default takes the place of none, or the reverse.
 func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 	if a.specChanged {
-		if a.was == nil || a.concealed || !a.kind.Spec.Equivalent(a.next.Spec, a.was.Spec) {
+		if a.was == nil || a.concealed || !a.kind.Whole().Spec.Equivalent(a.next.Spec, a.was.Spec) {
 			a.next.Meta.Generation++
 		}
 	} else {
@@ -219,7 +232,7 @@ func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 		return nil, err
 	}
 	if a.finalizersChanged() && dependency.SaysFinalizing(a.next.Status()) {
-		a.next = a.writer.reconciler.Finalizing(a.kind, a.next)
+		a.next = a.writer.reconciler.Finalizing(a.kind.Whole(), a.next)
 	}
 	if a.relation.Overruled && a.next.SameBesides(a.was) { // nothing is left of it
 		a.warnings = append(a.warnings, waitWarnings(a.relation)...)
@@ -237,7 +250,7 @@ func (a *attempt) finalizersChanged() bool {
 // relate finds what the references of the next state wait for, and sets the conditions that follow.
 func (a *attempt) relate(ctx context.Context) error {
 	r := reconcile.Replacement{
-		Kind: a.kind, Key: a.key, Was: a.was,
+		Kind: a.kind.Whole(), Key: a.key, Was: a.was,
 		SpecChanged: a.specChanged, StatusReport: a.isStatus(), Read: a.reading,
 	}
 	if a.current != nil {

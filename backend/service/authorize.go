@@ -14,9 +14,7 @@ import (
 )
 
 // authorize returns the caller's rights if they allow a verb on a resource.
-func (wr *Writer) authorize(
-	ctx context.Context, k *kind.Kind, v descriptor.Verb, key backend.Key,
-) (*access.Rights, error) {
+func (wr *Writer) authorize(ctx context.Context, k *kind.Kind, v descriptor.Verb, key backend.Key) (*access.Rights, error) {
 	rights, err := wr.reader.RightsToWrite(ctx)
 	if err == nil {
 		err = rights.Authorize(k.Kind, v, key)
@@ -39,7 +37,7 @@ func (a *attempt) authorizeContent(ctx context.Context) error {
 		return nil
 	}
 	for _, ref := range a.kind.Rows.Refs(a.key.Namespace, a.next.Spec) {
-		to, err := a.writer.kinds.Find(ref.Key.Kind)
+		to, err := a.writer.allKinds.Find(ref.Key.Kind)
 		if err != nil || !to.Sensitive || a.rights.Sees(to.Kind, ref.Key) {
 			continue
 		}
@@ -61,7 +59,7 @@ func (a *attempt) refersTo(key backend.Key) bool {
 
 // refuseReference returns the error of a new reference to a resource of a sensitive kind that the author may not see.
 func (w *write) refuseReference(ref kind.ResourceRef, to *kind.Kind) error {
-	path := w.kind.APIPath(ref.Path)
+	path := w.kind.Whole().APIPath(ref.Path)
 	refused := &failure.Error{Code: failure.CodeForbidden}
 	refused.Message = fmt.Sprintf("%s: kind %s is sensitive, and a new reference to %q needs the verb GET on it",
 		path, to.Name, failure.Shorten(ref.Key.Name))

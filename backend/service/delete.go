@@ -131,9 +131,9 @@ func (w *write) markDeleting(ctx context.Context, current *stored, finalizing bo
 	next := was.WithMetadata(was.Meta)
 	next.Meta.DeletionRequestedAt = wr.clock().UTC().Truncate(time.Millisecond)
 	if finalizing {
-		next = wr.reconciler.Finalizing(w.kind, next)
+		next = wr.reconciler.Finalizing(w.kind.Whole(), next)
 	}
-	put, err := reconcile.Rewrite(w.kind, current.Resource, next)
+	put, err := reconcile.Rewrite(w.kind.Whole(), current.Resource, next)
 	if err != nil {
 		return nil, failure.Of(err, w.key)
 	}
@@ -163,9 +163,7 @@ func (wr *Writer) deletionOf(ctx context.Context, r *backend.Resource) (Deletion
 	switch {
 	case err != nil:
 		return "", failure.Of(err, r.Key)
-	case len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(o *backend.Resource) bool {
-		return o.Key != r.Key
-	}):
+	case len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(o *backend.Resource) bool { return o.Key != r.Key }):
 		return Pending, nil
 	case r.Finalizers > 0:
 		return Finalizing, nil

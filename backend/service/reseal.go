@@ -83,19 +83,10 @@ func (s *Service) reseal(ctx context.Context) {
 		}
 	}
 	if keys.ID() == "" {
-		log.Info(
-			"sensitive values are stored in plain form",
-			zap.Int("decryptedNow", done),
-			zap.Int("leftAsTheyAre", left),
-		)
+		log.Info("sensitive values are stored in plain form", zap.Int("decryptedNow", done), zap.Int("leftAsTheyAre", left))
 		return
 	}
-	log.Info(
-		"sensitive values are encrypted",
-		zap.String("key", keys.ID()),
-		zap.Int("encryptedNow", done),
-		zap.Int("leftAsTheyAre", left),
-	)
+	log.Info("sensitive values are encrypted", zap.String("key", keys.ID()), zap.Int("encryptedNow", done), zap.Int("leftAsTheyAre", left))
 }
 
 // resealAll encrypts records, and returns how many, and how many it had to leave.
@@ -108,14 +99,9 @@ func (s *Service) resealAll(ctx context.Context, records []*backend.Resource) (d
 		case err == nil:
 		case errors.Is(err, backend.ErrConflict), errors.Is(err, backend.ErrNotFound):
 			// Who wrote it meanwhile has encrypted it, or deleted it.
-		case errors.Is(err, backend.ErrEncrypted), errors.Is(err, backend.ErrUnreadable),
-			errors.Is(err, backend.ErrTooLarge):
+		case errors.Is(err, backend.ErrEncrypted), errors.Is(err, backend.ErrUnreadable), errors.Is(err, backend.ErrTooLarge):
 			left++
-			s.cfg.Logger.Warn(
-				"sensitive values are left as they are stored",
-				zap.Stringer("key", r.Key),
-				zap.Error(err),
-			)
+			s.cfg.Logger.Warn("sensitive values are left as they are stored", zap.Stringer("key", r.Key), zap.Error(err))
 		default:
 			return done, left, err
 		}

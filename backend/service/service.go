@@ -1,6 +1,7 @@
-// Package service is the resource service: it gives every kind its verbs. It works on the raw JSON tree of a resource,
-// driven by descriptors, over any [backend.Store]. Here are the verbs that write ([Writer]). Those that read are in
-// query, streams of changes in change; kinds are compiled in kind, which also validates.
+// Package service is the resource service: it gives every kind its verbs. It
+// works on the raw JSON tree of a resource, driven by descriptors, over any
+// [backend.Store]. Here are the verbs that write ([Writer]). Those that read are in query, streams of changes in change;
+// kinds are compiled in kind, which also validates.
 package service
 
 import (
@@ -83,9 +84,7 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("config: Store is missing"))
 	}
-	if c.Access.Enabled && !slices.ContainsFunc(c.Kinds, func(k descriptor.Kind) bool {
-		return k.Name == access.BindingKind
-	}) {
+	if c.Access.Enabled && !slices.ContainsFunc(c.Kinds, func(k descriptor.Kind) bool { return k.Name == access.BindingKind }) {
 		errs = append(errs, fmt.Errorf("config: Access wants the kinds %s and %s", access.RoleKind, access.BindingKind))
 	}
 	if min(c.WriteTimeout, c.OutcomeTimeout, c.RetryTimeout, c.BookmarkInterval) < 0 {
@@ -174,6 +173,17 @@ func New(cfg Config) (*Service, error) {
 	return s, nil
 }
 
+// View returns the service as a released version of the API has it: callers can name what names has, and all else is to
+// them what an older gateway does not know. It shares everything else with the service, which runs.
+func (s *Service) View(names kind.Names) *Service {
+	out := *s
+	out.kinds = s.kinds.View(names)
+	out.Reader = s.Reader.View(out.kinds)
+	out.Feed = s.Feed.View(out.kinds, out.Reader)
+	out.Writer = s.Writer.view(out.kinds, out.Reader)
+	return &out
+}
+
 // compile compiles the catalogue.
 func (s *Service) compile() (err error) {
 	s.kinds, err = kind.Compile(s.cfg.Kinds)
@@ -223,10 +233,10 @@ func (s *Service) openPolicy() (err error) {
 	return err
 }
 
-// Run follows the store's changes for all streams and reads the roles and bindings, unless hub and policy came with
-// the configuration, fills the index in memory, re-evaluates what waits for others, and encrypts with the first key
-// what another or none has encrypted. Without it nothing stops waiting, each stream follows the store by itself and
-// filters read whole kinds. It returns when ctx ends, which is no error.
+// Run follows the store's changes for all streams and reads the roles and bindings, unless hub and policy came with the
+// configuration, fills the index in memory, re-evaluates what waits for others, and encrypts with the first key what another or none
+// has encrypted. Without it nothing stops waiting, each stream follows the store by
+// itself and filters read whole kinds. It returns when ctx ends, which is no error.
 func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.ownHub {

@@ -11,15 +11,17 @@ import (
 
 // Writer has the verbs that write. Each has a file of its name; write.go lists the phases that they go through.
 type Writer struct {
-	cfg        Config
+	cfg Config
+	// kinds are those that callers can name, allKinds those of the catalogue.
 	kinds      kind.Catalogue
+	allKinds   kind.Catalogue
 	clock      func() time.Time // of the store
 	reader     *query.Reader
 	loader     *loader
 	unreadable *kind.Unreadable
 	sender     *sender.Sender
 	reconciler *reconcile.Reconciler
-	locks      keyLocks
+	locks      *keyLocks
 }
 
 // maxTag is how many characters of an id begin the request ids of a service.
@@ -48,11 +50,21 @@ func (s *Service) newWriter() *Writer {
 	return &Writer{
 		cfg:        s.cfg,
 		kinds:      s.kinds,
+		allKinds:   s.kinds,
 		clock:      s.clock,
 		reader:     s.Reader,
 		loader:     s.loader,
 		unreadable: s.unreadable,
 		sender:     sender,
 		reconciler: reconciler,
+		locks:      new(keyLocks),
 	}
+}
+
+// view returns the writer of a view. It shares the locks of keys.
+func (wr *Writer) view(kinds kind.Catalogue, reader *query.Reader) *Writer {
+	out := *wr
+	out.kinds = kinds
+	out.reader = reader
+	return &out
 }

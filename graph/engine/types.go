@@ -249,7 +249,8 @@ func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 	e.types[s.Name] = t
 	for i := range of.Fields {
 		f := &of.Fields[i]
-		t.slots[f.InAPI()] = i
+		slot, _ := s.Slot(f.Name) // a view has not all fields of the body
+		t.slots[f.InAPI()] = slot
 		if f.APIName != "" {
 			for _, input := range []string{kinds.InputType(s.Name), kinds.PatchType(s.Name), kinds.FilterType(s.Name)} {
 				e.storedNames[fieldName{input, f.APIName}] = f.Name
@@ -263,7 +264,7 @@ func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 			e.enums[f.Enum.Name] = stored
 		}
 		if f.Shape != nil {
-			e.addShape(s.Fields[i].Shape, f.Shape)
+			e.addShape(s.Fields[slot].Shape, f.Shape)
 		}
 	}
 }

@@ -79,12 +79,20 @@ type Config struct {
 // Feed gives the streams of changes. Safe for concurrent use.
 type Feed struct {
 	cfg   Config
-	cache changeCache
+	cache *changeCache
 }
 
 // New starts nothing.
 func New(cfg Config) *Feed {
-	return &Feed{cfg: cfg, cache: changeCache{index: cfg.Index}}
+	return &Feed{cfg: cfg, cache: &changeCache{index: cfg.Index}}
+}
+
+// View returns the feed of a view of the catalogue, whose reader is r. It shares the changes that were read.
+func (f *Feed) View(kinds kind.Catalogue, r *query.Reader) *Feed {
+	out := *f
+	out.cfg.Kinds = kinds
+	out.cfg.Reader = r
+	return &out
 }
 
 // change returns the event of a resource that was read.

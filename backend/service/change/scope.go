@@ -25,7 +25,7 @@ type scope struct {
 
 // scopeOf returns the scope of a request, if the caller may watch it.
 func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
-	scope := scope{namespace: req.Namespace, name: req.Name, cache: &f.cache}
+	scope := scope{namespace: req.Namespace, name: req.Name, cache: f.cache}
 	names := req.Kinds
 	if len(names) == 0 {
 		for _, k := range f.cfg.Kinds.All() {
@@ -41,11 +41,7 @@ func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 		}
 		if len(req.Kinds) > 0 {
 			if err := rights.Use(k.Kind, descriptor.VerbWatch); err != nil {
-				return scope, access.About(err, backend.Key{
-					Kind:      k.Name,
-					Namespace: value(req.Namespace),
-					Name:      value(req.Name),
-				})
+				return scope, access.About(err, backend.Key{Kind: k.Name, Namespace: value(req.Namespace), Name: value(req.Name)})
 			}
 		}
 		if scope.kind(k.Name) == nil {

@@ -211,12 +211,8 @@ func (a ConditionFields) tree(shape *descriptor.Shape, old map[string]any, now t
 	}
 	for name, value := range values {
 		_, isText := value.(string)
-		f := shape.Field(name)
-		if f == nil || f.List {
-			continue
-		}
-		if isText && (f.Type == descriptor.TypeString || f.Type == descriptor.TypeTime) ||
-			!isText && f.Type == descriptor.TypeSafeInt {
+		if f := shape.Field(name); f != nil && !f.List &&
+			(isText && (f.Type == descriptor.TypeString || f.Type == descriptor.TypeTime) || !isText && f.Type == descriptor.TypeSafeInt) {
 			out[name] = value
 		}
 	}

@@ -28,13 +28,15 @@ const (
 	CodeLagged           Code = "LAGGED"
 	CodeCatalogueChanged Code = "CATALOGUE_CHANGED"
 	CodeCursorInvalid    Code = "CURSOR_INVALID"
-	CodeUnreadable       Code = "UNREADABLE"
-	CodeForbidden        Code = "FORBIDDEN"
-	CodeUnauthenticated  Code = "UNAUTHENTICATED"
-	CodeLimitExceeded    Code = "LIMIT_EXCEEDED"
-	CodeUnavailable      Code = "UNAVAILABLE"
-	CodeTimeout          Code = "TIMEOUT"
-	CodeInternal         Code = "INTERNAL"
+	// CodeUnsupportedVersion is of a version of the API that is not served.
+	CodeUnsupportedVersion Code = "UNSUPPORTED_VERSION"
+	CodeUnreadable         Code = "UNREADABLE"
+	CodeForbidden          Code = "FORBIDDEN"
+	CodeUnauthenticated    Code = "UNAUTHENTICATED"
+	CodeLimitExceeded      Code = "LIMIT_EXCEEDED"
+	CodeUnavailable        Code = "UNAVAILABLE"
+	CodeTimeout            Code = "TIMEOUT"
+	CodeInternal           Code = "INTERNAL"
 
 	// Of the document of a request.
 	CodeParseFailed            Code = "GRAPHQL_PARSE_FAILED"

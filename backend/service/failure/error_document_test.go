@@ -24,6 +24,7 @@ func explanations() []explanation {
 		{CodePositionExpired, "the changes after the cursor are no longer available", "watch with `snapshot: true`, or list again and watch after the `changeCursor` of the first page"},
 		{CodeLagged, "the listener was too slow", "resume after extensions.cursor"},
 		{CodeCatalogueChanged, "the kinds of the gateway were replaced since the stream began; it went on for ten minutes, until two more replacements, or until one that hides what it showed", "resume after extensions.cursor, with a document that is valid now; without a cursor begin again"},
+		{CodeUnsupportedVersion, "the request came to a version of the API that this gateway does not serve; extensions.supported lists those that it does", "use one of them: `GET /versions` says until when"},
 		{CodeCursorInvalid, "the text is no cursor, or one of another connection", "take cursors from the same field with the same arguments"},
 		{CodeUnreadable, "the resource is stored in a form that this gateway cannot read", "upgrade the gateway, or write the resource anew by an upsert or apply without a revision"},
 		{CodeUnauthenticated, "the gateway needs a credential, and there is none, or it is not valid, has expired or was revoked; over HTTP the status is 401, a WebSocket is closed with 4403, an event stream completes", "log in, or get another token, and resume"},

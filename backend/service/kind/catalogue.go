@@ -39,6 +39,8 @@ type Kind struct {
 	Declared string
 	// Referred reports whether some kind has references to this one.
 	Referred bool
+	// whole is the kind of which this one is a view; nil if it is none.
+	whole *Kind
 }
 
 // Shape is a compiled [descriptor.Shape].
@@ -90,6 +92,8 @@ type Field struct {
 	shape               *Shape
 	// escaped is the name in rules.
 	escaped string
+	// of is the name of the shape that has the field.
+	of string
 }
 
 type rule struct {
@@ -199,21 +203,12 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 	out := &Shape{Shape: s, fields: make(map[string]*Field, len(s.Fields))}
 	c.done[s] = out
 	for i := range s.Fields {
-		f := &Field{Field: &s.Fields[i], escaped: escapeCEL(s.Fields[i].Name)}
+		f := &Field{Field: &s.Fields[i], escaped: escapeCEL(s.Fields[i].Name), of: s.Name}
 		f.pattern = c.pattern(s.Name+"."+f.Name+": pattern", f.Constraint.Pattern)
 		f.keyPattern = c.pattern(s.Name+"."+f.Name+": key pattern", f.Constraint.KeyPattern)
 		f.shape = c.shape(f.Shape)
-		out.fields[f.Name], out.ordered = f, append(out.ordered, f)
-		if c := f.Constraint; c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil ||
-			f.shape != nil && len(f.shape.bounded) > 0 {
-			out.bounded = append(out.bounded, f)
-		}
-		out.Hides = out.Hides || f.WriteOnly || f.shape != nil && f.shape.Hides
-		out.keeps = out.keeps || f.keeps() || f.shape != nil && f.shape.keeps
-		out.deprecates = out.deprecates || f.Deprecated != "" || f.shape != nil && f.shape.deprecates
-		out.merges = out.merges || f.MergeInto != "" || f.shape != nil && f.shape.merges
-		out.respelled = out.respelled || f.Type == descriptor.TypeTime || f.Type == descriptor.TypeInt ||
-			f.Type == descriptor.TypeSafeInt || f.shape != nil && f.shape.respelled
+		out.ordered = append(out.ordered, f)
+		out.addField(f)
 	}
 	for _, r := range s.Rules {
 		compiled, iss := c.env.Compile(r.CEL)
@@ -241,6 +236,21 @@ func (c *compiler) shape(s *descriptor.Shape) *Shape {
 		)
 	}
 	return out
+}
+
+// addField adds a field to what is known of the fields of the shape.
+func (s *Shape) addField(f *Field) {
+	s.fields[f.Name] = f
+	if c := f.Constraint; c.MaxLength != nil || c.MaxItems != nil || c.KeyMaxLength != nil ||
+		f.shape != nil && len(f.shape.bounded) > 0 {
+		s.bounded = append(s.bounded, f)
+	}
+	s.Hides = s.Hides || f.WriteOnly || f.shape != nil && f.shape.Hides
+	s.keeps = s.keeps || f.keeps() || f.shape != nil && f.shape.keeps
+	s.deprecates = s.deprecates || f.Deprecated != "" || f.shape != nil && f.shape.deprecates
+	s.merges = s.merges || f.MergeInto != "" || f.shape != nil && f.shape.merges
+	s.respelled = s.respelled || f.Type == descriptor.TypeTime || f.Type == descriptor.TypeInt ||
+		f.Type == descriptor.TypeSafeInt || f.shape != nil && f.shape.respelled
 }
 
 // word matches what can be the name of a value of an enum.

@@ -28,7 +28,7 @@ type Reader struct {
 	index      *index.Index
 	fetch      *page.Fetcher
 	pages      *page.Scanner
-	policies   policies
+	policies   *policies
 	// declared are the references of each kind, by its name.
 	declared map[string][]declared
 }
@@ -57,6 +57,7 @@ func New(cfg Config) *Reader {
 		fetch:      f,
 		pages:      page.NewScanner(f, cfg.Index),
 		declared:   declaredOf(cfg.Kinds),
+		policies:   new(policies),
 	}
 	r.policies.cfg = cfg.Access
 	r.policies.source = cfg.Policy
@@ -65,6 +66,14 @@ func New(cfg Config) *Reader {
 		r.policies.kinds = append(r.policies.kinds, *k.Kind)
 	}
 	return r
+}
+
+// View returns a reader of a view of the catalogue. It shares the policy and what is read.
+func (r *Reader) View(kinds kind.Catalogue) *Reader {
+	out := *r
+	out.kinds = kinds
+	out.declared = declaredOf(kinds)
+	return &out
 }
 
 // Definitions returns the kinds of a catalogue that the index in memory keeps.

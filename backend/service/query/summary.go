@@ -180,7 +180,7 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 		stored := k.StoredPath(path)
 		key := summaryKey{path: path, GroupKey: filter.GroupKey{Attribute: stored}}
 		label, isLabel := strings.CutPrefix(path, "labels.")
-		indexed := k.Rows.Index(stored)
+		indexed := k.IndexOf(stored)
 		at := failure.Element("by", i)
 		switch {
 		case path == filter.Namespace && k.Scope == descriptor.Global:

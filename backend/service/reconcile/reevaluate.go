@@ -108,8 +108,7 @@ func (f *follower) reevaluateTogether(
 		return err
 	}
 	for _, one := range todo {
-		// what is being deleted relies on nothing new, and waits for nothing
-		j := dependency.Decision{Refs: one.refs.Kept().Refs}
+		j := dependency.Decision{Refs: one.refs.Kept().Refs} // what is being deleted relies on nothing new, and waits for nothing
 		if !one.stored.Deleting {
 			j = one.refs.Decide(targets, f.r.otherShardThan(one.stored.Key))
 		}
@@ -225,11 +224,7 @@ func (r *Reconciler) candidate(stored *backend.Resource) *candidate {
 		kind:   k,
 		stored: stored,
 		was:    st,
-		refs: dependency.NewReferences(
-			stored.Key,
-			k.Rows.Refs(stored.Namespace, st.Spec),
-			dependency.BeforeOf(k, stored, st),
-		),
+		refs:   dependency.NewReferences(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), dependency.BeforeOf(k, stored, st)),
 	}
 }
 
@@ -430,14 +425,7 @@ func (f *follower) leaveToController(
 		return nil
 	}
 	put, err := Rewrite(
-		k,
-		stored,
-		st.WithStatus(dependency.SetConditions(
-			st.Status(),
-			k.Conditions,
-			dependency.Released(generation),
-			f.r.cfg.Clock(),
-		)),
+		k, stored, st.WithStatus(dependency.SetConditions(st.Status(), k.Conditions, dependency.Released(generation), f.r.cfg.Clock())),
 	)
 	if err == nil {
 		_, err = f.r.cfg.Apply(ctx, put)

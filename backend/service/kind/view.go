@@ -1,0 +1,219 @@
+package kind
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// Names are the names that a released version of the API has. Names of fields and values are those of the API.
+type Names interface {
+	Kind(kind string) bool
+	// Field reports whether a type has a field, in answers or as input.
+	Field(typ, field string) bool
+	Value(enum, value string) bool
+	// Verb reports whether a kind has a verb that the version has under a name of its own.
+	Verb(k *descriptor.Kind, verb descriptor.Verb) bool
+	// Filter reports whether filters of a kind name a path, and Sort whether orders do.
+	Filter(k *descriptor.Kind, path string) bool
+	Sort(k *descriptor.Kind, path string) bool
+	// Deprecated returns why a field is deprecated, empty if it is not.
+	Deprecated(typ, field string) string
+}
+
+// View returns the catalogue as a released version of the API has it: with the kinds, fields and values that it can name.
+// To the code that works by a view, all else is what an older gateway does not know. Kinds of which a version has all are
+// shared. Bodies, index rows and the references that are stored are those of the whole catalogue.
+func (c Catalogue) View(names Names) Catalogue {
+	v := viewer{names: names, done: map[*Shape]*Shape{}}
+	out := Catalogue{byName: map[string]*Kind{}}
+	for _, k := range c.ordered {
+		if names.Kind(k.Name) {
+			out.add(v.kind(k))
+		}
+	}
+	return out
+}
+
+// add adds a kind whose names no other kind has.
+func (c *Catalogue) add(k *Kind) {
+	c.ordered = append(c.ordered, k)
+	for _, name := range append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...) {
+		c.byName[strings.ToLower(name)] = k
+	}
+	c.byName[k.Name] = k
+}
+
+// Whole returns the kind of the whole catalogue of which this one is a view; the kind itself if it is none.
+func (k *Kind) Whole() *Kind {
+	if k.whole != nil {
+		return k.whole
+	}
+	return k
+}
+
+// viewer is the state of one [Catalogue.View].
+type viewer struct {
+	names Names
+	// done has the shapes that were seen, and what the version has of them.
+	done map[*Shape]*Shape
+}
+
+// kind returns what the version has of a kind, the kind itself if that is all.
+func (v viewer) kind(k *Kind) *Kind {
+	spec, status := v.shape(k.Spec), v.shape(k.Status)
+	d := *k.Kind
+	d.Verbs = keep(k.Verbs, func(verb descriptor.Verb) bool { return v.names.Verb(k.Kind, verb) })
+	d.References = keep(k.References, func(r descriptor.Reference) bool { return v.names.Kind(r.Kind) && v.hasReference(k, r) })
+	d.FilterableFields = keep(k.FilterableFields, func(f descriptor.FilterableField) bool {
+		return v.hasPath(k, f.Path) && v.names.Filter(k.Kind, f.Path)
+	})
+	for i, r := range d.References {
+		if !v.names.Field(r.Kind, r.Inverse) {
+			d.References[i].Inverse = ""
+		}
+	}
+	for i, f := range d.FilterableFields {
+		if f.Sortable && !v.names.Sort(k.Kind, f.Path) {
+			d.FilterableFields[i].Sortable = false
+		}
+	}
+	d.Columns = keep(k.Columns, func(c descriptor.Column) bool { return v.hasPath(k, c.Path) })
+	if spec == k.Spec && status == k.Status && len(d.Verbs) == len(k.Verbs) &&
+		slices.Equal(d.References, k.References) && slices.Equal(d.FilterableFields, k.FilterableFields) {
+		return k
+	}
+	d.Spec = spec.Shape
+	if status != nil {
+		d.Status = status.Shape
+	}
+	out := *k
+	out.Kind = &d
+	out.Spec = spec
+	out.Status = status
+	out.Placed = placedOf(d.Spec)
+	out.Conditions = d.Conditions()
+	out.whole = k
+	return &out
+}
+
+// keep returns a new list with the elements that are kept.
+func keep[T any](all []T, kept func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(e T) bool { return !kept(e) })
+}
+
+// hasReference reports whether the version has the field of a reference and the field that is derived from it.
+func (v viewer) hasReference(k *Kind, r descriptor.Reference) bool {
+	if !v.hasPath(k, r.Path) {
+		return false
+	}
+	parent, _ := k.FieldAt(r.Path[:strings.LastIndex(r.Path, ".")])
+	return v.names.Field(k.Name, r.Field) || parent != nil && parent.Shape != nil && v.names.Field(parent.Shape.Name, r.Field)
+}
+
+// hasPath reports whether the version has the fields on a path from the body's root.
+func (v viewer) hasPath(k *Kind, path string) bool {
+	part, rest, _ := strings.Cut(path, ".")
+	s := map[string]*Shape{"spec": k.Spec, "status": k.Status}[part]
+	for step := range strings.SplitSeq(rest, ".") {
+		if s == nil || s.fields[step] == nil || !v.names.Field(s.Name, s.fields[step].InAPI()) {
+			return false
+		}
+		s = s.fields[step].shape
+	}
+	return true
+}
+
+// shape returns what the version has of a shape, the shape itself if that is all.
+func (v viewer) shape(s *Shape) *Shape {
+	if s == nil {
+		return nil
+	}
+	if out := v.done[s]; out != nil {
+		return out
+	}
+	d := &descriptor.Shape{Name: s.Name}
+	out := &Shape{Shape: d, fields: map[string]*Field{}}
+	all := true
+	for _, f := range s.ordered {
+		if !v.names.Field(s.Name, f.InAPI()) {
+			all = false
+			continue
+		}
+		seen, same := v.field(s, f)
+		all = all && same
+		out.ordered = append(out.ordered, seen)
+	}
+	if all {
+		v.done[s] = s
+		return s
+	}
+	for _, f := range out.ordered {
+		d.Fields = append(d.Fields, *f.Field)
+	}
+	for i, f := range out.ordered {
+		f.Field = &d.Fields[i]
+		out.addField(f)
+	}
+	for _, f := range out.ordered {
+		if out.fields[f.MergeInto] == nil {
+			f.MergeInto = ""
+		}
+	}
+	// The numbers of properties are checked by the whole shape, like the other rules.
+	for i, r := range s.rules {
+		if v.hasRule(r) {
+			d.Rules = append(d.Rules, s.Rules[i])
+			out.rules = append(out.rules, r)
+		}
+	}
+	v.done[s] = out
+	return out
+}
+
+// field returns a copy of a field as the version has it, and whether it has all of it.
+func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
+	seen, d := *f, *f.Field
+	same := true
+	if seen.shape = v.shape(f.shape); seen.shape != f.shape {
+		d.Shape = seen.shape.Shape
+		same = false
+	}
+	if d.Enum != nil {
+		values := keep(d.Enum.Values, func(value descriptor.EnumValue) bool { return v.names.Value(d.Enum.Name, value.Name) })
+		if len(values) < len(d.Enum.Values) {
+			d.Enum = &descriptor.Enum{Name: d.Enum.Name, Values: values}
+			same = false
+		}
+	}
+	if why := v.names.Deprecated(s.Name, f.InAPI()); why != d.Deprecated {
+		d.Deprecated = why
+		same = false
+	}
+	seen.Field = &d
+	return &seen, same
+}
+
+// hasRule reports whether a rule mentions nothing but fields of which the version has all. Other rules are judged by the
+// whole kind alone.
+func (v viewer) hasRule(r rule) bool {
+	for _, in := range r.inputs {
+		for _, f := range in.path {
+			if !v.names.Field(f.of, f.InAPI()) || f.shape != nil && v.shape(f.shape) != f.shape {
+				return false
+			}
+		}
+	}
+	return len(r.inputs) > 0
+}
+
+// IndexOf returns the index of a path, nil if there is none that callers can name.
+func (k *Kind) IndexOf(path string) *indexed {
+	if k.whole != nil &&
+		!slices.ContainsFunc(k.FilterableFields, func(f descriptor.FilterableField) bool { return f.Path == path }) &&
+		!slices.ContainsFunc(k.References, func(r descriptor.Reference) bool { return r.Path == path }) {
+		return nil
+	}
+	return k.Rows.Index(path)
+}

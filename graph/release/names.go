@@ -1,0 +1,108 @@
+package release
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+// Names are the names of a schema that [Version.View] has returned.
+type Names struct{ Schema *ast.Schema }
+
+// Kind reports whether the schema has a kind.
+func (n Names) Kind(name string) bool { return n.Schema.Types[name] != nil }
+
+// Field reports whether a type has a field, in answers or as input. A field that is write-only is in inputs alone.
+func (n Names) Field(typ, field string) bool {
+	return n.has(typ, field) || n.has(kinds.InputType(typ), field) || n.has(kinds.PatchType(typ), field)
+}
+
+func (n Names) has(typ, field string) bool {
+	def := n.Schema.Types[typ]
+	return def != nil && def.Fields.ForName(field) != nil
+}
+
+// Value reports whether an enum has a value. An enum of write-only fields alone is in inputs, and has its own name there.
+func (n Names) Value(enum, value string) bool {
+	def := n.Schema.Types[enum]
+	return def != nil && def.EnumValues.ForName(value) != nil
+}
+
+// Verb reports whether a kind has a verb. Verbs without a field of their own are those of the kind.
+func (n Names) Verb(k *descriptor.Kind, verb descriptor.Verb) bool {
+	switch verb {
+	case descriptor.VerbGet:
+		return n.has("Query", k.Singular)
+	case descriptor.VerbList:
+		return n.has("Query", k.Plural)
+	case descriptor.VerbWatch:
+		return n.has("Subscription", k.Singular+"Changes")
+	case descriptor.VerbStatus:
+		return n.has("Mutation", "update"+k.Name+"Status")
+	case descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbDelete:
+		return n.has("Mutation", strings.ToLower(string(verb))+k.Name)
+	}
+	return true
+}
+
+// Filter reports whether filters of a kind name a path. A kind that is neither listed nor watched has no filters.
+func (n Names) Filter(k *descriptor.Kind, path string) bool {
+	if n.Schema.Types[kinds.FilterType(k.Name)] == nil {
+		return true
+	}
+	part, rest, _ := strings.Cut(path, ".")
+	typ := kinds.FilterType(k.Name)
+	s := map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status}[part]
+	if !n.has(typ, part) {
+		return false
+	}
+	for step := range strings.SplitSeq(rest, ".") {
+		if s == nil {
+			return false
+		}
+		f := s.Field(step)
+		if f == nil || !n.has(kinds.FilterType(s.Name), f.InAPI()) {
+			return false
+		}
+		s = f.Shape
+	}
+	return true
+}
+
+// Sort reports whether orders of a kind name a path.
+func (n Names) Sort(k *descriptor.Kind, path string) bool {
+	def := n.Schema.Types[k.Name+"OrderField"]
+	return def == nil || def.EnumValues.ForName(kinds.OrderValue(k.APIPath(path))) != nil
+}
+
+// Deprecated returns why a field is deprecated, empty if it is not.
+func (n Names) Deprecated(typ, field string) string {
+	for _, name := range []string{typ, kinds.InputType(typ)} {
+		def := n.Schema.Types[name]
+		if def == nil {
+			continue
+		}
+		if f := def.Fields.ForName(field); f != nil {
+			return reasonOf(f.Directives.ForName(deprecated))
+		}
+	}
+	return ""
+}
+
+// noReason is the reason of a deprecation that gives none, by the specification of GraphQL.
+const noReason = "No longer supported"
+
+func reasonOf(d *ast.Directive) string {
+	if d == nil {
+		return ""
+	}
+	at := slices.IndexFunc(d.Arguments, func(a *ast.Argument) bool { return a.Name == "reason" })
+	if at < 0 {
+		return noReason
+	}
+	return d.Arguments[at].Value.Raw
+}
