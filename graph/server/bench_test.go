@@ -192,19 +192,18 @@ func newIndexedEdge(b testing.TB) edge {
 	b.Helper()
 	var cfg server.Config
 	e := edge{Handler: newServer(b, plain, &cfg).Handler()}
-	for _, api := range cfg.Catalogue.APIs {
-		ctx, stop := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- api.Service.Run(ctx) }()
-		b.Cleanup(func() {
-			stop()
-			if err := <-ended; err != nil {
-				b.Error(err)
-			}
-		})
-		if err := api.Service.Index().Filled(ctx); err != nil {
-			b.Fatal(err)
+	svc := cfg.Catalogue.API.Service
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- svc.Run(ctx) }()
+	b.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			b.Error(err)
 		}
+	})
+	if err := svc.Index().Filled(ctx); err != nil {
+		b.Fatal(err)
 	}
 	return e
 }

@@ -8,21 +8,25 @@ import (
 	"github.com/sluicegw/sluice/graph/engine"
 )
 
-// documentCache keeps the valid documents that were used last, and their plans, up to a number
+// documentCache keeps the valid documents of all APIs that were used last, and their plans, up to a number
 // of tokens in all. A parsed token takes several hundred bytes, however short it is, and a field of a
 // plan counts as one token. The cache is safe for concurrent use.
 type documentCache struct {
-	most  int
-	plans *engine.Engine
+	most int
 
 	mu     sync.Mutex
 	closed bool // nothing is cached any more
 	tokens int
-	used   *simplelru.LRU[string, weighed]
+	used   *simplelru.LRU[documentKey, weighed]
 }
 
+// documentKey is a text as a document of an API.
+type documentKey struct{ api, query string }
+
 type weighed struct {
-	doc    *document
+	doc *document
+	// plans has the plans of the document.
+	plans  *engine.Engine
 	tokens int
 }
 
@@ -35,50 +39,51 @@ const (
 	maxCachedText = 32 << 10
 )
 
-func newDocumentCache(tokens int, plans *engine.Engine) *documentCache {
-	c := &documentCache{most: tokens, plans: plans}
+func newDocumentCache(tokens int) *documentCache {
+	c := &documentCache{most: tokens}
 	// No entry weighs less than a token, so it never holds more than that many.
-	c.used, _ = simplelru.NewLRU(tokens, func(_ string, w weighed) {
+	c.used, _ = simplelru.NewLRU(tokens, func(_ documentKey, w weighed) {
 		c.tokens -= w.tokens
-		plans.Forget(w.doc.tree)
+		w.plans.Forget(w.doc.tree)
 	})
 	return c
 }
 
 // get returns the document of a text, nil if it is not cached.
-func (c *documentCache) get(query string) *document {
+func (c *documentCache) get(key documentKey) *document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w, _ := c.used.Get(query)
+	w, _ := c.used.Get(key)
 	return w.doc
 }
 
 // add caches a document, and drops the least recently used ones to make room.
-func (c *documentCache) add(query string, doc *document, tokens int) {
-	tokens += 1 + len(query)/textPerToken
-	if tokens > c.most || len(query) > maxCachedText {
+func (c *documentCache) add(key documentKey, doc *document, plans *engine.Engine, tokens int) {
+	tokens += 1 + len(key.query)/textPerToken
+	if tokens > c.most || len(key.query) > maxCachedText {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || c.used.Contains(query) {
+	if c.closed || c.used.Contains(key) {
 		return
 	}
-	c.used.Add(query, weighed{doc: doc, tokens: tokens})
-	c.plans.Keep(doc.tree, func(fields int) { c.grow(query, doc, fields) })
+	c.used.Add(key, weighed{doc: doc, plans: plans, tokens: tokens})
+	plans.Keep(doc.tree, func(fields int) { c.grow(key, doc, fields) })
 	c.tokens += tokens
 	c.makeRoom()
 }
 
 // grow adds the fields of a plan to the weight of a document, if it is still cached.
-func (c *documentCache) grow(query string, doc *document, fields int) {
+func (c *documentCache) grow(key documentKey, doc *document, fields int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w, _ := c.used.Peek(query)
+	w, _ := c.used.Peek(key)
 	if w.doc != doc {
 		return
 	}
-	c.used.Add(query, weighed{doc: doc, tokens: w.tokens + fields})
+	w.tokens += fields
+	c.used.Add(key, w)
 	c.tokens += fields
 	c.makeRoom()
 }

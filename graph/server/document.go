@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegw/sluice/graph/client"
 	"github.com/sluicegw/sluice/graph/coercion"
 	"github.com/sluicegw/sluice/graph/deprecation"
+	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/transport"
 )
@@ -30,7 +31,10 @@ type documents struct {
 	schema *ast.Schema
 	limits Limits
 	hidden bool // the schema
-	cache  *documentCache
+	// cache is that of all APIs; api is the name of this one, and plans has its plans.
+	cache *documentCache
+	api   string
+	plans *engine.Engine
 	// spend counts the work of a document for its caller, whether it is valid or not.
 	spend func(ctx context.Context, steps int64)
 	// deprecated are the deprecated parts of the schema, and countDeprecated counts an operation that uses one.
@@ -53,7 +57,7 @@ type document struct {
 
 // Parse returns the valid document of a text, or everything that is wrong with it.
 func (d *documents) Parse(ctx context.Context, query string) (transport.Document, gqlerror.List) {
-	if doc := d.cache.get(query); doc != nil {
+	if doc := d.cache.get(documentKey{d.api, query}); doc != nil {
 		return doc, nil
 	}
 	doc, errs := d.parse(ctx, query)
@@ -117,7 +121,7 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 		deprecated:      d.deprecated.Document(doc),
 		countDeprecated: d.countDeprecated,
 	}
-	d.cache.add(query, out, text.tokens)
+	d.cache.add(documentKey{d.api, query}, out, d.plans, text.tokens)
 	return out, nil
 }
 
@@ -212,8 +216,7 @@ func (t textSize) rules() *rules.Rules {
 	return r
 }
 
-// suggestingRules returns the rules of the specification, which suggest names unless the document has many or long
-// ones.
+// suggestingRules returns the rules of the specification, which suggest names unless the document has many or long ones.
 func (t textSize) suggestingRules() *rules.Rules {
 	r := rules.NewDefaultRules()
 	if t.bytes <= maxSuggested && t.longest <= maxSuggestedName {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -30,11 +31,13 @@ type Catalogue struct {
 	// Hash is the hash of what the catalogue declares about stored resources, Files the hash of its
 	// files. /metrics and /readyz show both.
 	Hash, Files string
-	// APIs by their names. The newest is required.
-	APIs map[string]API
+	// API is the newest, with what is not released yet. Required.
+	API API
+	// Versions are the released versions, with those that are withdrawn. Default: there are none.
+	Versions []Version
 }
 
-// API is one version of the API of a catalogue.
+// API is the API of a catalogue, or one version of it.
 type API struct {
 	// Service executes its operations. Required.
 	Service *service.Service
@@ -42,30 +45,26 @@ type API struct {
 	Schema *ast.Schema
 }
 
-// newestAPI is the name of the newest API, at present the only one.
-const newestAPI = "v1"
-
 // Single returns a catalogue with one API, the newest.
 func Single(svc *service.Service, schema *ast.Schema) Catalogue {
-	return Catalogue{APIs: map[string]API{newestAPI: {Service: svc, Schema: schema}}}
+	return Catalogue{API: API{Service: svc, Schema: schema}}
 }
 
-// consoleEndpoint is the path of the API to which the page at / sends its requests.
-const consoleEndpoint = "/v1/graphql"
+// consoleEndpoint is the path of the API to which the page at / sends its requests, where nothing was released.
+const consoleEndpoint = "/" + firstMajor + apiPath
 
-// apiAt returns the name of the API that is served at a path; empty for other paths.
-func apiAt(path string) string {
-	switch path {
-	case "/graphql", consoleEndpoint:
-		return newestAPI
+// endpoint returns the path of the API to which the page at / sends its requests: it shows what is not released yet.
+func (c Catalogue) endpoint() string {
+	if len(c.Versions) > 0 {
+		return apiPath
 	}
-	return ""
+	return consoleEndpoint
 }
 
 // validate refuses a catalogue without a complete newest API.
 func (c Catalogue) validate() error {
-	if api := c.APIs[newestAPI]; api.Service == nil || api.Schema == nil {
-		return fmt.Errorf("catalogue: %s wants the API %s with service and schema", consoleEndpoint, newestAPI)
+	if c.API.Service == nil || c.API.Schema == nil {
+		return errors.New("catalogue: the newest API wants service and schema")
 	}
 	return nil
 }
@@ -73,8 +72,16 @@ func (c Catalogue) validate() error {
 // Generation is a catalogue that is ready to be served.
 type Generation struct {
 	catalogue Catalogue
-	executors map[string]*transport.Executor
-	caches    []*documentCache
+	// executors of APIs, by their names. Unsupported is for connections to one that is not there.
+	executors   map[string]*transport.Executor
+	unsupported *transport.Executor
+	// engine of the newest API.
+	engine *engine.Engine
+	// versions are the released versions, the oldest first, and served those that requests reach, by their names and by
+	// those of their majors.
+	versions []Version
+	served   map[string]*servedVersion
+	cache    *documentCache
 	// answers keeps the answers to queries; nil if none is kept.
 	answers *answer.Cache
 	console http.Handler
@@ -93,18 +100,20 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	g := &Generation{
 		catalogue: c,
 		executors: map[string]*transport.Executor{},
+		cache:     newDocumentCache(s.cfg.Limits.CachedTokens),
 		streams:   stream.NewSet(),
 		everyKind: stream.NewSet(),
 	}
 	if s.cfg.AnswersMemory > 0 {
 		g.answers = answer.New(answer.Config{Bytes: s.cfg.AnswersMemory, Stats: &s.answered})
 	}
-	for name, api := range c.APIs {
-		if err := s.addAPI(g, name, api); err != nil {
-			return nil, fmt.Errorf("api %s: %w", name, err)
-		}
+	newest := c.API
+	if err := s.addAPI(g, newestAPI, newest); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
 	}
-	newest := c.APIs[newestAPI]
+	if err := s.addVersions(g); err != nil {
+		return nil, err
+	}
 	var kinds []descriptor.Kind
 	for _, k := range newest.Service.Kinds() {
 		kinds = append(kinds, *k)
@@ -114,14 +123,7 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	for _, one := range s.cfg.Identities.Issuers.Logins() {
 		issuers = append(issuers, one.URL)
 	}
-	front, err := console.New(console.Config{
-		Version:  s.cfg.Version,
-		Store:    s.cfg.Store,
-		Schema:   newest.Schema,
-		Kinds:    newest.Service.Kinds(),
-		Endpoint: consoleEndpoint,
-		Issuers:  issuers,
-	})
+	front, err := console.New(console.Config{Version: s.cfg.Version, Store: s.cfg.Store, Schema: newest.Schema, Kinds: newest.Service.Kinds(), Endpoint: c.endpoint(), Issuers: issuers})
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
@@ -136,27 +138,20 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 		Streams: g.streams, EveryKind: g.everyKind, Answers: g.answers,
 		BadTime:    func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
 		Deprecated: s.metrics.countDeprecated,
-		Core: core.NewExecutableSchema(core.Config{
-			Schema:    version.Schema,
-			Resolvers: resolvers.New(version.Service),
-		}),
+		Core:       core.NewExecutableSchema(core.Config{Schema: version.Schema, Resolvers: resolvers.New(version.Service)}),
 	})
 	if err != nil {
 		return err
 	}
-	cache := newDocumentCache(s.cfg.Limits.CachedTokens, eng)
-	g.caches = append(g.caches, cache)
+	if name == newestAPI {
+		g.engine = eng
+	}
 	operations := &api{Server: s, kindOf: eng.KindOf}
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
-		Engine:   eng,
-		Named:    s.documentsOf(version),
-		Memory:   s.memory,
-		Around:   operations.bound,
-		Present:  operations.present,
-		Answered: operations.answered,
-		Recover:  s.recovered,
+		Engine: eng, Named: s.documentsOf(version), Memory: s.memory, Around: operations.bound, Present: operations.present, Answered: operations.answered, Recover: s.recovered,
 		Documents: &documents{
-			schema: version.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideIntrospection, cache: cache, spend: s.spend,
+			schema: version.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideIntrospection, spend: s.spend,
+			cache: g.cache, api: name, plans: eng,
 			deprecated: deprecation.New(version.Schema), countDeprecated: s.metrics.countDeprecated,
 		},
 	})
@@ -165,12 +160,7 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 
 // recovered logs a panic and returns the error for the client.
 func (s *Server) recovered(ctx context.Context, p any) error {
-	s.cfg.Logger.Error(
-		"panic in an operation",
-		zap.String("requestId", requestID(ctx)),
-		zap.Any("panic", p),
-		zap.Stack("stack"),
-	)
+	s.cfg.Logger.Error("panic in an operation", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
 	return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
 }
 
@@ -211,13 +201,7 @@ func (s *Server) Replace(g *Generation) {
 		return
 	}
 	if before != nil {
-		o := &older{
-			hash:      before.catalogue.Hash,
-			files:     before.catalogue.Files,
-			outline:   before.outline,
-			streams:   before.streams,
-			everyKind: before.everyKind,
-		}
+		o := &older{hash: before.catalogue.Hash, files: before.catalogue.Files, outline: before.outline, streams: before.streams, everyKind: before.everyKind}
 		o.stop = s.cfg.AfterFunc(olderLife, func() { s.retire(o) })
 		s.replaced.generations = append(s.replaced.generations, o)
 	}
@@ -227,9 +211,7 @@ func (s *Server) Replace(g *Generation) {
 	s.generation.Store(g)
 	s.metrics.serve(before, g)
 	if before != nil {
-		for _, cache := range before.caches { // no operation begins on it any more
-			cache.close()
-		}
+		before.cache.close() // no operation begins on it any more
 		before.answers.Close()
 	}
 	for len(s.replaced.generations) > maxOlder {
@@ -278,5 +260,9 @@ func (s *Server) olderStreams() (out []string, total int) {
 // executor returns the executor of an operation that begins: of the generation that is served, and of
 // the API of the path that its request came to.
 func (s *Server) executor(ctx context.Context) *transport.Executor {
-	return s.generation.Load().executors[factsOf(ctx).api]
+	g := s.generation.Load()
+	if executor := g.executors[factsOf(ctx).api]; executor != nil {
+		return executor
+	}
+	return g.unsupported
 }

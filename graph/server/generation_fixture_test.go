@@ -204,10 +204,16 @@ type heard struct {
 
 func (c *changing) dial() *wire {
 	c.Helper()
+	return c.dialAt("/v1/graphql")
+}
+
+// dialAt connects to a path of the API.
+func (c *changing) dialAt(path string) *wire {
+	c.Helper()
 	dialer := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}}
 	header := http.Header{}
 	c.identify(header)
-	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(c.url, "http")+"/v1/graphql", header)
+	conn, _, err := dialer.Dial("ws"+strings.TrimPrefix(c.url, "http")+path, header)
 	if err != nil {
 		c.Fatal(err)
 	}

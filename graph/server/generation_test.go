@@ -318,7 +318,7 @@ func TestDocumentsOfAnOlderCatalogueAreForgotten(t *testing.T) {
 
 func TestACatalogueThatCannotBePreparedChangesNothing(t *testing.T) {
 	c := newChanging(t, server.Config{})
-	if _, err := c.server.Prepare(server.Catalogue{}); err == nil || !strings.Contains(err.Error(), "/v1/graphql wants the API v1") {
+	if _, err := c.server.Prepare(server.Catalogue{}); err == nil || !strings.Contains(err.Error(), "the newest API wants service and schema") {
 		t.Errorf("it says %v", err)
 	}
 	if got := c.post(t, `{ shelves { totalCount } }`, nil); strings.Contains(got, "errors") {

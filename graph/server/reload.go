@@ -17,13 +17,7 @@ const reloadPath = "/catalogue"
 // begins to drain: it may take minutes.
 func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
-		refuse(
-			w,
-			r,
-			http.StatusUnsupportedMediaType,
-			failure.CodeBadUserInput,
-			"the Content-Type must be application/json",
-		)
+		refuse(w, r, http.StatusUnsupportedMediaType, failure.CodeBadUserInput, "the Content-Type must be application/json")
 		return
 	}
 	if err := s.mayReload(r.Context()); err != nil {
@@ -41,7 +35,7 @@ func (s *Server) mayReload(ctx context.Context) error {
 	if !s.cfg.Identities.Required() {
 		return &failure.Error{Code: failure.CodeForbidden, Message: "this gateway does not know its callers, so its catalogue is changed over its admin socket only"}
 	}
-	rights, err := s.generation.Load().catalogue.APIs[newestAPI].Service.Reader.Rights(ctx)
+	rights, err := s.generation.Load().catalogue.API.Service.Reader.Rights(ctx)
 	if err == nil && !rights.May(access.VerbCatalogue) {
 		err = &failure.Error{Code: failure.CodeForbidden, Verb: string(access.VerbCatalogue), Message: fmt.Sprintf("you do not have the verb %s; an administrator can give it by an AccessBinding", access.VerbCatalogue)}
 	}

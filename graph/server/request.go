@@ -31,7 +31,7 @@ const (
 
 // withFacts returns a request whose context carries its facts, and a caller who has not shown who it is.
 func (s *Server) withFacts(r *http.Request) *http.Request {
-	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: apiAt(r.URL.Path)}
+	f := facts{id: newRequestID(r.Header.Get(requestIDHeader)), api: s.generation.Load().apiAt(r.URL.Path)}
 	if s.cfg.AccessLog {
 		f.address = r.RemoteAddr
 		if len(s.cfg.Identities.Proxies) > 0 {
@@ -63,13 +63,7 @@ func ofConnection(ctx context.Context) context.Context {
 func (s *Server) ended(a *recorder, r *http.Request) {
 	s.metrics.observe(r, a.status, a.answered())
 	if line := s.cfg.Logger.Check(zap.DebugLevel, "request"); line != nil {
-		line.Write(
-			zap.String("requestId", requestID(r.Context())),
-			zap.String("method", r.Method),
-			zap.String("path", r.URL.Path),
-			zap.Int("status", a.status),
-			zap.Float64("durationSeconds", time.Since(a.begin).Seconds()),
-		)
+		line.Write(zap.String("requestId", requestID(r.Context())), zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.Int("status", a.status), zap.Float64("durationSeconds", time.Since(a.begin).Seconds()))
 	}
 }
 

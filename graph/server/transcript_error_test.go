@@ -235,7 +235,9 @@ func (l *late) Next(ctx context.Context) (backend.Delivery, error) {
 }
 
 func TestTranscriptsOfTheErrors(t *testing.T) {
-	files := map[string]bool{"CATALOGUE_CHANGED.txt": true} // of TestTranscriptOfACatalogueThatChanges
+	files := map[string]bool{ // of TestTranscriptOfACatalogueThatChanges and TestTranscriptOfAVersionThatIsNotServed
+		"CATALOGUE_CHANGED.txt": true, "UNSUPPORTED_VERSION.txt": true,
+	}
 	for code, story := range errorStories() {
 		files[code+".txt"] = true
 		t.Run(code, func(t *testing.T) {
@@ -271,4 +273,15 @@ func TestTranscriptOfACatalogueThatChanges(t *testing.T) {
 		s.replace(wide)
 		clock.pass(time.Hour)
 	})
+}
+
+func TestTranscriptOfAVersionThatIsNotServed(t *testing.T) {
+	s := newChangingForAll(t, server.Config{})
+	serveVersions(s, "v1.0: {withdrawn: 2030-01-31, why: it shows depths wrong}", narrow, narrow, wide)
+	c := &teller{story: newStory(t, "errors/UNSUPPORTED_VERSION.txt", "The error UNSUPPORTED_VERSION, and what a client gets"), t: t, url: s.url, now: new(atomic.Int64)}
+	c.Tell("A client asks a version that was withdrawn, and one that there never was.")
+	for _, path := range []string{"/v1.0/graphql?query=%7B__typename%7D", "/v1.7/graphql?query=%7B__typename%7D"} {
+		c.Sent("GET " + path)
+		c.answered(c.get(path, "application/graphql-response+json"))
+	}
 }

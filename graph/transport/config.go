@@ -47,6 +47,8 @@ type Config struct {
 	// empty. An error refuses the client with 4403, or 1013 if it may try again later; otherwise its
 	// operations run in the returned context. Default: accepts every client.
 	Init func(ctx context.Context, payload json.RawMessage) (context.Context, error)
+	// Ack returns the payload of connection_ack, which is an object; nil for none. Default: there is none.
+	Ack func(ctx context.Context) json.RawMessage
 	// Admit is asked whether the caller may have one more of something; done, if not nil, gives it back. The error of a
 	// refusal is a [failure.Error]. Default: everything is admitted.
 	Admit func(ctx context.Context, use Use) (done func(), err error)
@@ -104,6 +106,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Init == nil {
 		c.Init = func(ctx context.Context, _ json.RawMessage) (context.Context, error) { return ctx, nil }
+	}
+	if c.Ack == nil {
+		c.Ack = func(context.Context) json.RawMessage { return nil }
 	}
 	if c.Admit == nil {
 		c.Admit = func(context.Context, Use) (func(), error) { return nil, nil }

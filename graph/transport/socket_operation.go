@@ -76,11 +76,19 @@ func (s *socket) initialise(ctx context.Context, m message) (context.Context, *c
 	s.sockets.initialised(s)
 	s.conn.SetReadLimit(s.sockets.cfg.Message)
 	s.alive()
-	s.say(ctx, textFrame(`{"type":"connection_ack"}`))
+	s.say(ctx, textFrame(ackMessage(s.sockets.cfg.Ack(admitted))))
 	if s.protocol() == protocolLegacy {
 		s.say(ctx, textFrame(`{"type":"ka"}`))
 	}
 	return admitted, nil
+}
+
+// ackMessage returns a connection_ack with a payload, nil for none.
+func ackMessage(payload json.RawMessage) string {
+	if payload == nil {
+		return `{"type":"connection_ack"}`
+	}
+	return `{"type":"connection_ack","payload":` + string(payload) + `}`
 }
 
 // start prepares an operation and launches it. It checks the document in the goroutine that reads,

@@ -458,5 +458,12 @@ func (c *catalogues) serve(
 func servedCatalogue(c sdl.Catalogue, svc *service.Service) server.Catalogue {
 	out := server.Single(svc, c.API)
 	out.Hash, out.Files = c.Outline.Hash(), c.Files
+	for _, v := range c.Versions {
+		version := server.Version{Number: v.Number, State: v.State, SDL: v.API}
+		if v.Served() {
+			version.API = server.API{Service: svc.View(v.Names()), Schema: v.Schema}
+		}
+		out.Versions = append(out.Versions, version)
+	}
 	return out
 }

@@ -37,6 +37,9 @@ type Version struct {
 	missing []release.Missing
 }
 
+// Names returns the names that a served version has.
+func (v Version) Names() release.Names { return release.Names{Schema: v.Schema} }
+
 // embeddedFolder is the folder of the files of the embedded catalogue.
 const embeddedFolder = "schema/v1"
 

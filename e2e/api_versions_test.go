@@ -1,0 +1,115 @@
+package e2e_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// fence is a block of docs/api-versions.md: a file, or commands.
+var fence = regexp.MustCompile("(?ms)^```(sh|(?:graphql|yaml) file=(\\S+))\n(.*?)^```$")
+
+func TestAPIVersions_TheManualRuns(t *testing.T) {
+	dir := t.TempDir()
+	page, err := os.ReadFile("../docs/api-versions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, block := range fence.FindAllStringSubmatch(string(page), -1) {
+		if name := block[2]; name != "" {
+			at := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(at, []byte(block[3]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		for line := range strings.Lines(block[3]) {
+			cmd := exec.Command("sh", "-c", line)
+			cmd.Dir = dir
+			cmd.Env = append(cmd.Environ(), "PATH="+filepath.Dir(path)+":"+os.Getenv("PATH"))
+			out, err := cmd.CombinedOutput()
+			if err != nil || len(out) == 0 {
+				t.Errorf("%s%v\n%s", line, err, out)
+			}
+			if strings.HasPrefix(line, "!") && !strings.Contains(string(out), "shop/team.graphqls:5: clients of v1.2 break: Team.spec.size is gone") {
+				t.Errorf("%s%s", line, out)
+			}
+			commands++
+		}
+	}
+	if commands < 8 {
+		t.Errorf("only %d commands", commands)
+	}
+}
+
+func TestAPIVersions_AGatewayServesAndReloadsThem(t *testing.T) {
+	shop := openShop(t, racks)
+	release := func(number string) {
+		t.Helper()
+		if out, errOut, code := sluice(t, "", "catalogue", "release", number, shop.kinds); code != 0 {
+			t.Fatalf("exit %d %s%s", code, out, errOut)
+		}
+	}
+	ask := func(path, query string) string {
+		t.Helper()
+		res, err := http.Post(shop.address+path, "application/json", strings.NewReader(`{"query":"`+query+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	const widths = "{ racks { nodes { spec { width } } } }"
+	next := shop.write("next", strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1))
+	release("1.0")
+	if out, errOut, code := shop.catalogue("reload"); code != 0 {
+		t.Fatalf("exit %d %s%s", code, out, errOut)
+	}
+	if _, errOut, code := shop.catalogue("apply", next); code == 0 || !strings.Contains(errOut, "version v1.0 of the API was released and is gone") {
+		t.Errorf("without its versions: exit %d %s", code, errOut)
+	}
+	if err := os.CopyFS(filepath.Join(next, "versions"), os.DirFS(filepath.Join(shop.kinds, "versions"))); err != nil {
+		t.Fatal(err)
+	}
+	if out, errOut, code := shop.catalogue("apply", next); code != 0 {
+		t.Fatalf("exit %d %s%s", code, out, errOut)
+	}
+	for path, want := range map[string]string{"/graphql": `"nodes":[]`, "/v1/graphql": "Cannot query field", "/v1.0/graphql": "Cannot query field"} {
+		if got := ask(path, widths); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	release("1.1")
+	if out, errOut, code := shop.catalogue("reload"); code != 0 {
+		t.Fatalf("exit %d %s%s", code, out, errOut)
+	}
+	if got := ask("/v1/graphql", widths); !strings.Contains(got, `"nodes":[]`) {
+		t.Errorf("after the release: %s", got)
+	}
+	api := filepath.Join(shop.kinds, "versions", "v1.0", "api.graphql")
+	text, err := os.ReadFile(api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, api, string(text)+"\n# edited\n")
+	if _, errOut, code := shop.catalogue("reload"); code == 0 || !strings.Contains(errOut, "version v1.0 of the API was released and has other files now") {
+		t.Errorf("edited: exit %d %s", code, errOut)
+	}
+}

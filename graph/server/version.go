@@ -1,0 +1,300 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql/errcode"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/graph/release"
+	"github.com/sluicegw/sluice/graph/transport"
+)
+
+// Version is a released version of the API of a catalogue.
+type Version struct {
+	release.Number
+	release.State
+	// API is that of the version; zero if it is withdrawn.
+	API API
+	// SDL is its schema as it was released, without descriptions.
+	SDL string
+}
+
+// Names of APIs, besides those of versions: newestAPI has what is not released yet, too, and firstMajor is what is served
+// as v1 where nothing was released.
+const (
+	newestAPI  = "newest"
+	firstMajor = "v1"
+)
+
+// Paths of the API and of what belongs to its versions.
+const (
+	apiPath      = "/graphql"
+	versionsPath = "/versions"
+	schemaPath   = "/schema.graphql"
+)
+
+// versionForm matches the name of a version, such as v1.10, or of a major, such as v1.
+var versionForm = regexp.MustCompile(`^v[1-9][0-9]{0,5}(\.(0|[1-9][0-9]{0,5}))?$`)
+
+// apiAt returns the name of the API that a path means, whether it is served or not; empty for other paths. Where nothing
+// was released there are two paths.
+func (g *Generation) apiAt(path string) string {
+	before, found := strings.CutSuffix(path, apiPath)
+	switch {
+	case !found:
+		return ""
+	case before == "":
+		return newestAPI
+	case before == "/"+firstMajor:
+		return firstMajor
+	case len(g.versions) == 0:
+		return ""
+	}
+	name := before[1:]
+	if before[0] != '/' || !versionForm.MatchString(name) {
+		return ""
+	}
+	return name
+}
+
+// servedVersion is a version that requests can reach.
+type servedVersion struct {
+	*Version
+	// headers of its answers, and extensions of its connection_ack.
+	headers map[string]string
+	ack     json.RawMessage
+}
+
+// addVersions makes the executors of released versions. The name of a major means its newest minor version.
+func (s *Server) addVersions(g *Generation) error {
+	versions := slices.Clone(g.catalogue.Versions)
+	slices.SortFunc(versions, func(a, b Version) int { return a.Compare(b.Number) })
+	g.versions = versions
+	g.served = map[string]*servedVersion{}
+	g.unsupported = s.unsupportedAPI(g)
+	if len(versions) == 0 {
+		g.executors[firstMajor] = g.executors[newestAPI]
+	}
+	for i := range versions {
+		v := &versions[i]
+		if !v.Served() {
+			continue
+		}
+		name := v.Number.String()
+		if err := s.addAPI(g, name, v.API); err != nil {
+			return fmt.Errorf("api %s: %w", name, err)
+		}
+		served := &servedVersion{Version: v}
+		served.announce()
+		for _, alias := range []string{name, majorOf(v.Number)} {
+			g.served[alias] = served
+			g.executors[alias] = g.executors[name]
+		}
+	}
+	return nil
+}
+
+// majorOf returns the name of the major of a version.
+func majorOf(n release.Number) string { return fmt.Sprintf("v%d", n.Major) }
+
+// announce prepares what clients of the version are told in headers, by RFC 9745 and RFC 8594, and over WebSocket.
+func (v *servedVersion) announce() {
+	v.headers = map[string]string{}
+	if v.Deprecated.IsZero() {
+		return
+	}
+	said := map[string]string{"version": v.Number.String(), "deprecated": v.Deprecated.Format(time.DateOnly)}
+	v.headers["Deprecation"] = fmt.Sprintf("@%d", v.Deprecated.Unix())
+	v.headers["Link"] = "<" + versionsPath + `>; rel="deprecation"; type="application/json"`
+	if !v.Sunset.IsZero() {
+		v.headers["Sunset"] = v.Sunset.UTC().Format(http.TimeFormat)
+		said["sunset"] = v.Sunset.Format(time.DateOnly)
+	}
+	if v.Why != "" {
+		said["why"] = v.Why
+	}
+	v.ack, _ = json.Marshal(said) // texts always marshal
+}
+
+// ack returns the payload of connection_ack for the API of a connection, nil for none.
+func (s *Server) ack(ctx context.Context) json.RawMessage {
+	if v := s.generation.Load().served[factsOf(ctx).api]; v != nil {
+		return v.ack
+	}
+	return nil
+}
+
+// versioned serves the paths of APIs by next, and what belongs to released versions; all else by others.
+func (s *Server) versioned(next, others http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g := s.generation.Load()
+		name := factsOf(r.Context()).api
+		if len(g.versions) == 0 || name == newestAPI || name == "" && !g.knows(r.URL.Path) {
+			others.ServeHTTP(w, r)
+			return
+		}
+		r.Pattern = "/{version}" + apiPath // for metrics
+		switch {
+		case r.URL.Path == versionsPath:
+			r.Pattern = versionsPath
+			s.getOnly(w, r, g.list)
+		case name == "":
+			r.Pattern = "/{version}" + schemaPath
+			s.getOnly(w, r, s.schemaOf)
+		case g.served[name] == nil:
+			refuseWith(w, r, http.StatusNotFound, g.unsupportedText(name), g.unsupportedExtensions())
+		default:
+			for header, value := range g.served[name].headers {
+				w.Header().Set(header, value)
+			}
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// knows reports whether a path that is none of an API belongs to released versions.
+func (g *Generation) knows(path string) bool {
+	if path == versionsPath {
+		return true
+	}
+	before, found := strings.CutSuffix(path, schemaPath)
+	return found && before != "" && versionForm.MatchString(before[1:])
+}
+
+// getOnly answers GET and HEAD by a handler, and refuses other methods.
+func (s *Server) getOnly(w http.ResponseWriter, r *http.Request, handler http.HandlerFunc) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		refuseMethod("GET, HEAD", "use GET")(w, r)
+		return
+	}
+	handler(w, r)
+}
+
+// listedVersion is a version in the answer of /versions, whose form never changes.
+type listedVersion struct {
+	Version    string `json:"version"`
+	Path       string `json:"path"`
+	State      string `json:"state"`
+	Deprecated string `json:"deprecated,omitempty"`
+	Sunset     string `json:"sunset,omitempty"`
+	Withdrawn  string `json:"withdrawn,omitempty"`
+	Why        string `json:"why,omitempty"`
+}
+
+// States of a listed version.
+const (
+	stateServed     = "SERVED"
+	stateDeprecated = "DEPRECATED"
+	stateWithdrawn  = "WITHDRAWN"
+)
+
+// list answers /versions.
+func (g *Generation) list(w http.ResponseWriter, _ *http.Request) {
+	out := struct {
+		Newest     *string         `json:"newest"`
+		Unreleased string          `json:"unreleased"`
+		Versions   []listedVersion `json:"versions"`
+	}{Unreleased: apiPath, Versions: []listedVersion{}}
+	if served := g.servedNames(); len(served) > 0 {
+		out.Newest = &served[len(served)-1]
+	}
+	for _, v := range g.versions {
+		one := listedVersion{Version: v.Number.String(), Path: "/" + v.Number.String() + apiPath, State: stateServed, Why: v.Why}
+		for _, day := range []struct {
+			at   time.Time
+			text *string
+		}{{v.Deprecated, &one.Deprecated}, {v.Sunset, &one.Sunset}, {v.Withdrawn, &one.Withdrawn}} {
+			if !day.at.IsZero() {
+				*day.text = day.at.Format(time.DateOnly)
+			}
+		}
+		switch {
+		case !v.Served():
+			one.State = stateWithdrawn
+		case !v.Deprecated.IsZero():
+			one.State = stateDeprecated
+		}
+		out.Versions = append(out.Versions, one)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(out)
+}
+
+// schemaOf answers with the schema of a version, unless schemas are hidden.
+func (s *Server) schemaOf(w http.ResponseWriter, r *http.Request) {
+	g := s.generation.Load()
+	name := strings.TrimSuffix(r.URL.Path, schemaPath)[1:]
+	v := g.served[name]
+	switch {
+	case v == nil:
+		refuseWith(w, r, http.StatusNotFound, g.unsupportedText(name), g.unsupportedExtensions())
+	case s.cfg.HideIntrospection:
+		refuse(w, r, http.StatusForbidden, failure.CodeForbidden, "the schema is hidden here")
+	default:
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte(v.SDL))
+	}
+}
+
+// unsupportedText is the message of the error of an API that is not served.
+func (g *Generation) unsupportedText(name string) string {
+	text := fmt.Sprintf("version %s of the API is not served", name)
+	for _, v := range g.versions {
+		if v.Number.String() == name {
+			text = fmt.Sprintf("version %s of the API was withdrawn: %s", name, v.Why)
+		}
+	}
+	served := g.servedNames()
+	if len(served) == 0 {
+		return text + "; the API that is not released yet is at " + apiPath
+	}
+	return text + "; served are " + strings.Join(served, ", ")
+}
+
+// unsupportedExtensions are the extensions of the error of an API that is not served.
+func (g *Generation) unsupportedExtensions() map[string]any {
+	return map[string]any{"code": string(failure.CodeUnsupportedVersion), "supported": g.servedNames(), "retryable": false}
+}
+
+// servedNames returns the names of the versions that are served, the oldest first.
+func (g *Generation) servedNames() []string {
+	out := []string{}
+	for _, v := range g.versions {
+		if v.Served() {
+			out = append(out, v.Number.String())
+		}
+	}
+	return out
+}
+
+// unsupportedAPI returns an executor that refuses each operation: of connections to a version that is not served any
+// more.
+func (s *Server) unsupportedAPI(g *Generation) *transport.Executor {
+	operations := &api{Server: s}
+	return transport.NewExecutor(transport.ExecutorConfig{
+		Engine: g.engine, Named: s.documents, Memory: s.memory, Around: operations.bound, Present: operations.present,
+		Answered: operations.answered, Recover: s.recovered, Documents: unsupported{g},
+	})
+}
+
+// unsupported are the documents of an API that is not served.
+type unsupported struct{ generation *Generation }
+
+var _ transport.Documents = unsupported{}
+
+// Parse is part of [transport.Documents].
+func (u unsupported) Parse(ctx context.Context, _ string) (transport.Document, gqlerror.List) {
+	err := coded(string(failure.CodeUnsupportedVersion), "%s", u.generation.unsupportedText(factsOf(ctx).api))
+	err.Extensions = u.generation.unsupportedExtensions()
+	errcode.Set(err, string(failure.CodeUnsupportedVersion))
+	return nil, gqlerror.List{err}
+}
