@@ -96,6 +96,12 @@ func TestAPIVersions_AGatewayServesAndReloadsThem(t *testing.T) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
+	if out, errOut, code := shop.cli("", "get", "racks", "--api", "v1.0"); code != 0 {
+		t.Errorf("the command line by v1.0: exit %d %s%s", code, out, errOut)
+	}
+	if _, errOut, code := shop.cli("", "get", "racks", "--api", "v1.7"); code == 0 || !strings.Contains(errOut, "version v1.7 of the API is not served; served are v1.0") {
+		t.Errorf("the command line by v1.7: exit %d %s", code, errOut)
+	}
 	release("1.1")
 	if out, errOut, code := shop.catalogue("reload"); code != 0 {
 		t.Fatalf("exit %d %s%s", code, out, errOut)

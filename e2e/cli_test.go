@@ -195,7 +195,7 @@ func TestMistakesOnTheCommandLineAreOneClearLine(t *testing.T) {
 		{"a patch that is no YAML", []string{"patch", "net/a", "-p", "{"}, 2, "patch: "},
 		{"unknown output", []string{"get", "networks", "-o", "xml", "--server", g.address}, 2, "accepted are table, wide, yaml, json, manifest, name, jsonpath=TEMPLATE"},
 		{"unknown kind", []string{"get", "teapots", "--server", g.address}, 1, "known kinds: "},
-		{"nobody there", []string{"get", "networks", "--server", "http://127.0.0.1:1"}, 1, "no answer from http://127.0.0.1:1/v1/graphql: nothing listens there\n"},
+		{"nobody there", []string{"get", "networks", "--server", "http://127.0.0.1:1"}, 1, "no answer from http://127.0.0.1:1/graphql: nothing listens there\n"},
 		{"no URL", []string{"get", "networks", "--server", "localhost"}, 2, "server:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -33,10 +35,21 @@ const maxResponse = 64 << 20
 // errTooLarge is an answer that is not read.
 var errTooLarge = fmt.Errorf("an answer of more than %d MiB", maxResponse>>20)
 
+// Unreleased is the [Config.API] with all that the catalogue of a gateway has, whether it was released or not.
+const Unreleased = "unreleased"
+
+// defaultAPI is the default of [Config.API].
+const defaultAPI = "v1"
+
+// apiForm matches the name of a version of the API, or of a major.
+var apiForm = regexp.MustCompile(`^v[0-9]+(\.[0-9]+)?$`)
+
 // Config of a client. The zero value speaks to DefaultServer.
 type Config struct {
 	// Server is the gateway's base URL. Default: DefaultServer.
 	Server string
+	// API is the version of the API, such as v1.0; v1 is the newest released version of that major. Default: v1.
+	API string
 	// HTTP is used for requests, but not for the WebSockets of streams. Default: a new client.
 	HTTP *http.Client
 	// TLS has the certificate authorities of the server and the client's own certificate, for the
@@ -85,6 +98,18 @@ type address struct {
 	shown string // without
 }
 
+// apiAddress returns the address of the API.
+func (c *Client) apiAddress() (address, error) {
+	name := cmp.Or(c.cfg.API, defaultAPI)
+	switch {
+	case name == Unreleased:
+		return c.at("graphql"), nil
+	case apiForm.MatchString(name):
+		return c.at(name, "graphql"), nil
+	}
+	return address{}, fmt.Errorf("api: %q is no version of the API, such as v1.0", name)
+}
+
 // at returns the address of a path of the gateway.
 func (c *Client) at(path ...string) address {
 	u := c.server.JoinPath(path...)
@@ -116,7 +141,9 @@ func New(cfg Config) (*Client, error) {
 		cfg.Silence = time.Minute
 	}
 	c := &Client{cfg: cfg, server: u, http: &http.Client{Transport: transport(cfg.TLS)}}
-	c.api = c.at("v1", "graphql")
+	if c.api, err = c.apiAddress(); err != nil {
+		return nil, err
+	}
 	if cfg.HTTP != nil {
 		own := *cfg.HTTP
 		c.http = &own

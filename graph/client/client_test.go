@@ -190,3 +190,29 @@ func TestClient_AQueryWaitsWhileTheGatewayIsUnavailable(t *testing.T) {
 		}
 	}
 }
+
+func TestNew_AsksTheVersionThatIsConfigured(t *testing.T) {
+	var asked string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Path
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"data":{}}`)
+	}))
+	t.Cleanup(srv.Close)
+	for api, path := range map[string]string{
+		"": "/below/v1/graphql", "v1": "/below/v1/graphql", "v1.10": "/below/v1.10/graphql", client.Unreleased: "/below/graphql",
+	} {
+		c, err := client.New(client.Config{Server: srv.URL + "/below", API: api})
+		if err == nil {
+			err = c.Do(t.Context(), "{ a }", nil, nil)
+		}
+		if err != nil || asked != path {
+			t.Errorf("%q: %s %v", api, asked, err)
+		}
+	}
+	for _, api := range []string{"1.0", "v1.0.0", "v1/../x", "newest"} {
+		if _, err := client.New(client.Config{API: api}); err == nil || !strings.HasPrefix(err.Error(), "api: ") {
+			t.Errorf("%q: %v", api, err)
+		}
+	}
+}

@@ -142,7 +142,7 @@ func (s *Server) versioned(next, others http.Handler) http.Handler {
 			others.ServeHTTP(w, r)
 			return
 		}
-		r.Pattern = "/{version}" + apiPath // for metrics
+		r.Pattern = "/{version}" + apiPath // for metrics, which have the names of versions that are served alone
 		switch {
 		case r.URL.Path == versionsPath:
 			r.Pattern = versionsPath
@@ -153,6 +153,7 @@ func (s *Server) versioned(next, others http.Handler) http.Handler {
 		case g.served[name] == nil:
 			refuseWith(w, r, http.StatusNotFound, g.unsupportedText(name), g.unsupportedExtensions())
 		default:
+			r.Pattern = "/" + name + apiPath
 			for header, value := range g.served[name].headers {
 				w.Header().Set(header, value)
 			}

@@ -43,7 +43,7 @@ func (r *Flags) Connect(cmd *cobra.Command) (*client.Client, error) {
 		}
 	}
 	c, err := client.New(client.Config{
-		Server: r.Server, Timeout: r.Timeout, Explain: r.Explain, Name: "sluice", Version: version.Text(),
+		Server: r.Server, API: cmp.Or(r.API, client.Unreleased), Timeout: r.Timeout, Explain: r.Explain, Name: "sluice", Version: version.Text(),
 		TLS: security, Token: source, PlaintextToken: r.Access.PlaintextToken,
 	})
 	if err != nil {

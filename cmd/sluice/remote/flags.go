@@ -17,6 +17,8 @@ import (
 // Flags holds the flags of every command that speaks to a gateway.
 type Flags struct {
 	Server, Namespace string
+	// API is the version of the API; empty for all that the gateway has.
+	API string
 	Timeout           time.Duration
 	// Context names the context; empty for the current one.
 	Context string
@@ -36,6 +38,7 @@ func (r *Flags) Register(cmd *cobra.Command) {
 		"",
 		`namespace (default "default"; ignored for GLOBAL kinds)`,
 	)
+	cmd.Flags().StringVar(&r.API, "api", "", "version of the API, like v1.0 (default: what is not released yet, too)")
 	config.DurationVar(cmd.Flags(), &r.Timeout, "timeout", 30*time.Second, "how long one request may take")
 	cmd.Flags().StringVar(&r.Context, "context", "", "context to use (default: the current one, see sluice context)")
 	RegisterAccess(cmd, &r.Access)
@@ -69,7 +72,7 @@ func (r *Flags) Scope(k client.Kind, everywhere bool) string {
 // Writer is client for commands that write. The environment may name the gateway and ask for a dry run. All other flags
 // decide what is written, and count only on the command line.
 func (r *Flags) Writer(cmd *cobra.Command) (*client.Client, error) {
-	names := append([]string{"server", "namespace", "timeout", "dry-run", "context"}, AccessFlags...)
+	names := append([]string{"server", "namespace", "api", "timeout", "dry-run", "context"}, AccessFlags...)
 	if err := command.LoadOnly(cmd, names...); err != nil {
 		return nil, err
 	}
