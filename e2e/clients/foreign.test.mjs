@@ -3,8 +3,11 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import test, { after, before } from "node:test";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { chromium } from "playwright-core";
-import { base, patience, within } from "./gateway.mjs";
+import { fetchTransport } from "@sluicegw/client";
+import { base, create, newNamespace, patience, within } from "./gateway.mjs";
 
 // Both names are this machine. A browser tells a server by a name other than
 // localhost, on plain HTTP, nothing of where a request comes from.
@@ -13,6 +16,8 @@ const named = base.replace("127.0.0.1", "gateway.test");
 // SLUICE_PAGES is a port for the pages of other origins; friend.test there is an allowed origin.
 const port = Number(process.env.SLUICE_PAGES);
 const foreign = `http://foreign.test:${port}/`, friend = `http://friend.test:${port}/`;
+// neighbour is an allowed origin as well, and a secure context.
+const neighbour = `http://127.0.0.1:${port}/`;
 
 let browser, server;
 before(async () => {
@@ -146,4 +151,56 @@ test("pages of an allowed origin read answers and events", async (t) => {
     return [answer, event];
   }, base), "the answers");
   assert.deepEqual(results, [{ data: { __typename: "Query" } }, { data: { networkChanges: { type: "IN_SYNC" } } }]);
+});
+
+const networks = `query Networks($namespace: String!) { networks(namespace: $namespace) { totalCount nodes { id metadata { name } } } }`;
+
+// The package, as a page loads it.
+const bundled = build({
+  stdin: { contents: 'export { fetchTransport } from "@sluicegw/client";', resolveDir: fileURLToPath(new URL(".", import.meta.url)) },
+  bundle: true, write: false, format: "iife", globalName: "client",
+}).then(({ outputFiles: [{ text }] }) => text);
+
+for (const [where, address] of [["the gateway's own page", `${base}/console/plain`], ["a page of an allowed origin", neighbour]]) {
+  test(`${where} asks by GET, and its browser whether the answer is still the same`, async (t) => {
+    const page = await open(t, address);
+    const document = `${networks} # ${where}`;
+    const namespace = newNamespace("foreign");
+    await create(namespace, "a");
+    await page.evaluate(`${await bundled}; window.client = client`);
+    let names;
+    const ask = async (options = {}) => {
+      names = await within(page.evaluate(async ([url, query, namespace, options]) => {
+        const { data } = await client.fetchTransport({ url, ...options }).query(query, { namespace }, {});
+        return data.networks.nodes.map(({ metadata }) => metadata.name).join(" ");
+      }, [`${base}/graphql`, document, namespace, { method: "GET", ...options }]), "the answer");
+    };
+    await ask(); // registers the document
+    assert.deepEqual([await answered(ask), names], [[200], "a"]);
+    assert.deepEqual([await answered(ask), names], [[304], "a"]);
+    await create(namespace, "b");
+    assert.deepEqual([await answered(ask), names], [[200], "a b"]);
+    assert.deepEqual([await answered(ask), names], [[304], "a b"]);
+    assert.deepEqual([await answered(() => ask({ method: "POST" })), names], [[200], "a b"]);
+    // A header that needs a preflight.
+    const traced = () => ask({ headers: { authorization: "Bearer none", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" } });
+    await traced();
+    assert.equal(names, "a b");
+  });
+}
+
+test("a page that is no secure context asks by POST, and by GET for documents that have an id", async (t) => {
+  const page = await open(t, friend);
+  const documentId = `sha256:${createHash("sha256").update(networks).digest("hex")}`;
+  const namespace = newNamespace("foreign");
+  await fetchTransport({ url: `${base}/graphql`, method: "GET" }).query(networks, { namespace }, {}); // registers the document
+  const methods = [];
+  page.on("request", (request) => methods.push(request.method()));
+  await page.evaluate(`${await bundled}; window.client = client`);
+  const counts = await within(page.evaluate(async ([url, query, namespace, id]) => {
+    const ask = async (documentId) => (await client.fetchTransport({ url, method: "GET", documentId }).query(query, { namespace }, {})).data.networks.totalCount;
+    return [await ask(), await ask(() => id), await ask(() => id)];
+  }, [`${base}/graphql`, networks, namespace, documentId]), "the answers");
+  assert.deepEqual(counts, [0, 0, 0]);
+  assert.deepEqual(methods, ["POST", "GET", "GET"]);
 });

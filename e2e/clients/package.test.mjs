@@ -68,6 +68,29 @@ test("a parsed document is answered, and followed", async () => {
   assert.deepEqual(heard, ["ADDED b"]);
 });
 
+test("a query by GET has an entity tag, which changes with the answer", async () => {
+  const namespace = newNamespace("package");
+  await create(namespace, "a");
+  const seen = [];
+  let tag;
+  const tagged = async (url, init) => { // as a browser does
+    if (tag) init.headers.set("if-none-match", tag);
+    const response = await fetch(url, init);
+    seen.push(`${init.method} ${response.status}`);
+    tag = response.headers.get("etag") ?? tag;
+    return response.status === 304 ? Response.json({ data: null }) : response;
+  };
+  const document = parse("query ByGet($namespace: String!) { networks(namespace: $namespace) { nodes { metadata { name } } } }");
+  const transport = fetchTransport({ url: endpoint, method: "GET", fetch: tagged });
+  const ask = () => transport.query(document, { namespace }, {});
+  assert.equal(unwrap(await ask()).networks.nodes.length, 1);
+  assert.equal(unwrap(await ask()).networks.nodes.length, 1);
+  assert.equal((await ask()).data, null);
+  await create(namespace, "b");
+  assert.equal(unwrap(await ask()).networks.nodes.length, 2);
+  assert.deepEqual(seen, ["GET 400", "POST 200", "GET 200", "GET 304", "GET 200"]);
+});
+
 test("the types are what the comments say, and a program in TypeScript can use them", async () => {
   const folder = await workFolder("package");
   await tool(home, "tsc", "--project", ".", "--outDir", `${folder}/types`);

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/loader"
+	"github.com/sluicegw/sluice/graph/stream"
 )
 
 // typeField is the alias of __typename in operations of the core. No field has this name.
@@ -70,6 +71,9 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 		return
 	}
 	r.snapshot.ReadOutside() // nobody knows what resolvers read
+	if output := stream.OutputOf(r.ctx); output != nil && slices.ContainsFunc(set, isResolved) {
+		output.MarkSecret() // nobody knows what resolvers return
+	}
 	r.chargeIntrospection(fields)
 	r.checkAliases(fields)
 	m := &placeholders{engine: r.engine}
@@ -91,6 +95,9 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 		}
 	}
 }
+
+// isResolved reports whether a field of the core has a resolver: introspection has none.
+func isResolved(f ast.Selection) bool { return !strings.HasPrefix(f.(*ast.Field).Name, "__") }
 
 // mutateCore has the core execute the root field of a mutation, and notes whether the change was made.
 func (r *run) mutateCore(ctx context.Context, a *resolved) *graphql.Response {

@@ -208,8 +208,13 @@ func TestGet_HasAnEntityTag(t *testing.T) {
 	if w := ask(list, "If-None-Match", tag); w.Code != http.StatusOK || w.Header().Get("ETag") == tag {
 		t.Errorf("after a change: %d %v", w.Code, w.Header())
 	}
+	if w := ask(`{ __schema { queryType { name } } }`); w.Header().Get("ETag") == "" {
+		t.Errorf("introspection: %v", w.Header())
+	}
 	for what, w := range map[string]*httptest.ResponseRecorder{
 		"an error":         ask(`{ networks(first: -1) { totalCount } }`, "If-None-Match", "*"),
+		"secrets":          ask(`{ kinds { name } }`, "If-None-Match", "*"),
+		"secrets and more": ask(`{ kinds { name } networks { totalCount } }`, "If-None-Match", "*"),
 		"an invalid query": ask(`{ nothing }`, "If-None-Match", "*"),
 		"an extension":     e.do(got("query="+url.QueryEscape(list)+"&extensions="+url.QueryEscape(`{"cost":true}`), "If-None-Match", "*")),
 		"a POST":           e.do(posted(fmt.Sprintf(`{"query": %q}`, list), "If-None-Match", "*")),

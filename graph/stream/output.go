@@ -16,6 +16,8 @@ type Output struct {
 	buf   []byte
 	owner OutputOwner
 	kept  *answer.Kept
+	// secret is set by MarkSecret.
+	secret bool
 }
 
 // OutputOwner owns the memory in which an answer was written.
@@ -52,6 +54,12 @@ func (o *Output) Data() []byte { return o.buf[len(o.Head) : len(o.buf)-len(o.Tai
 // Kept returns the answer that is kept; nil if it was executed.
 func (o *Output) Kept() *answer.Kept { return o.kept }
 
+// MarkSecret records that the answer may have secrets, so that no client may store it.
+func (o *Output) MarkSecret() { o.secret = true }
+
+// Secret reports whether the answer may have secrets.
+func (o *Output) Secret() bool { return o.secret }
+
 // Release gives the memory back, which may not be read after that.
 func (o *Output) Release() {
 	if o.owner != nil {
@@ -60,4 +68,5 @@ func (o *Output) Release() {
 	o.buf = nil
 	o.owner = nil
 	o.kept = nil
+	o.secret = false
 }

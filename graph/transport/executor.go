@@ -203,8 +203,8 @@ type result struct {
 	body []byte
 	// busy reports that the operation was refused for want of memory.
 	busy bool
-	// complete reports whether the answer has data, and neither errors nor extensions.
-	complete bool
+	// storable reports whether the client may store the answer: it has data, and neither errors, extensions nor secrets.
+	storable bool
 	// kept is the answer if it was kept, nil if the operation was executed.
 	kept *answer.Kept
 }
@@ -248,7 +248,7 @@ func (o *Operation) do(ctx context.Context, abort func(), send func(result)) *bu
 		send(result{body: o.executor.Refuse(ctx, refusal(failure.CodeTimeout, "the request was cancelled"))})
 	case whole != nil && len(res.Errors) == 0 && len(res.Extensions) == 0:
 		share.Keep(int64(cap(whole)), abort)
-		send(result{body: whole, complete: true, kept: output.Kept()})
+		send(result{body: whole, storable: !output.Secret(), kept: output.Kept()})
 	default:
 		out := stream.Encode(res)
 		share.Keep(int64(cap(whole)+len(out)), abort)

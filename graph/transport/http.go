@@ -147,7 +147,7 @@ func (t *Transport) answer(inTime context.Context, w http.ResponseWriter, r *htt
 		case a.busy:
 			retryLater(w)
 			t.send(to, r, media, http.StatusServiceUnavailable, &a)
-		case a.complete && r.Method == http.MethodGet:
+		case a.storable && r.Method == http.MethodGet:
 			t.sendTagged(to, r, media, &a)
 		default:
 			t.send(to, r, media, http.StatusOK, &a)

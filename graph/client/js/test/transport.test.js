@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import test from "node:test";
 import { fetchTransport, streamingTransport, webStorage } from "../src/index.js";
 import { events } from "../src/sse.js";
@@ -186,6 +187,80 @@ test("documents of code generators are sent as text", async () => {
     assert.equal(JSON.parse(requests[0].body).query, text);
   }
   await assert.rejects(fetchTransport({ url: "http://gateway/" }).query({ document: 1 }, {}, {}), /parsed document/);
+});
+
+const hashOf = (text) => createHash("sha256").update(text).digest("hex");
+const persisted = (text) => ({ persistedQuery: { version: 1, sha256Hash: hashOf(text) } });
+const unknown = () => Response.json({ errors: [{ message: "PersistedQueryNotFound", extensions: { code: "PERSISTED_QUERY_NOT_FOUND" } }] }, { status: 400 });
+// parametersOf are what a URL or a body says.
+const parametersOf = ({ url, body }) => (body ? JSON.parse(body) : Object.fromEntries([...new URL(url).searchParams].map(([name, value]) => [name, /^[{[]/.test(value) ? JSON.parse(value) : value])));
+
+test("a query by GET has the hash of its document, and the caller's headers", async () => {
+  const { requests, fetch } = answering(() => Response.json({ data: { a: 1 } }));
+  const transport = fetchTransport({ url: "http://gateway/v1/graphql?tenant=t", method: "GET", headers: { authorization: "Bearer x" }, fetch });
+  const text = 'query Q($v: String) { a(v: $v) } # "&+ü"';
+  assert.deepEqual(await transport.query(text, { v: "&=+ ü" }, {}), { data: { a: 1 } });
+  const [{ url, method, headers, body }] = requests;
+  assert.deepEqual([method, body, headers.get("authorization"), headers.get("content-type")], ["GET", undefined, "Bearer x", null]);
+  assert.equal(headers.get("accept"), "application/graphql-response+json");
+  assert.deepEqual(parametersOf({ url }), { tenant: "t", extensions: persisted(text), variables: { v: "&=+ ü" } });
+});
+
+test("a document that the gateway does not know is sent once by POST, which registers it", async () => {
+  const answers = [unknown(), Response.json({ data: { a: 1 } }), Response.json({ data: { a: 2 } })];
+  const { requests, fetch } = answering(() => answers.shift());
+  const transport = fetchTransport({ url: "http://gateway/", method: "GET", fetch });
+  assert.deepEqual(await transport.query("{ a }", undefined, {}), { data: { a: 1 } });
+  assert.deepEqual(await transport.query("{ a }", undefined, {}), { data: { a: 2 } });
+  assert.deepEqual(requests.map(({ method }) => method), ["GET", "POST", "GET"]);
+  assert.deepEqual(parametersOf(requests[1]), { query: "{ a }", extensions: persisted("{ a }") });
+});
+
+test("a document with an id is named by it, by GET or POST", async () => {
+  const documentId = (document) => document.__meta__?.hash;
+  const document = Object.assign(parse("query Q { a }"), { __meta__: { hash: "id-1" } });
+  for (const method of ["GET", "POST"]) {
+    const { requests, fetch } = answering(() => Response.json({ data: {} }));
+    await fetchTransport({ url: "http://gateway/", method, documentId, fetch }).query(document, { v: 1 }, {});
+    assert.equal(requests[0].method, method);
+    assert.deepEqual(parametersOf(requests[0]), { documentId: "id-1", variables: { v: 1 } });
+  }
+  const answers = [unknown(), Response.json({ data: { a: 1 } })];
+  const { requests, fetch } = answering(() => answers.shift());
+  assert.deepEqual(await fetchTransport({ url: "http://gateway/", method: "GET", documentId, fetch }).query(document, {}, {}), { data: { a: 1 } });
+  assert.deepEqual(parametersOf(requests[1]), { query: "query Q { a }", variables: {} });
+});
+
+test("mutations, subscriptions and what makes a long URL go by POST", async () => {
+  const { requests, fetch } = answering(() => Response.json({ data: {} }));
+  const transport = fetchTransport({ url: "http://gateway/", method: "GET", fetch });
+  await transport.query("mutation { a }", {}, {});
+  await transport.query('query Q($t: String = "}") { a } # {\nmutation M { b }', {}, {});
+  await transport.query("{ a }", { v: "ü".repeat(700) }, {});
+  const { over, sink } = heard();
+  transport.subscribe("subscription { a }", {}, sink);
+  await over;
+  assert.deepEqual(requests.map(({ method }) => method), ["POST", "POST", "POST", "POST"]);
+  assert.deepEqual(parametersOf(requests[0]), { query: "mutation { a }", variables: {} });
+  assert.deepEqual(parametersOf(requests[2]).extensions, persisted("{ a }"));
+  assert.deepEqual(parametersOf(requests[3]), { query: "subscription { a }", variables: {} });
+});
+
+test("where the browser does not hash, a document without an id goes by POST", async (t) => {
+  const has = Object.getOwnPropertyDescriptor(globalThis, "crypto");
+  Object.defineProperty(globalThis, "crypto", { value: {}, configurable: true });
+  t.after(() => Object.defineProperty(globalThis, "crypto", has));
+  const { requests, fetch } = answering(() => Response.json({ data: {} }));
+  await fetchTransport({ url: "http://gateway/", method: "GET", fetch }).query("{ a }", {}, {});
+  await fetchTransport({ url: "http://gateway/", method: "GET", documentId: () => "id-1", fetch }).query("{ a }", {}, {});
+  assert.deepEqual(requests.map(({ method }) => method), ["POST", "GET"]);
+});
+
+test("a query by GET that is answered UNAVAILABLE is sent again", async (t) => {
+  paused(t);
+  const { requests, fetch } = unavailable(1);
+  assert.deepEqual(await fetchTransport({ url: "http://gateway/", method: "GET", fetch }).query("{ a }", {}, {}), { data: { a: 1 } });
+  assert.deepEqual(requests.map(({ method }) => method), ["GET", "GET"]);
 });
 
 test("streamingTransport hands subscriptions to another client", () => {

@@ -1,35 +1,11 @@
 /**
- * Where the answers of a subscription go.
- * @typedef {object} Sink
- * @property {(result: import("./failure.js").Result) => void} next
- * @property {(error: unknown) => void} error
- * @property {() => void} complete
- */
-/**
- * How a live list reaches the gateway. A document is whatever the client takes: a text, a parsed document, a compiled artifact.
- * @typedef {object} Transport
- * @property {(document: any, variables: Record<string, any>, options: {signal?: AbortSignal}) => Promise<import("./failure.js").Result>} query Sends a query or a mutation.
- * @property {(document: any, variables: Record<string, any>, sink: Sink) => () => void} subscribe Returns what ends the subscription.
- */
-/**
- * How fetchTransport makes its requests.
- * @typedef {object} FetchOptions
- * @property {string | URL} url The gateway, like https://gateway.example/v1/graphql.
- * @property {HeadersInit | (() => HeadersInit | Promise<HeadersInit>)} [headers] Sent with each request; a function is asked each time.
- * @property {typeof globalThis.fetch} [fetch] Default: the global one.
- * @property {number} [retries] How often a query is sent again at most while the answer is UNAVAILABLE with a time after which to ask
- *   again (`retryAfter`). Mutations are not sent again. Default: 3.
- * @property {import("./backoff.js").Pauses} [pauses] Before a query is sent again, on top of what the gateway asks for. If that alone is more than `most`,
- *   the query is not sent again.
- */
-/**
- * fetchTransport needs nothing but fetch: queries by POST, subscriptions by server-sent events. A
+ * fetchTransport needs nothing but fetch: queries by POST or GET, subscriptions by server-sent events. A
  * browser has few connections to a host that speaks HTTP/1.1, and each subscription takes one. A document is a text, or one that `gql`, graphql-js
  * or a code generator has made.
  * @param {FetchOptions} options
  * @returns {Transport}
  */
-export function fetchTransport({ url, headers, fetch, retries, pauses }: FetchOptions): Transport;
+export function fetchTransport({ url, headers, fetch, method, documentId, retries, pauses }: FetchOptions): Transport;
 /**
  * streamingTransport takes queries from one transport and subscriptions from a client of graphql-ws or
  * graphql-sse. Make that client with `retryAttempts: 0`: the live list connects again
@@ -82,7 +58,19 @@ export type FetchOptions = {
     /**
      * Default: the global one.
      */
-    fetch?: typeof globalThis.fetch | undefined;
+    fetch?: typeof fetch | undefined;
+    /**
+     * How queries are sent. By GET, a query is named instead of sent, by `documentId` or by the hash of its text
+     * (automatic persisted queries), and a browser asks only whether the answer that it has is still the same. A query whose URL would be too long goes
+     * by POST, and so does one without an id on a page that is not a secure context, where there is no hash. Variables are in the URL, which proxies
+     * may log. Mutations and subscriptions always go by POST. Default: POST.
+     */
+    method?: "GET" | "POST" | undefined;
+    /**
+     * Returns the id by which the gateway knows a document (trusted documents). It
+     * is sent instead of the text of a query or mutation. A document that the gateway does not know is sent as text. Default: none has an id.
+     */
+    documentId?: ((document: any) => string | null | undefined) | undefined;
     /**
      * How often a query is sent again at most while the answer is UNAVAILABLE with a time after which to ask
      * again (`retryAfter`). Mutations are not sent again. Default: 3.
