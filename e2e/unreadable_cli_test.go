@@ -81,3 +81,36 @@ func TestUnreadable_IsToldByEveryCommand(t *testing.T) {
 		t.Errorf("exit %d, %s", code, errOut)
 	}
 }
+
+// TestUnreadable_DependentsAreInATree: a resource that cannot be read and relies on another is in the tree of that one.
+func TestUnreadable_DependentsAreInATree(t *testing.T) {
+	const kinds = `type Item @resource(plural: "items", group: "example.org", version: "v1", scope: NAMESPACED) { spec: ItemSpec! }
+type ItemSpec { text: String @constraint(maxLength: 20), boxRef: String @ref(kind: "Box", inverse: "items", guarded: true) @constraint(maxLength: 20) }
+type Box @resource(plural: "boxes", group: "example.org", version: "v1", scope: NAMESPACED) { spec: BoxSpec! }
+type BoxSpec { n: Int }
+`
+	s := openShop(t, kinds)
+	s.must(`mutation { createBox(input: {name: "b", spec: {}}) { box { id } } }`)
+	s.must(`mutation { createItem(input: {name: "good", spec: {boxRef: "b"}}) { item { id } } }`)
+	s.must(`mutation { createItem(input: {name: "bad", spec: {boxRef: "b", text: "x"}}) { item { id } } }`)
+	s.must(`mutation { createItem(input: {name: "other", spec: {text: "x"}}) { item { id } } }`)
+	s.write("kinds", strings.Replace(kinds, "text: String @constraint(maxLength: 20)", "text: Int", 1))
+	if _, errOut, code := s.catalogue("reload", "--allow-breaking"); code != 0 {
+		t.Fatal(errOut)
+	}
+	out, errOut, code := s.cli("", "tree", "box", "b")
+	if code != 0 {
+		t.Fatal(errOut)
+	}
+	for name, want := range map[string]string{"item/good": "BOUND yes spec.boxRef", "item/bad": "UNREADABLE yes", "item/other": ""} {
+		got := ""
+		for line := range strings.Lines(out) {
+			if before, after, found := strings.Cut(line, name); found && !strings.Contains(before, "item") {
+				got = strings.Join(strings.Fields(after), " ")
+			}
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q\n%s", name, got, want, out)
+		}
+	}
+}

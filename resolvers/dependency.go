@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -121,6 +122,8 @@ func (p *place) under(key backend.Key) bool {
 type step struct {
 	reference descriptor.Reference
 	key       backend.Key
+	// unreadable reports whether the resource refers to another and cannot be read: then the path is not known.
+	unreadable bool
 }
 
 // walk follows references from a root, level by level.
@@ -165,6 +168,7 @@ func (w *walk) run(ctx context.Context, root *place) ([]*core.DependencyNode, er
 				p.node.From = &from.node.ResourceID
 				p.node.Outward = w.outward
 				p.node.Cycle = from.under(s.key)
+				p.node.Unreadable = s.unreadable
 				p.node.Path, p.node.Guarded = new(w.pathOf(s, from)), &s.reference.Guarded
 				out = append(out, p.node)
 				if !w.seen[s.key] {
@@ -217,7 +221,7 @@ func (r *Resolver) dependencies(ctx context.Context, level []*place) ([][]step, 
 		for _, ref := range r.service.Reader.References(res) {
 			if k, err := r.service.Kind(ref.Key.Kind); err == nil && rights.Use(k, descriptor.VerbGet) == nil {
 				ref.Guarded = guards.Holds(res.Stored.Key, ref.Key, ref.Guarded)
-				out[i] = append(out[i], step{ref.Reference, ref.Key})
+				out[i] = append(out[i], step{reference: ref.Reference, key: ref.Key})
 			}
 		}
 	}
@@ -267,11 +271,19 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 		return nil, false, err
 	}
 	more := false
+	var suspects []int // places in whose namespaces something cannot be read
 	for i, q := range questions {
+		n, err := pages[i].Unreadable(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		if n > 0 && !slices.Contains(suspects, q.place) {
+			suspects = append(suspects, q.place)
+		}
 		for _, e := range pages[i].Edges {
 			ref, from := q.reference, e.Resource.Stored.Key
 			ref.Guarded = guards.Holds(from, level[q.place].key, ref.Guarded)
-			out[q.place] = append(out[q.place], step{ref, from})
+			out[q.place] = append(out[q.place], step{reference: ref, key: from})
 		}
 		cut, err := pages[i].PageInfo().HasNextPage(ctx)
 		if err != nil {
@@ -279,7 +291,43 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 		}
 		more = more || cut
 	}
-	return out, more, nil
+	return out, more, r.addUnreadable(ctx, level, suspects, out)
+}
+
+// addUnreadable adds the steps to the resources that refer to some places of a level and cannot be read, so that no
+// list has them.
+func (r *Resolver) addUnreadable(ctx context.Context, level []*place, some []int, out [][]step) error {
+	if len(some) == 0 {
+		return nil
+	}
+	keys := make([]backend.Key, len(some))
+	for i, at := range some {
+		keys[i] = level[at].key
+	}
+	found, err := r.loaders(ctx).Resources(ctx, keys)
+	if err != nil {
+		return err
+	}
+	requests := make([]query.DependencyRequest, len(some))
+	for i, key := range keys {
+		requests[i] = query.DependencyRequest{Relation: query.Dependents, Key: key, None: found[i] == nil, First: new(maxReferrers)}
+		if found[i] != nil {
+			requests[i].Body = found[i].Body
+		}
+	}
+	pages, errs := r.service.Reader.Dependencies(ctx, requests)
+	for i, p := range pages {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		for _, d := range p.Dependencies {
+			if d.State == dependency.Unreadable {
+				reference := descriptor.Reference{Guarded: d.Guarded}
+				out[some[i]] = append(out[some[i]], step{reference: reference, key: d.Key, unreadable: true})
+			}
+		}
+	}
+	return nil
 }
 
 // dependencyNodeResolver resolves the fields of DependencyNode. gqlgen gives it the name.
@@ -300,6 +348,9 @@ func (r dependencyNodeResolver) lookup(ctx context.Context, id string) (key back
 func (r dependencyNodeResolver) State(ctx context.Context, n *core.DependencyNode) (*core.DependencyState, error) {
 	if n.From == nil {
 		return nil, nil
+	}
+	if n.Unreadable {
+		return new(core.DependencyStateUnreadable), nil
 	}
 	referrer, target := *n.From, n.ResourceID
 	if !n.Outward {

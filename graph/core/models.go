@@ -48,6 +48,8 @@ type DependencyNode struct {
 	Cycle bool `json:"cycle"`
 	// Outward says that the node was reached from one that refers to it.
 	Outward bool `json:"-"`
+	// Unreadable says that the node refers to the one that led to it, and cannot be read.
+	Unreadable bool `json:"-"`
 }
 
 // The resources around one, by their references.
