@@ -1,5 +1,9 @@
 // Package filter parses filters, matches resources against them, and bounds the values
 // that matches have.
+//
+// To add an operator: [Parse] accepts it (parser.tests), Test.compare decides whether a value matches, and Test.Range
+// bounds the values that match, so that an index is read by it; without a range all rows are tested. Clients see it by
+// graph/kinds/api.graphqls, and the command line writes it by cmd/sluice/input/field.go.
 package filter
 
 import (
