@@ -128,8 +128,8 @@ type Index struct {
 	logged time.Time
 	// advanced is closed when current is replaced; nil if nobody waits for it.
 	advanced chan struct{}
-	// repinned is closed when a pinned kind is published with another version; nil if nobody waits for it.
-	repinned chan struct{}
+	// pinnedChanged is closed when a pinned kind is published with another version; nil if nobody waits for it.
+	pinnedChanged chan struct{}
 }
 
 // snapshot is one state of the kinds that the index serves.
@@ -395,10 +395,12 @@ func (x *Index) publish() {
 		}
 	}
 	x.current.Store(next)
-	if x.repinned != nil &&
-		slices.ContainsFunc(x.kinds, func(k *kindIndex) bool { return k.Pinned && next.kinds[k.number] != was.kinds[k.number] }) {
-		close(x.repinned)
-		x.repinned = nil
+	if x.pinnedChanged != nil &&
+		slices.ContainsFunc(x.kinds, func(k *kindIndex) bool {
+			return k.Pinned && next.kinds[k.number] != was.kinds[k.number]
+		}) {
+		close(x.pinnedChanged)
+		x.pinnedChanged = nil
 	}
 	x.wakeReaders()
 }

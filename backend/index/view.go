@@ -61,10 +61,10 @@ func (x *Index) Current() View { return View{index: x, snapshot: x.current.Load(
 func (x *Index) PinnedChanged() <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.repinned == nil {
-		x.repinned = make(chan struct{})
+	if x.pinnedChanged == nil {
+		x.pinnedChanged = make(chan struct{})
 	}
-	return x.repinned
+	return x.pinnedChanged
 }
 
 // Recent returns a resource as the index has it now, nil if it has none that can be read.

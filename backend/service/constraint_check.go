@@ -75,8 +75,10 @@ func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.D
 		found := Tightened{Kind: k.Name, All: true}
 		err = earlier.eachStored(ctx, k.Name, func(r *backend.Resource) error {
 			if why := newlyBroken(k, was, r); why != "" {
-				if found.Resources++; found.Resources == 1 {
-					found.First, found.Why = r.Key, why
+				found.Resources++
+				if found.Resources == 1 {
+					found.First = r.Key
+					found.Why = why
 				}
 				if len(found.Each) < MaxListed {
 					found.Each = append(found.Each, Broken{r.Key, why})
@@ -87,7 +89,8 @@ func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.D
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return nil, err
 		}
-		if found.All = err == nil; found.Resources > 0 || !found.All {
+		found.All = err == nil
+		if found.Resources > 0 || !found.All {
 			out = append(out, found)
 		}
 	}

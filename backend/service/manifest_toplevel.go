@@ -110,15 +110,19 @@ func inManifest(k *kind.Kind, out *Written, err error) (*Written, error) {
 		out.Warnings = slices.Clone(out.Warnings)
 		for i := range out.Warnings {
 			w := &out.Warnings[i]
-			w.Path, w.Message = named(w.Path), named(w.Message)
+			w.Path = named(w.Path)
+			w.Message = named(w.Message)
 		}
 	}
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		changed := *e
-		changed.Path, changed.Message, changed.Violations = named(e.Path), named(e.Message), slices.Clone(e.Violations)
+		changed.Path = named(e.Path)
+		changed.Message = named(e.Message)
+		changed.Violations = slices.Clone(e.Violations)
 		for i := range changed.Violations {
 			v := &changed.Violations[i]
-			v.Path, v.Message = named(v.Path), named(v.Message)
+			v.Path = named(v.Path)
+			v.Message = named(v.Message)
 		}
 		err = &changed
 	}

@@ -48,7 +48,9 @@ func Sealed(ctx context.Context, store backend.Store, kinds []string) ([]string,
 // that nobody has written it since it was read. It leaves what it cannot decrypt. Without
 // keys it warns of encrypted values. It returns when it is done or ctx ends.
 func (s *Service) reseal(ctx context.Context) {
-	log, keys, kinds := s.cfg.Logger, s.cfg.Keys, s.sensitiveKinds()
+	log := s.cfg.Logger
+	keys := s.cfg.Keys
+	kinds := s.sensitiveKinds()
 	backoff := wait.Backoff{Least: minResealPause, Most: maxResealPause}
 	if keys == nil {
 		ids, err := Sealed(ctx, s.cfg.Store, kinds)
@@ -68,7 +70,8 @@ func (s *Service) reseal(ctx context.Context) {
 			if err == nil {
 				var n, m int
 				n, m, err = s.resealAll(ctx, page.Resources)
-				if done += n; err == nil {
+				done += n
+				if err == nil {
 					left += m + len(page.Unreadable) // the store has logged each that does not decode
 				}
 			}

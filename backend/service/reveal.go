@@ -94,7 +94,8 @@ func (s *Service) sensitive(name string) error {
 	}
 	which := cmp.Or(strings.Join(s.sensitiveKinds(), ", "), "there are none")
 	e := &failure.Error{Code: failure.CodeBadUserInput, Path: "kind", Kind: failure.Shorten(name)}
-	if e.Message = fmt.Sprintf("kind %q is not known; sensitive kinds: %s", e.Kind, which); err == nil {
+	e.Message = fmt.Sprintf("kind %q is not known; sensitive kinds: %s", e.Kind, which)
+	if err == nil {
 		e.Kind = k.Name
 		e.Message = fmt.Sprintf("kind %s is not sensitive, so it has no values to reveal; sensitive kinds: %s", k.Name, which)
 	}

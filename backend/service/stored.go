@@ -110,7 +110,8 @@ func (l *loader) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) er
 	case err != nil:
 		return failure.Of(err, to.Key)
 	case got[0] != nil:
-		if to.sensitive = got[0]; !to.mixed() {
+		to.sensitive = got[0]
+		if !to.mixed() {
 			l.decrypt(to)
 		}
 	}
@@ -120,7 +121,8 @@ func (l *loader) loadSensitive(ctx context.Context, k *kind.Kind, to *stored) er
 // decrypt decrypts the record with the sensitive values.
 func (l *loader) decrypt(to *stored) {
 	plain := *to.sensitive
-	if plain.Body, to.unread = l.keys.Open(plain.Key, plain.UID, plain.Body); to.unread != nil {
+	plain.Body, to.unread = l.keys.Open(plain.Key, plain.UID, plain.Body)
+	if to.unread != nil {
 		l.unreadable.Note(to.Resource, to.unread)
 		return
 	}

@@ -143,7 +143,10 @@ func WithConditions(k descriptor.Kind) descriptor.Kind {
 // Cluster is a GLOBAL kind that can only be read and created.
 func Cluster() descriptor.Kind {
 	k := Widget()
-	k.Name, k.Singular, k.Plural, k.Scope = "Cluster", "cluster", "clusters", descriptor.Global
+	k.Name = "Cluster"
+	k.Singular = "cluster"
+	k.Plural = "clusters"
+	k.Scope = descriptor.Global
 	k.Verbs = []descriptor.Verb{descriptor.VerbGet, descriptor.VerbCreate, descriptor.VerbUpsert}
 	k.Expires, k.SubKinds = true, []string{"edge", "core"}
 	return k
