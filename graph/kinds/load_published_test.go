@@ -97,11 +97,11 @@ func (d difference) matches(kind, where, what string) bool {
 	return of && at && d.what == what
 }
 
-// TestTheKindsSayWhatThePublishedSchemasSay compares the kinds with the schemas
+// TestEmbedded_SaysWhatThePublishedSchemasSay compares the kinds with the schemas
 // that others published for them: fields, types, every constraint of a spec, and every
 // maximum of a status.
 // Whatever one has and not the other is listed above with its reason.
-func TestTheKindsSayWhatThePublishedSchemasSay(t *testing.T) {
+func TestEmbedded_SaysWhatThePublishedSchemasSay(t *testing.T) {
 	schemas := published(t)
 	known, rules, used, stand := differences(), ruled(), map[int]bool{}, map[int]bool{}
 	for _, k := range kindstest.Kinds(t) {
@@ -173,9 +173,9 @@ func merged(a, b facts) facts {
 	return out
 }
 
-// TestAStatusHasRoomForWhatItsSpecAsksFor compares the fields that a kind's spec.resource and
+// TestEmbedded_AStatusHasRoomForWhatItsSpecAsksFor compares the fields that a kind's spec.resource and
 // status.resource share by name: a controller can report all that a caller may ask for.
-func TestAStatusHasRoomForWhatItsSpecAsksFor(t *testing.T) {
+func TestEmbedded_AStatusHasRoomForWhatItsSpecAsksFor(t *testing.T) {
 	compared := 0
 	for _, k := range kindstest.Kinds(t) {
 		wanted, _ := k.FieldAt("spec.resource")
