@@ -49,47 +49,73 @@ func Sealed(ctx context.Context, store backend.Store, kinds []string) ([]string,
 // keys it warns of encrypted values. It returns when it is done or ctx ends.
 func (s *Service) reseal(ctx context.Context) {
 	log := s.cfg.Logger
-	keys := s.cfg.Keys
-	kinds := s.sensitiveKinds()
-	backoff := wait.Backoff{Least: minResealPause, Most: maxResealPause}
-	if keys == nil {
-		ids, err := Sealed(ctx, s.cfg.Store, kinds)
-		for err != nil && backoff.Wait(ctx) {
-			ids, err = Sealed(ctx, s.cfg.Store, kinds)
-		}
-		if err == nil && len(ids) > 0 {
-			log.Warn("sensitive values are encrypted, and this gateway has no keys: what it writes is stored in plain form", zap.Strings("keys", ids))
-		}
+	if s.cfg.Keys == nil {
+		s.warnOfSealed(ctx)
 		return
 	}
 	var done, left int
-	for _, kind := range kinds {
-		r, more := backend.Range{Kind: backend.SensitiveKind(kind), Limit: resealPage}, true
-		for more {
-			page, err := s.cfg.Store.Range(ctx, r)
-			if err == nil {
-				var n, m int
-				n, m, err = s.resealAll(ctx, page.Resources)
-				done += n
-				if err == nil {
-					left += m + len(page.Unreadable) // the store has logged each that does not decode
-				}
-			}
-			if err != nil { // the page is read again: what is done is skipped
-				if !backoff.Wait(ctx) {
-					return
-				}
-				continue
-			}
-			backoff.Reset()
-			r, more = r.After(page)
+	for _, kind := range s.sensitiveKinds() {
+		n, m, whole := s.resealKind(ctx, kind)
+		done += n
+		left += m
+		if !whole {
+			return
 		}
 	}
-	if keys.ID() == "" {
-		log.Info("sensitive values are stored in plain form", zap.Int("decryptedNow", done), zap.Int("leftAsTheyAre", left))
+	if s.cfg.Keys.ID() == "" {
+		log.Info(
+			"sensitive values are stored in plain form",
+			zap.Int("decryptedNow", done),
+			zap.Int("leftAsTheyAre", left),
+		)
 		return
 	}
-	log.Info("sensitive values are encrypted", zap.String("key", keys.ID()), zap.Int("encryptedNow", done), zap.Int("leftAsTheyAre", left))
+	log.Info(
+		"sensitive values are encrypted",
+		zap.String("key", s.cfg.Keys.ID()),
+		zap.Int("encryptedNow", done),
+		zap.Int("leftAsTheyAre", left),
+	)
+}
+
+// warnOfSealed logs which keys have encrypted sensitive values, if any have, on a gateway without keys.
+func (s *Service) warnOfSealed(ctx context.Context) {
+	kinds := s.sensitiveKinds()
+	backoff := wait.Backoff{Least: minResealPause, Most: maxResealPause}
+	ids, err := Sealed(ctx, s.cfg.Store, kinds)
+	for err != nil && backoff.Wait(ctx) {
+		ids, err = Sealed(ctx, s.cfg.Store, kinds)
+	}
+	if err == nil && len(ids) > 0 {
+		s.cfg.Logger.Warn("sensitive values are encrypted, and this gateway has no keys: what it writes is stored in plain form", zap.Strings("keys", ids))
+	}
+}
+
+// resealKind encrypts the records of a kind, and returns how many, and how many it had to leave. whole is false if ctx
+// has ended before it had looked at all of them.
+func (s *Service) resealKind(ctx context.Context, kind string) (done, left int, whole bool) {
+	backoff := wait.Backoff{Least: minResealPause, Most: maxResealPause}
+	r := backend.Range{Kind: backend.SensitiveKind(kind), Limit: resealPage}
+	for more := true; more; {
+		page, err := s.cfg.Store.Range(ctx, r)
+		if err == nil {
+			var n, m int
+			n, m, err = s.resealAll(ctx, page.Resources)
+			done += n
+			if err == nil {
+				left += m + len(page.Unreadable) // the store has logged each that does not decode
+			}
+		}
+		if err != nil { // the page is read again: what is done is skipped
+			if !backoff.Wait(ctx) {
+				return done, left, false
+			}
+			continue
+		}
+		backoff.Reset()
+		r, more = r.After(page)
+	}
+	return done, left, true
 }
 
 // resealAll encrypts records, and returns how many, and how many it had to leave.
@@ -102,9 +128,14 @@ func (s *Service) resealAll(ctx context.Context, records []*backend.Resource) (d
 		case err == nil:
 		case errors.Is(err, backend.ErrConflict), errors.Is(err, backend.ErrNotFound):
 			// Who wrote it meanwhile has encrypted it, or deleted it.
-		case errors.Is(err, backend.ErrEncrypted), errors.Is(err, backend.ErrUnreadable), errors.Is(err, backend.ErrTooLarge):
+		case errors.Is(err, backend.ErrEncrypted), errors.Is(err, backend.ErrUnreadable),
+			errors.Is(err, backend.ErrTooLarge):
 			left++
-			s.cfg.Logger.Warn("sensitive values are left as they are stored", zap.Stringer("key", r.Key), zap.Error(err))
+			s.cfg.Logger.Warn(
+				"sensitive values are left as they are stored",
+				zap.Stringer("key", r.Key),
+				zap.Error(err),
+			)
 		default:
 			return done, left, err
 		}
