@@ -27,14 +27,21 @@ func (r kindResolver) Allowed(ctx context.Context, k *descriptor.Kind) ([]descri
 }
 
 // AccessGrants resolves Query.accessGrants.
-func (r queryResolver) AccessGrants(ctx context.Context, verb descriptor.Verb, kind, namespace, name *string) ([]*core.AccessGrant, error) {
+func (r queryResolver) AccessGrants(
+	ctx context.Context, verb descriptor.Verb, kind, namespace, name *string,
+) ([]*core.AccessGrant, error) {
 	grants, err := r.service.Reader.Grants(ctx, verb, query.AccessTarget{Kind: kind, Namespace: namespace, Name: name})
 	if err != nil {
 		return nil, each(ctx, err)
 	}
 	out := make([]*core.AccessGrant, len(grants))
 	for i, g := range grants {
-		out[i] = &core.AccessGrant{Binding: nonempty(g.Binding), Role: nonempty(g.Role), Users: listed(g.Users), Groups: listed(g.Groups)}
+		out[i] = &core.AccessGrant{
+			Binding: nonempty(g.Binding),
+			Role:    nonempty(g.Role),
+			Users:   listed(g.Users),
+			Groups:  listed(g.Groups),
+		}
 		if g.Binding != "" && !g.RuleHidden {
 			out[i].Rule = count(&g.Rule)
 		}

@@ -30,7 +30,9 @@ const (
 )
 
 // DependencyTree resolves Query.dependencyTree.
-func (r queryResolver) DependencyTree(ctx context.Context, id string, wanted *core.DependencyDirection, levels *int32) (*core.DependencyTree, error) {
+func (r queryResolver) DependencyTree(
+	ctx context.Context, id string, wanted *core.DependencyDirection, levels *int32,
+) (*core.DependencyTree, error) {
 	direction, depth := core.DependencyDirectionBoth, int32(defaultDepth)
 	if wanted != nil {
 		direction = *wanted
@@ -74,7 +76,9 @@ type tree struct {
 }
 
 // tree returns the tree of a resource, nil if there is no such resource.
-func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.DependencyDirection, depth int32) (*tree, error) {
+func (r *Resolver) tree(
+	ctx context.Context, key backend.Key, direction core.DependencyDirection, depth int32,
+) (*tree, error) {
 	root, err := r.loaders(ctx).Resource(ctx, key)
 	if err != nil || root == nil {
 		return nil, err
@@ -85,7 +89,13 @@ func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.Dep
 	t.Dependents = []*core.DependencyNode{}
 	begin := &place{node: t.Root, key: key}
 	if direction != core.DependencyDirectionDependents {
-		w := &walk{Resolver: r, expand: r.dependencies, outward: true, depth: int(depth), seen: map[backend.Key]bool{key: true}}
+		w := &walk{
+			Resolver: r,
+			expand:   r.dependencies,
+			outward:  true,
+			depth:    int(depth),
+			seen:     map[backend.Key]bool{key: true},
+		}
 		t.Dependencies, t.failed["dependencies"] = w.run(ctx, begin)
 		t.Truncated = w.truncated
 	}
@@ -98,7 +108,12 @@ func (r *Resolver) tree(ctx context.Context, key backend.Key, direction core.Dep
 }
 
 func node(key backend.Key) *core.DependencyNode {
-	return &core.DependencyNode{ResourceID: kind.GlobalID(key), Kind: key.Kind, Name: key.Name, Namespace: nonempty(key.Namespace)}
+	return &core.DependencyNode{
+		ResourceID: kind.GlobalID(key),
+		Kind:       key.Kind,
+		Name:       key.Name,
+		Namespace:  nonempty(key.Namespace),
+	}
 }
 
 // place is a node of a tree during the walk.
@@ -248,7 +263,12 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 					continue
 				}
 				questions = append(questions, question{i, ref})
-				req := query.ListRequest{Kind: k.Name, First: new(maxReferrers), Ahead: true, Parent: query.Parent{Reference: ref.Path, Key: p.key}}
+				req := query.ListRequest{
+					Kind:   k.Name,
+					First:  new(maxReferrers),
+					Ahead:  true,
+					Parent: query.Parent{Reference: ref.Path, Key: p.key},
+				}
 				if p.key.Namespace != "" {
 					req.Namespace = &p.key.Namespace
 				}
@@ -337,7 +357,9 @@ type dependencyNodeResolver struct{ *Resolver }
 func (r *Resolver) DependencyNode() core.DependencyNodeResolver { return dependencyNodeResolver{r} }
 
 // lookup reads the resource of a node, in one call with those of the other nodes.
-func (r dependencyNodeResolver) lookup(ctx context.Context, id string) (key backend.Key, res *query.Resource, err error) {
+func (r dependencyNodeResolver) lookup(
+	ctx context.Context, id string,
+) (key backend.Key, res *query.Resource, err error) {
 	if key, err = kind.ParseGlobalID(id); err == nil {
 		res, err = r.loaders(ctx).Resource(ctx, key)
 	}

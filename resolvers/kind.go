@@ -36,8 +36,20 @@ func shapeFields(out []*core.KindField, k *descriptor.Kind, path string, s *desc
 // fieldOf returns the field at a path in stored names.
 func fieldOf(k *descriptor.Kind, path string, f *descriptor.Field) *core.KindField {
 	out := &core.KindField{
-		Path: k.APIPath(path), StoredPath: path, Name: f.InAPI(), Type: string(f.Type), Description: f.Description, Required: f.Required, List: f.List,
-		Keys: keysOf(f), Limits: limitsOf(f), EnumValues: []*core.KindEnumValue{}, Immutable: f.Immutable, WriteOnly: f.WriteOnly, ManifestAt: nonempty(f.ManifestAt), Default: f.Default,
+		Path:              k.APIPath(path),
+		StoredPath:        path,
+		Name:              f.InAPI(),
+		Type:              string(f.Type),
+		Description:       f.Description,
+		Required:          f.Required,
+		List:              f.List,
+		Keys:              keysOf(f),
+		Limits:            limitsOf(f),
+		EnumValues:        []*core.KindEnumValue{},
+		Immutable:         f.Immutable,
+		WriteOnly:         f.WriteOnly,
+		ManifestAt:        nonempty(f.ManifestAt),
+		Default:           f.Default,
 		DeprecationReason: nonempty(f.Deprecated),
 	}
 	if f.ListType != "" {
@@ -49,7 +61,11 @@ func fieldOf(k *descriptor.Kind, path string, f *descriptor.Field) *core.KindFie
 	case f.Enum != nil:
 		out.Type = f.Enum.Name
 		for _, v := range f.Enum.Values {
-			out.EnumValues = append(out.EnumValues, &core.KindEnumValue{Name: v.Name, Stored: v.Stored, Description: v.Description})
+			out.EnumValues = append(out.EnumValues, &core.KindEnumValue{
+				Name:        v.Name,
+				Stored:      v.Stored,
+				Description: v.Description,
+			})
 		}
 	case f.Shape != nil:
 		out.Type = f.Shape.Name
@@ -69,10 +85,19 @@ func keysOf(f *descriptor.Field) []string {
 func limitsOf(f *descriptor.Field) *core.KindFieldLimits {
 	c := f.Constraint
 	out := &core.KindFieldLimits{
-		MinLength: count(c.MinLength), MaxLength: count(c.MaxLength), Pattern: nonempty(c.Pattern), Format: nonempty(string(c.Format)),
-		Min: c.Min, Max: c.Max, In: c.In, MinItems: count(c.MinItems), MaxItems: count(c.MaxItems),
+		MinLength:    count(c.MinLength),
+		MaxLength:    count(c.MaxLength),
+		Pattern:      nonempty(c.Pattern),
+		Format:       nonempty(string(c.Format)),
+		Min:          c.Min,
+		Max:          c.Max,
+		In:           c.In,
+		MinItems:     count(c.MinItems),
+		MaxItems:     count(c.MaxItems),
 		Unique:       c.Unique || f.ListType == descriptor.ListSet,
-		KeyMinLength: count(c.KeyMinLength), KeyMaxLength: count(c.KeyMaxLength), KeyPattern: nonempty(c.KeyPattern),
+		KeyMinLength: count(c.KeyMinLength),
+		KeyMaxLength: count(c.KeyMaxLength),
+		KeyPattern:   nonempty(c.KeyPattern),
 	}
 	if s := f.Shape; s != nil {
 		out.MinProperties, out.MaxProperties = positive(s.MinProperties), positive(s.MaxProperties)
@@ -203,7 +228,13 @@ func inInput(err error) error {
 func (kindResolver) References(_ context.Context, k *descriptor.Kind) ([]*core.KindReference, error) {
 	out := make([]*core.KindReference, len(k.References))
 	for i, r := range k.References {
-		out[i] = &core.KindReference{Path: k.APIPath(r.Path), Kind: r.Kind, Field: r.Field, Inverse: nonempty(r.Inverse), Guarded: r.Guarded}
+		out[i] = &core.KindReference{
+			Path:    k.APIPath(r.Path),
+			Kind:    r.Kind,
+			Field:   r.Field,
+			Inverse: nonempty(r.Inverse),
+			Guarded: r.Guarded,
+		}
 	}
 	return out, nil
 }

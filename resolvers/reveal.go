@@ -13,7 +13,9 @@ import (
 )
 
 // Reveal resolves Query.reveal. It asks the service each time: the values are in no loader, no index and no cache.
-func (r queryResolver) Reveal(ctx context.Context, kindName string, id, namespace, name *string) (*core.RevealedValues, error) {
+func (r queryResolver) Reveal(
+	ctx context.Context, kindName string, id, namespace, name *string,
+) (*core.RevealedValues, error) {
 	at := kind.Identity{Kind: kindName, Namespace: namespace}
 	switch {
 	case id == nil && name == nil:

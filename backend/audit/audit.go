@@ -243,8 +243,17 @@ func (l *Log) skip(ctx context.Context) error {
 func (l *Log) line(e *backend.Event) Line {
 	by := access.ParseActor(e.Actor)
 	out := Line{
-		Time: e.Time, Event: e.Type.String(), Kind: e.Resource.Kind, Namespace: e.Resource.Namespace, Name: e.Resource.Name, UID: e.Resource.UID,
-		Revision: e.Revision.String(), By: by.Name, Address: by.Address, RequestID: by.Request, Position: e.Position.String(),
+		Time:      e.Time,
+		Event:     e.Type.String(),
+		Kind:      e.Resource.Kind,
+		Namespace: e.Resource.Namespace,
+		Name:      e.Resource.Name,
+		UID:       e.Resource.UID,
+		Revision:  e.Revision.String(),
+		By:        by.Name,
+		Address:   by.Address,
+		RequestID: by.Request,
+		Position:  e.Position.String(),
 	}
 	if !l.cfg.Sensitive(e.Resource.Kind) {
 		// By says it
@@ -295,7 +304,12 @@ func (l *Log) append(lines ...Line) error {
 // Refuse writes that a request was refused.
 func (l *Log) Refuse(ctx context.Context, refused *failure.Error) {
 	_ = l.request(ctx, "a refusal is missing in the audit log", Line{
-		Event: Refused, Code: string(refused.Code), Verb: refused.Verb, Kind: refused.Kind, Namespace: refused.Namespace, Name: refused.Name,
+		Event:     Refused,
+		Code:      string(refused.Code),
+		Verb:      refused.Verb,
+		Kind:      refused.Kind,
+		Namespace: refused.Namespace,
+		Name:      refused.Name,
 	})
 }
 

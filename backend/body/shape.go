@@ -107,8 +107,10 @@ type Compiler struct {
 func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 	if c.metadata == nil {
 		c.metadata = newShape("Metadata", []Field{
-			SlotGeneration: {Name: "generation", Type: descriptor.TypeSafeInt}, SlotLabels: {Name: "labels", Type: descriptor.TypeMap},
-			SlotAnnotations: {Name: "annotations", Type: descriptor.TypeMap}, SlotDescription: {Name: "description", Type: descriptor.TypeString},
+			SlotGeneration:          {Name: "generation", Type: descriptor.TypeSafeInt},
+			SlotLabels:              {Name: "labels", Type: descriptor.TypeMap},
+			SlotAnnotations:         {Name: "annotations", Type: descriptor.TypeMap},
+			SlotDescription:         {Name: "description", Type: descriptor.TypeString},
 			SlotDeletionRequestedAt: {Name: "deletionRequestedAt", Type: descriptor.TypeString},
 			SlotFinalizers:          {Name: "finalizers", Type: descriptor.TypeString, List: true},
 			SlotWaits:               {Name: "waits", Type: descriptor.TypeString, List: true},
@@ -116,7 +118,8 @@ func (c *Compiler) Kind(k *descriptor.Kind) *Shape {
 		}, inOrder)
 	}
 	fields := []Field{
-		SlotSubKind: {Name: "subKind", Type: descriptor.TypeString}, SlotVersion: {Name: "version", Type: descriptor.TypeString},
+		SlotSubKind:  {Name: "subKind", Type: descriptor.TypeString},
+		SlotVersion:  {Name: "version", Type: descriptor.TypeString},
 		SlotMetadata: {Name: "metadata", Type: descriptor.TypeObject, Shape: c.metadata},
 		SlotSpec:     {Name: "spec", Type: descriptor.TypeObject, Shape: c.Shape(k.Spec), object: true},
 	}

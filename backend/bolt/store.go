@@ -49,8 +49,12 @@ func Open(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("bolt: %w", err)
 	}
 	c := &core{
-		cfg: cfg.withDefaults(), closing: make(chan struct{}), slots: make(chan struct{}, queueCalls), gathered: make(chan struct{}, 1),
-		forms: slab.Slab[byte]{Chunk: formBytes, Keep: formBytes}, handles: 1,
+		cfg:      cfg.withDefaults(),
+		closing:  make(chan struct{}),
+		slots:    make(chan struct{}, queueCalls),
+		gathered: make(chan struct{}, 1),
+		forms:    slab.Slab[byte]{Chunk: formBytes, Keep: formBytes},
+		handles:  1,
 	}
 	db, log, err := c.openFile()
 	if err != nil {

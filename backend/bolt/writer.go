@@ -38,9 +38,16 @@ func newWriter(c *core, tx *bbolt.Tx, calls int) (*writer, error) {
 	}
 	c.forms.Reset()
 	w := &writer{
-		core: c, tx: tx, id: int64(tx.ID()), log: log, events: make([]backend.Event, 0, calls),
-		resources: tx.Bucket([]byte(resourceBucket)), deleting: tx.Bucket([]byte(deletingBucket)),
-		refs: tx.Bucket([]byte(refBucket)), expiry: tx.Bucket([]byte(expiryBucket)), logEntries: tx.Bucket([]byte(logBucket)),
+		core:       c,
+		tx:         tx,
+		id:         int64(tx.ID()),
+		log:        log,
+		events:     make([]backend.Event, 0, calls),
+		resources:  tx.Bucket([]byte(resourceBucket)),
+		deleting:   tx.Bucket([]byte(deletingBucket)),
+		refs:       tx.Bucket([]byte(refBucket)),
+		expiry:     tx.Bucket([]byte(expiryBucket)),
+		logEntries: tx.Bucket([]byte(logBucket)),
 	}
 	w.stored = w.resources.Cursor()
 	w.logEntries.FillPercent = 1 // entries are only ever appended

@@ -78,11 +78,10 @@ type Gate struct {
 	Logger *zap.Logger
 }
 
-// Accept lets a gateway serve the store with a catalogue, or says in a
-// [*RefusedError] why it cannot. A catalogue that the store has accepted before,
-// or that breaks nothing in the newest one, is accepted, unless it shows what may
-// have been stored as a secret, or has lost or changed a released version; others are with AllowBreaking. Going back to a recorded
-// catalogue that hides what has been stored since needs AllowBreaking too, unless the gateway starts.
+// Accept lets a gateway serve the store with a catalogue, or says in a [*RefusedError] why it cannot. A catalogue that
+// the store has accepted before, or that breaks nothing in the newest one, is accepted, unless it shows what may have
+// been stored as a secret, or has lost or changed a released version; others are with AllowBreaking. Going back to a
+// recorded catalogue that hides what has been stored since needs AllowBreaking too, unless the gateway starts.
 func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	g = g.ready()
 	backoff := wait.Backoff{Least: minRacePause, Most: maxRacePause}

@@ -161,8 +161,12 @@ func Diff(from, to Outline) []Difference {
 				out = append(
 					out,
 					Difference{
-						Kind:     name,
-						What:     fmt.Sprintf("was %s and is %s: keys of its resources mean others", was.Scope, is.Scope),
+						Kind: name,
+						What: fmt.Sprintf(
+							"was %s and is %s: keys of its resources mean others",
+							was.Scope,
+							is.Scope,
+						),
 						Severity: BreaksStored,
 						Moves:    true,
 					},

@@ -207,7 +207,10 @@ func (g Gate) purgeBy(ctx context.Context, p Purge, key backend.Key, actions []b
 	id := make([]byte, 16)
 	_, _ = rand.Read(id)
 	_, err := g.Store.Apply(ctx, backend.Batch{
-		RequestID: hex.EncodeToString(id), Actor: p.Actor, Deadline: backend.ClockOf(g.Store)().Add(writeTimeout), Actions: actions,
+		RequestID: hex.EncodeToString(id),
+		Actor:     p.Actor,
+		Deadline:  backend.ClockOf(g.Store)().Add(writeTimeout),
+		Actions:   actions,
 	})
 	meanwhile := []error{backend.ErrConflict, backend.ErrNotFound, backend.ErrReferenced, backend.ErrFinalized}
 	switch {

@@ -81,8 +81,14 @@ func (x *Index) logProgress() {
 	for _, k := range x.kinds {
 		if k.state == filling && time.Since(k.read.begin) >= logEvery {
 			x.logged = time.Now()
-			x.cfg.Logger.Info("a kind is being read into memory", zap.String("kind", k.Name), zap.Int("resources", k.read.done), zap.Int("of", k.read.total),
-				zap.Int("kinds", x.current.Load().served), zap.Int("ofKinds", len(x.kinds)))
+			x.cfg.Logger.Info(
+				"a kind is being read into memory",
+				zap.String("kind", k.Name),
+				zap.Int("resources", k.read.done),
+				zap.Int("of", k.read.total),
+				zap.Int("kinds", x.current.Load().served),
+				zap.Int("ofKinds", len(x.kinds)),
+			)
 		}
 	}
 }

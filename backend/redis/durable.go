@@ -26,15 +26,22 @@ import (
 // replayedCommands are the commands of a transaction as the AOF has it, each with arguments for a key.
 func replayedCommands(key string) [][]any {
 	return [][]any{
-		{"multi"}, {"set", key, "x"}, {"del", key}, {"hset", key, "f", "x"}, {"zadd", key, "0", "x"}, {"zrem", key, "x"},
-		{"xadd", key, "*", "f", "x"}, {"xtrim", key, "maxlen", "0"}, {"exec"},
+		{"multi"},
+		{"set", key, "x"},
+		{"del", key},
+		{"hset", key, "f", "x"},
+		{"zadd", key, "0", "x"},
+		{"zrem", key, "x"},
+		{"xadd", key, "*", "f", "x"},
+		{"xtrim", key, "maxlen", "0"},
+		{"exec"},
 	}
 }
 
-// checkReplay refuses a server that would drop our changes at its next start. A server replays its AOF with the rights of
-// the user "default". If that user may not run one of the commands of a transaction, the server skips the transaction
-// without an error, whichever user wrote it (https://github.com/redis/redis/issues/14541). If the rights of the user
-// cannot be read, the log says so.
+// checkReplay refuses a server that would drop our changes at its next start. A server replays its AOF with the rights
+// of the user "default". If that user may not run one of the commands of a transaction, the server skips the
+// transaction without an error, whichever user wrote it (https://github.com/redis/redis/issues/14541). If the rights
+// of the user cannot be read, the log says so.
 func (s *session) checkReplay(ctx context.Context, cn *goredis.Conn, info map[string]string) error {
 	if info["aof_enabled"] != "1" {
 		return nil

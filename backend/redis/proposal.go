@@ -53,8 +53,11 @@ const actionArguments = 22
 
 // arguments are in the order of action() in apply.lua.
 func (a *action) arguments(args []any) []any {
-	return append(args, a.op, a.kind, a.name, a.presence, a.uid, a.revision, a.bindingVersion, a.deletion, a.referrers, a.unfinalized, a.newUID, a.caller,
-		a.finalizers, a.expires, a.deleting, a.declared, a.refs, a.refsSize, a.boundSize, a.size, a.body, a.more)
+	return append(args,
+		a.op, a.kind, a.name,
+		a.presence, a.uid, a.revision, a.bindingVersion, a.deletion, a.referrers, a.unfinalized,
+		a.newUID, a.caller, a.finalizers, a.expires, a.deleting, a.declared,
+		a.refs, a.refsSize, a.boundSize, a.size, a.body, a.more)
 }
 
 // The operations as the script calls them.

@@ -221,8 +221,16 @@ func (h *header) resource(k backend.Key, body []byte) *backend.Resource {
 	return &backend.Resource{
 		Key: k, Body: body,
 		Envelope: backend.Envelope{
-			UID: strings.Clone(h.uid), Revision: h.revision, SpecRevision: h.spec, Deleting: h.deleting, Finalizers: h.finalizers,
-			Declared: strings.Clone(h.declared), BindingVersion: h.bindingVersion, ExpiresAt: h.expires, CreatedAt: h.created, UpdatedAt: h.updated,
+			UID:            strings.Clone(h.uid),
+			Revision:       h.revision,
+			SpecRevision:   h.spec,
+			Deleting:       h.deleting,
+			Finalizers:     h.finalizers,
+			Declared:       strings.Clone(h.declared),
+			BindingVersion: h.bindingVersion,
+			ExpiresAt:      h.expires,
+			CreatedAt:      h.created,
+			UpdatedAt:      h.updated,
 		},
 	}
 }

@@ -146,9 +146,17 @@ func (s *Store) enter(ctx context.Context) error {
 func newCore(cfg Config, at *Address) *core {
 	n := cfg.Shards
 	return &core{
-		cfg: cfg, at: at, scripts: newScripts(), shards: newShards(cfg.Prefix, n), bounds: logBounds(cfg), skipPause: make(chan struct{}, 1),
-		clocks: &clocks{nodes: map[string]*offset{}, refused: map[string]bool{}},
-		epochs: make([]atomic.Uint64, n), replicas: make([]atomic.Int64, n), largest: make([]atomic.Int64, n), heads: make([]atomic.Pointer[backend.Revision], n),
+		cfg:       cfg,
+		at:        at,
+		scripts:   newScripts(),
+		shards:    newShards(cfg.Prefix, n),
+		bounds:    logBounds(cfg),
+		skipPause: make(chan struct{}, 1),
+		clocks:    &clocks{nodes: map[string]*offset{}, refused: map[string]bool{}},
+		epochs:    make([]atomic.Uint64, n),
+		replicas:  make([]atomic.Int64, n),
+		largest:   make([]atomic.Int64, n),
+		heads:     make([]atomic.Pointer[backend.Revision], n),
 	}
 }
 

@@ -214,7 +214,9 @@ func manifestIdentity(k *kind.Kind, doc *manifest.Document, req ApplyRequest) (k
 // applyVerb returns the verb of an apply: UPSERT where the kind offers it and the caller may use it.
 // Otherwise an apply can still create an absent resource or update an existing one; the other is refused when
 // it is known which of the two it is.
-func (wr *Writer) applyVerb(ctx context.Context, k *kind.Kind, id kind.Identity, req ApplyRequest) (descriptor.Verb, error) {
+func (wr *Writer) applyVerb(
+	ctx context.Context, k *kind.Kind, id kind.Identity, req ApplyRequest,
+) (descriptor.Verb, error) {
 	if req.CreateOnly {
 		return descriptor.VerbCreate, nil
 	}
@@ -254,7 +256,13 @@ func (wr *Writer) manifestKind(doc *manifest.Document) (*kind.Kind, error) {
 	case doc.APIVersion == "" && doc.Version == "":
 		return nil, failure.BadInput("apiVersion", "apiVersion is missing; kind %s has %s", k.Name, k.APIVersion())
 	default:
-		return nil, failure.BadInput("apiVersion", "kind %s has apiVersion %s, not %q", k.Name, k.APIVersion(), failure.Shorten(doc.APIVersion+doc.Version))
+		return nil, failure.BadInput(
+			"apiVersion",
+			"kind %s has apiVersion %s, not %q",
+			k.Name,
+			k.APIVersion(),
+			failure.Shorten(doc.APIVersion+doc.Version),
+		)
 	}
 	return k, nil
 }

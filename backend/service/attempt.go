@@ -46,8 +46,8 @@ func (w *write) attempt(current *stored) *attempt {
 	return &attempt{write: w, current: current, warnings: slices.Clip(w.warnings)}
 }
 
-// admit returns an error if the stored resource has another revision than expected, or is being deleted: then nothing can
-// be done but take finalizers away.
+// admit returns an error if the stored resource has another revision than expected, or is being deleted: then nothing
+// can be done but take finalizers away.
 func (a *attempt) admit() error {
 	if a.expected != nil {
 		if err := expect(*a.expected, a.current.Resource); err != nil {
@@ -60,8 +60,9 @@ func (a *attempt) admit() error {
 	return nil
 }
 
-// readState reads the state that the attempt changes. Sensitive values that cannot be decrypted need not be, if the write
-// leaves them as they are stored, or keeps none of them; a patch of metadata alone does not need what is damaged either.
+// readState reads the state that the attempt changes. Sensitive values that cannot be decrypted need not be, if the
+// write leaves them as they are stored, or keeps none of them; a patch of metadata alone does not need what is damaged
+// either.
 func (a *attempt) readState() error {
 	was, err := a.current.state(a.kind.Whole())
 	if err == nil {
@@ -104,8 +105,8 @@ func (w *write) replacesWriteOnly() bool {
 	return w.verb != descriptor.VerbPatch && w.kind.Whole().Spec.GivesWriteOnly("spec", w.spec, w.writeOnly)
 }
 
-// validateNew returns the violations of a write that creates its resource, as one error. A write by a view is checked by
-// what the view can name, as an older gateway would, and then by the whole kind.
+// validateNew returns the violations of a write that creates its resource, as one error. A write by a view is checked
+// by what the view can name, as an older gateway would, and then by the whole kind.
 func (w *write) validateNew(ctx context.Context) error {
 	found := w.found.Clone()
 	found.Object(ctx, w.kind.Spec, "spec", w.spec)
@@ -129,8 +130,8 @@ func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	return found.Err(a.key)
 }
 
-// validateWhole returns the violations of the change of the spec by the whole kind, if the write is by a view of it. The
-// spec has what the view cannot name.
+// validateWhole returns the violations of the change of the spec by the whole kind, if the write is by a view of it.
+// The spec has what the view cannot name.
 func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error {
 	whole := a.kind.Whole()
 	if whole == a.kind || a.keepsSealed {
@@ -162,7 +163,12 @@ func (a *attempt) create(ctx context.Context) (*Written, error) {
 
 // newState returns the state of a new resource.
 func (w *write) newState() *kind.State {
-	st := &kind.State{SubKind: w.subKind, Spec: w.spec, Meta: w.meta.applyTo(body.Metadata{}), ExpiresAt: w.meta.expiresAt.Value}
+	st := &kind.State{
+		SubKind:   w.subKind,
+		Spec:      w.spec,
+		Meta:      w.meta.applyTo(body.Metadata{}),
+		ExpiresAt: w.meta.expiresAt.Value,
+	}
 	st.Meta.Generation = 1
 	return st
 }
@@ -187,8 +193,8 @@ func (a *attempt) replace(ctx context.Context) (*Written, error) {
 	return a.replaceSpec(ctx, spec)
 }
 
-// replaceSpec stores a spec and the metadata in the place of the stored ones. Fields of the stored spec that this gateway
-// does not know are added to the spec, which belongs to the attempt if there are any.
+// replaceSpec stores a spec and the metadata in the place of the stored ones. Fields of the stored spec that this
+// gateway does not know are added to the spec, which belongs to the attempt if there are any.
 func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Written, error) {
 	if err := a.validate(ctx, spec); err != nil {
 		return nil, err
@@ -213,8 +219,8 @@ func (a *attempt) replaceSpec(ctx context.Context, spec map[string]any) (*Writte
 	return a.storeChange(ctx)
 }
 
-// storeChange relates and stores the next state, if it is another than the one that was read. The generation counts changes
-// of the effective spec: it stays if a value that equals the default takes the place of none, or the reverse.
+// storeChange relates and stores the next state, if it is another than the one that was read. The generation counts
+// changes of the effective spec: it stays if a value that equals the default takes the place of none, or the reverse.
 func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 	if a.specChanged {
 		if a.was == nil || a.concealed || !a.kind.Whole().Spec.Equivalent(a.next.Spec, a.was.Spec) {

@@ -14,7 +14,9 @@ import (
 )
 
 // authorize returns the caller's rights if they allow a verb on a resource.
-func (wr *Writer) authorize(ctx context.Context, k *kind.Kind, v descriptor.Verb, key backend.Key) (*access.Rights, error) {
+func (wr *Writer) authorize(
+	ctx context.Context, k *kind.Kind, v descriptor.Verb, key backend.Key,
+) (*access.Rights, error) {
 	rights, err := wr.reader.RightsToWrite(ctx)
 	if err == nil {
 		err = rights.Authorize(k.Kind, v, key)

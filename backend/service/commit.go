@@ -10,11 +10,11 @@ import (
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
-// The verbs send what they write to the store through this file alone, so it is the one place to change for a kind whose
-// resources another service owns.
+// The verbs send what they write to the store through this file alone, so it is the one place to change for a kind
+// whose resources another service owns.
 
-// send sends a batch to the store, and returns the resource of its first action: as it is stored now, or as it was before
-// it was deleted.
+// send sends a batch to the store, and returns the resource of its first action: as it is stored now, or as it was
+// before it was deleted.
 func (wr *Writer) send(ctx context.Context, actions ...backend.Action) (*backend.Resource, error) {
 	res, err := wr.sender.Apply(ctx, actions...)
 	if err != nil {
@@ -23,8 +23,8 @@ func (wr *Writer) send(ctx context.Context, actions ...backend.Action) (*backend
 	return res.Resources[0], nil
 }
 
-// commit stores the next state of an attempt with what belongs to it, in one batch. In a dry run it returns the resource
-// that would be stored.
+// commit stores the next state of an attempt with what belongs to it, in one batch. In a dry run it returns the
+// resource that would be stored.
 func (a *attempt) commit(ctx context.Context) (*backend.Resource, error) {
 	if a.isCallers() {
 		meta := a.next.Meta
@@ -74,7 +74,13 @@ func (a *attempt) actions() ([]backend.Action, error) {
 	old := a.readable()
 	smaller := old != nil && !seals && len(put.Put.Body) < len(old.Body)
 	if size := (backend.Batch{Actions: actions}).Size(); !smaller && size > backend.MaxResourceBytes {
-		return nil, fmt.Errorf("%s: %d bytes, at most %d: %w", a.key, size, backend.MaxResourceBytes, backend.ErrTooLarge)
+		return nil, fmt.Errorf(
+			"%s: %d bytes, at most %d: %w",
+			a.key,
+			size,
+			backend.MaxResourceBytes,
+			backend.ErrTooLarge,
+		)
 	}
 	return append(actions, a.relation.Checks...), nil
 }

@@ -69,7 +69,8 @@ func (s *Service) Tightened(ctx context.Context, earlier *Service, within time.D
 	var out []Tightened
 	for _, k := range s.kinds.All() {
 		was, err := earlier.kinds.Find(k.Name)
-		if err != nil || was.Name != k.Name || k.Sensitive || was.Sensitive || reflect.DeepEqual(k.Kind.Spec, was.Kind.Spec) {
+		if err != nil || was.Name != k.Name || k.Sensitive || was.Sensitive ||
+			reflect.DeepEqual(k.Kind.Spec, was.Kind.Spec) {
 			continue
 		}
 		found := Tightened{Kind: k.Name, All: true}

@@ -163,7 +163,9 @@ func (wr *Writer) deletionOf(ctx context.Context, r *backend.Resource) (Deletion
 	switch {
 	case err != nil:
 		return "", failure.Of(err, r.Key)
-	case len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(o *backend.Resource) bool { return o.Key != r.Key }):
+	case len(page.Unreadable) > 0 || slices.ContainsFunc(page.Resources, func(o *backend.Resource) bool {
+		return o.Key != r.Key
+	}):
 		return Pending, nil
 	case r.Finalizers > 0:
 		return Finalizing, nil

@@ -29,7 +29,14 @@ const (
 
 func checkManager(v *kind.Violations, name string) {
 	if n := utf8.RuneCountInString(name); n > maxManagerLength {
-		v.Add("fieldManager", "maxLength", maxManagerLength, "must have at most %d characters, has %d", maxManagerLength, n)
+		v.Add(
+			"fieldManager",
+			"maxLength",
+			maxManagerLength,
+			"must have at most %d characters, has %d",
+			maxManagerLength,
+			n,
+		)
 	}
 }
 
@@ -76,7 +83,11 @@ func (c *metadataChange) managers(old, next body.Metadata) (out []body.Manager) 
 		}
 	}
 	if c.manager != "" && len(c.labels.set)+len(c.annotations.set) > 0 {
-		out = append(out, body.Manager{Name: c.manager, Labels: slices.Sorted(maps.Keys(c.labels.set)), Annotations: slices.Sorted(maps.Keys(c.annotations.set))})
+		out = append(out, body.Manager{
+			Name:        c.manager,
+			Labels:      slices.Sorted(maps.Keys(c.labels.set)),
+			Annotations: slices.Sorted(maps.Keys(c.annotations.set)),
+		})
 	}
 	slices.SortFunc(out, func(a, b body.Manager) int { return cmp.Compare(a.Name, b.Name) })
 	return out

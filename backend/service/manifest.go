@@ -36,7 +36,9 @@ func (m manifestMetadata) change(v *kind.Violations) metadataChange {
 	out := metadataChange{
 		labels:      pairs("labels", m.Labels, m.ClearedLabels, v.LabelValue),
 		annotations: pairs("annotations", m.Annotations, m.ClearedAnnotations, anyValue),
-		description: Optional[string]{Set: cleared("description")}, expiresAt: Optional[time.Time]{Set: cleared("expiresAt")}, manager: m.manager,
+		description: Optional[string]{Set: cleared("description")},
+		expiresAt:   Optional[time.Time]{Set: cleared("expiresAt")},
+		manager:     m.manager,
 	}
 	if m.Description != nil {
 		out.description = Optional[string]{Set: true, Value: *m.Description}

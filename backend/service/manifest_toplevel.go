@@ -53,7 +53,13 @@ func manifestSpec(k *kind.Kind, doc *manifest.Document) (any, error) {
 	for _, key := range jsontree.Keys(k.Placed) {
 		name := k.Placed[key]
 		if _, ok := spec[name]; ok {
-			return nil, failure.BadInput("spec."+name, "spec.%s stands at the top of a manifest of kind %s, as %s", name, k.Name, key)
+			return nil, failure.BadInput(
+				"spec."+name,
+				"spec.%s stands at the top of a manifest of kind %s, as %s",
+				name,
+				k.Name,
+				key,
+			)
 		}
 		if value, ok := doc.Placed[key]; ok {
 			spec[name] = value

@@ -97,13 +97,23 @@ func (m Metadata) change(v *kind.Violations) metadataChange {
 		}
 		return out
 	}
-	out := MetadataPatch{Labels: patch(m.Labels), Annotations: patch(m.Annotations), Description: m.Description, ExpiresAt: m.ExpiresAt}.change(v)
+	out := MetadataPatch{
+		Labels:      patch(m.Labels),
+		Annotations: patch(m.Annotations),
+		Description: m.Description,
+		ExpiresAt:   m.ExpiresAt,
+	}.change(v)
 	out.labels.all, out.annotations.all = m.Labels.Set, m.Annotations.Set
 	return out
 }
 
 func (m MetadataPatch) change(v *kind.Violations) metadataChange {
-	out := metadataChange{description: m.Description, expiresAt: m.ExpiresAt, addFinalizers: m.AddFinalizers, removeFinalizers: m.RemoveFinalizers}
+	out := metadataChange{
+		description:      m.Description,
+		expiresAt:        m.ExpiresAt,
+		addFinalizers:    m.AddFinalizers,
+		removeFinalizers: m.RemoveFinalizers,
+	}
 	pairs := func(path string, given Optional[[]PairPatch], check func(path, value string)) (out pairsChange) {
 		out.all = given.Set && given.Value == nil
 		for i, p := range given.Value {
@@ -122,7 +132,13 @@ func (m MetadataPatch) change(v *kind.Violations) metadataChange {
 	checkFinalizers(v, "metadata.removeFinalizers", m.RemoveFinalizers)
 	for i, f := range bounded(m.RemoveFinalizers) {
 		if slices.Contains(bounded(m.AddFinalizers), f) {
-			v.Add(failure.Element("metadata.removeFinalizers", i), "unique", nil, "the finalizer %q is to be added, too", failure.Shorten(f))
+			v.Add(
+				failure.Element("metadata.removeFinalizers", i),
+				"unique",
+				nil,
+				"the finalizer %q is to be added, too",
+				failure.Shorten(f),
+			)
 		}
 	}
 	return out
@@ -135,7 +151,14 @@ func anyValue(path, value string) {}
 func (c *metadataChange) check(v *kind.Violations) {
 	checkTotals(v, c.labels.set, c.annotations.set)
 	if n := utf8.RuneCountInString(c.description.Value); n > MaxDescription {
-		v.Add("metadata.description", "maxLength", MaxDescription, "must have at most %d characters, has %d", MaxDescription, n)
+		v.Add(
+			"metadata.description",
+			"maxLength",
+			MaxDescription,
+			"must have at most %d characters, has %d",
+			MaxDescription,
+			n,
+		)
 	}
 }
 
@@ -168,7 +191,14 @@ func checkTotals(v *kind.Violations, labels, annotations map[string]string) {
 		size += len(key) + len(value)
 	}
 	if size > maxAnnotationBytes {
-		v.Add("metadata.annotations", "maxLength", maxAnnotationBytes, "must be at most %d bytes in all, are %d", maxAnnotationBytes, size)
+		v.Add(
+			"metadata.annotations",
+			"maxLength",
+			maxAnnotationBytes,
+			"must be at most %d bytes in all, are %d",
+			maxAnnotationBytes,
+			size,
+		)
 	}
 }
 
@@ -198,7 +228,12 @@ func (c *metadataChange) applyTo(old body.Metadata) body.Metadata {
 		next.Description = c.description.Value
 	}
 	if len(c.addFinalizers)+len(c.removeFinalizers) > 0 {
-		next.Finalizers = slices.DeleteFunc(slices.Clone(old.Finalizers), func(f string) bool { return slices.Contains(c.removeFinalizers, f) })
+		next.Finalizers = slices.DeleteFunc(slices.Clone(old.Finalizers), func(f string) bool {
+			return slices.Contains(
+				c.removeFinalizers,
+				f,
+			)
+		})
 		for _, f := range c.addFinalizers {
 			if !slices.Contains(next.Finalizers, f) {
 				next.Finalizers = append(next.Finalizers, f)
@@ -224,7 +259,8 @@ func (c *pairsChange) applyTo(old map[string]string, leave map[string]bool) map[
 
 // releases reports whether the change does nothing but remove finalizers.
 func (c *metadataChange) releases() bool {
-	return len(c.removeFinalizers) > 0 && len(c.addFinalizers) == 0 && !c.description.Set && !c.expiresAt.Set && !c.labels.given() && !c.annotations.given()
+	return len(c.removeFinalizers) > 0 && len(c.addFinalizers) == 0 && !c.description.Set && !c.expiresAt.Set &&
+		!c.labels.given() && !c.annotations.given()
 }
 
 func (c *pairsChange) given() bool { return c.all || len(c.set)+len(c.remove) > 0 }
@@ -242,7 +278,14 @@ func (c *metadataChange) validate(was, next *kind.State) *kind.Violations {
 	}
 	checkTotals(&found, labels, annotations)
 	if n := len(next.Meta.Finalizers); n > backend.MaxFinalizers {
-		found.Add("metadata.addFinalizers", "maxItems", backend.MaxFinalizers, "the resource would have %d finalizers, and has room for %d", n, backend.MaxFinalizers)
+		found.Add(
+			"metadata.addFinalizers",
+			"maxItems",
+			backend.MaxFinalizers,
+			"the resource would have %d finalizers, and has room for %d",
+			n,
+			backend.MaxFinalizers,
+		)
 	}
 	if n := len(next.Meta.Managers); n > maxManagers && n > len(was.Meta.Managers) {
 		found.Add("fieldManager", "maxItems", maxManagers, "%d field managers own labels or annotations of the resource already, as many as can", maxManagers)

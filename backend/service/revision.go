@@ -15,7 +15,8 @@ func expect(expected string, current *backend.Resource) error {
 	if err != nil {
 		return conflict(expected, current)
 	}
-	sinceSpec := r.Epoch == current.Revision.Epoch && current.SpecRevision.Compare(r) < 0 && r.Compare(current.Revision) < 0
+	sinceSpec := r.Epoch == current.Revision.Epoch && current.SpecRevision.Compare(r) < 0 &&
+		r.Compare(current.Revision) < 0
 	if r == current.Revision || r == current.SpecRevision || sinceSpec {
 		return nil
 	}

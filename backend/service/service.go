@@ -1,7 +1,6 @@
-// Package service is the resource service: it gives every kind its verbs. It
-// works on the raw JSON tree of a resource, driven by descriptors, over any
-// [backend.Store]. Here are the verbs that write ([Writer]). Those that read are in query, streams of changes in change;
-// kinds are compiled in kind, which also validates.
+// Package service is the resource service: it gives every kind its verbs. It works on the raw JSON tree of a resource,
+// driven by descriptors, over any [backend.Store]. Here are the verbs that write ([Writer]). Those that read are in
+// query, streams of changes in change; kinds are compiled in kind, which also validates.
 package service
 
 import (
@@ -84,7 +83,9 @@ func (c Config) Validate() error {
 	if c.Store == nil {
 		errs = append(errs, errors.New("config: Store is missing"))
 	}
-	if c.Access.Enabled && !slices.ContainsFunc(c.Kinds, func(k descriptor.Kind) bool { return k.Name == access.BindingKind }) {
+	if c.Access.Enabled && !slices.ContainsFunc(c.Kinds, func(k descriptor.Kind) bool {
+		return k.Name == access.BindingKind
+	}) {
 		errs = append(errs, fmt.Errorf("config: Access wants the kinds %s and %s", access.RoleKind, access.BindingKind))
 	}
 	if min(c.WriteTimeout, c.OutcomeTimeout, c.RetryTimeout, c.BookmarkInterval) < 0 {
@@ -233,10 +234,10 @@ func (s *Service) openPolicy() (err error) {
 	return err
 }
 
-// Run follows the store's changes for all streams and reads the roles and bindings, unless hub and policy came with the
-// configuration, fills the index in memory, re-evaluates what waits for others, and encrypts with the first key what another or none
-// has encrypted. Without it nothing stops waiting, each stream follows the store by
-// itself and filters read whole kinds. It returns when ctx ends, which is no error.
+// Run follows the store's changes for all streams and reads the roles and bindings, unless hub and policy came with
+// the configuration, fills the index in memory, re-evaluates what waits for others, and encrypts with the first key
+// what another or none has encrypted. Without it nothing stops waiting, each stream follows the store by itself and
+// filters read whole kinds. It returns when ctx ends, which is no error.
 func (s *Service) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.ownHub {

@@ -135,7 +135,9 @@ func mergeConditions(k *kind.Kind, old, patch map[string]any) map[string]any {
 	stored, _ := old[kind.ConditionIndex].([]any)
 	merged := slices.Clone(stored)
 	ofType := func(list []any, condition any) int {
-		return slices.IndexFunc(list, func(other any) bool { return kind.ConditionType(other) == kind.ConditionType(condition) })
+		return slices.IndexFunc(list, func(other any) bool {
+			return kind.ConditionType(other) == kind.ConditionType(condition)
+		})
 	}
 	for i, condition := range stored {
 		if at := ofType(next, condition); at >= 0 {
@@ -165,7 +167,13 @@ func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]
 		switch of, repeats := first[typ]; {
 		case typ == "": // a missing type is another violation
 		case repeats:
-			found.Add(failure.Element("status."+kind.ConditionIndex, i), "unique", nil, "repeats the type of element %d", of)
+			found.Add(
+				failure.Element("status."+kind.ConditionIndex, i),
+				"unique",
+				nil,
+				"repeats the type of element %d",
+				of,
+			)
 		default:
 			first[typ] = i
 		}

@@ -152,5 +152,9 @@ func (r *stored) removalOfSensitive() []backend.Action {
 	if r.sensitive == nil && r.unread == nil {
 		return nil
 	}
-	return []backend.Action{{Key: r.Key.Sensitive(), If: backend.Condition{Presence: backend.Present}, Op: backend.OpDelete}}
+	return []backend.Action{{
+		Key: r.Key.Sensitive(),
+		If:  backend.Condition{Presence: backend.Present},
+		Op:  backend.OpDelete,
+	}}
 }

@@ -87,7 +87,13 @@ func (w *write) wouldDiscard(ctx context.Context) (*Written, error) {
 	if err != nil {
 		return nil, failure.Of(err, w.key)
 	}
-	return &Written{Outcome: Updated, Warnings: a.warnings, DryRun: true, Resource: w.writer.present(w.kind, would)}, nil
+	out := &Written{
+		Outcome:  Updated,
+		Warnings: a.warnings,
+		DryRun:   true,
+		Resource: w.writer.present(w.kind, would),
+	}
+	return out, nil
 }
 
 // overwrite stores what was sent in the place of a body that cannot be read, of which nothing can be kept.

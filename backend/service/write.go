@@ -201,9 +201,9 @@ const (
 	maxRacePause = 128 * time.Millisecond
 )
 
-// repeat makes attempts until neither another writer comes in between nor the batch is lost, or until the request's time
-// is over. The writers of this gateway lock the key; random pauses give way to writers of other gateways. What became of
-// an attempt is known before the next begins.
+// repeat makes attempts until neither another writer comes in between nor the batch is lost, or until the request's
+// time is over. The writers of this gateway lock the key; random pauses give way to writers of other gateways. What
+// became of an attempt is known before the next begins.
 func (w *write) repeat(ctx context.Context, try func() (*Written, error)) (*Written, error) {
 	wr := w.writer
 	if _, limited := ctx.Deadline(); !limited {

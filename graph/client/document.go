@@ -172,7 +172,22 @@ func (k Kind) document(template string) string {
 // those given to [Client.Do].
 func Documents(kinds []Kind) []string {
 	out := []string{
-		kindsDocument, kindSizesDocument, getDocument, revealDocument, treeDocument, positionDocument, unreadableCountDocument, unreadablesDocument, eventsDocument, viewerDocument, accessDocument, accessGrantsDocument, allowedDocument, updateKindDocument, applyDocument, manyChangesDocument,
+		kindsDocument,
+		kindSizesDocument,
+		getDocument,
+		revealDocument,
+		treeDocument,
+		positionDocument,
+		unreadableCountDocument,
+		unreadablesDocument,
+		eventsDocument,
+		viewerDocument,
+		accessDocument,
+		accessGrantsDocument,
+		allowedDocument,
+		updateKindDocument,
+		applyDocument,
+		manyChangesDocument,
 	}
 	for _, k := range kinds {
 		for _, of := range []struct{ verb, template string }{

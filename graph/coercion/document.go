@@ -53,7 +53,9 @@ func (c Coercer) Document(doc *ast.QueryDocument) (*Document, gqlerror.List) {
 		return nil, r.refused
 	}
 	for _, op := range doc.Operations {
-		if !slices.ContainsFunc(op.VariableDefinitions, func(v *ast.VariableDefinition) bool { return !v.Type.NonNull }) {
+		if !slices.ContainsFunc(op.VariableDefinitions, func(v *ast.VariableDefinition) bool {
+			return !v.Type.NonNull
+		}) {
 			continue // each variable has a value that its places accept
 		}
 		r.operation = op
@@ -163,7 +165,11 @@ func (r *reader) under(list ast.DirectiveList, within *conditions) *conditions {
 	for _, d := range list {
 		for _, a := range d.Arguments {
 			path := &Path{In: &Path{Name: "@" + d.Name}, Name: a.Name}
-			r.value(a.Value, d.Definition.Arguments.ForName(a.Name).Type, place{path: path, at: a.Position, conditions: within})
+			r.value(a.Value, d.Definition.Arguments.ForName(a.Name).Type, place{
+				path:       path,
+				at:         a.Position,
+				conditions: within,
+			})
 		}
 	}
 	return &conditions{directives: list, outer: within}
@@ -205,7 +211,11 @@ func (r *reader) value(v *ast.Value, t *ast.Type, p place) {
 			return
 		}
 		for i, child := range v.Children {
-			r.value(child.Value, t.Elem, place{path: &Path{In: p.path, Index: i}, at: v.Position, conditions: p.conditions})
+			r.value(child.Value, t.Elem, place{
+				path:       &Path{In: p.path, Index: i},
+				at:         v.Position,
+				conditions: p.conditions,
+			})
 		}
 	case ast.ObjectValue:
 		r.fields(v, t, p, func(string) bool { return false })
@@ -224,7 +234,10 @@ func (r *reader) fields(v *ast.Value, t *ast.Type, p place, guards func(name str
 			continue
 		}
 		r.value(child.Value, field.Type, place{
-			path: &Path{In: p.path, Name: child.Name}, at: child.Position, conditions: p.conditions, guards: guards(child.Name),
+			path:       &Path{In: p.path, Name: child.Name},
+			at:         child.Position,
+			conditions: p.conditions,
+			guards:     guards(child.Name),
 		})
 	}
 }
@@ -245,7 +258,11 @@ func (d *Document) Check(op *ast.OperationDefinition, variables map[string]any) 
 			err.Message = failure.Text(steps) + ": the variable $" + failure.Shorten(p.variable) +
 				" has no value; give it one, or null for none"
 		}
-		err.Extensions = map[string]any{"code": string(failure.CodeBadUserInput), "path": steps, "field": failure.Text(steps)}
+		err.Extensions = map[string]any{
+			"code":  string(failure.CodeBadUserInput),
+			"path":  steps,
+			"field": failure.Text(steps),
+		}
 		return err
 	}
 	return nil

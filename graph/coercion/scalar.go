@@ -123,7 +123,11 @@ func float(value any) (any, error) {
 func SafeInt(value any) (int64, error) {
 	number, ok := value.(json.Number)
 	if !ok {
-		return 0, Refuse("%s is no SafeInt: a whole number within +-%d is accepted", JSONType(value), jsontree.MaxSafeInteger)
+		return 0, Refuse(
+			"%s is no SafeInt: a whole number within +-%d is accepted",
+			JSONType(value),
+			jsontree.MaxSafeInteger,
+		)
 	}
 	i, whole := jsontree.Integer(number)
 	if !whole {
@@ -136,7 +140,10 @@ func SafeInt(value any) (int64, error) {
 func Time(value any) (time.Time, error) {
 	text, ok := value.(string)
 	if !ok {
-		return time.Time{}, Refuse("%s is no Time: a time in RFC 3339 form is accepted, like \"2026-01-31T12:00:00Z\"", JSONType(value))
+		return time.Time{}, Refuse(
+			"%s is no Time: a time in RFC 3339 form is accepted, like \"2026-01-31T12:00:00Z\"",
+			JSONType(value),
+		)
 	}
 	t, err := descriptor.ParseTime(text)
 	if err != nil {

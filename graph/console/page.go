@@ -66,8 +66,15 @@ func policy(host string, issuers []string) string {
 		}
 	}
 	return strings.Join([]string{
-		"default-src 'none'", "script-src 'self'", "style-src 'self' " + scrollLock, "img-src 'self' data:", "font-src 'self' data:",
-		"connect-src " + connect, "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'",
+		"default-src 'none'",
+		"script-src 'self'",
+		"style-src 'self' " + scrollLock,
+		"img-src 'self' data:",
+		"font-src 'self' data:",
+		"connect-src " + connect,
+		"frame-ancestors 'none'",
+		"base-uri 'none'",
+		"form-action 'none'",
 	}, "; ")
 }
 

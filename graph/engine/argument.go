@@ -212,8 +212,15 @@ func count(args map[string]any, name string) *int {
 // listRequest returns the request of a connection, without its parent.
 func listRequest(f *field, args map[string]any) query.ListRequest {
 	req := query.ListRequest{
-		Namespace: optional[string](args, "namespace"), Filter: args["filter"], First: count(args, "first"), Last: count(args, "last"),
-		After: optional[string](args, "after"), Before: optional[string](args, "before"), ChangeCursor: f.changeCursor, Ahead: f.ahead, Total: f.total,
+		Namespace:    optional[string](args, "namespace"),
+		Filter:       args["filter"],
+		First:        count(args, "first"),
+		Last:         count(args, "last"),
+		After:        optional[string](args, "after"),
+		Before:       optional[string](args, "before"),
+		ChangeCursor: f.changeCursor,
+		Ahead:        f.ahead,
+		Total:        f.total,
 	}
 	req.Kind = value[string](args, "kind")
 	var of map[string]string
@@ -223,7 +230,10 @@ func listRequest(f *field, args map[string]any) query.ListRequest {
 		of = sharedOrders()
 	}
 	for _, o := range elementsOf[map[string]any](args, "orderBy") {
-		req.OrderBy = append(req.OrderBy, query.Order{Field: of[value[string](o, "field")], Descending: value[string](o, "direction") == "DESC"})
+		req.OrderBy = append(req.OrderBy, query.Order{
+			Field:      of[value[string](o, "field")],
+			Descending: value[string](o, "direction") == "DESC",
+		})
 	}
 	return req
 }
@@ -233,11 +243,17 @@ func metadata(in map[string]any) service.Metadata {
 	m := service.Metadata{Description: description(in), ExpiresAt: expiry(in)}
 	_, m.Labels.Set = in["labels"]
 	for _, e := range elementsOf[map[string]any](in, "labels") {
-		m.Labels.Value = append(m.Labels.Value, service.Label{Key: value[string](e, "key"), Value: value[string](e, "value")})
+		m.Labels.Value = append(m.Labels.Value, service.Label{
+			Key:   value[string](e, "key"),
+			Value: value[string](e, "value"),
+		})
 	}
 	_, m.Annotations.Set = in["annotations"]
 	for _, e := range elementsOf[map[string]any](in, "annotations") {
-		m.Annotations.Value = append(m.Annotations.Value, service.Annotation{Key: value[string](e, "key"), Value: value[string](e, "value")})
+		m.Annotations.Value = append(m.Annotations.Value, service.Annotation{
+			Key:   value[string](e, "key"),
+			Value: value[string](e, "value"),
+		})
 	}
 	return m
 }
@@ -245,8 +261,12 @@ func metadata(in map[string]any) service.Metadata {
 // metadataPatch returns the changes of the metadata in a patch.
 func metadataPatch(in map[string]any) service.MetadataPatch {
 	return service.MetadataPatch{
-		Labels: pairPatch(in, "labels"), Annotations: pairPatch(in, "annotations"), Description: description(in), ExpiresAt: expiry(in),
-		AddFinalizers: elementsOf[string](in, "addFinalizers"), RemoveFinalizers: elementsOf[string](in, "removeFinalizers"),
+		Labels:           pairPatch(in, "labels"),
+		Annotations:      pairPatch(in, "annotations"),
+		Description:      description(in),
+		ExpiresAt:        expiry(in),
+		AddFinalizers:    elementsOf[string](in, "addFinalizers"),
+		RemoveFinalizers: elementsOf[string](in, "removeFinalizers"),
 	}
 }
 
@@ -272,7 +292,10 @@ func pairPatch(in map[string]any, name string) (out service.Optional[[]service.P
 		out.Value = []service.PairPatch{}
 	}
 	for _, e := range elementsOf[map[string]any](in, name) {
-		out.Value = append(out.Value, service.PairPatch{Key: value[string](e, "key"), Value: optional[string](e, "value")})
+		out.Value = append(out.Value, service.PairPatch{
+			Key:   value[string](e, "key"),
+			Value: optional[string](e, "value"),
+		})
 	}
 	return out
 }

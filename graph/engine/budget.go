@@ -39,7 +39,14 @@ type spending struct {
 // openBudget begins to charge the budget of the context, for an answer that starts at begin in its buffer.
 func (r *run) openBudget(begin int) {
 	b := budget.From(r.ctx)
-	r.spent = spending{budget: b, mostObjects: b.Left(budget.Objects), mostLinks: b.Left(budget.Objects), begin: begin, limit: b.Left(budget.Bytes), until: math.MaxInt}
+	r.spent = spending{
+		budget:      b,
+		mostObjects: b.Left(budget.Objects),
+		mostLinks:   b.Left(budget.Objects),
+		begin:       begin,
+		limit:       b.Left(budget.Bytes),
+		until:       math.MaxInt,
+	}
 	if b != nil {
 		r.grant(firstBytes)
 	}
@@ -176,7 +183,8 @@ func (r *run) exceed(t budget.Thing, f *field, n int) {
 func (r *run) haltOn(err error, f *field) {
 	var known *failure.Error
 	var over *budget.ExceededError
-	if errors.As(err, &over) || errors.Is(err, budget.ErrBusy) || r.ctx.Err() != nil && errors.As(err, &known) && known.Code == failure.CodeTimeout {
+	if errors.As(err, &over) || errors.Is(err, budget.ErrBusy) || r.ctx.Err() != nil && errors.As(err, &known) &&
+		known.Code == failure.CodeTimeout {
 		r.halt(err, f)
 	}
 }

@@ -35,7 +35,10 @@ func (c *compiler) coreField(f *field) *ast.Field {
 		node.SelectionSet = ast.SelectionSet{&ast.Field{Alias: typeField, Name: "__typename", Position: node.Position}}
 		for _, possible := range c.engine.schema.PossibleTypes[def.Name] {
 			node.SelectionSet = append(node.SelectionSet, &ast.InlineFragment{
-				TypeCondition: possible.Name, SelectionSet: c.coreSet(f.abstract.on(possible.Name)), ObjectDefinition: possible, Position: node.Position,
+				TypeCondition:    possible.Name,
+				SelectionSet:     c.coreSet(f.abstract.on(possible.Name)),
+				ObjectDefinition: possible,
+				Position:         node.Position,
 			})
 		}
 	}
@@ -51,7 +54,9 @@ func (c *compiler) coreSet(o *object) (set ast.SelectionSet) {
 
 // isCore reports whether no possible type of an abstract type is a kind's.
 func (e *Engine) isCore(def *ast.Definition) bool {
-	return !slices.ContainsFunc(e.schema.PossibleTypes[def.Name], func(d *ast.Definition) bool { return e.types[d.Name] != nil })
+	return !slices.ContainsFunc(e.schema.PossibleTypes[def.Name], func(d *ast.Definition) bool {
+		return e.types[d.Name] != nil
+	})
 }
 
 // coreAtOnce is the most root fields that the core executes at a time. gqlgen starts a goroutine for
@@ -208,9 +213,18 @@ func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 		middleware = r.coreMiddleware
 	}
 	return &graphql.OperationContext{
-		RawQuery: r.oc.RawQuery, Variables: r.oc.Variables, OperationName: r.oc.OperationName, Doc: r.oc.Doc, Operation: &operation,
-		Extensions: r.oc.Extensions, Headers: r.oc.Headers, DisableIntrospection: r.oc.DisableIntrospection, RecoverFunc: r.oc.RecoverFunc,
-		ResolverMiddleware: middleware, RootResolverMiddleware: r.oc.RootResolverMiddleware, Stats: r.oc.Stats,
+		RawQuery:               r.oc.RawQuery,
+		Variables:              r.oc.Variables,
+		OperationName:          r.oc.OperationName,
+		Doc:                    r.oc.Doc,
+		Operation:              &operation,
+		Extensions:             r.oc.Extensions,
+		Headers:                r.oc.Headers,
+		DisableIntrospection:   r.oc.DisableIntrospection,
+		RecoverFunc:            r.oc.RecoverFunc,
+		ResolverMiddleware:     middleware,
+		RootResolverMiddleware: r.oc.RootResolverMiddleware,
+		Stats:                  r.oc.Stats,
 	}
 }
 

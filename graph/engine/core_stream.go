@@ -31,7 +31,10 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		event = loader.With(r.coreContext(event, m, set), e.svc.Reader, e.wait)
 		// The core writes an event in the context of the caller of next, so this is where the path of its errors
 		// begins.
-		event = graphql.WithFieldContext(event, &graphql.FieldContext{Object: e.schema.Subscription.Name, Field: graphql.CollectedField{Field: f.core}})
+		event = graphql.WithFieldContext(event, &graphql.FieldContext{
+			Object: e.schema.Subscription.Name,
+			Field:  graphql.CollectedField{Field: f.core},
+		})
 		defer func() {
 			v := recover()
 			if v == nil {

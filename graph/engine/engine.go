@@ -32,8 +32,8 @@ type Config struct {
 	// BadTime is called with the kind of a resource for each stored time that is invalid, and is shown as null.
 	// Default: none.
 	BadTime func(kind string)
-	// Deprecated is called with the schema coordinate of each deprecated field that a manifest or a patch in stored form
-	// sets. Optional.
+	// Deprecated is called with the schema coordinate of each deprecated field that a manifest or a patch in stored
+	// form sets. Optional.
 	Deprecated func(coordinate string)
 	// Streams is the set of all subscriptions. When it ends, they end with CATALOGUE_CHANGED. Default: it never ends.
 	Streams *stream.Set

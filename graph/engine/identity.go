@@ -29,7 +29,11 @@ func (n naming) refuse(name, format string, args ...any) error {
 
 // identity returns the resource that a field names. A create and an upsert have no id.
 func (r *run) identity(f *field, n naming) (kind.Identity, error) {
-	id := kind.Identity{Kind: value[string](n.values, "kind"), Namespace: optional[string](n.values, "namespace"), Name: value[string](n.values, "name")}
+	id := kind.Identity{
+		Kind:      value[string](n.values, "kind"),
+		Namespace: optional[string](n.values, "namespace"),
+		Name:      value[string](n.values, "name"),
+	}
 	if f.kind != nil {
 		id.Kind = f.kind.Name
 	}
@@ -75,7 +79,12 @@ func (r *run) key(n naming, kindName string) (backend.Key, error) {
 	case err != nil:
 		return key, n.refuse("id", "%s", err)
 	case kindName != "" && key.Kind != kindName:
-		return key, n.refuse("id", "the id is that of a resource of kind %s, not of kind %s", failure.Shorten(key.Kind), kindName)
+		return key, n.refuse(
+			"id",
+			"the id is that of a resource of kind %s, not of kind %s",
+			failure.Shorten(key.Kind),
+			kindName,
+		)
 	}
 	return key, nil
 }

@@ -12,7 +12,11 @@ func namespacesRootField() derivedField {
 }
 
 func resolveNamespaces(r *run, _ *field, a *resolved, args *arguments) (err error) {
-	a.namespaces, err = r.engine.svc.Reader.Namespaces(r.ctx, count(args.values, "first"), optional[string](args.values, "after"))
+	a.namespaces, err = r.engine.svc.Reader.Namespaces(
+		r.ctx,
+		count(args.values, "first"),
+		optional[string](args.values, "after"),
+	)
 	return err
 }
 

@@ -24,14 +24,16 @@ type written struct {
 // payloadFields are the fields of the payload of a mutation.
 func payloadFields() fieldTable {
 	return fieldTable{
-		"clientMutationId":  {write: writeMutationID},
-		singularName:        {write: writeWritten, read: readWritten},
-		"resource":          {write: writeWritten, read: readWritten},
-		"preview":           {write: writePreview},
-		"warnings":          {write: writeWarnings},
-		"outcome":           {write: text(func(src source) string { return string(src.root.written.Outcome) })},
-		"dryRun":            {write: boolean(func(src source) bool { return src.root.written.DryRun })},
-		"created":           {write: boolean(func(src source) bool { return src.root.written.Outcome == service.Created })},
+		"clientMutationId": {write: writeMutationID},
+		singularName:       {write: writeWritten, read: readWritten},
+		"resource":         {write: writeWritten, read: readWritten},
+		"preview":          {write: writePreview},
+		"warnings":         {write: writeWarnings},
+		"outcome":          {write: text(func(src source) string { return string(src.root.written.Outcome) })},
+		"dryRun":           {write: boolean(func(src source) bool { return src.root.written.DryRun })},
+		"created": {write: boolean(func(src source) bool {
+			return src.root.written.Outcome == service.Created
+		})},
 		"state":             {write: text(func(src source) string { return string(src.root.written.Deletion) })},
 		deletedIDName:       {write: writeDeletedID},
 		"deletedResourceId": {write: writeDeletedID},

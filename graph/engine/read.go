@@ -61,7 +61,12 @@ func (r *run) readLevel() {
 		calls = append(calls, func() { pages.pages, pages.errs = r.engine.svc.Reader.ListMany(r.ctx, requests.list) })
 	}
 	if len(requests.related) > 0 {
-		calls = append(calls, func() { related.pages, related.errs = r.engine.svc.Reader.Dependencies(r.ctx, requests.related) })
+		calls = append(calls, func() {
+			related.pages, related.errs = r.engine.svc.Reader.Dependencies(
+				r.ctx,
+				requests.related,
+			)
+		})
 	}
 	together(calls)
 	for i, res := range resources {
@@ -122,7 +127,11 @@ func (r *run) collectLinks(it *item, on *object, t body.Table) {
 			it.links = append(it.links, link{})
 			w := want{item: it, link: n, field: f}
 			if f.link == linkRef {
-				w.key = backend.Key{Kind: f.kind.Name, Namespace: f.kind.NamespaceFrom(b.Stored.Namespace), Name: refName(b, f.ref, t)}
+				w.key = backend.Key{
+					Kind:      f.kind.Name,
+					Namespace: f.kind.NamespaceFrom(b.Stored.Namespace),
+					Name:      refName(b, f.ref, t),
+				}
 				if w.key.Name != "" {
 					r.wanted = append(r.wanted, w)
 				}

@@ -84,7 +84,11 @@ func (in *Input) Coerce(ctx context.Context, typ string) (any, error) {
 	out, err := m.engine.stored(t, coerced, nil)
 	var refused *argumentError
 	if errors.As(err, &refused) {
-		return nil, &gqlerror.Error{Err: refused.err, Message: refused.Error(), Path: append(slices.Clip(in.path), refused.path...)}
+		return nil, &gqlerror.Error{
+			Err:     refused.err,
+			Message: refused.Error(),
+			Path:    append(slices.Clip(in.path), refused.path...),
+		}
 	}
 	return out, err
 }

@@ -21,8 +21,9 @@ var _ stream.Execution = (*execution)(nil)
 // Changes is part of [stream.Execution].
 func (s *execution) Changes() *change.Stream { return s.changes }
 
-// Key is part of [stream.Execution]. It depends on the document, the operation, the variables, the extensions, the view
-// and the rights of the caller. It does not depend on the cursor from which the client resumes, nor on the caller's name.
+// Key is part of [stream.Execution]. It depends on the document, the operation, the variables, the extensions, the
+// view and the rights of the caller. It does not depend on the cursor from which the client resumes, nor on the
+// caller's name.
 func (s *execution) Key() stream.ShareKey {
 	oc := s.oc
 	variables := oc.Variables
@@ -91,9 +92,18 @@ func (s *execution) Resume(cursor string, replaced bool) { s.cursor, s.retired =
 func (s *execution) Ended() bool { return s.retired || s.waiting.Err() != nil }
 
 // lead begins an execution that equal subscriptions share. It replaces the first of them.
-func (e *Engine) lead(ctx context.Context, oc *graphql.OperationContext, p *plan, first *execution) graphql.ResponseHandler {
+func (e *Engine) lead(
+	ctx context.Context, oc *graphql.OperationContext, p *plan, first *execution,
+) graphql.ResponseHandler {
 	s := &execution{
-		engine: e, oc: oc, plan: p, view: first.view, changes: first.changes.HandOver(), state: stream.From(ctx), everyKind: first.everyKind, cursor: first.cursor,
+		engine:    e,
+		oc:        oc,
+		plan:      p,
+		view:      first.view,
+		changes:   first.changes.HandOver(),
+		state:     stream.From(ctx),
+		everyKind: first.everyKind,
+		cursor:    first.cursor,
 	}
 	first.Follow(s)
 	s.waiting = join(ctx, true, s.changes.Close, e.sets(s.everyKind)...)

@@ -52,7 +52,15 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		begin.reportAll(err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
-	s := &execution{engine: e, oc: oc, plan: p, view: access.CallerFrom(ctx).View, changes: changes, state: stream.From(ctx), everyKind: len(req.Kinds) == 0}
+	s := &execution{
+		engine:    e,
+		oc:        oc,
+		plan:      p,
+		view:      access.CallerFrom(ctx).View,
+		changes:   changes,
+		state:     stream.From(ctx),
+		everyKind: len(req.Kinds) == 0,
+	}
 	s.waiting = join(ctx, false, changes.Close, e.sets(s.everyKind)...)
 	if req.After != nil {
 		s.cursor = *req.After
@@ -119,8 +127,12 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 		return nil, req, tooLong("kinds", "maxItems", maxKinds, "elements")
 	}
 	req = change.Request{
-		Namespace: optional[string](args, "namespace"), Name: optional[string](args, "name"), Filter: args["filter"],
-		After: stream.From(r.ctx).Resume(optional[string](args, "after")), Snapshot: value[bool](args, "snapshot"), Kinds: kinds,
+		Namespace: optional[string](args, "namespace"),
+		Name:      optional[string](args, "name"),
+		Filter:    args["filter"],
+		After:     stream.From(r.ctx).Resume(optional[string](args, "after")),
+		Snapshot:  value[bool](args, "snapshot"),
+		Kinds:     kinds,
 	}
 	if f.kind != nil {
 		req.Kinds = []string{f.kind.Name}

@@ -55,7 +55,11 @@ func (l *loader) columns(k *Kind) {
 	}
 	seen := names{}
 	for _, column := range l.readAll(k.Definition.Directives, "column") {
-		c := descriptor.Column{Title: column.text("title"), Path: column.text("path"), Wide: column.text("wide") == "true"}
+		c := descriptor.Column{
+			Title: column.text("title"),
+			Path:  column.text("path"),
+			Wide:  column.text("wide") == "true",
+		}
 		switch {
 		case !columnForm.MatchString(c.Title) || len(c.Title) > maxColumnTitle:
 			l.report(column.at("title"), "kind %s: column %q: at most %d capitals, digits, '-' and '_' that begin with a letter are wanted", k.Name, c.Title, maxColumnTitle)

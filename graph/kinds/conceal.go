@@ -49,7 +49,10 @@ func IsWriteOnly(field *ast.FieldDefinition) bool {
 // wrong type.
 func Conceal(schema *ast.Schema, doc *ast.QueryDocument, errs gqlerror.List) {
 	c := concealer{
-		schema: schema, hidden: map[gqlerror.Location]bool{}, around: map[gqlerror.Location]bool{}, variables: map[string]bool{},
+		schema:    schema,
+		hidden:    map[gqlerror.Location]bool{},
+		around:    map[gqlerror.Location]bool{},
+		variables: map[string]bool{},
 	}
 	for _, op := range doc.Operations {
 		c.selections(op.SelectionSet)

@@ -35,7 +35,12 @@ func conditionShape(def *ast.Definition) *descriptor.Shape {
 	most := map[string]int{"type": maxConditionType, "reason": maxConditionReason, "message": maxConditionMessage}
 	s := &descriptor.Shape{Name: def.Name}
 	for _, f := range def.Fields {
-		field := descriptor.Field{Name: f.Name, Description: f.Description, Type: descriptor.FieldType(f.Type.NamedType), Required: f.Type.NonNull}
+		field := descriptor.Field{
+			Name:        f.Name,
+			Description: f.Description,
+			Type:        descriptor.FieldType(f.Type.NamedType),
+			Required:    f.Type.NonNull,
+		}
 		if n, bounded := most[f.Name]; bounded {
 			field.Constraint.MaxLength = &n
 		}

@@ -18,7 +18,14 @@ func propertyArguments() []string { return []string{"minProperties", "maxPropert
 func keyArguments() []string      { return []string{"keyMinLength", "keyMaxLength", "keyPattern"} }
 
 func formats() []descriptor.Format {
-	return []descriptor.Format{descriptor.FormatUUID, descriptor.FormatDuration, descriptor.FormatDateTime, descriptor.FormatName, descriptor.FormatCIDR, descriptor.FormatBase64}
+	return []descriptor.Format{
+		descriptor.FormatUUID,
+		descriptor.FormatDuration,
+		descriptor.FormatDateTime,
+		descriptor.FormatName,
+		descriptor.FormatCIDR,
+		descriptor.FormatBase64,
+	}
 }
 
 // constraint reads @constraint of a field of a spec. It refuses a field that would be unbounded.
@@ -41,7 +48,8 @@ func (l *loader) constraint(out *descriptor.Field, f *ast.FieldDefinition, where
 		return // its limits could not be read
 	}
 	l.nameLimits(out, f, where)
-	if out.Type == descriptor.TypeString && !l.isMalformed(f.Directives, "ref") && out.Constraint.MaxLength == nil && len(out.Constraint.In) == 0 {
+	if out.Type == descriptor.TypeString && !l.isMalformed(f.Directives, "ref") && out.Constraint.MaxLength == nil &&
+		len(out.Constraint.In) == 0 {
 		l.report(f.Position, "%s: a String in a spec has a maximum: add @constraint(maxLength: ...) or @constraint(in: [...])", where)
 	}
 	if out.List && out.Constraint.MaxItems == nil {
@@ -54,11 +62,15 @@ func (l *loader) applicable(out *descriptor.Field, d *directive, where string) {
 	if out.Type == "" {
 		return // the type could not be read
 	}
-	numeric := slices.Contains([]descriptor.FieldType{descriptor.TypeInt, descriptor.TypeSafeInt, descriptor.TypeFloat}, out.Type)
+	numeric := slices.Contains(
+		[]descriptor.FieldType{descriptor.TypeInt, descriptor.TypeSafeInt, descriptor.TypeFloat},
+		out.Type,
+	)
 	l.restrict(d, where, textArguments(), out.Type == descriptor.TypeString, "String")
 	l.restrict(d, where, numberArguments(), numeric, "Int, SafeInt and Float")
 	l.restrict(d, where, listArguments(), out.List, "lists")
-	l.restrict(d, where, propertyArguments(), out.Type == descriptor.TypeObject && !out.List, "object types, maps and fields of an object type")
+	l.restrict(d, where, propertyArguments(), out.Type == descriptor.TypeObject &&
+		!out.List, "object types, maps and fields of an object type")
 	l.restrict(d, where, keyArguments(), false, "maps")
 }
 
@@ -157,6 +169,13 @@ func (l *loader) properties(s *descriptor.Shape, d *directive, where string) {
 		s.MaxProperties = *n
 	}
 	if s.MinProperties > len(s.Fields) {
-		l.report(d.Position, "%s: minProperties is %d, and %s has %d fields", where, s.MinProperties, s.Name, len(s.Fields))
+		l.report(
+			d.Position,
+			"%s: minProperties is %d, and %s has %d fields",
+			where,
+			s.MinProperties,
+			s.Name,
+			len(s.Fields),
+		)
 	}
 }

@@ -48,7 +48,12 @@ func indexed(k *Kind, path string) bool {
 
 // filtered reports whether anything below a path is indexed.
 func filtered(k *Kind, path string) bool {
-	return slices.ContainsFunc(k.FilterableFields, func(i descriptor.FilterableField) bool { return strings.HasPrefix(i.Path, path+".") })
+	return slices.ContainsFunc(k.FilterableFields, func(i descriptor.FilterableField) bool {
+		return strings.HasPrefix(
+			i.Path,
+			path+".",
+		)
+	})
 }
 
 // operators returns the type of the operators of a field.

@@ -36,7 +36,11 @@ type typeDerivation struct {
 }
 
 func deriveTypes(schema *Schema) derivation {
-	d := &typeDerivation{schema: schema, byName: map[string]*derivedInput{}, derivation: derivation{Enums: map[string]bool{}, EnumLists: map[string]bool{}}}
+	d := &typeDerivation{
+		schema:     schema,
+		byName:     map[string]*derivedInput{},
+		derivation: derivation{Enums: map[string]bool{}, EnumLists: map[string]bool{}},
+	}
 	// Specs first: a type of both has the limits of the spec.
 	for _, k := range schema.Kinds {
 		d.whole(k.Spec, inSpec)
@@ -80,7 +84,12 @@ func (d *typeDerivation) whole(s *descriptor.Shape, p part) {
 	}
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		in.Fields = append(in.Fields, derivedField{f.InAPI(), inputType(f, InputType, f.Required), paragraph(f.Description, limitsIn(f, p)), f.Deprecated})
+		in.Fields = append(in.Fields, derivedField{
+			f.InAPI(),
+			inputType(f, InputType, f.Required),
+			paragraph(f.Description, limitsIn(f, p)),
+			f.Deprecated,
+		})
 		if f.Shape != nil {
 			d.whole(f.Shape, p)
 		}
@@ -107,7 +116,12 @@ func (d *typeDerivation) patch(s *descriptor.Shape, p part) {
 		if f.Type == descriptor.TypeMap {
 			text = paragraph(text, "Entries that are left out stay as they are.")
 		}
-		in.Fields = append(in.Fields, derivedField{f.InAPI(), inputType(f, name, false), paragraph(f.Description, text), f.Deprecated})
+		in.Fields = append(in.Fields, derivedField{
+			f.InAPI(),
+			inputType(f, name, false),
+			paragraph(f.Description, text),
+			f.Deprecated,
+		})
 		if f.Shape != nil && !f.List {
 			d.patch(f.Shape, p)
 		}

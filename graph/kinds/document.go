@@ -12,7 +12,13 @@ func (l *loader) index(docs []Document) {
 	for _, d := range docs {
 		for _, def := range d.Definitions {
 			if first := l.types[def.Name]; first != nil {
-				l.report(def.Position, "type %s is declared twice; first at %s:%d", def.Name, own(first.Position.Src.Name), first.Position.Line)
+				l.report(
+					def.Position,
+					"type %s is declared twice; first at %s:%d",
+					def.Name,
+					own(first.Position.Src.Name),
+					first.Position.Line,
+				)
 				continue
 			}
 			l.types[def.Name] = def

@@ -61,7 +61,10 @@ func (l *loader) indexes(k *Kind) {
 		if d == nil || !l.indexable(p, d, sortable) {
 			return
 		}
-		k.FilterableFields = append(k.FilterableFields, descriptor.FilterableField{Path: p.path, Sortable: sortable != nil})
+		k.FilterableFields = append(k.FilterableFields, descriptor.FilterableField{
+			Path:     p.path,
+			Sortable: sortable != nil,
+		})
 	}
 	l.places(k, k.Spec, &place{path: "spec"}, visit)
 	l.places(k, k.Status, &place{path: "status"}, visit)
@@ -71,7 +74,14 @@ func (l *loader) indexes(k *Kind) {
 			continue
 		}
 		if other := orders.add(OrderValue(i.Path), i.Path); other != "" {
-			l.report(k.Definition.Position, "kind %s: orders by %s and by %s would have one name, %s", k.Name, other, i.Path, OrderValue(i.Path))
+			l.report(
+				k.Definition.Position,
+				"kind %s: orders by %s and by %s would have one name, %s",
+				k.Name,
+				other,
+				i.Path,
+				OrderValue(i.Path),
+			)
 		}
 	}
 }

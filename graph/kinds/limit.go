@@ -37,7 +37,8 @@ func limits(f *descriptor.Field) string {
 	}
 	if f.List {
 		if r := interval(c.MinItems, c.MaxItems, thousands); r != "" {
-			add("%s elements%s.", r, map[bool]string{true: ", no two equal"}[c.Unique || f.ListType == descriptor.ListSet])
+			add("%s elements%s.", r, map[bool]string{true: ", no two equal"}[c.Unique ||
+				f.ListType == descriptor.ListSet])
 		}
 		if f.ListType == descriptor.ListMap {
 			add("No two elements agree in %s.", strings.Join(f.Keys, ", "))

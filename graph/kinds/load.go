@@ -68,7 +68,8 @@ func Load(files ...*ast.Source) (*Schema, error) {
 	}
 	docs := l.parse(files)
 	l.expandScalars(docs)
-	if !slices.ContainsFunc(l.kinds, func(k *ast.Definition) bool { return !k.BuiltIn }) && len(l.unread) == 0 && len(files) > 0 {
+	if !slices.ContainsFunc(l.kinds, func(k *ast.Definition) bool { return !k.BuiltIn }) && len(l.unread) == 0 &&
+		len(files) > 0 {
 		l.report(&ast.Position{Src: files[0], Line: 1}, "the catalogue has no kind: mark a type with @resource")
 	}
 	for _, d := range docs {
@@ -108,7 +109,12 @@ func Load(files ...*ast.Source) (*Schema, error) {
 // hashOf returns the hash of the files. It does not depend on their folder.
 func hashOf(files []*ast.Source) string {
 	h := sha256.New()
-	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b *ast.Source) int { return strings.Compare(path.Base(a.Name), path.Base(b.Name)) }) {
+	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b *ast.Source) int {
+		return strings.Compare(
+			path.Base(a.Name),
+			path.Base(b.Name),
+		)
+	}) {
 		_, _ = fmt.Fprintf(h, "%q %d ", path.Base(f.Name), len(f.Input))
 		_, _ = io.WriteString(h, f.Input)
 	}
@@ -247,7 +253,9 @@ func invalidLine(text string) int {
 
 // publish removes the kinds and the directives of this package from a document.
 func publish(doc *ast.SchemaDocument) {
-	doc.Definitions = slices.DeleteFunc(doc.Definitions, func(def *ast.Definition) bool { return def.Directives.ForName("resource") != nil })
+	doc.Definitions = slices.DeleteFunc(doc.Definitions, func(def *ast.Definition) bool {
+		return def.Directives.ForName("resource") != nil
+	})
 	for _, def := range doc.Definitions {
 		def.Directives = def.Directives.ForNames("deprecated")
 		for _, f := range def.Fields {

@@ -58,11 +58,23 @@ func (l *loader) mapping(out *descriptor.Field, f *ast.FieldDefinition, where st
 }
 
 func (l *loader) mapLimits(out *descriptor.Field, d *directive, where string) {
-	l.restrict(d, where, slices.Concat([]string{"in"}, numberArguments(), listArguments()), false, "other fields than maps")
+	l.restrict(
+		d,
+		where,
+		slices.Concat([]string{"in"}, numberArguments(), listArguments()),
+		false,
+		"other fields than maps",
+	)
 	out.Constraint = descriptor.Constraint{
-		MinItems: d.integer("minProperties"), MaxItems: d.integer("maxProperties"),
-		MinLength: d.integer("minLength"), MaxLength: d.integer("maxLength"), Pattern: d.text("pattern"), Format: descriptor.Format(d.text("format")),
-		KeyMinLength: d.integer("keyMinLength"), KeyMaxLength: d.integer("keyMaxLength"), KeyPattern: d.text("keyPattern"),
+		MinItems:     d.integer("minProperties"),
+		MaxItems:     d.integer("maxProperties"),
+		MinLength:    d.integer("minLength"),
+		MaxLength:    d.integer("maxLength"),
+		Pattern:      d.text("pattern"),
+		Format:       descriptor.Format(d.text("format")),
+		KeyMinLength: d.integer("keyMinLength"),
+		KeyMaxLength: d.integer("keyMaxLength"),
+		KeyPattern:   d.text("keyPattern"),
 	}
 	l.bounds(d, where, "minProperties", "maxProperties")
 	l.bounds(d, where, "minLength", "maxLength")

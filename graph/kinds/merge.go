@@ -29,7 +29,13 @@ func (l *loader) merges(s *descriptor.Shape, def *ast.Definition) {
 			l.report(d.at("field"), "%s: a map does not go into itself", where)
 			continue
 		case into.Type != descriptor.TypeMap:
-			l.report(d.at("field"), "%s: %s is no map; entries go into a field of type [%s!]", where, into.Name, mapEntry)
+			l.report(
+				d.at("field"),
+				"%s: %s is no map; entries go into a field of type [%s!]",
+				where,
+				into.Name,
+				mapEntry,
+			)
 		case into.MergeInto != "":
 			l.report(d.at("field"), "%s: %s is not kept itself, it goes into %s", where, into.Name, into.MergeInto)
 		}

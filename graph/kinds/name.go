@@ -13,14 +13,27 @@ import (
 // DerivedTypes returns the names of the types that are derived from a kind, now or in a later release. Authors cannot
 // use them.
 func DerivedTypes(kind string) []string {
-	out := []string{kind + "Connection", kind + "Edge", kind + "Change", kind + "Filter", kind + "Order", kind + "OrderField"}
+	out := []string{
+		kind + "Connection",
+		kind + "Edge",
+		kind + "Change",
+		kind + "Filter",
+		kind + "Order",
+		kind + "OrderField",
+	}
 	for _, verb := range []string{"Create", "Update", "Patch", "Upsert", "Delete"} {
 		out = append(out, verb+kind+"Input", verb+kind+"Payload")
 	}
 	for _, suffix := range []string{"Summary", "Aggregate", "GroupBy", "Preview"} {
 		out = append(out, kind+suffix)
 	}
-	for _, verb := range []string{"Update" + kind + "Status", "Patch" + kind + "Status", "Apply" + kind, "Delete" + kind + "s", "Patch" + kind + "s"} {
+	for _, verb := range []string{
+		"Update" + kind + "Status",
+		"Patch" + kind + "Status",
+		"Apply" + kind,
+		"Delete" + kind + "s",
+		"Patch" + kind + "s",
+	} {
 		out = append(out, verb+"Input", verb+"Payload")
 	}
 	return out
@@ -59,7 +72,8 @@ func (l *loader) derivedFrom(name string) string {
 	}
 	for _, suffix := range []string{"Input", "Patch", "ListFilter", "Filter"} {
 		base, ok := strings.CutSuffix(name, suffix)
-		if def := l.types[base]; ok && def != nil && def.Directives.ForName("resource") == nil && slices.Contains(derivedFromType(def), name) {
+		if def := l.types[base]; ok && def != nil && def.Directives.ForName("resource") == nil &&
+			slices.Contains(derivedFromType(def), name) {
 			return "type " + base
 		}
 	}
@@ -133,7 +147,13 @@ func (l *loader) kindNames(kinds []Kind) {
 		}
 		for _, name := range append([]string{k.Name, k.Singular, k.Plural}, k.ShortNames...) {
 			if other := seen.add(strings.ToLower(name), "kind "+k.Name); other != "" && name != "" {
-				l.report(k.Definition.Position, "kind %s: %q means %s too, in some case of its letters", k.Name, name, other)
+				l.report(
+					k.Definition.Position,
+					"kind %s: %q means %s too, in some case of its letters",
+					k.Name,
+					name,
+					other,
+				)
 			}
 		}
 	}

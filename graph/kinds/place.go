@@ -21,7 +21,10 @@ type Places struct {
 
 // Places returns the lines of all kinds of a catalogue that was read from a folder.
 func (s *Schema) Places(folder string) Places {
-	p := placing{types: map[string]*ast.Definition{}, Places: Places{Folder: folder, Fields: map[string]string{}, Types: map[string]string{}}}
+	p := placing{
+		types:  map[string]*ast.Definition{},
+		Places: Places{Folder: folder, Fields: map[string]string{}, Types: map[string]string{}},
+	}
 	for _, d := range s.Documents {
 		for _, def := range d.Definitions {
 			p.types[def.Name] = def

@@ -80,7 +80,9 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 		l.offers(p, d, target)
 		r := l.derive(p, d, stem, target)
 		p.kind.Refs = append(p.kind.Refs, r)
-		if r.Owner == p.kind.Name && !slices.ContainsFunc(p.kind.FilterableFields, func(i descriptor.FilterableField) bool { return i.Path == r.Path }) {
+		if r.Owner == p.kind.Name && !slices.ContainsFunc(p.kind.FilterableFields, func(i descriptor.FilterableField) bool {
+			return i.Path == r.Path
+		}) {
 			p.kind.FilterableFields = append(p.kind.FilterableFields, descriptor.FilterableField{Path: r.Path})
 		}
 	}
@@ -107,8 +109,14 @@ func (l *loader) offers(p *place, d *directive, target *Kind) {
 // reference's name without its ending.
 func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Reference {
 	r := Reference{
-		Reference: descriptor.Reference{Path: p.path, Kind: target.Name, Field: stem, Inverse: d.text("inverse"), Guarded: d.text("guarded") == "true"},
-		Owner:     p.owner.Name, List: p.field.List, Deprecated: p.field.Deprecated, at: d.Position,
+		Reference: descriptor.Reference{
+			Path:    p.path,
+			Kind:    target.Name,
+			Field:   stem,
+			Inverse: d.text("inverse"),
+			Guarded: d.text("guarded") == "true",
+		},
+		Owner: p.owner.Name, List: p.field.List, Deprecated: p.field.Deprecated, at: d.Position,
 	}
 	switch {
 	case d.has("as"):
@@ -119,7 +127,8 @@ func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Refer
 			r.Field = target.Plural
 		}
 	}
-	if parent := strings.TrimSuffix(p.path, "."+p.ast.Name); parent == "spec" || parent == "spec.resource" && !p.listed {
+	if parent := strings.TrimSuffix(p.path, "."+p.ast.Name); parent == "spec" || parent == "spec.resource" &&
+		!p.listed {
 		r.Owner = p.kind.Name
 	}
 	return r

@@ -29,24 +29,69 @@ func kindFields() []string {
 // laterKindFields returns fields that every kind will have.
 func laterKindFields() []string {
 	return []string{
-		"specJSON", "statusJSON", "dependencies", "dependents", "blockedBy", "allowed", "history",
-		"apiGroup", "version", "name", "namespace", "labels", "annotations", "revision", "events", "changes", "managedFields",
-		"ownerReferences", "effectiveSpec", "diff", "summary", "children", "updatedBy", "resourceService",
+		"specJSON",
+		"statusJSON",
+		"dependencies",
+		"dependents",
+		"blockedBy",
+		"allowed",
+		"history",
+		"apiGroup",
+		"version",
+		"name",
+		"namespace",
+		"labels",
+		"annotations",
+		"revision",
+		"events",
+		"changes",
+		"managedFields",
+		"ownerReferences",
+		"effectiveSpec",
+		"diff",
+		"summary",
+		"children",
+		"updatedBy",
+		"resourceService",
 	}
 }
 
 // besides returns the fields beside the resource in a payload or event, now or in a later release.
 func besides() []string {
 	return []string{
-		"type", "cursor", "revision", "clientMutationId", "warnings", "state", "created", "blockedBy", "outcome", "dryRun", "preview", "path",
+		"type",
+		"cursor",
+		"revision",
+		"clientMutationId",
+		"warnings",
+		"state",
+		"created",
+		"blockedBy",
+		"outcome",
+		"dryRun",
+		"preview",
+		"path",
 	}
 }
 
 // laterQueries returns fields that Query has or will have.
 func laterQueries() []string {
 	return []string{
-		"reveal", "dependencyTree", "viewer", "access", "kind", "namespace", "namespaces", "search", "events", "summary", "catalogue", "changes",
-		"version", "history", "unreadables",
+		"reveal",
+		"dependencyTree",
+		"viewer",
+		"access",
+		"kind",
+		"namespace",
+		"namespaces",
+		"search",
+		"events",
+		"summary",
+		"catalogue",
+		"changes",
+		"version",
+		"history",
+		"unreadables",
 	}
 }
 

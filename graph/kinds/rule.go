@@ -47,7 +47,10 @@ func (l *loader) compile(s *descriptor.Shape, expression string) error {
 	if issues.Err() != nil {
 		var out []string
 		for _, e := range issues.Errors() {
-			out = append(out, fmt.Sprintf("column %d: %s%s", e.Location.Column()+1, shorten(e.Message), escapeHint(e.Message)))
+			out = append(
+				out,
+				fmt.Sprintf("column %d: %s%s", e.Location.Column()+1, shorten(e.Message), escapeHint(e.Message)),
+			)
 		}
 		return fmt.Errorf("%s", strings.Join(out, "; "))
 	}
@@ -150,8 +153,13 @@ func escaped(name string) string {
 
 func celType(f *descriptor.Field) *types.Type {
 	t := map[descriptor.FieldType]*types.Type{
-		descriptor.TypeString: types.StringType, descriptor.TypeTime: types.TimestampType, descriptor.TypeEnum: types.StringType, descriptor.TypeBoolean: types.BoolType,
-		descriptor.TypeInt: types.IntType, descriptor.TypeSafeInt: types.IntType, descriptor.TypeFloat: types.DoubleType,
+		descriptor.TypeString:  types.StringType,
+		descriptor.TypeTime:    types.TimestampType,
+		descriptor.TypeEnum:    types.StringType,
+		descriptor.TypeBoolean: types.BoolType,
+		descriptor.TypeInt:     types.IntType,
+		descriptor.TypeSafeInt: types.IntType,
+		descriptor.TypeFloat:   types.DoubleType,
 	}[f.Type]
 	switch {
 	case f.Type == descriptor.TypeMap:

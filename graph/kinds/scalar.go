@@ -24,7 +24,13 @@ func (l *loader) expandScalars(docs []Document) {
 	l.index(docs)
 	for _, def := range l.scalars {
 		if other := l.types[def.Name]; other != nil {
-			l.report(def.Position, "scalar %s: a type has the name, at %s:%d", def.Name, own(other.Position.Src.Name), other.Position.Line)
+			l.report(
+				def.Position,
+				"scalar %s: a type has the name, at %s:%d",
+				def.Name,
+				own(other.Position.Src.Name),
+				other.Position.Line,
+			)
 		} else if why := l.reservedType(def.Name); why != "" {
 			l.report(def.Position, "scalar %s: the name is reserved: %s", def.Name, why)
 		} else {

@@ -56,7 +56,10 @@ func located(err error) error {
 	file, _ := e.Extensions["file"].(string)
 	message := e.Message
 	if name, ok := strings.CutPrefix(message, "Undefined type "); ok {
-		message = fmt.Sprintf("type %s is not known: no kind of the catalogue derives it", strings.TrimSuffix(name, "."))
+		message = fmt.Sprintf(
+			"type %s is not known: no kind of the catalogue derives it",
+			strings.TrimSuffix(name, "."),
+		)
 	}
 	return Findings{{File: file, Line: e.Locations[0].Line, Message: shorten(message)}}
 }

@@ -55,7 +55,12 @@ func (l *loader) shape(def *ast.Definition, p part, above []*ast.Definition) *de
 // field reads one field of a spec or status.
 func (l *loader) field(def *ast.Definition, f *ast.FieldDefinition, p part, above []*ast.Definition) descriptor.Field {
 	where := def.Name + "." + f.Name
-	out := descriptor.Field{Name: f.Name, Description: f.Description, Required: f.Type.NonNull, Deprecated: deprecation(f.Directives)}
+	out := descriptor.Field{
+		Name:        f.Name,
+		Description: f.Description,
+		Required:    f.Type.NonNull,
+		Deprecated:  deprecation(f.Directives),
+	}
 	if len(f.Arguments) > 0 {
 		l.report(f.Position, "%s: a field of a spec or status takes no arguments", where)
 	}
@@ -229,7 +234,12 @@ func (l *loader) leftovers() {
 			}
 		}
 		if def.Directives.ForName("resource") != nil {
-			l.noEffectOn(def.Directives, "kind "+def.Name+" is validated by the type of its spec; put it there", "resource", "column")
+			l.noEffectOn(
+				def.Directives,
+				"kind "+def.Name+" is validated by the type of its spec; put it there",
+				"resource",
+				"column",
+			)
 			continue
 		}
 		l.noColumns(def)

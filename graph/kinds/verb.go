@@ -59,7 +59,9 @@ func (l *loader) impossibleVerbs(k *descriptor.Kind, def *ast.Definition) {
 	}{
 		{descriptor.VerbStatus, hasStatus, "the kind has no status"},
 		{descriptor.VerbFinalize, k.Has(descriptor.VerbPatch), "finalizers are changed by patches, and the kind does not offer PATCH"},
-		{descriptor.VerbControl, k.HasConditions() || hasStatus && k.Status == nil, "the status of the kind has no conditions"}, // one that cannot be read is reported
+		// one that cannot be read is reported
+		{descriptor.VerbControl, k.HasConditions() || hasStatus &&
+			k.Status == nil, "the status of the kind has no conditions"},
 		{descriptor.VerbReveal, k.Sensitive, "the kind is not sensitive"},
 	} {
 		if of.possible || !k.Has(of.verb) {

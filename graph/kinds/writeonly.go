@@ -21,7 +21,10 @@ func (l *loader) writeOnly(kinds []Kind) {
 				hidden = append(hidden, p.path)
 				l.writeOnlyField(p, d)
 			}
-			if slices.ContainsFunc(hidden, func(path string) bool { return p.path == path || strings.HasPrefix(p.path, path+".") }) {
+			if slices.ContainsFunc(hidden, func(path string) bool {
+				return p.path == path ||
+					strings.HasPrefix(p.path, path+".")
+			}) {
 				l.nothingShown(p)
 			}
 		})
@@ -61,7 +64,15 @@ func (l *loader) nothingShown(p *place) {
 		"filterable": "filters would tell its value", "sortable": "orders would tell its value",
 	} {
 		if other := p.ast.Directives.ForName(name); other != nil {
-			l.report(other.Position, "%s: @%s of what is @writeOnly (%s of kind %s): %s", where, name, p.path, p.kind.Name, why)
+			l.report(
+				other.Position,
+				"%s: @%s of what is @writeOnly (%s of kind %s): %s",
+				where,
+				name,
+				p.path,
+				p.kind.Name,
+				why,
+			)
 		}
 	}
 }
@@ -125,6 +136,8 @@ func (s *shown) output(def *ast.Definition) *ast.Definition {
 		return nil
 	}
 	out := *def
-	out.Fields = slices.DeleteFunc(slices.Clone(def.Fields), func(f *ast.FieldDefinition) bool { return s.fields[def.Name+"."+f.Name] })
+	out.Fields = slices.DeleteFunc(slices.Clone(def.Fields), func(f *ast.FieldDefinition) bool {
+		return s.fields[def.Name+"."+f.Name]
+	})
 	return &out
 }

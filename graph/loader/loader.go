@@ -65,14 +65,19 @@ func New(r Reader, wait time.Duration) *Loaders {
 		wait = DefaultWait
 	}
 	l := &Loaders{
-		reader: r, wait: wait, requests: map[string]query.ListRequest{},
-		resources: map[string]*dataloader.Loader[backend.Key, *query.Resource]{}, once: map[string]func() (any, error){},
+		reader:    r,
+		wait:      wait,
+		requests:  map[string]query.ListRequest{},
+		resources: map[string]*dataloader.Loader[backend.Key, *query.Resource]{},
+		once:      map[string]func() (any, error){},
 	}
 	l.pages = newLoader(wait, MaxPages, l.list)
 	return l
 }
 
-func newLoader[K comparable, V any](wait time.Duration, most int, read dataloader.BatchFunc[K, V]) *dataloader.Loader[K, V] {
+func newLoader[K comparable, V any](
+	wait time.Duration, most int, read dataloader.BatchFunc[K, V],
+) *dataloader.Loader[K, V] {
 	return dataloader.NewBatchedLoader(read, dataloader.WithWait[K, V](wait), dataloader.WithBatchCapacity[K, V](most))
 }
 

@@ -26,7 +26,8 @@ func (n Names) has(typ, field string) bool {
 	return def != nil && def.Fields.ForName(field) != nil
 }
 
-// Value reports whether an enum has a value. An enum of write-only fields alone is in inputs, and has its own name there.
+// Value reports whether an enum has a value. An enum of write-only fields alone is in inputs, and has its own name
+// there.
 func (n Names) Value(enum, value string) bool {
 	def := n.Schema.Types[enum]
 	return def != nil && def.EnumValues.ForName(value) != nil

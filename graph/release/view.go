@@ -33,7 +33,8 @@ func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 		Description:   newest.Description,
 	}}
 	for name, d := range newest.Directives {
-		if d.Position != nil && d.Position.Src != nil && d.Position.Src.BuiltIn || v.doc.Directives.ForName(name) != nil {
+		if d.Position != nil && d.Position.Src != nil && d.Position.Src.BuiltIn ||
+			v.doc.Directives.ForName(name) != nil {
 			p.view.Directives[name] = d
 		}
 	}
@@ -162,7 +163,13 @@ func (p *pruner) field(of *ast.Definition, was, is *ast.FieldDefinition) *ast.Fi
 	if of.Kind == ast.InputObject {
 		fits, direction = covers(is.Type, was.Type), "as input"
 		if !sameValue(was.DefaultValue, is.DefaultValue) {
-			p.missField(of, was, " had the default %s and has %s", valueText(was.DefaultValue), valueText(is.DefaultValue))
+			p.missField(
+				of,
+				was,
+				" had the default %s and has %s",
+				valueText(was.DefaultValue),
+				valueText(is.DefaultValue),
+			)
 		}
 	}
 	if !fits {
@@ -179,7 +186,14 @@ func (p *pruner) field(of *ast.Definition, was, is *ast.FieldDefinition) *ast.Fi
 			continue
 		}
 		if !covers(now.Type, a.Type) {
-			p.missField(of, was, "(%s:) was %s and is %s, which does not take the same values", a.Name, a.Type, now.Type)
+			p.missField(
+				of,
+				was,
+				"(%s:) was %s and is %s, which does not take the same values",
+				a.Name,
+				a.Type,
+				now.Type,
+			)
 		}
 		if !sameValue(a.DefaultValue, now.DefaultValue) {
 			p.missField(of, was, "(%s:) had the default %s and has %s",

@@ -147,5 +147,8 @@ func (s *Server) mayKnow(r *http.Request) bool {
 func (s *Server) login(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(map[string]any{"credential": s.cfg.Identities.Required(), "issuers": s.cfg.Identities.Issuers.Logins()})
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"credential": s.cfg.Identities.Required(),
+		"issuers":    s.cfg.Identities.Issuers.Logins(),
+	})
 }

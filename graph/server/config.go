@@ -134,8 +134,19 @@ const (
 // DefaultLimits returns the defaults that do not follow from other limits.
 func DefaultLimits() Limits {
 	return Limits{
-		Body: transport.DefaultMessage, Depth: 20, Aliases: 100, Fields: 2000, CachedTokens: 100_000, Rows: 200_000, Objects: 100_000, Steps: 10_000_000,
-		Answer: 16 << 20, Held: 32 << 20, Events: 6_000_000, Time: transport.DefaultTime, Sockets: transport.DefaultConnections,
+		Body:         transport.DefaultMessage,
+		Depth:        20,
+		Aliases:      100,
+		Fields:       2000,
+		CachedTokens: 100_000,
+		Rows:         200_000,
+		Objects:      100_000,
+		Steps:        10_000_000,
+		Answer:       16 << 20,
+		Held:         32 << 20,
+		Events:       6_000_000,
+		Time:         transport.DefaultTime,
+		Sockets:      transport.DefaultConnections,
 	}
 }
 
@@ -151,10 +162,24 @@ func (c Config) ValidateSettings() error {
 	}
 	l, by := c.Limits, c.Caller
 	numbers := map[string]int64{
-		"limit-body": l.Body, "limit-memory": l.Memory, "limit-depth": int64(l.Depth), "limit-aliases": int64(l.Aliases), "limit-fields": int64(l.Fields),
-		"limit-time": int64(l.Time), "limit-rows": int64(l.Rows), "limit-steps": int64(l.Steps), "limit-answer": l.Answer, "limit-held": l.Held, "limit-sockets": int64(l.Sockets),
-		"limit-caller-requests": int64(by.Requests), "limit-caller-subscriptions": int64(by.Subscriptions), "limit-caller-sockets": int64(by.Sockets),
-		"limit-caller-rate": int64(by.Rate), "limit-caller-steps": int64(by.Steps), "drain-delay": int64(c.DrainDelay), "slow-log": int64(c.SlowLog),
+		"limit-body":                 l.Body,
+		"limit-memory":               l.Memory,
+		"limit-depth":                int64(l.Depth),
+		"limit-aliases":              int64(l.Aliases),
+		"limit-fields":               int64(l.Fields),
+		"limit-time":                 int64(l.Time),
+		"limit-rows":                 int64(l.Rows),
+		"limit-steps":                int64(l.Steps),
+		"limit-answer":               l.Answer,
+		"limit-held":                 l.Held,
+		"limit-sockets":              int64(l.Sockets),
+		"limit-caller-requests":      int64(by.Requests),
+		"limit-caller-subscriptions": int64(by.Subscriptions),
+		"limit-caller-sockets":       int64(by.Sockets),
+		"limit-caller-rate":          int64(by.Rate),
+		"limit-caller-steps":         int64(by.Steps),
+		"drain-delay":                int64(c.DrainDelay),
+		"slow-log":                   int64(c.SlowLog),
 	}
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
 		if numbers[name] < 0 {

@@ -216,7 +216,8 @@ func (t textSize) rules() *rules.Rules {
 	return r
 }
 
-// suggestingRules returns the rules of the specification, which suggest names unless the document has many or long ones.
+// suggestingRules returns the rules of the specification, which suggest names unless the document has many or long
+// ones.
 func (t textSize) suggestingRules() *rules.Rules {
 	r := rules.NewDefaultRules()
 	if t.bytes <= maxSuggested && t.longest <= maxSuggestedName {

@@ -57,7 +57,8 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	}
 	if known != nil && (known.Code == failure.CodeUnauthenticated || known.Code == failure.CodeForbidden) {
 		a.cfg.Refused(ctx, known)
-		if op != nil && op.Operation != nil && op.Operation.Operation == ast.Subscription { // its line in the access log says that it began
+		// its line in the access log says that it began
+		if op != nil && op.Operation != nil && op.Operation.Operation == ast.Subscription {
 			a.answered(ctx, op, gqlerror.List{out})
 		}
 	}
@@ -65,10 +66,19 @@ func (a *api) present(ctx context.Context, err error) *gqlerror.Error {
 	a.metrics.errors.WithLabelValues(typ, kind, code).Inc()
 	switch {
 	case code == string(failure.CodeInternal) || known != nil && known.Outcome != "":
-		a.cfg.Logger.Error("operation failed", zap.String("requestId", requestID(ctx)), zap.String("code", code), zap.Error(cause(err)))
+		a.cfg.Logger.Error(
+			"operation failed",
+			zap.String("requestId", requestID(ctx)),
+			zap.String("code", code),
+			zap.Error(cause(err)),
+		)
 	case code == string(failure.CodeUnavailable) && ext["setting"] == nil:
 		a.unavailable.Do(func() {
-			a.cfg.Logger.Warn("the store is not available", zap.String("requestId", requestID(ctx)), zap.Error(cause(err)))
+			a.cfg.Logger.Warn(
+				"the store is not available",
+				zap.String("requestId", requestID(ctx)),
+				zap.Error(cause(err)),
+			)
 		})
 	}
 	return out
@@ -113,8 +123,15 @@ func extend(ext map[string]any, e *failure.Error) {
 		ext["retryAfter"] = e.RetryAfter
 	}
 	for key, value := range map[string]string{
-		"kind": e.Kind, "namespace": e.Namespace, "name": e.Name, "rule": e.Rule,
-		"expectedRevision": e.ExpectedRevision, "currentRevision": e.CurrentRevision, "outcome": e.Outcome, "cursor": e.Cursor, "setting": e.Setting,
+		"kind":             e.Kind,
+		"namespace":        e.Namespace,
+		"name":             e.Name,
+		"rule":             e.Rule,
+		"expectedRevision": e.ExpectedRevision,
+		"currentRevision":  e.CurrentRevision,
+		"outcome":          e.Outcome,
+		"cursor":           e.Cursor,
+		"setting":          e.Setting,
 	} {
 		if value != "" {
 			ext[key] = value

@@ -123,7 +123,14 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	for _, one := range s.cfg.Identities.Issuers.Logins() {
 		issuers = append(issuers, one.URL)
 	}
-	front, err := console.New(console.Config{Version: s.cfg.Version, Store: s.cfg.Store, Schema: newest.Schema, Kinds: newest.Service.Kinds(), Endpoint: c.endpoint(), Issuers: issuers})
+	front, err := console.New(console.Config{
+		Version:  s.cfg.Version,
+		Store:    s.cfg.Store,
+		Schema:   newest.Schema,
+		Kinds:    newest.Service.Kinds(),
+		Endpoint: c.endpoint(),
+		Issuers:  issuers,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
@@ -138,7 +145,10 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 		Streams: g.streams, EveryKind: g.everyKind, Answers: g.answers,
 		BadTime:    func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
 		Deprecated: s.metrics.countDeprecated,
-		Core:       core.NewExecutableSchema(core.Config{Schema: version.Schema, Resolvers: resolvers.New(version.Service)}),
+		Core: core.NewExecutableSchema(core.Config{
+			Schema:    version.Schema,
+			Resolvers: resolvers.New(version.Service),
+		}),
 	})
 	if err != nil {
 		return err
@@ -148,7 +158,13 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 	}
 	operations := &api{Server: s, kindOf: eng.KindOf}
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
-		Engine: eng, Named: s.documentsOf(version), Memory: s.memory, Around: operations.bound, Present: operations.present, Answered: operations.answered, Recover: s.recovered,
+		Engine:   eng,
+		Named:    s.documentsOf(version),
+		Memory:   s.memory,
+		Around:   operations.bound,
+		Present:  operations.present,
+		Answered: operations.answered,
+		Recover:  s.recovered,
 		Documents: &documents{
 			schema: version.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideIntrospection, spend: s.spend,
 			cache: g.cache, api: name, plans: eng,
@@ -160,7 +176,12 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 
 // recovered logs a panic and returns the error for the client.
 func (s *Server) recovered(ctx context.Context, p any) error {
-	s.cfg.Logger.Error("panic in an operation", zap.String("requestId", requestID(ctx)), zap.Any("panic", p), zap.Stack("stack"))
+	s.cfg.Logger.Error(
+		"panic in an operation",
+		zap.String("requestId", requestID(ctx)),
+		zap.Any("panic", p),
+		zap.Stack("stack"),
+	)
 	return &failure.Error{Code: failure.CodeInternal, Message: "internal error"}
 }
 
@@ -201,7 +222,13 @@ func (s *Server) Replace(g *Generation) {
 		return
 	}
 	if before != nil {
-		o := &older{hash: before.catalogue.Hash, files: before.catalogue.Files, outline: before.outline, streams: before.streams, everyKind: before.everyKind}
+		o := &older{
+			hash:      before.catalogue.Hash,
+			files:     before.catalogue.Files,
+			outline:   before.outline,
+			streams:   before.streams,
+			everyKind: before.everyKind,
+		}
 		o.stop = s.cfg.AfterFunc(olderLife, func() { s.retire(o) })
 		s.replaced.generations = append(s.replaced.generations, o)
 	}

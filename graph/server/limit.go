@@ -47,7 +47,12 @@ func checkLimits(doc *ast.QueryDocument, limits Limits, hidden bool) *gqlerror.E
 	if len(doc.Fragments) > MaxFragments {
 		return exceeded("fragments", "limit-fragments", MaxFragments)
 	}
-	c := counter{limits: limits, hidden: hidden, fragments: map[string]*ast.FragmentDefinition{}, sizes: map[string]size{}}
+	c := counter{
+		limits:    limits,
+		hidden:    hidden,
+		fragments: map[string]*ast.FragmentDefinition{},
+		sizes:     map[string]size{},
+	}
 	for _, f := range doc.Fragments {
 		c.fragments[f.Name] = f
 	}

@@ -101,7 +101,10 @@ func (s *Server) overConnections(w http.ResponseWriter, r *http.Request) bool {
 	}
 	w.Header().Set("Retry-After", "1")
 	refuseWith(w, r, http.StatusServiceUnavailable, "the gateway has the connections that it accepts (limit-connections)", map[string]any{
-		"code": failure.CodeLimitExceeded, "limit": s.cfg.Limits.Connections, "setting": "limit-connections", "retryable": true,
+		"code":      failure.CodeLimitExceeded,
+		"limit":     s.cfg.Limits.Connections,
+		"setting":   "limit-connections",
+		"retryable": true,
 	})
 	return true
 }

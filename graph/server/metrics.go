@@ -37,7 +37,10 @@ func newMetrics(s *Server) (*metrics, error) {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	duration := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8)}, labels)
+		return prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8)},
+			labels,
+		)
 	}
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
@@ -49,7 +52,13 @@ func newMetrics(s *Server) (*metrics, error) {
 		}, func() float64 { return float64(n()) })
 	}
 	m := &metrics{
-		requests:   duration("sluice_http_request_duration_seconds", "Time to answer an HTTP request, by path, method and status.", "path", "method", "status"),
+		requests: duration(
+			"sluice_http_request_duration_seconds",
+			"Time to answer an HTTP request, by path, method and status.",
+			"path",
+			"method",
+			"status",
+		),
 		operation:  duration("sluice_operation_duration_seconds", "Time to answer a query or mutation, and to make an event of a subscription, by operation type and the kind of the first root field.", "type", "kind"),
 		errors:     counter("sluice_operation_errors_total", "Errors that clients were told, by operation type, the kind of the first root field, and extensions.code.", "type", "kind", "code"),
 		sockets:    gauge("sluice_websockets", "Open WebSocket connections."),
@@ -67,8 +76,18 @@ func newMetrics(s *Server) (*metrics, error) {
 		}, []string{"hash", "files"}),
 	}
 	all := []prometheus.Collector{
-		m.badTimes, m.deprecated, m.catalogue, m.requests, m.operation, m.errors, m.sockets, m.streams, m.operations, m.closed,
-		waiting("memory", s.memory.Waiting), waiting("turn", s.cpuSlots.Waiting),
+		m.badTimes,
+		m.deprecated,
+		m.catalogue,
+		m.requests,
+		m.operation,
+		m.errors,
+		m.sockets,
+		m.streams,
+		m.operations,
+		m.closed,
+		waiting("memory", s.memory.Waiting),
+		waiting("turn", s.cpuSlots.Waiting),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "sluice_request_bytes", Help: "Bytes of limit-memory that are in use: requests, what operations hold, answers and events that are being sent.",
 		}, func() float64 { return float64(s.memory.Used()) }),
@@ -86,7 +105,12 @@ func newMetrics(s *Server) (*metrics, error) {
 		Name: "sluice_answers_bytes", Help: "Bytes of answers-memory that are in use.",
 	}, func() float64 { return float64(s.generation.Load().answers.Size()) }))
 	names := [budget.Things]string{
-		budget.Rows: "rows", budget.Objects: "objects", budget.Bytes: "answer_bytes", budget.Held: "held_bytes", budget.Steps: "steps", budget.Events: "event_steps",
+		budget.Rows:    "rows",
+		budget.Objects: "objects",
+		budget.Bytes:   "answer_bytes",
+		budget.Held:    "held_bytes",
+		budget.Steps:   "steps",
+		budget.Events:  "event_steps",
 	}
 	for t := range budget.Things {
 		spent := prometheus.NewHistogram(prometheus.HistogramOpts{

@@ -30,7 +30,8 @@ func (s *Server) edge(next http.Handler) http.Handler {
 		q := &recorder{ResponseWriter: w, status: http.StatusOK, begin: time.Now()}
 		q.Header().Set(requestIDHeader, id)
 		q.Header().Set("X-Content-Type-Options", "nosniff")
-		if s.draining.Err() != nil && r.ProtoMajor == 1 { // clients go elsewhere, before the connection is taken from them
+		// clients go elsewhere, before the connection is taken from them
+		if s.draining.Err() != nil && r.ProtoMajor == 1 {
 			q.Header().Set("Connection", "close")
 		}
 		defer func() {
@@ -38,7 +39,12 @@ func (s *Server) edge(next http.Handler) http.Handler {
 				if p == http.ErrAbortHandler {
 					panic(p)
 				}
-				s.cfg.Logger.Error("panic", zap.String("requestId", id), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+				s.cfg.Logger.Error(
+					"panic",
+					zap.String("requestId", id),
+					zap.Any("panic", p),
+					zap.ByteString("stack", debug.Stack()),
+				)
 				refuse(q, r, http.StatusInternalServerError, failure.CodeInternal, "internal error")
 			}
 			s.ended(q, r)
@@ -105,8 +111,16 @@ func (s *Server) crossOrigin(next http.Handler) http.Handler {
 		AllowedOrigins: s.cfg.AllowedOrigins,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
 		AllowedHeaders: []string{"*"}, // pages with tracing send headers of their own
-		ExposedHeaders: []string{requestIDHeader, "ETag", "Retry-After", "WWW-Authenticate", "Deprecation", "Sunset", "Link"},
-		MaxAge:         preflightAge,
+		ExposedHeaders: []string{
+			requestIDHeader,
+			"ETag",
+			"Retry-After",
+			"WWW-Authenticate",
+			"Deprecation",
+			"Sunset",
+			"Link",
+		},
+		MaxAge: preflightAge,
 	}).Handler(next)
 }
 
@@ -120,7 +134,10 @@ func refuseWith(w http.ResponseWriter, r *http.Request, status int, message stri
 	extensions["requestId"] = requestID(r.Context())
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{"message": message, "extensions": extensions}}})
+	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{
+		"message":    message,
+		"extensions": extensions,
+	}}})
 }
 
 // recorder records the status and the time of an answer.

@@ -61,7 +61,11 @@ func (a *api) account(ctx context.Context, op *graphql.OperationContext, spent *
 		}
 	}
 	if a.cfg.SlowLog > 0 && took >= a.cfg.SlowLog {
-		a.cfg.Logger.Warn("slow operation", append(a.describe(ctx, op), zap.Float64("durationSeconds", took.Seconds()), zap.Any("spent", cost(spent)))...)
+		a.cfg.Logger.Warn("slow operation", append(
+			a.describe(ctx, op),
+			zap.Float64("durationSeconds", took.Seconds()),
+			zap.Any("spent", cost(spent)),
+		)...)
 	}
 }
 
@@ -87,7 +91,12 @@ func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs g
 // outcome returns the fields of the access log that every line has besides the request id.
 func outcome(ctx context.Context, code string) []zap.Field {
 	f := factsOf(ctx)
-	return []zap.Field{zap.String("client", f.client), zap.Stringer("caller", access.CallerFrom(ctx).Identity), zap.String("address", f.address), zap.String("code", code)}
+	return []zap.Field{
+		zap.String("client", f.client),
+		zap.Stringer("caller", access.CallerFrom(ctx).Identity),
+		zap.String("address", f.address),
+		zap.String("code", code),
+	}
 }
 
 // forbid refuses a request that must not reach the API.
@@ -99,7 +108,10 @@ func (s *Server) forbid(w http.ResponseWriter, r *http.Request, message string) 
 // logRefused writes a line of the access log about a request that is refused.
 func (s *Server) logRefused(r *http.Request, code failure.Code) {
 	if s.cfg.AccessLog {
-		s.cfg.Logger.Info("access", append(outcome(r.Context(), string(code)), zap.String("requestId", requestID(r.Context())))...)
+		s.cfg.Logger.Info("access", append(
+			outcome(r.Context(), string(code)),
+			zap.String("requestId", requestID(r.Context())),
+		)...)
 	}
 }
 
@@ -117,8 +129,13 @@ func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.
 	if kind == "none" {
 		kind = cmp.Or(shortName(inputKind(op)), kind)
 	}
-	return append(fields, zap.String("operationName", shortName(op.Operation.Name)), zap.String("operationType", typ), zap.String("kind", kind),
-		zap.String("documentHash", fmt.Sprintf("%x", sha256.Sum256([]byte(op.RawQuery)))))
+	return append(
+		fields,
+		zap.String("operationName", shortName(op.Operation.Name)),
+		zap.String("operationType", typ),
+		zap.String("kind", kind),
+		zap.String("documentHash", fmt.Sprintf("%x", sha256.Sum256([]byte(op.RawQuery)))),
+	)
 }
 
 // maxScanned is the largest manifest whose kind is looked for, in bytes: no budget is charged for it.

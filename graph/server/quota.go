@@ -43,7 +43,13 @@ func (l CallerLimits) of(use transport.Use) (most int, setting, what string) {
 // DefaultCallerLimits are the defaults for a number of processors, of which one caller may take half.
 func DefaultCallerLimits(processors int) CallerLimits {
 	const stepsOfProcessor = 10_000_000 // in a second
-	return CallerLimits{Requests: 500, Subscriptions: 5_000, Sockets: 1_000, Rate: 5_000, Steps: max(processors, 1) * stepsOfProcessor / 2}
+	return CallerLimits{
+		Requests:      500,
+		Subscriptions: 5_000,
+		Sockets:       1_000,
+		Rate:          5_000,
+		Steps:         max(processors, 1) * stepsOfProcessor / 2,
+	}
 }
 
 // maxIdle is the most callers that are remembered though they have nothing open.
@@ -89,7 +95,12 @@ func (c *callers) Begin(name string, use transport.Use) (done func(), err error)
 	defer c.mu.Unlock()
 	caller := c.caller(name)
 	if most, setting, what := c.limits.of(use); caller.open[use] >= most {
-		return nil, callerExceeds(setting, most, 1, fmt.Sprintf("the caller has the %d %s that it may have (%s)", most, what, setting))
+		return nil, callerExceeds(
+			setting,
+			most,
+			1,
+			fmt.Sprintf("the caller has the %d %s that it may have (%s)", most, what, setting),
+		)
 	}
 	if use == transport.UseRequest {
 		if err := caller.pace(c.now()); err != nil {
@@ -160,5 +171,12 @@ func (c *callers) end(caller *caller, use transport.Use) {
 }
 
 func callerExceeds(setting string, limit, retryAfter int, message string) error {
-	return &failure.Error{Code: failure.CodeLimitExceeded, Message: message, Limit: limit, Setting: setting, Retryable: true, RetryAfter: retryAfter}
+	return &failure.Error{
+		Code:       failure.CodeLimitExceeded,
+		Message:    message,
+		Limit:      limit,
+		Setting:    setting,
+		Retryable:  true,
+		RetryAfter: retryAfter,
+	}
 }

@@ -17,7 +17,13 @@ const reloadPath = "/catalogue"
 // begins to drain: it may take minutes.
 func (s *Server) reload(w http.ResponseWriter, r *http.Request) {
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
-		refuse(w, r, http.StatusUnsupportedMediaType, failure.CodeBadUserInput, "the Content-Type must be application/json")
+		refuse(
+			w,
+			r,
+			http.StatusUnsupportedMediaType,
+			failure.CodeBadUserInput,
+			"the Content-Type must be application/json",
+		)
 		return
 	}
 	if err := s.mayReload(r.Context()); err != nil {

@@ -63,7 +63,13 @@ func ofConnection(ctx context.Context) context.Context {
 func (s *Server) ended(a *recorder, r *http.Request) {
 	s.metrics.observe(r, a.status, a.answered())
 	if line := s.cfg.Logger.Check(zap.DebugLevel, "request"); line != nil {
-		line.Write(zap.String("requestId", requestID(r.Context())), zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.Int("status", a.status), zap.Float64("durationSeconds", time.Since(a.begin).Seconds()))
+		line.Write(
+			zap.String("requestId", requestID(r.Context())),
+			zap.String("method", r.Method),
+			zap.String("path", r.URL.Path),
+			zap.Int("status", a.status),
+			zap.Float64("durationSeconds", time.Since(a.begin).Seconds()),
+		)
 	}
 }
 

@@ -63,10 +63,13 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg.setDefaults()
 	s := &Server{
-		cfg: cfg, cpuSlots: budget.NewCPUSlots(max(runtime.GOMAXPROCS(0)-1, 1)),
-		memory: budget.NewMemory(cfg.Limits.Memory, cfg.Limits.Held+cfg.Limits.Answer), work: budget.NewAllowance(cfg.Limits.Events),
+		cfg:         cfg,
+		cpuSlots:    budget.NewCPUSlots(max(runtime.GOMAXPROCS(0)-1, 1)),
+		memory:      budget.NewMemory(cfg.Limits.Memory, cfg.Limits.Held+cfg.Limits.Answer),
+		work:        budget.NewAllowance(cfg.Limits.Events),
 		callers:     newCallers(cfg.Caller, DefaultCallerLimits(runtime.GOMAXPROCS(0)), time.Now),
-		unavailable: rate.Sometimes{Interval: logInterval}, unready: rate.Sometimes{Interval: logInterval},
+		unavailable: rate.Sometimes{Interval: logInterval},
+		unready:     rate.Sometimes{Interval: logInterval},
 	}
 	s.draining, s.startDraining = context.WithCancel(context.Background())
 	var err error
@@ -88,7 +91,12 @@ func New(cfg Config) (*Server, error) {
 	guarded := s.identified(s.sameOriginOnly(s.transport), s.transport.Refuse)
 	mux.Handle(apiPath, guarded)
 	mux.Handle(consoleEndpoint, guarded)
-	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.generation.Load().console.ServeHTTP(w, r) })
+	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.generation.Load().console.ServeHTTP(
+			w,
+			r,
+		)
+	})
 	mux.Handle("GET "+console.DataPath, s.identified(front, s.refuseCaller))
 	for path, handler := range map[string]http.Handler{
 		"/{$}": front, "/console/": front,
@@ -105,7 +113,13 @@ func New(cfg Config) (*Server, error) {
 		mux.HandleFunc(reloadPath, refuseMethod("POST", "use POST"))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, "there is nothing here; the API is at /graphql and "+consoleEndpoint)
+		refuse(
+			w,
+			r,
+			http.StatusNotFound,
+			failure.CodeNotFound,
+			"there is nothing here; the API is at /graphql and "+consoleEndpoint,
+		)
 	})
 	s.handler = s.edge(s.versioned(guarded, mux))
 	return s, nil
@@ -122,10 +136,23 @@ func refuseMethod(allowed, message string) http.HandlerFunc {
 func (s *Server) newTransport() (*transport.Transport, error) {
 	l, by := s.cfg.Limits, func(g prometheus.Gauge) func(int) { return func(delta int) { g.Add(float64(delta)) } }
 	return transport.New(transport.Config{
-		Executor: s.executor, Ack: s.ack, Logger: s.cfg.Logger, Memory: s.memory, Work: s.work, Init: s.initSocket, Admit: s.admit, Keep: ofConnection,
-		Connections: l.Sockets, Streams: l.Sockets, Body: l.Body, Message: l.Body, Time: l.Time,
-		SocketsOpened: by(s.metrics.sockets), StreamsOpened: by(s.metrics.streams), Started: by(s.metrics.operations),
-		Closed: func(code int) { s.metrics.closed.WithLabelValues(strconv.Itoa(code)).Inc() },
+		Executor:      s.executor,
+		Ack:           s.ack,
+		Logger:        s.cfg.Logger,
+		Memory:        s.memory,
+		Work:          s.work,
+		Init:          s.initSocket,
+		Admit:         s.admit,
+		Keep:          ofConnection,
+		Connections:   l.Sockets,
+		Streams:       l.Sockets,
+		Body:          l.Body,
+		Message:       l.Body,
+		Time:          l.Time,
+		SocketsOpened: by(s.metrics.sockets),
+		StreamsOpened: by(s.metrics.streams),
+		Started:       by(s.metrics.operations),
+		Closed:        func(code int) { s.metrics.closed.WithLabelValues(strconv.Itoa(code)).Inc() },
 	})
 }
 

@@ -13,7 +13,11 @@ import (
 // budget returns the limits of what an operation may spend.
 func (l Limits) budget() budget.Limits {
 	return budget.Limits{
-		budget.Rows: int64(l.Rows), budget.Objects: int64(l.Objects), budget.Bytes: l.Answer, budget.Held: l.Held, budget.Steps: int64(l.Steps),
+		budget.Rows:    int64(l.Rows),
+		budget.Objects: int64(l.Objects),
+		budget.Bytes:   l.Answer,
+		budget.Held:    l.Held,
+		budget.Steps:   int64(l.Steps),
 	}
 }
 

@@ -28,8 +28,8 @@ type Version struct {
 	SDL string
 }
 
-// Names of APIs, besides those of versions: newestAPI has what is not released yet, too, and firstMajor is what is served
-// as v1 where nothing was released.
+// Names of APIs, besides those of versions: newestAPI has what is not released yet, too, and firstMajor is what is
+// served as v1 where nothing was released.
 const (
 	newestAPI  = "newest"
 	firstMajor = "v1"
@@ -45,8 +45,8 @@ const (
 // versionForm matches the name of a version, such as v1.10, or of a major, such as v1.
 var versionForm = regexp.MustCompile(`^v[1-9][0-9]{0,5}(\.(0|[1-9][0-9]{0,5}))?$`)
 
-// apiAt returns the name of the API that a path means, whether it is served or not; empty for other paths. Where nothing
-// was released there are two paths.
+// apiAt returns the name of the API that a path means, whether it is served or not; empty for other paths. Where
+// nothing was released there are two paths.
 func (g *Generation) apiAt(path string) string {
 	before, found := strings.CutSuffix(path, apiPath)
 	switch {
@@ -209,7 +209,12 @@ func (g *Generation) list(w http.ResponseWriter, _ *http.Request) {
 		out.Newest = &served[len(served)-1]
 	}
 	for _, v := range g.versions {
-		one := listedVersion{Version: v.Number.String(), Path: "/" + v.Number.String() + apiPath, State: stateServed, Why: v.Why}
+		one := listedVersion{
+			Version: v.Number.String(),
+			Path:    "/" + v.Number.String() + apiPath,
+			State:   stateServed,
+			Why:     v.Why,
+		}
 		for _, day := range []struct {
 			at   time.Time
 			text *string
@@ -263,7 +268,11 @@ func (g *Generation) unsupportedText(name string) string {
 
 // unsupportedExtensions are the extensions of the error of an API that is not served.
 func (g *Generation) unsupportedExtensions() map[string]any {
-	return map[string]any{"code": string(failure.CodeUnsupportedVersion), "supported": g.servedNames(), "retryable": false}
+	return map[string]any{
+		"code":      string(failure.CodeUnsupportedVersion),
+		"supported": g.servedNames(),
+		"retryable": false,
+	}
 }
 
 // servedNames returns the names of the versions that are served, the oldest first.

@@ -97,9 +97,18 @@ func (e *Executor) Prepare(ctx context.Context, r *Request) (*Operation, gqlerro
 		return nil, errs
 	}
 	op := &Operation{executor: e, context: graphql.OperationContext{
-		Doc: doc.Tree(), Operation: doc.Tree().Operations.ForName(r.OperationName), OperationName: r.OperationName, RawQuery: named.Query, Extensions: r.Extensions,
-		RecoverFunc: e.cfg.Recover, ResolverMiddleware: resolve, RootResolverMiddleware: resolveRoot,
-		Stats: graphql.Stats{OperationStart: begin, Read: graphql.TraceTiming{Start: begin, End: begin}},
+		Doc:                    doc.Tree(),
+		Operation:              doc.Tree().Operations.ForName(r.OperationName),
+		OperationName:          r.OperationName,
+		RawQuery:               named.Query,
+		Extensions:             r.Extensions,
+		RecoverFunc:            e.cfg.Recover,
+		ResolverMiddleware:     resolve,
+		RootResolverMiddleware: resolveRoot,
+		Stats: graphql.Stats{
+			OperationStart: begin,
+			Read:           graphql.TraceTiming{Start: begin, End: begin},
+		},
 	}}
 	op.end, _ = ctx.Deadline()
 	if op.context.Operation == nil {

@@ -21,9 +21,21 @@ const (
 // Verbs returns all verbs, in the order in which they are shown.
 func Verbs() []descriptor.Verb {
 	return []descriptor.Verb{
-		descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch,
-		descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbControl, descriptor.VerbDelete, descriptor.VerbReveal,
-		VerbCatalogue, VerbExport, VerbEscalate,
+		descriptor.VerbGet,
+		descriptor.VerbList,
+		descriptor.VerbWatch,
+		descriptor.VerbCreate,
+		descriptor.VerbUpdate,
+		descriptor.VerbPatch,
+		descriptor.VerbUpsert,
+		descriptor.VerbStatus,
+		descriptor.VerbFinalize,
+		descriptor.VerbControl,
+		descriptor.VerbDelete,
+		descriptor.VerbReveal,
+		VerbCatalogue,
+		VerbExport,
+		VerbEscalate,
 	}
 }
 

@@ -41,7 +41,11 @@ func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 		}
 		if len(req.Kinds) > 0 {
 			if err := rights.Use(k.Kind, descriptor.VerbWatch); err != nil {
-				return scope, access.About(err, backend.Key{Kind: k.Name, Namespace: value(req.Namespace), Name: value(req.Name)})
+				return scope, access.About(err, backend.Key{
+					Kind:      k.Name,
+					Namespace: value(req.Namespace),
+					Name:      value(req.Name),
+				})
 			}
 		}
 		if scope.kind(k.Name) == nil {

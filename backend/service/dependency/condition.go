@@ -211,8 +211,12 @@ func (a ConditionFields) tree(shape *descriptor.Shape, old map[string]any, now t
 	}
 	for name, value := range values {
 		_, isText := value.(string)
-		if f := shape.Field(name); f != nil && !f.List &&
-			(isText && (f.Type == descriptor.TypeString || f.Type == descriptor.TypeTime) || !isText && f.Type == descriptor.TypeSafeInt) {
+		f := shape.Field(name)
+		if f == nil || f.List {
+			continue
+		}
+		if isText && (f.Type == descriptor.TypeString || f.Type == descriptor.TypeTime) ||
+			!isText && f.Type == descriptor.TypeSafeInt {
 			out[name] = value
 		}
 	}

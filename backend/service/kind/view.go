@@ -22,9 +22,9 @@ type Names interface {
 	Deprecated(typ, field string) string
 }
 
-// View returns the catalogue as a released version of the API has it: with the kinds, fields and values that it can name.
-// To the code that works by a view, all else is what an older gateway does not know. Kinds of which a version has all are
-// shared. Bodies, index rows and the references that are stored are those of the whole catalogue.
+// View returns the catalogue as a released version of the API has it: with the kinds, fields and values that it can
+// name. To the code that works by a view, all else is what an older gateway does not know. Kinds of which a version
+// has all are shared. Bodies, index rows and the references that are stored are those of the whole catalogue.
 func (c Catalogue) View(names Names) Catalogue {
 	v := viewer{names: names, done: map[*Shape]*Shape{}}
 	out := Catalogue{byName: map[string]*Kind{}}
@@ -65,7 +65,10 @@ func (v viewer) kind(k *Kind) *Kind {
 	spec, status := v.shape(k.Spec), v.shape(k.Status)
 	d := *k.Kind
 	d.Verbs = keep(k.Verbs, func(verb descriptor.Verb) bool { return v.names.Verb(k.Kind, verb) })
-	d.References = keep(k.References, func(r descriptor.Reference) bool { return v.names.Kind(r.Kind) && v.hasReference(k, r) })
+	d.References = keep(k.References, func(r descriptor.Reference) bool {
+		return v.names.Kind(r.Kind) &&
+			v.hasReference(k, r)
+	})
 	d.FilterableFields = keep(k.FilterableFields, func(f descriptor.FilterableField) bool {
 		return v.hasPath(k, f.Path) && v.names.Filter(k.Kind, f.Path)
 	})
@@ -109,7 +112,8 @@ func (v viewer) hasReference(k *Kind, r descriptor.Reference) bool {
 		return false
 	}
 	parent, _ := k.FieldAt(r.Path[:strings.LastIndex(r.Path, ".")])
-	return v.names.Field(k.Name, r.Field) || parent != nil && parent.Shape != nil && v.names.Field(parent.Shape.Name, r.Field)
+	return v.names.Field(k.Name, r.Field) || parent != nil && parent.Shape != nil &&
+		v.names.Field(parent.Shape.Name, r.Field)
 }
 
 // hasPath reports whether the version has the fields on a path from the body's root.
@@ -181,7 +185,12 @@ func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
 		same = false
 	}
 	if d.Enum != nil {
-		values := keep(d.Enum.Values, func(value descriptor.EnumValue) bool { return v.names.Value(d.Enum.Name, value.Name) })
+		values := keep(d.Enum.Values, func(value descriptor.EnumValue) bool {
+			return v.names.Value(
+				d.Enum.Name,
+				value.Name,
+			)
+		})
 		if len(values) < len(d.Enum.Values) {
 			d.Enum = &descriptor.Enum{Name: d.Enum.Name, Values: values}
 			same = false
@@ -195,8 +204,8 @@ func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
 	return &seen, same
 }
 
-// hasRule reports whether a rule mentions nothing but fields of which the version has all. Other rules are judged by the
-// whole kind alone.
+// hasRule reports whether a rule mentions nothing but fields of which the version has all. Other rules are judged by
+// the whole kind alone.
 func (v viewer) hasRule(r rule) bool {
 	for _, in := range r.inputs {
 		for _, f := range in.path {

@@ -22,7 +22,8 @@ func (s *Shape) eachHidden(
 			if !visit(f, at, tree) {
 				return false
 			}
-		} else if inner, ok := tree[name].(map[string]any); ok && f.shape != nil && !f.shape.eachHidden(at, inner, visit) {
+		} else if inner, ok := tree[name].(map[string]any); ok && f.shape != nil &&
+			!f.shape.eachHidden(at, inner, visit) {
 			return false
 		}
 	}

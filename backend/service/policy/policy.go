@@ -174,7 +174,11 @@ func (s *Source) After(ctx context.Context, at backend.Position) (RolesAndBindin
 		switch {
 		case errors.As(err, &filling):
 			return RolesAndBindings{}, &failure.Error{
-				Code: failure.CodeUnavailable, Kind: name, Retryable: true, RetryAfter: int(filling.RetryAfter.Seconds()), Message: filling.Error() + "; try again",
+				Code:       failure.CodeUnavailable,
+				Kind:       name,
+				Retryable:  true,
+				RetryAfter: int(filling.RetryAfter.Seconds()),
+				Message:    filling.Error() + "; try again",
 			}
 		case err != nil:
 			return RolesAndBindings{}, failure.Of(err, backend.Key{Kind: name})

@@ -92,9 +92,15 @@ func (sc *dependents) take(list []related) {
 // request is the next range of the scan.
 func (sc *dependents) request(left int) backend.Range {
 	return backend.Range{
-		Kind: sc.of, Referenced: &sc.key, BoundOnly: sc.Relation != Dependents, Start: sc.start, End: sc.end, Reverse: sc.Backward,
+		Kind:       sc.of,
+		Referenced: &sc.key,
+		BoundOnly:  sc.Relation != Dependents,
+		Start:      sc.start,
+		End:        sc.end,
+		Reverse:    sc.Backward,
 		// what guards is in Refs
-		Limit: max(min(sc.Limit()-len(sc.found), backend.MaxLimit, left), 1), Bare: sc.Relation != Dependents,
+		Limit: max(min(sc.Limit()-len(sc.found), backend.MaxLimit, left), 1),
+		Bare:  sc.Relation != Dependents,
 	}
 }
 

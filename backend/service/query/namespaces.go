@@ -232,7 +232,8 @@ func (o *memoryOccupancy) next(ctx context.Context, after string) (name string, 
 func (o *memoryOccupancy) count(ctx context.Context, namespace string) (int, error) {
 	start, end := within(namespace)
 	run := index.Run{Start: start, End: end}
-	return o.kind.Len(run) - o.kind.Unreadable(run) - o.expired[namespace], budget.From(ctx).Spend(budget.Steps, budget.Run)
+	return o.kind.Len(run) - o.kind.Unreadable(run) - o.expired[namespace],
+		budget.From(ctx).Spend(budget.Steps, budget.Run)
 }
 
 // scopedOccupancy is the part of an occupancy that the caller may see.

@@ -149,7 +149,11 @@ func (r *Reader) await(ctx context.Context, before index.View, k *kind.Kind) (v 
 	switch {
 	case errors.As(err, &filling):
 		return index.View{}, false, &failure.Error{
-			Code: failure.CodeUnavailable, Kind: k.Name, Retryable: true, RetryAfter: int(filling.RetryAfter.Seconds()), Message: filling.Error() + "; try again",
+			Code:       failure.CodeUnavailable,
+			Kind:       k.Name,
+			Retryable:  true,
+			RetryAfter: int(filling.RetryAfter.Seconds()),
+			Message:    filling.Error() + "; try again",
 		}
 	case err != nil:
 		return index.View{}, false, failure.Of(err, backend.Key{Kind: k.Name})

@@ -73,7 +73,9 @@ func (c *controllers) set(kinds []string) {
 
 // readControllers reads the record and takes its kinds, unless they have changed since the reading
 // began. It returns the condition for replacing the record.
-func (r *Reconciler) readControllers(ctx context.Context) (record controllersRecord, current backend.Condition, err error) {
+func (r *Reconciler) readControllers(
+	ctx context.Context,
+) (record controllersRecord, current backend.Condition, err error) {
 	c := &r.controllers
 	c.mu.Lock()
 	since := c.changes

@@ -73,7 +73,9 @@ func (f *follower) load(ctx context.Context, c *effects) error {
 
 // get returns the resources under keys, parallel to them, without their kinds. One that cannot be read is Damaged if
 // it was read by itself, and else seems to be missing.
-func (r *Reconciler) get(ctx context.Context, keys []backend.Key, read dependency.Reading) ([]dependency.Target, error) {
+func (r *Reconciler) get(
+	ctx context.Context, keys []backend.Key, read dependency.Reading,
+) ([]dependency.Target, error) {
 	out := make([]dependency.Target, 0, len(keys))
 	for len(out) < len(keys) {
 		got, err := r.getFirst(ctx, keys[len(out):], read)
@@ -86,7 +88,9 @@ func (r *Reconciler) get(ctx context.Context, keys []backend.Key, read dependenc
 }
 
 // getFirst is get for the first of the keys, at least one: their resources count at most backend.MaxPageBytes.
-func (r *Reconciler) getFirst(ctx context.Context, keys []backend.Key, read dependency.Reading) ([]dependency.Target, error) {
+func (r *Reconciler) getFirst(
+	ctx context.Context, keys []backend.Key, read dependency.Reading,
+) ([]dependency.Target, error) {
 	keys = keys[:min(len(keys), backend.MaxKeys)]
 	if read == dependency.OneByOne {
 		keys = keys[:1]

@@ -108,7 +108,8 @@ func (f *follower) reevaluateTogether(
 		return err
 	}
 	for _, one := range todo {
-		j := dependency.Decision{Refs: one.refs.Kept().Refs} // what is being deleted relies on nothing new, and waits for nothing
+		// what is being deleted relies on nothing new, and waits for nothing
+		j := dependency.Decision{Refs: one.refs.Kept().Refs}
 		if !one.stored.Deleting {
 			j = one.refs.Decide(targets, f.r.otherShardThan(one.stored.Key))
 		}
@@ -224,7 +225,11 @@ func (r *Reconciler) candidate(stored *backend.Resource) *candidate {
 		kind:   k,
 		stored: stored,
 		was:    st,
-		refs:   dependency.NewReferences(stored.Key, k.Rows.Refs(stored.Namespace, st.Spec), dependency.BeforeOf(k, stored, st)),
+		refs: dependency.NewReferences(
+			stored.Key,
+			k.Rows.Refs(stored.Namespace, st.Spec),
+			dependency.BeforeOf(k, stored, st),
+		),
 	}
 }
 
@@ -425,7 +430,14 @@ func (f *follower) leaveToController(
 		return nil
 	}
 	put, err := Rewrite(
-		k, stored, st.WithStatus(dependency.SetConditions(st.Status(), k.Conditions, dependency.Released(generation), f.r.cfg.Clock())),
+		k,
+		stored,
+		st.WithStatus(dependency.SetConditions(
+			st.Status(),
+			k.Conditions,
+			dependency.Released(generation),
+			f.r.cfg.Clock(),
+		)),
 	)
 	if err == nil {
 		_, err = f.r.cfg.Apply(ctx, put)

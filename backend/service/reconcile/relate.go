@@ -36,7 +36,9 @@ func (w Replacement) before() dependency.Before {
 
 // Relate resolves the references of a state, and returns it with its waits and conditions. If the spec has not
 // changed, the stored references stay, and only the conditions are looked at.
-func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State) (*kind.State, dependency.Decision, error) {
+func (r *Reconciler) Relate(
+	ctx context.Context, w Replacement, next *kind.State,
+) (*kind.State, dependency.Decision, error) {
 	var j dependency.Decision
 	if w.Kind.Conditions != nil {
 		if err := r.loadControllers(ctx); err != nil {
@@ -64,9 +66,15 @@ func (r *Reconciler) Relate(ctx context.Context, w Replacement, next *kind.State
 		// resource.
 		if w.Was != nil && len(w.Was.Meta.Waits) > 0 && w.Kind.Conditions != nil && !foreign &&
 			rel.WaitsFor(w.Was.Meta.Waits) {
-			status, ok := dependency.WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false)
+			status, ok := dependency.WithObservedGeneration(
+				next.StoredStatus(),
+				w.Was.Meta.Generation,
+				next.Meta.Generation,
+				false,
+			)
 			if ok {
-				return next.WithStoredStatus(status), dependency.Decision{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
+				return next.WithStoredStatus(status),
+					dependency.Decision{Refs: rel.Kept().Refs, Declared: w.Kind.Declared}, nil
 			}
 		}
 		targets, err := r.targets(ctx, rel.Open(), w.Read, r.otherShardThan(w.Key))
@@ -106,7 +114,12 @@ func (r *Reconciler) relateSuperseded(
 	if len(others) == 0 {
 		return r.conclude(w.Kind, w.Was, next, j.Waits), j, nil
 	}
-	status, ok := dependency.WithObservedGeneration(next.StoredStatus(), w.Was.Meta.Generation, next.Meta.Generation, false)
+	status, ok := dependency.WithObservedGeneration(
+		next.StoredStatus(),
+		w.Was.Meta.Generation,
+		next.Meta.Generation,
+		false,
+	)
 	if ok {
 		next = next.WithStoredStatus(status)
 	}
@@ -131,7 +144,8 @@ func (r *Reconciler) conclude(k *kind.Kind, was, next *kind.State, waits []depen
 		return next
 	}
 	if len(waits) == 0 && !waited {
-		if status, ok := dependency.WithObservedGeneration(next.StoredStatus(), was.Meta.Generation, generation, true); ok {
+		status, ok := dependency.WithObservedGeneration(next.StoredStatus(), was.Meta.Generation, generation, true)
+		if ok {
 			return next.WithStoredStatus(status)
 		}
 	}

@@ -175,7 +175,8 @@ func (m PolicyModel) Allows(v descriptor.Verb, k, namespace, name string, global
 
 // Sees reports whether it allows to list and get a resource.
 func (m PolicyModel) Sees(k, namespace, name string, global bool) bool {
-	return m.Allows(descriptor.VerbList, k, namespace, name, global) && m.Allows(descriptor.VerbGet, k, namespace, name, global)
+	return m.Allows(descriptor.VerbList, k, namespace, name, global) &&
+		m.Allows(descriptor.VerbGet, k, namespace, name, global)
 }
 
 // RandomPolicy returns a role of a few rules and its binding.
@@ -192,7 +193,10 @@ func RandomPolicy(rnd *rand.Rand) (m PolicyModel) {
 		return out
 	}
 	for range 1 + rnd.IntN(3) {
-		r := access.Rule{Kinds: some("Widget", "Site", "*"), Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList}}
+		r := access.Rule{
+			Kinds: some("Widget", "Site", "*"),
+			Verbs: []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList},
+		}
 		if rnd.IntN(4) == 0 {
 			r.Verbs = r.Verbs[rnd.IntN(2):][:1]
 		}

@@ -102,17 +102,29 @@ func Widget() descriptor.Kind {
 		},
 	}
 	return descriptor.Kind{
-		Name: "Widget", Singular: "widget", Plural: "widgets", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced,
+		Name:     "Widget",
+		Singular: "widget",
+		Plural:   "widgets",
+		Group:    "example.org",
+		Version:  "v1",
+		Scope:    descriptor.Namespaced,
 		Verbs: []descriptor.Verb{
 			descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate,
 			descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus,
 			descriptor.VerbFinalize, descriptor.VerbControl, descriptor.VerbDelete,
 		},
 		FilterableFields: []descriptor.FilterableField{
-			{Path: "spec.title", Sortable: true}, {Path: "spec.colour", Sortable: true}, {Path: "spec.weight", Sortable: true}, {Path: "spec.ratio", Sortable: true},
-			{Path: "spec.heavy"}, {Path: "spec.tags"}, {Path: "spec.parts.slot"}, {Path: "status.id"},
+			{Path: "spec.title", Sortable: true},
+			{Path: "spec.colour", Sortable: true},
+			{Path: "spec.weight", Sortable: true},
+			{Path: "spec.ratio", Sortable: true},
+			{Path: "spec.heavy"},
+			{Path: "spec.tags"},
+			{Path: "spec.parts.slot"},
+			{Path: "status.id"},
 		},
-		Spec: spec, Status: &descriptor.Shape{
+		Spec: spec,
+		Status: &descriptor.Shape{
 			Name:   "WidgetStatus",
 			Fields: []descriptor.Field{{Name: "id", Type: descriptor.TypeString}},
 		},

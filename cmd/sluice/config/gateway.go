@@ -130,7 +130,12 @@ func (g *Gateway) Settings() []Setting {
 	by := &g.Server.Caller
 	return []Setting{
 		{Name: "listen", Value: &g.Listen, Help: "address to listen on; port 0 picks a free one; one that is not loopback needs `tokens`, `oidc`, `tls-client-ca`, `trust-proxy` or `allow-anonymous`", Check: g.checkListen},
-		{Name: "allow-anonymous", Value: &g.AllowAnonymous, Help: "serve everybody who reaches an address that is not loopback", Check: g.checkAnonymous},
+		{
+			Name:  "allow-anonymous",
+			Value: &g.AllowAnonymous,
+			Help:  "serve everybody who reaches an address that is not loopback",
+			Check: g.checkAnonymous,
+		},
 		{Name: "tls-cert", Value: &id.Certificates.Cert, Help: "file with the gateway's certificate and its chain (PEM), for TLS 1.2 and newer; read again when it changes"},
 		{Name: "tls-key", Value: &id.Certificates.Key, Help: "file with the key (PEM) of the certificate in `tls-cert`"},
 		{Name: "tls-client-ca", Value: &id.Certificates.ClientCA, Needs: "tls-cert", Help: "file with the CA certificates (PEM) of clients: the first URI, or else the common name, of a client's certificate is the user cert:NAME, its organizations are the groups"},
@@ -138,17 +143,43 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "oidc", Value: &id.Issuers, Help: "file with the issuers of OpenID Connect (YAML) whose tokens are accepted; their users are oidc:ISSUER:NAME"},
 		{Name: "trust-proxy", Value: &id.Proxies, Help: "addresses (IP or CIDR) of proxies, or cert: and the names in their certificates, that may name the user and the groups of a request in the headers " + identity.UserHeader + " and " + identity.GroupsHeader + "; their users are proxy:NAME"},
 		{Name: "admin-group", Value: &id.AdminGroup, Help: "group whose users may do everything, whatever roles they have, like oidc:corp:platform, or " + access.Authenticated + " for everybody who has shown who it is; how the first administrators bind roles to others", Check: g.checkAdminGroup},
-		{Name: "catalogue", Value: &g.Catalogue.Dir, Auto: "the kinds of this release", Help: "folder of the SDL files of the kinds to serve"},
+		{
+			Name:  "catalogue",
+			Value: &g.Catalogue.Dir,
+			Auto:  "the kinds of this release",
+			Help:  "folder of the SDL files of the kinds to serve",
+		},
 		{Name: "allow-breaking", Value: &g.Catalogue.AllowBreaking, Help: "start with a catalogue that cannot read all that was stored under the last one; each such change is logged"},
 		{Name: "admin-socket", Value: &g.Catalogue.AdminSocket, Auto: "`admin.sock` in the folder of the embedded store, none with `redis`", Help: "socket in the file system over which `sluice catalogue apply` and `reload` replace the catalogue; only the gateway's own user can open it"},
-		{Name: "data", Value: &st.Data, Help: "folder of the embedded store; one process at a time", Check: g.checkData},
+		{
+			Name:  "data",
+			Value: &st.Data,
+			Help:  "folder of the embedded store; one process at a time",
+			Check: g.checkData,
+		},
 		{Name: "redis", Value: &st.URL, Help: "URL of a Redis to store on instead: redis://host:port/db, redis-sentinel://host:port,.../master or redis-cluster://host:port,...; rediss for TLS"},
 		{Name: "redis-password-file", Value: &st.PasswordFile, Needs: "redis", Help: "file with the password for Redis, which stays out of process lists"},
 		{Name: "redis-prefix", Value: &st.Prefix, Needs: "redis", Help: "what all keys on Redis begin with"},
-		{Name: "redis-shards", Value: &st.Shards, Needs: "redis", Auto: "1, and 16 for a cluster", Help: "number of shards, at most 256, fixed when the store is made"},
+		{
+			Name:  "redis-shards",
+			Value: &st.Shards,
+			Needs: "redis",
+			Auto:  "1, and 16 for a cluster",
+			Help:  "number of shards, at most 256, fixed when the store is made",
+		},
 		{Name: "redis-durability", Value: &st.Durability, Needs: "redis", Help: "when a write is acknowledged: async, or replica when a replica has it, too", Check: oneOf(&st.Durability, "async", "replica")},
-		{Name: "redis-ca", Value: &st.CA, Needs: "redis", Help: "file with the CA certificates (PEM) to trust for Redis"},
-		{Name: "redis-cert", Value: &st.Cert, Needs: "redis", Help: "file with the gateway's own certificate (PEM) for Redis"},
+		{
+			Name:  "redis-ca",
+			Value: &st.CA,
+			Needs: "redis",
+			Help:  "file with the CA certificates (PEM) to trust for Redis",
+		},
+		{
+			Name:  "redis-cert",
+			Value: &st.Cert,
+			Needs: "redis",
+			Help:  "file with the gateway's own certificate (PEM) for Redis",
+		},
 		{Name: "redis-key", Value: &st.Key, Needs: "redis", Help: "file with the key (PEM) of the certificate in `redis-cert`"},
 		{Name: "encryption-keys-file", Value: &g.KeysFile, Help: "file with the keys that encrypt the values of sensitive kinds in the store, each as id:base64 of 32 bytes, one a line: the first encrypts, all decrypt; if the word plain precedes it, nothing is encrypted. Alternatively, the variable SLUICE_ENCRYPTION_KEYS has the keys, separated by commas"},
 		{Name: "index-memory", Value: &g.IndexMemory, Auto: "a quarter of what the process may take: of GOMEMLIMIT, its control group or the machine", Help: "most bytes of the index in memory, from which reads are answered; the largest kinds are left out until the others fit, and with less than 1 MiB, as with 0, there is none. The process takes up to two and a half times as much, for garbage", Check: g.checkIndex},
@@ -159,28 +190,58 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "retain-age", Value: &st.LogAge, Help: "longest time that changes are kept"},
 		{Name: "allowed-hosts", Value: &sv.AllowedHosts, Help: "Host names to serve besides IP addresses and localhost, without a port"},
 		{Name: "allowed-origins", Value: &sv.AllowedOrigins, Help: "Origins of browsers to serve besides the gateway's own, like https://app.example.com"},
-		{Name: "log-level", Value: &g.LogLevel, Help: "debug, info, warn or error", Check: oneOf(&g.LogLevel, "debug", "info", "warn", "error")},
+		{
+			Name:  "log-level",
+			Value: &g.LogLevel,
+			Help:  "debug, info, warn or error",
+			Check: oneOf(&g.LogLevel, "debug", "info", "warn", "error"),
+		},
 		{Name: "slow-log", Value: &sv.SlowLog, Auto: "none", Help: "log queries, mutations and events of subscriptions that took longer, by operation name, hash of the document and what they spent"},
 		{Name: "access-log", Value: &sv.AccessLog, Help: "log each query and mutation when it is answered, each subscription when it begins, and each refused request: its name, type and kind, the hash of its document, the client's name and address, the caller, the code and the time"},
 		{Name: "audit", Value: &g.Audit, Help: "file of the audit log, or stdout: a line of JSON for each change of the store, with who made it, and one for each refused request, each reveal and each replaced catalogue"},
-		{Name: "log-format", Value: &g.LogFormat, Help: "console, json, or auto: console on a terminal", Check: oneOf(&g.LogFormat, "auto", "console", "json")},
+		{
+			Name:  "log-format",
+			Value: &g.LogFormat,
+			Help:  "console, json, or auto: console on a terminal",
+			Check: oneOf(&g.LogFormat, "auto", "console", "json"),
+		},
 
 		{Name: "limit-body", Value: &l.Body, Help: "most bytes of the body of a request, and of a WebSocket message", Why: "a bulk of manifests fits; a request is held in memory while it runs"},
 		{Name: "limit-memory", Value: &l.Memory, Auto: "16 MiB for each processor, but no less than 64 MiB, eight of the largest requests and four of the largest answers", Help: "most bytes that all clients together make the gateway hold: requests that are being read or executed, what running operations have read and are writing, answers and events that are being sent", Why: "clients that send slowly, do not read, or ask for much at once must not take all memory; the process takes up to two and a half times as much, for garbage"},
 		{Name: "limit-time", Value: &l.Time, Help: "how long a query or mutation may take, parsing and validation included", Why: "longer than any answer within the other limits takes; shorter than the patience of proxies"},
 		{Name: "limit-depth", Value: &l.Depth, Help: "deepest nesting of a document, fragments expanded, and of each value in it", Why: "a full introspection has 13 levels; validation and execution recurse"},
-		{Name: "limit-aliases", Value: &l.Aliases, Help: "most aliased fields of a document", Why: "each alias repeats work under another name"},
+		{
+			Name:  "limit-aliases",
+			Value: &l.Aliases,
+			Help:  "most aliased fields of a document",
+			Why:   "each alias repeats work under another name",
+		},
 		{Name: "limit-fields", Value: &l.Fields, Help: "most fields of a document, fragments expanded; each spread counts as well", Why: "fragments multiply; a page of a frontend selects some hundred fields"},
-		{Name: "limit-rows", Value: &l.Rows, Help: "most resources that an operation may read from the store", Why: "0.1 s of reading a store in memory, more on disk"},
+		{
+			Name:  "limit-rows",
+			Value: &l.Rows,
+			Help:  "most resources that an operation may read from the store",
+			Why:   "0.1 s of reading a store in memory, more on disk",
+		},
 		{Name: "limit-steps", Value: &l.Steps, Help: "most work that an operation may take, in steps of about a tenth of a microsecond of one processor. A resource of the index in memory that is looked at is 2, each test of a filter on it 1 (contains 9), a resource that is read from the store 25, one that is returned 10, a page or a count 250, a value of an introspection 60, an object that is resolved by hand 75, and each of its fields 15; inputs are charged by what they have, rules by what CEL says", Why: "about a second of one processor; a page of 1,000 with 19 counts for each is half of it, the whole schema of the 27 kinds of the binary two thirds"},
 		{Name: "limit-answer", Value: &l.Answer, Help: "most bytes of an answer", Why: "what one client makes the gateway hold; browsers are slow with more"},
 		{Name: "limit-held", Value: &l.Held, Help: "most bytes of stored resources and of coerced arguments that an operation holds at a time", Why: "a page is read before it is written; 20,000 small resources, or 30 of the largest"},
 		{Name: "limit-sockets", Value: &l.Sockets, Help: "most WebSocket connections, and as many that receive server-sent events; each needs a file descriptor", Why: "an idle one takes 15 to 30 KB"},
 
 		{Name: "limit-caller-requests", Value: &by.Requests, Help: "most queries and mutations of one caller in flight; a caller is an identity, or the address of an anonymous client (of IPv6, its /64 network), but on this machine", Why: "one client with many connections leaves room for others"},
-		{Name: "limit-caller-rate", Value: &by.Rate, Help: "most operations that one caller begins in a second", Why: "a quarter of one processor for small reads"},
+		{
+			Name:  "limit-caller-rate",
+			Value: &by.Rate,
+			Help:  "most operations that one caller begins in a second",
+			Why:   "a quarter of one processor for small reads",
+		},
 		{Name: "limit-caller-steps", Value: &by.Steps, Auto: "half of what the processors do", Help: "most work of one caller's queries and mutations in a second, in steps of `limit-steps`; a document that is not in the cache takes one for each token, and one for each comparison of `limit-validation`; a caller that had more is refused until it has waited", Why: "the other half is for others"},
-		{Name: "limit-caller-subscriptions", Value: &by.Subscriptions, Help: "most open subscriptions of one caller", Why: "a dashboard has some dozen; equal ones share their work"},
+		{
+			Name:  "limit-caller-subscriptions",
+			Value: &by.Subscriptions,
+			Help:  "most open subscriptions of one caller",
+			Why:   "a dashboard has some dozen; equal ones share their work",
+		},
 		{Name: "limit-caller-sockets", Value: &by.Sockets, Help: "most WebSocket connections of one caller", Why: "a tenth of `limit-sockets`"},
 
 		{Name: "trusted-documents", Value: &d.Trusted, Help: "manifests of documents that the compilers of Apollo, Relay or GraphQL Code Generator wrote"},
@@ -251,7 +312,8 @@ func (g *Gateway) checkAdminGroup() error {
 	case group == "":
 	case !g.Identities.Given():
 		return errors.New("it needs tokens, oidc, tls-client-ca or trust-proxy: without one of them nobody is identified, and everybody may do everything")
-	case group == access.Authenticated, name != "" && slices.Contains([]string{"token", "oidc", "cert", "proxy"}, source):
+	case group == access.Authenticated, name != "" &&
+		slices.Contains([]string{"token", "oidc", "cert", "proxy"}, source):
 	default:
 		return fmt.Errorf("%q is no group of a caller: they begin with token:, oidc:ISSUER:, cert: or proxy:, and %s is everybody", group, access.Authenticated)
 	}

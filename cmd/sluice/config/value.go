@@ -20,7 +20,10 @@ func Refusal(err error) error {
 
 func refusedValue(f *pflag.Flag, value string, cause error) error {
 	wanted := map[string]string{
-		"int": "a whole number of 64 bits", "bytes": "a number of bytes like 1048576, 512KiB, 8MiB or 1GiB", "bool": "true or false", "duration": "a duration like 90s, 10m, 1h30m or 7d",
+		"int":      "a whole number of 64 bits",
+		"bytes":    "a number of bytes like 1048576, 512KiB, 8MiB or 1GiB",
+		"bool":     "true or false",
+		"duration": "a duration like 90s, 10m, 1h30m or 7d",
 	}[f.Value.Type()]
 	if wanted == "" {
 		return fmt.Errorf("%q is not acceptable: %w", value, cause)

@@ -55,7 +55,9 @@ func (a *Access) TLS(ctx context.Context) (*tls.Config, error) {
 		if _, err := a.certificate(ctx); err != nil {
 			return nil, err
 		}
-		cfg.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) { return a.certificate(info.Context()) }
+		cfg.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return a.certificate(info.Context())
+		}
 	}
 	return cfg, nil
 }

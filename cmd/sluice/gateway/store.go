@@ -63,8 +63,15 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 		return nil, "", exit.Usage(fmt.Errorf("redis: %w", err))
 	}
 	cfg := redis.Config{
-		URL: s.URL, Prefix: s.Prefix, Shards: s.Shards, Durability: redis.Durability(s.Durability), Logger: log, LostHistory: s.lost,
-		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge,
+		URL:         s.URL,
+		Prefix:      s.Prefix,
+		Shards:      s.Shards,
+		Durability:  redis.Durability(s.Durability),
+		Logger:      log,
+		LostHistory: s.lost,
+		LogEntries:  s.LogEntries,
+		LogBytes:    s.LogBytes,
+		LogAge:      s.LogAge,
 	}
 	if s.PasswordFile != "" {
 		secret, err := config.ReadFile(ctx, s.PasswordFile)

@@ -12,15 +12,25 @@ import (
 )
 
 func CatalogueCommand(std terminal.Streams) *cobra.Command {
-	return command.WithSubcommands(&cobra.Command{
-		Use:     "catalogue",
-		Short:   "Check, print and compare catalogues of kinds, and give them to a running gateway",
-		Long:    "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --catalogue` takes it. Without a folder, the catalogue of this release is used.",
-		Example: "  sluice catalogue check ./kinds\n  sluice catalogue diff ./kinds --from ./kinds-of-yesterday",
-		// Nothing here is to be tidied up, so a signal ends it at once.
-		PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
-	}, catalogueCheckCommand(std), cataloguePrintCommand(std), catalogueDiffCommand(std), catalogueApplyCommand(std), catalogueReloadCommand(std), cataloguePurgeCommand(std),
-		catalogueInitCommand(std), catalogueDirectivesCommand(std), catalogueReleaseCommand(std))
+	return command.WithSubcommands(
+		&cobra.Command{
+			Use:     "catalogue",
+			Short:   "Check, print and compare catalogues of kinds, and give them to a running gateway",
+			Long:    "Check, print and compare catalogues of kinds, and give them to a running gateway.\n\nA catalogue is a folder of SDL files, as `sluice serve --catalogue` takes it. Without a folder, the catalogue of this release is used.",
+			Example: "  sluice catalogue check ./kinds\n  sluice catalogue diff ./kinds --from ./kinds-of-yesterday",
+			// Nothing here is to be tidied up, so a signal ends it at once.
+			PersistentPreRun: func(*cobra.Command, []string) { signal.Reset(os.Interrupt, syscall.SIGTERM) },
+		},
+		catalogueCheckCommand(std),
+		cataloguePrintCommand(std),
+		catalogueDiffCommand(std),
+		catalogueApplyCommand(std),
+		catalogueReloadCommand(std),
+		cataloguePurgeCommand(std),
+		catalogueInitCommand(std),
+		catalogueDirectivesCommand(std),
+		catalogueReleaseCommand(std),
+	)
 }
 
 // directory is the argument of a command that takes one or none.

@@ -125,7 +125,8 @@ func compareFolders(from, to string) ([]catalogue.Difference, error) {
 // finding is a change with what a running gateway found out about it.
 type finding struct {
 	catalogue.Difference
-	// Hidden counts the stored resources that would not be read or shown any more, and names what they keep from being deleted.
+	// Hidden counts the stored resources that would not be read or shown any more, and names what they keep from being
+	// deleted.
 	Hidden string `json:"hidden,omitempty"`
 	// Violations describe the stored resources of the kind that break stricter rules; the first change of the kind has
 	// them.

@@ -47,9 +47,20 @@ func JSON(k client.Kind, r *client.Resource) ([]byte, error) {
 	out := whole{
 		APIVersion: k.APIVersion, Kind: r.Kind, SubKind: r.SubKind,
 		Metadata: metadata{
-			Name: m.Name, Namespace: m.Namespace, Labels: byKey(m.Labels), Annotations: byKey(m.Annotations), Description: m.Description,
-			UID: m.UID, Revision: m.Revision, Generation: m.Generation, CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, UpdatedBy: m.UpdatedBy, ExpiresAt: m.ExpiresAt,
-			Requested: m.DeletionRequestedAt, Finalizers: m.Finalizers,
+			Name:        m.Name,
+			Namespace:   m.Namespace,
+			Labels:      byKey(m.Labels),
+			Annotations: byKey(m.Annotations),
+			Description: m.Description,
+			UID:         m.UID,
+			Revision:    m.Revision,
+			Generation:  m.Generation,
+			CreatedAt:   m.CreatedAt,
+			UpdatedAt:   m.UpdatedAt,
+			UpdatedBy:   m.UpdatedBy,
+			ExpiresAt:   m.ExpiresAt,
+			Requested:   m.DeletionRequestedAt,
+			Finalizers:  m.Finalizers,
 		},
 	}
 	spec, placed, err := place(k, r.Spec)

@@ -74,7 +74,14 @@ func printChange(std terminal.Streams, c *client.Change) error {
 	if c.Resource == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(std.Out, "%s  %-9s  %-20s  %-30s  %s\n",
-		time.Now().Format(time.TimeOnly), output.Cell(c.Type), output.Cell(output.OrEmpty(c.Resource.Metadata.Namespace)), output.Cell(c.Resource.Metadata.Name), output.Cell(c.Revision))
+	_, err := fmt.Fprintf(
+		std.Out,
+		"%s  %-9s  %-20s  %-30s  %s\n",
+		time.Now().Format(time.TimeOnly),
+		output.Cell(c.Type),
+		output.Cell(output.OrEmpty(c.Resource.Metadata.Namespace)),
+		output.Cell(c.Resource.Metadata.Name),
+		output.Cell(c.Revision),
+	)
 	return err
 }

@@ -22,7 +22,8 @@ type Request struct {
 	AllowBreaking bool `json:"allowBreaking,omitempty"`
 	// DryRun changes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Files are the new files of the gateway's folder, by their paths in it. Null: the gateway reads the folder as it is.
+	// Files are the new files of the gateway's folder, by their paths in it. Null: the gateway reads the folder as it
+	// is.
 	Files map[string]string `json:"files,omitempty"`
 	// Folder is the name of the folder of Files in findings.
 	Folder string `json:"folder,omitempty"`

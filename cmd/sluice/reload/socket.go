@@ -105,9 +105,13 @@ func (s *Socket) Serve(ctx context.Context, h http.Handler) error {
 	mux := http.NewServeMux()
 	mux.Handle("POST "+Path, h)
 	srv := &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: readTime, IdleTimeout: headerTime,
-		MaxHeaderBytes: 16 << 10,
-		BaseContext:    func(net.Listener) context.Context { return ctx },
+		Handler:           mux,
+		ReadHeaderTimeout: headerTime,
+		ReadTimeout:       readTime,
+		WriteTimeout:      readTime,
+		IdleTimeout:       headerTime,
+		MaxHeaderBytes:    16 << 10,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(s.listener) }()

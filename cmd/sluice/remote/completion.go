@@ -95,7 +95,9 @@ func CompleteAll(root *cobra.Command) {
 			continue // it speaks to no gateway
 		}
 		for flag, f := range map[string]command.Completion{
-			"namespace": CompleteBy(Completer.namespaces), "selector": WithoutSpace(CompleteBy(Completer.labels)), "context": CompleteContexts,
+			"namespace": CompleteBy(Completer.namespaces),
+			"selector":  WithoutSpace(CompleteBy(Completer.labels)),
+			"context":   CompleteContexts,
 		} {
 			if _, own := cmd.GetFlagCompletionFunc(flag); !own && cmd.Flags().Lookup(flag) != nil {
 				command.CompleteFlag(cmd, flag, f)

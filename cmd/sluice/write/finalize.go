@@ -41,7 +41,13 @@ func FinalizeCommand(std terminal.Streams) *cobra.Command {
 			}
 			m.write = func(ctx context.Context, s resource.Ref, was *client.Resource, revision string) (outcome, error) {
 				return m.finalize(ctx, was, client.MetadataPatch{
-					Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, ExpectedRevision: revision, AddFinalizers: add, RemoveFinalizers: remove, DryRun: bool(m.dry),
+					Kind:             s.Kind,
+					Namespace:        s.Namespace,
+					Name:             s.Name,
+					ExpectedRevision: revision,
+					AddFinalizers:    add,
+					RemoveFinalizers: remove,
+					DryRun:           bool(m.dry),
 				})
 			}
 			return m.all(cmd.Context(), list, false)

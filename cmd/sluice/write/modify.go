@@ -62,7 +62,13 @@ func (m *modification) all(ctx context.Context, list []resource.Ref, partial boo
 			explainOf(m.std, s, err)
 		}
 		if m.unreadable != "" && exit.APICode(err) == "UNREADABLE" {
-			_, _ = fmt.Fprintf(m.std.Err, "%s %s: %s\n", output.Printable(s.Kind.Name), output.Printable(s.Name), m.unreadable)
+			_, _ = fmt.Fprintf(
+				m.std.Err,
+				"%s %s: %s\n",
+				output.Printable(s.Kind.Name),
+				output.Printable(s.Name),
+				m.unreadable,
+			)
 		}
 		return err
 	})

@@ -226,8 +226,14 @@ func (s *Scanner) tooMany(q *plan.Query, n, most int) error {
 			help = fmt.Sprintf("with about %d bytes it would be (configuration key index-memory)", bytes)
 		}
 	}
-	return &failure.Error{Code: failure.CodeLimitExceeded, Kind: k.Name, Limit: most, Setting: budget.Rows.Key(), Message: fmt.Sprintf(
-		"a filter or an order of %s looks at %s, since the kind is not in memory, and the operation may look at %d (configuration key limit-rows); %s", k.Name, all, most, help)}
+	return &failure.Error{
+		Code:    failure.CodeLimitExceeded,
+		Kind:    k.Name,
+		Limit:   most,
+		Setting: budget.Rows.Key(),
+		Message: fmt.Sprintf(
+			"a filter or an order of %s looks at %s, since the kind is not in memory, and the operation may look at %d (configuration key limit-rows); %s", k.Name, all, most, help),
+	}
 }
 
 // run reads step by step until all scans are done.
@@ -283,7 +289,8 @@ func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*sc
 		switch {
 		case sc.plan.Exact && sc.plan.Sorting == plan.Sorted:
 			one.Limit = sc.Limit() - len(sc.Edges)
-		case sc.plan.Sorting == plan.Sorted && one.Referenced != nil && sc.Query.Filter.Empty(): // nearly all are wanted
+		case sc.plan.Sorting == plan.Sorted && one.Referenced != nil &&
+			sc.Query.Filter.Empty(): // nearly all are wanted
 			one.Limit = min(max(sc.Limit()-len(sc.Edges), leastStep), stepLimit)
 		}
 		one.Limit = min(one.Limit, backend.MaxLimit, max(left, 1))
