@@ -131,7 +131,7 @@ var testsMay = map[string][]string{
 	"backend/service/sender":       {"backend/memory"},
 	"backend/service/dependency":   {"backend/service/jsontree"},
 	"graph/identity":               {"internal/redistest"},
-	"graph/engine":                 {"schema", "backend/hub", "backend/memory", "backend/bolt", "backend/redis", "graph/engine/enginetest", "internal/redistest"},
+	"graph/engine":                 {"schema", "graph/release", "backend/hub", "backend/memory", "backend/bolt", "backend/redis", "graph/engine/enginetest", "internal/redistest"},
 	"graph/server":                 {"backend/memory", "backend/bolt", "backend/hub"},
 	"graph/console":                {"graph/kinds/kindstest"},
 	"graph/transport":              {"backend", "backend/memory", "backend/service", "graph/engine/enginetest", "graph/kinds/kindstest"},

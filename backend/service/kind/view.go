@@ -165,7 +165,10 @@ func (v viewer) shape(s *Shape) *Shape {
 			f.MergeInto = ""
 		}
 	}
-	// The numbers of properties are checked by the whole shape, like the other rules.
+	d.MaxProperties = s.MaxProperties
+	if len(out.ordered) == len(s.ordered) { // else there may be enough of those that the version does not have
+		d.MinProperties = s.MinProperties
+	}
 	for i, r := range s.rules {
 		if v.hasRule(r) {
 			d.Rules = append(d.Rules, s.Rules[i])
@@ -204,14 +207,18 @@ func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
 	return &seen, same
 }
 
-// hasRule reports whether a rule mentions nothing but fields of which the version has all. Other rules are judged by
-// the whole kind alone.
+// hasRule reports whether a rule asks for nothing that the version does not have: by the fields that it mentions,
+// whether they are there, or what they hold. Other rules are judged by the whole kind alone.
 func (v viewer) hasRule(r rule) bool {
 	for _, in := range r.inputs {
 		for _, f := range in.path {
-			if !v.names.Field(f.of, f.InAPI()) || f.shape != nil && v.shape(f.shape) != f.shape {
+			if !v.names.Field(f.of, f.InAPI()) {
 				return false
 			}
+		}
+		last := in.path[len(in.path)-1]
+		if !in.presence && last.shape != nil && v.shape(last.shape) != last.shape {
+			return false
 		}
 	}
 	return len(r.inputs) > 0
