@@ -15,12 +15,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend/service"
-	"github.com/sluicegw/sluice/graph/core"
 	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/release"
-	"github.com/sluicegw/sluice/resolvers"
 	"github.com/sluicegw/sluice/schema"
 )
 
@@ -143,10 +141,7 @@ func TestEngine_AVersionAnswersAsAnOlderGateway(t *testing.T) {
 	newest = two.open(t)(grown)
 	released := newest.View(release.Names{Schema: view})
 	two.newest = gatewayOf(t, enginetest.New(t, grown, newest), newest)
-	two.earlier = gatewayOf(t, enginetest.New(t, grown, released, func(cfg *engine.Config) {
-		cfg.Schema = view
-		cfg.Core = core.NewExecutableSchema(core.Config{Schema: view, Resolvers: resolvers.New(released)})
-	}), released)
+	two.earlier = gatewayOf(t, enginetest.NewOf(t, view, released), released)
 
 	seed := setting(t, "SLUICE_TEST_SEED", rand.Uint64())
 	t.Logf("SLUICE_TEST_SEED=%d", seed)

@@ -26,6 +26,12 @@ func New(t testing.TB, catalogue *kinds.Schema, svc *service.Service, with ...fu
 	if err != nil {
 		t.Fatal(err)
 	}
+	return NewOf(t, api, svc, with...)
+}
+
+// NewOf is [New] for a schema of the API, such as that of a released version.
+func NewOf(t testing.TB, api *ast.Schema, svc *service.Service, with ...func(*engine.Config)) *engine.Engine {
+	t.Helper()
 	cfg := engine.Config{
 		Service: svc, Schema: api, Core: core.NewExecutableSchema(core.Config{Schema: api, Resolvers: resolvers.New(svc)}),
 	}
