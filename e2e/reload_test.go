@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -52,6 +50,17 @@ type shop struct {
 // openShop starts a gateway on some SDL. Paths of sockets are short.
 func openShop(t *testing.T, sdl string, args ...string) *shop {
 	t.Helper()
+	return openShopBy(t, start, sdl, args...)
+}
+
+// openJudgedShop is openShop of a gateway that judges its callers: it is asked by one with the role editor.
+func openJudgedShop(t *testing.T, sdl string, args ...string) *shop {
+	t.Helper()
+	return openShopBy(t, newCallers(t).start, sdl, args...)
+}
+
+func openShopBy(t *testing.T, start func(*testing.T, string, ...string) *gateway, sdl string, args ...string) *shop {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
 	if err != nil {
 		t.Fatal(err)
@@ -86,16 +95,11 @@ func (s *shop) catalogue(args ...string) (out, errOut string, code int) {
 func (s *shop) details() (text string) {
 	s.t.Helper()
 	redistest.Await(s.t, "/readyz to be ok", func() error {
-		res, err := http.Get(s.address + "/readyz?verbose")
-		if err != nil {
-			return err
+		_, text = s.do("GET", "/readyz?verbose", "")
+		if !strings.HasPrefix(text, "ok\ncatalogue ") {
+			return errors.New(text)
 		}
-		defer func() { _ = res.Body.Close() }()
-		raw, err := io.ReadAll(res.Body)
-		if text = string(raw); err == nil && !strings.HasPrefix(text, "ok\ncatalogue ") {
-			err = errors.New(text)
-		}
-		return err
+		return nil
 	})
 	return text
 }
@@ -129,7 +133,7 @@ func breaks() map[string]struct{ from, to, line, lost string } {
 // TestEveryBreakIsRefusedEverywhereWithItsPlace: by diff, by apply, at a reload and
 // at a start; and nothing is as it was not before.
 func TestEveryBreakIsRefusedEverywhereWithItsPlace(t *testing.T) {
-	s := openShop(t, racks)
+	s := openJudgedShop(t, racks)
 	s.must(`mutation { createRack(input: {name: "a", spec: {height: 1, token: "secret"}}) { rack { id } } }`)
 	before := s.details()
 	for name, c := range breaks() {
@@ -197,7 +201,7 @@ func TestEveryBreakIsRefusedEverywhereWithItsPlace(t *testing.T) {
 var hashes = regexp.MustCompile(`catalogue [0-9a-f]{16}, files [0-9a-f]{16}`)
 
 func TestApplyReplacesTheFolderAndWhatIsServed(t *testing.T) {
-	s := openShop(t, racks)
+	s := openJudgedShop(t, racks)
 	socket := s.dial()
 	defer socket.close()
 	socket.subscribe("1", `subscription { rackChanges { type cursor rack { metadata { name } } } }`, nil)
@@ -246,7 +250,7 @@ func TestApplyReplacesTheFolderAndWhatIsServed(t *testing.T) {
 }
 
 func TestSIGHUPReadsTheFolderAndAcceptsNoBreak(t *testing.T) {
-	s := openShop(t, racks, "--allow-breaking")
+	s := openJudgedShop(t, racks, "--allow-breaking")
 	s.write("kinds", strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1))
 	_ = s.cmd.Process.Signal(syscall.SIGHUP)
 	if !s.log.await(`"result":"replaced"`) {
@@ -264,14 +268,9 @@ func TestSIGHUPReadsTheFolderAndAcceptsNoBreak(t *testing.T) {
 		t.Fatal(s.log)
 	}
 	s.must(`{ racks { nodes { spec { width } } } }`)
-	res, err := http.Get(s.address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	metrics, _ := io.ReadAll(res.Body)
+	_, metrics := s.do("GET", "/metrics", "")
 	for _, want := range []string{`sluice_catalogue_reloads_total{result="replaced"} 1`, `sluice_catalogue_reloads_total{result="refused"} 2`, `sluice_catalogue_info{files="`} {
-		if !strings.Contains(string(metrics), want) {
+		if !strings.Contains(metrics, want) {
 			t.Errorf("/metrics does not have %s", want)
 		}
 	}
