@@ -135,6 +135,7 @@ func (s *Server) ack(ctx context.Context) json.RawMessage {
 
 // versioned serves the paths of APIs by next, and what belongs to released versions; all else by others.
 func (s *Server) versioned(next, others http.Handler) http.Handler {
+	schema := s.identified(http.HandlerFunc(s.schemaOf), s.refuseCaller)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g := s.generation.Load()
 		name := factsOf(r.Context()).api
@@ -146,10 +147,10 @@ func (s *Server) versioned(next, others http.Handler) http.Handler {
 		switch {
 		case r.URL.Path == versionsPath:
 			r.Pattern = versionsPath
-			s.getOnly(w, r, g.list)
+			s.getOnly(w, r, http.HandlerFunc(g.list))
 		case name == "":
 			r.Pattern = "/{version}" + schemaPath
-			s.getOnly(w, r, s.schemaOf)
+			s.getOnly(w, r, schema)
 		case g.served[name] == nil:
 			refuseWith(w, r, http.StatusNotFound, g.unsupportedText(name), g.unsupportedExtensions())
 		default:
@@ -172,12 +173,12 @@ func (g *Generation) knows(path string) bool {
 }
 
 // getOnly answers GET and HEAD by a handler, and refuses other methods.
-func (s *Server) getOnly(w http.ResponseWriter, r *http.Request, handler http.HandlerFunc) {
+func (s *Server) getOnly(w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		refuseMethod("GET, HEAD", "use GET")(w, r)
 		return
 	}
-	handler(w, r)
+	handler.ServeHTTP(w, r)
 }
 
 // listedVersion is a version in the answer of /versions, whose form never changes.

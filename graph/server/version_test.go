@@ -155,3 +155,21 @@ func TestVersion_OpenSocketsLearnThatItWasWithdrawn(t *testing.T) {
 		t.Errorf("without versions, its major: %s", got)
 	}
 }
+
+func TestVersion_ItsSchemaNeedsACredentialAsTheAPIDoes(t *testing.T) {
+	c := newChanging(t, server.Config{})
+	serveVersions(c, "", narrow)
+	for path, want := range map[string]int{
+		"/versions": http.StatusOK, "/v1.0/schema.graphql": http.StatusUnauthorized,
+		"/v1.0/graphql?query=%7B__typename%7D": http.StatusUnauthorized,
+	} {
+		if got := c.get(path).Code; got != want {
+			t.Errorf("%s: %d", path, got)
+		}
+	}
+	hidden := newChangingForAll(t, server.Config{HideIntrospection: true})
+	serveVersions(hidden, "", narrow)
+	if got := hidden.get("/v1.0/schema.graphql").Code; got != http.StatusForbidden {
+		t.Errorf("hidden: %d", got)
+	}
+}
