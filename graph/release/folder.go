@@ -72,7 +72,8 @@ func Files(files fs.FS, dir string) (map[string]string, error) {
 		}
 		total += len(text)
 		if total > kinds.MaxBytes {
-			return nil, fmt.Errorf("catalogue: the files of %s and its versions have more than %d bytes", dir, kinds.MaxBytes)
+			return nil, fmt.Errorf("catalogue: the files of %s and its versions have more than %d bytes",
+				dir, kinds.MaxBytes)
 		}
 		texts[name] = text
 	}

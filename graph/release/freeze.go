@@ -20,7 +20,8 @@ func Next(number Number, released []*Version) error {
 	minor := Number{Major: last.Major, Minor: last.Minor + 1}
 	major := Number{Major: last.Major + 1}
 	if number != minor && number != major {
-		return fmt.Errorf("%s cannot follow %s: the next minor version is %s, the next major one %s", number, last, minor, major)
+		return fmt.Errorf("%s cannot follow %s: the next minor version is %s, the next major one %s",
+			number, last, minor, major)
 	}
 	if number == minor {
 		return nil

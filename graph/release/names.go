@@ -44,7 +44,8 @@ func (n Names) Verb(k *descriptor.Kind, verb descriptor.Verb) bool {
 		return n.has("Subscription", k.Singular+"Changes")
 	case descriptor.VerbStatus:
 		return n.has("Mutation", "update"+k.Name+"Status")
-	case descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbDelete:
+	case descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert,
+		descriptor.VerbDelete:
 		return n.has("Mutation", strings.ToLower(string(verb))+k.Name)
 	}
 	return true

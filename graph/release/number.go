@@ -17,7 +17,8 @@ var numberForm = regexp.MustCompile(`^v([1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})$`)
 func ParseNumber(text string) (Number, error) {
 	parts := numberForm.FindStringSubmatch(text)
 	if parts == nil {
-		return Number{}, fmt.Errorf("%q is no version: v1.0 is one, a major from 1 and a minor from 0 without leading zeros", text)
+		return Number{}, fmt.Errorf(
+			"%q is no version: v1.0 is one, a major from 1 and a minor from 0 without leading zeros", text)
 	}
 	major, _ := strconv.Atoi(parts[1]) // digits, by numberForm
 	minor, _ := strconv.Atoi(parts[2])

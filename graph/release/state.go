@@ -39,7 +39,8 @@ func (r *reader) states(text string) map[Number]State {
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		r.report(StatesFile, root.Line, "a mapping of versions to their states is wanted, such as v1.0: {deprecated: 2030-01-31}")
+		r.report(StatesFile, root.Line,
+			"a mapping of versions to their states is wanted, such as v1.0: {deprecated: 2030-01-31}")
 		return out
 	}
 	for i := 0; i < len(root.Content); i += 2 {
@@ -95,7 +96,8 @@ func (r *reader) state(number Number, node *yaml.Node) (out State) {
 // ordered refuses dates of a version that are out of order.
 func (r *reader) ordered(number Number, s State, lines map[string]int) {
 	if !s.Sunset.IsZero() && s.Deprecated.IsZero() {
-		r.report(StatesFile, lines["sunset"], "%s: a version with a sunset is deprecated before; deprecated is missing", number)
+		r.report(StatesFile, lines["sunset"],
+			"%s: a version with a sunset is deprecated before; deprecated is missing", number)
 	}
 	if !s.Sunset.IsZero() && s.Sunset.Before(s.Deprecated) {
 		r.report(StatesFile, lines["sunset"], "%s: sunset is before deprecated", number)

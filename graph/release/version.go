@@ -93,7 +93,8 @@ func (r *reader) version(number Number, state State, files map[string]string) *V
 	case !there:
 		r.report(number.String(), 1, "%s is missing: a version is written by sluice catalogue release", APIFile)
 	case len(v.sources) == 0:
-		r.report(number.String(), 1, "the sources of the version are missing: it is written by sluice catalogue release")
+		r.report(number.String(), 1,
+			"the sources of the version are missing: it is written by sluice catalogue release")
 	case state.Served():
 		doc, err := parser.ParseSchema(&ast.Source{Name: path.Join(v.dir, APIFile), Input: text})
 		if err != nil {

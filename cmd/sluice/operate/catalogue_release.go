@@ -20,9 +20,9 @@ func catalogueReleaseCommand(std terminal.Streams) *cobra.Command {
 		Use:   "release VERSION [DIR]",
 		Short: "Release a version of a catalogue's API, which stays as it is from now on",
 		Long: "Release a version of the API of the catalogue in a folder, the current one by default.\n\n" +
-			"The version is written to versions/v1.0 in the folder: the catalogue's files as they are, and the API that is derived\n" +
-			"from them. From then on the catalogue is refused if it would break a client of the version. What clients may notice,\n" +
-			"compared with the version before, is printed.",
+			"The version is written to versions/v1.0 in the folder: the catalogue's files as they are, and the API\n" +
+			"that is derived from them. From then on the catalogue is refused if it would break a client of the\n" +
+			"version. What clients may notice, compared with the version before, is printed.",
 		Example: "  sluice catalogue release 1.0 ./kinds",
 		Args:    command.Args(cobra.RangeArgs(1, 2)),
 		RunE: func(_ *cobra.Command, args []string) error {
