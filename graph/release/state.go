@@ -1,7 +1,6 @@
 package release
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -127,17 +126,4 @@ func (r *reader) day(number Number, key, node *yaml.Node) time.Time {
 		return time.Time{}
 	}
 	return at
-}
-
-// String returns the state for people.
-func (s State) String() string {
-	switch {
-	case !s.Withdrawn.IsZero():
-		return fmt.Sprintf("withdrawn %s", s.Withdrawn.Format(time.DateOnly))
-	case !s.Sunset.IsZero():
-		return fmt.Sprintf("deprecated, sunset %s", s.Sunset.Format(time.DateOnly))
-	case !s.Deprecated.IsZero():
-		return "deprecated"
-	}
-	return "served"
 }

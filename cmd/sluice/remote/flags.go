@@ -18,8 +18,8 @@ import (
 type Flags struct {
 	Server, Namespace string
 	// API is the version of the API; empty for all that the gateway has.
-	API string
-	Timeout           time.Duration
+	API     string
+	Timeout time.Duration
 	// Context names the context; empty for the current one.
 	Context string
 	Access  credential.Access
