@@ -157,6 +157,13 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 		g.engine = eng
 	}
 	operations := &api{Server: s, kindOf: eng.KindOf}
+	if len(g.catalogue.Versions) > 0 {
+		operations.version = name
+		if name == newestAPI {
+			operations.version = unreleased
+		}
+		operations.operations = s.metrics.versions.WithLabelValues(operations.version)
+	}
 	g.executors[name] = transport.NewExecutor(transport.ExecutorConfig{
 		Engine:   eng,
 		Named:    s.documentsOf(version),

@@ -27,6 +27,8 @@ type metrics struct {
 	badTimes *prometheus.CounterVec
 	// deprecated counts the operations that use a deprecated part of the schema, by its coordinate.
 	deprecated *prometheus.CounterVec
+	// versions counts the operations of each API of a catalogue with released versions.
+	versions *prometheus.CounterVec
 	// catalogue is 1 for the catalogue that is served.
 	catalogue *prometheus.GaugeVec
 }
@@ -71,6 +73,11 @@ func newMetrics(s *Server) (*metrics, error) {
 			"Operations that use a deprecated field, argument or enum value, by its schema coordinate.",
 			"field",
 		),
+		versions: counter(
+			"sluice_version_operations_total",
+			"Operations by released version of the API, unreleased for those at /graphql; none where nothing was released.",
+			"version",
+		),
 		catalogue: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sluice_catalogue_info", Help: "The catalogue that is served: the hash of what it says of stored resources, and that of its files.",
 		}, []string{"hash", "files"}),
@@ -78,6 +85,7 @@ func newMetrics(s *Server) (*metrics, error) {
 	all := []prometheus.Collector{
 		m.badTimes,
 		m.deprecated,
+		m.versions,
 		m.catalogue,
 		m.requests,
 		m.operation,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/zap"
@@ -28,6 +29,10 @@ type api struct {
 	*Server
 	// kindOf returns the kind that an operation is about; empty for none.
 	kindOf func(*ast.OperationDefinition) string
+	// version is the name of the API for logs, and operations counts what it answers; empty and nil where nothing was
+	// released.
+	version    string
+	operations prometheus.Counter
 }
 
 // labels returns the labels of an operation in metrics; op is nil for a request that was refused
@@ -69,8 +74,11 @@ func (a *api) account(ctx context.Context, op *graphql.OperationContext, spent *
 	}
 }
 
-// answered writes a line of the access log.
+// answered counts an operation of a version, and writes a line of the access log.
 func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs gqlerror.List) {
+	if a.operations != nil && op != nil {
+		a.operations.Inc()
+	}
 	if !a.cfg.AccessLog {
 		return
 	}
@@ -122,6 +130,9 @@ const maxName = 64
 // the document, which may hold secrets, as variables may.
 func (a *api) describe(ctx context.Context, op *graphql.OperationContext) []zap.Field {
 	fields := []zap.Field{zap.String("requestId", requestID(ctx))}
+	if a.version != "" {
+		fields = append(fields, zap.String("version", a.version))
+	}
 	if op == nil {
 		return fields
 	}

@@ -35,6 +35,9 @@ const (
 	firstMajor = "v1"
 )
 
+// unreleased is the name of the newest API in metrics and logs.
+const unreleased = "unreleased"
+
 // Paths of the API and of what belongs to its versions.
 const (
 	apiPath      = "/graphql"

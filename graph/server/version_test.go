@@ -3,10 +3,14 @@ package server_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gorilla/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/sluicegw/sluice/graph/server"
 )
@@ -171,5 +175,37 @@ func TestVersion_ItsSchemaNeedsACredentialAsTheAPIDoes(t *testing.T) {
 	serveVersions(hidden, "", narrow)
 	if got := hidden.get("/v1.0/schema.graphql").Code; got != http.StatusForbidden {
 		t.Errorf("hidden: %d", got)
+	}
+}
+
+func TestVersion_ItsOperationsAreCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	core, log := observer.New(zap.InfoLevel)
+	c := newChangingForAll(t, server.Config{Metrics: registry, AccessLog: true, Logger: zap.New(core)})
+	c.ask(c.Handler, "/graphql", depths)
+	if got := c.get("/metrics").Body.String(); strings.Contains(got, "sluice_version_operations_total") {
+		t.Error("there is a metric of versions without any")
+	}
+	serveVersions(c, "", narrow, wide)
+	for _, path := range []string{"/graphql", "/v1/graphql", "/v1.1/graphql", "/v1.0/graphql?query=%7B__typename%7D"} {
+		if strings.Contains(path, "?") {
+			c.get(path)
+		} else {
+			c.ask(c.Handler, path, depths)
+		}
+	}
+	got := c.get("/metrics").Body.String()
+	for _, want := range []string{`{version="unreleased"} 1`, `{version="v1.1"} 2`, `{version="v1.0"} 1`} {
+		if !strings.Contains(got, "sluice_version_operations_total"+want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	var logged []string
+	for _, line := range log.FilterMessage("access").All() {
+		version, _ := line.ContextMap()["version"].(string)
+		logged = append(logged, version)
+	}
+	if want := []string{"", "unreleased", "v1.1", "v1.1", "v1.0"}; !slices.Equal(logged, want) {
+		t.Errorf("the access log has %q", logged)
 	}
 }
