@@ -229,10 +229,7 @@ func (c *metadataChange) applyTo(old body.Metadata) body.Metadata {
 	}
 	if len(c.addFinalizers)+len(c.removeFinalizers) > 0 {
 		next.Finalizers = slices.DeleteFunc(slices.Clone(old.Finalizers), func(f string) bool {
-			return slices.Contains(
-				c.removeFinalizers,
-				f,
-			)
+			return slices.Contains(c.removeFinalizers, f)
 		})
 		for _, f := range c.addFinalizers {
 			if !slices.Contains(next.Finalizers, f) {

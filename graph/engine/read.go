@@ -62,10 +62,7 @@ func (r *run) readLevel() {
 	}
 	if len(requests.related) > 0 {
 		calls = append(calls, func() {
-			related.pages, related.errs = r.engine.svc.Reader.Dependencies(
-				r.ctx,
-				requests.related,
-			)
+			related.pages, related.errs = r.engine.svc.Reader.Dependencies(r.ctx, requests.related)
 		})
 	}
 	together(calls)

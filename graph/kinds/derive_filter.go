@@ -49,10 +49,7 @@ func indexed(k *Kind, path string) bool {
 // filtered reports whether anything below a path is indexed.
 func filtered(k *Kind, path string) bool {
 	return slices.ContainsFunc(k.FilterableFields, func(i descriptor.FilterableField) bool {
-		return strings.HasPrefix(
-			i.Path,
-			path+".",
-		)
+		return strings.HasPrefix(i.Path, path+".")
 	})
 }
 

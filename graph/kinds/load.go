@@ -110,10 +110,7 @@ func Load(files ...*ast.Source) (*Schema, error) {
 func hashOf(files []*ast.Source) string {
 	h := sha256.New()
 	for _, f := range slices.SortedFunc(slices.Values(files), func(a, b *ast.Source) int {
-		return strings.Compare(
-			path.Base(a.Name),
-			path.Base(b.Name),
-		)
+		return strings.Compare(path.Base(a.Name), path.Base(b.Name))
 	}) {
 		_, _ = fmt.Fprintf(h, "%q %d ", path.Base(f.Name), len(f.Input))
 		_, _ = io.WriteString(h, f.Input)

@@ -92,10 +92,7 @@ func New(cfg Config) (*Server, error) {
 	mux.Handle(apiPath, guarded)
 	mux.Handle(consoleEndpoint, guarded)
 	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.generation.Load().console.ServeHTTP(
-			w,
-			r,
-		)
+		s.generation.Load().console.ServeHTTP(w, r)
 	})
 	mux.Handle("GET "+console.DataPath, s.identified(front, s.refuseCaller))
 	for path, handler := range map[string]http.Handler{

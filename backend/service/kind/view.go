@@ -189,10 +189,7 @@ func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
 	}
 	if d.Enum != nil {
 		values := keep(d.Enum.Values, func(value descriptor.EnumValue) bool {
-			return v.names.Value(
-				d.Enum.Name,
-				value.Name,
-			)
+			return v.names.Value(d.Enum.Name, value.Name)
 		})
 		if len(values) < len(d.Enum.Values) {
 			d.Enum = &descriptor.Enum{Name: d.Enum.Name, Values: values}
