@@ -108,15 +108,27 @@ func (s *ReadSet) Basis() (b Basis, ok bool) {
 	b.kinds = make([]kindVersion, len(s.kinds))
 	for i, k := range s.kinds {
 		b.kinds[i] = kindVersion{k.of.number, k.version}
-		if k.tree(expiryIndex).root.len() == 0 {
-			continue
+		unreadable := k.Unreadable(Run{})
+		if unreadable > maxUnreadable {
+			return Basis{}, false
 		}
-		b.expires = true
-		if next := k.nextExpiry(b.from); b.until.IsZero() || !next.IsZero() && next.Before(b.until) {
-			b.until = next
+		if k.tree(expiryIndex).root.len() > 0 || unreadable > 0 {
+			b.expires = true
+			b.endAt(k.nextExpiry(b.from))
 		}
 	}
 	return b, true
+}
+
+// maxUnreadable is how many resources that cannot be read a kind may have, for a read set of it to have a basis: the
+// expiries of these are not in the index.
+const maxUnreadable = 1000
+
+// endAt makes the basis hold no longer than until a time; zero is never.
+func (b *Basis) endAt(until time.Time) {
+	if b.until.IsZero() || !until.IsZero() && until.Before(b.until) {
+		b.until = until
+	}
 }
 
 // Holds reports whether all that the basis depends on is the same in a view.
@@ -159,5 +171,10 @@ func (k *Kind) nextExpiry(now time.Time) (next time.Time) {
 		next = e.Resource.ExpiresAt
 		return false
 	})
+	for e := range k.EachUnreadable(Run{}) {
+		if at := e.Resource.ExpiresAt; e.expires && !e.ExpiredAt(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
 	return next
 }

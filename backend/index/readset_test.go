@@ -134,6 +134,22 @@ func TestBasis_HoldsUntilTheNextResourceExpires(t *testing.T) {
 	}
 }
 
+func TestBasis_HoldsUntilAnUnreadableResourceExpires(t *testing.T) {
+	f, clock := clocked(t)
+	put := backend.Put{UID: "bad", Body: bodyOf("bad"), ExpiresAt: time.Unix(1010, 0)}
+	if _, err := f.apply(backend.Action{Key: key("bad"), Op: backend.OpPut, Put: put}); err != nil {
+		t.Fatal(err)
+	}
+	b, ok := f.basis(thingRead)
+	if !ok || !f.holds(b) {
+		t.Fatal("it does not hold")
+	}
+	*clock = time.Unix(1010, 0)
+	if f.holds(b) {
+		t.Error("it holds after the expiry")
+	}
+}
+
 func TestReadSet_IsIncomplete(t *testing.T) {
 	f, _ := clocked(t)
 	f.put(key("a"), "x")

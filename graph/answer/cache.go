@@ -45,6 +45,9 @@ type Cache struct {
 	// asked has, at the place that its hash gives, the hash of a query that was answered and of the state in which it
 	// was. A later one overwrites an earlier one.
 	asked [asked]atomic.Uint64
+	// alone has, at the place that its hash gives, the hash of a query whose latest answer could not be shared: equal ones
+	// do not wait for each other.
+	alone [asked]atomic.Uint64
 	stats *Stats
 	// plans is the number of the newest plan.
 	plans atomic.Uint64
@@ -53,7 +56,7 @@ type Cache struct {
 	running map[Key]*Turn
 }
 
-// asked is how many queries are remembered that were asked once.
+// asked is how many queries are remembered that were asked once, and how many that are executed alone.
 const asked = 1 << 14
 
 // Outcome is what became of a query.
@@ -128,8 +131,7 @@ func (c *Cache) NewPlan() uint64 {
 	return c.plans.Add(1)
 }
 
-// Count counts what became of a query that was executed without a turn.
-func (c *Cache) Count(o Outcome) { c.stats[o].Add(1) }
+func (c *Cache) count(o Outcome) { c.stats[o].Add(1) }
 
 // Close drops all answers and keeps no more. c may be nil.
 func (c *Cache) Close() {
@@ -148,26 +150,20 @@ type State interface {
 	Renew(ctx context.Context) bool
 }
 
-// Get returns the answer to a query that is kept, if it holds in its state; otherwise nil. The caller executes the
-// query without a turn.
-func (c *Cache) Get(ctx context.Context, key Key, state State) *Kept {
-	k := c.get(key)
-	if k == nil || !state.Holds(ctx, &k.basis) {
-		return nil
-	}
-	return c.use(k, Hit)
-}
-
 // maxWaits is how often a query waits for another request before it is executed beside it.
 const maxWaits = 3
 
 // Find returns the answer to a query in its state, or, if there is none, the turn to execute it. If both are nil, the
-// caller executes the query without a turn: it has waited for others in vain.
+// caller executes the query without a turn and then calls [Cache.Executed]: it has waited for others in vain, or need
+// not wait.
 func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 	for range maxWaits {
 		stale := c.get(key)
 		if stale != nil && state.Holds(ctx, &stale.basis) {
 			return c.use(stale, Hit), nil
+		}
+		if c.isAlone(key) {
+			return nil, nil
 		}
 		t, other := c.take(key, stale)
 		switch {
@@ -184,12 +180,47 @@ func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 		if other.kept == nil {
 			continue
 		}
-		if state.Holds(ctx, &other.kept.basis) || state.Renew(ctx) && state.Holds(ctx, &other.kept.basis) {
+		if state.Holds(ctx, &other.kept.basis) {
+			return c.use(other.kept, Shared), nil
+		}
+		if !state.Renew(ctx) { // the key is not the query's any more
+			return nil, nil
+		}
+		if state.Holds(ctx, &other.kept.basis) {
 			return c.use(other.kept, Shared), nil
 		}
 	}
-	c.Count(Unseen)
 	return nil, nil
+}
+
+// place returns the hash of a key, and its place among those that are executed alone.
+func (c *Cache) place(key Key) (hash uint64, at *atomic.Uint64) {
+	hash = maphash.Comparable(c.seed, key)
+	return hash, &c.alone[hash%asked]
+}
+
+func (c *Cache) isAlone(key Key) bool {
+	hash, at := c.place(key)
+	return at.Load() == hash
+}
+
+// note remembers whether equal queries can share an answer, by what became of one.
+func (c *Cache) note(key Key, became Outcome, r *Result) {
+	hash, at := c.place(key)
+	switch {
+	case became != Unkept:
+		at.CompareAndSwap(hash, 0)
+	case !r.Interrupted:
+		at.Store(hash)
+	}
+}
+
+// Executed counts a query that was executed without a turn, and returns what became of it.
+func (c *Cache) Executed(key Key, r *Result) Outcome {
+	became := c.outcome(r)
+	c.count(became)
+	c.note(key, became, r)
+	return became
 }
 
 // take returns a turn for a query of which stale is kept, or the turn that others have. If both are nil, another answer
@@ -216,7 +247,7 @@ func (c *Cache) get(key Key) *Kept {
 }
 
 func (c *Cache) use(k *Kept, how Outcome) *Kept {
-	c.Count(how)
+	c.count(how)
 	if !k.used.Load() {
 		k.used.Store(true)
 	}
@@ -244,6 +275,8 @@ type Result struct {
 	Basis *query.Basis
 	// Steps is the work that it took.
 	Steps int64
+	// Interrupted reports whether the caller has gone, so that the answer tells nothing of equal queries.
+	Interrupted bool
 }
 
 // Keepable reports whether the answer may be kept.
@@ -253,7 +286,8 @@ func (r *Result) Keepable() bool { return r.Basis != nil && len(r.Body) <= MaxBo
 // for again, and returns what became of the query.
 func (t *Turn) End(r Result) Outcome {
 	became := t.outcome(&r)
-	t.cache.Count(became)
+	t.cache.count(became)
+	t.cache.note(t.key, became, &r)
 	t.keep(&r, became)
 	t.cache.mu.Lock()
 	delete(t.cache.running, t.key)
@@ -287,15 +321,15 @@ func (t *Turn) keep(r *Result, became Outcome) {
 func (c *Cache) IsSmall(r *Result) bool { return r.Steps < c.minSteps }
 
 func (t *Turn) outcome(r *Result) Outcome {
-	became := t.cache.Outcome(r)
+	became := t.cache.outcome(r)
 	if became == Unseen && t.stale != nil {
 		return Changed
 	}
 	return became
 }
 
-// Outcome returns what becomes of a query of which no answer is kept.
-func (c *Cache) Outcome(r *Result) Outcome {
+// outcome returns what becomes of a query of which no answer is kept.
+func (c *Cache) outcome(r *Result) Outcome {
 	switch {
 	case c.IsSmall(r):
 		return Small

@@ -47,8 +47,11 @@ func made(body string) answer.Result {
 func execute(t *testing.T, c *answer.Cache, k answer.Key, s answer.State, r answer.Result) answer.Outcome {
 	t.Helper()
 	kept, turn := c.Find(t.Context(), k, s)
-	if kept != nil || turn == nil {
-		t.Fatalf("it is kept: %v, %v", kept, turn)
+	switch {
+	case kept != nil:
+		t.Fatalf("it is kept: %v", kept)
+	case turn == nil:
+		return c.Executed(k, &r)
 	}
 	return turn.End(r)
 }
@@ -272,6 +275,49 @@ func TestFind_EndsWithItsContext(t *testing.T) {
 		t.Errorf("it has %v, %v", kept, second)
 	}
 	turn.End(made("x"))
+}
+
+func TestFind_WhatCannotBeSharedIsNotWaitedFor(t *testing.T) {
+	c := answer.New(answer.Config{Bytes: 1 << 20})
+	failed := answer.Result{Steps: answer.DefaultMinSteps}
+	alone := func() bool {
+		t.Helper()
+		kept, turn := c.Find(t.Context(), key, same())
+		if turn != nil {
+			turn.End(answer.Result{Steps: answer.DefaultMinSteps, Interrupted: true})
+		}
+		return kept == nil && turn == nil
+	}
+	interrupted := failed
+	interrupted.Interrupted = true
+	execute(t, c, key, same(), interrupted)
+	if alone() {
+		t.Error("one whose caller has gone hides that others can share an answer")
+	}
+	execute(t, c, key, same(), failed)
+	if !alone() {
+		t.Error("a failure is waited for")
+	}
+	other := key
+	other.Rights = "others"
+	if _, turn := c.Find(t.Context(), other, same()); turn == nil {
+		t.Error("it counts for callers of other rights")
+	}
+	execute(t, c, key, same(), made("x"))
+	if alone() {
+		t.Error("an answer that can be kept is not shared")
+	}
+}
+
+func TestFind_WithoutTheSameRightsTakesNoTurn(t *testing.T) {
+	c := answer.New(answer.Config{Bytes: 1 << 20})
+	executed, _ := asks(t, c, 5, func() answer.State { return &state{holds: never, renew: never} }, func(int) answer.Result { return made("x") })
+	if executed != 5 {
+		t.Errorf("%d were executed", executed)
+	}
+	if kept, _ := c.Find(t.Context(), key, same()); kept == nil || string(kept.Body()) != "x" {
+		t.Errorf("the one with a turn is not kept: %v", kept)
+	}
 }
 
 func TestOutcome_HasAName(t *testing.T) {

@@ -23,8 +23,6 @@ type answering struct {
 	plan     *plan
 	snapshot *query.Snapshot
 	key      answer.Key
-	// recorded reports whether it is recorded what the query reads.
-	recorded bool
 	// turn is nil if the answer is not kept.
 	turn *answer.Turn
 }
@@ -43,16 +41,11 @@ func (a *answering) find(ctx context.Context, oc *graphql.OperationContext) *ans
 		return nil
 	}
 	a.snapshot.Record()
-	a.recorded = true
 	if !a.setKey(ctx, oc) {
 		return nil
 	}
 	var kept *answer.Kept
-	if a.plan.unkept.Load() {
-		kept = a.engine.answers.Get(ctx, a.key, a)
-	} else {
-		kept, a.turn = a.engine.answers.Find(ctx, a.key, a)
-	}
+	kept, a.turn = a.engine.answers.Find(ctx, a.key, a)
 	if kept == nil || budget.From(ctx).Spend(budget.Bytes, len(kept.Body())) != nil {
 		return nil
 	}
@@ -89,25 +82,27 @@ func (a *answering) Renew(ctx context.Context) bool {
 
 // end offers the answer of the query, as it is sent, to be kept; nil stands for one that has errors or was not made.
 func (a *answering) end(ctx context.Context, body []byte) {
-	r := answer.Result{Body: body, Steps: budget.From(ctx).Spent(budget.Steps)}
+	r := answer.Result{
+		Body: body, Steps: budget.From(ctx).Spent(budget.Steps), Interrupted: ctx.Err() != nil,
+	}
 	if body != nil {
 		if basis, ok := a.snapshot.Basis(); ok {
 			r.Basis = &basis
 		}
 	}
-	cache := a.engine.answers
-	var became answer.Outcome
 	if a.turn != nil {
-		became = a.turn.End(r)
+		a.turn.End(r)
 	} else {
-		became = cache.Outcome(&r)
-		cache.Count(became)
+		a.engine.answers.Executed(a.key, &r)
 	}
-	if became != answer.Unkept && became != answer.Small {
+	if body == nil { // what went wrong tells nothing of other answers
+		return
+	}
+	small := a.engine.answers.IsSmall(&r)
+	if !small {
 		a.plan.large.Store(true)
 	}
-	a.plan.small.Store(!a.plan.large.Load() && cache.IsSmall(&r))
-	a.plan.unkept.Store(a.recorded && became == answer.Unkept)
+	a.plan.small.Store(small && !a.plan.large.Load())
 }
 
 // variablesKey returns a text that is the same for the same values of variables only; false if it would be too long, or

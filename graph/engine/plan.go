@@ -22,8 +22,6 @@ type plan struct {
 	small atomic.Bool
 	// large is set if one has not.
 	large atomic.Bool
-	// unkept is set if the latest answer could not be kept: equal queries do not wait for each other.
-	unkept atomic.Bool
 }
 
 // object is the selection on an object type.

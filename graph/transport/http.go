@@ -271,22 +271,34 @@ const gzipTag = "-gzip"
 func (t *Transport) sendTagged(w http.ResponseWriter, r *http.Request, media string, a *result) {
 	w.Header()["Vary"] = append(w.Header()["Vary"], "Authorization")
 	w.Header().Set("Cache-Control", "private, no-cache")
-	tag, zip := a.tag(), compressed(r, a.body)
+	plain, zip := a.tag(), compressed(r, a.body)
+	zipped := plain + gzipTag
+	tag, other := plain, zipped
 	if zip {
-		w.Header().Set("ETag", `"`+tag+gzipTag+`"`)
-	} else {
-		w.Header().Set("ETag", `"`+tag+`"`)
+		tag = zipped
+		other = plain
 	}
-	if hasTag(r.Header.Values("If-None-Match"), tag) {
-		w.WriteHeader(http.StatusNotModified)
+	given := r.Header.Values("If-None-Match")
+	switch {
+	case hasTag(given, tag):
+		notModified(w, tag)
+		return
+	case hasTag(given, other): // what the client has is the same answer
+		notModified(w, other)
 		return
 	}
+	w.Header().Set("ETag", `"`+tag+`"`)
 	setType(w, media)
 	t.sendBody(w, http.StatusOK, a, zip)
 }
 
-// hasTag reports whether an If-None-Match header names an entity tag, compressed or not (RFC 9110, section 13.1.2: the
-// comparison is weak).
+// notModified says that the client has the answer of a tag.
+func notModified(w http.ResponseWriter, tag string) {
+	w.Header().Set("ETag", `"`+tag+`"`)
+	w.WriteHeader(http.StatusNotModified)
+}
+
+// hasTag reports whether an If-None-Match header names an entity tag (RFC 9110, section 13.1.2: the comparison is weak).
 func hasTag(header []string, tag string) bool {
 	for one := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		one = strings.TrimSpace(one)
@@ -295,7 +307,7 @@ func hasTag(header []string, tag string) bool {
 		}
 		one = strings.TrimPrefix(one, "W/")
 		one = strings.Trim(one, `"`)
-		if strings.TrimSuffix(one, gzipTag) == tag {
+		if one == tag {
 			return true
 		}
 	}

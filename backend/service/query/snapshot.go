@@ -24,6 +24,8 @@ type Snapshot struct {
 	rights *access.Rights
 	// reads records what is read; nil if nobody asks.
 	reads *index.ReadSet
+	// by is the key of the rights by which it is read, nil until they are asked for.
+	by *string
 }
 
 type snapshotKey struct{}
@@ -44,18 +46,19 @@ func (m *Snapshot) Forget() {
 	m.rights = nil
 }
 
-// Record begins to record what is read from now on, and drops what was recorded before.
+// Record begins to record what is read from now on, and by which rights. It drops what was recorded before.
 func (m *Snapshot) Record() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads = &index.ReadSet{}
+	m.by = nil
 	if m.taken {
 		m.view = m.view.Recorded(m.reads)
 	}
 }
 
-// Basis returns what the reads that were recorded depend on; false if that is not known, because something was read
-// outside the state.
+// Basis returns what the reads that were recorded depend on, by the rights with which they began; false if that is not
+// known, because something was read outside the state or by other rights.
 func (m *Snapshot) Basis() (b index.Basis, ok bool) {
 	m.mu.Lock()
 	reads := m.reads
@@ -116,6 +119,14 @@ func (m *Snapshot) keepRights(rights *access.Rights) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rights = rights
+	if m.reads == nil {
+		return
+	}
+	key := rights.Key()
+	if m.by != nil && *m.by != key { // the policy has changed meanwhile
+		m.reads.Incomplete()
+	}
+	m.by = &key
 }
 
 // view is the state that a read sees. The zero value knows no kind.
