@@ -20,8 +20,12 @@ type arena struct {
 // chunkBytes is the most memory of a chunk of bodies.
 const chunkBytes = 32 << 10
 
-// resource reads what appendResource wrote. The result does not share the memory of form.
-func (a *arena) resource(k backend.Key, form []byte) (*backend.Resource, error) {
+// resource reads what appendResource wrote, under a key and its encoded form. The result does not share the memory of
+// form.
+func (a *arena) resource(k backend.Key, key, form []byte) (*backend.Resource, error) {
+	if err := checkSum(key, form); err != nil {
+		return nil, err
+	}
 	a.bodies.Chunk = chunkBytes
 	d, body, err := part(form, resourceForm)
 	if err != nil {

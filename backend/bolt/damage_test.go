@@ -63,7 +63,7 @@ func TestDamage_OpenErrors(t *testing.T) {
 			return store(t, func(tx *bbolt.Tx) error {
 				return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{bolt.Format - 1})
 			})
-		}, backend.ErrFormat, "the file has format 5, written before the first release; this one reads 6: begin with an empty folder"},
+		}, backend.ErrFormat, "the file has format 6, written before the first release; this one reads 7: begin with an empty folder"},
 		{"a file without its log record", func(t *testing.T) string {
 			return store(t, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Delete([]byte("log")) })
 		}, backend.ErrFormat, "log record"},

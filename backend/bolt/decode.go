@@ -17,16 +17,20 @@ type decoder struct {
 	bad  bool
 }
 
-// part returns a decoder of the framed part that b begins with, and what follows it.
+// part returns a decoder of the framed part that b begins with, and what follows it. It does not check the sum.
 func part(b []byte, version byte) (d decoder, rest []byte, err error) {
 	if len(b) == 0 || b[0] != version {
 		return decoder{}, nil, fmt.Errorf("unknown form: %w", backend.ErrUnreadable)
 	}
-	n, k := binary.Uvarint(b[1:])
-	if k <= 0 || n > uint64(len(b)-1-k) {
+	if len(b) < sumAt+sumBytes {
 		return decoder{}, nil, fmt.Errorf("cut short: %w", backend.ErrUnreadable)
 	}
-	b = b[1+k:]
+	b = b[sumAt+sumBytes:]
+	n, k := binary.Uvarint(b)
+	if k <= 0 || n > uint64(len(b)-k) {
+		return decoder{}, nil, fmt.Errorf("cut short: %w", backend.ErrUnreadable)
+	}
+	b = b[k:]
 	return decoder{rest: b[:n:n]}, b[n:], nil
 }
 
@@ -134,7 +138,7 @@ func (d *decoder) cutShort() error {
 	return nil
 }
 
-// expiredForm reports whether an encoded resource is expired.
+// expiredForm reports whether an encoded resource is expired. It does not check the sum.
 func expiredForm(b []byte, now time.Time) (bool, error) {
 	d, _, err := part(b, resourceForm)
 	if err != nil || d.byte()&flagExpires == 0 {
@@ -165,53 +169,78 @@ func (d *decoder) before() (b *backend.Before, bound bool) {
 	return b, flags&flagBound != 0
 }
 
-// decodeEvent reads what appendEvent wrote. The result has its own memory.
-func decodeEvent(rev backend.Revision, b []byte) (backend.Event, error) {
+// entryParts are the parts of a log entry.
+type entryParts struct {
+	size   int64
+	event  backend.Event // without a resource and a change
+	key    backend.Key
+	change []byte
+	// bound reports whether the bound references before the change are in the head.
+	bound bool
+	// resource is the form of the resource.
+	resource []byte
+}
+
+// readEntry reads a log entry but for its resource, and checks its sum. The result shares the memory of b.
+func readEntry(rev backend.Revision, b []byte) (p entryParts, err error) {
 	d, rest, err := part(b, entryForm)
 	if err != nil {
-		return backend.Event{}, err
+		return p, err
 	}
 	d.share()
-	d.uvarint()
-	e := backend.Event{Revision: rev, Time: d.time(), Type: backend.EventType(d.byte())}
-	k := d.key()
-	e.RequestID, e.Actor = d.string(), d.string()
-	bound := true
-	switch e.Type {
+	p.size = int64(d.uvarint())
+	p.event = backend.Event{Revision: rev, Time: d.time(), Type: backend.EventType(d.byte())}
+	p.key = d.key()
+	p.event.RequestID = d.string()
+	p.event.Actor = d.string()
+	p.bound = true
+	p.resource = rest
+	switch p.event.Type {
 	case backend.Added, backend.Deleted:
 	case backend.Modified:
-		e.Before, bound = d.before()
+		p.event.Before, p.bound = d.before()
 		n := d.uvarint()
 		if n > uint64(len(rest)) {
-			return backend.Event{}, fmt.Errorf("cut short: %w", backend.ErrUnreadable)
+			return p, fmt.Errorf("cut short: %w", backend.ErrUnreadable)
 		}
-		if n > 0 {
-			e.Change, rest = bytes.Clone(rest[:n]), rest[n:]
-		}
+		p.change = rest[:n]
+		p.resource = rest[n:]
 	default:
 		d.bad = true
 	}
+	d.bad = d.bad || p.size < 0
 	if err := d.err(); err != nil {
+		return p, err
+	}
+	var key [entryKeyBytes]byte
+	return p, checkSum(appendEntryKey(key[:0], rev), b[:len(b)-len(p.resource)])
+}
+
+// decodeEvent reads what appendEvent wrote. The result has its own memory.
+func decodeEvent(rev backend.Revision, b []byte) (backend.Event, error) {
+	p, err := readEntry(rev, b)
+	if err != nil {
 		return backend.Event{}, err
 	}
-	if e.Resource, err = new(arena).resource(k, rest); err != nil {
+	e := p.event
+	if len(p.change) > 0 {
+		e.Change = bytes.Clone(p.change)
+	}
+	e.Resource, err = new(arena).resource(p.key, p.key.Append(nil), p.resource)
+	if err != nil {
 		return backend.Event{}, err
 	}
-	if !bound {
+	if !p.bound {
 		e.Before.Bound = e.Resource.Bound()
 	}
 	return e, nil
 }
 
 // entryHead reads size and time of a log entry.
-func entryHead(b []byte) (size int64, at time.Time, err error) {
-	d, _, err := part(b, entryForm)
+func entryHead(rev backend.Revision, b []byte) (size int64, at time.Time, err error) {
+	p, err := readEntry(rev, b)
 	if err != nil {
 		return 0, time.Time{}, err
 	}
-	size, at = int64(d.uvarint()), d.time()
-	if d.bad || size < 0 {
-		return 0, time.Time{}, fmt.Errorf("malformed: %w", backend.ErrUnreadable)
-	}
-	return size, at, nil
+	return p.size, p.event.Time, nil
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// An encoded resource, its form, is a version byte, the length of the envelope,
-// the envelope and the body. The form of a log entry is a version byte, the
-// length of its head, the head, the change and the resource. In envelope and head,
+// An encoded resource, its form, is a version byte, a sum, the length of the envelope,
+// the envelope and the body. The form of a log entry is a version byte, a sum of what precedes the resource, the
+// length of its head, the head, the change and the form of the resource. In envelope and head,
 // integers are varints, times are milliseconds since 1970, and strings follow their
 // length. The envelope begins with flags and expiry, and the head with size and
 // time, so that counts and trimming need to read only these. Flags say whether an
 // expiry and a number of finalizers follow.
 const (
-	resourceForm byte = 4
-	entryForm    byte = 2
+	resourceForm byte = 5
+	entryForm    byte = 3
 )
 
 // formRoom is how many bytes a form takes beside the size of its event or resource, as a rule.
@@ -56,15 +56,17 @@ func appendRefs(b []byte, refs []backend.Ref) []byte {
 	return b
 }
 
-// framed appends a version byte and what write appends, after its length.
+// framed appends a version byte, room for a sum, and what write appends, after its length.
 func framed(b []byte, version byte, write func([]byte) []byte) []byte {
 	var space [512]byte
 	part := write(space[:0])
-	return append(binary.AppendUvarint(append(b, version), uint64(len(part))), part...)
+	b = append(b, version, 0, 0, 0, 0)
+	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
 }
 
 // appendResource appends the form of a resource; its key is not part of it.
 func appendResource(b []byte, r *backend.Resource) []byte {
+	begin := len(b)
 	b = framed(b, resourceForm, func(b []byte) []byte {
 		var flags byte
 		if r.Deleting {
@@ -86,8 +88,14 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 		b = binary.AppendUvarint(appendString(appendString(b, r.UID), r.Declared), uint64(r.BindingVersion))
 		return appendRefs(b, r.Refs)
 	})
-	return append(b, r.Body...)
+	b = append(b, r.Body...)
+	var key [keyRoom]byte
+	setSum(r.Key.Append(key[:0]), b[begin:])
+	return b
 }
+
+// keyRoom is how many bytes most keys take at most.
+const keyRoom = 128
 
 // appendBefore appends the state before a change that left r.
 func appendBefore(b []byte, before *backend.Before, r *backend.Resource) []byte {
@@ -118,6 +126,7 @@ func appendBefore(b []byte, before *backend.Before, r *backend.Resource) []byte 
 // appendEvent appends the form of a log entry and returns with it its end, which is the
 // form of its resource.
 func appendEvent(b []byte, e *backend.Event) (entry, resource []byte) {
+	begin := len(b)
 	b = framed(b, entryForm, func(b []byte) []byte {
 		b = binary.AppendVarint(binary.AppendUvarint(b, uint64(e.Size())), e.Time.UnixMilli())
 		b = appendKey(append(b, byte(e.Type)), e.Resource.Key)
@@ -128,6 +137,8 @@ func appendEvent(b []byte, e *backend.Event) (entry, resource []byte) {
 		return b
 	})
 	b = append(b, e.Change...)
+	var key [entryKeyBytes]byte
+	setSum(appendEntryKey(key[:0], e.Revision), b[begin:])
 	n := len(b)
 	b = appendResource(b, e.Resource)
 	return b, b[n:]

@@ -92,7 +92,21 @@ func EncodeEvent(e *backend.Event) (entry, resource []byte) { return appendEvent
 
 // DecodeResource reads one form.
 func DecodeResource(k backend.Key, form []byte) (*backend.Resource, error) {
-	return new(arena).resource(k, form)
+	return new(arena).resource(k, k.Append(nil), form)
+}
+
+// ResourceIn returns the form of the resource at the end of a log entry, with a sum that fits; nil for none.
+func ResourceIn(entry []byte) []byte {
+	p, _ := readEntry(backend.Revision{Epoch: 1, Seq: 1}, entry)
+	Resum(p.key.Append(nil), p.resource)
+	return p.resource
+}
+
+// Resum sets the sum of a form, so that decoders look at what follows it. A form without a sum stays as it is.
+func Resum(key, form []byte) {
+	if len(form) >= sumAt+sumBytes {
+		setSum(key, form)
+	}
 }
 
 // DecodeTogether reads forms one after the other into shared memory.
@@ -101,7 +115,7 @@ func DecodeTogether(keys []backend.Key, forms [][]byte) ([]*backend.Resource, er
 	out := make([]*backend.Resource, len(forms))
 	for i, form := range forms {
 		var err error
-		if out[i], err = a.resource(keys[i], form); err != nil {
+		if out[i], err = a.resource(keys[i], keys[i].Append(nil), form); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +124,7 @@ func DecodeTogether(keys []backend.Key, forms [][]byte) ([]*backend.Resource, er
 
 // DecodeRest runs the decoders of what is neither resource nor event.
 func DecodeRest(b []byte) {
-	_, _, _ = entryHead(b)
+	_, _, _ = entryHead(backend.Revision{Epoch: 1, Seq: 1}, b)
 	_, _ = decodeEntryKey(b)
 	_, _ = expiredForm(b, time.Time{})
 	_, _ = entryTarget(b, b)

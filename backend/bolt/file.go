@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -106,6 +108,9 @@ func (c *core) options(open func(string, int, os.FileMode) (*os.File, error)) *b
 // openBolt turns bbolt's panics on damaged pages into errors.
 func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	err = guarded(func() (err error) {
+		if err := checkPages(path, o); err != nil {
+			return err
+		}
 		db, err = bbolt.Open(path, 0o600, o)
 		return err
 	})
@@ -113,6 +118,35 @@ func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 		err = fmt.Errorf("%w: %w", err, backend.ErrFormat)
 	}
 	return db, err
+}
+
+// checkPages reads all pages of a file without a list of free pages. bbolt looks for these in a goroutine of its own,
+// where a damaged page would end the process. Here it panics.
+func checkPages(path string, o *bbolt.Options) (err error) {
+	if !lacksFreePages(path) {
+		return nil
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: o.Timeout, OpenFile: o.OpenFile, NoStatistics: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.View(func(tx *bbolt.Tx) error {
+		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
+			var last, touched []byte
+			cursor := b.Cursor()
+			for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
+				if bytes.Compare(last, k) > 0 {
+					return fmt.Errorf("the file is damaged: keys of %q are not in order: %w", name, backend.ErrFormat)
+				}
+				if len(v) > 0 {
+					touched = append(touched[:0], v[0], v[len(v)-1])
+				}
+				last = append(last[:0], k...)
+			}
+			return nil
+		})
+	})
 }
 
 // openCause is the one line that the user is shown.
@@ -257,12 +291,14 @@ func (c *core) install(db *bbolt.DB, log logRecord, err error) {
 // Offsets in bbolt's two meta pages of what openWhole needs. A page has a head of
 // 16 bytes; a meta is 56 bytes and their FNV-1a sum, in the machine's byte order.
 const (
-	metaAt       = 16
-	metaLen      = 56
-	boltMagic    = 0xED0CDAED
-	pageSizeAt   = metaAt + 8
-	highWaterAt  = metaAt + 40
-	defaultPages = 4096
+	metaAt        = 16
+	metaLen       = 56
+	boltMagic     = 0xED0CDAED
+	pageSizeAt    = metaAt + 8
+	freeListAt    = metaAt + 32
+	highWaterAt   = metaAt + 40
+	transactionAt = metaAt + 48
+	defaultPages  = 4096
 )
 
 // openWhole opens a file for bbolt and refuses one that was cut off. bbolt maps
@@ -295,23 +331,54 @@ func openWhole(path string, flag int, mode os.FileMode) (*os.File, error) {
 // wholeSize is the minimum size of the file according to one of its meta pages, 0
 // if that page is not valid.
 func wholeSize(f io.ReaderAt, meta int) int64 {
-	var b [metaAt + metaLen + 8]byte
-	if _, err := f.ReadAt(b[:], 0); err != nil {
+	page, size := readMeta(f, meta)
+	if page == nil {
 		return 0
 	}
-	size := int64(defaultPages)
-	if metaValid(b[:]) {
-		size = int64(binary.NativeEndian.Uint32(b[pageSizeAt:]))
+	return int64(binary.NativeEndian.Uint64(page[highWaterAt:])) * size
+}
+
+// readMeta returns the beginning of a meta page, nil if it is not valid, and the size of the pages.
+func readMeta(f io.ReaderAt, meta int) (page []byte, size int64) {
+	page = make([]byte, metaAt+metaLen+8)
+	if _, err := f.ReadAt(page, 0); err != nil {
+		return nil, 0
+	}
+	size = defaultPages
+	if metaValid(page) {
+		size = int64(binary.NativeEndian.Uint32(page[pageSizeAt:]))
 	}
 	if meta == 1 {
-		if _, err := f.ReadAt(b[:], size); err != nil {
-			return 0
+		if _, err := f.ReadAt(page, size); err != nil {
+			return nil, 0
 		}
 	}
-	if !metaValid(b[:]) {
-		return 0
+	if !metaValid(page) {
+		return nil, 0
 	}
-	return int64(binary.NativeEndian.Uint64(b[highWaterAt:])) * size
+	return page, size
+}
+
+// lacksFreePages reports whether a file is a store whose last commit has not written the list of free pages: see
+// [core.closeFile].
+func lacksFreePages(path string) (lacks bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	var newest uint64
+	for meta := range 2 {
+		page, _ := readMeta(f, meta)
+		if page == nil {
+			continue
+		}
+		if id := binary.NativeEndian.Uint64(page[transactionAt:]); id >= newest {
+			newest = id
+			lacks = binary.NativeEndian.Uint64(page[freeListAt:]) == math.MaxUint64
+		}
+	}
+	return lacks
 }
 
 func metaValid(b []byte) bool {

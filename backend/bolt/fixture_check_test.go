@@ -70,7 +70,7 @@ func (c *checker) checkResources() {
 			c.wrong("resource key %x: %w", k, err)
 			return
 		}
-		r, err := new(arena).resource(key, v)
+		r, err := new(arena).resource(key, k, v)
 		if err != nil {
 			c.wrong("resource %s: %w", key, err)
 			return

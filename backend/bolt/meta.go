@@ -35,7 +35,7 @@ const (
 )
 
 // Format is the version of the file that this release writes and reads.
-const Format = 6
+const Format = 7
 
 // logRecord is the stored state of the log.
 type logRecord struct {
@@ -82,15 +82,18 @@ func writeLogRecord(tx *bbolt.Tx, l *logRecord) error {
 	return tx.Bucket([]byte(metaBucket)).Put([]byte(logKey), l.encode())
 }
 
+// entryKeyBytes is how many bytes the key of a log entry takes.
+const entryKeyBytes = 16
+
 // entryKey orders log entries by revision.
-func entryKey(r backend.Revision) []byte { return appendEntryKey(make([]byte, 0, 16), r) }
+func entryKey(r backend.Revision) []byte { return appendEntryKey(make([]byte, 0, entryKeyBytes), r) }
 
 func appendEntryKey(b []byte, r backend.Revision) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, r.Epoch), r.Seq)
 }
 
 func decodeEntryKey(b []byte) (backend.Revision, error) {
-	if len(b) != 16 {
+	if len(b) != entryKeyBytes {
 		return backend.Revision{}, fmt.Errorf("log key: %w", backend.ErrUnreadable)
 	}
 	return backend.Revision{Epoch: binary.BigEndian.Uint64(b), Seq: binary.BigEndian.Uint64(b[8:])}, nil

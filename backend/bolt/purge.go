@@ -71,7 +71,7 @@ func (w *writer) trim(now time.Time) {
 			break
 		}
 		rev, err := decodeEntryKey(k)
-		size, at, headErr := entryHead(v)
+		size, at, headErr := entryHead(rev, v)
 		if err = errors.Join(err, headErr); err != nil {
 			w.core.cfg.Logger.Warn("a log entry does not decode and is removed", zap.Binary("key", k), zap.Error(err))
 		} else if w.log.Count <= int64(cfg.LogEntries) && w.log.Bytes <= cfg.LogBytes && now.Sub(at) <= cfg.LogAge {

@@ -28,12 +28,13 @@ func (c *core) get(ctx context.Context, keys []backend.Key, bare bool) ([]*backe
 		var space [128]byte
 		memory := arena{bare: bare}
 		for i, k := range keys {
-			v := valueOf(resources, k.Append(space[:0]))
+			key := k.Append(space[:0])
+			v := valueOf(resources, key)
 			if v == nil {
 				out = append(out, nil)
 				continue
 			}
-			r, err := memory.resource(k, v)
+			r, err := memory.resource(k, key, v)
 			switch {
 			case err != nil && len(keys) == 1:
 				return storekit.Unreadable(k, err)
@@ -164,6 +165,9 @@ func (s *scan) skip(key []byte, err error) {
 // visit takes the encoded resource under a key, and reports whether to go on.
 func (s *scan) visit(key, form []byte) bool {
 	gone, err := expiredForm(form, s.now)
+	if err == nil && (gone || s.r.Count) { // others are decoded, which checks it
+		err = checkSum(key, form)
+	}
 	switch {
 	case err != nil:
 		if s.skip(key, err); s.r.Count && s.r.Referenced != nil {
@@ -195,7 +199,7 @@ func (s *scan) decode(key, form []byte) (*backend.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.memory.resource(k, form)
+	return s.memory.resource(k, key, form)
 }
 
 // walk visits the part of a bucket within the range, until visit says no or ctx ends.

@@ -99,7 +99,7 @@ func (w *writer) Stored(k backend.Key) (*backend.Resource, error) {
 	if v == nil {
 		return nil, nil
 	}
-	r, err := new(arena).resource(k, v)
+	r, err := new(arena).resource(k, w.key, v)
 	if err != nil {
 		return nil, storekit.Unreadable(k, err)
 	}
@@ -120,7 +120,11 @@ func (w *writer) Bound(k backend.Key, now time.Time) (bool, error) {
 		if bytes.Equal(referrer, own) {
 			continue
 		}
-		if gone, err := expiredForm(w.resources.Get(referrer), now); err != nil || !gone {
+		form := w.resources.Get(referrer)
+		if checkSum(referrer, form) != nil {
+			return true, nil
+		}
+		if gone, err := expiredForm(form, now); err != nil || !gone {
 			return true, nil
 		}
 	}
