@@ -1,7 +1,6 @@
 package bolt
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -108,7 +107,7 @@ func (c *core) options(open func(string, int, os.FileMode) (*os.File, error)) *b
 // openBolt turns bbolt's panics on damaged pages into errors.
 func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	err = guarded(func() (err error) {
-		if err := checkPages(path, o); err != nil {
+		if err := checkPages(path); err != nil {
 			return err
 		}
 		db, err = bbolt.Open(path, 0o600, o)
@@ -118,35 +117,6 @@ func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 		err = fmt.Errorf("%w: %w", err, backend.ErrFormat)
 	}
 	return db, err
-}
-
-// checkPages reads all pages of a file without a list of free pages. bbolt looks for these in a goroutine of its own,
-// where a damaged page would end the process. Here it panics.
-func checkPages(path string, o *bbolt.Options) (err error) {
-	if !lacksFreePages(path) {
-		return nil
-	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: o.Timeout, OpenFile: o.OpenFile, NoStatistics: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return db.View(func(tx *bbolt.Tx) error {
-		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
-			var last, touched []byte
-			cursor := b.Cursor()
-			for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
-				if bytes.Compare(last, k) > 0 {
-					return fmt.Errorf("the file is damaged: keys of %q are not in order: %w", name, backend.ErrFormat)
-				}
-				if len(v) > 0 {
-					touched = append(touched[:0], v[0], v[len(v)-1])
-				}
-				last = append(last[:0], k...)
-			}
-			return nil
-		})
-	})
 }
 
 // openCause is the one line that the user is shown.
@@ -294,6 +264,7 @@ const (
 	metaAt        = 16
 	metaLen       = 56
 	boltMagic     = 0xED0CDAED
+	rootAt        = metaAt + 16
 	pageSizeAt    = metaAt + 8
 	freeListAt    = metaAt + 32
 	highWaterAt   = metaAt + 40
@@ -359,26 +330,24 @@ func readMeta(f io.ReaderAt, meta int) (page []byte, size int64) {
 	return page, size
 }
 
-// lacksFreePages reports whether a file is a store whose last commit has not written the list of free pages: see
-// [core.closeFile].
-func lacksFreePages(path string) (lacks bool) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	var newest uint64
+// newestMeta returns the beginning of the meta page of the last commit, nil if none is valid, and the size of the pages.
+func newestMeta(f io.ReaderAt) (newest []byte, size int64) {
 	for meta := range 2 {
-		page, _ := readMeta(f, meta)
+		page, pageSize := readMeta(f, meta)
 		if page == nil {
 			continue
 		}
-		if id := binary.NativeEndian.Uint64(page[transactionAt:]); id >= newest {
-			newest = id
-			lacks = binary.NativeEndian.Uint64(page[freeListAt:]) == math.MaxUint64
+		if newest == nil || binary.NativeEndian.Uint64(page[transactionAt:]) > binary.NativeEndian.Uint64(newest[transactionAt:]) {
+			newest = page
+			size = pageSize
 		}
 	}
-	return lacks
+	return newest, size
+}
+
+// freePagesListed reports whether the commit of a meta page has written the list of free pages: see [core.closeFile].
+func freePagesListed(meta []byte) bool {
+	return binary.NativeEndian.Uint64(meta[freeListAt:]) != math.MaxUint64
 }
 
 func metaValid(b []byte) bool {
