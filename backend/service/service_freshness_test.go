@@ -35,9 +35,9 @@ type reader struct {
 
 // TestService_NoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway writes through a gateway
 // and reads at once through one whose connection is cut, paused and slow, with its index
-// on. SLUICE_TEST_FRESHNESS says how many reads are to be answered.
+// on. SLUICE_TEST_FRESHNESS says how many reads are to be answered. It runs alone: what it takes for an outage is a
+// quarter of a second.
 func TestService_NoReadIsOlderThanWhatWasAcknowledgedThroughAnotherGateway(t *testing.T) {
-	t.Parallel()
 	seed := setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
 	wanted := int64(setting(t, "SLUICE_TEST_FRESHNESS", 300))

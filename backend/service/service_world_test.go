@@ -263,7 +263,6 @@ func (w *world) heal() {
 // TestService_HistoriesAreLinearizable judges what clients of two gateways were told while these,
 // Redis and the way to it fail. SLUICE_TEST_HISTORIES says how many histories.
 func TestService_HistoriesAreLinearizable(t *testing.T) {
-	t.Parallel()
 	first := setting(t, "SLUICE_TEST_SEED", rand.Uint64N(1<<32))
 	n := setting(t, "SLUICE_TEST_HISTORIES", sized(6, 2))
 	parallel := make(chan struct{}, 4)

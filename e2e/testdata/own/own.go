@@ -198,7 +198,7 @@ func (r mutationResolver) OwnCreate(ctx context.Context, input engine.Input) (*c
 	}
 	tree := in.(map[string]any)
 	name, _ := tree["name"].(string)
-	if _, err := r.service.Create(ctx, service.CreateRequest{Identity: kind.Identity{Kind: "Network", Name: name}, Spec: tree["spec"]}); err != nil {
+	if _, err := r.service.Writer.Create(ctx, service.CreateRequest{Identity: kind.Identity{Kind: "Network", Name: name}, Spec: tree["spec"]}); err != nil {
 		return nil, err
 	}
 	return &core.OwnCreated{Network: *engine.RefByKey(ownKey("Network", name)), Number: 1}, nil
