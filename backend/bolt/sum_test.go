@@ -93,7 +93,7 @@ func TestSum_NoFileServesAChangedValue(t *testing.T) {
 			served++
 		}
 	}
-	files := 100
+	files := 60
 	if testing.Short() {
 		files = 20
 	}
