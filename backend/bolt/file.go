@@ -330,16 +330,19 @@ func readMeta(f io.ReaderAt, meta int) (page []byte, size int64) {
 	return page, size
 }
 
-// newestMeta returns the beginning of the meta page of the last commit, nil if none is valid, and the size of the pages.
+// newestMeta returns the beginning of the meta page of the last commit, nil if none is valid, and the size of the
+// pages.
 func newestMeta(f io.ReaderAt) (newest []byte, size int64) {
+	var last uint64
 	for meta := range 2 {
 		page, pageSize := readMeta(f, meta)
 		if page == nil {
 			continue
 		}
-		if newest == nil || binary.NativeEndian.Uint64(page[transactionAt:]) > binary.NativeEndian.Uint64(newest[transactionAt:]) {
+		if id := binary.NativeEndian.Uint64(page[transactionAt:]); newest == nil || id > last {
 			newest = page
 			size = pageSize
+			last = id
 		}
 	}
 	return newest, size

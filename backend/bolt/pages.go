@@ -16,7 +16,7 @@ import (
 //	head     id uint64, flags uint16, elements uint16, further pages uint32
 //	branch   for each element: place of its key from the element on uint32, length of the key uint32, page uint64
 //	leaf     for each element: flags uint32, place of its key uint32, lengths of key and value uint32
-//	bucket   the value of a leaf's element with the flag of buckets: root page uint64, or 0 if a page follows, and 8 bytes
+//	bucket   the value of an element of a leaf with the flag of buckets: root page uint64, 0 if a page follows, 8 bytes
 const (
 	pageHead     = 16
 	elementBytes = 16

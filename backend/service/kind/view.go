@@ -183,7 +183,8 @@ func (v viewer) shape(s *Shape) *Shape {
 func (v viewer) field(s *Shape, f *Field) (*Field, bool) {
 	seen, d := *f, *f.Field
 	same := true
-	if seen.shape = v.shape(f.shape); seen.shape != f.shape {
+	seen.shape = v.shape(f.shape)
+	if seen.shape != f.shape {
 		d.Shape = seen.shape.Shape
 		same = false
 	}
