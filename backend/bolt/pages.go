@@ -28,9 +28,9 @@ const (
 	maxPageDepth = 64
 )
 
-// checkPages reads all pages of a file whose last commit has not written the list of free pages. bbolt looks for these
-// in a goroutine of its own, where a damaged page would end the process. It returns nil for a file that is no store:
-// bbolt says so.
+// checkPages returns an error if a page of the file is damaged. It only looks at files without a list of free pages:
+// bbolt scans those in a goroutine of its own, where a damaged page would end the process. For a file that is not a
+// store it returns nil, because bbolt reports that itself.
 func checkPages(path string) (err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -30,8 +30,8 @@ type Purge struct {
 	Keys Keys
 }
 
-// Keys decrypt the stored records with sensitive values, and encrypt them. at is the key of the record, uid that of the
-// resource.
+// Keys encrypts and decrypts the records of sensitive values. at is the key of the record, and uid the uid of the
+// resource that has the values.
 type Keys interface {
 	Open(at backend.Key, uid string, stored []byte) (body []byte, err error)
 	Seal(at backend.Key, uid string, body []byte) (stored []byte, err error)

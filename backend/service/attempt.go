@@ -35,7 +35,7 @@ type attempt struct {
 	managersOnly bool
 	// relation is what its references wait for.
 	relation dependency.Decision
-	// warnings has the warnings of the write, and after them those of this attempt.
+	// warnings are those of the write, followed by those of this attempt.
 	warnings []failure.Warning
 	// sent reports whether a batch was sent that is conditional on current.
 	sent bool

@@ -12,7 +12,7 @@ import (
 // Writer has the verbs that write. Each has a file of its name; write.go lists the phases that they go through.
 type Writer struct {
 	cfg Config
-	// kinds are those that callers can name, allKinds those of the catalogue.
+	// kinds are the kinds that the version of the API has, and allKinds all kinds of the catalogue.
 	kinds      kind.Catalogue
 	allKinds   kind.Catalogue
 	clock      func() time.Time // of the store

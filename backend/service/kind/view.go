@@ -7,13 +7,14 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Names are the names that a released version of the API has. Names of fields and values are those of the API.
+// Names reports what a released version of the API contains. Fields and enum values are given by their names in the
+// API, which may differ from their stored names.
 type Names interface {
 	Kind(kind string) bool
 	// Field reports whether a type has a field, in answers or as input.
 	Field(typ, field string) bool
 	Value(enum, value string) bool
-	// Verb reports whether a kind has a verb that the version has under a name of its own.
+	// Verb reports whether the version has the field of a verb for this kind, such as createNetwork.
 	Verb(k *descriptor.Kind, verb descriptor.Verb) bool
 	// Filter reports whether filters of a kind name a path, and Sort whether orders do.
 	Filter(k *descriptor.Kind, path string) bool
@@ -23,8 +24,8 @@ type Names interface {
 }
 
 // View returns the catalogue as a released version of the API has it: with the kinds, fields and values that it can
-// name. To the code that works by a view, all else is what an older gateway does not know. Kinds of which a version
-// has all are shared. Bodies, index rows and the references that are stored are those of the whole catalogue.
+// name. To the code that uses a view, all else is what an older gateway does not know. A kind that the version
+// has completely is not copied. Bodies, index rows and stored references are those of the whole catalogue.
 func (c Catalogue) View(names Names) Catalogue {
 	v := viewer{names: names, done: map[*Shape]*Shape{}}
 	out := Catalogue{byName: map[string]*Kind{}}
