@@ -384,6 +384,12 @@ func TestDamage_OfAnyPage(t *testing.T) {
 				}
 			}
 			_ = s.Close()
+			info, err := os.Stat(broken)
+			wantErr(t, err, nil)
+			if info.Size() > 64<<20 {
+				t.Errorf("page %d, byte %d: a few writes made the file %d bytes large", n, at, info.Size())
+			}
+			wantErr(t, os.Remove(broken), nil)
 		}
 	}
 	t.Logf("%d files are refused, %d say that they are damaged", refused, told)

@@ -97,8 +97,8 @@ func TestSum_NoFileServesAChangedValue(t *testing.T) {
 	if testing.Short() {
 		files = 20
 	}
+	broken := filepath.Join(t.TempDir(), "broken.db") // each replaces the one before, since bbolt makes each 16 MiB
 	for n := range files {
-		broken := filepath.Join(t.TempDir(), fmt.Sprint(n, ".db"))
 		content := slices.Clone([][]byte{closed, crashed}[n%2])
 		for range 8 {
 			at := rnd.IntN(8 * used)
