@@ -28,6 +28,9 @@ type Put struct {
 	// At most MaxChange bytes, opaque to the store. The condition of a put that has it names
 	// the revision that it was made from. Empty: nothing is known.
 	Change []byte
+	// CreatedAt and UpdatedAt are the times of a resource that comes from another store, to the
+	// millisecond. Both are set, and the condition is [Absent]; zero stamps the present.
+	CreatedAt, UpdatedAt time.Time
 }
 
 func (p Put) validate(a Action, shards Sharder) error {
@@ -52,7 +55,26 @@ func (p Put) validate(a Action, shards Sharder) error {
 	if len(p.Change) > 0 && a.If.Revision.IsZero() {
 		return fmt.Errorf("%s: a change without the revision it is from: %w", a.Key, ErrInvalid)
 	}
+	if err := p.validateTimes(a); err != nil {
+		return err
+	}
 	return p.validateRefs(a.Key, shards)
+}
+
+// validateTimes wants both times of a resource that comes from another store, and that none is there.
+func (p Put) validateTimes(a Action) error {
+	if p.CreatedAt.IsZero() && p.UpdatedAt.IsZero() {
+		return nil
+	}
+	if a.If.Presence != Absent {
+		return fmt.Errorf("%s: times of a resource whose key need not be absent: %w", a.Key, ErrInvalid)
+	}
+	for _, at := range []time.Time{p.CreatedAt, p.UpdatedAt} {
+		if y := at.UTC().Year(); at.IsZero() || y < 1970 || y > 9999 {
+			return fmt.Errorf("%s: both times in years from 1970 to 9999 wanted: %w", a.Key, ErrInvalid)
+		}
+	}
+	return nil
 }
 
 // validateRebind wants references and their fingerprint, and nothing else.
@@ -69,7 +91,7 @@ func (p Put) validateRebind(a Action, shards Sharder) error {
 // changesResource reports whether p has what an OpPut alone changes.
 func (p Put) changesResource() bool {
 	return p.UID != "" || p.Deleting || p.Finalizers != nil || p.Caller || !p.ExpiresAt.IsZero() || p.Body != nil ||
-		len(p.Change) > 0
+		len(p.Change) > 0 || !p.CreatedAt.IsZero() || !p.UpdatedAt.IsZero()
 }
 
 func (p Put) validateRefs(key Key, shards Sharder) error {

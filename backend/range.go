@@ -8,11 +8,13 @@ import (
 	"slices"
 )
 
-// Range asks for resources of one kind, or for those that refer to a key. Start
-// and End bound the order tuple, half-open: (namespace, name), or (kind, namespace,
-// name) for those that refer to a key. Nil leaves that side open.
+// Range asks for resources of one kind, for those that refer to a key, or for everything in one
+// shard. Start and End bound the order tuple, half-open: (namespace, name), or (kind, namespace,
+// name) if the range may have several kinds. Nil leaves that side open.
 type Range struct {
-	// Kind of the resources; with Referenced it may be empty, for all kinds.
+	// Kind of the resources. With Referenced it may be empty, for all kinds; and with Shard, for
+	// everything that the shard has, the gateway's own records ([Key.Internal]) included, in the
+	// order of (kind, namespace, name).
 	Kind string
 	// Referenced asks for the resources that refer to that key, itself included if
 	// it does, in the order of (kind, namespace, name). What refers to a key of a GLOBAL kind
@@ -67,7 +69,7 @@ func (r Range) After(page Page) (rest Range, more bool) {
 	}
 	last := page.Resources[len(page.Resources)-1]
 	r.Start = Successor(OrderTuple(last.Namespace, last.Name))
-	if r.Referenced != nil {
+	if r.Referenced != nil || r.Kind == "" {
 		r.Start = Successor(last.Key.Append(nil))
 	}
 	return r, true
@@ -89,8 +91,8 @@ func Pages(ctx context.Context, s Store, r Range) iter.Seq2[Page, error] {
 // Validate returns ErrInvalid for a malformed range of a store with that many shards.
 func (r Range) Validate(shards int) error {
 	switch {
-	case r.Kind == "" && r.Referenced == nil:
-		return fmt.Errorf("range: no kind: %w", ErrInvalid)
+	case r.Kind == "" && r.Referenced == nil && r.Shard == 0:
+		return fmt.Errorf("range: no kind, and no shard to read as a whole: %w", ErrInvalid)
 	case r.Referenced != nil && r.Deleting:
 		return fmt.Errorf("range: references and deletions: %w", ErrInvalid)
 	case r.Referenced != nil && !r.Referenced.valid():
@@ -117,12 +119,15 @@ func OrderTuple(namespace, name string) []byte {
 	return AppendString(AppendString(nil, namespace), name)
 }
 
-// Prefix returns the bytes with which all keys of the range begin: the tuple (kind), or for
-// references to a key the tuple of [AppendRefKey]. A driver keeps resources and requested
-// deletions in separate key ranges.
+// Prefix returns the bytes with which all keys of the range begin: the tuple (kind), nothing for all
+// kinds of a shard, or for references to a key the tuple of [AppendRefKey]. A driver keeps resources
+// and requested deletions in separate key ranges.
 func (r Range) Prefix() []byte {
-	if r.Referenced != nil {
+	switch {
+	case r.Referenced != nil:
 		return AppendBool(r.Referenced.Append(nil), r.BoundOnly)
+	case r.Kind == "":
+		return nil
 	}
 	return AppendString(nil, r.Kind)
 }

@@ -37,7 +37,8 @@ type Envelope struct {
 	Declared string
 	// ExpiresAt, by the store's clock, to the millisecond; zero means never.
 	ExpiresAt time.Time
-	// CreatedAt and UpdatedAt are stamped by the store's clock, in UTC to the millisecond.
+	// CreatedAt and UpdatedAt are stamped by the store's clock, in UTC to the millisecond, unless
+	// [Put.CreatedAt] gives them.
 	CreatedAt, UpdatedAt time.Time
 }
 

@@ -201,6 +201,10 @@ func (m *model) batch() backend.Batch {
 		} else if a.Op == backend.OpPut && m.chance(50) {
 			m.change(&a)
 		}
+		if a.Op == backend.OpPut && a.If.Presence == backend.Absent && m.chance(50) {
+			a.Put.CreatedAt = m.clock.Now().Add(-time.Duration(m.rnd.IntN(20_000)) * time.Millisecond)
+			a.Put.UpdatedAt = m.clock.Now()
+		}
 		b.Actions = append(b.Actions, a)
 	}
 	return b

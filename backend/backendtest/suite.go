@@ -77,6 +77,7 @@ func Run(t *testing.T, open Opener) {
 		{"head", headStatements()},
 		{"log", logStatements()},
 		{"internal", internalStatements()},
+		{"everything of a store, and another one", restoreStatements()},
 		{"life cycle", lifeStatements()},
 		{"concurrency", concurrencyStatements()},
 	} {

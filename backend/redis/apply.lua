@@ -1,15 +1,16 @@
 -- action returns the arguments of an action by name, see action in proposal.go: the
 -- operation, the tuples of kind and name, the condition (presence, uid, revision, bindingversion,
--- deletion, referrers, unfinalized), what a put or a rebind stores, and more: the change
--- that a put describes, or members of the index to remove.
+-- deletion, referrers, unfinalized), what a put or a rebind stores, more: the change
+-- that a put describes, or members of the index to remove; and the times of a put that comes
+-- from another store, in milliseconds.
 local function action(from)
   local op, kind, name, presence, uid, revision, bindingversion, deletion, referrers, unfinalized, newuid, caller, finalizers, expires, deleting, declared, refs, refsize,
-    boundsize, size, body, more = unpack(ARGV, from + 1, from + STRIDE)
+    boundsize, size, body, more, created, updated = unpack(ARGV, from + 1, from + STRIDE)
   return {
     op = op, kind = kind, name = name, own = kind .. name, presence = presence, uid = uid, revision = revision, bindingversion = bindingversion,
     deletion = deletion, referrers = referrers, unfinalized = unfinalized, newuid = newuid, caller = caller, finalizers = finalizers,
     expires = expires, deleting = deleting, declared = declared, refs = refs, refsize = refsize, boundsize = boundsize, size = size,
-    body = body, more = more, unlogged = byte(kind, 2) == 95, -- '_' behind the tag of the tuple
+    body = body, more = more, created = created, updated = updated, unlogged = byte(kind, 2) == 95, -- '_' behind the tag of the tuple
   }
 end
 
@@ -92,6 +93,10 @@ end
 local function put(a, r, key)
   local id = revision(a)
   local spec, uid, created, finalizers, bindingversion, ext = '', a.newuid, ms, a.finalizers, '1', ''
+  local updated = ms
+  if a.created ~= '' then
+    created, updated = a.created, a.updated
+  end
   if r then
     uid, created, bindingversion, ext = r.uid, r.created, r.bindingversion, r.ext
     if a.caller == '' then spec = r.spec ~= '' and r.spec or r.rev end
@@ -100,7 +105,7 @@ local function put(a, r, key)
   elseif finalizers == '' then
     finalizers = '0'
   end
-  local header = record(id .. '\n' .. ms .. '\n' .. a.expires .. '\n' .. a.deleting .. '\n', spec, uid, created, finalizers, a.refsize, a.boundsize, a.refs,
+  local header = record(id .. '\n' .. updated .. '\n' .. a.expires .. '\n' .. a.deleting .. '\n', spec, uid, created, finalizers, a.refsize, a.boundsize, a.refs,
     a.declared, bindingversion, ext)
   local size = a.size + #a.body + a.refsize
   if not r then

@@ -46,10 +46,12 @@ type action struct {
 	// that the script cannot derive: all members of an unreadable resource, or the expiry of
 	// a resource that is gone.
 	more []byte
+	// created and updated are the times of a resource that comes from another store, as they stand in a record.
+	created, updated string
 }
 
 // actionArguments is the number of arguments of one action, STRIDE in batch.lua.
-const actionArguments = 22
+const actionArguments = 24
 
 // arguments are in the order of action() in apply.lua.
 func (a *action) arguments(args []any) []any {
@@ -57,7 +59,7 @@ func (a *action) arguments(args []any) []any {
 		a.op, a.kind, a.name,
 		a.presence, a.uid, a.revision, a.bindingVersion, a.deletion, a.referrers, a.unfinalized,
 		a.newUID, a.caller, a.finalizers, a.expires, a.deleting, a.declared,
-		a.refs, a.refsSize, a.boundSize, a.size, a.body, a.more)
+		a.refs, a.refsSize, a.boundSize, a.size, a.body, a.more, a.created, a.updated)
 }
 
 // The operations as the script calls them.
@@ -133,6 +135,10 @@ func (a *action) stores(p *backend.Put) {
 	a.expires = expiry(p.ExpiresAt)
 	a.body = p.Body
 	a.more = p.Change
+	if !p.CreatedAt.IsZero() {
+		a.created = strconv.FormatInt(p.CreatedAt.UnixMilli(), 10)
+		a.updated = strconv.FormatInt(p.UpdatedAt.UnixMilli(), 10)
+	}
 	if p.Deleting {
 		a.deleting = deletingFlag
 	}

@@ -132,6 +132,10 @@ func (p *ledger) put(a *backend.Action, old *backend.Resource) (*backend.Resourc
 		Refs: a.Put.Refs,
 		Body: a.Put.Body,
 	}
+	if !a.Put.CreatedAt.IsZero() {
+		r.CreatedAt = a.Put.CreatedAt.UTC().Truncate(time.Millisecond)
+		r.UpdatedAt = a.Put.UpdatedAt.UTC().Truncate(time.Millisecond)
+	}
 	if a.Put.Finalizers != nil {
 		r.Finalizers = *a.Put.Finalizers
 	} else if old != nil {
