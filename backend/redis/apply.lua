@@ -1,21 +1,23 @@
 -- action returns the arguments of an action by name, see action in proposal.go: the
 -- operation, the tuples of kind and name, the condition (presence, uid, revision, bindingversion,
 -- deletion, referrers, unfinalized), what a put or a rebind stores, more: the change
--- that a put describes, or members of the index to remove; and the times of a put that comes
--- from another store, in milliseconds.
+-- that a put describes, behind its sum, or members of the index to remove; and the times of a
+-- put that comes from another store, in milliseconds.
 local function action(from)
   local op, kind, name, presence, uid, revision, bindingversion, deletion, referrers, unfinalized, newuid, caller, finalizers, expires, deleting, declared, refs, refsize,
-    boundsize, size, body, more, created, updated = unpack(ARGV, from + 1, from + STRIDE)
+    boundsize, size, body, bodysum, more, created, updated = unpack(ARGV, from + 1, from + STRIDE)
   return {
     op = op, kind = kind, name = name, own = kind .. name, presence = presence, uid = uid, revision = revision, bindingversion = bindingversion,
     deletion = deletion, referrers = referrers, unfinalized = unfinalized, newuid = newuid, caller = caller, finalizers = finalizers,
     expires = expires, deleting = deleting, declared = declared, refs = refs, refsize = refsize, boundsize = boundsize, size = size,
-    body = body, more = more, created = created, updated = updated, unlogged = byte(kind, 2) == 95, -- '_' behind the tag of the tuple
+    body = body, bodysum = bodysum, more = more, created = created, updated = updated,
+    unlogged = byte(kind, 2) == 95, -- '_' behind the tag of the tuple
   }
 end
 
 -- bound reports whether a live resource other than the key's holds a bound reference to
--- it. A referrer that does not decode counts as live.
+-- it. A referrer that does not decode counts as live, and so does one that is not there: then its member of
+-- the index is damaged.
 local function bound(a, key)
   local items = sub(key, 1, #key - #a.own)
   local prefix, from = a.referrers, '[' .. a.referrers
@@ -24,8 +26,8 @@ local function bound(a, key)
     for _, member in ipairs(page) do
       local referrer = sub(member, #prefix + 1)
       if referrer ~= a.own then
-        local r = load(items .. referrer, false)
-        if r and (r.damaged or not expired(r)) then return true end
+        local r = load(items .. referrer, referrer, false)
+        if not r or r.damaged or not expired(r) then return true end
       end
       from = '(' .. member
     end
@@ -67,7 +69,8 @@ local by, weight
 local function append(a, id, event, size, before, header, body, change)
   if a.unlogged then return end
   size = size + weight
-  write('XADD', KEYS[3], id, 'h', event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. by .. '\n' .. before .. a.own, 'd', header, 'b', body, 'c', change)
+  local head = event .. '\n' .. format('%d', size) .. '\n' .. ms .. '\n' .. by .. '\n' .. before .. a.own
+  write('XADD', KEYS[3], id, 'h', head .. sumOf(id .. head .. sub(change, 1, 4)), 'd', header, 'b', body, 'c', change)
   seq = seq + 1
   if count == 0 then oldest = ms + 0 end
   count, bytes = count + 1, bytes + size
@@ -105,15 +108,15 @@ local function put(a, r, key)
   elseif finalizers == '' then
     finalizers = '0'
   end
-  local header = record(id .. '\n' .. updated .. '\n' .. a.expires .. '\n' .. a.deleting .. '\n', spec, uid, created, finalizers, a.refsize, a.boundsize, a.refs,
-    a.declared, bindingversion, ext)
+  local header = record(a.own, id .. '\n' .. updated .. '\n' .. a.expires .. '\n' .. a.deleting .. '\n', spec, uid, created, finalizers, a.refsize, a.boundsize, a.refs,
+    a.declared, bindingversion, ext, a.bodysum)
   local size = a.size + #a.body + a.refsize
   if not r then
     append(a, id, 'a', size, '', header, a.body, '')
     reindex({}, members(a, a))
   else
     local same = r.refs == a.refs
-    append(a, id, 'm', size + #a.more + r.boundsize, r.before .. (same and '\n' or #r.refs .. '\n' .. r.refs), header, a.body, a.more)
+    append(a, id, 'm', size + math.max(#a.more - 4, 0) + r.boundsize, r.before .. (same and '\n' or #r.refs .. '\n' .. r.refs), header, a.body, a.more)
     if not same or r.expires ~= a.expires or r.deleting ~= a.deleting then reindex(r.members or members(a, r), members(a, a)) end
   end
   write('SET', key, header .. a.body)
@@ -123,7 +126,7 @@ end
 
 -- rebind replaces the references of r and nothing else. It is no change in the log.
 local function rebind(a, r, key)
-  local value = record(r.before, r.spec, r.uid, r.created, r.finalizers, a.refsize, a.boundsize, a.refs, a.declared, format('%d', r.bindingversion + 1), r.ext) ..
+  local value = record(a.own, r.before, r.spec, r.uid, r.created, r.finalizers, a.refsize, a.boundsize, a.refs, a.declared, format('%d', r.bindingversion + 1), r.ext, r.bodysum) ..
     sub(r.value, r.bodyat)
   a.expires, a.deleting = r.expires, r.deleting
   reindex(r.members or members(a, r), members(a, a))
@@ -147,12 +150,12 @@ local function act(a, s, r, key)
       remove(a, s, key)
       return '1'
     end
-    -- What is gone or cannot be judged must not come up again in every purge.
-    if not s or s.damaged then
-      local gone = {}
-      add(gone, a.more, '', '')
-      reindex(gone, {})
-    end
+    -- What is gone or cannot be judged must not come up again in every purge, and nor must a member that is
+    -- none of the resource's.
+    local gone, own = {}, s and not s.damaged and members(a, s) or {}
+    add(gone, a.more, '', '')
+    for member in pairs(own) do gone[member] = nil end
+    reindex(gone, {})
     return ''
   end
   return r and r.value or ''
@@ -161,13 +164,13 @@ end
 -- read returns the record under the key of an action, as load does. A put needs the body only if the
 -- record is expired: it logs the record's deletion.
 local function read(a, key)
-  local r = load(key, a.op ~= 'p')
+  local r = load(key, a.own, a.op ~= 'p')
   if not r or r.damaged then return r end
   if r.refs ~= a.refs then
     r.members = members(a, r)
     if not r.members then return { damaged = true } end
   end
-  if a.op == 'p' and not r.whole and expired(r) then return load(key, true) end
+  if a.op == 'p' and not r.whole and expired(r) then return load(key, a.own, true) end
   return r
 end
 
@@ -182,7 +185,7 @@ local function permit(i, a, s, key)
   local live = s and not expired(s) and s or nil
   local failed = a.op ~= 'e' and judge(a, live, key)
   if failed then
-    local current = live and load(key, true)
+    local current = live and load(key, a.own, true)
     return nil, { 'condition', tostring(i), failed, current and current.value or '' }
   end
   return live, nil

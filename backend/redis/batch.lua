@@ -25,7 +25,9 @@
 -- ARGV  HEAD arguments of all batches, then for each batch BATCH arguments, and STRIDE for
 --       each of its actions, see apply.lua
 -- Returns the reply to each batch, or one reply to all: a list that begins with a word.
-local HEAD, BATCH, STRIDE = 7, 4, 24
+local HEAD, BATCH, STRIDE = 7, 4, 25
+-- SUM is how many digits a sum has, see sum.go.
+local SUM = 8
 local call, KEYS, ARGV = redis.call, KEYS, ARGV
 local byte, format, match, sub = string.byte, string.format, string.match, string.sub
 

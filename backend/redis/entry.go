@@ -12,10 +12,10 @@ import (
 // An entry of a stream has the revision of the change as its id, and the fields
 //
 //	h  type, size, time in milliseconds, request id, actor, each ended by a newline; of a
-//	   modification what follows below; the key's tuple
+//	   modification what follows below; the key's tuple; the sum of the head
 //	d  the record after the change; for a delete, the last one
 //	b  the body, which ends the record, unless d has it
-//	c  the change
+//	c  the sum of the change and the change; nothing if there is none
 //
 // What h has of a modification are the revision, updated, expires and deleting of the
 // record before, and the length of the list of its references if that is another one, each
@@ -24,7 +24,7 @@ import (
 // The script passes b and c on as it was given them: joining long texts to others costs
 // much in Lua, which looks each up among all that it has.
 //
-// An entry of type s marks the beginning of an epoch and is no change.
+// An entry of type s marks the beginning of an epoch and is no change. Its number is 0, and it has no sum.
 const (
 	typeAdded    = "a"
 	typeModified = "m"
@@ -41,6 +41,36 @@ func entrySize(m goredis.XMessage) int {
 	return int(f.number(31))
 }
 
+// checkHead checks the sum at the end of the head of an entry, which ends with rest. It returns rest without the sum.
+func checkHead(id, head, rest, changeSum string) (string, error) {
+	if len(rest) < sumDigits {
+		return "", badRecord()
+	}
+	var room [sumRoom]byte
+	at := len(head) - sumDigits
+	b := append(room[:0], id...)
+	b = append(b, head[:at]...)
+	b = append(b, changeSum...)
+	if !sumMatches(b, head[at:]) {
+		return "", wrongSum("head")
+	}
+	return rest[:len(rest)-sumDigits], nil
+}
+
+// decodeLogged reads the resource of an entry. The script deletes resources without reading their bodies, so the last
+// state of one whose body did not decode is as bare as [typeDamaged] leaves it.
+func decodeLogged(word string, key backend.Key, data, body string) (*backend.Resource, error) {
+	r, err := decodeParts(key, data, body)
+	if err == nil || word != typeDeleted {
+		return r, err
+	}
+	h, headErr := parseHeader(data)
+	if headErr != nil || h.check(key) != nil {
+		return nil, err
+	}
+	return &backend.Resource{Key: key}, nil
+}
+
 // decodeEntry reads an entry. ok is false for one that is no change.
 func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	defer func() {
@@ -51,15 +81,24 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 	head, _ := m.Values["h"].(string)
 	data, _ := m.Values["d"].(string)
 	body, _ := m.Values["b"].(string)
-	change, _ := m.Values["c"].(string)
+	stored, _ := m.Values["c"].(string)
 	f := fields{rest: head}
 	word := f.next()
 	f.next() // the size: entrySize reads it
 	e.Time = f.time()
 	e.RequestID = f.text()
 	e.Actor = f.text()
-	if e.Revision, err = backend.ParseRevision(m.ID); err != nil || f.bad || word == typeStart {
+	e.Revision, err = backend.ParseRevision(m.ID)
+	f.bad = f.bad || (word == typeStart) != (e.Revision.Seq == 0)
+	if err != nil || f.bad || word == typeStart {
 		return e, false, errors.Join(err, f.err())
+	}
+	change, changeSum, err := takeChange(stored)
+	if err != nil {
+		return e, false, err
+	}
+	if f.rest, err = checkHead(m.ID, head, f.rest, changeSum); err != nil {
+		return e, false, err
 	}
 	var refs string // before the change, if it replaced them
 	replaced := false
@@ -76,9 +115,7 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 			listed = f.number(31)
 		}
 		refs = f.take(listed)
-		if change != "" {
-			e.Change = []byte(change)
-		}
+		e.Change = change
 	}
 	key, err := backend.DecodeKey([]byte(f.rest))
 	if err != nil || f.bad {
@@ -88,7 +125,7 @@ func decodeEntry(m goredis.XMessage) (e backend.Event, ok bool, err error) {
 		e.Type, e.Resource = backend.Deleted, &backend.Resource{Key: key}
 		return e, true, nil
 	}
-	if e.Resource, err = decodeParts(key, data, body); err != nil {
+	if e.Resource, err = decodeLogged(word, key, data, body); err != nil {
 		return e, false, err
 	}
 	switch word {

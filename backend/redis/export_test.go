@@ -2,7 +2,10 @@ package redis
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"strconv"
+	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -58,6 +61,35 @@ func DecodeBare(k backend.Key, value string) (*backend.Resource, error) { return
 
 func DecodeEntry(id string, values map[string]any) (backend.Event, bool, error) {
 	return decodeEntry(goredis.XMessage{ID: id, Values: values})
+}
+
+// SealRecord returns a record of fields that end with a newline, references and a body, with its sums.
+func SealRecord(k backend.Key, fields, refs, body string) string {
+	h := header{fields: string(appendBodySum([]byte(fields), []byte(body))), refs: refs}
+	return h.fields + sumDigitsOf(string(k.Append(nil))+h.fields+refs) + refs + body
+}
+
+// Reseal returns a record with the right sums, if it has the form of one.
+func Reseal(k backend.Key, record string) string {
+	h, err := parseHeader(record)
+	if err != nil {
+		return record
+	}
+	return SealRecord(k, strings.TrimSuffix(h.fields, h.bodySum), h.refs, h.body)
+}
+
+// SealHead returns the head of an entry without a change, with its sum.
+func SealHead(id, head string) string { return head + sumDigitsOf(id+head) }
+
+// SealChange returns the head of an entry and its change, with their sums.
+func SealChange(id, head, change string) (sealedHead, sealedChange string) {
+	sum := string(appendBodySum(nil, []byte(change)))
+	return head + sumDigitsOf(id+head+sum), sum + change
+}
+
+func sumDigitsOf(text string) string {
+	full := sha1.Sum([]byte(text))
+	return hex.EncodeToString(full[:])[:sumDigits]
 }
 
 func DecodeMember(m string) (backend.Key, error) { return targetOf(m) }

@@ -40,9 +40,9 @@ type action struct {
 	refs                []byte
 	refsSize, boundSize int
 	// size is the size of the resource without references and body.
-	size int
-	body []byte
-	// more is the change of a put. For other operations it lists index members to remove
+	size          int
+	body, bodySum []byte
+	// more is the change of a put, behind its sum. For other operations it lists index members to remove
 	// that the script cannot derive: all members of an unreadable resource, or the expiry of
 	// a resource that is gone.
 	more []byte
@@ -51,7 +51,7 @@ type action struct {
 }
 
 // actionArguments is the number of arguments of one action, STRIDE in batch.lua.
-const actionArguments = 24
+const actionArguments = 25
 
 // arguments are in the order of action() in apply.lua.
 func (a *action) arguments(args []any) []any {
@@ -59,7 +59,7 @@ func (a *action) arguments(args []any) []any {
 		a.op, a.kind, a.name,
 		a.presence, a.uid, a.revision, a.bindingVersion, a.deletion, a.referrers, a.unfinalized,
 		a.newUID, a.caller, a.finalizers, a.expires, a.deleting, a.declared,
-		a.refs, a.refsSize, a.boundSize, a.size, a.body, a.more, a.created, a.updated)
+		a.refs, a.refsSize, a.boundSize, a.size, a.body, a.bodySum, a.more, a.created, a.updated)
 }
 
 // The operations as the script calls them.
@@ -134,7 +134,11 @@ func (a *action) stores(p *backend.Put) {
 	a.newUID = escape(p.UID)
 	a.expires = expiry(p.ExpiresAt)
 	a.body = p.Body
-	a.more = p.Change
+	a.bodySum = appendBodySum(nil, p.Body)
+	if len(p.Change) > 0 {
+		a.more = appendBodySum(make([]byte, 0, bodySumBytes+len(p.Change)), p.Change)
+		a.more = append(a.more, p.Change...)
+	}
 	if !p.CreatedAt.IsZero() {
 		a.created = strconv.FormatInt(p.CreatedAt.UnixMilli(), 10)
 		a.updated = strconv.FormatInt(p.UpdatedAt.UnixMilli(), 10)
@@ -269,9 +273,13 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 		case backend.OpDelete:
 			id, record, _ := strings.Cut(said, "\n")
 			if res.Revisions[i], err = backend.ParseRevision(id); err == nil && record != "" {
-				res.Resources[i], err = decodeRecord(a.Key, record)
+				res.Resources[i], err = decodeLogged(typeDeleted, a.Key, record, "")
 			} else if err == nil {
 				res.Resources[i] = &backend.Resource{Key: a.Key}
+			}
+		case backend.OpCheck:
+			if said != "" { // what does not decode is told by whoever reads it
+				res.Resources[i], _ = decodeRecord(a.Key, said)
 			}
 		default:
 			if said != "" {

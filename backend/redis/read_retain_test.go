@@ -20,7 +20,8 @@ func TestRead_AResourceDoesNotKeepTheRecordThatItWasReadFrom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var freed atomic.Bool
 			read := func() *backend.Resource {
-				value := strings.Join([]string{"1-2", "1000", "", "", "1-1", "uid", "1000", "0", "0", "0", "0", "", "1", "", strings.Repeat("body", 1<<14)}, "\n")
+				fields := strings.Join([]string{"1-2", "1000", "", "", "1-1", "uid", "1000", "0", "0", "0", "0", "", "1", "", ""}, "\n")
+				value := redis.SealRecord(k, fields, "", strings.Repeat("body", 1<<14))
 				runtime.AddCleanup(unsafe.StringData(value), func(freed *atomic.Bool) { freed.Store(true) }, &freed)
 				r, err := decode(value)
 				if err != nil || r.UID != "uid" {

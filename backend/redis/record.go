@@ -16,6 +16,7 @@ import (
 //	revision, updated, expires, deleting, spec revision, uid, created, finalizers,
 //	size of the references, size of the bound ones, length of the list of them,
 //	declared, bindingVersion, ext: each ended by a newline
+//	sum of the body, sum of the header: without a newline, see sum.go
 //	list of references
 //	body
 //
@@ -73,7 +74,9 @@ type header struct {
 	created        time.Time
 	finalizers     int
 	bindingVersion uint32
-	refs, body     string // refs is the list of references
+	// fields are all fields before the header's sum, as they are stored.
+	fields, bodySum, sum string
+	refs, body           string // refs is the list of references
 }
 
 func badRecord() error { return fmt.Errorf("record: %w", backend.ErrUnreadable) }
@@ -172,6 +175,9 @@ func parseHeader(value string) (h header, err error) {
 	refs := f.number(31)
 	h.declared, h.bindingVersion = f.text(), uint32(f.number(32))
 	f.next() // ext
+	h.bodySum = f.take(bodySumBytes)
+	h.fields = value[:len(value)-len(f.rest)]
+	h.sum = f.take(sumDigits)
 	h.refs = f.take(refs)
 	h.body = f.rest
 	if f.bad || h.bindingVersion == 0 {
@@ -183,7 +189,8 @@ func parseHeader(value string) (h header, err error) {
 // headBytes is at least what the first four fields of a header take.
 const headBytes = 96
 
-// recordHead reads what [backend.Range.KeysOnly] leaves of a stored resource.
+// recordHead reads what [backend.Range.KeysOnly] leaves of a stored resource. It checks no sum: whoever asks for keys
+// compares revisions, and reads what differs.
 func recordHead(k backend.Key, value string) (*backend.Resource, error) {
 	f := fields{rest: value}
 	e := f.envelope()
@@ -201,7 +208,10 @@ func decodeParts(k backend.Key, value, body string) (*backend.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := h.resource(k, []byte(h.body+body))
+	r, err := h.checked(k, body)
+	if err != nil {
+		return nil, err
+	}
 	r.Refs, err = decodeRefs(h.refs)
 	return r, err
 }
@@ -212,7 +222,20 @@ func bareRecord(k backend.Key, value string) (*backend.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.resource(k, []byte(h.body)), nil
+	return h.checked(k, "")
+}
+
+// checked returns the resource of a header, without its references, if all sums are right. body is what follows the
+// part of the body behind the header.
+func (h *header) checked(k backend.Key, body string) (*backend.Resource, error) {
+	if err := h.check(k); err != nil {
+		return nil, err
+	}
+	whole := []byte(h.body + body)
+	if err := h.checkBody(whole); err != nil {
+		return nil, err
+	}
+	return h.resource(k, whole), nil
 }
 
 // resource returns the resource of a header, without its references. Its UID is a copy: a part of the value

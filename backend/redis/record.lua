@@ -1,11 +1,16 @@
--- The stored form of a resource, see record.go: header fields, each ended by a newline,
--- then the references and the body. The first capture is what a log entry keeps of the
+-- The stored form of a resource, see record.go: header fields, each ended by a newline, two sums
+-- (sum.go), then the references and the body. The first capture is what a log entry keeps of the
 -- fields when the record is replaced. A newer release may use ext, and every write keeps it.
-local HEADER = '^((%d+%-%d+)\n%d+\n(%d*)\n(y?)\n)([%d%-]*)\n([^\n]*)\n(%d+)\n(%d+)\n(%d+)\n(%d+)\n(%d+)\n([^\n]*)\n(%d+)\n([^\n]*)\n()'
+local HEADER = '^((%d+%-%d+)\n%d+\n(%d*)\n(y?)\n)([%d%-]*)\n([^\n]*)\n(%d+)\n(%d+)\n(%d+)\n(%d+)\n(%d+)\n([^\n]*)\n(%d+)\n([^\n]*)\n(....)()'
 
--- load reads what is stored under a key: nil if there is nothing, else a record, or
--- { damaged = true } if it does not decode. whole also reads the body.
-local function load(key, whole)
+-- sumOf returns the sum of a text, see sum.go.
+local sha1hex = redis.sha1hex
+local function sumOf(text) return sub(sha1hex(text), 1, SUM) end
+
+-- load reads what is stored under a key, which ends with the tuple own: nil if there is nothing, else a
+-- record, or { damaged = true } if it does not decode or has a wrong sum. whole also reads the body. The
+-- sum of the body is not checked: that is for the gateways.
+local function load(key, own, whole)
   local v
   if whole then
     v = call('GET', key)
@@ -15,23 +20,27 @@ local function load(key, whole)
     if v == '' then return nil end
     whole = #v < 512
   end
-  local before, rev, expires, deleting, spec, uid, created, finalizers, refsize, boundsize, length, declared, bindingversion, ext, at = match(v, HEADER)
+  local before, rev, expires, deleting, spec, uid, created, finalizers, refsize, boundsize, length, declared, bindingversion, ext, bodysum, sumat = match(v, HEADER)
+  local at = rev and sumat + SUM
   if not rev or #v < at + length - 1 then
     if whole then return { damaged = true } end
-    return load(key, true)
+    return load(key, own, true)
   end
+  local refs = sub(v, at, at + length - 1)
+  if sub(v, sumat, at - 1) ~= sumOf(own .. sub(v, 1, sumat - 1) .. refs) then return { damaged = true } end
   return {
     value = v, whole = whole, before = before, rev = rev, expires = expires, deleting = deleting, spec = spec, uid = uid, created = created,
     finalizers = finalizers, refsize = refsize, boundsize = boundsize, declared = declared, bindingversion = bindingversion, ext = ext,
-    refs = sub(v, at, at + length - 1), bodyat = at + length,
+    bodysum = bodysum, refs = refs, bodyat = at + length,
   }
 end
 
--- record makes the stored form without the body. before are the fields up to the flag
--- of deletion.
-local function record(before, spec, uid, created, finalizers, refsize, boundsize, refs, declared, bindingversion, ext)
-  return before .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. finalizers .. '\n' .. refsize .. '\n' .. boundsize .. '\n' .. #refs .. '\n' ..
-    declared .. '\n' .. bindingversion .. '\n' .. ext .. '\n' .. refs
+-- record makes the stored form without the body, under a key that ends with the tuple own. before are the
+-- fields up to the flag of deletion.
+local function record(own, before, spec, uid, created, finalizers, refsize, boundsize, refs, declared, bindingversion, ext, bodysum)
+  local fields = before .. spec .. '\n' .. uid .. '\n' .. created .. '\n' .. finalizers .. '\n' .. refsize .. '\n' .. boundsize .. '\n' .. #refs .. '\n' ..
+    declared .. '\n' .. bindingversion .. '\n' .. ext .. '\n' .. bodysum
+  return fields .. sumOf(own .. fields .. refs) .. refs
 end
 
 -- expired reports whether the record is expired now.

@@ -19,9 +19,12 @@ import (
 func TestRecord_DamageStopsNeitherThePurgeNorTheOthers(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(value string) string{
-		"no header":            func(string) string { return "rubbish" },
-		"a bad revision":       func(v string) string { return "x" + v },
-		"malformed references": func(v string) string { return strings.Replace(v, "\n\x00", "\n\xff", 1) },
+		"no header":      func(string) string { return "rubbish" },
+		"a bad revision": func(v string) string { return "x" + v },
+		"malformed references": func(v string) string {
+			at := strings.Index(v, "\x02Target") - 2 // where the length of the first one is
+			return v[:at] + "\xff" + v[at+1:]
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := redistest.Start(t)

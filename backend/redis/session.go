@@ -21,7 +21,7 @@ import (
 )
 
 // Format is the version of the store that this release writes and reads.
-const Format = 7
+const Format = 8
 
 // minVersion is the oldest server version that supports what the scripts use.
 const minVersion = "7.0"

@@ -25,12 +25,12 @@ func TestStore_OpenRefusesWhatIsNotFit(t *testing.T) {
 			for _, key := range s.Client().Keys(t.Context(), prefix+"m:*").Val() {
 				s.Do("HSET", key, "format", redis.Format-1)
 			}
-		}, "the store has format 6, written before the first release; this one reads 7: empty the store or choose another prefix"},
+		}, "the store has format 7, written before the first release; this one reads 8: empty the store or choose another prefix"},
 		{"a store of a newer format", func(t *testing.T, s *redistest.Server, prefix string, _ *redis.Config) {
 			for _, key := range s.Client().Keys(t.Context(), prefix+"m:*").Val() {
 				s.Do("HSET", key, "format", redis.Format+1)
 			}
-		}, "the store has format 8, written by a newer release; this one reads 7"},
+		}, "the store has format 9, written by a newer release; this one reads 8"},
 		{"fewer shards than the store has", func(_ *testing.T, _ *redistest.Server, _ string, cfg *redis.Config) {
 			cfg.Shards = 1
 		}, "the store was made with 2 shards and this gateway is set to 1"},

@@ -23,6 +23,9 @@ type newer struct {
 	prefix string
 }
 
+// sumsBytes is how long the sums of a record are, before the references.
+const sumsBytes = 12
+
 // newerExt is what only a newer release knows of a record.
 const newerExt = "compressed=1;owner=someone"
 
@@ -40,12 +43,14 @@ func (n *newer) modify(k backend.Key) {
 	before := strings.SplitN(n.server.Client().Get(n.Context(), n.item(k)).Val(), "\n", 15)
 	field := slices.Clone(before)
 	field[0], field[4], field[13] = id, before[0], newerExt
-	record := strings.Join(field, "\n")
 	refs, _ := strconv.Atoi(field[8])
 	bound, _ := strconv.Atoi(field[9])
 	length, _ := strconv.Atoi(field[10])
-	weight := len(k.Kind+k.Namespace+k.Name) + len(field[14]) - length + refs + bound + 128 + 64
+	rest := field[14][sumsBytes:]
+	record := redis.SealRecord(k, strings.Join(field[:14], "\n")+"\n", rest[:length], rest[length:])
+	weight := len(k.Kind+k.Namespace+k.Name) + len(rest) - length + refs + bound + 128 + 64
 	head := fmt.Sprintf("m\n%d\n%s\nnewer\n\n%s\n%s\n%s\n%s\n\n%s", weight, field[1], before[0], before[1], before[2], before[3], k.Append(nil))
+	head = redis.SealHead(id, head)
 	pipe := n.server.Client().TxPipeline()
 	pipe.Do(n.Context(), "XADD", n.prefix+"c:{0}", id, "h", head, "d", record, "t", "a field of a newer release")
 	pipe.Set(n.Context(), n.item(k), record, 0)

@@ -1,0 +1,96 @@
+package redis
+
+import (
+	"crypto/sha1"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Redis checks the sums of its snapshots, but not of the commands in its append-only file, so each record and each log
+// entry has sums:
+//
+//	bodies and changes    CRC-32C (Castagnoli), four bytes, little-endian: made by the gateway, since Lua would take long
+//	headers of records    of the key, all fields and the references: made by the script, and checked by it, too
+//	heads of log entries  of the revision, the head, and the sum of the change: made by the script
+//
+// What the script makes is the beginning of a SHA-1 in hex, the only sum that Redis computes for scripts. It finds
+// flipped bits, and records that stand under another's key. It does not withstand somebody who writes to Redis.
+const (
+	bodySumBytes = 4
+	// sumDigits is SUM in batch.lua.
+	sumDigits = 8
+)
+
+// bodySum returns the sum of a body or a change.
+func bodySum(b []byte) (sum [bodySumBytes]byte) {
+	binary.LittleEndian.PutUint32(sum[:], crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+	return sum
+}
+
+// appendBodySum appends the sum of a body or a change.
+func appendBodySum(dst, b []byte) []byte {
+	sum := bodySum(b)
+	return append(dst, sum[:]...)
+}
+
+// isBodySum reports whether sum is the one of a body or a change.
+func isBodySum(sum string, b []byte) bool {
+	want := bodySum(b)
+	return string(want[:]) == sum
+}
+
+// sumRoom is how many bytes most sums are of, at most.
+const sumRoom = 1 << 10
+
+// sumMatches reports whether sum is the one of b, as scripts make it.
+func sumMatches(b []byte, sum string) bool {
+	full := sha1.Sum(b)
+	var digits [sumDigits]byte
+	hex.Encode(digits[:], full[:sumDigits/2])
+	return string(digits[:]) == sum
+}
+
+// wrongSum is the error of what is not as it was written.
+func wrongSum(of string) error {
+	return fmt.Errorf("wrong sum of the %s: %w", of, backend.ErrUnreadable)
+}
+
+// check returns [backend.ErrUnreadable] if the header is not what was written under the key.
+func (h *header) check(k backend.Key) error {
+	var room [sumRoom]byte
+	b := k.Append(room[:0])
+	b = append(b, h.fields...)
+	b = append(b, h.refs...)
+	if !sumMatches(b, h.sum) {
+		return wrongSum("header")
+	}
+	return nil
+}
+
+// checkBody returns [backend.ErrUnreadable] if body is not the one that was written behind the header.
+func (h *header) checkBody(body []byte) error {
+	if !isBodySum(h.bodySum, body) {
+		return wrongSum("body")
+	}
+	return nil
+}
+
+// takeChange returns the change of a log entry, nil if there is none, and its sum.
+func takeChange(stored string) (change []byte, sum string, err error) {
+	if stored == "" {
+		return nil, "", nil
+	}
+	if len(stored) <= bodySumBytes {
+		return nil, "", badRecord()
+	}
+	sum = stored[:bodySumBytes]
+	change = []byte(stored[bodySumBytes:])
+	if !isBodySum(sum, change) {
+		return nil, "", wrongSum("change")
+	}
+	return change, sum, nil
+}
