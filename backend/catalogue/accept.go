@@ -144,7 +144,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		if err := g.logUnknown(ctx, newest, outline); err != nil {
 			return err
 		}
-		next, changed := list.withVersions(c)
+		next, changed := list.withVersions(c, hash)
 		if !changed || c.DryRun {
 			return nil
 		}
@@ -203,7 +203,7 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 		return err
 	}
 	list.Secrets = remember(list.Secrets, outline)
-	list, _ = list.withVersions(c)
+	list, _ = list.withVersions(c, hash)
 	return g.record(ctx, list, stored, hash, outline)
 }
 

@@ -64,6 +64,16 @@ func (c *comparison) words(path, what string, was, is []string, lost Severity) {
 	}
 }
 
+// shortNames reports short names that a kind has lost, and new ones.
+func (c *comparison) shortNames(was, is []string) {
+	before := len(c.changes)
+	c.words("", "short name", was, is, Dangerous)
+	for i := range c.changes[before:] {
+		d := &c.changes[before+i]
+		d.ShortName = d.Severity == Dangerous
+	}
+}
+
 // graded is the text of a change and its severity.
 type graded struct {
 	severity Severity
@@ -84,7 +94,7 @@ func (c *comparison) kinds(was, is *descriptor.Kind) {
 	c.renamed("", "singular", was.Singular, is.Singular)
 	c.renamed("", "plural", was.Plural, is.Plural)
 	c.renamed("", "apiVersion", was.APIVersion(), is.APIVersion())
-	c.words("", "short name", was.ShortNames, is.ShortNames, Dangerous)
+	c.shortNames(was.ShortNames, is.ShortNames)
 	c.words("", "verb", verbs(was), verbs(is), BreaksClients)
 	c.words("", "sub-kind", was.SubKinds, is.SubKinds, BreaksClients)
 	c.words("", "filterable field", filterable(was, false), filterable(is, false), BreaksClients)
@@ -147,13 +157,16 @@ func (c *comparison) shapes(path string, was, is *descriptor.Shape) {
 		{"maximum of fields", number(was.MaxProperties), number(is.MaxProperties), true},
 	})
 	for _, rule := range is.Rules {
-		if !slices.Contains(was.Rules, rule) {
+		switch old := ruleOf(was, rule.CEL); {
+		case old == nil:
 			c.add(path, BreaksClients, "has a new rule: %s", rule.Message)
 			c.changes[len(c.changes)-1].Rule = rule.CEL
+		case old.Message != rule.Message:
+			c.add(path, Safe, "has another message for a rule: %s", rule.Message)
 		}
 	}
 	for _, rule := range was.Rules {
-		if !slices.Contains(is.Rules, rule) {
+		if ruleOf(is, rule.CEL) == nil {
 			c.add(path, Safe, "has not the rule any more: %s", rule.Message)
 		}
 	}
@@ -162,6 +175,15 @@ func (c *comparison) shapes(path string, was, is *descriptor.Shape) {
 			c.fields(path+"."+f.Name, &was.Fields[i], f)
 		}
 	}
+}
+
+// ruleOf returns the rule of an object that has an expression, nil if there is none.
+func ruleOf(s *descriptor.Shape, cel string) *descriptor.Rule {
+	at := slices.IndexFunc(s.Rules, func(r descriptor.Rule) bool { return r.CEL == cel })
+	if at < 0 {
+		return nil
+	}
+	return &s.Rules[at]
 }
 
 func (c *comparison) fields(path string, was, is *descriptor.Field) {

@@ -115,6 +115,8 @@ type Difference struct {
 	Default bool `json:"-"`
 	// Required reports whether a field is required that was not, or is new and required.
 	Required bool `json:"-"`
+	// ShortName reports whether a kind has lost a short name.
+	ShortName bool `json:"-"`
 	// Gone reports whether the kind or field is gone.
 	Gone bool `json:"-"`
 

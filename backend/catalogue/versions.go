@@ -33,15 +33,14 @@ func (g Gate) Recorded(ctx context.Context, files string) (bool, error) {
 // none for a gateway that starts with a catalogue that was accepted before, so that an older gateway can start in the
 // middle of a roll-out.
 func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
-	known := slices.Contains(list.Files, c.Files) || len(c.Versions) == 0 && slices.Contains(list.Unreleased, hash)
-	if c.Start && known {
+	if list.startsWithKnown(c, hash) {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(list.Versions)) {
 		was := list.Versions[name]
 		at := slices.IndexFunc(c.Versions, func(v ReleasedVersion) bool { return v.Name == name })
 		switch {
-		case was.Withdrawn, at >= 0 && (c.Versions[at].Withdrawn || c.Versions[at].Hash == was.Hash):
+		case at < 0 && was.Withdrawn, at >= 0 && (c.Versions[at].Withdrawn || c.Versions[at].Hash == was.Hash):
 		case at < 0:
 			lines = append(lines, fmt.Sprintf("version %s of the API was released and is gone: put its folder back, "+
 				"or withdraw it first", name))
@@ -53,9 +52,17 @@ func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
 	return lines
 }
 
-// withVersions returns the list with the versions of a catalogue, and whether that changes it. Versions that the
-// catalogue has lost stay in the list unless AllowBreaking gives them up.
-func (a accepted) withVersions(c Candidate) (next accepted, changed bool) {
+// startsWithKnown reports whether a gateway starts with a catalogue, of a hash, that was accepted before.
+func (a accepted) startsWithKnown(c Candidate, hash string) bool {
+	known := slices.Contains(a.Files, c.Files) || len(c.Versions) == 0 && slices.Contains(a.Unreleased, hash)
+	return c.Start && known
+}
+
+// withVersions returns the list with the versions of a catalogue of a hash, and whether that changes it. Versions that
+// the catalogue has lost stay in the list unless AllowBreaking gives them up. A gateway that goes back to a catalogue
+// changes nothing of the versions that were recorded since, and what was released under a number stays recorded when
+// the version is withdrawn: nothing else can come back under this number.
+func (a accepted) withVersions(c Candidate, hash string) (next accepted, changed bool) {
 	if len(a.Versions) == 0 && len(c.Versions) == 0 {
 		return a, false
 	}
@@ -64,8 +71,16 @@ func (a accepted) withVersions(c Candidate) (next accepted, changed bool) {
 	if c.AllowBreaking || next.Versions == nil {
 		next.Versions = map[string]recordedVersion{}
 	}
+	back := a.startsWithKnown(c, hash)
 	for _, v := range c.Versions {
-		next.Versions[v.Name] = recordedVersion{Hash: v.Hash, Withdrawn: v.Withdrawn}
+		was, recorded := next.Versions[v.Name]
+		switch {
+		case recorded && back:
+		case recorded && v.Withdrawn:
+			next.Versions[v.Name] = recordedVersion{Hash: was.Hash, Withdrawn: true}
+		default:
+			next.Versions[v.Name] = recordedVersion{Hash: v.Hash, Withdrawn: v.Withdrawn}
+		}
 	}
 	if len(a.Versions) == 0 {
 		next.Unreleased = slices.Clone(a.Hashes)

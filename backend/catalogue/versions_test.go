@@ -49,7 +49,13 @@ func TestAccept_KeepsReleasedVersions(t *testing.T) {
 		{"a reload as before that", of("f1", one), "version v1.1 of the API was released and is gone"},
 		{"both again", of("f3", one, two), ""},
 		{"one is withdrawn", of("f4", withdrawn, two), ""},
+		{"it is served again with other files", of("f5", edited, two), other},
+		{"it is served again", of("f3", one, two), ""},
+		{"it is withdrawn again", of("f4", withdrawn, two), ""},
 		{"its folder is gone", of("f5", two), ""},
+		{"a gateway starts as before that", start(of("f3", one, two)), ""},
+		{"a reload without its folder", of("f7", two), ""},
+		{"something else has its number", of("f8", edited, two), other},
 		{"all are given up", allowed(of("f0")), ""},
 		{"one of that name", of("f6", edited), ""},
 	} {

@@ -109,6 +109,9 @@ func (w *write) replacesWriteOnly() bool {
 // by what the view can name, as an older gateway would, and then by the whole kind.
 func (w *write) validateNew(ctx context.Context) error {
 	found := w.found.Clone()
+	if slices.Contains(w.kind.Whole().SubKinds, w.subKind) && !slices.Contains(w.kind.SubKinds, w.subKind) {
+		w.refuseSubKind(&found)
+	}
 	found.Object(ctx, w.kind.Spec, "spec", w.spec)
 	if whole := w.kind.Whole(); whole != w.kind && found.Err(w.key) == nil {
 		found.Object(ctx, whole.Spec, "spec", w.spec)

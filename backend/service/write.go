@@ -155,18 +155,23 @@ func (w *write) object(part string, sent any) (map[string]any, error) {
 	return tree, nil
 }
 
-// setSubKind checks the subKind of a resource that may be created.
+// setSubKind checks the subKind of a resource that may be created. An existing one may have a subKind that a view does
+// not have, and its manifest has it, too; so that is checked by validateNew.
 func (w *write) setSubKind(subKind string) {
 	w.subKind = subKind
-	if subKind == "" || slices.Contains(w.kind.SubKinds, subKind) {
-		return
+	if subKind != "" && !slices.Contains(w.kind.Whole().SubKinds, subKind) {
+		w.refuseSubKind(&w.found)
 	}
+}
+
+// refuseSubKind adds that the kind does not have the subKind.
+func (w *write) refuseSubKind(found *kind.Violations) {
 	if len(w.kind.SubKinds) == 0 {
-		w.found.Add("subKind", "unknown", nil, "kind %s has no subKinds", w.kind.Name)
+		found.Add("subKind", "unknown", nil, "kind %s has no subKinds", w.kind.Name)
 		return
 	}
 	accepted := strings.Join(w.kind.SubKinds, ", ")
-	w.found.Add("subKind", "in", accepted, "must be one of %s", accepted)
+	found.Add("subKind", "in", accepted, "must be one of %s", accepted)
 }
 
 // setsWriteOnly reports whether the spec that was sent sets or clears write-only fields.

@@ -2,10 +2,8 @@ package engine_test
 
 import (
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"regexp"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,55 +16,12 @@ import (
 	"github.com/sluicegw/sluice/graph/engine"
 	"github.com/sluicegw/sluice/graph/engine/enginetest"
 	"github.com/sluicegw/sluice/graph/kinds"
+	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 	"github.com/sluicegw/sluice/graph/release"
-	"github.com/sluicegw/sluice/schema"
 )
 
-// catalogueTexts returns the files of the embedded catalogue.
-func catalogueTexts(t *testing.T) map[string]string {
-	t.Helper()
-	v1, err := fs.Sub(schema.Files, "v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	texts, err := kinds.Files(v1, "schema/v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return texts
-}
-
-var (
-	objectHead = regexp.MustCompile(`(?m)^type \w+( [^\n]*)?\{$`)
-	// generatedIDs are numbered by the services of a world, of which one has more.
-	generatedIDs = regexp.MustCompile(`"id-[0-9]+"`)
-
-	enumBody = regexp.MustCompile(`(?m)^enum \w+ [^}]*\n\}`)
-)
-
-// hiddenKind is a kind that the embedded catalogue does not have.
-const hiddenKind = `type Hidden @resource(plural: "hiddens", group: "example.org", version: "v1", scope: NAMESPACED) { spec: HiddenSpec! }
-type HiddenSpec {
-  networkRef: String @ref(kind: "Network", inverse: "hiddens", guarded: true) @constraint(maxLength: 253)
-}
-`
-
-// grownTexts returns the files with a field more in each object, a value more in each enum, and a kind more.
-func grownTexts(texts map[string]string) map[string]string {
-	out := map[string]string{"hidden.graphqls": hiddenKind}
-	for name, text := range texts {
-		text = objectHead.ReplaceAllStringFunc(text, func(head string) string {
-			if strings.Contains(head, "@resource") || strings.Contains(head, "Properties") {
-				return head
-			}
-			return head + "\n  hiddenField: Int"
-		})
-		out[name] = enumBody.ReplaceAllStringFunc(text, func(body string) string {
-			return strings.TrimSuffix(body, "}") + "  HIDDEN_VALUE\n}"
-		})
-	}
-	return out
-}
+// generatedIDs are numbered by the services of a world, of which one has more.
+var generatedIDs = regexp.MustCompile(`"id-[0-9]+"`)
 
 func readTexts(t *testing.T, texts map[string]string) (*kinds.Schema, *ast.Schema) {
 	t.Helper()
@@ -79,6 +34,24 @@ func readTexts(t *testing.T, texts map[string]string) (*kinds.Schema, *ast.Schem
 		t.Fatal(err)
 	}
 	return catalogue, api
+}
+
+// releasedVersions returns versions of files and their API, v1.0 and so on.
+func releasedVersions(t *testing.T, texts map[string]string, api *ast.Schema, count int) []*release.Version {
+	t.Helper()
+	files := map[string]string{}
+	for minor := range count {
+		folder := release.Number{Major: 1, Minor: minor}.String() + "/"
+		files[folder+release.APIFile] = kinds.PrintBare(api)
+		for name, text := range texts {
+			files[folder+name] = text
+		}
+	}
+	versions, err := release.Read(files, "kinds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return versions
 }
 
 // versionWorld is a store with a service of a catalogue, and an engine of an earlier form of it: that of an older gateway,
@@ -115,17 +88,10 @@ func TestEngine_AVersionAnswersAsAnOlderGateway(t *testing.T) {
 	if testing.Short() {
 		total = 150
 	}
-	texts := catalogueTexts(t)
+	texts := kindstest.Texts(t)
 	old, oldAPI := readTexts(t, texts)
-	grown, grownAPI := readTexts(t, grownTexts(texts))
-	files := map[string]string{"v1.0/" + release.APIFile: kinds.PrintBare(oldAPI)}
-	for name, text := range texts {
-		files["v1.0/"+name] = text
-	}
-	versions, err := release.Read(files, "kinds")
-	if err != nil {
-		t.Fatal(err)
-	}
+	grown, grownAPI := readTexts(t, kindstest.Grown(texts))
+	versions := releasedVersions(t, texts, oldAPI, 1)
 	if err := release.Check(versions, release.Newest{Schema: grown, API: grownAPI, Dir: "kinds"}); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +105,7 @@ func TestEngine_AVersionAnswersAsAnOlderGateway(t *testing.T) {
 	one.newest = gatewayOf(t, enginetest.New(t, grown, newest), newest)
 	one.earlier = gatewayOf(t, enginetest.New(t, old, older), older)
 	newest = two.open(t)(grown)
-	released := newest.View(release.Names{Schema: view})
+	released := newest.View(versions[0].Names(view))
 	two.newest = gatewayOf(t, enginetest.New(t, grown, newest), newest)
 	two.earlier = gatewayOf(t, enginetest.NewOf(t, view, released), released)
 
@@ -192,4 +158,102 @@ func TestEngine_AVersionAnswersAsAnOlderGateway(t *testing.T) {
 	if clean < int(total)/10 {
 		t.Errorf("only %d of %d operations had no errors", clean, executed)
 	}
+}
+
+// recordedOperation is an operation of a corpus with its answer.
+type recordedOperation struct {
+	query     string
+	variables map[string]any
+	refused   []string
+	data      string
+	errors    []string
+}
+
+// record executes random operations of a schema until so many were executed, and returns all with their answers.
+func (w *versionWorld) record(
+	t *testing.T, api *ast.Schema, rnd *rand.Rand, values *pool, total int,
+) (out []recordedOperation) {
+	source := &enginetest.Source{Schema: api, Rand: rnd, Values: values.value, Skip: func(on, field string) bool {
+		return field == "updateKind" || field == "description" && on != "Metadata" // descriptions are the newest ones
+	}}
+	for executed := 0; executed < total; {
+		kind := ast.Query
+		if rnd.IntN(2) == 0 {
+			kind = ast.Mutation
+		}
+		op := source.Next(kind)
+		one := recordedOperation{query: op.Query, variables: decoded(t, op.Variables)}
+		if w.answer(&one) {
+			executed++
+			values.learn([]byte(one.data))
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// answer sets what the version answers to an operation, and reports whether the operation was executed.
+func (w *versionWorld) answer(op *recordedOperation) (executed bool) {
+	_, errs := w.earlier.prepare(op.query, op.variables)
+	if op.refused = told(errs); errs != nil {
+		return false
+	}
+	w.now = w.now.Add(time.Second)
+	got := w.earlier.do(op.query, op.variables)
+	op.data = string(generatedIDs.ReplaceAll(got.Data, nil))
+	op.errors = told(got.Errors)
+	return true
+}
+
+// TestEngine_AVersionReplaysACorpus records random operations when v1.0 is the only version, and replays them with ten
+// more versions and reloads, and with catalogues that have gained kinds, fields, values and descriptions in files of other
+// names.
+func TestEngine_AVersionReplaysACorpus(t *testing.T) {
+	total := 3000
+	if testing.Short() {
+		total = 150
+	}
+	seed := setting(t, "SLUICE_TEST_SEED", rand.Uint64())
+	t.Logf("SLUICE_TEST_SEED=%d", seed)
+	texts := kindstest.Texts(t)
+	old, oldAPI := readTexts(t, texts)
+	var catalogues []*kinds.Schema
+	var apis []*ast.Schema
+	for _, grown := range []map[string]string{
+		kindstest.Grown(texts), kindstest.Reordered(kindstest.Grown(texts)), kindstest.Reordered(texts),
+	} {
+		catalogue, api := readTexts(t, grown)
+		catalogues = append(catalogues, catalogue)
+		apis = append(apis, api)
+	}
+	versions := releasedVersions(t, texts, oldAPI, 11)
+	serve := func(w *versionWorld, svc *service.Service, api *ast.Schema, released []*release.Version) {
+		for _, v := range released {
+			view, missing := v.View(api)
+			if len(missing) > 0 {
+				t.Fatalf("%s: %v", v, missing)
+			}
+			one := svc.View(v.Names(view))
+			if v.Minor == 0 {
+				w.earlier = gatewayOf(t, enginetest.NewOf(t, view, one), one)
+			}
+		}
+	}
+	var first, second versionWorld
+	serve(&first, first.open(t)(old), oldAPI, versions[:1])
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	corpus := first.record(t, oldAPI, rnd, newPool(rnd, old), total)
+	open := second.open(t)
+	for i, want := range corpus {
+		if i%(len(corpus)/9) == 0 {
+			next := i / (len(corpus) / 9) % len(catalogues)
+			serve(&second, open(catalogues[next]), apis[next], versions)
+		}
+		got := recordedOperation{query: want.query, variables: want.variables}
+		second.answer(&got)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(recordedOperation{})); diff != "" {
+			t.Fatalf("operation %d (-recorded +now):\n%s", i, diff)
+		}
+	}
+	t.Logf("%d operations, of which %d were executed", len(corpus), total)
 }

@@ -2,6 +2,7 @@ package release
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,9 +22,8 @@ type Newest struct {
 }
 
 // Check returns what of the newest catalogue breaks clients of released versions, as [kinds.Findings], nil if nothing
-// does. The sources of the newest version that is served are compared with the catalogue: each version was compared
-// with the one before when it was released, so what the newest version allows no older one forbids. The derived APIs
-// of all are compared.
+// does. The sources and the derived APIs of all versions that are served are compared with the catalogue. To compare
+// with the newest version would not do: an older one may have been withdrawn when that was released.
 func Check(versions []*Version, newest Newest) error {
 	var served []*Version
 	for _, v := range versions {
@@ -34,11 +34,12 @@ func Check(versions []*Version, newest Newest) error {
 	if len(served) == 0 {
 		return nil
 	}
-	c, err := served[len(served)-1].compare(newest)
-	if err != nil {
-		return err
+	c := newComparison(newest)
+	for _, v := range slices.Backward(served) {
+		if err := c.compare(v); err != nil {
+			return err
+		}
 	}
-	findings := c.findings
 	seen := map[string]bool{}
 	for _, v := range served {
 		_, missing := v.View(newest.API)
@@ -47,14 +48,14 @@ func Check(versions []*Version, newest Newest) error {
 				continue
 			}
 			seen[m.What] = true
-			findings = append(findings, v.missingFinding(m))
+			c.findings = append(c.findings, v.missingFinding(m))
 		}
 	}
-	if len(findings) == 0 {
+	if len(c.findings) == 0 {
 		return nil
 	}
-	findings.Sort()
-	return findings
+	c.findings.Sort()
+	return c.findings
 }
 
 // missingFinding returns a finding about what the newest API does not have, at its line in the version.
@@ -75,26 +76,41 @@ func (v *Version) Changes(newest Newest) ([]catalogue.Difference, error) {
 	return catalogue.Compare(schema.Descriptors(), newest.Schema.Descriptors()), nil
 }
 
-// comparison is a catalogue compared with the sources of a version.
+// comparison is a catalogue compared with the sources of versions.
 type comparison struct {
-	version  *Version
+	newest   Newest
 	findings kinds.Findings
+	// told are the differences that have a finding.
+	told map[string]bool
 	// broken are the kinds with findings, owners the kinds to which types belong, by the names of the types.
 	broken map[string]bool
 	owners map[string]map[string]bool
 }
 
-// compare compares the newest catalogue with the sources of the version.
-func (v *Version) compare(newest Newest) (*comparison, error) {
+func newComparison(newest Newest) *comparison {
+	c := &comparison{
+		newest: newest,
+		told:   map[string]bool{},
+		broken: map[string]bool{},
+		owners: map[string]map[string]bool{},
+	}
+	c.own(newest.Schema.Descriptors())
+	return c
+}
+
+// compare compares the catalogue with the sources of a version, if its file is as it was released.
+func (c *comparison) compare(v *Version) error {
+	if found := v.checkFile(); found != nil {
+		c.findings = append(c.findings, *found)
+		return nil
+	}
 	released, err := kinds.ReadTexts(v.sources, v.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &comparison{version: v, broken: map[string]bool{}, owners: map[string]map[string]bool{}}
-	was, is := released.Descriptors(), newest.Schema.Descriptors()
+	was, is := released.Descriptors(), c.newest.Schema.Descriptors()
 	c.own(was)
-	c.own(is)
-	places := catalogue.Places(newest.Schema.Places(newest.Dir))
+	places := catalogue.Places(c.newest.Schema.Places(c.newest.Dir))
 	releasedPlaces := released.Places(v.dir)
 	for _, d := range places.Locate(catalogue.Compare(was, is)) {
 		advice := v.advice(d, was, is)
@@ -111,13 +127,17 @@ func (v *Version) compare(newest Newest) (*comparison, error) {
 		file, line := splitPlace(d.Place)
 		d.Place = ""
 		d.Severity = catalogue.Safe // its mark is for another reader
+		if c.told[d.String()] {
+			continue
+		}
+		c.told[d.String()] = true
 		c.findings = append(c.findings, kinds.Finding{
 			File:    file,
 			Line:    line,
 			Message: fmt.Sprintf("clients of %s break: %s; %s", v, d, advice),
 		})
 	}
-	return c, nil
+	return nil
 }
 
 // splitPlace splits "file:line".
@@ -146,6 +166,8 @@ func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) stri
 		return fmt.Sprintf("a new rule judges fields alone that %s does not have, and holds where they are absent", v)
 	case d.Required:
 		return "leave it optional, with a @default if there is a sensible one"
+	case d.ShortName:
+		return "keep it: clients may name the kind by it"
 	case d.Default:
 		return "declare another field with this default, and mark this one @deprecated"
 	case d.Severity >= catalogue.BreaksClients:

@@ -33,6 +33,7 @@ func TestCheck_FindingsAreAtTheAuthorsLineAndNameTheVersion(t *testing.T) {
 		"no filter":            {" @filterable", "", "3", "kind Thing has no filterable field spec.price any more"},
 		"a rule":               {"type ThingSpec {", "type ThingSpec @rule(cel: \"has(self.price)\", message: \"free\") {", "8", "Thing.spec has a new rule: free"},
 		"a rule of new fields": {"type ThingSpec {\n", "type ThingSpec @rule(cel: \"self.a < 3\", message: \"wide\") {\n  a: Int\n", "8", "Thing.spec has a new rule: wide"},
+		"a short name less":    {"shortNames: [\"th\"], ", "", "3", "kind Thing has no short name th any more; keep it"},
 		"another scope":        {"scope: NAMESPACED", "scope: GLOBAL", "3", "kind Thing was NAMESPACED and is GLOBAL"},
 		"another type name":    {"Part", "Piece", "13", "Thing.spec.parts had the type Part and has Piece"},
 	} {
@@ -45,6 +46,30 @@ func TestCheck_FindingsAreAtTheAuthorsLineAndNameTheVersion(t *testing.T) {
 		if len(findings) > 1 {
 			t.Errorf("%s: consequences are findings of their own:\n%v", name, err)
 		}
+	}
+}
+
+// TestCheck_ComparesWithAllVersionsThatAreServed: v1.0 may have been withdrawn when v1.1 was released, and is served again.
+func TestCheck_ComparesWithAllVersionsThatAreServed(t *testing.T) {
+	tight := strings.Replace(shop, "max: 100", "max: 50", 1)
+	err := release.Check(released(t, shop, tight), newest(t, tight))
+	if err == nil || err.Error() != "shop/shop.graphqls:10: clients of v1.0 break: Thing.spec.price has the max 50, "+
+		"tighter than 100; keep what v1.0 has, and declare a field, value or kind of another name beside it, "+
+		"or leave the change to the next major version" {
+		t.Error(err)
+	}
+	err = release.Check(released(t, shop, shop), newest(t, tight))
+	if err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.Contains(err.Error(), "clients of v1.1 break") {
+		t.Errorf("a finding of two versions: %v", err)
+	}
+}
+
+func TestCheck_AllowsAnotherMessageOfARule(t *testing.T) {
+	ruled := func(message string) string {
+		return strings.Replace(shop, "type ThingSpec {", "type ThingSpec @rule(cel: \"has(self.price)\", message: \""+message+"\") {", 1)
+	}
+	if err := release.Check(released(t, ruled("prise")), newest(t, ruled("price is wanted"))); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -42,7 +42,7 @@ func released(t *testing.T, texts ...string) []*release.Version {
 
 const shop = `
 "A thing in a shop."
-type Thing @resource(plural: "things", group: "example.org", version: "v1", scope: NAMESPACED) {
+type Thing @resource(plural: "things", shortNames: ["th"], group: "example.org", version: "v1", scope: NAMESPACED) {
   spec: ThingSpec!
   status: ThingStatus
 }

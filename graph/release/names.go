@@ -10,8 +10,17 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// Names are the names of a schema that [Version.View] has returned.
-type Names struct{ Schema *ast.Schema }
+// Names are the names that a version has, see [Version.Names].
+type Names struct {
+	// Schema is one that [Version.View] has returned.
+	Schema *ast.Schema
+	// declared is what the sources of the version declare of kinds, by the names of the kinds. Kinds that a gateway
+	// adds to each catalogue are not in it.
+	declared map[string]kinds.Declared
+}
+
+// Names returns the names of the version, whose schema [Version.View] has returned.
+func (v *Version) Names(view *ast.Schema) Names { return Names{Schema: view, declared: v.declared} }
 
 // Kind reports whether the schema has a kind.
 func (n Names) Kind(name string) bool { return n.Schema.Types[name] != nil }
@@ -33,7 +42,29 @@ func (n Names) Value(enum, value string) bool {
 	return def != nil && def.EnumValues.ForName(value) != nil
 }
 
-// Verb reports whether a kind has a verb. Verbs without a field of their own are those of the kind.
+// ShortName reports whether a kind has a short name.
+func (n Names) ShortName(k *descriptor.Kind, name string) bool {
+	d, known := n.declared[k.Name]
+	return !known || slices.Contains(d.ShortNames, name)
+}
+
+// SubKind reports whether a kind has a sub-kind.
+func (n Names) SubKind(k *descriptor.Kind, name string) bool {
+	d, known := n.declared[k.Name]
+	return !known || slices.Contains(d.SubKinds, name)
+}
+
+// Expires reports whether callers may set when resources of a kind expire.
+func (n Names) Expires(k *descriptor.Kind) bool {
+	for _, verb := range []string{"Create", "Update", "Patch", "Upsert"} {
+		if n.has(verb+k.Name+"Input", "expiresAt") {
+			return true
+		}
+	}
+	return false
+}
+
+// Verb reports whether a kind has a verb. CONTROL is offered by the kinds whose status has conditions.
 func (n Names) Verb(k *descriptor.Kind, verb descriptor.Verb) bool {
 	switch verb {
 	case descriptor.VerbGet:
@@ -47,8 +78,15 @@ func (n Names) Verb(k *descriptor.Kind, verb descriptor.Verb) bool {
 	case descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert,
 		descriptor.VerbDelete:
 		return n.has("Mutation", strings.ToLower(string(verb))+k.Name)
+	case descriptor.VerbFinalize:
+		return n.has("Patch"+k.Name+"Input", "addFinalizers")
+	case descriptor.VerbControl:
+		if k.Status == nil || !n.has(k.Status.Name, "conditions") {
+			return false
+		}
 	}
-	return true
+	d, known := n.declared[k.Name]
+	return !known || d.Offers(verb)
 }
 
 // Filter reports whether filters of a kind name a path. A kind that is neither listed nor watched has no filters.

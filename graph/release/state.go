@@ -1,8 +1,11 @@
 package release
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -28,15 +31,10 @@ const stateKeys = "deprecated, sunset, withdrawn, why"
 // states reads StatesFile: a mapping of versions to their states.
 func (r *reader) states(text string) map[Number]State {
 	out := map[Number]State{}
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		r.report(StatesFile, 1, "it is no YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
+	root := r.document(text)
+	if root == nil || root.Tag == "!!null" {
 		return out
 	}
-	if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
-		return out
-	}
-	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
 		r.report(StatesFile, root.Line,
 			"a mapping of versions to their states is wanted, such as v1.0: {deprecated: 2030-01-31}")
@@ -57,6 +55,25 @@ func (r *reader) states(text string) map[Number]State {
 		r.lines[number] = key.Line
 	}
 	return out
+}
+
+// document returns the root of the only document of a text, nil if there is none.
+func (r *reader) document(text string) *yaml.Node {
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	var doc, more yaml.Node
+	err := decoder.Decode(&doc)
+	if err == nil {
+		err = decoder.Decode(&more)
+	}
+	switch {
+	case err == nil:
+		r.report(StatesFile, more.Line, "there is a second YAML document; one with all versions is wanted")
+	case !errors.Is(err, io.EOF):
+		r.report(StatesFile, 1, "it is no YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
+	case len(doc.Content) > 0:
+		return doc.Content[0]
+	}
+	return nil
 }
 
 // state reads the state of one version.
@@ -104,6 +121,11 @@ func (r *reader) ordered(number Number, s State, lines map[string]int) {
 	if !s.Withdrawn.IsZero() && s.Withdrawn.Before(s.Deprecated) {
 		r.report(StatesFile, lines["withdrawn"], "%s: withdrawn is before deprecated", number)
 	}
+	if !s.Withdrawn.IsZero() && s.Withdrawn.Before(s.Sunset) {
+		r.report(StatesFile, lines["withdrawn"],
+			"%s: withdrawn is before sunset, the day until which clients were told that they can use it; "+
+				"with an earlier sunset it can be withdrawn earlier", number)
+	}
 }
 
 // maxWhy is the most bytes of State.Why, which stands in errors.
@@ -111,18 +133,24 @@ const maxWhy = 300
 
 func (r *reader) why(number Number, node *yaml.Node) string {
 	text := strings.TrimSpace(node.Value)
-	if node.Kind != yaml.ScalarNode || text == "" || len(text) > maxWhy || strings.ContainsAny(text, "\r\n") {
-		r.report(StatesFile, node.Line, "%s: why is a line of 1 to %d bytes", number, maxWhy)
+	notGraphic := func(c rune) bool { return !unicode.IsGraphic(c) }
+	if node.Kind != yaml.ScalarNode || node.Tag == "!!null" || text == "" || len(text) > maxWhy ||
+		strings.ContainsFunc(text, notGraphic) {
+		r.report(StatesFile, node.Line, "%s: why is a line of 1 to %d bytes without control characters", number, maxWhy)
 		return ""
 	}
 	return text
 }
 
+// minYear is the first year of dates: the zero time stands for none.
+const minYear = 2000
+
 // day reads a date, the beginning of that day in UTC.
 func (r *reader) day(number Number, key, node *yaml.Node) time.Time {
 	at, err := time.Parse(time.DateOnly, node.Value)
-	if node.Kind != yaml.ScalarNode || err != nil {
-		r.report(StatesFile, node.Line, "%s: %s is a date, such as 2030-01-31", number, key.Value)
+	if node.Kind != yaml.ScalarNode || err != nil || at.Year() < minYear {
+		r.report(StatesFile, node.Line, "%s: %s is a date from the year %d on, such as 2030-01-31",
+			number, key.Value, minYear)
 		return time.Time{}
 	}
 	return at

@@ -30,12 +30,18 @@ type Version struct {
 	dir     string
 	doc     *ast.SchemaDocument // of API; nil if the version is withdrawn
 	sources map[string]string
+	// declared is what the sources declare of kinds; nil if the version is withdrawn.
+	declared map[string]kinds.Declared
 }
 
 // Read reads the released versions of a catalogue, the oldest first, from their texts by their paths in the folder of
 // the versions, see [Split]. dir is the folder of the catalogue. It refuses them with [kinds.Findings].
 func Read(texts map[string]string, dir string) ([]*Version, error) {
-	r := &reader{dir: path.Join(dir, Folder), lines: map[Number]int{}}
+	r := &reader{
+		dir:      path.Join(dir, Folder),
+		lines:    map[Number]int{},
+		declared: map[string]map[string]kinds.Declared{},
+	}
 	folders := r.grouped(texts)
 	states := r.states(texts[StatesFile])
 	var out []*Version
@@ -71,6 +77,8 @@ type reader struct {
 	findings kinds.Findings
 	// lines are those of the versions in StatesFile.
 	lines map[Number]int
+	// declared is what files of sources declare, by their texts: most files are the same in many versions.
+	declared map[string]map[string]kinds.Declared
 }
 
 // report adds a finding about a file in the folder of the versions.
@@ -97,16 +105,39 @@ func (r *reader) version(number Number, state State, files map[string]string) *V
 			"the sources of the version are missing: it is written by sluice catalogue release")
 	case state.Served():
 		doc, err := parser.ParseSchema(&ast.Source{Name: path.Join(v.dir, APIFile), Input: text})
-		if err != nil {
-			line, message := 1, err.Error()
-			if syntax, ok := errors.AsType[*gqlerror.Error](err); ok && len(syntax.Locations) > 0 {
-				line, message = syntax.Locations[0].Line, syntax.Message
-			}
-			r.report(path.Join(number.String(), APIFile), line, "%s", message)
-		}
+		r.reportSyntax(path.Join(number.String(), APIFile), err)
 		v.doc = doc
+		v.declared = r.declarations(number, v.sources)
 	}
 	return v
+}
+
+// declarations returns what the sources of a version declare of kinds.
+func (r *reader) declarations(number Number, sources map[string]string) map[string]kinds.Declared {
+	out := map[string]kinds.Declared{}
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		text := sources[name]
+		if _, known := r.declared[text]; !known {
+			declared, err := kinds.DeclaredIn(name, text)
+			r.reportSyntax(path.Join(number.String(), name), err)
+			r.declared[text] = declared
+		}
+		maps.Copy(out, r.declared[text])
+	}
+	return out
+}
+
+// reportSyntax adds a finding about a file that does not parse, unless err is nil.
+func (r *reader) reportSyntax(file string, err error) {
+	if err == nil {
+		return
+	}
+	line, message := 1, err.Error()
+	if syntax, ok := errors.AsType[*gqlerror.Error](err); ok && len(syntax.Locations) > 0 {
+		line = syntax.Locations[0].Line
+		message = syntax.Message
+	}
+	r.report(file, line, "%s", message)
 }
 
 // oneMajor refuses versions of several majors that are all to be served.

@@ -45,6 +45,8 @@ type stage struct {
 	wrap  func(backend.Store) backend.Store
 	store memory.Config
 	cfg   server.Config
+	// grown takes a catalogue that has more than the embedded one and has released that: then the same is said.
+	grown bool
 }
 
 // newStory begins the transcript of that path below testdata/transcripts.
@@ -76,11 +78,15 @@ func tell(t testing.TB, path, title string, on stage) *teller {
 	if on.wrap == nil {
 		on.wrap = plain
 	}
-	svc, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: on.wrap(c.store)})
-	if err != nil {
-		t.Fatal(err)
+	if on.grown {
+		on.cfg.Catalogue = grownCatalogue(t, on.wrap(c.store))
+	} else {
+		svc, err := service.New(service.Config{Kinds: kindstest.Kinds(t), Store: on.wrap(c.store)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		on.cfg.Catalogue = server.Single(svc, kindstest.API(t))
 	}
-	on.cfg.Catalogue = server.Single(svc, kindstest.API(t))
 	s, err := server.New(on.cfg)
 	if err != nil {
 		t.Fatal(err)

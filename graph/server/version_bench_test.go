@@ -39,7 +39,7 @@ func BenchmarkVersion(b *testing.B) {
 	cfg := server.Config{Catalogue: server.Single(svc, api), Limits: server.Limits{Time: time.Hour}}
 	cfg.Caller.Steps = math.MaxInt32
 	cfg.Catalogue.Versions = []server.Version{{
-		Number: versions[0].Number, API: server.API{Service: svc.View(release.Names{Schema: view}), Schema: view},
+		Number: versions[0].Number, API: server.API{Service: svc.View(versions[0].Names(view)), Schema: view},
 	}}
 	s, err := server.New(cfg)
 	if err != nil {

@@ -37,6 +37,12 @@ enum Colour { RED, BLUE }
 type Safe @resource(plural: "safes", group: "example.org", version: "v1", scope: NAMESPACED, sensitive: true) { spec: SafeSpec! }
 type SafeSpec { owner: String @constraint(maxLength: 20)
   code: String @writeOnly @constraint(maxLength: 20) }
+type Plain @resource(plural: "plains", shortNames: ["pl"], group: "example.org", version: "v1", scope: NAMESPACED, exceptVerbs: [FINALIZE], subKinds: ["Old"]) {
+  spec: PlainSpec!
+  status: PlainStatus
+}
+type PlainSpec { size: Int }
+type PlainStatus { used: Boolean }
 `
 	unreleased = `
 enum Colour { RED, HIDDENCOLOUR, BLUE }
@@ -70,6 +76,14 @@ type Safe @resource(plural: "safes", group: "example.org", version: "v1", scope:
 type SafeSpec { owner: String @constraint(maxLength: 20)
   hiddenCode: String @writeOnly @constraint(maxLength: 20)
   code: String @writeOnly @constraint(maxLength: 20) }
+type Plain @resource(plural: "plains", shortNames: ["pl", "hiddenpl"], group: "example.org", version: "v1", scope: NAMESPACED, expires: true, subKinds: ["Old", "HiddenSub"]) {
+  spec: PlainSpec!
+  status: PlainStatus
+}
+type PlainSpec { size: Int
+  hiddenLabel: String @constraint(maxLength: 20) }
+type PlainStatus { used: Boolean
+  conditions: [Condition!] }
 `
 )
 
@@ -129,7 +143,7 @@ func (c *changing) withVersions(sdl, states string, versions ...string) server.C
 			if len(missing) > 0 {
 				c.Fatalf("%s: %v", v, missing)
 			}
-			one.API = server.API{Service: svc.View(release.Names{Schema: schema}), Schema: schema}
+			one.API = server.API{Service: svc.View(v.Names(schema)), Schema: schema}
 		}
 		out.Versions = append(out.Versions, one)
 	}

@@ -16,10 +16,11 @@ func TestVersion_AnswersAsAnOlderGateway(t *testing.T) {
 		`createThing(input: {name: "b", spec: {price: 2}}) { created }`,
 		`createHidden(input: {name: "h", spec: {thingRef: "a"}}) { created }`,
 		`createSafe(input: {name: "s", spec: {owner: "me", code: "1", hiddenCode: "hiddenvalue"}}) { created }`,
+		`createPlain(input: {name: "p", expiresAt: "2030-01-31T00:00:00Z", spec: {size: 1, hiddenLabel: "hiddenvalue"}}) { created }`,
 	} {
 		v.newest("mutation { " + strings.Replace(mutation, "{ created }", "{ warnings { message } }", 1) + " }")
 	}
-	id, thing := v.id("hidden", "h"), v.id("thing", "a")
+	id, thing, plain := v.id("hidden", "h"), v.id("thing", "a"), v.id("plain", "p")
 	for _, probe := range []string{
 		// By the name of the kind or its id.
 		`{ node(id: "` + id + `") { id } }`,
@@ -40,7 +41,7 @@ func TestVersion_AnswersAsAnOlderGateway(t *testing.T) {
 		`{ reveal(kind: "Safe", name: "s") { values { path value } } }`,
 		`{ unreadables(kind: "Hidden") { __typename } }`,
 		`{ namespaces { nodes { name counts { kind count } } } }`,
-		`{ kinds { name plural shortNames verbs filterableFields { path } columns { path } references { path kind inverse } } }`,
+		`{ kinds { name plural shortNames subKinds expires verbs allowed filterableFields { path } columns { path } references { path kind inverse } } }`,
 		`mutation { deleteResource(input: {id: "` + id + `", dryRun: true}) { state } }`,
 		`mutation { patchResource(input: {id: "` + id + `", expectedRevision: "1-1", specJSON: {thingRef: null}}) { resource { kind } } }`,
 		`mutation { updateResourceStatus(input: {id: "` + id + `", expectedRevision: "1-1", statusJSON: {}}) { resource { kind } } }`,
@@ -50,6 +51,17 @@ func TestVersion_AnswersAsAnOlderGateway(t *testing.T) {
 		`{ __type(name: "Hidden") { name } }`,
 		`{ __type(name: "ThingSpec") { fields { name type { name kind } } } }`,
 		`{ __type(name: "Colour") { enumValues { name } } }`,
+		// What the derived schema does not say: short names, sub-kinds, verbs without fields, and expiry.
+		`{ resource(kind: "hiddenpl", name: "p") { kind } }`,
+		`{ resource(kind: "pl", name: "p") { kind allowed manifest conditions { type } } }`,
+		`{ access(kind: "Plain") }`,
+		`mutation { updateKind(input: {kind: "Plain", controlled: true}) { kind { name } } }`,
+		`mutation { patchResource(input: {id: "` + plain + `", expectedRevision: "1-1", addFinalizers: ["a/b"]}) { resource { kind } } }`,
+		`mutation { patchResource(input: {id: "` + plain + `", expectedRevision: "1-1", expiresAt: null}) { resource { kind } } }`,
+		`mutation { createPlain(input: {name: "n", dryRun: true, subKind: "HiddenSub", spec: {}}) { dryRun } }`,
+		`mutation { createPlain(input: {name: "n", dryRun: true, subKind: "Old", spec: {}}) { dryRun } }`,
+		`mutation { applyManifest(input: {dryRun: true, manifest: "apiVersion: example.org/v1\nkind: Plain\nmetadata: {name: n}\nsubKind: HiddenSub\nspec: {}"}) { outcome } }`,
+		`mutation { applyManifest(input: {dryRun: true, manifest: "apiVersion: example.org/v1\nkind: Plain\nmetadata: {name: p, expiresAt: null}\nspec: {}"}) { outcome } }`,
 		// Fields, values and what leads to them.
 		`{ thing(name: "a") { specJSON statusJSON manifest metadata { labels { key } } spec { price colour box { label } parts { size } slots { name size } } status { sold } } }`,
 		`{ thing(name: "a") { spec { hiddenText } } }`,
@@ -145,6 +157,31 @@ func TestVersion_WritesKeepWhatTheyCannotName(t *testing.T) {
 		}
 		if !strings.HasPrefix(write, "delete") && !strings.Contains(states[1], `"hiddenText":"h"`) || !strings.Contains(states[1], "spec.hiddenCode") {
 			t.Errorf("%s\n  lost what is hidden: %s", write, states[1])
+		}
+	}
+}
+
+// TestVersion_ItsManifestsLeaveResourcesUnchanged: a manifest of a version has no more than the version can name, or is
+// data that it passes on, so applying it changes nothing.
+func TestVersion_ItsManifestsLeaveResourcesUnchanged(t *testing.T) {
+	v := newVersioned(t)
+	v.newest(`mutation { createThing(input: {name: "a", spec: {price: 1, hiddenText: "h", colour: HIDDENCOLOUR, box: {hiddenLabel: "h"}, slots: [{name: "x", hiddenSize: 1}]}}) { clientMutationId }
+		createSafe(input: {name: "a", spec: {owner: "me", code: "1", hiddenCode: "h"}}) { clientMutationId }
+		createPlain(input: {name: "a", subKind: "HiddenSub", expiresAt: "2030-01-31T00:00:00Z", spec: {hiddenLabel: "h"}}) { clientMutationId } }`)
+	for _, kind := range []string{"Thing", "Safe", "Plain"} {
+		for _, format := range []string{"YAML", "JSON"} {
+			var out struct {
+				Data struct{ Resource struct{ Manifest string } }
+			}
+			got := v.ask(v.newer, "/v1.0/graphql", fmt.Sprintf(`{ resource(kind: %q, name: "a") { manifest(format: %s) } }`, kind, format))
+			if err := json.Unmarshal(got.Body.Bytes(), &out); err != nil {
+				t.Fatal(err)
+			}
+			apply := fmt.Sprintf(`mutation { applyManifest(input: {manifest: %q}) { outcome } }`, out.Data.Resource.Manifest)
+			answer := v.ask(v.newer, "/v1.0/graphql", apply).Body.String()
+			if want := `{"data":{"applyManifest":{"outcome":"UNCHANGED"}}}`; answer != want {
+				t.Errorf("%s\n%s", out.Data.Resource.Manifest, answer)
+			}
 		}
 	}
 }

@@ -14,7 +14,12 @@ type Names interface {
 	// Field reports whether a type has a field, in answers or as input.
 	Field(typ, field string) bool
 	Value(enum, value string) bool
-	// Verb reports whether the version has the field of a verb for this kind, such as createNetwork.
+	// ShortName reports whether a kind has a short name, SubKind whether it has a sub-kind, and Expires whether callers
+	// may set expiresAt.
+	ShortName(k *descriptor.Kind, name string) bool
+	SubKind(k *descriptor.Kind, name string) bool
+	Expires(k *descriptor.Kind) bool
+	// Verb reports whether the version has a verb of the kind.
 	Verb(k *descriptor.Kind, verb descriptor.Verb) bool
 	// Filter reports whether filters of a kind name a path, and Sort whether orders do.
 	Filter(k *descriptor.Kind, path string) bool
@@ -66,6 +71,9 @@ func (v viewer) kind(k *Kind) *Kind {
 	spec, status := v.shape(k.Spec), v.shape(k.Status)
 	d := *k.Kind
 	d.Verbs = keep(k.Verbs, func(verb descriptor.Verb) bool { return v.names.Verb(k.Kind, verb) })
+	d.ShortNames = keep(k.ShortNames, func(name string) bool { return v.names.ShortName(k.Kind, name) })
+	d.SubKinds = keep(k.SubKinds, func(name string) bool { return v.names.SubKind(k.Kind, name) })
+	d.Expires = k.Expires && v.names.Expires(k.Kind)
 	d.References = keep(k.References, func(r descriptor.Reference) bool {
 		return v.names.Kind(r.Kind) &&
 			v.hasReference(k, r)
@@ -84,7 +92,8 @@ func (v viewer) kind(k *Kind) *Kind {
 		}
 	}
 	d.Columns = keep(k.Columns, func(c descriptor.Column) bool { return v.hasPath(k, c.Path) })
-	if spec == k.Spec && status == k.Status && len(d.Verbs) == len(k.Verbs) &&
+	if spec == k.Spec && status == k.Status && len(d.Verbs) == len(k.Verbs) && d.Expires == k.Expires &&
+		len(d.ShortNames) == len(k.ShortNames) && len(d.SubKinds) == len(k.SubKinds) &&
 		slices.Equal(d.References, k.References) && slices.Equal(d.FilterableFields, k.FilterableFields) {
 		return k
 	}

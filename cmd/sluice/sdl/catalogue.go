@@ -38,7 +38,7 @@ type Version struct {
 }
 
 // Names returns the names that a served version has.
-func (v Version) Names() release.Names { return release.Names{Schema: v.Schema} }
+func (v Version) Names() release.Names { return v.Version.Names(v.Schema) }
 
 // embeddedFolder is the folder of the files of the embedded catalogue.
 const embeddedFolder = "schema/v1"

@@ -1,0 +1,63 @@
+package kinds
+
+import (
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// Declared is what @resource declares of a kind and the derived API does not have.
+type Declared struct {
+	ShortNames, SubKinds []string
+	// verbs are those that the kind names, nil for all but those in except.
+	verbs, except []string
+}
+
+// DeclaredIn returns what a file of a catalogue declares of its kinds, by their names. It checks nothing but the syntax
+// of the file, whose name is for errors.
+func DeclaredIn(name, text string) (map[string]Declared, error) {
+	doc, err := parser.ParseSchema(&ast.Source{Name: name, Input: text})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]Declared{}
+	for _, def := range doc.Definitions {
+		d := def.Directives.ForName("resource")
+		if d == nil {
+			continue
+		}
+		out[def.Name] = Declared{
+			ShortNames: wordsOf(d, "shortNames"),
+			SubKinds:   wordsOf(d, "subKinds"),
+			verbs:      wordsOf(d, "verbs"),
+			except:     wordsOf(d, "exceptVerbs"),
+		}
+	}
+	return out, nil
+}
+
+// Offers reports whether the kind offers a verb, if it can offer it at all.
+func (d Declared) Offers(verb descriptor.Verb) bool {
+	if d.verbs != nil {
+		return slices.Contains(d.verbs, string(verb))
+	}
+	return !slices.Contains(d.except, string(verb))
+}
+
+// wordsOf returns the words of an argument: a list, or a single one that stands for a list.
+func wordsOf(d *ast.Directive, argument string) (out []string) {
+	a := d.Arguments.ForName(argument)
+	switch {
+	case a == nil || a.Value.Kind == ast.NullValue:
+		return nil
+	case a.Value.Kind != ast.ListValue:
+		return []string{a.Value.Raw}
+	}
+	for _, e := range a.Value.Children {
+		out = append(out, e.Value.Raw)
+	}
+	return out
+}

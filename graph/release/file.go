@@ -1,0 +1,47 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
+
+	"github.com/sluicegw/sluice/graph/kinds"
+)
+
+// checkFile returns why the APIFile of the version is no schema that a view can be made of; nil if it is one. [Write]
+// writes none of these: somebody has edited the file.
+func (v *Version) checkFile() *kinds.Finding {
+	switch {
+	case v.doc.Definitions.ForName("Query") == nil:
+		return v.fileFinding(nil, "there is no type Query")
+	case len(v.doc.Extensions) > 0:
+		return v.fileFinding(v.doc.Extensions[0].Position, "types cannot be extended here")
+	case len(v.doc.Schema) > 0:
+		return v.fileFinding(v.doc.Schema[0].Position, "the root types cannot be named here")
+	case len(v.doc.SchemaExtension) > 0:
+		return v.fileFinding(v.doc.SchemaExtension[0].Position, "the root types cannot be named here")
+	}
+	// Parsed again: the validator changes the document.
+	_, err := validator.LoadSchema(validator.Prelude, &ast.Source{Name: path.Join(v.dir, APIFile), Input: v.API})
+	if err == nil {
+		return nil
+	}
+	found, ok := errors.AsType[*gqlerror.Error](err)
+	if !ok || len(found.Locations) == 0 {
+		return v.fileFinding(nil, err.Error())
+	}
+	return v.fileFinding(&ast.Position{Line: found.Locations[0].Line}, found.Message)
+}
+
+// fileFinding returns a finding about the APIFile.
+func (v *Version) fileFinding(at *ast.Position, why string) *kinds.Finding {
+	return &kinds.Finding{
+		File:    path.Join(v.dir, APIFile),
+		Line:    max(lineOf(at), 1),
+		Message: fmt.Sprintf("%s: sluice catalogue release has not written this; put the file of %s back as it was", why, v),
+	}
+}
