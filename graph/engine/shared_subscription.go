@@ -21,9 +21,9 @@ var _ stream.Execution = (*execution)(nil)
 // Changes is part of [stream.Execution].
 func (s *execution) Changes() *change.Stream { return s.changes }
 
-// Key is part of [stream.Execution]. It depends on the document, the operation, the variables, the extensions, the
-// view and the rights of the caller. It does not depend on the cursor from which the client resumes, nor on the
-// caller's name.
+// Key is part of [stream.Execution]. It depends on the document, the operation, the variables, the extensions and
+// the rights of the caller. It does not depend on the cursor from which the client resumes, nor on the caller's name,
+// nor on the version of the API: groups are those of one version.
 func (s *execution) Key() stream.ShareKey {
 	oc := s.oc
 	variables := oc.Variables
@@ -41,7 +41,7 @@ func (s *execution) Key() stream.ShareKey {
 	}
 	h := sha256.New()
 	// Encoding sorts the keys of maps.
-	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, s.view, rights})
+	err := json.NewEncoder(h).Encode([]any{oc.RawQuery, oc.Operation.Name, variables, oc.Extensions, rights})
 	if err != nil { // equal to no other
 		_, _ = fmt.Fprintf(h, "%p", s)
 	}
@@ -99,7 +99,6 @@ func (e *Engine) lead(
 		engine:    e,
 		oc:        oc,
 		plan:      p,
-		view:      first.view,
 		changes:   first.changes.HandOver(),
 		state:     stream.From(ctx),
 		everyKind: first.everyKind,

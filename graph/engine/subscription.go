@@ -15,11 +15,9 @@ import (
 // execution answers the changes of a subscription. It has no goroutine and no channel: the caller of next takes the
 // next change.
 type execution struct {
-	engine *Engine
-	oc     *graphql.OperationContext
-	plan   *plan
-	// view is the API view of its caller.
-	view    string
+	engine  *Engine
+	oc      *graphql.OperationContext
+	plan    *plan
 	changes *change.Stream
 	// pending are the changes that were taken and are not yet answered.
 	pending []change.Change
@@ -56,7 +54,6 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 		engine:    e,
 		oc:        oc,
 		plan:      p,
-		view:      access.CallerFrom(ctx).View,
 		changes:   changes,
 		state:     stream.From(ctx),
 		everyKind: len(req.Kinds) == 0,

@@ -81,7 +81,7 @@ func together(n int, read func(i int)) {
 
 func TestReadsOfOneKindAreOneCall(t *testing.T) {
 	f := &fake{}
-	ctx := loader.With(access.WithCaller(t.Context(), access.Caller{View: "me"}), f, longWait)
+	ctx := loader.With(access.WithCaller(t.Context(), access.Caller{Request: "me"}), f, longWait)
 	l := loader.From(ctx)
 	var wrong atomic.Int64
 	together(200, func(i int) {
@@ -93,7 +93,7 @@ func TestReadsOfOneKindAreOneCall(t *testing.T) {
 	if wrong.Load() > 0 || len(f.lookups) != 2 || f.lookups[0]+f.lookups[1] != 100 {
 		t.Errorf("%d wrong answers, calls of %v keys", wrong.Load(), f.lookups)
 	}
-	if f.callers[0].View != "me" {
+	if f.callers[0].Request != "me" {
 		t.Errorf("asked as %v", f.callers[0])
 	}
 }

@@ -1,8 +1,8 @@
 // Package stream runs the subscriptions of clients, for all transports.
 //
 // Equal subscriptions share one execution. They are equal if document, operation, variables,
-// extensions, view and the rights of the caller are ([Execution.Key]). A group executes each change
-// once and sends the same bytes to all its followers.
+// extensions and the rights of the caller are ([Execution.Key]); each version of the API has [Groups] of its own. A
+// group executes each change once and sends the same bytes to all its followers.
 //
 // # Subscriptions
 //

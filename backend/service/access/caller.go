@@ -20,12 +20,10 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// Caller is who asks, and by which API view. The zero value is anonymous with
-// the newest view.
+// Caller is who asks. The zero value is anonymous.
 type Caller struct {
 	// Identity is nil for an anonymous caller.
 	Identity *Identity
-	View     string
 	// Address is where the caller asks from, and Request the id of its request; zero if unknown. They are
 	// told in the log of changes.
 	Address netip.Addr
