@@ -69,7 +69,7 @@ func (v *Version) missingFinding(m Missing) kinds.Finding {
 
 // Changes returns what the newest catalogue changes of the version, the most severe first.
 func (v *Version) Changes(newest Newest) ([]catalogue.Difference, error) {
-	schema, err := kinds.ReadTexts(v.sources, v.dir)
+	schema, err := v.Schema()
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (c *comparison) compare(v *Version) error {
 		c.findings = append(c.findings, *found)
 		return nil
 	}
-	released, err := kinds.ReadTexts(v.sources, v.dir)
+	released, err := v.Schema()
 	if err != nil {
 		return err
 	}

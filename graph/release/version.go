@@ -158,6 +158,12 @@ func (r *reader) oneMajor(versions []*Version) {
 // String is the number.
 func (v *Version) String() string { return v.Number.String() }
 
+// Schema reads the sources of the version. Withdrawn versions have them, too.
+func (v *Version) Schema() (*kinds.Schema, error) { return kinds.ReadTexts(v.sources, v.dir) }
+
+// Dir returns the folder of the version.
+func (v *Version) Dir() string { return v.dir }
+
 // Hash returns the hash of texts and their names: 16 hexadecimal digits.
 func Hash(files map[string]string) string {
 	h := sha256.New()

@@ -16,10 +16,11 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/reload"
 	"github.com/sluicegw/sluice/cmd/sluice/sdl"
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+	"github.com/sluicegw/sluice/graph/release"
 )
 
 func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
-	from := ""
+	var compared folders
 	format := "text"
 	failOn := "breaks-clients"
 	asked := gatewayRequest{req: reload.Request{DryRun: true, AllowBreaking: true}}
@@ -31,8 +32,9 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 			"first: breaking (of what is stored, which a gateway refuses without --allow-breaking), breaks clients, dangerous\n" +
 			"(something works, but differently), and safe ones without a mark. A running gateway also counts the stored resources\n" +
 			"that would be hidden, or break a stricter rule.\n\n" +
+			"--from-version compares the catalogue with one of its released versions, or with --to-version two of them.\n\n" +
 			"The exit code is 1 if a change is as severe as --fail-on says, or more.",
-		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday\n  sluice catalogue diff ./kinds -o json\n  sluice catalogue diff ./kinds --server https://sluice.example.com\n  sluice catalogue diff ./kinds --data ./sluice-data --violations --fail-on breaks-data",
+		Example: "  sluice catalogue diff ./kinds --from ./kinds-of-yesterday\n  sluice catalogue diff ./kinds --from-version v1.0 --to-version v1.1\n  sluice catalogue diff ./kinds -o json\n  sluice catalogue diff ./kinds --server https://sluice.example.com\n  sluice catalogue diff ./kinds --data ./sluice-data --violations --fail-on breaks-data",
 		Args:    command.Args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			gateway, err := asked.named(cmd)
@@ -48,7 +50,7 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 			case asked.req.Violations:
 				return exit.Usage(errors.New("violations: name a running gateway by --server, --context, --data or --admin-socket: it has the resources"))
 			default:
-				found.Changes, err = compareFolders(from, directory(args))
+				found.Changes, err = compared.differences(directory(args))
 			}
 			if err != nil {
 				return err
@@ -103,23 +105,78 @@ func catalogueDiffCommand(std terminal.Streams) *cobra.Command {
 		false,
 		"list all stored resources that break a stricter rule, instead of the first of each kind",
 	)
-	cmd.Flags().StringVar(&from, "from", "", "folder of the catalogue to compare with; empty: that of this release")
+	compared.register(cmd)
 	asked.registerSocket(cmd)
 	asked.registerNetwork(cmd)
 	return cmd
 }
 
-// compareFolders returns the differences from one catalogue to another.
-func compareFolders(from, to string) ([]catalogue.Difference, error) {
-	is, err := sdl.Read(to)
+// folders are the flags that say which catalogues are compared without a gateway.
+type folders struct {
+	from, fromVersion, toVersion string
+}
+
+// folderFlags are the flags of [folders].
+var folderFlags = []string{"from", "from-version", "to-version"}
+
+func (f *folders) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.from, "from", "", "folder of the catalogue to compare with; empty: that of this release")
+	cmd.Flags().StringVar(
+		&f.fromVersion,
+		"from-version",
+		"",
+		"released version to compare with, like v1.0, instead of a folder",
+	)
+	cmd.Flags().StringVar(
+		&f.toVersion,
+		"to-version",
+		"",
+		"released version to look at, like v1.1; empty: the catalogue as it is",
+	)
+}
+
+// differences returns what is different in the catalogue of a folder, or in one of its versions.
+func (f *folders) differences(dir string) ([]catalogue.Difference, error) {
+	switch {
+	case f.from != "" && f.fromVersion != "":
+		return nil, exit.Usage(errors.New("from, from-version: give one of them"))
+	case f.toVersion != "" && f.fromVersion == "":
+		return nil, exit.Usage(errors.New("to-version: name the version to compare with by --from-version"))
+	}
+	is, err := sdl.Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	was, err := sdl.Read(from)
+	if f.fromVersion == "" {
+		was, err := sdl.Read(f.from)
+		if err != nil {
+			return nil, err
+		}
+		return is.Changes(was), nil
+	}
+	was, err := releasedVersion(is, "from-version", f.fromVersion)
 	if err != nil {
 		return nil, err
+	}
+	if f.toVersion != "" {
+		if is, err = releasedVersion(is, "to-version", f.toVersion); err != nil {
+			return nil, err
+		}
 	}
 	return is.Changes(was), nil
+}
+
+// releasedVersion returns a catalogue as it was released as the version that a flag names.
+func releasedVersion(of sdl.Catalogue, flag, name string) (sdl.Catalogue, error) {
+	number, err := release.ParseNumber("v" + strings.TrimPrefix(name, "v"))
+	if err != nil {
+		return sdl.Catalogue{}, exit.Usage(fmt.Errorf("%s: %w", flag, err))
+	}
+	out, err := of.Released(number)
+	if wrong, ok := errors.AsType[exit.UsageError](err); ok {
+		return sdl.Catalogue{}, exit.Usage(fmt.Errorf("%s: %w", flag, wrong))
+	}
+	return out, err
 }
 
 // finding is a change with what a running gateway found out about it.

@@ -63,8 +63,10 @@ func (r *gatewayRequest) named(cmd *cobra.Command) (bool, error) {
 		return network, err
 	}
 	socket := config.Named(cmd.Flags(), "data") || config.Named(cmd.Flags(), "admin-socket")
-	if socket && config.Named(cmd.Flags(), "from") {
-		return true, exit.Usage(errors.New("from: it has no effect with --data or --admin-socket"))
+	for _, name := range folderFlags {
+		if socket && config.Named(cmd.Flags(), name) {
+			return true, exit.Usage(fmt.Errorf("%s: it has no effect with --data or --admin-socket", name))
+		}
 	}
 	return socket, nil
 }
@@ -92,7 +94,8 @@ func (r *gatewayRequest) overNetwork(cmd *cobra.Command) (bool, error) {
 	network := config.Named(flags, "server") || config.Named(flags, "context")
 	excluded, why := remote.AccessFlags, "without --server or --context"
 	if network {
-		excluded, why = []string{"admin-socket", "data", "from"}, "with --server or --context"
+		excluded = append([]string{"admin-socket", "data"}, folderFlags...)
+		why = "with --server or --context"
 	}
 	for _, name := range excluded {
 		if config.Named(flags, name) {

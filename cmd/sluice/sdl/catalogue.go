@@ -4,7 +4,9 @@ package sdl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -153,6 +155,23 @@ func (c Catalogue) CheckRelease(number release.Number) ([]catalogue.Difference, 
 		return nil, refused(err)
 	}
 	return changes, nil
+}
+
+// Released returns the catalogue as it was when a version of it was released.
+func (c Catalogue) Released(number release.Number) (Catalogue, error) {
+	var names []string
+	for _, v := range c.Versions {
+		if v.Number == number {
+			schema, err := v.Version.Schema()
+			return derive(schema, v.Dir(), err)
+		}
+		names = append(names, v.String())
+	}
+	if len(names) == 0 {
+		return Catalogue{}, exit.Usage(fmt.Errorf("%s was not released: no version of this catalogue was", number))
+	}
+	return Catalogue{}, exit.Usage(fmt.Errorf("%s was not released; these versions were: %s",
+		number, strings.Join(names, ", ")))
 }
 
 // Changes returns what a catalogue changes of another one, with their places.
