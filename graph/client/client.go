@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -69,6 +70,9 @@ type Config struct {
 	Name, Version string
 	// Explain, if not nil, is called with how the gateway did each read of an answer.
 	Explain func(Read)
+	// Deprecated, if not nil, is called once if the gateway says that the version of the API is deprecated. It is called
+	// before the answer is returned that says so.
+	Deprecated func(Deprecation)
 }
 
 // Read describes one read of a gateway: of a page, a count or single resources.
@@ -90,6 +94,8 @@ type Client struct {
 	server *url.URL
 	api    address
 	http   *http.Client
+	// told is done when Config.Deprecated was called.
+	told sync.Once
 }
 
 // address is where requests go.
@@ -374,6 +380,7 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 		}
 	}
 	defer func() { _ = res.Body.Close() }()
+	c.checkHeaders(res)
 	in := &io.LimitedReader{R: res.Body, N: maxResponse}
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" &&
 		kind != "application/graphql-response+json" {

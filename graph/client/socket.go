@@ -48,7 +48,7 @@ func (c *Client) subscribe(ctx context.Context, token string, payload []byte, ea
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	conn.SetReadLimit(maxMessage)
-	s := &socket{conn: conn, timeout: c.cfg.Timeout, silence: c.cfg.Silence}
+	s := &socket{conn: conn, timeout: c.cfg.Timeout, silence: c.cfg.Silence, acknowledged: c.checkAck}
 	pong := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error { return errors.Join(s.extendDeadline(), pong(data)) })
 	if err := s.begin(ctx, token, payload); err != nil {
@@ -120,6 +120,8 @@ type socket struct {
 	timeout time.Duration
 	// silence is how long the gateway may send nothing.
 	silence time.Duration
+	// acknowledged is called with the payload of connection_ack.
+	acknowledged func(payload json.RawMessage)
 }
 
 // extendDeadline extends the time in which the gateway must send something.
@@ -143,6 +145,7 @@ func (s *socket) begin(ctx context.Context, token string, payload []byte) error 
 			return err
 		}
 		if m.Type == "connection_ack" {
+			s.acknowledged(m.Payload)
 			return s.write(limit, message{ID: "1", Type: "subscribe", Payload: payload})
 		}
 	}

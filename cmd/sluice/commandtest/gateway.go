@@ -22,11 +22,18 @@ type Gateway struct {
 	Accepts string
 	// Issuers are where callers can log in.
 	Issuers []credential.Issuer
+	// Deprecation and Sunset are the headers of these names; empty is none.
+	Deprecation, Sunset string
 }
 
 // ServeHTTP is part of [http.Handler].
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	for name, value := range map[string]string{"Deprecation": g.Deprecation, "Sunset": g.Sunset} {
+		if value != "" {
+			w.Header().Set(name, value)
+		}
+	}
 	if r.URL.Path == "/login" {
 		_ = json.NewEncoder(w).Encode(map[string]any{"issuers": g.Issuers})
 		return

@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/credential"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/cmd/sluice/version"
 	"github.com/sluicegw/sluice/graph/client"
 )
@@ -45,6 +47,9 @@ func (r *Flags) Connect(cmd *cobra.Command) (*client.Client, error) {
 	c, err := client.New(client.Config{
 		Server: r.Server, API: cmp.Or(r.API, client.Unreleased), Timeout: r.Timeout, Explain: r.Explain, Name: "sluice", Version: version.Text(),
 		TLS: security, Token: source, PlaintextToken: r.Access.PlaintextToken,
+		Deprecated: func(d client.Deprecation) {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sluice: warning: %s\n", output.Printable(d.String()))
+		},
 	})
 	if err != nil {
 		return nil, exit.Usage(err)

@@ -115,3 +115,20 @@ func TestAContextHasTheAuthorityAndTheCertificate(t *testing.T) {
 		t.Errorf("exit %d %s", code, errOut)
 	}
 }
+
+func TestConnect_WarnsOnceOfADeprecatedVersion(t *testing.T) {
+	commandtest.FreshContexts(t)
+	g := commandtest.StartGateway(t)
+	g.Deprecation, g.Sunset = "@1769817600", "Fri, 31 Jul 2026 00:00:00 GMT"
+	args := []string{"api-resources", "--api", "v1.0", "--server", g.URL}
+	out, errOut, code := commandtest.Run(t, newRoot, args...)
+	want := "sluice: warning: version v1.0 of the API is deprecated from 2026-01-31 on, and may be withdrawn after 2026-07-31; " +
+		"see " + g.URL + "/versions\n"
+	if code != 0 || errOut != want || strings.Contains(out, "deprecated") {
+		t.Errorf("exit %d %s%s", code, out, errOut)
+	}
+	out, errOut, code = commandtest.Run(t, newRoot, append([]string{"__complete"}, append(args, "")...)...)
+	if code != 0 || strings.Contains(out+errOut, "deprecated") {
+		t.Errorf("a completion: exit %d %s%s", code, out, errOut)
+	}
+}

@@ -18,6 +18,8 @@ export { webStorage } from "./storage.js";
 /** @typedef {import("./order.js").Criterion} Criterion */
 /** @typedef {import("./transport.js").Transport} Transport */
 /** @typedef {import("./transport.js").FetchOptions} FetchOptions */
+/** @typedef {import("./deprecation.js").Deprecation} Deprecation */
+/** @typedef {import("./deprecation.js").OnDeprecation} OnDeprecation */
 /** @typedef {import("./credential.js").Credential} Credential */
 /** @typedef {import("./credential.js").TokenSource} TokenSource */
 /** @typedef {import("./conflict.js").Conflict} Conflict */

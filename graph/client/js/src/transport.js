@@ -1,4 +1,5 @@
 import { pauseBefore, sleep } from "./backoff.js";
+import { ofAck, ofResponse, reporter } from "./deprecation.js";
 import { isQuery, textOf } from "./document.js";
 import { Failure, failureOf } from "./failure.js";
 import { events } from "./sse.js";
@@ -34,6 +35,8 @@ import { events } from "./sse.js";
  *   again (`retryAfter`). Mutations are not sent again. Default: 3.
  * @property {import("./backoff.js").Pauses} [pauses] Before a query is sent again, on top of what the gateway asks for. If that alone is more than `most`,
  *   the query is not sent again.
+ * @property {import("./deprecation.js").OnDeprecation} [onDeprecation] Called once if the gateway says that the version of the API at `url` is deprecated.
+ *   Default: a warning on the console. null: nothing.
  */
 
 const jsonAnswer = "application/graphql-response+json";
@@ -48,20 +51,26 @@ const maxURL = 4000;
  * @param {FetchOptions} options
  * @returns {Transport}
  */
-export function fetchTransport({ url, headers = {}, fetch = globalThis.fetch, method = "POST", documentId, retries = 3, pauses }) {
+export function fetchTransport({ url, headers = {}, fetch = globalThis.fetch, method = "POST", documentId, retries = 3, pauses, onDeprecation }) {
+  const report = reporter(onDeprecation);
+  /** @param {Response} response */
+  const heard = (response) => {
+    report(ofResponse(response, url));
+    return response;
+  };
   const ownHeaders = async () => new Headers(typeof headers === "function" ? await headers() : headers);
   /** @param {string} accept @param {Record<string, any>} body @param {AbortSignal} [signal] */
   const post = async (accept, body, signal) => {
     const own = await ownHeaders();
     own.set("content-type", "application/json");
     own.set("accept", accept);
-    return fetch(url, { method: "POST", headers: own, body: JSON.stringify(body), signal });
+    return heard(await fetch(url, { method: "POST", headers: own, body: JSON.stringify(body), signal }));
   };
   /** @param {string} address @param {AbortSignal} [signal] */
   const get = async (address, signal) => {
     const own = await ownHeaders();
     own.set("accept", jsonAnswer);
-    return fetch(address, { method: "GET", headers: own, signal });
+    return heard(await fetch(address, { method: "GET", headers: own, signal }));
   };
   /** @param {any} document @param {Record<string, any>} variables @param {boolean} byGet @param {AbortSignal} [signal] */
   const request = async (document, variables, byGet, signal) => {
@@ -179,13 +188,24 @@ async function answer(response) {
 }
 
 /**
+ * A client of graphql-ws or graphql-sse.
+ * @typedef {object} StreamClient
+ * @property {(payload: {query: any, variables: any}, sink: any) => () => void} subscribe
+ * @property {(event: "connected", listener: (socket: any, payload: any) => void) => unknown} [on] Of graphql-ws.
+ */
+
+/**
  * streamingTransport takes queries from one transport and subscriptions from a client of graphql-ws or
  * graphql-sse. Make that client with `retryAttempts: 0`: the live list connects again
  * itself, after the cursor that it has then, where the client would begin at the first one again.
  * @param {Pick<Transport, "query">} transport
- * @param {{subscribe(payload: {query: any, variables: any}, sink: any): () => void}} client
+ * @param {StreamClient} client
+ * @param {{onDeprecation?: import("./deprecation.js").OnDeprecation}} [options] What to call once if a client of graphql-ws hears that the version of
+ *   the API is deprecated. Default: a warning on the console. null: nothing.
  * @returns {Transport}
  */
-export function streamingTransport({ query }, client) {
+export function streamingTransport({ query }, client, { onDeprecation } = {}) {
+  const report = reporter(onDeprecation);
+  client.on?.("connected", (_socket, payload) => report(ofAck(payload)));
   return { query, subscribe: (document, variables, sink) => client.subscribe({ query: document, variables }, sink) };
 }

@@ -5,21 +5,39 @@
  * @param {FetchOptions} options
  * @returns {Transport}
  */
-export function fetchTransport({ url, headers, fetch, method, documentId, retries, pauses }: FetchOptions): Transport;
+export function fetchTransport({ url, headers, fetch, method, documentId, retries, pauses, onDeprecation }: FetchOptions): Transport;
+/**
+ * A client of graphql-ws or graphql-sse.
+ * @typedef {object} StreamClient
+ * @property {(payload: {query: any, variables: any}, sink: any) => () => void} subscribe
+ * @property {(event: "connected", listener: (socket: any, payload: any) => void) => unknown} [on] Of graphql-ws.
+ */
 /**
  * streamingTransport takes queries from one transport and subscriptions from a client of graphql-ws or
  * graphql-sse. Make that client with `retryAttempts: 0`: the live list connects again
  * itself, after the cursor that it has then, where the client would begin at the first one again.
  * @param {Pick<Transport, "query">} transport
- * @param {{subscribe(payload: {query: any, variables: any}, sink: any): () => void}} client
+ * @param {StreamClient} client
+ * @param {{onDeprecation?: import("./deprecation.js").OnDeprecation}} [options] What to call once if a client of graphql-ws hears that the version of
+ *   the API is deprecated. Default: a warning on the console. null: nothing.
  * @returns {Transport}
  */
-export function streamingTransport({ query }: Pick<Transport, "query">, client: {
-    subscribe(payload: {
+export function streamingTransport({ query }: Pick<Transport, "query">, client: StreamClient, { onDeprecation }?: {
+    onDeprecation?: import("./deprecation.js").OnDeprecation;
+}): Transport;
+/**
+ * A client of graphql-ws or graphql-sse.
+ */
+export type StreamClient = {
+    subscribe: (payload: {
         query: any;
         variables: any;
-    }, sink: any): () => void;
-}): Transport;
+    }, sink: any) => () => void;
+    /**
+     * Of graphql-ws.
+     */
+    on?: ((event: "connected", listener: (socket: any, payload: any) => void) => unknown) | undefined;
+};
 /**
  * Where the answers of a subscription go.
  */
@@ -81,4 +99,9 @@ export type FetchOptions = {
      * the query is not sent again.
      */
     pauses?: import("./backoff.js").Pauses | undefined;
+    /**
+     * Called once if the gateway says that the version of the API at `url` is deprecated.
+     * Default: a warning on the console. null: nothing.
+     */
+    onDeprecation?: import("./deprecation.js").OnDeprecation | undefined;
 };
