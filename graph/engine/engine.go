@@ -33,8 +33,8 @@ type Config struct {
 	// Default: none.
 	BadTime func(kind string)
 	// Deprecated is called with the schema coordinate of each deprecated field that a manifest or a patch in stored
-	// form sets. Optional.
-	Deprecated func(coordinate string)
+	// form sets in an operation. Optional.
+	Deprecated func(oc *graphql.OperationContext, coordinate string)
 	// Streams is the set of all subscriptions. When it ends, they end with CATALOGUE_CHANGED. Default: it never ends.
 	Streams *stream.Set
 	// EveryKind is the set of the subscriptions for changes of every kind. Default: it never ends.
@@ -50,7 +50,7 @@ type Engine struct {
 	core   graphql.ExecutableSchema
 	wait   time.Duration
 	// deprecated is Config.Deprecated.
-	deprecated func(coordinate string)
+	deprecated func(oc *graphql.OperationContext, coordinate string)
 	// badTime is Config.BadTime.
 	badTime func(kind string)
 	// streams and everyKind are as in Config.

@@ -66,7 +66,7 @@ func (r *run) countDeprecated(warnings []failure.Warning) {
 			continue
 		}
 		counted = append(counted, coordinate)
-		r.engine.deprecated(coordinate)
+		r.engine.deprecated(r.oc, coordinate)
 	}
 }
 

@@ -37,9 +37,9 @@ type documents struct {
 	plans *engine.Engine
 	// spend counts the work of a document for its caller, whether it is valid or not.
 	spend func(ctx context.Context, steps int64)
-	// deprecated are the deprecated parts of the schema, and countDeprecated counts an operation that uses one.
-	deprecated      *deprecation.Schema
-	countDeprecated func(coordinate string)
+	// deprecated are the deprecated parts of the schema. useDeprecated is called for each that an operation uses.
+	deprecated    *deprecation.Schema
+	useDeprecated func(oc *graphql.OperationContext, coordinate string)
 }
 
 var _ transport.Documents = (*documents)(nil)
@@ -50,9 +50,9 @@ type document struct {
 	tree   *ast.QueryDocument
 	// checked has what depends on variables.
 	checked *coercion.Document
-	// deprecated are the deprecated parts that it uses, each of which countDeprecated counts for an operation.
-	deprecated      *deprecation.Document
-	countDeprecated func(coordinate string)
+	// deprecated are the deprecated parts that it uses. useDeprecated is called for each that an operation uses.
+	deprecated    *deprecation.Document
+	useDeprecated func(oc *graphql.OperationContext, coordinate string)
 }
 
 // Parse returns the valid document of a text, or everything that is wrong with it.
@@ -115,11 +115,11 @@ func (d *documents) parse(ctx context.Context, query string) (*document, gqlerro
 		return nil, gqlerror.List{timedOut(ctx)}
 	}
 	out := &document{
-		schema:          d.schema,
-		tree:            doc,
-		checked:         checked,
-		deprecated:      d.deprecated.Document(doc),
-		countDeprecated: d.countDeprecated,
+		schema:        d.schema,
+		tree:          doc,
+		checked:       checked,
+		deprecated:    d.deprecated.Document(doc),
+		useDeprecated: d.useDeprecated,
 	}
 	d.cache.add(documentKey{d.api, query}, out, d.plans, text.tokens)
 	return out, nil
@@ -143,7 +143,7 @@ func (d *document) Bind(oc *graphql.OperationContext, given map[string]any) *gql
 	if err := d.checkStreams(oc); err != nil {
 		return err
 	}
-	d.deprecated.Each(oc.Operation, oc.Variables, d.countDeprecated)
+	d.deprecated.Each(oc.Operation, oc.Variables, func(coordinate string) { d.useDeprecated(oc, coordinate) })
 	return nil
 }
 

@@ -144,7 +144,7 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 		Service: version.Service, Schema: version.Schema, LoaderWait: s.cfg.LoaderWait,
 		Streams: g.streams, EveryKind: g.everyKind, Answers: g.answers,
 		BadTime:    func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
-		Deprecated: s.metrics.countDeprecated,
+		Deprecated: s.useDeprecated,
 		Core: core.NewExecutableSchema(core.Config{
 			Schema:    version.Schema,
 			Resolvers: resolvers.New(version.Service),
@@ -175,7 +175,7 @@ func (s *Server) addAPI(g *Generation, name string, version API) error {
 		Documents: &documents{
 			schema: version.Schema, limits: s.cfg.Limits, hidden: s.cfg.HideIntrospection, spend: s.spend,
 			cache: g.cache, api: name, plans: eng,
-			deprecated: deprecation.New(version.Schema), countDeprecated: s.metrics.countDeprecated,
+			deprecated: deprecation.New(version.Schema), useDeprecated: s.useDeprecated,
 		},
 	})
 	return nil

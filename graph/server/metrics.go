@@ -143,9 +143,6 @@ func (m *metrics) serve(before, now *Generation) {
 	}
 }
 
-// countDeprecated counts an operation that uses a deprecated part of the schema.
-func (m *metrics) countDeprecated(coordinate string) { m.deprecated.WithLabelValues(coordinate).Inc() }
-
 func (m *metrics) observe(r *http.Request, status int, took time.Duration) {
 	path := r.Pattern
 	if _, alone, found := strings.Cut(path, " "); found { // the pattern names a method too

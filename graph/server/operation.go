@@ -87,6 +87,9 @@ func (a *api) answered(ctx context.Context, op *graphql.OperationContext, errs g
 		code, _ = errs[0].Extensions["code"].(string)
 	}
 	fields := append(a.describe(ctx, op), outcome(ctx, code)...)
+	if op != nil {
+		fields = append(fields, deprecatedFields(op)...)
+	}
 	if op != nil && op.Operation.Operation != ast.Subscription {
 		fields = append(fields, zap.Float64("durationSeconds", time.Since(op.Stats.OperationStart).Seconds()))
 		if op.Stats.GetExtension(engine.KeptExtension) != nil {

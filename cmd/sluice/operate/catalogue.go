@@ -30,6 +30,7 @@ func CatalogueCommand(std terminal.Streams) *cobra.Command {
 		catalogueInitCommand(std),
 		catalogueDirectivesCommand(std),
 		catalogueReleaseCommand(std),
+		catalogueUsageCommand(std),
 	)
 }
 

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+	"go.uber.org/zap"
+)
+
+// maxDeprecated is the most deprecated parts of the schema that a line of the access log names.
+const maxDeprecated = 20
+
+// deprecatedExtension is the extension of an operation's statistics that has its *deprecatedUses, for the access log.
+const deprecatedExtension = "deprecated"
+
+// deprecatedUses are the deprecated parts of the schema that an operation uses.
+type deprecatedUses struct {
+	// names are the first maxDeprecated of them, more is the number of the others.
+	names []string
+	more  int
+}
+
+// useDeprecated counts an operation that uses a deprecated part of the schema, and notes the part for the access log.
+func (s *Server) useDeprecated(oc *graphql.OperationContext, coordinate string) {
+	s.metrics.deprecated.WithLabelValues(coordinate).Inc()
+	if !s.cfg.AccessLog {
+		return
+	}
+	uses, _ := oc.Stats.GetExtension(deprecatedExtension).(*deprecatedUses)
+	if uses == nil {
+		uses = &deprecatedUses{}
+		oc.Stats.SetExtension(deprecatedExtension, uses)
+	}
+	switch {
+	case slices.Contains(uses.names, coordinate): // the document and a manifest can name the same
+	case len(uses.names) < maxDeprecated:
+		uses.names = append(uses.names, coordinate)
+	default:
+		uses.more++
+	}
+}
+
+// deprecatedFields returns the fields of the access log about what an operation uses that is deprecated.
+func deprecatedFields(oc *graphql.OperationContext) []zap.Field {
+	uses, _ := oc.Stats.GetExtension(deprecatedExtension).(*deprecatedUses)
+	if uses == nil {
+		return nil
+	}
+	slices.Sort(uses.names) // those in values of variables come in any order
+	fields := []zap.Field{zap.Strings("deprecated", uses.names)}
+	if uses.more > 0 {
+		fields = append(fields, zap.Int("deprecatedMore", uses.more))
+	}
+	return fields
+}
