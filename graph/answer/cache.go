@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/maypok86/otter/v2"
 
@@ -155,8 +156,10 @@ const maxWaits = 3
 
 // Find returns the answer to a query in its state, or, if there is none, the turn to execute it. If both are nil, the
 // caller executes the query without a turn and then calls [Cache.Executed]: it has waited for others in vain, or need
-// not wait.
+// not wait. All waits together take at most half of the time that ctx has left, so that the other half is left to
+// execute the query.
 func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
+	var halfTime <-chan time.Time
 	for range maxWaits {
 		stale := c.get(key)
 		if stale != nil && state.Holds(ctx, &stale.basis) {
@@ -172,8 +175,13 @@ func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 		case other == nil: // a turn has ended meanwhile
 			continue
 		}
+		if halfTime == nil {
+			halfTime = afterHalf(ctx)
+		}
 		select {
 		case <-other.done:
+		case <-halfTime:
+			return nil, nil
 		case <-ctx.Done():
 			return nil, nil
 		}
@@ -191,6 +199,16 @@ func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 		}
 	}
 	return nil, nil
+}
+
+// afterHalf returns a channel that is sent to once half of the time is over that a context has left; nil if it has no
+// deadline.
+func afterHalf(ctx context.Context) <-chan time.Time {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return nil
+	}
+	return time.After(time.Until(end) / 2)
 }
 
 // place returns the hash of a key, and its place among those that are executed alone.
@@ -220,6 +238,13 @@ func (c *Cache) Executed(key Key, r *Result) Outcome {
 	became := c.outcome(r)
 	c.count(became)
 	c.note(key, became, r)
+	return became
+}
+
+// NotAsked counts a query whose answer was not looked for, by the steps that it took, and returns what became of it.
+func (c *Cache) NotAsked(steps int64) Outcome {
+	became := c.outcome(&Result{Steps: steps})
+	c.count(became)
 	return became
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/graph/answer"
@@ -275,6 +276,46 @@ func TestFind_EndsWithItsContext(t *testing.T) {
 		t.Errorf("it has %v, %v", kept, second)
 	}
 	turn.End(made("x"))
+}
+
+// TestFind_LeavesHalfOfTheTimeToItsCaller waits for one turn, and for one after another that cannot be shared.
+func TestFind_LeavesHalfOfTheTimeToItsCaller(t *testing.T) {
+	const whole = time.Minute
+	for name, each := range map[string]time.Duration{"one turn": time.Hour, "one after another": whole / 5} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := answer.New(answer.Config{Bytes: 1 << 20})
+				ctx, cancel := context.WithTimeout(t.Context(), whole)
+				defer cancel()
+				stop := make(chan struct{})
+				var others sync.WaitGroup
+				for range 5 {
+					others.Go(func() {
+						_, turn := c.Find(t.Context(), key, same())
+						if turn == nil {
+							return
+						}
+						select {
+						case <-time.After(each):
+						case <-stop:
+						}
+						turn.End(answer.Result{Interrupted: true})
+					})
+				}
+				synctest.Wait()
+				began := time.Now()
+				kept, turn := c.Find(ctx, key, same())
+				if turn != nil {
+					turn.End(made("x"))
+				}
+				if waited := time.Since(began); kept != nil || waited > whole/2 {
+					t.Errorf("it has waited %v and has %v", waited, kept)
+				}
+				close(stop)
+				others.Wait()
+			})
+		})
+	}
 }
 
 func TestFind_WhatCannotBeSharedIsNotWaitedFor(t *testing.T) {

@@ -9,7 +9,8 @@
 //	Find -----------------------------------------------> Kept
 //	  |
 //	  |  another request executes the query
-//	  +---------------------------------------> wait ---> Kept, or Find once more
+//	  +---------------------------------------> wait ---> Kept, or Find once more; after half of the caller's time it
+//	  |                                                   executes the query itself
 //	  |
 //	  |  nobody does
 //	  +---------------------------------------> Turn: the caller executes, then Turn.End

@@ -22,7 +22,8 @@ type answering struct {
 	engine   *Engine
 	plan     *plan
 	snapshot *query.Snapshot
-	key      answer.Key
+	// key is zero if the query has none.
+	key answer.Key
 	// turn is nil if the answer is not kept.
 	turn *answer.Turn
 }
@@ -33,6 +34,13 @@ var _ answer.State = (*answering)(nil)
 func (e *Engine) keeps(ctx context.Context, oc *graphql.OperationContext, p *plan) bool {
 	return e.answers != nil && p.number != 0 && oc.Operation.Operation == ast.Query &&
 		queryplan.ExplanationFrom(ctx) == nil
+}
+
+// countNotKept counts a query that [Engine.keeps] excludes.
+func (e *Engine) countNotKept(ctx context.Context, oc *graphql.OperationContext) {
+	if e.answers != nil && oc.Operation.Operation == ast.Query {
+		e.answers.NotAsked(budget.From(ctx).Spent(budget.Steps))
+	}
 }
 
 // find returns the answer that is kept for a query, nil if it must be executed. Then end must be called.
@@ -85,14 +93,14 @@ func (a *answering) end(ctx context.Context, body []byte) {
 	r := answer.Result{
 		Body: body, Steps: budget.From(ctx).Spent(budget.Steps), Interrupted: ctx.Err() != nil,
 	}
-	if body != nil {
-		if basis, ok := a.snapshot.Basis(); ok {
-			r.Basis = &basis
-		}
-	}
-	if a.turn != nil {
+	switch {
+	case a.key.Plan == 0:
+		a.engine.answers.NotAsked(r.Steps)
+	case a.turn != nil:
+		r.Basis = a.basis(body)
 		a.turn.End(r)
-	} else {
+	default:
+		r.Basis = a.basis(body)
 		a.engine.answers.Executed(a.key, &r)
 	}
 	if body == nil { // what went wrong tells nothing of other answers
@@ -103,6 +111,18 @@ func (a *answering) end(ctx context.Context, body []byte) {
 		a.plan.large.Store(true)
 	}
 	a.plan.small.Store(small && !a.plan.large.Load())
+}
+
+// basis returns what an answer depends on, nil if that is not known or there is none.
+func (a *answering) basis(body []byte) *query.Basis {
+	if body == nil {
+		return nil
+	}
+	basis, ok := a.snapshot.Basis()
+	if !ok {
+		return nil
+	}
+	return &basis
 }
 
 // variablesKey returns a text that is the same for the same values of variables only; false if it would be too long, or

@@ -133,7 +133,9 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 	ctx, snapshot := query.WithSnapshot(ctx)
 	output := stream.OutputOf(ctx)
 	if output == nil || !e.keeps(ctx, oc, p) {
-		return e.execute(ctx, e.begin(ctx, oc, p, snapshot), output)
+		res := e.execute(ctx, e.begin(ctx, oc, p, snapshot), output)
+		e.countNotKept(ctx, oc)
+		return res
 	}
 	a := &answering{engine: e, plan: p, snapshot: snapshot}
 	if kept := a.find(ctx, oc); kept != nil {

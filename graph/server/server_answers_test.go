@@ -3,11 +3,13 @@ package server_test
 import (
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -119,31 +121,53 @@ func TestAnswers_AreKeptUntilTheyChange(t *testing.T) {
 }
 
 func TestAnswers_AreNotKept(t *testing.T) {
+	names := slices.Repeat([]string{strings.Repeat("n", 60)}, 100)
 	for name, c := range map[string]struct {
-		cfg   server.Config
-		query string
+		cfg  server.Config
+		body map[string]any
+		// became is what each of the queries is counted as, empty for nothing.
+		became string
 	}{
-		"without memory for them":     {server.Config{AnswersMemory: -1}, list},
-		"of fields written by hand":   {server.Config{}, `{ kinds { name } networks(first: 60) { nodes { id metadata { name } } } }`},
-		"of what is explained":        {server.Config{}, list},
-		"with errors":                 {server.Config{}, `{ networks(first: 60) { nodes { id } } broken: networks(first: -1) { totalCount } }`},
-		"of what the store alone has": {server.Config{}, `{ networks(first: 60) { nodes { id dependents { totalCount } } } }`},
+		"without memory for them": {server.Config{AnswersMemory: -1}, map[string]any{"query": list}, ""},
+		"of fields written by hand": {server.Config{}, map[string]any{
+			"query": `{ kinds { name } networks(first: 60) { nodes { id metadata { name } } } }`,
+		}, "unkept"},
+		"of what is explained": {server.Config{}, map[string]any{
+			"query": list, "extensions": map[string]any{"explain": true},
+		}, "unkept"},
+		"with errors": {server.Config{}, map[string]any{
+			"query": `{ networks(first: 60) { nodes { id } } broken: networks(first: -1) { totalCount } }`,
+		}, "unkept"},
+		"with long variables": {server.Config{}, map[string]any{
+			"query":     `query($f: NetworkFilter) { named: networks(filter: $f) { totalCount } networks(first: 60) { nodes { id } } }`,
+			"variables": map[string]any{"f": map[string]any{"name": map[string]any{"in": names}}},
+		}, "unkept"},
+		"of what the store alone has": {server.Config{}, map[string]any{
+			"query": `{ networks(first: 60) { nodes { id dependents { totalCount } } } }`,
+		}, "unkept"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			metrics := prometheus.NewRegistry()
 			c.cfg.Metrics = metrics
 			e := inMemory(t, c.cfg)
-			for range 4 {
-				body := fmt.Sprintf(`{"query": %q}`, c.query)
-				if name == "of what is explained" {
-					body = fmt.Sprintf(`{"query": %q, "extensions": {"explain": true}}`, c.query)
-				}
-				if w := e.do(posted(body)); w.Code != http.StatusOK {
+			body, err := json.Marshal(c.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const asked = 4
+			for range asked {
+				if w := e.do(posted(string(body))); w.Code != http.StatusOK {
 					t.Fatal(w.Body)
 				}
 			}
-			if got := outcomes(t, metrics); got["hit"] != 0 || got["bytes"] != 0 {
-				t.Errorf("metrics: %v", got)
+			for outcome, n := range outcomes(t, metrics) {
+				want := 0.0
+				if outcome == c.became {
+					want = asked
+				}
+				if n != want {
+					t.Errorf("%s: %v, want %v", outcome, n, want)
+				}
 			}
 		})
 	}
