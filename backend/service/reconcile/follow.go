@@ -59,10 +59,11 @@ type follower struct {
 	left map[string]bool
 }
 
-// leave notes that a foreign resource of a kind was left as it is.
+// leave notes that a foreign resource of a kind was left as it is: the kind is not scanned any more.
 func (f *follower) leave(kind string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.r.scanned.set(f.shard, false)
 	if f.left == nil {
 		f.left = map[string]bool{}
 	}

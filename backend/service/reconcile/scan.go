@@ -86,12 +86,11 @@ func (f *follower) awaitHandled(ctx context.Context, at backend.Position) bool {
 
 // saveAndScan is the work of a gateway with the newest catalogue.
 func (f *follower) saveAndScan(ctx context.Context) error {
-	stale, err := f.save(ctx)
+	stale, err := f.look(ctx)
 	if err != nil {
 		return err
 	}
 	f.mayRebind.Store(true)
-	f.r.scanned.set(f.shard, len(stale) == 0)
 	if len(stale) == 0 || f.givesWay() {
 		return nil
 	}
@@ -99,7 +98,23 @@ func (f *follower) saveAndScan(ctx context.Context) error {
 	if errors.Is(err, errNotNewest) { // another catalogue was accepted meanwhile; the page stays unscanned
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	_, err = f.look(ctx) // deletes wait until it is known that the scans are done
 	return err
+}
+
+// look is save, after which it is known whether the kinds of the shard were scanned.
+func (f *follower) look(ctx context.Context) (stale []staleKind, err error) {
+	stale, err = f.save(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.r.scanned.set(f.shard, len(stale) == 0 && len(f.left) == 0)
+	return stale, nil
 }
 
 // staleKind is a kind whose fingerprint has changed since its last scan.
