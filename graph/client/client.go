@@ -226,7 +226,8 @@ func (e *UnansweredError) Error() string { return e.err.Error() }
 func (e *UnansweredError) Unwrap() error { return e.err }
 
 // Do sends one operation and decodes its data into out, which may be nil. variables is nil or what JSON has as an
-// object. It returns the API's errors as [Errors], and an [*UnansweredError] if there is no answer.
+// object. It returns the API's errors as [Errors], and an [*UnansweredError] if there is no answer. Beside [Errors],
+// out has what the other fields were answered: of several mutations in one document, those that were made.
 func (c *Client) Do(ctx context.Context, query string, variables, out any) error {
 	request := map[string]any{"query": query, "variables": variables}
 	if c.cfg.Explain != nil {
@@ -249,20 +250,18 @@ func (c *Client) exchange(ctx context.Context, to address, in, out any) error {
 	}
 	request, _ := in.(map[string]any)
 	document, _ := request["query"].(string)
-	raw, err := c.ask(ctx, to, body, isQuery(document))
-	if err != nil {
-		return err
+	raw, refused := c.ask(ctx, to, body, isQuery(document))
+	if out == nil || refused != nil && len(raw) == 0 {
+		return refused
 	}
-	if out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(raw, out); err != nil {
+	err = json.Unmarshal(raw, out)
+	if err != nil && refused == nil {
 		return &UnansweredError{
 			Sent: true,
 			err:  fmt.Errorf("what %s answered is not of the form that was asked for", to.shown),
 		}
 	}
-	return nil
+	return refused
 }
 
 // unreachedError returns the reason why a server did not answer, for people.
@@ -409,7 +408,7 @@ func (c *Client) post(ctx context.Context, to address, token string, body []byte
 	case err != nil:
 		return nil, &UnansweredError{Sent: true, err: fmt.Errorf("what %s answered is cut off, or not JSON", to.shown)}
 	case len(answer.Errors) > 0:
-		return nil, answer.Errors
+		return answer.Data, answer.Errors
 	case res.StatusCode == http.StatusUnauthorized:
 		return nil, to.proxyError()
 	case len(answer.Data) == 0 || string(answer.Data) == "null":

@@ -42,6 +42,32 @@ func TestClient_ErrorsOfTheAPIKeepTheirExtensions(t *testing.T) {
 	}
 }
 
+// TestClient_SeveralMutationsOfWhichOneFails: the document is sent once, and what the others were answered is there.
+func TestClient_SeveralMutationsOfWhichOneFails(t *testing.T) {
+	requests := 0
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{
+			"data": {"a": {"state": "DELETED"}, "b": null, "c": {"state": "PENDING"}},
+			"errors": [{"message": "internal error", "path": ["b"], "extensions": {"code": "INTERNAL", "outcome": "APPLIED"}}]
+		}`)
+	})
+	type deletion struct{ State string }
+	var out struct{ A, B, C *deletion }
+	err := c.Do(t.Context(), `mutation { a: x { state } b: x { state } c: x { state } }`, nil, &out)
+	var told *client.Error
+	if !errors.As(err, &told) || told.Extensions.Outcome != "APPLIED" || fmt.Sprint(told.Path) != "[b]" {
+		t.Errorf("the error is %+v", err)
+	}
+	if out.A == nil || out.A.State != "DELETED" || out.B != nil || out.C == nil || out.C.State != "PENDING" {
+		t.Errorf("the answers are %+v", out)
+	}
+	if requests != 1 {
+		t.Errorf("it was sent %d times", requests)
+	}
+}
+
 func TestClient_WhatIsNoGatewayIsSaidInOneLine(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "<html>secret</html>", http.StatusBadGateway)

@@ -154,7 +154,7 @@ func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
 }
 
 // KindSizes returns how many bytes the stored bodies of each kind's resources have, by the names of the kinds. A kind
-// that the gateway does not have in memory, or of which the caller may not list everything, is not in it.
+// that the gateway does not have in memory, or of which the caller may not LIST and GET everything, is not in it.
 func (c *Client) KindSizes(ctx context.Context) (map[string]int64, error) {
 	var out struct {
 		Kinds []struct {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";
-import { fetchTransport, streamingTransport, webStorage } from "../src/index.js";
+import { failureOf, fetchTransport, streamingTransport, webStorage } from "../src/index.js";
 import { events } from "../src/sse.js";
 
 const body = (...chunks) => new ReadableStream({
@@ -50,6 +50,19 @@ test("queries go by POST, with the caller's headers", async () => {
   assert.deepEqual(await transport.query("{ a }", { v: 1 }, {}), { data: { a: 1 } });
   assert.equal(requests[0].headers.get("authorization"), "Bearer x");
   assert.deepEqual(JSON.parse(requests[0].body), { query: "{ a }", variables: { v: 1 } });
+});
+
+test("of several mutations in one document, those that were answered are there beside the error of another", async () => {
+  const result = {
+    data: { a: { state: "DELETED" }, b: null, c: { state: "PENDING" } },
+    errors: [{ message: "internal error", path: ["b"], extensions: { code: "INTERNAL", outcome: "APPLIED" } }],
+  };
+  const { requests, fetch } = answering(() => Response.json(result));
+  const transport = fetchTransport({ url: "http://gateway/", fetch });
+  const answer = await transport.query("mutation { a: x { state } b: x { state } c: x { state } }", {}, {});
+  assert.deepEqual(answer, result);
+  assert.equal(failureOf(answer.errors).extensions.outcome, "APPLIED");
+  assert.equal(requests.length, 1);
 });
 
 test("an answer that is no JSON is an error with its status and Retry-After", async () => {
