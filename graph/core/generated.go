@@ -395,7 +395,10 @@ type Kind {
   rebinding: Boolean @semanticNonNull
   """
   Size in bytes of the stored spec, status and metadata of all its resources, without write-only values of sensitive
-  kinds and without what the store adds. null: the kind is not in memory, or the caller may not LIST all its resources.
+  kinds and without what the store adds. It is known of kinds in memory only: the store has no sum, and would have to
+  read every resource. null: the gateway that answers does not have the kind in memory (it is declared inMemory: false,
+  does not fit into index-memory, or is still being read), or the caller may not LIST and GET all its resources in all
+  namespaces. 0: there are no resources.
   """
   storedBytes: SafeInt
   "All fields of spec and status, each after the object that it is in."

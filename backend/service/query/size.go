@@ -7,7 +7,8 @@ import (
 )
 
 // StoredBytes returns how many bytes the stored bodies of a kind's resources have. They are not known if the kind is
-// not in memory, or if the caller may not list all of its resources.
+// not in memory, or if the caller may not LIST and GET all of its resources. The store is not asked: it has no sum of
+// them, and a kind that is not in memory is one of which nobody wants to read every resource.
 func (r *Reader) StoredBytes(ctx context.Context, kindName string) (bytes int64, known bool, err error) {
 	k, err := r.kinds.Find(kindName)
 	if err != nil {
