@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -65,7 +64,7 @@ func TestAPIVersions_TheManualRuns(t *testing.T) {
 }
 
 func TestAPIVersions_AGatewayServesAndReloadsThem(t *testing.T) {
-	shop := openShop(t, racks)
+	shop := openJudgedShop(t, racks)
 	release := func(number string) {
 		t.Helper()
 		if out, errOut, code := sluice(t, "", "catalogue", "release", number, shop.kinds); code != 0 {
@@ -74,16 +73,8 @@ func TestAPIVersions_AGatewayServesAndReloadsThem(t *testing.T) {
 	}
 	ask := func(path, query string) string {
 		t.Helper()
-		res, err := http.Post(shop.address+path, "application/json", strings.NewReader(`{"query":"`+query+`"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }()
-		text, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
+		_, text := shop.do(http.MethodPost, path, `{"query":"`+query+`"}`, "Content-Type", "application/json")
+		return text
 	}
 	const widths = "{ racks { nodes { spec { width } } } }"
 	next := shop.write("next", strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1))

@@ -69,6 +69,8 @@ type gateway struct {
 	exited  chan error
 	// token of the caller; empty for none.
 	token string
+	// tokenPath is a file with the token that command lines show; empty for none.
+	tokenPath string
 }
 
 // identify adds the credential of the caller.
@@ -318,7 +320,11 @@ func (g *gateway) send(query string, variables map[string]any) (a answer, err er
 // cli runs a command line against the gateway.
 func (g *gateway) cli(stdin string, args ...string) (stdout, stderr string, code int) {
 	g.t.Helper()
-	return sluice(g.t, stdin, append(args, "--server", g.address)...)
+	args = append(args, "--server", g.address)
+	if g.tokenPath != "" {
+		args = append(args, "--token-file", g.tokenPath)
+	}
+	return sluice(g.t, stdin, args...)
 }
 
 func sluice(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {

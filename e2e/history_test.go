@@ -11,7 +11,7 @@ import (
 )
 
 // TestHistory_ThatIsLostIsInTheLogTheMetricsAndTheAuditLog: a Redis that restarts without what it had acknowledged, and
-// one that is emptied.
+// one that is emptied. What is lost includes the rights of callers; their open streams end and show nothing more.
 func TestHistory_ThatIsLostIsInTheLogTheMetricsAndTheAuditLog(t *testing.T) {
 	for name, lose := range map[string]func(*redistest.Server){
 		"restarted empty": (*redistest.Server).Restart,
@@ -20,8 +20,13 @@ func TestHistory_ThatIsLostIsInTheLogTheMetricsAndTheAuditLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t)
 			file := filepath.Join(t.TempDir(), "audit.log")
-			g := start(t, "", "--redis", server.URL(), "--audit", file, "--log-format", "json")
+			callers := newCallers(t)
+			g := callers.start(t, "", "--redis", server.URL(), "--audit", file, "--log-format", "json")
 			g.create("before", nil)
+			stream := g.dial()
+			defer stream.close()
+			stream.subscribe("1", watchNetworks, nil)
+			stream.next("1")
 			if _, body := g.do("GET", "/metrics", ""); !strings.Contains(body, "\nsluice_store_histories_lost_total 0\n") {
 				t.Error("before: the metric is not 0")
 			}
@@ -54,6 +59,13 @@ func TestHistory_ThatIsLostIsInTheLogTheMetricsAndTheAuditLog(t *testing.T) {
 			if said != 1 {
 				t.Errorf("%d lines of the log say it:\n%s", said, g.log)
 			}
+			if got := stream.refusal("1"); got != "POSITION_EXPIRED" {
+				t.Errorf("the stream ends with %s", got)
+			}
+			if a := g.post(`{ networks { totalCount } }`, nil); a.codes() != "FORBIDDEN" {
+				t.Errorf("a caller whose rights are lost is answered %+v", a)
+			}
+			g.token = callers.admin
 			redistest.Await(t, "the gateway to go on", func() error {
 				a := g.post(`{ networks { totalCount } }`, nil)
 				if a.codes() != "" || a.get("networks", "totalCount") != 0.0 {

@@ -18,7 +18,7 @@ type AppSpec { ownerRef: String! @ref(kind: "Team", inverse: "apps") @constraint
 // TestRebinding_ADeleteWaitsForTheGuardsOfANewCatalogue: as soon as a catalogue that guards a reference was applied,
 // nothing that it guards can be deleted; until the store guards it, no answer says that it does.
 func TestRebinding_ADeleteWaitsForTheGuardsOfANewCatalogue(t *testing.T) {
-	s := openShop(t, unguardedKinds)
+	s := openJudgedShop(t, unguardedKinds)
 	const apps = 300
 	var manifests strings.Builder
 	for i := range apps {
@@ -83,7 +83,7 @@ func TestRebinding_ADeleteWaitsForTheGuardsOfANewCatalogue(t *testing.T) {
 
 // TestRebinding_ADeleteAtOnceIsHeld deletes right after the answer of apply.
 func TestRebinding_ADeleteAtOnceIsHeld(t *testing.T) {
-	s := openShop(t, unguardedKinds)
+	s := openJudgedShop(t, unguardedKinds)
 	manifests := "apiVersion: example.org/v1\nkind: Team\nmetadata: {name: t}\nspec: {}\n---\napiVersion: example.org/v1\nkind: App\nmetadata: {name: a}\nspec: {ownerRef: t}\n"
 	if _, errOut, code := s.cli(manifests, "apply", "-f", "-"); code != 0 {
 		t.Fatal(errOut)
@@ -104,7 +104,7 @@ func TestRebinding_OfACatalogueThatComesBackAtOnce(t *testing.T) {
 		t.Run(on, func(t *testing.T) {
 			t.Setenv(storeVariable, on)
 			guarded := strings.Replace(unguardedKinds, `inverse: "apps"`, `inverse: "apps", guarded: true`, 1)
-			s := openShop(t, guarded)
+			s := openJudgedShop(t, guarded)
 			apply := func(sdl string) {
 				t.Helper()
 				if out, errOut, code := s.catalogue("apply", s.write("next", sdl), "--allow-breaking"); code != 0 {

@@ -288,7 +288,7 @@ func TestApplyWithFindingsAsksNobody(t *testing.T) {
 }
 
 func TestTheFolderOfAGatewayMustBeReplaceable(t *testing.T) {
-	s := openShop(t, racks)
+	s := openJudgedShop(t, racks)
 	next := s.write("next", strings.Replace(racks, "  height: Int\n", "  height: Int\n  width: Int\n", 1))
 	before := s.details()
 	writeFile(t, filepath.Join(s.kinds, "README.md"), "read me")
@@ -350,7 +350,9 @@ func TestAnAdminSocketBelongsToOneGatewayThatLives(t *testing.T) {
 // other, and what one does not know yet it keeps.
 func TestGatewaysOfOneStoreSayWhichCatalogueEachServes(t *testing.T) {
 	redis := []string{"--redis", server.Server(t).URL(), "--redis-prefix", prefix(t.TempDir())}
-	a, b := openShop(t, racks, redis...), openShop(t, racks, redis...)
+	callers := newCallers(t)
+	a := openShopBy(t, callers.start, racks, redis...)
+	b := openShopBy(t, callers.start, racks, redis...)
 	if a.details() != b.details() {
 		t.Errorf("%s and %s", a.details(), b.details())
 	}
@@ -377,7 +379,7 @@ func TestGatewaysOfOneStoreSayWhichCatalogueEachServes(t *testing.T) {
 }
 
 func TestAReloadCountsWhatBreaksWhatItTightens(t *testing.T) {
-	s := openShop(t, racks)
+	s := openJudgedShop(t, racks)
 	for i := range 3 {
 		s.must(fmt.Sprintf(`mutation { createNote(input: {name: "n%d", spec: {text: "%s"}}) { note { id } } }`, i, strings.Repeat("x", 4+i)))
 	}
@@ -449,7 +451,7 @@ func TestCatalogue_WhatAKindThatWentHoldsIsToldAndPurged(t *testing.T) {
 		t.Fatal("the catalogues are not what they should be")
 	}
 	file := filepath.Join(t.TempDir(), "audit")
-	s := openShop(t, withRef, "--audit", file)
+	s := openJudgedShop(t, withRef, "--audit", file)
 	for i := range 3 {
 		s.must(fmt.Sprintf(`mutation { createRack(input: {name: "r%d", spec: {height: %d}}) { rack { id } } }`, i, i))
 	}
@@ -520,7 +522,7 @@ func TestCatalogue_WhatAKindThatWentHoldsIsToldAndPurged(t *testing.T) {
 }
 
 func TestCatalogueDiff_FailsOnWhatIsAskedAndListsAllViolations(t *testing.T) {
-	s := openShop(t, racks)
+	s := openJudgedShop(t, racks)
 	for i := range 3 {
 		s.must(fmt.Sprintf(`mutation { createRack(input: {name: "r%d", spec: {label: "label %d"}}) { rack { id } } }`, i, i))
 	}

@@ -83,6 +83,25 @@ func (s *socket) next(id string) answer {
 	}
 }
 
+// refusal is the code of the error by which a subscription ends, whatever events come before it.
+func (s *socket) refusal(id string) (code string) {
+	s.t.Helper()
+	for {
+		m, err := s.read()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if m.Type != "error" || m.ID != id {
+			continue
+		}
+		var a answer
+		if err := json.Unmarshal(m.Payload, &a.Errors); err != nil {
+			s.t.Fatal(err)
+		}
+		return a.codes()
+	}
+}
+
 const watchNetworks = `subscription($after: String) { networkChanges(after: $after) { type cursor revision network { metadata { name } } } }`
 
 func TestAStreamResumesByCursorAfterTheGatewayWasKilled(t *testing.T) {

@@ -13,7 +13,7 @@ type ItemSpec { text: String @constraint(maxLength: 20), n: Int }
 // TestUnreadable_IsToldByEveryCommand: a type that was changed makes one of three resources unreadable. No command passes
 // over it in silence.
 func TestUnreadable_IsToldByEveryCommand(t *testing.T) {
-	s := openShop(t, itemKinds)
+	s := openJudgedShop(t, itemKinds)
 	for name, spec := range map[string]string{"a": "{n: 1}", "bad": "{text: hello}", "c": "{n: 3}"} {
 		manifest := "apiVersion: example.org/v1\nkind: Item\nmetadata: {name: " + name + ", labels: {u: x}}\nspec: " + spec + "\n"
 		if _, errOut, code := s.cli(manifest, "apply", "-f", "-"); code != 0 {
@@ -89,7 +89,7 @@ type ItemSpec { text: String @constraint(maxLength: 20), boxRef: String @ref(kin
 type Box @resource(plural: "boxes", group: "example.org", version: "v1", scope: NAMESPACED) { spec: BoxSpec! }
 type BoxSpec { n: Int }
 `
-	s := openShop(t, kinds)
+	s := openJudgedShop(t, kinds)
 	s.must(`mutation { createBox(input: {name: "b", spec: {}}) { box { id } } }`)
 	s.must(`mutation { createItem(input: {name: "good", spec: {boxRef: "b"}}) { item { id } } }`)
 	s.must(`mutation { createItem(input: {name: "bad", spec: {boxRef: "b", text: "x"}}) { item { id } } }`)
