@@ -7,13 +7,11 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
-// An encoded resource, its form, is a version byte, a sum, the length of the envelope,
-// the envelope and the body. The form of a log entry is a version byte, a sum of what precedes the resource, the
-// length of its head, the head, the change and the form of the resource. In envelope and head,
-// integers are varints, times are milliseconds since 1970, and strings follow their
-// length. The envelope begins with flags and expiry, and the head with size and
-// time, so that counts and trimming need to read only these. Flags say whether an
-// expiry and a number of finalizers follow.
+// An encoded resource, its form, is a version byte, a sum, the length of the envelope, the envelope and the body. The
+// form of a log entry is a version byte, a sum of all before the resource, the length of its head, the head, the change
+// and the form of the resource. In envelope and head, integers are varints, times are milliseconds since 1970, and
+// strings follow their length. The envelope begins with flags and expiry, so that expired resources are passed over
+// without decoding them. Flags say whether an expiry and a number of finalizers follow.
 const (
 	resourceForm byte = 5
 	entryForm    byte = 3
@@ -94,7 +92,7 @@ func appendResource(b []byte, r *backend.Resource) []byte {
 	return b
 }
 
-// keyRoom is how many bytes most keys take at most.
+// keyRoom is enough for most keys, in bytes.
 const keyRoom = 128
 
 // appendBefore appends the state before a change that left r.

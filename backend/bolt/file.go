@@ -107,7 +107,7 @@ func (c *core) options(open func(string, int, os.FileMode) (*os.File, error)) *b
 // openBolt turns bbolt's panics on damaged pages into errors.
 func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
 	err = guarded(func() (err error) {
-		if err := checkPages(path); err != nil {
+		if err := checkPages(path, o); err != nil {
 			return err
 		}
 		db, err = bbolt.Open(path, 0o600, o)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 
+	"go.etcd.io/bbolt"
+
 	"github.com/sluicegw/sluice/backend"
 )
 
@@ -29,15 +31,29 @@ const (
 )
 
 // checkPages returns an error if a page of the file is damaged. It only looks at files without a list of free pages:
-// bbolt scans those in a goroutine of its own, where a damaged page would end the process. For a file that is not a
-// store it returns nil, because bbolt reports that itself.
-func checkPages(path string) (err error) {
+// bbolt scans those in a goroutine of its own, where a damaged page would end the process. It has bbolt's lock meanwhile,
+// because the pages of a file that another process writes change while they are read. For a file that is not a store it
+// returns nil, because bbolt reports that itself.
+func checkPages(path string, o *bbolt.Options) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil //nolint:nilerr // bbolt meets it again
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	meta, size := newestMeta(f)
+	if meta, _ := newestMeta(f); meta == nil || freePagesListed(meta) {
+		return nil
+	}
+	locked, err := bbolt.Open(path, 0o600, &bbolt.Options{
+		ReadOnly:     true, // so that it scans no pages
+		Timeout:      o.Timeout,
+		NoStatistics: true,
+		OpenFile:     o.OpenFile,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locked.Close()) }()
+	meta, size := newestMeta(f) // the one before may have been replaced before the lock was free
 	if meta == nil || freePagesListed(meta) {
 		return nil
 	}
@@ -85,8 +101,13 @@ func (c *pageChecker) bucket(walk func() error) error {
 
 // tree checks a page and all pages below it.
 func (c *pageChecker) tree(id uint64, depth int) error {
-	if id >= c.end || depth > maxPageDepth || c.seen[id] {
-		return fmt.Errorf("page %d is led to", id)
+	switch {
+	case id >= c.end:
+		return fmt.Errorf("page %d lies outside the file", id)
+	case c.seen[id]:
+		return fmt.Errorf("page %d has two places", id)
+	case depth > maxPageDepth:
+		return fmt.Errorf("page %d lies too deep", id)
 	}
 	c.seen[id] = true
 	var head [pageHead]byte
@@ -114,7 +135,7 @@ func (c *pageChecker) elements(page []byte, depth int) error {
 	}
 	flags, n := binary.NativeEndian.Uint16(page[8:]), int(binary.NativeEndian.Uint16(page[10:]))
 	if flags != branchPage && flags != leafPage || pageHead+n*elementBytes > len(page) {
-		return errors.New("it is none of data")
+		return errors.New("it has no branch and no leaf")
 	}
 	for i := range n {
 		at := pageHead + i*elementBytes
@@ -155,7 +176,7 @@ func (c *pageChecker) leaf(rest, element []byte, depth int) error {
 	case flags == 0:
 		return nil
 	case flags != bucketFlag || to-from < bucketHead:
-		return errors.New("it is no value and no bucket")
+		return errors.New("it is neither a value nor a bucket")
 	}
 	bucket := rest[from:to]
 	return c.bucket(func() error {

@@ -17,7 +17,7 @@ const sumBytes = 4
 // sumAt is where the sum of a form begins.
 const sumAt = 1
 
-// sums is the table of CRC-32C. It is one that package crc32 keeps.
+// sums returns the table of CRC-32C, which package crc32 makes once.
 func sums() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // sumOf returns the sum of a form, or the part of one that it covers, under a key.
