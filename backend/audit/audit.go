@@ -30,6 +30,8 @@ const (
 	Refused = "REFUSED"
 	// Revealed is a reveal of sensitive values.
 	Revealed = "REVEALED"
+	// Exported is an export of everything that is stored.
+	Exported = "EXPORTED"
 	// Controlled is a kind that was given to a controller, Released one that was taken back.
 	Controlled = "KIND_CONTROLLED"
 	Released   = "KIND_RELEASED"
@@ -59,6 +61,8 @@ type Line struct {
 	RequestID string `json:"requestId,omitempty"`
 	// Paths that a change of a resource changed, in the names of the store; none of a sensitive kind.
 	Paths []string `json:"paths,omitempty"`
+	// Secrets says how an export holds secrets: sealed, plain or none.
+	Secrets string `json:"secrets,omitempty"`
 	// Catalogue is the hash of a catalogue that is served from now on.
 	Catalogue string `json:"catalogue,omitempty"`
 	// EpochBefore is the epoch of a history that was lost, and Epoch the epoch that replaces it. Lost is the number of
@@ -316,6 +320,12 @@ func (l *Log) Refuse(ctx context.Context, refused *failure.Error) {
 // Reveal writes that the sensitive values of a resource are revealed. If it cannot be written, they must not be.
 func (l *Log) Reveal(ctx context.Context, key backend.Key) error {
 	return l.request(ctx, "sensitive values are not revealed: the audit log cannot be written", Line{Event: Revealed, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
+}
+
+// Export writes that the caller of ctx exports everything that is stored, with secrets as it says. Without that line
+// nothing is to be exported.
+func (l *Log) Export(ctx context.Context, secrets string) error {
+	return l.request(ctx, "nothing is exported: the audit log cannot be written", Line{Event: Exported, Secrets: secrets})
 }
 
 // Control writes that a kind was given to a controller or taken back.

@@ -137,6 +137,12 @@ func (r *Keyring) Current(stored []byte) bool {
 	return err == nil && (head != nil) == (r.ID() != "") && id == r.ID()
 }
 
+// SealedWith returns the id of the key that has encrypted a stored body; empty if it is plain, or malformed.
+func SealedWith(stored []byte) string {
+	_, id, _, _ := parts(stored)
+	return id
+}
+
 // parts splits a stored body into the head, which is authenticated and not encrypted, the id
 // of its key, and the rest. The head is nil if the body is plain.
 func parts(stored []byte) (head []byte, id string, rest []byte, err error) {

@@ -68,7 +68,9 @@ func newRoot(std terminal.Streams) *cobra.Command {
 		auth.LogoutCommand(std),
 
 		operate.CatalogueCommand(std),
+		operate.ExportCommand(std),
 		operate.ServeCommand(std),
+		operate.StateCommand(std),
 		operate.TokenCommand(std),
 
 		completionCommand(std),

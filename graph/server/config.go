@@ -50,6 +50,9 @@ type Config struct {
 	// Reload answers requests for another catalogue, by callers who have the verb CATALOGUE. It bounds their bodies and
 	// sets deadlines that are later than the server's. Default: there is no path for them.
 	Reload http.Handler
+	// Export answers with everything that is stored, for callers who have the verb EXPORT. It sets deadlines that are
+	// later than the server's. Default: there is no path for it.
+	Export http.Handler
 	// TLS secures connections. Default: none.
 	TLS *identity.TLS
 	// Limits of requests.

@@ -109,6 +109,10 @@ func New(cfg Config) (*Server, error) {
 		mux.Handle("POST "+reloadPath, s.identified(s.sameOriginOnly(http.HandlerFunc(s.reload)), s.refuseCaller))
 		mux.HandleFunc(reloadPath, refuseMethod("POST", "use POST"))
 	}
+	if cfg.Export != nil {
+		mux.Handle("GET "+exportPath, s.identified(s.sameOriginOnly(http.HandlerFunc(s.export)), s.refuseCaller))
+		mux.HandleFunc(exportPath, refuseMethod("GET", "use GET"))
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(
 			w,

@@ -12,7 +12,7 @@ import (
 const (
 	// VerbCatalogue applies and reloads catalogues through the API.
 	VerbCatalogue descriptor.Verb = "CATALOGUE"
-	// VerbExport reads everything at once, write-only values included.
+	// VerbExport reads everything at once. Write-only values are encrypted, or left out.
 	VerbExport descriptor.Verb = "EXPORT"
 	// VerbEscalate gives rights by roles and bindings that the caller does not have.
 	VerbEscalate descriptor.Verb = "ESCALATE"

@@ -61,7 +61,7 @@ func variables(to map[string]bool, command string, flags *pflag.FlagSet) {
 		to[config.ContextsVariable], to[config.TokenVariable] = true, true
 	}
 	switch command {
-	case "serve":
+	case "serve", "export", "copy":
 		to[config.KeysVariable] = true
 	case "edit":
 		to[config.EditorVariable] = true

@@ -26,6 +26,8 @@ type Gateway struct {
 	Identities                  Identities
 	// Audit is the file of the audit log, or [AuditStdout]; empty for none.
 	Audit string
+	// Bootstrap is the file with which a store without resources is filled; empty for none.
+	Bootstrap string
 	// KeysFile holds the keys that encrypt sensitive values.
 	KeysFile string
 	// IndexMemory is how many bytes of resources are kept in memory, 0 for none;
@@ -157,6 +159,7 @@ func (g *Gateway) Settings() []Setting {
 			Help:  "folder of the embedded store; one process at a time",
 			Check: g.checkData,
 		},
+		{Name: "bootstrap", Value: &g.Bootstrap, Help: "file that `sluice export` has written: a store without resources is filled with it before anything is served; one that was filled before is served as it is"},
 		{Name: "redis", Value: &st.URL, Help: "URL of a Redis to store on instead: redis://host:port/db, redis-sentinel://host:port,.../master or redis-cluster://host:port,...; rediss for TLS"},
 		{Name: "redis-password-file", Value: &st.PasswordFile, Needs: "redis", Help: "file with the password for Redis, which stays out of process lists"},
 		{Name: "redis-prefix", Value: &st.Prefix, Needs: "redis", Help: "what all keys on Redis begin with"},

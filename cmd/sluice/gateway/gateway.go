@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -60,6 +61,12 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	if err != nil {
 		return exit.Usage(err)
 	}
+	filling := filler{file: s.Bootstrap, keys: keys, log: log}
+	if s.Store.URL == "" {
+		if _, err = filling.fillEmbedded(ctx, s.Store.Data); err != nil {
+			return err
+		}
+	}
 	store, name, err := storeSettings{Store: s.Store, lost: s.tellLost, patience: s.readyTimeout()}.open(ctx, log)
 	if err != nil {
 		return err
@@ -69,6 +76,9 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 			log.Info("sluice stopped")
 		}
 	}()
+	if _, err = filling.fill(ctx, store); err != nil {
+		return err
+	}
 	if err = s.accept(ctx, c, catalogue.Gate{Store: store, Logger: log}); err != nil {
 		return err
 	}
@@ -111,7 +121,11 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	}
 	if socket != nil {
 		defer func() { err = errors.Join(err, socket.Close()) }()
-		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, s.Server.Reload) })
+		handlers := map[string]http.Handler{
+			"POST " + reload.Path: s.Server.Reload,
+			"GET " + ExportPath:   kinds.exports.handler(true),
+		}
+		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, handlers) })
 	}
 	// Listen only when requests can be served, and the gateway is sure to start.
 	listener, err := net.Listen("tcp", s.Listen)
@@ -288,6 +302,8 @@ func (s *Gateway) configureServer(c *catalogues, on shared, log *zap.Logger) {
 	s.Server.Filling = c.filling
 	s.Server.AnswersMemory = answersMemory(s.Server.AnswersMemory, indexMemory(s.IndexMemory))
 	s.Server.Reload = reload.NewHandler(c)
+	c.exports = newExports(on, log)
+	s.Server.Export = c.exports.handler(false)
 	if on.audit != nil {
 		s.Server.Refused = on.audit.Refuse
 	}

@@ -38,7 +38,8 @@ type catalogues struct {
 	// it. It may be nil.
 	replaced func(ctx context.Context, hash string)
 	// keys encrypt sensitive values; nil for none.
-	keys *keyring.Keyring
+	keys    *keyring.Keyring
+	exports *exports
 	// turn holds a token while a catalogue is replaced.
 	turn chan struct{}
 

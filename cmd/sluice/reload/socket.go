@@ -100,10 +100,13 @@ func (s *Socket) listen() error {
 	return nil
 }
 
-// Serve lets h, which [NewHandler] has made, answer requests until ctx ends; then it gives those that run some seconds.
-func (s *Socket) Serve(ctx context.Context, h http.Handler) error {
+// Serve answers requests until ctx ends; then it gives those that run some seconds. The handlers are of patterns as
+// [http.ServeMux] has them.
+func (s *Socket) Serve(ctx context.Context, handlers map[string]http.Handler) error {
 	mux := http.NewServeMux()
-	mux.Handle("POST "+Path, h)
+	for pattern, h := range handlers {
+		mux.Handle(pattern, h)
+	}
 	srv := &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: headerTime,

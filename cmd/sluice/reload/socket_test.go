@@ -64,7 +64,7 @@ func serveHandler(t *testing.T, path string, h http.Handler) (stop func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx, h) }()
+	go func() { done <- s.Serve(ctx, map[string]http.Handler{"POST " + reload.Path: h}) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-done, s.Close()); err != nil {

@@ -1,0 +1,475 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/internal/wait"
+)
+
+// BootstrapConfig says which store is filled, and with what.
+type BootstrapConfig struct {
+	// Store to fill. Required.
+	Store backend.Store
+	// Open opens the file. Required. It is read twice; it is not opened if the store was filled before.
+	Open func() (io.ReadCloser, error)
+	// Keys open what is sealed in the file, and seal the values of sensitive kinds in the store.
+	Keys *keyring.Keyring
+	// Logger. Default: none.
+	Logger *zap.Logger
+	// Progress is called with the number of lines that were stored, and of all, from time to time. Default: not at
+	// all.
+	Progress func(done, of int)
+	// lease is how long a batch may be applied after its sender has looked at the record, where it is not conditional
+	// on it. Default: [defaultLease].
+	lease time.Duration
+}
+
+// ErrBegun: a bootstrap of a store has begun and not ended.
+var ErrBegun = errors.New("a bootstrap of the store has begun and not ended: start again with the same --bootstrap file, or with an empty store")
+
+// ErrNotEmpty: a store that is to be filled has resources.
+var ErrNotEmpty = errors.New("the store has resources, and a bootstrap fills an empty one only: choose another store, or leave --bootstrap out")
+
+// The record of a bootstrap in the store, whose states follow each other:
+//
+//	(none) --begin--> begun --all records are stored--> ending --a lease later--> done
+//
+// Any number of gateways may fill the store from the same file at the same time: each puts records on the condition
+// that they are absent. Nobody may put one after a gateway has begun to serve the store, since its callers may have
+// deleted it. So in the shard of the record each batch is conditional on the record's revision. In another shard no
+// batch is sent later than a lease after its sender has looked at the record; `ending` waits that long.
+const (
+	stateBegun  = "begun"
+	stateEnding = "ending"
+	stateDone   = "done"
+)
+
+const (
+	// bootstrapFormat is the version of the record.
+	bootstrapFormat = 1
+	// defaultLease is the default of BootstrapConfig.lease.
+	defaultLease = 5 * time.Second
+	// writeTimeout is how long the store may take to begin a write of the record, and of batches that are conditional on
+	// it.
+	writeTimeout = 10 * time.Second
+	// restoreBytes bounds a batch, in bytes.
+	restoreBytes = 1 << 20
+	// restoreWorkers is how many batches are under way at a time.
+	restoreWorkers = 8
+	// patience is how long a batch is sent again while the store does not answer.
+	patience = time.Minute
+)
+
+// bootstrapKey is the key of the record.
+func bootstrapKey() backend.Key { return backend.Key{Kind: bootstrapKind, Name: "store"} }
+
+// bootstrapRecord is the record.
+type bootstrapRecord struct {
+	Format int    `json:"format"`
+	State  string `json:"state"`
+	// File is the checksum of the file.
+	File string `json:"file"`
+}
+
+// readRecord returns the record of a store, and the stored form of it, nil if there is none.
+func readRecord(ctx context.Context, store backend.Store) (out bootstrapRecord, stored *backend.Resource, err error) {
+	got, err := store.Get(ctx, bootstrapKey())
+	if err != nil || got[0] == nil {
+		return out, nil, err
+	}
+	raw, err := backend.DecodeBody(got[0].Body)
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	switch {
+	case err != nil:
+		return out, nil, fmt.Errorf("the record of a bootstrap: %w: %w", backend.ErrUnreadable, err)
+	case out.Format != bootstrapFormat:
+		return out, nil, fmt.Errorf("the record of a bootstrap has format %d, this release knows %d: %w", out.Format, bootstrapFormat, backend.ErrFormat)
+	}
+	return out, got[0], nil
+}
+
+// Whole returns [ErrBegun] if a bootstrap of a store has begun and not ended. Such a store must not be served.
+func Whole(ctx context.Context, store backend.Store) error {
+	record, stored, err := readRecord(ctx, store)
+	if err == nil && stored != nil && record.State != stateDone {
+		err = ErrBegun
+	}
+	return err
+}
+
+// Bootstrap fills a store without resources with a file, and reports whether it has: a store that was filled before, by
+// this file or another one, stays as it is. If it is interrupted, it goes on where it was when it is called again.
+func Bootstrap(ctx context.Context, cfg BootstrapConfig) (filled bool, err error) {
+	if cfg.Logger == nil {
+		cfg.Logger = zap.NewNop()
+	}
+	cfg.lease = cmp.Or(cfg.lease, defaultLease)
+	record, stored, err := readRecord(ctx, cfg.Store)
+	if err != nil || stored != nil && record.State == stateDone {
+		return false, err
+	}
+	if stored == nil {
+		if err := empty(ctx, cfg.Store); err != nil {
+			return false, err
+		}
+	}
+	shards, _ := cfg.Store.(backend.Sharder)
+	b := &bootstrap{BootstrapConfig: cfg, to: target{shards: shards, keys: cfg.Keys}, clock: backend.ClockOf(cfg.Store)}
+	if b.file, err = b.check(); err != nil {
+		return false, err
+	}
+	if err := b.begin(ctx, record, stored); err != nil {
+		return false, err
+	}
+	if err := b.restore(ctx); err != nil && !errors.Is(err, errDone) {
+		return false, err
+	}
+	if err := b.finish(ctx); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// empty returns ErrNotEmpty if a store has resources.
+func empty(ctx context.Context, store backend.Store) error {
+	at, err := store.Position(ctx)
+	if err != nil {
+		return err
+	}
+	for shard := range at.Shards() {
+		for page, err := range backend.Pages(ctx, store, backend.Range{Shard: shard + 1, Limit: exportPage, KeysOnly: true}) {
+			if err != nil {
+				return err
+			}
+			if len(page.Unreadable) > 0 {
+				return ErrNotEmpty
+			}
+			for _, one := range page.Resources {
+				if v := verdictOf(one.Kind); v == moved || v == movedSensitive {
+					return ErrNotEmpty
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// bootstrap is one bootstrap that runs.
+type bootstrap struct {
+	BootstrapConfig
+	to    target
+	clock func() time.Time
+	file  *checkedFile
+	// resumed: some of the records are probably stored.
+	resumed bool
+	// begun is the revision of the record in the state begun.
+	begun backend.Revision
+	look  look
+}
+
+// errDone means that another gateway has filled the store.
+var errDone = errors.New("the store is filled")
+
+// check reads the file once.
+func (b *bootstrap) check() (*checkedFile, error) {
+	f, err := b.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return checkFile(f, b.to)
+}
+
+// begin makes the record, or takes the one that is there.
+func (b *bootstrap) begin(ctx context.Context, record bootstrapRecord, stored *backend.Resource) error {
+	if stored == nil {
+		want := bootstrapRecord{Format: bootstrapFormat, State: stateBegun, File: b.file.end.SHA256}
+		err := b.put(ctx, want, backend.Condition{Presence: backend.Absent})
+		if err != nil && !errors.Is(err, backend.ErrExists) && !errors.Is(err, backend.ErrUnknown) {
+			return err
+		}
+		b.resumed = err != nil
+		if record, stored, err = readRecord(ctx, b.Store); err != nil {
+			return err
+		}
+		if stored == nil {
+			return fmt.Errorf("the record of the bootstrap is gone: %w", backend.ErrUnavailable)
+		}
+	} else {
+		b.resumed = true
+	}
+	if record.File != b.file.end.SHA256 {
+		return fmt.Errorf("%w; it has begun with another file", ErrBegun)
+	}
+	b.begun = stored.Revision
+	b.look.note(b.clock(), record.State == stateBegun)
+	return nil
+}
+
+// put writes the record on a condition.
+func (b *bootstrap) put(ctx context.Context, record bootstrapRecord, condition backend.Condition) error {
+	raw, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	action := backend.Action{
+		Key: bootstrapKey(), If: condition, Op: backend.OpPut,
+		Put: backend.Put{UID: bootstrapKind, Body: backend.EncodeBody(raw)},
+	}
+	_, err = b.Store.Apply(ctx, backend.Batch{
+		RequestID: newID(), Deadline: b.clock().Add(writeTimeout), Actions: []backend.Action{action},
+	})
+	return err
+}
+
+func newID() string {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id)
+	return hex.EncodeToString(id)
+}
+
+// restore stores the records of the file.
+func (b *bootstrap) restore(ctx context.Context) error {
+	f, err := b.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	in, err := NewReader(f)
+	if err != nil {
+		return err
+	}
+	workers, working := errgroup.WithContext(ctx)
+	workers.SetLimit(restoreWorkers)
+	pending := batches{send: func(batch []backend.Action) {
+		workers.Go(func() error { return b.store(working, batch) })
+	}}
+	for n := 1; working.Err() == nil; n++ {
+		l, failed := in.Next()
+		if errors.Is(failed, io.EOF) {
+			break
+		}
+		if err = failed; err != nil {
+			break
+		}
+		if l.Deleted || l.Unreadable || !b.file.stands(n, &l) || l.Resource.ExpiredAt(b.clock()) {
+			continue
+		}
+		var body []byte
+		if body, err = b.to.body(l.Resource); err != nil {
+			break
+		}
+		pending.add(restoring(l.Resource, body))
+		if b.Progress != nil && n%exportPage == 0 {
+			b.Progress(n, b.file.end.Lines)
+		}
+	}
+	if err == nil {
+		pending.flush()
+	}
+	return cmp.Or(err, workers.Wait())
+}
+
+// batches collects actions on records of one namespace.
+type batches struct {
+	send    func([]backend.Action)
+	actions []backend.Action
+	bytes   int
+}
+
+func (p *batches) add(a backend.Action) {
+	size := (&backend.Resource{Key: a.Key, Refs: a.Put.Refs, Body: a.Put.Body}).Size()
+	other := len(p.actions) > 0 && p.actions[0].Key.Namespace != a.Key.Namespace
+	if other || len(p.actions) == backend.MaxWrites || p.bytes+size > restoreBytes {
+		p.flush()
+	}
+	p.actions = append(p.actions, a)
+	p.bytes += size
+}
+
+func (p *batches) flush() {
+	if len(p.actions) > 0 {
+		p.send(p.actions)
+	}
+	p.actions = nil
+	p.bytes = 0
+}
+
+// Pauses before a batch is sent again.
+const (
+	minPause = 50 * time.Millisecond
+	maxPause = 2 * time.Second
+)
+
+// store stores a batch of records, without the ones that are stored already.
+func (b *bootstrap) store(ctx context.Context, actions []backend.Action) error {
+	begin := time.Now()
+	backoff := wait.Backoff{Least: minPause, Most: maxPause}
+	for again := b.resumed; ; again = true {
+		if again {
+			var err error
+			if actions, err = b.missing(ctx, actions); err != nil || len(actions) == 0 {
+				return err
+			}
+		}
+		err := b.apply(ctx, actions)
+		switch {
+		case err == nil, errors.Is(err, errDone):
+			return err
+		case errors.Is(err, backend.ErrExists):
+			continue // another gateway has stored it, or an attempt whose answer was lost
+		case errors.Is(err, backend.ErrUnknown), errors.Is(err, backend.ErrUnavailable),
+			errors.Is(err, backend.ErrDeadline):
+		default:
+			return err
+		}
+		if time.Since(begin) > patience || !backoff.Wait(ctx) {
+			return err
+		}
+	}
+}
+
+// apply sends a batch once. It returns errDone if the store was filled meanwhile.
+func (b *bootstrap) apply(ctx context.Context, actions []backend.Action) error {
+	batch := backend.Batch{RequestID: newID(), Deadline: b.clock().Add(writeTimeout), Actions: actions}
+	if backend.SameShard(b.Store, actions[0].Key.Namespace, "") {
+		check := backend.Action{Key: bootstrapKey(), If: backend.Condition{Revision: b.begun}}
+		batch.Actions = append([]backend.Action{check}, actions...)
+	} else {
+		var err error
+		if batch.Deadline, err = b.leased(ctx); err != nil {
+			return err
+		}
+	}
+	_, err := b.Store.Apply(ctx, batch)
+	var failed *backend.ConditionError
+	if errors.As(err, &failed) && failed.Key == bootstrapKey() {
+		if failed.Current == nil {
+			return fmt.Errorf("the store was emptied while it was filled: %w", backend.ErrFormat)
+		}
+		return errDone
+	}
+	return err
+}
+
+// look is the last look at the record.
+type look struct {
+	mu    sync.Mutex // guards the rest
+	at    time.Time  // by the store's clock, before it was read
+	begun bool
+}
+
+// note notes that the record was read, and whether it had the state begun.
+func (l *look) note(at time.Time, begun bool) {
+	l.at = at
+	l.begun = begun
+}
+
+// leased returns the deadline of a batch that cannot be conditional on the record, or errDone.
+func (b *bootstrap) leased(ctx context.Context) (time.Time, error) {
+	b.look.mu.Lock()
+	defer b.look.mu.Unlock()
+	if now := b.clock(); now.Sub(b.look.at) > b.lease/2 {
+		record, stored, err := readRecord(ctx, b.Store)
+		if err != nil {
+			return time.Time{}, err
+		}
+		b.look.note(now, stored != nil && record.State == stateBegun && stored.Revision == b.begun)
+	}
+	if !b.look.begun {
+		return time.Time{}, errDone
+	}
+	return b.look.at.Add(b.lease), nil
+}
+
+// missing returns the actions on records that are not stored yet.
+func (b *bootstrap) missing(ctx context.Context, actions []backend.Action) (out []backend.Action, err error) {
+	keys := make([]backend.Key, len(actions))
+	for i := range actions {
+		keys[i] = actions[i].Key
+	}
+	for at := 0; at < len(keys); {
+		got, err := b.Store.Get(ctx, keys[at:]...)
+		if err != nil {
+			return nil, err
+		}
+		for i, stored := range got {
+			a := actions[at+i]
+			switch {
+			case stored == nil, a.If.Presence != backend.Absent:
+				out = append(out, a)
+			case stored.UID != a.Put.UID:
+				return nil, fmt.Errorf("%s is stored with another uid: %w", a.Key, ErrNotEmpty)
+			}
+		}
+		at += len(got)
+	}
+	return out, nil
+}
+
+// finish ends the bootstrap, once all records are stored.
+func (b *bootstrap) finish(ctx context.Context) error {
+	at, err := b.Store.Position(ctx)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	backoff := wait.Backoff{Least: minPause, Most: maxPause}
+	for {
+		done, err := b.advance(ctx, at.Shards() > 1)
+		if done && err == nil {
+			break
+		}
+		raced := err == nil || errors.Is(err, backend.ErrConflict)
+		lost := errors.Is(err, backend.ErrUnknown) || errors.Is(err, backend.ErrUnavailable)
+		if !raced && (!lost || time.Since(begin) > patience) {
+			return err
+		}
+		if !backoff.Wait(ctx) {
+			return ctx.Err()
+		}
+	}
+	b.Logger.Info(
+		"the store was filled; revisions are new, so streams cannot resume where they were",
+		zap.Int("resources", b.file.resources), zap.Int("unreadable", b.file.end.Unreadable),
+		zap.Time("writtenAt", b.file.header.WrittenAt),
+	)
+	return nil
+}
+
+// advance moves the record to its next state, and reports whether that is the last one. apart reports whether there
+// are batches that are not conditional on the record.
+func (b *bootstrap) advance(ctx context.Context, apart bool) (done bool, err error) {
+	record, stored, err := readRecord(ctx, b.Store)
+	switch {
+	case err != nil:
+		return false, err
+	case stored == nil:
+		return false, fmt.Errorf("the store was emptied while it was filled: %w", backend.ErrFormat)
+	case record.State == stateDone:
+		return true, nil
+	case apart && record.State == stateBegun:
+		record.State = stateEnding
+	case apart && b.clock().Before(stored.UpdatedAt.Add(b.lease)):
+		return false, nil
+	default:
+		record.State = stateDone
+	}
+	return record.State == stateDone, b.put(ctx, record, backend.Condition{Revision: stored.Revision})
+}

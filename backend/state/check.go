@@ -1,0 +1,174 @@
+package state
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/keyring"
+)
+
+// maxProblems is how many records an error names at most.
+const maxProblems = 10
+
+// digest stands for a key in memory, where there may be a million of them.
+type digest [16]byte
+
+func digestOf(key backend.Key) digest {
+	sum := sha256.Sum256(key.Append(nil))
+	return digest(sum[:16])
+}
+
+// checkedFile is a file that was read once, from its header to its end line.
+type checkedFile struct {
+	header Header
+	end    End
+	// newest has the number of the last line about each key that a later line is about. Lines are counted from 1.
+	newest map[digest]int
+	// resources is how many lines are about resources that are there.
+	resources int
+}
+
+// stands reports whether the n-th line is the one that counts about its key.
+func (f *checkedFile) stands(n int, l *Line) bool {
+	if len(f.newest) == 0 {
+		return true
+	}
+	last, ok := f.newest[digestOf(l.Resource.Key)]
+	return !ok || last == n
+}
+
+// target is the store that a file is to fill.
+type target struct {
+	shards backend.Sharder // nil for one shard
+	keys   *keyring.Keyring
+}
+
+// checkFile reads a file from its begin, and returns an error unless it can fill the target as a whole.
+func checkFile(r io.Reader, to target) (*checkedFile, error) {
+	in, err := NewReader(r)
+	if err != nil {
+		return nil, err
+	}
+	out := &checkedFile{header: in.Header(), newest: map[digest]int{}}
+	var problems problems
+	for n := 1; ; n++ {
+		l, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err // what was found before is not to be relied on
+		}
+		if l.Later {
+			out.newest[digestOf(l.Resource.Key)] = n
+		}
+		if !l.Deleted && !l.Unreadable {
+			problems.add(to.check(l.Resource))
+		}
+		if verdictOf(l.Resource.Kind) == moved {
+			out.resources++
+		}
+	}
+	out.end = in.End()
+	return out, problems.err()
+}
+
+// check returns an error if the target does not take a record.
+func (t target) check(r *backend.Resource) error {
+	switch verdictOf(r.Kind) {
+	case left, unknown:
+		return unknownKindError(r.Key)
+	}
+	for _, ref := range r.Refs {
+		apart := t.shards != nil && t.shards.Shard(ref.Key.Namespace) != t.shards.Shard(r.Namespace)
+		if ref.Bound && apart {
+			return fmt.Errorf("%s: its guarded reference leads to %s, which is GLOBAL: a store of several shards cannot hold it; use one with one shard (redis-shards)", r.Key, ref.Key)
+		}
+	}
+	if _, err := t.body(r); err != nil {
+		return fmt.Errorf("%s: %w", r.Key, err)
+	}
+	action := restoring(r, r.Body)
+	return backend.Batch{RequestID: "check", Deadline: time.Unix(1, 0), Actions: []backend.Action{action}}.Validate(t.shards)
+}
+
+// body returns the body of a record as the target stores it.
+func (t target) body(r *backend.Resource) ([]byte, error) {
+	plain, err := t.keys.Open(r.Key, r.UID, r.Body)
+	if err != nil || verdictOf(r.Kind) != movedSensitive || t.keys.Current(r.Body) {
+		if err == nil && verdictOf(r.Kind) == movedSensitive {
+			return r.Body, nil
+		}
+		return plain, err
+	}
+	return t.keys.Seal(r.Key, r.UID, plain)
+}
+
+// restoring returns the action that stores a record with a body.
+func restoring(r *backend.Resource, body []byte) backend.Action {
+	a := backend.Action{
+		Key: r.Key,
+		Op:  backend.OpPut,
+		Put: backend.Put{
+			UID:        r.UID,
+			Deleting:   r.Deleting,
+			Finalizers: new(r.Finalizers),
+			ExpiresAt:  r.ExpiresAt,
+			Caller:     true,
+			Declared:   r.Declared,
+			Refs:       r.Refs,
+			Body:       body,
+		},
+	}
+	if verdictOf(r.Kind) != movedLast { // what a gateway of the empty store has left of these is replaced
+		a.If = backend.Condition{Presence: backend.Absent}
+		a.Put.CreatedAt = r.CreatedAt
+		a.Put.UpdatedAt = r.UpdatedAt
+	}
+	return a
+}
+
+// problems are the reasons why a file cannot fill a store.
+type problems struct {
+	lines   []string
+	missing map[string]bool // ids of keys
+	more    int
+}
+
+func (p *problems) add(err error) {
+	var sealed *keyring.Error
+	switch {
+	case err == nil:
+	case errors.As(err, &sealed) && sealed.Missing:
+		if p.missing == nil {
+			p.missing = map[string]bool{}
+		}
+		p.missing[sealed.ID] = true
+	case len(p.lines) < maxProblems:
+		p.lines = append(p.lines, err.Error())
+	default:
+		p.more++
+	}
+}
+
+func (p *problems) err() error {
+	lines := p.lines
+	if len(p.missing) > 0 {
+		ids := strings.Join(slices.Sorted(maps.Keys(p.missing)), ", ")
+		lines = append([]string{"it has secrets that are encrypted with the key " + ids + ", which is not given: give it in encryption-keys-file"}, lines...)
+	}
+	if p.more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", p.more))
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(lines, "; "))
+}

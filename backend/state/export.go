@@ -1,0 +1,423 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/keyring"
+)
+
+// ExportConfig says what is exported, and how.
+type ExportConfig struct {
+	// Store to export. Required.
+	Store backend.Store
+	// Keys seal secrets, and open those that another key has sealed.
+	Keys *keyring.Keyring
+	// Secrets says how the file holds secrets. Default: Sealed, for which Keys are needed where there are secrets.
+	Secrets Secrecy
+	// Release of this program, for the header.
+	Release string
+	// Progress is called with the number of lines, from time to time. Default: not at all.
+	Progress func(lines int)
+}
+
+// ErrNoKeys: there are secrets and no key that seals them.
+var ErrNoKeys = errors.New("there are secrets, and no key that seals them")
+
+// errMeanwhile: the catalogue was replaced during an export.
+var errMeanwhile = errors.New("another catalogue was accepted while the store was exported; export again")
+
+const (
+	// exportPage is how many records are read at a time.
+	exportPage = 500
+	// maxRounds is how often sensitive values that change all the time are read again.
+	maxRounds = 1000
+)
+
+// Export writes everything that a store has, at one position. It can be read once it has returned without an error.
+func Export(ctx context.Context, cfg ExportConfig, w io.Writer) (End, error) {
+	e := &exporter{
+		ExportConfig: cfg,
+		store:        cfg.Store,
+		unsettled:    map[backend.Key]logged{},
+		keys:         map[string]bool{},
+	}
+	if e.Secrets == "" {
+		e.Secrets = Sealed
+	}
+	end, err := e.export(ctx, w)
+	switch {
+	case errors.Is(err, backend.ErrPositionExpired):
+		err = fmt.Errorf("export: the log has no longer what was changed meanwhile; export again, or raise retain-entries, retain-bytes or retain-age: %w", err)
+	case err != nil:
+		err = fmt.Errorf("export: %w", err)
+	}
+	return end, err
+}
+
+// exporter is one export that runs.
+//
+//	           page by page                       in rounds
+//	records ----------------+   +-- sensitive values that have changed ---+
+//	                        |   |                                         |
+//	log   ---- after each --+---+-- until all of them are as old as it is-+--> end line
+//
+// A change of a record that was written before is written as a further line. One of a record that is still to come
+// is not: it is read later, as it is then.
+type exporter struct {
+	ExportConfig
+	store  backend.Store
+	secret catalogue.WriteOnly
+	to     *Writer
+	end    End
+
+	changes backend.Watcher
+	// position is how far the log was read.
+	position backend.Position
+	// shard is the shard that is read, and last the key of the last record of it that was read, encoded.
+	shard int
+	last  []byte
+	// unsettled are resources that have changed since their sensitive values were read, as the log has them.
+	unsettled map[backend.Key]logged
+	// keys are the ids of the keys that have sealed something in the file.
+	keys map[string]bool
+}
+
+// logged is the last change of a resource that was read from the log.
+type logged struct {
+	deleted   bool
+	expiresAt time.Time
+}
+
+func (e *exporter) export(ctx context.Context, w io.Writer) (end End, err error) {
+	if e.secret, err = catalogue.WriteOnlyOf(ctx, e.store); err != nil {
+		return end, err
+	}
+	if err := e.checkKeys(ctx); err != nil {
+		return end, err
+	}
+	if e.position, err = e.store.Position(ctx); err != nil {
+		return end, err
+	}
+	if e.changes, err = e.store.Watch(ctx, backend.Watch{From: e.position, MaxLag: math.MaxInt32}); err != nil {
+		return end, err
+	}
+	defer e.changes.Close()
+	if e.to, err = NewWriter(w, e.header()); err != nil {
+		return end, err
+	}
+	for e.shard = range e.position.Shards() {
+		if err := e.readShard(ctx); err != nil {
+			return end, err
+		}
+	}
+	e.shard++
+	if err := e.settle(ctx); err != nil {
+		return end, err
+	}
+	if err := e.readLast(ctx); err != nil {
+		return end, err
+	}
+	e.end.Position = e.position.String()
+	e.end.Keys = slices.Sorted(maps.Keys(e.keys))
+	return e.to.Close(e.end)
+}
+
+func (e *exporter) header() Header {
+	h := Header{
+		Release:   e.Release,
+		WrittenAt: backend.ClockOf(e.store)().UTC(),
+		Catalogue: e.secret.Newest,
+		Secrets:   e.Secrets,
+	}
+	if e.Secrets == Sealed {
+		h.Key = e.Keys.ID()
+	}
+	return h
+}
+
+// checkKeys refuses to begin if there are secrets and no key that seals them.
+func (e *exporter) checkKeys(ctx context.Context) error {
+	if e.Secrets != Sealed || e.Keys.ID() != "" {
+		return nil
+	}
+	prefix := backend.AppendStringPrefix(nil, backend.SensitiveKind(""))
+	at, err := e.store.Position(ctx)
+	if err != nil {
+		return err
+	}
+	var ranges []backend.Range
+	for i := range at.Shards() {
+		ranges = append(ranges, backend.Range{Shard: i + 1, Start: prefix, End: backend.StringPrefixEnd(prefix), Limit: 1})
+	}
+	for _, kind := range e.secret.KindsInside() {
+		ranges = append(ranges, backend.Range{Kind: kind, Limit: 1})
+	}
+	for _, r := range ranges {
+		page, err := e.store.Range(ctx, r)
+		if err != nil {
+			return err
+		}
+		if len(page.Resources)+len(page.Unreadable) > 0 {
+			return ErrNoKeys
+		}
+	}
+	return nil
+}
+
+// readShard reads the records of a shard page by page, and the log after each.
+func (e *exporter) readShard(ctx context.Context) error {
+	r := backend.Range{Shard: e.shard + 1, Limit: exportPage}
+	e.last = nil
+	for more := true; more; {
+		page, err := e.store.Range(ctx, r)
+		if err != nil {
+			return err
+		}
+		for _, one := range page.Resources {
+			if err := e.write(one, Line{Resource: one}); err != nil {
+				return err
+			}
+		}
+		for _, key := range page.Unreadable {
+			if err := e.writeUnreadable(key, false); err != nil {
+				return err
+			}
+		}
+		r, more = r.After(page)
+		if e.last = r.Start; !more {
+			e.last = backend.PrefixEnd(nil)
+		}
+		if err := e.follow(ctx); err != nil {
+			return err
+		}
+		if e.Progress != nil {
+			e.Progress(e.to.count)
+		}
+	}
+	return nil
+}
+
+// passed reports whether a record was read, if it was there.
+func (e *exporter) passed(key backend.Key) bool {
+	shard := backend.ShardOf(e.store, key.Namespace)
+	return shard < e.shard || shard == e.shard && bytes.Compare(key.Append(nil), e.last) < 0
+}
+
+// follow reads the log to its end, which has all that was read of the store so far.
+func (e *exporter) follow(ctx context.Context) error {
+	head, err := e.store.Position(ctx)
+	if err != nil {
+		return err
+	}
+	for !e.position.Covers(head) {
+		d, err := e.changes.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range d.Events {
+			if err := e.change(&d.Events[i]); err != nil {
+				return err
+			}
+		}
+		e.position = d.Position
+	}
+	return nil
+}
+
+// change writes what has changed of a record that was read before.
+func (e *exporter) change(event *backend.Event) error {
+	r := event.Resource
+	if !e.passed(r.Key) {
+		return nil
+	}
+	deleted := event.Type == backend.Deleted
+	if e.secret.Apart(r.Kind) && e.passed(r.Key.Sensitive()) {
+		e.unsettled[r.Key] = logged{deleted, r.ExpiresAt}
+	}
+	switch {
+	case deleted:
+		return e.writeDeleted(r.Key, event.Revision)
+	case len(r.Body) == 0:
+		return e.writeUnreadable(r.Key, true)
+	}
+	return e.write(r, Line{Resource: r, Later: true})
+}
+
+// settle reads the sensitive values of resources that have changed meanwhile, until all of them are as old as what was
+// read of the log.
+func (e *exporter) settle(ctx context.Context) error {
+	for range maxRounds {
+		if err := e.follow(ctx); err != nil {
+			return err
+		}
+		for key, last := range e.unsettled {
+			settled, err := e.settleOne(ctx, key, last)
+			if err != nil {
+				return err
+			}
+			if settled {
+				delete(e.unsettled, key)
+			}
+		}
+		if len(e.unsettled) == 0 {
+			return nil
+		}
+	}
+	return errors.New("sensitive values change faster than they can be read; export again")
+}
+
+// settleOne writes the sensitive values of a resource as they are now. It reports whether the resource is as it was
+// read from the log: the values change only with it.
+func (e *exporter) settleOne(ctx context.Context, key backend.Key, last logged) (settled bool, err error) {
+	at := key.Sensitive()
+	values, err := e.store.Get(ctx, at)
+	unreadable := errors.Is(err, backend.ErrUnreadable)
+	if err != nil && !unreadable {
+		return false, err
+	}
+	got, err := e.store.Get(ctx, key)
+	damaged := errors.Is(err, backend.ErrUnreadable)
+	if err != nil && !damaged {
+		return false, err
+	}
+	switch {
+	case unreadable:
+		err = e.writeUnreadable(at, true)
+	case values[0] == nil:
+		err = e.writeDeleted(at, backend.Revision{})
+	default:
+		err = e.write(values[0], Line{Resource: values[0], Later: true})
+	}
+	if err != nil || damaged {
+		return err == nil, err
+	}
+	now := got[0]
+	if now == nil {
+		// An expired resource is gone, and the log has no word of it until it is purged.
+		expired := !last.expiresAt.IsZero() && !last.expiresAt.After(backend.ClockOf(e.store)())
+		return last.deleted || expired, nil
+	}
+	seen := e.position.Shard(backend.ShardOf(e.store, key.Namespace))
+	return now.Revision.Compare(seen) <= 0 && !last.deleted, nil
+}
+
+// readLast reads the records of the gateways. None of them is about changes that came later than it.
+func (e *exporter) readLast(ctx context.Context) error {
+	for _, kind := range []string{controllersKind, catalogueKind} {
+		for page, err := range backend.Pages(ctx, e.store, backend.Range{Kind: kind, Limit: exportPage}) {
+			if err != nil {
+				return err
+			}
+			for _, one := range page.Resources {
+				if err := e.add(Line{Resource: one}); err != nil {
+					return err
+				}
+			}
+			for _, key := range page.Unreadable {
+				if err := e.add(Line{Resource: &backend.Resource{Key: key}, Unreadable: true}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	now, err := catalogue.WriteOnlyOf(ctx, e.store)
+	if err == nil && now.Newest != e.secret.Newest {
+		err = errMeanwhile
+	}
+	return err
+}
+
+// write writes a record, unless it is left where it is or read last.
+func (e *exporter) write(r *backend.Resource, l Line) error {
+	switch verdictOf(r.Kind) {
+	case left, movedLast:
+		return nil
+	case unknown:
+		return unknownKindError(r.Key)
+	}
+	body, err := e.body(r)
+	if err != nil {
+		return err
+	}
+	out := *r
+	out.Body = body
+	l.Resource = &out
+	if id := keyring.SealedWith(body); id != "" {
+		e.keys[id] = true
+	}
+	return e.add(l)
+}
+
+func (e *exporter) writeDeleted(key backend.Key, at backend.Revision) error {
+	r := &backend.Resource{Key: key, Envelope: backend.Envelope{Revision: at}}
+	return e.add(Line{Resource: r, Deleted: true, Later: true})
+}
+
+// writeUnreadable says that a record is missing. Its key is zero if that does not decode either.
+func (e *exporter) writeUnreadable(key backend.Key, later bool) error {
+	if key != (backend.Key{}) && verdictOf(key.Kind) != moved && verdictOf(key.Kind) != movedSensitive {
+		return nil
+	}
+	e.end.Unreadable++
+	if key == (backend.Key{}) {
+		return nil
+	}
+	return e.add(Line{Resource: &backend.Resource{Key: key}, Unreadable: true, Later: later})
+}
+
+// add adds a line.
+func (e *exporter) add(l Line) error {
+	if l.Later {
+		e.end.Changes++
+	} else {
+		e.end.Records++
+	}
+	return e.to.Write(l)
+}
+
+// body returns the body of a record as the file has it.
+func (e *exporter) body(r *backend.Resource) ([]byte, error) {
+	apart := verdictOf(r.Kind) == movedSensitive
+	if !apart && !e.secret.Inside(r.Kind) {
+		return r.Body, nil
+	}
+	if e.Secrets == None {
+		return e.withoutSecrets(r, apart)
+	}
+	body, err := e.Keys.Open(r.Key, r.UID, r.Body)
+	switch {
+	case errors.Is(err, backend.ErrEncrypted): // nobody here can read it: it stays as it is stored
+		return r.Body, nil
+	case err != nil:
+		return nil, fmt.Errorf("record %s: %w", r.Key, err)
+	case e.Secrets == Plain:
+		return body, nil
+	case e.Keys.ID() == "":
+		return nil, ErrNoKeys
+	case e.Keys.Current(r.Body):
+		return r.Body, nil
+	}
+	return e.Keys.Seal(r.Key, r.UID, body)
+}
+
+// withoutSecrets returns the body of a record without secrets; apart reports whether it has nothing else.
+func (e *exporter) withoutSecrets(r *backend.Resource, apart bool) ([]byte, error) {
+	if apart {
+		return backend.EncodeBody([]byte("{}")), nil
+	}
+	raw, err := backend.DecodeBody(r.Body)
+	if err != nil {
+		return nil, fmt.Errorf("record %s: %w", r.Key, err)
+	}
+	return backend.EncodeBody(e.secret.Without(r.Kind, raw)), nil
+}

@@ -1,0 +1,267 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+const (
+	// formatName and formatVersion are in the header of a file.
+	formatName    = "sluice-export"
+	formatVersion = 1
+	// maxLine bounds a line, in bytes: a body of [backend.MaxStoredBytes] as base64, and what stands beside it.
+	maxLine = 4 << 20
+)
+
+// Secrecy is how a file holds secrets.
+type Secrecy string
+
+// The ways.
+const (
+	// Sealed: encrypted by the keyring.
+	Sealed Secrecy = "sealed"
+	// Plain: readable for everybody.
+	Plain Secrecy = "plain"
+	// None: left out.
+	None Secrecy = "none"
+)
+
+// Header is the first line of a file.
+type Header struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	// Release that wrote the file.
+	Release string `json:"release,omitempty"`
+	// WrittenAt is when the export began, by the clock of the store.
+	WrittenAt time.Time `json:"writtenAt"`
+	// Catalogue is the hash of the newest catalogue that the store has accepted; empty for none.
+	Catalogue string `json:"catalogue,omitempty"`
+	// Secrets says how the file holds secrets.
+	Secrets Secrecy `json:"secrets"`
+	// Key is the id of the key that seals secrets.
+	Key string `json:"key,omitempty"`
+}
+
+// check refuses a file that is none, or of a newer release.
+func (h Header) check() error {
+	switch {
+	case h.Format != formatName:
+		return fmt.Errorf("it is no export: it does not begin with the header of one: %w", backend.ErrFormat)
+	case h.Version != formatVersion:
+		return fmt.Errorf("it has version %d of the format, this release knows %d: %w", h.Version, formatVersion, backend.ErrFormat)
+	}
+	return nil
+}
+
+// End is the last line of a file.
+type End struct {
+	// Lines between the header and this one.
+	Lines int `json:"lines"`
+	// Records is how many of them are records as they were read first, and Changes how many replace one of these.
+	Records int `json:"records"`
+	Changes int `json:"changes,omitempty"`
+	// Unreadable are records that the store could not decode: the file does not have them.
+	Unreadable int `json:"unreadable,omitempty"`
+	// Keys are the ids of the keys without which something in the file cannot be read.
+	Keys []string `json:"keys,omitempty"`
+	// Position at which all this was the state of the store.
+	Position string `json:"position"`
+	// SHA256 is the checksum of the file before the gzip member of this line.
+	SHA256 string `json:"sha256"`
+}
+
+// Line is one record of a file, or says that it is gone.
+type Line struct {
+	// Resource is the record as it is stored, but for a sealed body. If it is deleted or unreadable,
+	// it has no more than a key.
+	Resource *backend.Resource
+	// Deleted: the record is gone.
+	Deleted bool
+	// Unreadable: the store could not decode the record.
+	Unreadable bool
+	// Later: the line may replace another one about the same key.
+	Later bool
+}
+
+// sealed reports whether the body is encrypted.
+func (l *Line) sealed() bool {
+	return len(l.Resource.Body) > 0 && l.Resource.Body[0] == backend.BodySealed
+}
+
+// lineJSON is the form of a line. The body is added by hand: it stands as it is stored, or as base64.
+type lineJSON struct {
+	Kind       string          `json:"kind"`
+	Namespace  string          `json:"namespace,omitempty"`
+	Name       string          `json:"name"`
+	UID        string          `json:"uid,omitempty"`
+	Revision   string          `json:"revision,omitempty"`
+	CreatedAt  *time.Time      `json:"createdAt,omitempty"`
+	UpdatedAt  *time.Time      `json:"updatedAt,omitempty"`
+	ExpiresAt  *time.Time      `json:"expiresAt,omitempty"`
+	Deleting   bool            `json:"deleting,omitempty"`
+	Finalizers int             `json:"finalizers,omitempty"`
+	Declared   string          `json:"declared,omitempty"`
+	Refs       []refJSON       `json:"refs,omitempty"`
+	Later      bool            `json:"later,omitempty"`
+	Deleted    bool            `json:"deleted,omitempty"`
+	Unreadable bool            `json:"unreadable,omitempty"`
+	Body       json.RawMessage `json:"body,omitempty"`
+	// Sealed is an encrypted body, and Raw one that is no JSON of one line.
+	Sealed []byte `json:"sealed,omitempty"`
+	Raw    []byte `json:"raw,omitempty"`
+}
+
+type refJSON struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Bound     bool   `json:"bound,omitempty"`
+}
+
+// appendLine appends the form of a line.
+func appendLine(dst []byte, l Line) ([]byte, error) {
+	r := l.Resource
+	for _, text := range []string{r.Kind, r.Namespace, r.Name, r.UID, r.Declared} {
+		if !utf8.ValidString(text) {
+			return nil, fmt.Errorf("record %q: it is not text, as its key has to be: %w", r.Key, backend.ErrUnreadable)
+		}
+	}
+	out := lineJSON{
+		Kind: r.Kind, Namespace: r.Namespace, Name: r.Name, UID: r.UID, Revision: r.Revision.String(),
+		Deleting: r.Deleting, Finalizers: r.Finalizers, Declared: r.Declared,
+		Later: l.Later, Deleted: l.Deleted, Unreadable: l.Unreadable,
+		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt), ExpiresAt: moment(r.ExpiresAt),
+	}
+	for _, ref := range r.Refs {
+		out.Refs = append(out.Refs, refJSON{ref.Key.Kind, ref.Key.Namespace, ref.Key.Name, ref.Bound})
+	}
+	raw, plain := plainJSON(r.Body)
+	switch {
+	case l.Deleted || l.Unreadable:
+		plain = false
+	case l.sealed():
+		out.Sealed = r.Body
+	case !plain:
+		out.Raw = r.Body
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("record %s: %w", r.Key, err)
+	}
+	if !plain {
+		return append(append(dst, text...), '\n'), nil
+	}
+	dst = append(dst, text[:len(text)-1]...)
+	dst = append(dst, `,"body":`...)
+	dst = append(dst, raw...)
+	return append(dst, '}', '\n'), nil
+}
+
+// moment returns a time, nil for the zero one.
+func moment(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+// plainJSON returns the JSON of a stored body, and whether it is one that stands in a line as it is.
+func plainJSON(body []byte) ([]byte, bool) {
+	raw, err := backend.DecodeBody(body)
+	ok := err == nil && len(raw) > 1 && raw[0] == '{' && raw[len(raw)-1] == '}' &&
+		bytes.IndexByte(raw, '\n') < 0 && json.Valid(raw)
+	return raw, ok
+}
+
+// decodeStrict decodes one JSON value without fields that out does not have.
+func decodeStrict(text []byte, out any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(out); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more follows the value")
+	}
+	return nil
+}
+
+// decodeLine reads what appendLine wrote.
+func decodeLine(text []byte) (l Line, err error) {
+	var in lineJSON
+	if err := decodeStrict(text, &in); err != nil {
+		return l, fmt.Errorf("%w: %w", backend.ErrUnreadable, err)
+	}
+	r := &backend.Resource{Key: backend.Key{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name}}
+	l = Line{Resource: r, Deleted: in.Deleted, Unreadable: in.Unreadable, Later: in.Later}
+	if in.Revision != "" {
+		if r.Revision, err = backend.ParseRevision(in.Revision); err != nil {
+			return l, fmt.Errorf("%w: %w", backend.ErrUnreadable, err)
+		}
+	}
+	r.UID = in.UID
+	r.CreatedAt = timeOf(in.CreatedAt)
+	r.UpdatedAt = timeOf(in.UpdatedAt)
+	r.ExpiresAt = timeOf(in.ExpiresAt)
+	r.Deleting = in.Deleting
+	r.Finalizers = in.Finalizers
+	r.Declared = in.Declared
+	for _, ref := range in.Refs {
+		key := backend.Key{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
+		r.Refs = append(r.Refs, backend.Ref{Key: key, Bound: ref.Bound})
+	}
+	switch {
+	case in.Body != nil:
+		r.Body = backend.EncodeBody(in.Body)
+	case in.Sealed != nil:
+		r.Body = in.Sealed
+	default:
+		r.Body = in.Raw
+	}
+	return l, l.check(in)
+}
+
+// check refuses a line that no export writes.
+func (l *Line) check(in lineJSON) error {
+	bodies := 0
+	for _, given := range []bool{in.Body != nil, in.Sealed != nil, in.Raw != nil} {
+		if given {
+			bodies++
+		}
+	}
+	problem := ""
+	switch {
+	case in.Kind == "" || in.Name == "":
+		problem = "it is no record"
+	case l.Deleted && !l.Later:
+		problem = "nothing precedes it that is deleted"
+	case l.Deleted && l.Unreadable || (l.Deleted || l.Unreadable) && bodies > 0:
+		problem = "it has a body and says that there is none"
+	case l.Deleted || l.Unreadable:
+	case bodies != 1 || len(l.Resource.Body) == 0:
+		problem = "one body is wanted"
+	case in.Sealed != nil && !l.sealed() || in.Sealed == nil && l.sealed():
+		problem = "its body is not of the form that it says"
+	case in.UID == "" || in.CreatedAt == nil || in.UpdatedAt == nil:
+		problem = "uid, createdAt and updatedAt are wanted"
+	}
+	if problem != "" {
+		return fmt.Errorf("%s: %w", problem, backend.ErrUnreadable)
+	}
+	return nil
+}
+
+// timeOf returns a time in UTC, the zero one for nil.
+func timeOf(at *time.Time) time.Time {
+	if at == nil {
+		return time.Time{}
+	}
+	return at.UTC()
+}

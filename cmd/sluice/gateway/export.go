@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
+	"github.com/sluicegw/sluice/backend/state"
+	"github.com/sluicegw/sluice/cmd/sluice/version"
+)
+
+// ExportPath answers with everything that is stored, on the network as on the admin socket.
+const ExportPath = "/export"
+
+// ExportSecrets is the parameter of a request for an export that says how it holds secrets.
+const ExportSecrets = "secrets"
+
+const (
+	// maxExports is how many exports are under way at a time.
+	maxExports = 2
+	// exportStall is how long the client of an export may take nothing.
+	exportStall = time.Minute
+)
+
+// exports answers requests for everything that is stored.
+type exports struct {
+	on  shared
+	log *zap.Logger
+	// running has an element for each export that is under way.
+	running chan struct{}
+}
+
+func newExports(on shared, log *zap.Logger) *exports {
+	return &exports{on: on, log: log, running: make(chan struct{}, maxExports)}
+}
+
+// handler returns the handler of requests. plain reports whether they may ask for secrets that everybody can read.
+func (e *exports) handler(plain bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secrets, err := exportSecrets(r, plain)
+		if err != nil {
+			refuseExport(w, http.StatusBadRequest, failure.CodeBadUserInput, err.Error())
+			return
+		}
+		select {
+		case e.running <- struct{}{}:
+			defer func() { <-e.running }()
+		default:
+			refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, fmt.Sprintf("%d exports are under way already; try again later", maxExports))
+			return
+		}
+		if e.on.audit != nil {
+			if err := e.on.audit.Export(r.Context(), string(secrets)); err != nil {
+				refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "the audit log cannot be written, so nothing is exported")
+				return
+			}
+		}
+		e.serve(w, r, secrets)
+	})
+}
+
+// exportSecrets returns how a request asks for secrets.
+func exportSecrets(r *http.Request, plain bool) (state.Secrecy, error) {
+	switch asked := state.Secrecy(r.URL.Query().Get(ExportSecrets)); asked {
+	case "", state.Sealed:
+		return state.Sealed, nil
+	case state.None:
+		return asked, nil
+	case state.Plain:
+		if !plain {
+			return "", errors.New("secrets: plain is for the admin socket and for a store without a gateway; over the network sealed and none are accepted")
+		}
+		return asked, nil
+	default:
+		return "", fmt.Errorf("secrets: accepted are %s, %s and, over the admin socket, %s", state.Sealed, state.None, state.Plain)
+	}
+}
+
+// serve writes an export. One that fails after it has begun breaks off: it has no end line, so nobody takes it for a
+// whole one.
+func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Secrecy) {
+	out := &exportWriter{to: w, control: http.NewResponseController(w)}
+	end, err := state.Export(r.Context(), state.ExportConfig{
+		Store: e.on.store, Keys: e.on.keys, Secrets: secrets, Release: version.Text(),
+	}, out)
+	switch {
+	case err == nil:
+		e.log.Info("the store was exported", zap.Int("lines", end.Lines), zap.Int("unreadable", end.Unreadable))
+	case out.begun:
+		if r.Context().Err() == nil && !out.failed {
+			e.log.Error("an export broke off", zap.Error(err))
+		}
+		panic(http.ErrAbortHandler)
+	case errors.Is(err, state.ErrNoKeys):
+		refuseExport(w, http.StatusConflict, failure.CodeBadUserInput, "there are secrets, and the gateway has no key that encrypts them: give it encryption-keys-file, "+
+			"leave them out with --no-secrets, or take them in plain form over the admin socket with --plain-secrets")
+	case errors.Is(err, context.Canceled):
+		refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "the gateway stops")
+	default:
+		e.log.Error("the store cannot be exported", zap.Error(err))
+		refuseExport(w, http.StatusServiceUnavailable, failure.CodeUnavailable, "the store cannot be exported now; the gateway's log says why")
+	}
+}
+
+// refuseExport answers in the form of the API.
+func refuseExport(w http.ResponseWriter, status int, code failure.Code, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"errors": []any{map[string]any{"message": message, "extensions": map[string]any{"code": code}}},
+	})
+}
+
+// exportWriter writes the body of an answer, and moves the deadline of the connection with each write.
+type exportWriter struct {
+	to      http.ResponseWriter
+	control *http.ResponseController
+	// begun: the header of the answer was sent. failed: the client is gone.
+	begun, failed bool
+}
+
+// Write is part of [io.Writer].
+func (w *exportWriter) Write(p []byte) (int, error) {
+	if !w.begun {
+		w.begun = true
+		w.to.Header().Set("Content-Type", "application/gzip")
+		w.to.Header().Set("Cache-Control", "no-store")
+	}
+	_ = w.control.SetWriteDeadline(time.Now().Add(exportStall))
+	n, err := w.to.Write(p)
+	if err != nil {
+		w.failed = true
+	}
+	return n, err
+}

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/state"
+)
+
+// secretStore is a store with a sensitive record.
+type secretStore struct{ *memory.Store }
+
+func (secretStore) Ready(context.Context) error { return nil }
+func (secretStore) Unreadable() uint64          { return 0 }
+
+func newSecretStore(t *testing.T) secretStore {
+	t.Helper()
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	_, err = store.Apply(t.Context(), backend.Batch{
+		RequestID: "r", Deadline: time.Now().Add(time.Minute),
+		Actions: []backend.Action{{
+			Key: backend.Key{Kind: "Secret", Namespace: "default", Name: "s"}.Sensitive(), Op: backend.OpPut,
+			Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte(`{"data":"planted"}`))},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secretStore{store}
+}
+
+func TestExports_AnswerWithSecretsAsTheyMayBeShown(t *testing.T) {
+	keys, err := keyring.New(keyring.Key{ID: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		query  string
+		plain  bool
+		keys   *keyring.Keyring
+		status int
+		says   string
+	}{
+		"sealed":                          {"", false, keys, 200, "sealed"},
+		"none":                            {"?secrets=none", false, nil, 200, "none"},
+		"plain over the admin socket":     {"?secrets=plain", true, nil, 200, "plain"},
+		"plain over the network":          {"?secrets=plain", false, keys, 400, "plain is for the admin socket"},
+		"something else":                  {"?secrets=all", true, keys, 400, "accepted are sealed, none and"},
+		"sealed by a gateway without key": {"", true, nil, 409, "give it encryption-keys-file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newExports(shared{store: newSecretStore(t), keys: c.keys}, zap.NewNop())
+			w := httptest.NewRecorder()
+			e.handler(c.plain).ServeHTTP(w, httptest.NewRequest(http.MethodGet, ExportPath+c.query, nil))
+			said := w.Body.String()
+			if w.Code == http.StatusOK {
+				r, err := state.NewReader(bytes.NewReader(w.Body.Bytes()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				said = string(r.Header().Secrets)
+			}
+			if w.Code != c.status || !strings.Contains(said, c.says) {
+				t.Errorf("%d %s", w.Code, said)
+			}
+			if len(e.running) != 0 {
+				t.Error("it counts as running")
+			}
+		})
+	}
+}
+
+func TestExports_AreFewAtATime(t *testing.T) {
+	e := newExports(shared{store: newSecretStore(t)}, zap.NewNop())
+	for range maxExports {
+		e.running <- struct{}{}
+	}
+	w := httptest.NewRecorder()
+	e.handler(false).ServeHTTP(w, httptest.NewRequest(http.MethodGet, ExportPath, nil))
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "2 exports are under way") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// brokenAnswer is an answer whose client goes away.
+type brokenAnswer struct {
+	*httptest.ResponseRecorder
+	left int
+}
+
+func (b *brokenAnswer) Write(p []byte) (int, error) {
+	b.left--
+	if b.left < 0 {
+		return 0, http.ErrHandlerTimeout
+	}
+	return b.ResponseRecorder.Write(p)
+}
+
+func TestExports_BreakOffInsteadOfEndingEarly(t *testing.T) {
+	e := newExports(shared{store: newSecretStore(t)}, zap.NewNop())
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler {
+			t.Errorf("%v", p)
+		}
+	}()
+	w := &brokenAnswer{ResponseRecorder: httptest.NewRecorder(), left: 1}
+	e.handler(true).ServeHTTP(w, httptest.NewRequest(http.MethodGet, ExportPath+"?secrets=plain", nil))
+}

@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/state"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/version"
+)
+
+// StateCopy fills a store with everything that another one has. No gateway serves either of them.
+type StateCopy struct {
+	From, To Offline
+	KeysFile string
+	// Progress is called with the number of lines that were copied, and of all. Default: not at all.
+	Progress func(done, of int)
+}
+
+// Run copies, and returns what the file would have said at its end.
+func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err error) {
+	keys, err := encryptionKeys(ctx, c.KeysFile)
+	if err != nil {
+		return end, exit.Usage(err)
+	}
+	from, err := c.From.open(ctx, log)
+	if err != nil {
+		return end, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	if err := state.Whole(ctx, from); err != nil {
+		return end, errors.New(exit.OneLine(err))
+	}
+	file, err := anonymousFile()
+	if err != nil {
+		return end, err
+	}
+	defer func() { _ = file.Close() }()
+	cfg := state.ExportConfig{Store: from, Keys: keys, Secrets: state.Sealed, Release: version.Text()}
+	if keys.ID() == "" { // as they are stored; the file has no name
+		cfg.Secrets = state.Plain
+	}
+	if end, err = state.Export(ctx, cfg, file); err != nil {
+		return end, errors.New(exit.OneLine(err))
+	}
+	if err := c.fill(ctx, file, keys, log); err != nil {
+		return end, err
+	}
+	now, err := from.Position(ctx)
+	if err == nil && now.String() != end.Position {
+		err = fmt.Errorf("%s was written while it was copied: stop its gateways, empty %s and copy again", c.From.At, c.To.At)
+	}
+	return end, err
+}
+
+// anonymousFile returns a file that is gone with the process.
+func anonymousFile() (*os.File, error) {
+	file, err := os.CreateTemp("", "sluice-state-")
+	if err != nil {
+		return nil, err
+	}
+	return file, os.Remove(file.Name())
+}
+
+// fill fills the target with a file.
+func (c StateCopy) fill(ctx context.Context, file *os.File, keys *keyring.Keyring, log *zap.Logger) error {
+	size, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	f := filler{
+		file: c.From.At, keys: keys, log: log, progress: c.Progress,
+		open: func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(file, 0, size)), nil },
+	}
+	filledBefore := exit.Usage(fmt.Errorf("%s is a store already: choose an empty one", c.To.At))
+	if c.To.embedded() {
+		filled, err := f.fillEmbedded(ctx, c.To.At)
+		if err == nil && !filled {
+			err = filledBefore
+		}
+		return err
+	}
+	to, err := c.To.open(ctx, log)
+	if err != nil {
+		return err
+	}
+	filled, err := f.fill(ctx, to)
+	if err == nil && !filled {
+		err = filledBefore
+	}
+	return errors.Join(err, to.Close())
+}

@@ -1,0 +1,235 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend/state"
+	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/gateway"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+)
+
+// exportFlags are the flags of an export: over the admin socket, over the network if the command line names a server or
+// a context, or of a store that no gateway serves.
+type exportFlags struct {
+	gatewayRequest
+	store        offlineStore
+	at, to       string
+	noSecrets    bool
+	plainSecrets bool
+}
+
+func ExportCommand(std terminal.Streams) *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export --to FILE",
+		Short: "Write everything that is stored to a file, from which another store can be filled",
+		Long: "Write everything that is stored to a file: resources with uid, times, status, finalizers, references and expiry, roles and\n" +
+			"bindings, accepted catalogues, and secrets. `sluice serve --bootstrap FILE` fills an empty store with it. Others may\n" +
+			"write meanwhile: the file is one state. It is complete if it has its name; until then it is FILE.part.\n\n" +
+			"A running gateway is asked over its admin socket, or over the network with --server or --context, which needs the\n" +
+			"verb EXPORT. With --store, the command opens the store itself, while no gateway runs. Secrets are encrypted with the\n" +
+			"first key of the gateway (encryption-keys-file). Without keys, they have to be left out with --no-secrets, or taken in\n" +
+			"plain form with --plain-secrets, which is not possible over the network.",
+		Example: "  sluice export --to state.gz\n  sluice export --to state.gz --server https://gateway.example.com:8080\n" +
+			"  sluice export --to state.gz --store ./sluice-data\n  zcat state.gz | jq -r .kind | sort | uniq -c",
+		Args: command.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, std) },
+	}
+	f.registerSocket(cmd)
+	f.registerNetwork(cmd)
+	flags := cmd.Flags()
+	flags.Lookup("server").Usage = "URL of the gateway, to ask it over the network; that needs the verb EXPORT"
+	flags.StringVar(&f.to, "to", "", "file to write (required)")
+	flags.StringVar(&f.at, "store", "", "folder of an embedded store, or URL of a Redis, to export without a gateway")
+	flags.BoolVar(&f.noSecrets, "no-secrets", false, "leave secrets out: they are empty in a store that is filled with the file")
+	flags.BoolVar(&f.plainSecrets, "plain-secrets", false, "write secrets in plain form, so that everybody who has the file can read them")
+	f.store.register(cmd)
+	return cmd
+}
+
+// secrecy returns how the file is to hold secrets.
+func (f *exportFlags) secrecy() (state.Secrecy, error) {
+	switch {
+	case f.noSecrets && f.plainSecrets:
+		return "", errors.New("no-secrets, plain-secrets: choose one of them")
+	case f.noSecrets:
+		return state.None, nil
+	case f.plainSecrets:
+		return state.Plain, nil
+	}
+	return state.Sealed, nil
+}
+
+func (f *exportFlags) run(cmd *cobra.Command, std terminal.Streams) error {
+	secrets, err := f.secrecy()
+	switch {
+	case err != nil:
+		return exit.Usage(err)
+	case f.to == "":
+		return exit.Usage(errors.New("to: a file is wanted: --to FILE"))
+	}
+	source, err := f.source(cmd, secrets)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	written, err := saveExport(f.to, source, std)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(std.Out, "%s: %s and %s, secrets %s\n",
+		output.Printable(f.to), output.Plural(written.end.Records, "record"), output.Plural(written.end.Changes, "change"), written.header.Secrets)
+	if err == nil && written.end.Unreadable > 0 {
+		_, _ = fmt.Fprintf(std.Err, "sluice: warning: %s could not be read, and the file does not have them\n", output.Plural(written.end.Unreadable, "record"))
+		for _, key := range written.unreadable {
+			_, _ = fmt.Fprintln(std.Err, "  "+output.Printable(key))
+		}
+		err = exit.ErrReported
+	}
+	return err
+}
+
+// source begins an export.
+func (f *exportFlags) source(cmd *cobra.Command, secrets state.Secrecy) (io.ReadCloser, error) {
+	if config.Named(cmd.Flags(), "store") {
+		for _, name := range []string{"server", "context", "admin-socket", "data"} {
+			if config.Named(cmd.Flags(), name) {
+				return nil, exit.Usage(fmt.Errorf("%s: it has no effect with --store", name))
+			}
+		}
+		if err := f.store.load(cmd); err != nil {
+			return nil, err
+		}
+		export := gateway.OfflineExport{Store: f.store.at(f.at), KeysFile: f.store.keysFile, Secrets: secrets}
+		return piped(cmd.Context(), export), nil
+	}
+	if err := f.store.unused(cmd); err != nil {
+		return nil, err
+	}
+	network, err := f.overNetwork(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if network && secrets == state.Plain {
+		return nil, exit.Usage(errors.New("plain-secrets: over the network secrets are encrypted, or left out; use the admin socket, or --store while no gateway runs"))
+	}
+	c, err := f.client(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return c.Download(cmd.Context(), gateway.ExportPath, url.Values{gateway.ExportSecrets: {string(secrets)}})
+}
+
+// piped runs an export of a store, and returns what it writes.
+func piped(ctx context.Context, export gateway.OfflineExport) io.ReadCloser {
+	ctx, stop := context.WithCancel(ctx)
+	r, w := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.CloseWithError(export.Run(ctx, w, zap.NewNop()))
+	}()
+	return &pipe{PipeReader: r, end: func() {
+		stop()
+		_ = r.Close()
+		<-done
+	}}
+}
+
+// pipe has what an export writes. It is closed once the export has ended.
+type pipe struct {
+	*io.PipeReader
+	end func()
+}
+
+// Close is part of [io.Closer].
+func (p *pipe) Close() error {
+	p.end()
+	return nil
+}
+
+// partSuffix ends the name of a file until it is complete.
+const partSuffix = ".part"
+
+// maxNamed is how many unreadable records are named.
+const maxNamed = 10
+
+// savedExport describes a file that was written.
+type savedExport struct {
+	header     state.Header
+	end        state.End
+	unreadable []string
+}
+
+// saveExport writes what comes from an export to a file, which gets its name when its end was seen and it is durable.
+func saveExport(path string, from io.Reader, std terminal.Streams) (out savedExport, err error) {
+	part := path + partSuffix
+	file, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return out, exit.Usage(fmt.Errorf("to: %w", err))
+	}
+	defer func() {
+		if err != nil {
+			_ = file.Close()
+			_ = os.Remove(part)
+		}
+	}()
+	if out, err = checkExport(io.TeeReader(from, file), std); err != nil {
+		return out, err
+	}
+	if err = errors.Join(file.Sync(), file.Close()); err != nil {
+		return out, fmt.Errorf("to: %w", err)
+	}
+	if err = os.Rename(part, path); err != nil {
+		return out, fmt.Errorf("to: %w", err)
+	}
+	return out, syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// checkExport reads an export to its end, and says on a terminal how far it is.
+func checkExport(from io.Reader, std terminal.Streams) (out savedExport, err error) {
+	in, err := state.NewReader(from)
+	if err != nil {
+		return out, fmt.Errorf("export: %w", err)
+	}
+	defer std.Show("")
+	out.header = in.Header()
+	for n := 1; ; n++ {
+		l, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			out.end = in.End()
+			return out, nil
+		}
+		if err != nil {
+			return out, fmt.Errorf("export: %w", err)
+		}
+		if l.Unreadable && len(out.unreadable) < maxNamed {
+			out.unreadable = append(out.unreadable, l.Resource.Key.String())
+		}
+		if n%1000 == 0 {
+			std.Show(fmt.Sprintf("%d records ...", n))
+		}
+	}
+}

@@ -1,0 +1,53 @@
+package operate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/gateway"
+)
+
+// offlineStore holds the flags of commands that open a store by themselves: the settings of a gateway that are about
+// Redis and the keys.
+type offlineStore struct {
+	settings *config.Gateway
+	keysFile string
+	names    []string
+}
+
+func (o *offlineStore) register(cmd *cobra.Command) {
+	o.settings = config.NewGateway()
+	about := []string{"redis-password-file", "redis-prefix", "redis-shards", "redis-ca", "redis-cert", "redis-key"}
+	var chosen []config.Setting
+	for _, s := range o.settings.Settings() {
+		if slices.Contains(about, s.Name) {
+			chosen = append(chosen, s)
+		}
+	}
+	config.Register(cmd.Flags(), chosen)
+	cmd.Flags().StringVar(&o.keysFile, "encryption-keys-file", "", "file with the keys that encrypt secrets, as the gateway has it")
+	o.names = append(about, "encryption-keys-file")
+}
+
+// load takes settings from the environment, too.
+func (o *offlineStore) load(cmd *cobra.Command) error { return command.LoadOnly(cmd, o.names...) }
+
+// unused refuses flags that have no effect where a gateway is asked.
+func (o *offlineStore) unused(cmd *cobra.Command) error {
+	for _, name := range o.names {
+		if config.Named(cmd.Flags(), name) {
+			return exit.Usage(fmt.Errorf("%s: it has no effect without --store", name))
+		}
+	}
+	return nil
+}
+
+// at returns the store at a place.
+func (o *offlineStore) at(place string) gateway.Offline {
+	return gateway.Offline{At: place, Settings: o.settings.Store}
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Download gets a path of the gateway, and returns what it answers as it comes. It has no limit of time, but the
+// gateway may send nothing for [Config.Silence] at most. It returns errors as Do does. The caller closes the body.
+func (c *Client) Download(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+	to := c.at(path)
+	if len(query) > 0 {
+		to.url += "?" + query.Encode()
+	}
+	token, err := c.bearer(ctx, "")
+	if err != nil {
+		return nil, &UnansweredError{err: err}
+	}
+	body, err := c.get(ctx, to, token)
+	if token == "" || !unauthenticated(err) {
+		return body, err
+	}
+	switch other, failed := c.bearer(ctx, token); {
+	case failed != nil:
+		return nil, &UnansweredError{err: failed}
+	case other != token && other != "":
+		return c.get(ctx, to, other)
+	}
+	return nil, err
+}
+
+// get sends one request, and returns the body of its answer unless it has errors.
+func (c *Client) get(ctx context.Context, to address, token string) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	silence := time.AfterFunc(c.cfg.Silence, func() { cancel(errSilent) })
+	body := &download{
+		shown: to.shown,
+		alive: func() { silence.Reset(c.cfg.Silence) },
+		cause: func(err error) error {
+			if errors.Is(context.Cause(ctx), errSilent) {
+				return errSilent
+			}
+			return unreachedError(err)
+		},
+		stop: func() {
+			silence.Stop()
+			cancel(nil)
+		},
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to.url, nil)
+	if err != nil {
+		body.stop()
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	req.Header.Set("Accept", "application/gzip, application/json")
+	c.introduce(req.Header)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		defer body.stop()
+		return nil, &UnansweredError{err: fmt.Errorf("no answer from %s: %w", to.shown, body.cause(err))}
+	}
+	body.from = res.Body
+	if res.StatusCode == http.StatusOK {
+		return body, nil
+	}
+	defer func() { _ = body.Close() }()
+	return nil, answeredError(to, res)
+}
+
+// answeredError returns the errors of an answer that is no download.
+func answeredError(to address, res *http.Response) error {
+	var answer struct {
+		Errors Errors `json:"errors"`
+	}
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if kind == "application/json" {
+		if err := json.NewDecoder(io.LimitReader(res.Body, maxResponse)).Decode(&answer); err == nil && len(answer.Errors) > 0 {
+			return answer.Errors
+		}
+	}
+	if res.StatusCode == http.StatusUnauthorized {
+		return to.proxyError()
+	}
+	return &UnansweredError{err: fmt.Errorf("%s answered %s; is a gateway there?", to.shown, res.Status)}
+}
+
+// errSilent means that the gateway has sent nothing for too long.
+var errSilent = errors.New("it sends nothing any more")
+
+// download is the body of an answer that may take long.
+type download struct {
+	from  io.ReadCloser
+	shown string
+	// alive notes that something came, and stop ends the request.
+	alive, stop func()
+	// cause returns why the body ended, for people.
+	cause func(error) error
+}
+
+// Read is part of [io.Reader].
+func (d *download) Read(p []byte) (int, error) {
+	n, err := d.from.Read(p)
+	d.alive()
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("the answer of %s broke off: %w", d.shown, d.cause(err))
+	}
+	return n, err
+}
+
+// Close is part of [io.Closer].
+func (d *download) Close() error {
+	defer d.stop()
+	return d.from.Close()
+}
