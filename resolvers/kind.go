@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -207,21 +206,10 @@ func (r mutationResolver) UpdateKind(ctx context.Context, in core.UpdateKindInpu
 	}
 	err := r.service.Writer.SetControlled(ctx, in.Kind, in.Controlled)
 	if err != nil {
-		return nil, inInput(err)
+		return nil, failure.Within(err, "input")
 	}
 	k, err := r.service.Kind(in.Kind)
 	return &core.UpdateKindPayload{ClientMutationID: in.ClientMutationID, Kind: k}, err
-}
-
-// inInput returns an error with a path from the argument input.
-func inInput(err error) error {
-	var known *failure.Error
-	if !errors.As(err, &known) || known.Path == "" {
-		return err
-	}
-	out := *known
-	out.Path = failure.Join("input", known.Path)
-	return &out
 }
 
 // References resolves Kind.references.

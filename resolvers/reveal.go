@@ -40,13 +40,11 @@ func (r queryResolver) Reveal(
 		ResourceID: kind.GlobalID(key), Kind: key.Kind, Namespace: nonempty(key.Namespace), Name: key.Name,
 		UID: revealed.Resource.UID, Revision: revealed.Resource.Revision.String(),
 	}
-	path := func(stored string) string { return stored }
-	if k, err := r.service.Kind(key.Kind); err == nil {
-		path = k.APIPath
-	}
 	out.Values = make([]*core.RevealedValue, len(revealed.Values))
 	for i, v := range revealed.Values {
-		e := &core.RevealedValue{Path: path(v.Path), Key: v.Key, Value: v.Value, Encoding: core.RevealedEncodingPlain}
+		e := &core.RevealedValue{
+			Path: v.Path.Text(failure.APINames), Key: v.Key, Value: v.Value, Encoding: core.RevealedEncodingPlain,
+		}
 		if v.Base64 {
 			e.Encoding = core.RevealedEncodingBase64
 		}

@@ -20,6 +20,10 @@ const (
 const DefaultNamespace = "default"
 
 // Verb is something a caller can do with a kind.
+//
+// To add one: a file of its name in backend/service that executes it, its place in the roles (access/verb.go and
+// role.go there), when kinds may offer it and the field that the API has for it (verb.go and derive_input.go of
+// graph/kinds), and how the engine calls it (types.go and mutation.go of graph/engine).
 type Verb string
 
 // The verbs.

@@ -97,13 +97,10 @@ func (wr *Writer) Apply(ctx context.Context, req ApplyRequest) (*Written, error)
 	if err != nil {
 		return nil, err
 	}
-	w.found.Manifest = true
-	write := w.upsert
 	if req.CreateOnly {
-		write = w.create
+		return w.create(ctx)
 	}
-	out, err := write(ctx)
-	return inManifest(w.kind, out, err)
+	return w.upsert(ctx)
 }
 
 // beginManifest begins the write of what a manifest says.
@@ -128,7 +125,7 @@ func (wr *Writer) beginManifest(ctx context.Context, req ApplyRequest) (*write, 
 	if err != nil {
 		return nil, err
 	}
-	w, err := wr.begin(ctx, target{verb: verb, id: id, meta: meta})
+	w, err := wr.begin(ctx, target{verb: verb, id: id, meta: meta, names: failure.ManifestNames})
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func (w *write) leavesWriteOnly(shown *kind.State) bool {
 
 // replacesWriteOnly reports whether the write gives all write-only fields, so that none of them is kept.
 func (w *write) replacesWriteOnly() bool {
-	return w.verb != descriptor.VerbPatch && w.kind.Whole().Spec.GivesWriteOnly("spec", w.spec, w.writeOnly)
+	return w.verb != descriptor.VerbPatch && w.kind.Whole().Spec.GivesWriteOnly(failure.At("spec"), w.spec, w.writeOnly)
 }
 
 // validateNew returns the violations of a write that creates its resource, as one error. A write by a view is checked
@@ -112,9 +112,10 @@ func (w *write) validateNew(ctx context.Context) error {
 	if slices.Contains(w.kind.Whole().SubKinds, w.subKind) && !slices.Contains(w.kind.SubKinds, w.subKind) {
 		w.refuseSubKind(&found)
 	}
-	found.Object(ctx, w.kind.Spec, "spec", w.spec)
+	at := failure.At("spec")
+	found.Object(ctx, w.kind.Spec, at, w.spec)
 	if whole := w.kind.Whole(); whole != w.kind && found.Err(w.key) == nil {
-		found.Object(ctx, whole.Spec, "spec", w.spec)
+		found.Object(ctx, whole.Spec, at, w.spec)
 	}
 	return found.Err(w.key)
 }
@@ -126,9 +127,9 @@ func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 		return a.found.Err(a.key)
 	}
 	found := a.found.Clone()
-	found.Change(ctx, a.kind.Spec, "spec", spec, a.was.Spec)
+	found.Change(ctx, a.kind.Spec, failure.At("spec"), spec, a.was.Spec)
 	if a.subKind != "" && a.subKind != a.was.SubKind {
-		found.Add("subKind", "immutable", nil, "is set at creation and cannot be changed")
+		found.Add(failure.At("subKind"), "immutable", nil, "is set at creation and cannot be changed")
 	}
 	return found.Err(a.key)
 }
@@ -141,7 +142,7 @@ func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error 
 		return nil
 	}
 	found := a.found.Clone()
-	found.Change(ctx, whole.Spec, "spec", spec, a.was.Spec)
+	found.Change(ctx, whole.Spec, failure.At("spec"), spec, a.was.Spec)
 	return found.Err(a.key)
 }
 
@@ -191,7 +192,7 @@ func (a *attempt) replace(ctx context.Context) (*Written, error) {
 	spec := a.spec
 	if a.kind.Spec.Hides || !a.kind.Spec.CanName(a.was.Spec) { // it is completed by what is stored
 		spec = jsontree.Clone(spec).(map[string]any)
-		a.kind.Spec.KeepWriteOnly(spec, a.was.Spec, "spec", a.writeOnly)
+		a.kind.Spec.KeepWriteOnly(spec, a.was.Spec, failure.At("spec"), a.writeOnly)
 	}
 	return a.replaceSpec(ctx, spec)
 }
@@ -244,7 +245,7 @@ func (a *attempt) storeChange(ctx context.Context) (*Written, error) {
 		a.next = a.writer.reconciler.Finalizing(a.kind.Whole(), a.next)
 	}
 	if a.relation.Overruled && a.next.SameBesides(a.was) { // nothing is left of it
-		a.warnings = append(a.warnings, waitWarnings(a.relation)...)
+		a.warnings = append(a.warnings, a.waitWarnings()...)
 		return a.unchanged(), nil
 	}
 	a.sent = !a.dryRun
@@ -303,7 +304,7 @@ func (a *attempt) readTooLittle(err error) bool {
 
 // answer returns the answer to a write that was made, or that would be in a dry run.
 func (a *attempt) answer(res *backend.Resource) *Written {
-	out := &Written{Outcome: Updated, DryRun: a.dryRun, Warnings: append(a.warnings, waitWarnings(a.relation)...)}
+	out := &Written{Outcome: Updated, DryRun: a.dryRun, Warnings: append(a.warnings, a.waitWarnings()...)}
 	switch {
 	case a.current == nil:
 		out.Outcome = Created
@@ -340,17 +341,18 @@ func (w *write) notReadable() failure.Warning {
 
 // waitWarnings returns warnings about the resources that are waited for, and about conditions that were not
 // taken over meanwhile.
-func waitWarnings(j dependency.Decision) []failure.Warning {
+func (a *attempt) waitWarnings() []failure.Warning {
 	var out []failure.Warning
-	if j.Overruled {
+	if a.relation.Overruled {
 		out = append(out, failure.Warning{
 			Code: failure.WarningWaiting, Path: "status.conditions",
 			Message: "the resource waits for others: its conditions Available and Progressing say so, " +
 				"and what the status says of them was not taken over",
 		})
 	}
-	for _, w := range j.Waits {
-		out = append(out, failure.Warning{Code: failure.WarningWaiting, Message: w.String(), Path: w.Path})
+	for _, w := range a.relation.Waits {
+		path := a.kind.Whole().Path(w.Path).Text(a.names)
+		out = append(out, failure.Warning{Code: failure.WarningWaiting, Message: w.String(), Path: path})
 	}
 	return out
 }

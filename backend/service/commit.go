@@ -87,7 +87,7 @@ func (a *attempt) actions() ([]backend.Action, error) {
 
 // put returns the action that puts a state.
 func (a *attempt) put(state *kind.State) (backend.Action, error) {
-	put, err := state.Put(a.kind.Whole(), a.key, a.readable())
+	put, err := state.Put(a.kind.Whole(), a.key, a.readable(), a.names)
 	if err != nil {
 		return backend.Action{}, err
 	}

@@ -107,7 +107,7 @@ func newlyBroken(now, was *kind.Kind, r *backend.Resource) string {
 	}
 	of := func(k *kind.Kind) []failure.Violation {
 		var found kind.Violations
-		found.Object(context.Background(), k.Spec, "spec", k.Spec.Known(st.Spec))
+		found.Object(context.Background(), k.Spec, failure.At("spec"), k.Spec.Known(st.Spec))
 		if e, ok := errors.AsType[*failure.Error](found.Err(r.Key)); ok {
 			return e.Violations
 		}

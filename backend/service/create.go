@@ -20,7 +20,7 @@ func (wr *Writer) Create(ctx context.Context, req CreateRequest) (*Written, erro
 
 // beginNew begins the write of a resource that may be created.
 func (wr *Writer) beginNew(ctx context.Context, verb descriptor.Verb, req CreateRequest) (*write, error) {
-	w, err := wr.begin(ctx, target{verb: verb, id: req.Identity, meta: req.Metadata})
+	w, err := wr.begin(ctx, target{verb: verb, id: req.Identity, meta: req.Metadata, names: req.FieldNames})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 )
 
@@ -30,7 +31,7 @@ const (
 func checkManager(v *kind.Violations, name string) {
 	if n := utf8.RuneCountInString(name); n > maxManagerLength {
 		v.Add(
-			"fieldManager",
+			failure.At("fieldManager"),
 			"maxLength",
 			maxManagerLength,
 			"must have at most %d characters, has %d",

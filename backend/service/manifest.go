@@ -21,13 +21,15 @@ type manifestMetadata struct {
 
 func (m manifestMetadata) change(v *kind.Violations) metadataChange {
 	cleared := func(name string) bool { return slices.Contains(m.Cleared, name) }
-	pairs := func(name string, given map[string]string, removed []string, check func(path, value string)) pairsChange {
+	pairs := func(
+		name string, given map[string]string, removed []string, check func(at *failure.Path, value string),
+	) pairsChange {
 		out := pairsChange{all: cleared(name) || given != nil && m.manager == ""}
 		for _, key := range removed {
-			out.take(v, failure.Join("metadata."+name, key), key, nil)
+			out.take(v, metadataPath(name).Name(key), key, nil)
 		}
 		for _, key := range jsontree.Keys(given) {
-			at := failure.Join("metadata."+name, key)
+			at := metadataPath(name).Name(key)
 			check(at, given[key])
 			out.take(v, at, key, new(given[key]))
 		}

@@ -2,11 +2,7 @@ package service
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
-	"slices"
-	"strings"
 
 	"github.com/sluicegw/sluice/backend/manifest"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -91,46 +87,4 @@ func placeSpec(k *kind.Kind, doc *manifest.Document, spec map[string]any) (err e
 		return fmt.Errorf("spec: %w", err)
 	}
 	return nil
-}
-
-// specField matches the path of a field of a spec.
-var specField = regexp.MustCompile(`\bspec\.\w+`)
-
-// inManifest names, in errors and warnings about an applied manifest, the fields at its
-// top as they stand there.
-func inManifest(k *kind.Kind, out *Written, err error) (*Written, error) {
-	if len(k.Placed) == 0 {
-		return out, err
-	}
-	named := func(text string) string {
-		return specField.ReplaceAllStringFunc(text, func(path string) string {
-			for key, name := range k.Placed {
-				if strings.TrimPrefix(path, "spec.") == name {
-					return key
-				}
-			}
-			return path
-		})
-	}
-	if out != nil {
-		out.Warnings = slices.Clone(out.Warnings)
-		for i := range out.Warnings {
-			w := &out.Warnings[i]
-			w.Path = named(w.Path)
-			w.Message = named(w.Message)
-		}
-	}
-	if e, ok := errors.AsType[*failure.Error](err); ok {
-		changed := *e
-		changed.Path = named(e.Path)
-		changed.Message = named(e.Message)
-		changed.Violations = slices.Clone(e.Violations)
-		for i := range changed.Violations {
-			v := &changed.Violations[i]
-			v.Path = named(v.Path)
-			v.Message = named(v.Message)
-		}
-		err = &changed
-	}
-	return out, err
 }

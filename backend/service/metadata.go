@@ -78,6 +78,9 @@ type pairsChange struct {
 	remove map[string]bool
 }
 
+// metadataPath returns the path of a field of the metadata.
+func metadataPath(name string) *failure.Path { return failure.At("metadata").Name(name) }
+
 // changer is a request for a change of the metadata.
 type changer interface {
 	// change checks the request and returns what it asks for.
@@ -114,26 +117,29 @@ func (m MetadataPatch) change(v *kind.Violations) metadataChange {
 		addFinalizers:    m.AddFinalizers,
 		removeFinalizers: m.RemoveFinalizers,
 	}
-	pairs := func(path string, given Optional[[]PairPatch], check func(path, value string)) (out pairsChange) {
+	pairs := func(
+		name string, given Optional[[]PairPatch], check func(at *failure.Path, value string),
+	) (out pairsChange) {
+		list := metadataPath(name)
 		out.all = given.Set && given.Value == nil
 		for i, p := range given.Value {
-			at := failure.Element(path, i)
+			at := list.Element(i)
 			if p.Value != nil {
-				check(failure.Join(at, "value"), *p.Value)
+				check(at.Name("value"), *p.Value)
 			}
-			out.take(v, failure.Join(at, "key"), p.Key, p.Value)
+			out.take(v, at.Name("key"), p.Key, p.Value)
 		}
 		return out
 	}
-	out.labels = pairs("metadata.labels", m.Labels, v.LabelValue)
-	out.annotations = pairs("metadata.annotations", m.Annotations, anyValue)
+	out.labels = pairs("labels", m.Labels, v.LabelValue)
+	out.annotations = pairs("annotations", m.Annotations, anyValue)
 	out.check(v)
-	checkFinalizers(v, "metadata.addFinalizers", m.AddFinalizers)
-	checkFinalizers(v, "metadata.removeFinalizers", m.RemoveFinalizers)
+	checkFinalizers(v, metadataPath("addFinalizers"), m.AddFinalizers)
+	checkFinalizers(v, metadataPath("removeFinalizers"), m.RemoveFinalizers)
 	for i, f := range bounded(m.RemoveFinalizers) {
 		if slices.Contains(bounded(m.AddFinalizers), f) {
 			v.Add(
-				failure.Element("metadata.removeFinalizers", i),
+				metadataPath("removeFinalizers").Element(i),
 				"unique",
 				nil,
 				"the finalizer %q is to be added, too",
@@ -145,14 +151,14 @@ func (m MetadataPatch) change(v *kind.Violations) metadataChange {
 }
 
 // anyValue accepts the value of an annotation.
-func anyValue(path, value string) {}
+func anyValue(at *failure.Path, value string) {}
 
 // check checks the change by itself, without the stored metadata.
 func (c *metadataChange) check(v *kind.Violations) {
 	checkTotals(v, c.labels.set, c.annotations.set)
 	if n := utf8.RuneCountInString(c.description.Value); n > MaxDescription {
 		v.Add(
-			"metadata.description",
+			metadataPath("description"),
 			"maxLength",
 			MaxDescription,
 			"must have at most %d characters, has %d",
@@ -163,7 +169,7 @@ func (c *metadataChange) check(v *kind.Violations) {
 }
 
 // take adds the change of a key, which stands at a path and must not be named twice.
-func (c *pairsChange) take(v *kind.Violations, at, key string, value *string) {
+func (c *pairsChange) take(v *kind.Violations, at *failure.Path, key string, value *string) {
 	v.LabelKey(at, key)
 	if _, set := c.set[key]; set || c.remove[key] {
 		v.Add(at, "unique", nil, "repeats the key %q", failure.Shorten(key))
@@ -184,7 +190,7 @@ func (c *pairsChange) take(v *kind.Violations, at, key string, value *string) {
 // checkTotals checks how many labels there are, and how large all annotations are.
 func checkTotals(v *kind.Violations, labels, annotations map[string]string) {
 	if n := len(labels); n > maxLabels {
-		v.Add("metadata.labels", "maxItems", maxLabels, "must be at most %d, are %d", maxLabels, n)
+		v.Add(metadataPath("labels"), "maxItems", maxLabels, "must be at most %d, are %d", maxLabels, n)
 	}
 	size := 0
 	for key, value := range annotations {
@@ -192,7 +198,7 @@ func checkTotals(v *kind.Violations, labels, annotations map[string]string) {
 	}
 	if size > maxAnnotationBytes {
 		v.Add(
-			"metadata.annotations",
+			metadataPath("annotations"),
 			"maxLength",
 			maxAnnotationBytes,
 			"must be at most %d bytes in all, are %d",
@@ -202,16 +208,16 @@ func checkTotals(v *kind.Violations, labels, annotations map[string]string) {
 	}
 }
 
-func checkFinalizers(v *kind.Violations, path string, names []string) {
+func checkFinalizers(v *kind.Violations, list *failure.Path, names []string) {
 	for i, f := range bounded(names) {
-		at := failure.Element(path, i)
+		at := list.Element(i)
 		v.LabelKey(at, f)
 		if slices.Contains(names[:i], f) {
 			v.Add(at, "unique", nil, "repeats the finalizer %q", failure.Shorten(f))
 		}
 	}
 	if n := len(names); n > backend.MaxFinalizers {
-		v.Add(path, "maxItems", backend.MaxFinalizers, "must be at most %d, are %d", backend.MaxFinalizers, n)
+		v.Add(list, "maxItems", backend.MaxFinalizers, "must be at most %d, are %d", backend.MaxFinalizers, n)
 	}
 }
 
@@ -276,7 +282,7 @@ func (c *metadataChange) validate(was, next *kind.State) *kind.Violations {
 	checkTotals(&found, labels, annotations)
 	if n := len(next.Meta.Finalizers); n > backend.MaxFinalizers {
 		found.Add(
-			"metadata.addFinalizers",
+			metadataPath("addFinalizers"),
 			"maxItems",
 			backend.MaxFinalizers,
 			"the resource would have %d finalizers, and has room for %d",
@@ -285,15 +291,15 @@ func (c *metadataChange) validate(was, next *kind.State) *kind.Violations {
 		)
 	}
 	if n := len(next.Meta.Managers); n > maxManagers && n > len(was.Meta.Managers) {
-		found.Add("fieldManager", "maxItems", maxManagers, "%d field managers own labels or annotations of the resource already, as many as can", maxManagers)
+		found.Add(failure.At("fieldManager"), "maxItems", maxManagers, "%d field managers own labels or annotations of the resource already, as many as can", maxManagers)
 	}
 	isNew := func(f string) bool { return !slices.Contains(was.Meta.Finalizers, f) }
 	switch {
 	case next.ExpiresAt.IsZero() || len(next.Meta.Finalizers) == 0:
 	case slices.ContainsFunc(next.Meta.Finalizers, isNew):
-		found.Add("metadata.addFinalizers", "expires", nil, "cannot be set on a resource that has expiresAt: it goes at that time whoever holds it; clear metadata.expiresAt first")
+		found.Add(metadataPath("addFinalizers"), "expires", nil, "cannot be set on a resource that has expiresAt: it goes at that time whoever holds it; clear metadata.expiresAt first")
 	case !next.ExpiresAt.Equal(was.ExpiresAt):
-		found.Add("metadata.expiresAt", "finalizers", nil, "cannot be set on a resource that has finalizers: it would go at that time although they hold it; remove metadata.finalizers first")
+		found.Add(metadataPath("expiresAt"), "finalizers", nil, "cannot be set on a resource that has finalizers: it would go at that time although they hold it; remove metadata.finalizers first")
 	}
 	return &found
 }

@@ -26,7 +26,7 @@ func (wr *Writer) Patch(ctx context.Context, req PatchRequest) (*Written, error)
 
 // beginPatch begins a patch. One of finalizers alone needs the verb FINALIZE, another one that changes them PATCH, too.
 func (wr *Writer) beginPatch(ctx context.Context, req PatchRequest) (*write, error) {
-	t := target{verb: descriptor.VerbPatch, id: req.Identity, meta: req.MetadataPatch}
+	t := target{verb: descriptor.VerbPatch, id: req.Identity, meta: req.MetadataPatch, names: req.FieldNames}
 	finalizes := len(req.AddFinalizers)+len(req.RemoveFinalizers) > 0
 	if finalizes && req.finalizersAlone() {
 		t.needs = descriptor.VerbFinalize
@@ -58,11 +58,12 @@ func (w *write) takePatch(ctx context.Context, sent any) (specPatch, error) {
 		return specPatch{}, nil
 	}
 	jsontree.DropListNulls(fields)
-	w.found.DropUnknown(w.kind.Spec, "spec", fields)
+	at := failure.At("spec")
+	w.found.DropUnknown(w.kind.Spec, at, fields)
 	w.kind.Spec.ClearEmpty(fields)
 	w.kind.Spec.Canonical(fields)
-	w.warnings = w.kind.Spec.Deprecated(nil, "spec", fields)
-	return specPatch{fields: fields, merged: w.found.TakeMergedPatch(ctx, w.kind.Spec, "spec", fields)}, nil
+	w.warnings = w.kind.Spec.Deprecated(nil, at, w.names, fields)
+	return specPatch{fields: fields, merged: w.found.TakeMergedPatch(ctx, w.kind.Spec, at, fields)}, nil
 }
 
 // patch applies a patch to the stored spec, and stores the result.
@@ -76,7 +77,7 @@ func (a *attempt) patch(ctx context.Context, patch specPatch) (*Written, error) 
 	spec := a.was.Spec
 	if !a.keepsSpec {
 		spec = jsontree.Merged(a.kind.Spec.Known(a.was.Spec), patch.fields)
-		a.warnings = append(a.warnings, a.kind.Spec.Cleared("spec", a.was.Spec, patch.fields)...)
+		a.warnings = append(a.warnings, a.kind.Spec.Cleared(failure.At("spec"), a.names, a.was.Spec, patch.fields)...)
 	}
 	if len(patch.merged) > 0 {
 		spec = jsontree.Merged(spec, patch.merged)

@@ -16,6 +16,8 @@ type CreateRequest struct {
 	// SubKind is one of those the kind names; empty for none.
 	SubKind string
 	Spec    any
+	// FieldNames are those by which the caller knows the fields: paths and messages have them.
+	FieldNames failure.FieldNames
 }
 
 // UpdateRequest replaces the whole spec of an existing resource.
@@ -26,6 +28,8 @@ type UpdateRequest struct {
 	DryRun           bool
 	ExpectedRevision string
 	Spec             any
+	// FieldNames are those by which the caller knows the fields: paths and messages have them.
+	FieldNames failure.FieldNames
 }
 
 // PatchRequest changes parts of a spec by a JSON merge patch (RFC 7386): objects
@@ -38,6 +42,8 @@ type PatchRequest struct {
 	ExpectedRevision string
 	// Patch is anything whose JSON is the patch; nil leaves the spec as it is.
 	Patch any
+	// FieldNames are those by which the caller knows the fields: paths and messages have them.
+	FieldNames failure.FieldNames
 }
 
 // finalizersAlone reports whether the patch changes nothing but finalizers.
@@ -61,6 +67,8 @@ type StatusRequest struct {
 	Status any
 	// Untyped is set if the types of the status were not checked yet.
 	Untyped bool
+	// FieldNames are those by which the caller knows the fields: paths and messages have them.
+	FieldNames failure.FieldNames
 }
 
 // StatusPatchRequest changes parts of a status by a JSON merge patch (RFC 7386), but for the
@@ -73,6 +81,8 @@ type StatusPatchRequest struct {
 	ExpectedRevision *string
 	// Patch is anything whose JSON is the patch.
 	Patch any
+	// FieldNames are those by which the caller knows the fields: paths and messages have them.
+	FieldNames failure.FieldNames
 }
 
 // DeleteRequest removes a resource; a nil revision removes it at any revision.

@@ -66,7 +66,7 @@ func (s *Service) Reveal(ctx context.Context, id kind.Identity) (*Revealed, erro
 	if err := s.cfg.Revealing(ctx, key); err != nil {
 		return nil, failure.Unaudited(err).At(key)
 	}
-	return &Revealed{Resource: current.Resource, Values: k.Spec.Revealed("spec", st.Spec)}, nil
+	return &Revealed{Resource: current.Resource, Values: k.Spec.Revealed(failure.At("spec"), st.Spec)}, nil
 }
 
 // maxReveals is how many resources are revealed at a time: an operation can ask for many

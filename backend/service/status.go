@@ -15,7 +15,7 @@ import (
 // current revision. It moves no spec revision, so that it does not disturb a client that is about to change
 // the spec.
 func (wr *Writer) UpdateStatus(ctx context.Context, req StatusRequest) (*Written, error) {
-	w, err := wr.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity})
+	w, err := wr.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity, names: req.FieldNames})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]a
 		w.kind.Status.Canonical(status)
 	}
 	if req.Untyped {
-		w.found.Types(ctx, w.kind.Status, "status", status)
+		w.found.Types(ctx, w.kind.Status, failure.At("status"), status)
 		if err := w.found.Err(w.key); err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func (w *write) takeStatus(ctx context.Context, req StatusRequest) (map[string]a
 // PatchStatus changes parts of the status and leaves everything else. Two controllers that patch
 // different conditions of one resource do not overwrite each other's.
 func (wr *Writer) PatchStatus(ctx context.Context, req StatusPatchRequest) (*Written, error) {
-	w, err := wr.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity})
+	w, err := wr.begin(ctx, target{verb: descriptor.VerbStatus, id: req.Identity, names: req.FieldNames})
 	if err != nil {
 		return nil, err
 	}
@@ -94,16 +94,17 @@ func (a *attempt) patchStatus(ctx context.Context, patch map[string]any) (*Writt
 		return nil, failure.Of(err, a.key)
 	}
 	shape := a.kind.Status
-	var found kind.Violations // of the patch first: the places of elements are its own
-	found.ListTypes(ctx, shape, "status", patch)
-	found.Maxima(shape, "status", patch, a.was.Status)
+	at := failure.At("status")
+	found := kind.Violations{FieldNames: a.names} // of the patch first: the places of elements are its own
+	found.ListTypes(ctx, shape, at, patch)
+	found.Maxima(shape, at, patch, a.was.Status)
 	repeatedConditions(a.kind, &found, patch)
 	if err := found.Err(a.key); err != nil {
 		return nil, err
 	}
 	old := a.was.Status()
 	status := jsontree.Merged(shape.Known(old), mergeConditions(a.kind, old, patch))
-	found.Types(ctx, shape, "status", status)
+	found.Types(ctx, shape, at, status)
 	if err := found.Err(a.key); err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (a *attempt) patchStatus(ctx context.Context, patch map[string]any) (*Writt
 // replaceStatus stores another status.
 func (a *attempt) replaceStatus(ctx context.Context, status map[string]any) (*Written, error) {
 	found := a.found.Clone()
-	found.Maxima(a.kind.Status, "status", status, a.was.Status)
+	found.Maxima(a.kind.Status, failure.At("status"), status, a.was.Status)
 	if err := found.Err(a.key); err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func repeatedConditions(k *kind.Kind, found *kind.Violations, status map[string]
 		case typ == "": // a missing type is another violation
 		case repeats:
 			found.Add(
-				failure.Element("status."+kind.ConditionIndex, i),
+				failure.At("status").Name(kind.ConditionIndex).Element(i),
 				"unique",
 				nil,
 				"repeats the type of element %d",

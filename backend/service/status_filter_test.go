@@ -62,7 +62,7 @@ func TestStatus_AFilterSeesNoValueThatIsLongerThanAnIndexTakes(t *testing.T) {
 				if diff := cmp.Diff(not, found(t, f, query.ListRequest{Kind: "Logbook", Filter: map[string]any{"not": only}})); diff != "" {
 					t.Errorf("not %s (-want +got):\n%s", what, diff)
 				}
-				judge, err := filter.Parse(k, only)
+				judge, err := filter.Parse(k, only, failure.StoredNames)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
@@ -54,7 +55,7 @@ func checkState(t *testing.T, raw string) {
 	if !reflect.DeepEqual(any(st.Spec), tree["spec"]) || st.Status() != nil && !reflect.DeepEqual(any(st.Status()), tree["status"]) {
 		t.Errorf("%q: spec %v, status %v", raw, st.Spec, st.Status())
 	}
-	put, err := st.Put(&kind.Kind{Kind: new(servicetest.Widget())}, backend.Key{}, nil)
+	put, err := st.Put(&kind.Kind{Kind: new(servicetest.Widget())}, backend.Key{}, nil, failure.StoredNames)
 	if err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}

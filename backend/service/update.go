@@ -8,7 +8,8 @@ import (
 
 // Update replaces the spec of an existing resource at the expected revision.
 func (wr *Writer) Update(ctx context.Context, req UpdateRequest) (*Written, error) {
-	w, err := wr.begin(ctx, target{verb: descriptor.VerbUpdate, id: req.Identity, meta: req.Metadata})
+	t := target{verb: descriptor.VerbUpdate, id: req.Identity, meta: req.Metadata, names: req.FieldNames}
+	w, err := wr.begin(ctx, t)
 	if err != nil {
 		return nil, err
 	}

@@ -43,6 +43,8 @@ type write struct {
 	verb descriptor.Verb
 	// rights are the caller's.
 	rights *access.Rights
+	// names are those by which the caller knows the fields: those of all errors and warnings.
+	names  failure.FieldNames
 	dryRun bool
 	// expected is the revision that the stored resource must have, nil for any.
 	expected *string
@@ -72,6 +74,7 @@ type target struct {
 	meta changer
 	// needs is the verb that the caller must have; empty for verb.
 	needs descriptor.Verb
+	names failure.FieldNames
 }
 
 // begin finds the kind and the key of a write, authorizes it and checks its metadata.
@@ -87,7 +90,8 @@ func (wr *Writer) begin(ctx context.Context, t target) (*write, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &write{writer: wr, kind: k, key: key, verb: t.verb, rights: rights}
+	w := &write{writer: wr, kind: k, key: key, verb: t.verb, rights: rights, names: t.names}
+	w.found.FieldNames = t.names
 	if t.meta != nil {
 		w.meta = t.meta.change(&w.found)
 	}
@@ -112,9 +116,9 @@ func (w *write) checkExpiry() error {
 	switch {
 	case expiry.Value.IsZero():
 	case !expiry.Value.After(w.writer.clock()):
-		w.found.Add("metadata.expiresAt", "future", nil, "must be in the future")
+		w.found.Add(metadataPath("expiresAt"), "future", nil, "must be in the future")
 	case expiry.Value.UTC().Year() > lastYear:
-		w.found.Add("metadata.expiresAt", "max", "9999-12-31T23:59:59Z", "must be before the year 10000 in UTC")
+		w.found.Add(metadataPath("expiresAt"), "max", "9999-12-31T23:59:59Z", "must be before the year 10000 in UTC")
 	}
 	return nil
 }
@@ -134,12 +138,13 @@ func (w *write) takeSpec(ctx context.Context, sent any) error {
 	if err != nil {
 		return err
 	}
-	w.writeOnly.Cleared = w.kind.Spec.TakeCleared("spec", spec)
+	at := failure.At("spec")
+	w.writeOnly.Cleared = w.kind.Spec.TakeCleared(at, spec)
 	jsontree.DropNulls(spec)
 	w.kind.Spec.Canonical(spec)
 	w.spec = spec
-	w.warnings = w.kind.Spec.Deprecated(nil, "spec", spec)
-	w.writeOnly.Added = w.found.TakeMerged(ctx, w.kind.Spec, "spec", spec, w.writeOnly.Cleared)
+	w.warnings = w.kind.Spec.Deprecated(nil, at, w.names, spec)
+	w.writeOnly.Added = w.found.TakeMerged(ctx, w.kind.Spec, at, spec, w.writeOnly.Cleared)
 	return nil
 }
 
@@ -167,11 +172,11 @@ func (w *write) setSubKind(subKind string) {
 // refuseSubKind adds that the kind does not have the subKind.
 func (w *write) refuseSubKind(found *kind.Violations) {
 	if len(w.kind.SubKinds) == 0 {
-		found.Add("subKind", "unknown", nil, "kind %s has no subKinds", w.kind.Name)
+		found.Add(failure.At("subKind"), "unknown", nil, "kind %s has no subKinds", w.kind.Name)
 		return
 	}
 	accepted := strings.Join(w.kind.SubKinds, ", ")
-	found.Add("subKind", "in", accepted, "must be one of %s", accepted)
+	found.Add(failure.At("subKind"), "in", accepted, "must be one of %s", accepted)
 }
 
 // setsWriteOnly reports whether the spec that was sent sets or clears write-only fields.

@@ -50,7 +50,7 @@ func TestWrite_TheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 		}
 		judge := func() (out []string) {
 			var found kind.Violations
-			found.Object(t.Context(), compiled.All()[0].Spec, "spec", c.tree)
+			found.Object(t.Context(), compiled.All()[0].Spec, failure.At("spec"), c.tree)
 			var e *failure.Error
 			if errors.As(found.Err(backend.Key{}), &e) {
 				for _, v := range e.Violations {
@@ -96,7 +96,7 @@ func TestWrite_ARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
 				t.Fatal(err)
 			}
 			var found kind.Violations
-			found.Object(c.ctx, compiled.All()[0].Spec, "spec", map[string]any{"numbers": numbers})
+			found.Object(c.ctx, compiled.All()[0].Spec, failure.At("spec"), map[string]any{"numbers": numbers})
 			var e *failure.Error
 			if err := found.Err(backend.Key{}); !errors.As(err, &e) || e.Code != c.want {
 				t.Fatalf("%v, want %s", err, c.want)
@@ -124,8 +124,8 @@ func TestWrite_AnExhaustedBudgetIsNoLicence(t *testing.T) {
 	ctx, spec := budget.With(t.Context(), spent), compiled.All()[0].Spec
 	tree := map[string]any{"n": json.Number("1")}
 	var created, changed kind.Violations
-	created.Object(ctx, spec, "spec", tree)
-	changed.Change(ctx, spec, "spec", tree, map[string]any{"n": json.Number("0")})
+	created.Object(ctx, spec, failure.At("spec"), tree)
+	changed.Change(ctx, spec, failure.At("spec"), tree, map[string]any{"n": json.Number("0")})
 	for _, found := range []*kind.Violations{&created, &changed} {
 		if err := found.Err(backend.Key{}); !errors.As(err, new(*budget.ExceededError)) {
 			t.Errorf("%v", err)

@@ -323,7 +323,7 @@ func TestWrite_ARuleSeesWhatItNames(t *testing.T) {
 					t.Fatal(err)
 				}
 				var found kind.Violations
-				found.Object(t.Context(), compiled.All()[0].Spec, "spec", tree)
+				found.Object(t.Context(), compiled.All()[0].Spec, failure.At("spec"), tree)
 				var e *failure.Error
 				if errors.As(found.Err(backend.Key{}), &e) {
 					return e.Violations

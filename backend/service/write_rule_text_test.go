@@ -52,7 +52,7 @@ func TestWrite_ATextThatARuleMakesIsBounded(t *testing.T) {
 		"self.a.split('').all(i, [self.list] == [self.list])":             true,
 	} {
 		var found kind.Violations
-		found.Object(t.Context(), ruled(t, rule), "spec", tree)
+		found.Object(t.Context(), ruled(t, rule), failure.At("spec"), tree)
 		var e *failure.Error
 		switch err := found.Err(backend.Key{}); {
 		case bounded && (!errors.As(err, &e) || e.Code != failure.CodeLimitExceeded):
@@ -73,7 +73,7 @@ func TestWrite_AllRulesOfAnOperationHaveOneBudget(t *testing.T) {
 	ctx := budget.With(t.Context(), budget.New(budget.Limits{budget.Steps: 1_000_000}))
 	for n := range 100 {
 		var found kind.Violations
-		found.Object(ctx, spec, "spec", map[string]any{"list": list})
+		found.Object(ctx, spec, failure.At("spec"), map[string]any{"list": list})
 		var over *budget.ExceededError
 		if err := found.Err(backend.Key{}); errors.As(err, &over) && over.Thing == budget.Steps && n > 0 {
 			return
@@ -101,7 +101,7 @@ func TestWrite_LongListsAreWithinTheBudget(t *testing.T) {
 	spec := compiled.All()[0].Spec
 	judge := func(steps int64, tree map[string]any) error {
 		var found kind.Violations
-		found.Object(budget.With(t.Context(), budget.New(budget.Limits{budget.Steps: steps})), spec, "spec", tree)
+		found.Object(budget.With(t.Context(), budget.New(budget.Limits{budget.Steps: steps})), spec, failure.At("spec"), tree)
 		return found.Err(backend.Key{})
 	}
 	var objects, ports []any

@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -33,7 +34,7 @@ type Coercer struct {
 func (c Coercer) Variables(op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
 	out := make(map[string]any, len(op.VariableDefinitions))
 	for _, def := range op.VariableDefinitions {
-		at := &Path{In: &Path{Name: "variable"}, Name: def.Variable}
+		at := failure.At("variable").Name(def.Variable)
 		value, ok := given[def.Variable]
 		switch {
 		case ok:
@@ -44,7 +45,7 @@ func (c Coercer) Variables(op *ast.OperationDefinition, given map[string]any) (m
 		case def.DefaultValue != nil:
 			out[def.Variable] = c.Literal(def.Type, def.DefaultValue, nil)
 		case def.Type.NonNull:
-			return nil, gqlerror.ErrorPathf(at.List(), "must be defined")
+			return nil, refusedf(at, "must be defined")
 		}
 	}
 	return out, nil
@@ -55,10 +56,10 @@ func (c Coercer) Variables(op *ast.OperationDefinition, given map[string]any) (m
 func (c Coercer) Value(t *ast.Type, value any) (any, *gqlerror.Error) { return c.value(nil, t, value) }
 
 // value coerces a value that is decoded JSON. Objects and lists are changed in place.
-func (c Coercer) value(at *Path, t *ast.Type, value any) (any, *gqlerror.Error) {
+func (c Coercer) value(at *failure.Path, t *ast.Type, value any) (any, *gqlerror.Error) {
 	switch {
 	case value == nil && t.NonNull:
-		return nil, gqlerror.ErrorPathf(at.List(), "cannot be null")
+		return nil, refusedf(at, "cannot be null")
 	case value == nil:
 		return nil, nil
 	case t.Elem != nil:
@@ -88,15 +89,17 @@ func (c Coercer) value(at *Path, t *ast.Type, value any) (any, *gqlerror.Error) 
 }
 
 // list coerces a list. One value stands for a list of one.
-func (c Coercer) list(at *Path, elem *ast.Type, value any) (any, *gqlerror.Error) {
+func (c Coercer) list(at *failure.Path, elem *ast.Type, value any) (any, *gqlerror.Error) {
 	list, ok := value.([]any)
 	if !ok {
 		one, err := c.value(at, elem, value)
 		return []any{one}, err
 	}
+	inner := at.Below()
 	for i, e := range list {
+		inner.SetElement(i)
 		var err *gqlerror.Error
-		if list[i], err = c.value(&Path{In: at, Index: i}, elem, e); err != nil {
+		if list[i], err = c.value(&inner, elem, e); err != nil {
 			return nil, err
 		}
 	}
@@ -104,8 +107,9 @@ func (c Coercer) list(at *Path, elem *ast.Type, value any) (any, *gqlerror.Error
 }
 
 // fields coerces the fields of an input object.
-func (c Coercer) fields(at *Path, def *ast.Definition, fields map[string]any) *gqlerror.Error {
+func (c Coercer) fields(at *failure.Path, def *ast.Definition, fields map[string]any) *gqlerror.Error {
 	known, missing := 0, ""
+	inner := at.Below()
 	for _, field := range def.Fields {
 		value, given := fields[field.Name]
 		if !given {
@@ -115,11 +119,11 @@ func (c Coercer) fields(at *Path, def *ast.Definition, fields map[string]any) *g
 			continue
 		}
 		known++
-		inner := &Path{In: at, Name: field.Name}
-		coerced, err := c.value(inner, field.Type, value)
+		inner.SetName(field.Name)
+		coerced, err := c.value(&inner, field.Type, value)
 		switch {
 		case err != nil && kinds.IsWriteOnly(field):
-			return gqlerror.ErrorPathf(inner.List(), "%s", kinds.Concealed)
+			return refusedf(&inner, "%s", kinds.Concealed)
 		case err != nil:
 			return err
 		}
@@ -128,14 +132,19 @@ func (c Coercer) fields(at *Path, def *ast.Definition, fields map[string]any) *g
 	if known < len(fields) {
 		for name := range fields {
 			if def.Fields.ForName(name) == nil && name != "__typename" { // clients send back what they read
-				return gqlerror.ErrorPathf((&Path{In: at, Name: name}).List(), "unknown field")
+				return refusedf(at.Name(name), "unknown field")
 			}
 		}
 	}
 	if missing != "" {
-		return gqlerror.ErrorPathf((&Path{In: at, Name: missing}).List(), "must be defined")
+		return refusedf(at.Name(missing), "must be defined")
 	}
 	return nil
 }
 
-func refusedAt(at *Path, err error) *gqlerror.Error { return gqlerror.ErrorPathf(at.List(), "%s", err) }
+func refusedAt(at *failure.Path, err error) *gqlerror.Error { return refusedf(at, "%s", err) }
+
+// refusedf returns the error of the value at a path.
+func refusedf(at *failure.Path, format string, args ...any) *gqlerror.Error {
+	return gqlerror.ErrorPathf(ErrorPath(at.Steps(failure.APINames)), format, args...)
+}

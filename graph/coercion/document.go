@@ -22,7 +22,7 @@ type place struct {
 	wanted *ast.Type
 	// guards reports whether the place is one where a forgotten variable would do harm: it must have a value.
 	guards bool
-	path   *Path
+	path   *failure.Path
 	at     *ast.Position
 	// conditions are the directives of the field and of all selections that it is in.
 	conditions *conditions
@@ -164,7 +164,7 @@ func (r *reader) under(list ast.DirectiveList, within *conditions) *conditions {
 	}
 	for _, d := range list {
 		for _, a := range d.Arguments {
-			path := &Path{In: &Path{Name: "@" + d.Name}, Name: a.Name}
+			path := failure.At("@" + d.Name).Name(a.Name)
 			r.value(a.Value, d.Definition.Arguments.ForName(a.Name).Type, place{
 				path:       path,
 				at:         a.Position,
@@ -177,7 +177,7 @@ func (r *reader) under(list ast.DirectiveList, within *conditions) *conditions {
 
 // argument finds the variables in an argument of a field.
 func (r *reader) argument(f *ast.Field, a *ast.Argument, within *conditions, root bool) {
-	p := place{path: &Path{Name: a.Name}, at: a.Position, conditions: within}
+	p := place{path: failure.At(a.Name), at: a.Position, conditions: within}
 	if root {
 		p.guards = r.operation.Operation == ast.Subscription && (a.Name == "id" || a.Name == "filter")
 	}
@@ -212,7 +212,7 @@ func (r *reader) value(v *ast.Value, t *ast.Type, p place) {
 		}
 		for i, child := range v.Children {
 			r.value(child.Value, t.Elem, place{
-				path:       &Path{In: p.path, Index: i},
+				path:       p.path.Element(i),
 				at:         v.Position,
 				conditions: p.conditions,
 			})
@@ -234,7 +234,7 @@ func (r *reader) fields(v *ast.Value, t *ast.Type, p place, guards func(name str
 			continue
 		}
 		r.value(child.Value, field.Type, place{
-			path:       &Path{In: p.path, Name: child.Name},
+			path:       p.path.Name(child.Name),
 			at:         child.Position,
 			conditions: p.conditions,
 			guards:     guards(child.Name),
@@ -251,17 +251,17 @@ func (d *Document) Check(op *ast.OperationDefinition, variables map[string]any) 
 		if value != nil || given && !p.wanted.NonNull || !given && !p.guards || !p.conditions.hold(variables) {
 			continue
 		}
-		steps := p.path.Steps()
+		where := p.path.Text(failure.APINames)
 		err := gqlerror.ErrorPosf(p.at, "%s: the variable $%s is null; %s is wanted",
-			failure.Text(steps), failure.Shorten(p.variable), p.wanted)
+			where, failure.Shorten(p.variable), p.wanted)
 		if !given {
-			err.Message = failure.Text(steps) + ": the variable $" + failure.Shorten(p.variable) +
+			err.Message = where + ": the variable $" + failure.Shorten(p.variable) +
 				" has no value; give it one, or null for none"
 		}
 		err.Extensions = map[string]any{
 			"code":  string(failure.CodeBadUserInput),
-			"path":  steps,
-			"field": failure.Text(steps),
+			"path":  p.path.Steps(failure.APINames),
+			"field": where,
 		}
 		return err
 	}

@@ -40,8 +40,7 @@ func (e *Engine) read(out *arguments, node *ast.Field, vars map[string]any, pay 
 		case map[string]any, []any:
 			pay(def.Name, v)
 		}
-		at := coercion.Path{Name: def.Name}
-		out.values[def.Name], out.err = e.stored(def.Type, v, &at)
+		out.values[def.Name], out.err = e.stored(def.Type, v, failure.At(def.Name))
 		if out.err != nil {
 			return
 		}
@@ -109,7 +108,7 @@ func (e *Engine) valueOf(node *ast.Field, def *ast.ArgumentDefinition, vars map[
 
 // stored returns a coerced value with the stored forms of enum values and of the names of fields. The entries of a map
 // become an object. The value is not changed.
-func (e *Engine) stored(t *ast.Type, v any, at *coercion.Path) (any, error) {
+func (e *Engine) stored(t *ast.Type, v any, at *failure.Path) (any, error) {
 	switch {
 	case v == nil:
 		return nil, nil
@@ -131,22 +130,25 @@ func (e *Engine) stored(t *ast.Type, v any, at *coercion.Path) (any, error) {
 	return v, nil
 }
 
-func (e *Engine) storedList(elem *ast.Type, list []any, at *coercion.Path) (any, error) {
+func (e *Engine) storedList(elem *ast.Type, list []any, at *failure.Path) (any, error) {
 	if elem.NamedType == "MapEntryInput" || elem.NamedType == "MapEntryPatch" {
 		return entriesObject(list, at)
 	}
 	out := make([]any, len(list))
+	inner := at.Below()
 	for i, v := range list {
+		inner.SetElement(i)
 		var err error
-		if out[i], err = e.stored(elem, v, &coercion.Path{In: at, Index: i}); err != nil {
+		if out[i], err = e.stored(elem, v, &inner); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (e *Engine) storedObject(def *ast.Definition, fields map[string]any, at *coercion.Path) (any, error) {
+func (e *Engine) storedObject(def *ast.Definition, fields map[string]any, at *failure.Path) (any, error) {
 	out := make(map[string]any, len(fields))
+	inner := at.Below()
 	for _, f := range def.Fields {
 		v, ok := fields[f.Name]
 		if !ok {
@@ -156,7 +158,7 @@ func (e *Engine) storedObject(def *ast.Definition, fields map[string]any, at *co
 		if stored, ok := e.storedNames[fieldName{def.Name, f.Name}]; ok {
 			name = stored
 		}
-		inner := coercion.Path{In: at, Name: f.Name}
+		inner.SetName(f.Name)
 		stored, err := e.stored(f.Type, v, &inner)
 		switch {
 		case err != nil && kinds.IsWriteOnly(f):
@@ -170,14 +172,13 @@ func (e *Engine) storedObject(def *ast.Definition, fields map[string]any, at *co
 }
 
 // entriesObject returns the entries of a map of strings as the object that is stored. In a patch, a value can be null.
-func entriesObject(list []any, at *coercion.Path) (any, error) {
+func entriesObject(list []any, at *failure.Path) (any, error) {
 	out := make(map[string]any, len(list))
 	for i, e := range list {
 		entry, _ := e.(map[string]any)
 		key, _ := entry["key"].(string)
 		if _, twice := out[key]; twice {
-			inner := &coercion.Path{In: &coercion.Path{In: at, Index: i}, Name: "key"}
-			return nil, refuseAt(inner, coercion.Refuse("entry %q is given twice", failure.Shorten(key)))
+			return nil, refuseAt(at.Element(i).Name("key"), coercion.Refuse("entry %q is given twice", failure.Shorten(key)))
 		}
 		out[key] = entry["value"]
 	}
@@ -214,6 +215,7 @@ func listRequest(f *field, args map[string]any) query.ListRequest {
 	req := query.ListRequest{
 		Namespace:    optional[string](args, "namespace"),
 		Filter:       args["filter"],
+		FieldNames:   f.fieldNames(),
 		First:        count(args, "first"),
 		Last:         count(args, "last"),
 		After:        optional[string](args, "after"),

@@ -4,15 +4,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// inArguments returns a path of the service as a path from an argument of the field, in names of the API; nil for no
-// path. Paths of the service begin in the resource, or in the manifest.
+// inArguments returns a path of the service as a path from an argument of the field; nil for no path. Paths of the
+// service begin in the resource, or in the manifest, and have the names that the field's arguments have.
 func inArguments(f *field, path string) []any {
-	steps := failure.Steps(inAPI(f, path))
+	steps := failure.Steps(path)
 	if len(steps) == 0 {
 		return nil
 	}
@@ -31,31 +29,6 @@ func inArguments(f *field, path string) []any {
 		return append([]any{"input"}, steps...)
 	}
 	return steps
-}
-
-// inAPI returns a path of the service, which has stored names, in names of the API. Manifests have stored names, so
-// paths in them stay.
-func inAPI(f *field, path string) string {
-	if f.kind == nil {
-		return path
-	}
-	for _, part := range []string{"spec", "status"} { // in a filter, other steps come before
-		if at := strings.Index("."+path, "."+part+"."); at >= 0 {
-			return path[:at] + f.kind.APIPath(path[at:])
-		}
-	}
-	return path
-}
-
-// renamed returns an error with names of the API in its message. Its path stays: see [inArguments].
-func renamed(f *field, err *failure.Error) *failure.Error {
-	path := inAPI(f, err.Path)
-	if path == err.Path {
-		return err
-	}
-	out := *err
-	out.Message = strings.ReplaceAll(err.Message, err.Path, path)
-	return &out
 }
 
 // inEntries returns a path into a map of strings as a path into the list of entries that the API has in its place.
@@ -93,20 +66,6 @@ func (r *run) inEntries(f *field, path []any, rule string) []any {
 		}
 	}
 	return path
-}
-
-// steps returns the steps of a path of coerced arguments.
-func steps(path ast.Path) []any {
-	out := make([]any, len(path))
-	for i, step := range path {
-		switch step := step.(type) {
-		case ast.PathName:
-			out[i] = string(step)
-		case ast.PathIndex:
-			out[i] = int(step)
-		}
-	}
-	return out
 }
 
 // placed returns the extensions of an error about a value of the arguments; nil for no path.

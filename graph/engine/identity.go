@@ -14,17 +14,17 @@ type naming struct {
 	values map[string]any
 	// namespaced reports whether the caller gave the namespace, which can also be a default.
 	namespaced bool
-	// at is the path of the argument that has the values; empty if they are arguments themselves.
-	at ast.Path
+	// at is the path of the argument that has the values; nil if they are arguments themselves.
+	at *failure.Path
 }
 
 // refuse returns BAD_USER_INPUT for one of the values; for name "" for all of them.
 func (n naming) refuse(name, format string, args ...any) error {
-	path := n.at
+	at := n.at
 	if name != "" {
-		path = append(path[:len(path):len(path)], ast.PathName(name))
+		at = at.Name(name)
 	}
-	return &argumentError{path, failure.BadInput("", format, args...)}
+	return refuseAt(at, failure.BadInput("", format, args...))
 }
 
 // identity returns the resource that a field names. A create and an upsert have no id.

@@ -3,8 +3,6 @@ package engine
 import (
 	"slices"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -107,11 +105,12 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 	switch f.verb {
 	case descriptor.VerbCreate:
 		return w.Create(ctx, service.CreateRequest{
-			Identity: id,
-			DryRun:   dry,
-			Metadata: metadata(in),
-			SubKind:  value[string](in, "subKind"),
-			Spec:     given(f, in["spec"]),
+			Identity:   id,
+			DryRun:     dry,
+			Metadata:   metadata(in),
+			SubKind:    value[string](in, "subKind"),
+			Spec:       given(f, in["spec"]),
+			FieldNames: f.fieldNames(),
 		})
 	case descriptor.VerbUpdate:
 		return w.Update(ctx, service.UpdateRequest{
@@ -120,6 +119,7 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 			Metadata:         metadata(in),
 			ExpectedRevision: revision,
 			Spec:             given(f, in["spec"]),
+			FieldNames:       f.fieldNames(),
 		})
 	case descriptor.VerbPatch:
 		spec, isGiven := in[f.part("spec")]
@@ -132,14 +132,16 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 			MetadataPatch:    metadataPatch(in),
 			ExpectedRevision: revision,
 			Patch:            given(f, spec),
+			FieldNames:       f.fieldNames(),
 		})
 	case descriptor.VerbUpsert:
 		return w.Upsert(ctx, service.UpsertRequest{
-			Identity: id,
-			DryRun:   dry,
-			Metadata: metadata(in),
-			SubKind:  value[string](in, "subKind"),
-			Spec:     given(f, in["spec"]),
+			Identity:   id,
+			DryRun:     dry,
+			Metadata:   metadata(in),
+			SubKind:    value[string](in, "subKind"),
+			Spec:       given(f, in["spec"]),
+			FieldNames: f.fieldNames(),
 		})
 	case descriptor.VerbStatus:
 		if f.merge {
@@ -148,6 +150,7 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 				DryRun:           dry,
 				ExpectedRevision: optional[string](in, "expectedRevision"),
 				Patch:            given(f, in["status"]),
+				FieldNames:       f.fieldNames(),
 			})
 		}
 		return w.UpdateStatus(ctx, service.StatusRequest{
@@ -156,6 +159,7 @@ func writeResource(r *run, f *field, in map[string]any) (*service.Written, error
 			ExpectedRevision: revision,
 			Status:           given(f, in[f.part("status")]),
 			Untyped:          f.kind == nil,
+			FieldNames:       f.fieldNames(),
 		})
 	}
 	return w.Delete(ctx, service.DeleteRequest{
@@ -177,7 +181,7 @@ func nullPatch(f *field, kindName string) error {
 
 // target returns the resource that a mutation changes. A mutation of any kind names it by its id.
 func (r *run) target(f *field, in map[string]any) (kind.Identity, error) {
-	n := naming{values: in, namespaced: in["namespace"] != nil, at: ast.Path{ast.PathName("input")}}
+	n := naming{values: in, namespaced: in["namespace"] != nil, at: failure.At("input")}
 	if f.kind != nil {
 		return r.identity(f, n)
 	}
@@ -192,6 +196,15 @@ func (f *field) part(name string) string {
 		return name + "JSON"
 	}
 	return name
+}
+
+// fieldNames returns the names by which the field's arguments know the fields of resources: a mutation of any kind takes them
+// as JSON in stored form.
+func (f *field) fieldNames() failure.FieldNames {
+	if f.kind == nil {
+		return failure.StoredNames
+	}
+	return failure.APINames
 }
 
 // given returns an object of the arguments for the service, which may change it unless a plan keeps the arguments.

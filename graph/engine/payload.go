@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
@@ -45,7 +44,7 @@ func payloadFields() fieldTable {
 func warningFields() fieldTable {
 	return fieldTable{
 		"code":    {write: text(func(src source) string { return string(src.warning().Code) })},
-		"message": {write: writeWarningMessage},
+		"message": {write: text(func(src source) string { return src.warning().Message })},
 		"path":    {write: writeWarningPath},
 		"field":   {write: writeWarningField},
 	}
@@ -129,14 +128,6 @@ func (src source) warning() *failure.Warning { return &src.root.written.Warnings
 // warningPath returns the path of a warning from an argument; nil for none.
 func warningPath(src source) []any {
 	return inArguments(src.root.written.field, src.warning().Path)
-}
-
-func writeWarningMessage(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
-	message := src.warning().Message
-	if stored := src.warning().Path; stored != "" {
-		message = strings.ReplaceAll(message, stored, inAPI(src.root.written.field, stored))
-	}
-	return appendText(buf, message), true
 }
 
 func writeWarningPath(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {

@@ -87,7 +87,7 @@ func (in *Input) Coerce(ctx context.Context, typ string) (any, error) {
 		return nil, &gqlerror.Error{
 			Err:     refused.err,
 			Message: refused.Error(),
-			Path:    append(slices.Clip(in.path), refused.path...),
+			Path:    append(slices.Clip(in.path), coercion.ErrorPath(refused.path)...),
 		}
 	}
 	return out, err

@@ -228,7 +228,7 @@ func (r *run) reportAll(err error, f *field) {
 		return
 	}
 	for _, one := range known.Split() {
-		r.report(renamed(f, one), f, nil)
+		r.report(one, f, nil)
 	}
 }
 
@@ -240,7 +240,7 @@ func (r *run) report(err error, f *field, rest ast.Path) {
 	var known *failure.Error
 	switch {
 	case errors.As(err, &argument):
-		out.Extensions, err = placed(steps(argument.path)), argument.err
+		out.Extensions, err = placed(argument.path), argument.err
 	case errors.As(err, &known):
 		out.Extensions = placed(r.inEntries(f, inArguments(f, known.Path), known.Rule))
 	}

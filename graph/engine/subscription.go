@@ -124,12 +124,13 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 		return nil, req, tooLong("kinds", "maxItems", maxKinds, "elements")
 	}
 	req = change.Request{
-		Namespace: optional[string](args, "namespace"),
-		Name:      optional[string](args, "name"),
-		Filter:    args["filter"],
-		After:     stream.From(r.ctx).Resume(optional[string](args, "after")),
-		Snapshot:  value[bool](args, "snapshot"),
-		Kinds:     kinds,
+		Namespace:  optional[string](args, "namespace"),
+		Name:       optional[string](args, "name"),
+		Filter:     args["filter"],
+		FieldNames: f.fieldNames(),
+		After:      stream.From(r.ctx).Resume(optional[string](args, "after")),
+		Snapshot:   value[bool](args, "snapshot"),
+		Kinds:      kinds,
 	}
 	if f.kind != nil {
 		req.Kinds = []string{f.kind.Name}

@@ -17,6 +17,7 @@ func resolveSummary(r *run, f *field, a *resolved, args *arguments) (err error) 
 		Kind:       f.kind.Name,
 		Namespace:  optional[string](args.values, "namespace"),
 		Filter:     args.values["filter"],
+		FieldNames: f.fieldNames(),
 		By:         elementsOf[string](args.values, "by"),
 		Conditions: elementsOf[string](args.values, "conditions"),
 	})

@@ -31,7 +31,7 @@ var rules = []rule{
 	{"backend/storekit", []string{"backend"}, "the kit of drivers knows the contract and no driver"},
 	{"backend/budget", nil, "a budget is numbers; it knows nothing of what is counted"},
 	{"backend/service/access", []string{"backend", "backend/descriptor", "backend/service/failure"}, "who may do what is judged by kind, verb and key alone"},
-	{"backend/service/failure", []string{"backend", "backend/hub"}, "an error names what failed below, and nothing above"},
+	{"backend/service/failure", []string{"backend", "backend/descriptor", "backend/hub"}, "an error names what failed below and the field where it did, and nothing above"},
 	{"backend/service/jsontree", nil, "a tree is JSON; it knows no kind"},
 	{"backend/service/kind", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/index", "backend/service/failure", "backend/service/jsontree"}, "a compiled kind judges trees; it knows no verb"},
 	{"backend/service/policy", []string{"backend", "backend/descriptor", "backend/hub", "backend/index", "backend/service/access", "backend/service/failure", "backend/service/kind"}, "the roles and bindings belong to the gateway; it knows no query"},

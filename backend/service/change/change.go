@@ -7,6 +7,7 @@ import (
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/backend/service/query"
 )
@@ -19,8 +20,9 @@ type Request struct {
 	Namespace, Name *string
 	// After is the cursor last seen; nil means from now on.
 	After *string
-	// Filter is as of ListRequest, for streams of one kind.
-	Filter any
+	// Filter and FieldNames are as of ListRequest; the filter is for streams of one kind.
+	Filter     any
+	FieldNames failure.FieldNames
 	// Snapshot sends the state first, between RESET and IN_SYNC, unless After can
 	// be continued from, and again after RESET where the stream cannot go on.
 	Snapshot bool

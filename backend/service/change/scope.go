@@ -54,23 +54,23 @@ func (f *Feed) scopeOf(rights *access.Rights, req Request) (scope, error) {
 	}
 	var v kind.Violations
 	if req.Namespace != nil {
-		v.Namespace("namespace", *req.Namespace)
+		v.Namespace(failure.At("namespace"), *req.Namespace)
 	}
 	if req.Name != nil {
-		v.Name("name", *req.Name)
+		v.Name(failure.At("name"), *req.Name)
 	}
 	if err := v.Err(backend.Key{}); err != nil {
 		return scope, err
 	}
-	err := scope.keep(req.Filter)
+	err := scope.keep(req)
 	return scope.under(rights), err
 }
 
-// keep narrows the scope to what a filter keeps. One of several kinds names what all
+// keep narrows the scope to what the filter of a request keeps. One of several kinds names what all
 // kinds have.
-func (s *scope) keep(wanted any) error {
+func (s *scope) keep(req Request) error {
 	for _, k := range s.kinds {
-		f, err := filter.Parse(k, wanted)
+		f, err := filter.Parse(k, req.Filter, req.FieldNames)
 		if err != nil || f.Empty() {
 			return err
 		}

@@ -58,7 +58,7 @@ func TestScope_AResumedStreamTellsWhatEnteredAndLeftWhoeverWrote(t *testing.T) {
 			{"updatedAt": map[string]any{"lt": middle}},
 			{"labels": []any{map[string]any{"key": "k", "eq": "1"}}},
 		} {
-			judge, err := filter.Parse(kinds.All()[0], wanted)
+			judge, err := filter.Parse(kinds.All()[0], wanted, failure.StoredNames)
 			if err != nil {
 				t.Fatal(err)
 			}

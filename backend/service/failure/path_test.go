@@ -1,11 +1,63 @@
 package failure_test
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
+
+func TestPath_HasATextAndStepsForEachSetOfNames(t *testing.T) {
+	plain := &descriptor.Field{Name: "size"}
+	renamed := &descriptor.Field{Name: "id", APIName: "cloudId"}
+	top := &descriptor.Field{Name: "data", APIName: "coded", ManifestAt: "values"}
+	spec := failure.At("spec")
+	loop := spec.Below()
+	loop.SetField(renamed)
+	element := loop.Below()
+	element.SetElement(2)
+	for _, c := range []struct {
+		path                  *failure.Path
+		stored, api, manifest string
+	}{
+		{nil, "", "", ""},
+		{spec, "spec", "spec", "spec"},
+		{spec.Field(plain), "spec.size", "spec.size", "spec.size"},
+		{spec.Field(renamed), "spec.id", "spec.cloudId", "spec.id"},
+		{&element, "spec.id[2]", "spec.cloudId[2]", "spec.id[2]"},
+		{spec.Field(renamed).Element(0).Field(renamed), "spec.id[0].id", "spec.cloudId[0].cloudId", "spec.id[0].id"},
+		{spec.Field(top), "spec.data", "spec.coded", "values"},
+		{spec.Field(top).Name("a.b"), `spec.data["a.b"]`, `spec.coded["a.b"]`, `values["a.b"]`},
+		{spec.Field(plain).Field(top), "spec.size.data", "spec.size.coded", "spec.size.data"}, // not at the top
+		{failure.At("filter").Name("or").Element(1).Name("spec").Field(renamed), "filter.or[1].spec.id", "filter.or[1].spec.cloudId", "filter.or[1].spec.id"},
+		{failure.At("metadata").Name("labels").Name("id"), "metadata.labels.id", "metadata.labels.id", "metadata.labels.id"},
+	} {
+		for names, want := range map[failure.FieldNames]string{
+			failure.StoredNames: c.stored, failure.APINames: c.api, failure.ManifestNames: c.manifest,
+		} {
+			if got := c.path.Text(names); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+			if got := failure.Text(c.path.Steps(names)); got != want {
+				t.Errorf("steps of %s, want %s", got, want)
+			}
+		}
+	}
+}
+
+func TestWithin_PutsAnArgumentBeforeThePath(t *testing.T) {
+	for path, want := range map[string]string{"": "", "kind": "input.kind", `["a b"].c`: `input["a b"].c`, "a.b[1]": "input.a.b[1]"} {
+		err := failure.Within(failure.BadInput(path, "no"), "input")
+		if got := err.(*failure.Error).Path; got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	if other := errors.New("other"); failure.Within(other, "input") != other {
+		t.Error("another error is changed")
+	}
+}
 
 func TestPath_APathIsReadBackAsItsSteps(t *testing.T) {
 	for _, c := range []struct {

@@ -11,40 +11,48 @@ const maxCleared = 10
 // Cleared returns a warning for each value of an object at a path that a merge patch clears by null, at most
 // maxCleared. Some clients send null for all that is not set, and so clear values that they do not know. Write-only
 // values are left out: whether there is one is not shown.
-func (s *Shape) Cleared(path string, object, patch map[string]any) []failure.Warning {
-	return s.cleared(nil, path, object, patch)
+func (s *Shape) Cleared(at *failure.Path, names failure.FieldNames, object, patch map[string]any) []failure.Warning {
+	c := cleared{names: names}
+	c.object(s, at, object, patch)
+	return c.warnings
 }
 
-func (s *Shape) cleared(out []failure.Warning, path string, object, patch map[string]any) []failure.Warning {
+// cleared collects the warnings.
+type cleared struct {
+	names    failure.FieldNames
+	warnings []failure.Warning
+}
+
+func (c *cleared) object(s *Shape, at *failure.Path, object, patch map[string]any) {
 	for _, name := range jsontree.Keys(patch) {
 		f, was := s.fields[name], object[name]
-		if f == nil || f.WriteOnly || was == nil || len(out) == maxCleared {
+		if f == nil || f.WriteOnly || was == nil || len(c.warnings) == maxCleared {
 			continue
 		}
-		at := failure.Join(path, name)
+		inner := at.Field(f.Field)
 		switch change := patch[name].(type) {
 		case nil:
-			out = append(out, clearedAt(at))
+			c.add(inner)
 		case map[string]any:
-			inner, _ := was.(map[string]any)
+			before, _ := was.(map[string]any)
 			if f.shape != nil {
-				out = f.shape.cleared(out, at, inner, change)
+				c.object(f.shape, inner, before, change)
 				continue
 			}
 			for _, key := range jsontree.Keys(change) { // of a map
-				if change[key] == nil && inner[key] != nil && len(out) < maxCleared {
-					out = append(out, clearedAt(failure.Join(at, key)))
+				if change[key] == nil && before[key] != nil && len(c.warnings) < maxCleared {
+					c.add(inner.Name(key))
 				}
 			}
 		}
 	}
-	return out
 }
 
-func clearedAt(path string) failure.Warning {
-	return failure.Warning{
+func (c *cleared) add(at *failure.Path) {
+	path := at.Text(c.names)
+	c.warnings = append(c.warnings, failure.Warning{
 		Code:    failure.WarningCleared,
 		Message: path + " was cleared: the patch has null for it",
 		Path:    path,
-	}
+	})
 }

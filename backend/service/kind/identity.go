@@ -23,12 +23,12 @@ const (
 var labelSyntax = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 // Name checks the name of a resource.
-func (v *Violations) Name(path, name string) {
+func (v *Violations) Name(at *failure.Path, name string) {
 	switch {
 	case name == "":
-		v.Add(path, "required", nil, "must not be empty")
+		v.Add(at, "required", nil, "must not be empty")
 	case !isName(name):
-		v.Add(path, "format", "name", "must be a DNS-1123 subdomain of at most %d characters: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit", MaxName)
+		v.Add(at, "format", "name", "must be a DNS-1123 subdomain of at most %d characters: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit", MaxName)
 	}
 }
 
@@ -58,30 +58,30 @@ func isLabel(text string) bool {
 }
 
 // Namespace checks the name of a namespace.
-func (v *Violations) Namespace(path, ns string) {
+func (v *Violations) Namespace(at *failure.Path, ns string) {
 	switch {
 	case ns == "":
-		v.Add(path, "required", nil, "must not be empty")
+		v.Add(at, "required", nil, "must not be empty")
 	case !isLabel(ns) || len(ns) > MaxNamespace:
-		v.Add(path, "format", "namespace", "must be a DNS label of at most %d characters: lower case letters, digits and '-', beginning and ending with a letter or digit", MaxNamespace)
+		v.Add(at, "format", "namespace", "must be a DNS label of at most %d characters: lower case letters, digits and '-', beginning and ending with a letter or digit", MaxNamespace)
 	}
 }
 
 // LabelKey checks the key of a label or an annotation.
-func (v *Violations) LabelKey(path, key string) {
+func (v *Violations) LabelKey(at *failure.Path, key string) {
 	prefix, name, qualified := strings.Cut(key, "/")
 	if !qualified {
 		prefix, name = "", key
 	}
 	if len(name) > maxLabelName || !labelSyntax.MatchString(name) || qualified && !isName(prefix) {
-		v.Add(path, "format", "label key", "must be a name of at most %d letters, digits, '-', '_' and '.', optionally after a DNS subdomain and '/'", maxLabelName)
+		v.Add(at, "format", "label key", "must be a name of at most %d letters, digits, '-', '_' and '.', optionally after a DNS subdomain and '/'", maxLabelName)
 	}
 }
 
 // LabelValue checks the value of a label.
-func (v *Violations) LabelValue(path, value string) {
+func (v *Violations) LabelValue(at *failure.Path, value string) {
 	if n := len(value); n > maxLabelValue || n > 0 && !labelSyntax.MatchString(value) {
-		v.Add(path, "format", "label", "must be empty or at most %d letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", maxLabelValue)
+		v.Add(at, "format", "label", "must be empty or at most %d letters, digits, '-', '_' and '.', beginning and ending with a letter or digit", maxLabelValue)
 	}
 }
 
@@ -104,9 +104,9 @@ func (c Catalogue) Resolve(id Identity) (*Kind, backend.Key, error) {
 		key.Namespace = descriptor.DefaultNamespace
 	default:
 		key.Namespace = *id.Namespace
-		v.Namespace("metadata.namespace", key.Namespace)
+		v.Namespace(failure.At("metadata").Name("namespace"), key.Namespace)
 	}
-	v.Name("metadata.name", key.Name)
+	v.Name(failure.At("metadata").Name("name"), key.Name)
 	if err := v.Err(key); err != nil {
 		return nil, key, err
 	}

@@ -4,23 +4,24 @@ import (
 	"context"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
 // checkChange checks a change of an object: that the effective value of each immutable
 // field, where both sides have one, is the same, and the rules that mention oldSelf. Both
 // are compared in what the shape can name.
-func (v *Violations) checkChange(ctx context.Context, s *Shape, at *location, next, old map[string]any) {
+func (v *Violations) checkChange(ctx context.Context, s *Shape, at *failure.Path, next, old map[string]any) {
 	before := len(v.found)
-	inner := location{in: at}
+	inner := at.Below()
 	for _, f := range s.ordered {
-		inner.name = f.Name
+		inner.SetField(f.Field)
 		now, ok1 := f.valueIn(next)
 		was, ok2 := f.valueIn(old)
 		if !ok1 || !ok2 || f.same(now, was, effective) {
 			continue
 		}
 		if f.Immutable {
-			v.Add(inner.String(), "immutable", nil, "cannot be changed to another value")
+			v.Add(&inner, "immutable", nil, "cannot be changed to another value")
 			continue
 		}
 		if f.shape == nil {
@@ -46,17 +47,17 @@ func (v *Violations) checkChange(ctx context.Context, s *Shape, at *location, ne
 }
 
 // checkChangedElements pairs the objects of two lists by their keys.
-func (v *Violations) checkChangedElements(ctx context.Context, f *Field, at *location, now, was any) {
+func (v *Violations) checkChangedElements(ctx context.Context, f *Field, at *failure.Path, now, was any) {
 	next, _ := now.([]any)
 	old, _ := was.([]any)
 	before := f.elements(old)
-	element := location{in: at}
+	element := at.Below()
 	for i, e := range next {
 		m, ok := e.(map[string]any)
 		if !ok {
 			continue
 		}
-		element.element = i + 1
+		element.SetElement(i)
 		if b := before[f.identity(m)]; b != nil {
 			if w, ok := b.last.(map[string]any); ok && !f.same(m, w, effective) {
 				v.checkChange(ctx, f.shape, &element, m, w)

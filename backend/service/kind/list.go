@@ -7,14 +7,15 @@ import (
 	"strconv"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
 // list checks a list: its length, each element, and that those differ which must.
-func (v *Violations) list(ctx context.Context, f *Field, at *location, value any, old prior) {
+func (v *Violations) list(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	list, ok := value.([]any)
 	if !ok {
-		v.Add(at.String(), "type", "list", "must be a list")
+		v.Add(at, "type", "list", "must be a list")
 		return
 	}
 	if was := v.unchanged; !was && old.ok && f.same(value, old.value, effective) {
@@ -26,11 +27,11 @@ func (v *Violations) list(ctx context.Context, f *Field, at *location, value any
 		return
 	}
 	before, seen := f.elements(stored), map[string]*elements{}
-	element := location{in: at}
+	element := at.Below()
 	for i, e := range list {
-		element.element = i + 1
+		element.SetElement(i)
 		if e == nil {
-			v.Add(element.String(), "type", string(f.Type), "must not be null")
+			v.Add(&element, "type", string(f.Type), "must not be null")
 			continue
 		}
 		if !f.distinct() {
@@ -52,7 +53,7 @@ func (v *Violations) list(ctx context.Context, f *Field, at *location, value any
 			continue
 		}
 		if one.n++; before[id] == nil || one.n > before[id].n {
-			v.Add(element.String(), "unique", nil, "repeats element %d", one.first)
+			v.Add(&element, "unique", nil, "repeats element %d", one.first)
 		}
 	}
 }

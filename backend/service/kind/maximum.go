@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
@@ -11,7 +12,7 @@ import (
 // it. A nil shape has no maxima. A value that is no larger than the largest that is stored
 // in the same field is taken: a controller that reports all of a status can keep what the
 // gateway wrote there, and what was stored before there was a maximum.
-func (v *Violations) Maxima(s *Shape, path string, status map[string]any, stored func() map[string]any) {
+func (v *Violations) Maxima(s *Shape, at *failure.Path, status map[string]any, stored func() map[string]any) {
 	if s == nil {
 		return
 	}
@@ -23,10 +24,10 @@ func (v *Violations) Maxima(s *Shape, path string, status map[string]any, stored
 		if x.size <= largest[x.measure] {
 			return true
 		}
-		v.Add(x.at.String(), x.rule, x.most, x.message, x.most, x.size)
+		v.Add(x.at, x.rule, x.most, x.message, x.most, x.size)
 		return false
 	})
-	m.object(s, &location{name: path}, status)
+	m.object(s, at, status)
 }
 
 // excesses returns the largest size by measure of the values in a tree that are larger than they may be.
@@ -36,7 +37,7 @@ func (s *Shape) excesses(tree map[string]any) map[measure]int {
 		out[x.measure] = max(out[x.measure], x.size)
 		return true
 	})
-	m.object(s, &location{}, tree)
+	m.object(s, nil, tree)
 	return out
 }
 
@@ -52,7 +53,7 @@ const textMessage = "must have at most %d characters, has %d"
 // excess is a value that is larger than it may be.
 type excess struct {
 	measure
-	at         *location
+	at         *failure.Path
 	most, size int
 }
 
@@ -60,33 +61,33 @@ type excess struct {
 // that is not of the type of its field has no size.
 type meter func(excess) bool
 
-func (m meter) object(s *Shape, at *location, tree map[string]any) {
-	here := &location{in: at} // one after the other
-	element := &location{in: here}
+func (m meter) object(s *Shape, at *failure.Path, tree map[string]any) {
+	here := at.Below() // one after the other
+	element := here.Below()
 	for _, f := range s.bounded {
 		value, ok := tree[f.Name]
 		if !ok {
 			continue
 		}
-		here.name = f.Name
+		here.SetField(f.Field)
 		if !f.List {
-			m.value(f, value, here)
+			m.value(f, value, &here)
 			continue
 		}
 		list, _ := value.([]any)
 		if most := f.Constraint.MaxItems; most != nil && len(list) > *most &&
-			!m(excess{measure{f, "maxItems", "must have at most %d elements, has %d"}, here, *most, len(list)}) {
+			!m(excess{measure{f, "maxItems", "must have at most %d elements, has %d"}, &here, *most, len(list)}) {
 			continue
 		}
 		for i, e := range list {
-			element.element = i + 1
-			m.value(f, e, element)
+			element.SetElement(i)
+			m.value(f, e, &element)
 		}
 	}
 }
 
 // value measures the value of a field, or an element of its list.
-func (m meter) value(f *Field, value any, at *location) {
+func (m meter) value(f *Field, value any, at *failure.Path) {
 	switch value := value.(type) {
 	case string:
 		if f.Type == descriptor.TypeString {
@@ -103,7 +104,7 @@ func (m meter) value(f *Field, value any, at *location) {
 }
 
 // text measures a text in characters, of which each has a byte or more.
-func (m meter) text(of measure, most *int, text string, at *location) {
+func (m meter) text(of measure, most *int, text string, at *failure.Path) {
 	if most == nil || len(text) <= *most {
 		return
 	}
@@ -113,18 +114,18 @@ func (m meter) text(of measure, most *int, text string, at *location) {
 }
 
 // mapping measures a map of strings.
-func (m meter) mapping(f *Field, entries map[string]any, at *location) {
+func (m meter) mapping(f *Field, entries map[string]any, at *failure.Path) {
 	c := f.Constraint
 	if most := c.MaxItems; most != nil && len(entries) > *most &&
 		!m(excess{measure{f, "maxProperties", "must have at most %d keys, has %d"}, at, *most, len(entries)}) {
 		return
 	}
-	entry := &location{in: at}
+	entry := at.Below()
 	for _, key := range jsontree.Keys(entries) {
-		entry.name = key
-		m.text(measure{f, "keyMaxLength", "the key " + textMessage}, c.KeyMaxLength, key, entry)
+		entry.SetName(key)
+		m.text(measure{f, "keyMaxLength", "the key " + textMessage}, c.KeyMaxLength, key, &entry)
 		if text, ok := entries[key].(string); ok {
-			m.text(measure{f, "maxLength", textMessage}, c.MaxLength, text, entry)
+			m.text(measure{f, "maxLength", textMessage}, c.MaxLength, text, &entry)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 // themselves: they keep their other entries, see [Shape.KeepWriteOnly]. cleared are
 // the paths of fields that are cleared. A value that is no map stays, to be refused.
 func (v *Violations) TakeMerged(
-	ctx context.Context, s *Shape, path string, tree map[string]any, cleared map[string]bool,
+	ctx context.Context, s *Shape, at *failure.Path, tree map[string]any, cleared map[string]bool,
 ) map[string]bool {
 	added := map[string]bool{}
 	if !s.merges {
@@ -32,7 +32,7 @@ func (v *Violations) TakeMerged(
 		}
 		if from.MergeInto == "" {
 			if from.shape != nil {
-				maps.Copy(added, v.TakeMerged(ctx, from.shape, failure.Join(path, from.Name), entries, cleared))
+				maps.Copy(added, v.TakeMerged(ctx, from.shape, at.Field(from.Field), entries, cleared))
 			}
 			continue
 		}
@@ -43,11 +43,11 @@ func (v *Violations) TakeMerged(
 		}
 		delete(tree, from.Name)
 		before := len(v.found)
-		v.field(ctx, from, &location{in: &location{name: path}, name: from.Name}, entries, prior{})
+		v.field(ctx, from, at.Field(from.Field), entries, prior{})
 		if len(v.found) > before {
 			continue // refused once, and not for where it goes too
 		}
-		if target := failure.Join(path, into.Name); !sent && !cleared[target] {
+		if target := at.Field(into.Field).Text(failure.StoredNames); !sent && !cleared[target] {
 			added[target] = true
 		}
 		tree[into.Name] = jsontree.Merged(given, encoded(from, into, entries))
@@ -57,7 +57,7 @@ func (v *Violations) TakeMerged(
 
 // TakeMergedPatch moves such maps out of a merge patch, into one of the same form that
 // is applied after it. An entry that is null goes.
-func (v *Violations) TakeMergedPatch(ctx context.Context, s *Shape, path string, patch map[string]any) map[string]any {
+func (v *Violations) TakeMergedPatch(ctx context.Context, s *Shape, at *failure.Path, patch map[string]any) map[string]any {
 	if !s.merges {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (v *Violations) TakeMergedPatch(ctx context.Context, s *Shape, path string,
 			delete(patch, f.Name)
 			given := maps.Clone(inner) // null removes an entry
 			if maps.DeleteFunc(given, func(_ string, value any) bool { return value == nil }); len(given) > 0 {
-				v.field(ctx, f, &location{name: failure.Join(path, f.Name)}, given, prior{})
+				v.field(ctx, f, at.Field(f.Field), given, prior{})
 			}
 			into, ok := out[f.MergeInto].(map[string]any)
 			if !ok {
@@ -82,7 +82,7 @@ func (v *Violations) TakeMergedPatch(ctx context.Context, s *Shape, path string,
 			}
 			maps.Copy(into, encoded(f, s.fields[f.MergeInto], inner))
 		case f.shape != nil:
-			if later := v.TakeMergedPatch(ctx, f.shape, failure.Join(path, f.Name), inner); len(later) > 0 {
+			if later := v.TakeMergedPatch(ctx, f.shape, at.Field(f.Field), inner); len(later) > 0 {
 				out[f.Name] = later
 			}
 		}

@@ -12,8 +12,8 @@ import (
 
 // Value is one write-only value of a resource.
 type Value struct {
-	// Path is where it stands: "spec.data".
-	Path string
+	// Path is where it stands; of an entry of a map, where the map stands.
+	Path *failure.Path
 	// Key of the map that it is an entry of, nil if it is none.
 	Key *string
 	// Value is a text as it is stored, a number or truth value as JSON writes it.
@@ -33,31 +33,31 @@ func (v Value) Text() (string, bool) {
 
 // Revealed returns the write-only values of a spec, in the order of the fields, and in a map in the order
 // of the keys.
-func (s *Shape) Revealed(path string, spec map[string]any) []Value {
-	return s.revealed(nil, path, spec, false)
+func (s *Shape) Revealed(at *failure.Path, spec map[string]any) []Value {
+	return s.revealed(nil, at, spec, false)
 }
 
-func (s *Shape) revealed(out []Value, path string, tree map[string]any, hidden bool) []Value {
+func (s *Shape) revealed(out []Value, at *failure.Path, tree map[string]any, hidden bool) []Value {
 	if !hidden && !s.Hides {
 		return out
 	}
 	for _, f := range s.ordered {
 		if value, ok := tree[f.Name]; ok && value != nil {
-			out = f.revealed(out, failure.Join(path, f.Name), value, hidden || f.WriteOnly)
+			out = f.revealed(out, at.Field(f.Field), value, hidden || f.WriteOnly)
 		}
 	}
 	return out
 }
 
-func (f *Field) revealed(out []Value, path string, value any, hidden bool) []Value {
+func (f *Field) revealed(out []Value, at *failure.Path, value any, hidden bool) []Value {
 	if list, ok := value.([]any); ok {
 		for i, e := range list {
-			out = f.revealed(out, failure.Element(path, i), e, hidden)
+			out = f.revealed(out, at.Element(i), e, hidden)
 		}
 		return out
 	}
 	if tree, ok := value.(map[string]any); ok && f.shape != nil {
-		return f.shape.revealed(out, path, tree, hidden)
+		return f.shape.revealed(out, at, tree, hidden)
 	}
 	if !hidden {
 		return out
@@ -68,7 +68,7 @@ func (f *Field) revealed(out []Value, path string, value any, hidden bool) []Val
 			text = fmt.Sprint(value)
 		}
 		return Value{
-			Path:   path,
+			Path:   at,
 			Key:    key,
 			Value:  text,
 			Base64: isText && f.Constraint.Format == descriptor.FormatBase64,

@@ -171,10 +171,18 @@ func (d *Rows) Index(path string) *indexed {
 	return nil
 }
 
-// checkRows refuses a body with more index rows than a resource may have, and names the
-// index that has most of them. One that is stored with as many already, since its fields
-// became filterable later, stays acceptable as long as it gets no more from its spec.
-func (k *Kind) checkRows(key backend.Key, next []byte, old *backend.Resource) error {
+// excessRows says that a body has more index rows than a resource may have.
+type excessRows struct {
+	rows int
+	// index has most of them, inIndex.
+	index   string
+	inIndex int
+}
+
+// excessRowsOf returns whether a body has more index rows than a resource may have; nil if it has not. A body that is
+// stored with as many already, since its fields became filterable later, stays acceptable as long as it gets no more
+// from its spec.
+func (k *Kind) excessRowsOf(key backend.Key, next []byte, old *backend.Resource) *excessRows {
 	b, err := k.Body.Read(&backend.Resource{Key: key, Body: next})
 	if err != nil {
 		return nil // the index has no rows of it
@@ -198,18 +206,25 @@ func (k *Kind) checkRows(key backend.Key, next []byte, old *backend.Resource) er
 			most = name
 		}
 	}
-	path := most
-	switch most {
+	return &excessRows{rows: len(rows), index: most, inIndex: count[most]}
+}
+
+// refuse returns the error, which names the index that has most of the rows.
+func (e *excessRows) refuse(k *Kind, names failure.FieldNames) *failure.Error {
+	var at *failure.Path
+	switch e.index {
 	case LabelIndex:
-		path = "metadata.labels"
+		at = failure.At("metadata").Name("labels")
 	case ConditionIndex, ReasonIndex:
-		path = "status.conditions"
+		at = failure.At("status").Name(ConditionIndex)
+	default:
+		at = k.Path(e.index)
 	}
-	e := &failure.Error{
+	path := at.Text(names)
+	return &failure.Error{
 		Code: failure.CodeLimitExceeded, Path: path, Limit: index.MaxRows,
-		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, len(rows), count[most], index.MaxRows),
+		Message: fmt.Sprintf("%s: the resource has %d different values in indexed fields, %d of them here; at most %d are accepted", path, e.rows, e.inIndex, index.MaxRows),
 	}
-	return e.At(key)
 }
 
 // distinct orders rows and removes repeated ones.

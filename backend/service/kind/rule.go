@@ -18,7 +18,7 @@ const ruleCost = 1_000_000
 
 // rules judges an object by the rules of its shape that are about one state, and whose
 // inputs have changed.
-func (v *Violations) rules(ctx context.Context, s *Shape, at *location, tree, old map[string]any) {
+func (v *Violations) rules(ctx context.Context, s *Shape, at *failure.Path, tree, old map[string]any) {
 	if v.unchanged || v.spent.Over() != nil {
 		return
 	}
@@ -102,9 +102,9 @@ func (s *Shape) inputs(rule ast.NavigableExpr) (out []input) {
 	return out
 }
 
-func (v *Violations) rule(ctx context.Context, r rule, at *location, vars map[string]any) {
+func (v *Violations) rule(ctx context.Context, r rule, at *failure.Path, vars map[string]any) {
 	message := r.Message
-	if v.Manifest {
+	if v.FieldNames == failure.ManifestNames {
 		message = r.stored
 	}
 	if v.spent.Over() != nil {
@@ -119,15 +119,16 @@ func (v *Violations) rule(ctx context.Context, r rule, at *location, vars map[st
 	case err != nil && ctx.Err() != nil:
 		v.stop(ctx.Err())
 	case errors.As(err, &costly) && costly.Cause == interpreter.CostLimitExceeded:
+		where := at.Text(v.FieldNames)
 		v.stop(&failure.Error{
-			Code: failure.CodeLimitExceeded, Path: at.String(), Limit: ruleCost,
-			Message: fmt.Sprintf("%s: the rule %q costs more than %d of CEL's units for this value; make the value smaller", at, failure.Shorten(r.CEL), ruleCost),
+			Code: failure.CodeLimitExceeded, Path: where, Limit: ruleCost,
+			Message: fmt.Sprintf("%s: the rule %q costs more than %d of CEL's units for this value; make the value smaller", where, failure.Shorten(r.CEL), ruleCost),
 		})
 	case err != nil:
-		v.Add(at.String(), "rule", r.CEL, "%s (the rule could not be evaluated)", message)
+		v.Add(at, "rule", r.CEL, "%s (the rule could not be evaluated)", message)
 	default:
 		if ok, isBool := out.Value().(bool); !isBool || !ok {
-			v.Add(at.String(), "rule", r.CEL, "%s", message)
+			v.Add(at, "rule", r.CEL, "%s", message)
 		}
 	}
 }

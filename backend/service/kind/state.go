@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/body"
 	"github.com/sluicegw/sluice/backend/index"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
@@ -172,8 +173,10 @@ func (st *State) parts(k *Kind) ([]member, error) {
 const smallBody = 2 * index.MaxRows
 
 // Put returns what stores the state of a resource: in the place of old, which can be read,
-// unless that is nil. Its references stay as they are stored.
-func (st *State) Put(k *Kind, key backend.Key, old *backend.Resource) (put backend.Put, err error) {
+// unless that is nil. Its references stay as they are stored. The error has the names of the caller.
+func (st *State) Put(
+	k *Kind, key backend.Key, old *backend.Resource, names failure.FieldNames,
+) (put backend.Put, err error) {
 	put = backend.Put{ExpiresAt: st.ExpiresAt, Finalizers: new(len(st.Meta.Finalizers))}
 	parts, err := st.parts(k)
 	if err != nil {
@@ -181,8 +184,8 @@ func (st *State) Put(k *Kind, key backend.Key, old *backend.Resource) (put backe
 	}
 	put.Body = objectOf(bodyHead, parts)
 	if len(put.Body) > smallBody {
-		if err := k.checkRows(key, put.Body, old); err != nil {
-			return put, err
+		if excess := k.excessRowsOf(key, put.Body, old); excess != nil {
+			return put, excess.refuse(k, names).At(key)
 		}
 	}
 	if old != nil {

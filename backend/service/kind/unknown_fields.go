@@ -168,8 +168,10 @@ func (k *keptValues) addValue(f *Field, value any) {
 // keeps reports whether stored values of the field can be among [keptValues].
 func (f *Field) keeps() bool { return f.Enum != nil || f.Constraint.Format == descriptor.FormatName }
 
-// Deprecated collects a warning for each deprecated field that is set.
-func (s *Shape) Deprecated(out []failure.Warning, path string, tree map[string]any) []failure.Warning {
+// Deprecated collects a warning for each deprecated field that is set in the object at a path.
+func (s *Shape) Deprecated(
+	out []failure.Warning, at *failure.Path, names failure.FieldNames, tree map[string]any,
+) []failure.Warning {
 	if !s.deprecates {
 		return out
 	}
@@ -178,24 +180,25 @@ func (s *Shape) Deprecated(out []failure.Warning, path string, tree map[string]a
 		if f == nil || len(out) >= maxViolations {
 			continue
 		}
-		at := failure.Join(path, name)
+		inner := at.Field(f.Field)
 		if f.Deprecated != "" {
+			where := inner.Text(names)
 			out = append(out, failure.Warning{
 				Code:       failure.WarningDeprecated,
-				Message:    at + " is deprecated: " + f.Deprecated,
-				Path:       at,
+				Message:    where + " is deprecated: " + f.Deprecated,
+				Path:       where,
 				Deprecated: s.Name + "." + f.InAPI(),
 			})
 		}
 		switch value := tree[name].(type) {
 		case map[string]any:
 			if f.shape != nil {
-				out = f.shape.Deprecated(out, at, value)
+				out = f.shape.Deprecated(out, inner, names, value)
 			}
 		case []any:
 			for i, e := range value {
 				if m, ok := e.(map[string]any); ok && f.shape != nil {
-					out = f.shape.Deprecated(out, failure.Element(at, i), m)
+					out = f.shape.Deprecated(out, inner.Element(i), names, m)
 				}
 			}
 		}
@@ -205,27 +208,23 @@ func (s *Shape) Deprecated(out []failure.Warning, path string, tree map[string]a
 
 // DropUnknown notes every name of the patch at a path that the shape does not have, null
 // or not, and removes it. What lies in lists is found when the result is validated.
-func (v *Violations) DropUnknown(s *Shape, path string, patch map[string]any) {
-	v.dropUnknown(s, &location{name: path}, patch)
-}
-
-func (v *Violations) dropUnknown(s *Shape, at *location, patch map[string]any) {
+func (v *Violations) DropUnknown(s *Shape, at *failure.Path, patch map[string]any) {
 	for _, name := range jsontree.Keys(patch) {
 		f := s.fields[name]
 		if f == nil {
 			delete(patch, name)
 			v.addUnknown(s, at, name)
 		} else if m, ok := patch[name].(map[string]any); ok && f.shape != nil {
-			v.dropUnknown(f.shape, at.field(name), m)
+			v.DropUnknown(f.shape, at.Field(f.Field), m)
 		}
 	}
 }
 
 // addUnknown adds that the shape has no field of a name.
-func (v *Violations) addUnknown(s *Shape, at *location, name string) {
+func (v *Violations) addUnknown(s *Shape, at *failure.Path, name string) {
 	if v.full() {
 		v.dropped++ // without looking for what it may mean
 		return
 	}
-	v.Add(at.field(name).String(), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
+	v.Add(at.Name(name), "unknown", nil, "is not a field of %s%s", s.Name, s.suggest(name))
 }

@@ -18,13 +18,14 @@ import (
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 )
 
 // Object checks the structure and the constraints of a new object at a path, then its rules.
-func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map[string]any) {
+func (v *Violations) Object(ctx context.Context, s *Shape, at *failure.Path, tree map[string]any) {
 	v.begin(ctx)
-	v.object(ctx, s, &location{name: path}, tree, nil)
+	v.object(ctx, s, at, tree, nil)
 }
 
 // Change checks the object that takes the place of another at a path. Values that are the same in both, by
@@ -41,11 +42,10 @@ func (v *Violations) Object(ctx context.Context, s *Shape, path string, tree map
 //	a rule that mentions oldSelf      the object
 //
 // Types, required fields and unknown fields are always checked: a stored resource must be readable.
-func (v *Violations) Change(ctx context.Context, s *Shape, path string, next, old map[string]any) {
+func (v *Violations) Change(ctx context.Context, s *Shape, at *failure.Path, next, old map[string]any) {
 	v.begin(ctx)
 	v.kept = nil
 	v.kept.add(s, old)
-	at := &location{name: path}
 	v.unchanged = s.same(next, old, effective)
 	v.object(ctx, s, at, next, old)
 	if !v.unchanged {
@@ -55,20 +55,20 @@ func (v *Violations) Change(ctx context.Context, s *Shape, path string, next, ol
 }
 
 // Types checks types, required fields and unknown fields, and no constraints.
-func (v *Violations) Types(ctx context.Context, s *Shape, path string, tree map[string]any) {
+func (v *Violations) Types(ctx context.Context, s *Shape, at *failure.Path, tree map[string]any) {
 	v.begin(ctx)
 	v.unchanged = true
-	v.object(ctx, s, &location{name: path}, tree, nil)
+	v.object(ctx, s, at, tree, nil)
 	v.unchanged = false
 }
 
 // ListTypes is [Violations.Types] for the lists of a merge patch, which are whole.
-func (v *Violations) ListTypes(ctx context.Context, s *Shape, path string, patch map[string]any) {
+func (v *Violations) ListTypes(ctx context.Context, s *Shape, at *failure.Path, patch map[string]any) {
 	v.begin(ctx)
 	v.unchanged = true
 	for _, f := range s.ordered {
 		if value := patch[f.Name]; f.List && value != nil {
-			v.field(ctx, f, (&location{name: path}).field(f.Name), value, prior{})
+			v.field(ctx, f, at.Field(f.Field), value, prior{})
 		}
 	}
 	v.unchanged = false
@@ -84,38 +84,38 @@ func (v *Violations) begin(ctx context.Context) {
 }
 
 // object checks an object. old is the stored one in its place, nil for none.
-func (v *Violations) object(ctx context.Context, s *Shape, at *location, tree, old map[string]any) {
+func (v *Violations) object(ctx context.Context, s *Shape, at *failure.Path, tree, old map[string]any) {
 	before := len(v.found)
 	for _, name := range s.unknown(tree) {
 		if v.hidden {
 			v.Add(
-				at.String(), "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names(true),
+				at, "unknown", nil, "has a field that is none of %s; its fields are %s", s.Name, s.names(true),
 			)
 		} else {
 			v.addUnknown(s, at, name)
 		}
 	}
-	inner := location{in: at} // of one field after the other, so that it is not on the heap
+	inner := at.Below() // of one field after the other, so that it is not on the heap
 	for _, f := range s.ordered {
 		value, ok := tree[f.Name]
 		switch {
 		case ok:
-			inner.name = f.Name
+			inner.SetField(f.Field)
 			v.field(ctx, f, &inner, value, f.in(old))
 		case f.Required:
-			v.Add(at.field(f.Name).String(), "required", nil, "is required")
+			v.Add(at.Field(f.Field), "required", nil, "is required")
 		}
 	}
 	if n := len(tree); v.unchanged || old != nil && s.sameNames(tree, old) {
 	} else if s.MinProperties > 0 && n < s.MinProperties {
 		v.Add(
-			at.String(), "minProperties", s.MinProperties, "must have at least %d of the fields %s", s.MinProperties,
-			s.names(v.Manifest),
+			at, "minProperties", s.MinProperties, "must have at least %d of the fields %s", s.MinProperties,
+			s.names(v.FieldNames == failure.ManifestNames),
 		)
 	} else if s.MaxProperties > 0 && n > s.MaxProperties {
 		v.Add(
-			at.String(), "maxProperties", s.MaxProperties, "must have at most %d of the fields %s", s.MaxProperties,
-			s.names(v.Manifest),
+			at, "maxProperties", s.MaxProperties, "must have at most %d of the fields %s", s.MaxProperties,
+			s.names(v.FieldNames == failure.ManifestNames),
 		)
 	}
 	if len(s.rules) == 0 || len(v.found) > before {
@@ -190,7 +190,7 @@ func (s *Shape) suggest(name string) string {
 }
 
 // field checks the value of a field.
-func (v *Violations) field(ctx context.Context, f *Field, at *location, value any, old prior) {
+func (v *Violations) field(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	if f.WriteOnly && !v.hidden {
 		v.hidden = true
 		defer func() { v.hidden = false }()
@@ -203,7 +203,7 @@ func (v *Violations) field(ctx context.Context, f *Field, at *location, value an
 }
 
 // one checks a value that is no list, or an element of one.
-func (v *Violations) one(ctx context.Context, f *Field, at *location, value any, old prior) {
+func (v *Violations) one(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	if was := v.unchanged; !was && old.ok && f.same(value, old.value, effective) {
 		v.unchanged = true
 		defer func() { v.unchanged = was }()
@@ -211,20 +211,20 @@ func (v *Violations) one(ctx context.Context, f *Field, at *location, value any,
 	v.value(ctx, f, at, value, old)
 }
 
-func (v *Violations) value(ctx context.Context, f *Field, at *location, value any, old prior) {
+func (v *Violations) value(ctx context.Context, f *Field, at *failure.Path, value any, old prior) {
 	switch f.Type {
 	case descriptor.TypeObject:
 		if m, ok := value.(map[string]any); ok {
 			was, _ := old.value.(map[string]any)
 			v.object(ctx, f.shape, at, m, was)
 		} else {
-			v.Add(at.String(), "type", "object", "must be an object with the fields %s", f.shape.names(true))
+			v.Add(at, "type", "object", "must be an object with the fields %s", f.shape.names(true))
 		}
 	case descriptor.TypeMap:
 		v.mapping(f, at, value, old)
 	case descriptor.TypeBoolean:
 		if _, ok := value.(bool); !ok {
-			v.Add(at.String(), "type", "Boolean", "must be true or false")
+			v.Add(at, "type", "Boolean", "must be true or false")
 		}
 	case descriptor.TypeInt, descriptor.TypeSafeInt, descriptor.TypeFloat:
 		v.number(f, at, value)
@@ -235,13 +235,13 @@ func (v *Violations) value(ctx context.Context, f *Field, at *location, value an
 	case descriptor.TypeTime:
 		s, _ := value.(string)
 		if _, err := descriptor.ParseTime(s); err != nil {
-			v.Add(at.String(), "type", "Time", "is no time: %s", err)
+			v.Add(at, "type", "Time", "is no time: %s", err)
 		}
 	default:
 		if s, ok := value.(string); ok {
 			v.text(f, at, s)
 		} else {
-			v.Add(at.String(), "type", "String", "must be a string")
+			v.Add(at, "type", "String", "must be a string")
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (v *Violations) value(ctx context.Context, f *Field, at *location, value an
 const maxNamed = 50
 
 // oneOf adds that a value is none of n that are accepted.
-func (v *Violations) oneOf(at *location, rule string, n int, accepted func(i int) string) {
+func (v *Violations) oneOf(at *failure.Path, rule string, n int, accepted func(i int) string) {
 	if v.full() {
 		v.dropped++
 		return
@@ -263,14 +263,14 @@ func (v *Violations) oneOf(at *location, rule string, n int, accepted func(i int
 	if n > maxNamed {
 		text += fmt.Sprintf(" or %d others", n-maxNamed)
 	}
-	v.Add(at.String(), rule, text, "must be one of %s", text)
+	v.Add(at, rule, text, "must be one of %s", text)
 }
 
 // mapping checks a map of strings to strings: its keys, and each value by the constraint of the field.
-func (v *Violations) mapping(f *Field, at *location, value any, old prior) {
+func (v *Violations) mapping(f *Field, at *failure.Path, value any, old prior) {
 	m, ok := value.(map[string]any)
 	if !ok {
-		v.Add(at.String(), "type", "map", "must be a mapping of strings to strings")
+		v.Add(at, "type", "map", "must be a mapping of strings to strings")
 		return
 	}
 	was, _ := old.value.(map[string]any)
@@ -280,7 +280,7 @@ func (v *Violations) mapping(f *Field, at *location, value any, old prior) {
 	for _, key := range jsontree.Keys(m) {
 		entry := at
 		if !v.hidden {
-			entry = &location{in: at, name: key}
+			entry = at.Name(key)
 		}
 		text, isText := m[key].(string)
 		if before, ok := was[key].(string); v.unchanged || ok && isText && before == text {
@@ -290,25 +290,25 @@ func (v *Violations) mapping(f *Field, at *location, value any, old prior) {
 		if isText {
 			v.text(f, entry, text)
 		} else {
-			v.Add(entry.String(), "type", "String", "must be a string")
+			v.Add(entry, "type", "String", "must be a string")
 		}
 	}
 }
 
 // count checks how many elements a list has, or keys a map. It returns false if there are too many.
-func (v *Violations) count(f *Field, at *location, of, noun string, n int) bool {
+func (v *Violations) count(f *Field, at *failure.Path, of, noun string, n int) bool {
 	c := f.Constraint
 	if c.MinItems != nil && n < *c.MinItems {
-		v.Add(at.String(), "min"+of, *c.MinItems, "must have at least %d %s%s", *c.MinItems, noun, v.has(n))
+		v.Add(at, "min"+of, *c.MinItems, "must have at least %d %s%s", *c.MinItems, noun, v.has(n))
 	}
 	if c.MaxItems != nil && n > *c.MaxItems {
-		v.Add(at.String(), "max"+of, *c.MaxItems, "must have at most %d %s%s", *c.MaxItems, noun, v.has(n))
+		v.Add(at, "max"+of, *c.MaxItems, "must have at most %d %s%s", *c.MaxItems, noun, v.has(n))
 		return false
 	}
 	return true
 }
 
-func (v *Violations) mapKey(f *Field, at *location, key string) {
+func (v *Violations) mapKey(f *Field, at *failure.Path, key string) {
 	c, n := f.Constraint, utf8.RuneCountInString(key)
 	least, most := 1, MaxName
 	if c.KeyMinLength != nil {
@@ -319,11 +319,11 @@ func (v *Violations) mapKey(f *Field, at *location, key string) {
 	}
 	switch {
 	case n < least:
-		v.Add(at.String(), "keyMinLength", least, "the key must have at least %d characters", least)
+		v.Add(at, "keyMinLength", least, "the key must have at least %d characters", least)
 	case n > most:
-		v.Add(at.String(), "keyMaxLength", most, "the key must have at most %d characters", most)
+		v.Add(at, "keyMaxLength", most, "the key must have at most %d characters", most)
 	case !v.matches(f.keyPattern, key):
-		v.Add(at.String(), "keyPattern", c.KeyPattern, "the key must match %s", c.KeyPattern)
+		v.Add(at, "keyPattern", c.KeyPattern, "the key must match %s", c.KeyPattern)
 	}
 }
 
@@ -337,15 +337,15 @@ func (v *Violations) oldNumber(value any) string {
 	return fmt.Sprintf("; digits with _ or 0b are a text in YAML 1.2: quote it or write %d", n)
 }
 
-func (v *Violations) number(f *Field, at *location, value any) {
+func (v *Violations) number(f *Field, at *failure.Path, value any) {
 	n, ok := value.(json.Number)
 	if !ok {
-		v.Add(at.String(), "type", string(f.Type), "must be a number%s", v.oldNumber(value))
+		v.Add(at, "type", string(f.Type), "must be a number%s", v.oldNumber(value))
 		return
 	}
 	x, err := n.Float64()
 	if err != nil {
-		v.Add(at.String(), "type", string(f.Type), "must be a number that fits 64 bits")
+		v.Add(at, "type", string(f.Type), "must be a number that fits 64 bits")
 		return
 	}
 	if f.Type != descriptor.TypeFloat {
@@ -355,15 +355,15 @@ func (v *Violations) number(f *Field, at *location, value any) {
 		}
 		i, whole := jsontree.Integer(n)
 		if !whole || i > limit || i < -limit && (f.Type != descriptor.TypeInt || i < math.MinInt32) {
-			v.Add(at.String(), "type", string(f.Type), "must be a whole number within +-%d", limit)
+			v.Add(at, "type", string(f.Type), "must be a whole number within +-%d", limit)
 			return
 		}
 	}
 	if c := f.Constraint; v.unchanged {
 	} else if c.Min != nil && x < *c.Min {
-		v.Add(at.String(), "min", *c.Min, "must be at least %s", number(*c.Min))
+		v.Add(at, "min", *c.Min, "must be at least %s", number(*c.Min))
 	} else if c.Max != nil && x > *c.Max {
-		v.Add(at.String(), "max", *c.Max, "must be at most %s", number(*c.Max))
+		v.Add(at, "max", *c.Max, "must be at most %s", number(*c.Max))
 	}
 }
 
@@ -377,25 +377,25 @@ func (v *Violations) has(n int) string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-func (v *Violations) text(f *Field, at *location, s string) {
+func (v *Violations) text(f *Field, at *failure.Path, s string) {
 	c, n := f.Constraint, utf8.RuneCountInString(s)
 	if !utf8.ValidString(s) {
-		v.Add(at.String(), "type", "String", "must be valid UTF-8")
+		v.Add(at, "type", "String", "must be valid UTF-8")
 		return
 	}
 	if v.unchanged {
 		return
 	}
 	if c.MinLength != nil && n < *c.MinLength {
-		v.Add(at.String(), "minLength", *c.MinLength, "must have at least %d characters%s", *c.MinLength, v.has(n))
+		v.Add(at, "minLength", *c.MinLength, "must have at least %d characters%s", *c.MinLength, v.has(n))
 		return
 	}
 	if c.MaxLength != nil && n > *c.MaxLength {
-		v.Add(at.String(), "maxLength", *c.MaxLength, "must have at most %d characters%s", *c.MaxLength, v.has(n))
+		v.Add(at, "maxLength", *c.MaxLength, "must have at most %d characters%s", *c.MaxLength, v.has(n))
 		return
 	}
 	if !v.matches(f.pattern, s) {
-		v.Add(at.String(), "pattern", c.Pattern, "must match %s", c.Pattern)
+		v.Add(at, "pattern", c.Pattern, "must match %s", c.Pattern)
 	}
 	if len(c.In) > 0 && !slices.Contains(c.In, s) {
 		v.oneOf(at, "in", len(c.In), func(i int) string { return c.In[i] })
@@ -404,7 +404,7 @@ func (v *Violations) text(f *Field, at *location, s string) {
 		return
 	}
 	if ok, what := accepts(c.Format, s); !ok && !slices.Contains(v.kept[f], s) {
-		v.Add(at.String(), "format", string(c.Format), "must be %s", what)
+		v.Add(at, "format", string(c.Format), "must be %s", what)
 	}
 }
 

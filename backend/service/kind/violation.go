@@ -3,7 +3,6 @@ package kind
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/budget"
@@ -26,9 +25,8 @@ type Violations struct {
 	// hidden reports whether the value that is checked is write-only: messages then show no part of it,
 	// not even its length or the keys of a map.
 	hidden bool
-	// Manifest reports whether the input is a manifest, in which values of enums have their
-	// stored form.
-	Manifest bool
+	// FieldNames are those by which the caller knows the fields. In manifests, values of enums have their stored form.
+	FieldNames failure.FieldNames
 }
 
 // maxViolations bounds an answer.
@@ -39,14 +37,17 @@ func (v *Violations) full() bool { return len(v.found) >= maxViolations }
 
 // Add notes that the value at a path breaks a rule. limit is the rule's limit: a number, a text, or nil if it
 // has none.
-func (v *Violations) Add(path, rule string, limit any, format string, args ...any) {
+func (v *Violations) Add(at *failure.Path, rule string, limit any, format string, args ...any) {
 	if v.full() {
 		v.dropped++
 		return
 	}
-	v.found = append(
-		v.found, failure.Violation{Path: path, Rule: rule, Limit: limit, Message: fmt.Sprintf(format, args...)},
-	)
+	v.found = append(v.found, failure.Violation{
+		Path:    at.Text(v.FieldNames),
+		Rule:    rule,
+		Limit:   limit,
+		Message: fmt.Sprintf(format, args...),
+	})
 }
 
 // Err returns VALIDATION_FAILED if there is any violation, else why a rule was not evaluated
@@ -84,36 +85,9 @@ func (v *Violations) charge(steps int) bool {
 // Clone returns the same violations, to add to.
 func (v *Violations) Clone() Violations {
 	return Violations{
-		found:    v.found[:len(v.found):len(v.found)],
-		dropped:  v.dropped,
-		stopped:  v.stopped,
-		Manifest: v.Manifest,
+		found:      v.found[:len(v.found):len(v.found)],
+		dropped:    v.dropped,
+		stopped:    v.stopped,
+		FieldNames: v.FieldNames,
 	}
-}
-
-// location is where a value stands. Its path is written only if something is to be said
-// of the value: most values are acceptable.
-type location struct {
-	// in is where the object or the list is, nil for the place where a path begins.
-	in *location
-	// name in the object, or the whole path where one begins.
-	name string
-	// element is the place in a list, counted from 1; 0: the value has a name.
-	element int
-}
-
-// field is where what has a name in the object is.
-func (l *location) field(name string) *location { return &location{in: l, name: name} }
-
-// String is the path. It shares no memory with the location, so that this need not be on
-// the heap.
-func (l *location) String() string {
-	name := strings.Clone(l.name)
-	switch {
-	case l.in == nil:
-		return name
-	case l.element > 0:
-		return failure.Element(l.in.String(), l.element-1)
-	}
-	return failure.Join(l.in.String(), name)
 }

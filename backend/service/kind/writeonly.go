@@ -11,19 +11,19 @@ import (
 // eachHidden visits the write-only fields of the objects in a tree, in each with its path and the object that
 // may have a value of it. It ends early if visit returns false, and so does visit's caller.
 func (s *Shape) eachHidden(
-	path string, tree map[string]any, visit func(f *Field, at string, in map[string]any) bool,
+	at *failure.Path, tree map[string]any, visit func(f *Field, at *failure.Path, in map[string]any) bool,
 ) bool {
 	if !s.Hides {
 		return true
 	}
 	for name, f := range s.fields {
-		at := failure.Join(path, name)
+		inside := at.Field(f.Field)
 		if f.WriteOnly {
-			if !visit(f, at, tree) {
+			if !visit(f, inside, tree) {
 				return false
 			}
 		} else if inner, ok := tree[name].(map[string]any); ok && f.shape != nil &&
-			!f.shape.eachHidden(at, inner, visit) {
+			!f.shape.eachHidden(inside, inner, visit) {
 			return false
 		}
 	}
@@ -32,12 +32,12 @@ func (s *Shape) eachHidden(
 
 // TakeCleared removes from a spec the values that clear write-only fields, and returns the paths of these
 // fields.
-func (s *Shape) TakeCleared(path string, tree map[string]any) map[string]bool {
+func (s *Shape) TakeCleared(at *failure.Path, tree map[string]any) map[string]bool {
 	out := map[string]bool{}
-	s.eachHidden(path, tree, func(f *Field, at string, in map[string]any) bool {
+	s.eachHidden(at, tree, func(f *Field, at *failure.Path, in map[string]any) bool {
 		if value, ok := in[f.Name]; ok && empty(value) {
 			delete(in, f.Name)
-			out[at] = true
+			out[at.Text(failure.StoredNames)] = true
 		}
 		return true
 	})
@@ -68,7 +68,7 @@ func empty(value any) bool {
 // ClearEmpty replaces empty texts and lists of write-only fields in a patch by null, which clears them. An
 // empty map or object in a patch changes nothing.
 func (s *Shape) ClearEmpty(patch map[string]any) {
-	s.eachHidden("", patch, func(f *Field, _ string, in map[string]any) bool {
+	s.eachHidden(nil, patch, func(f *Field, _ *failure.Path, in map[string]any) bool {
 		value, ok := in[f.Name]
 		if _, isMap := value.(map[string]any); ok && !isMap && empty(value) {
 			in[f.Name] = nil
@@ -77,26 +77,27 @@ func (s *Shape) ClearEmpty(patch map[string]any) {
 	})
 }
 
-// Sent is the effect of a spec on write-only fields besides their values, by their paths: which of them it
+// Sent is the effect of a spec on write-only fields besides their values, by their stored paths: which of them it
 // clears, and which maps have entries that stay (see [Violations.TakeMerged]).
 type Sent struct{ Cleared, Added map[string]bool }
 
 // KeepWriteOnly copies into next the write-only fields that old has, that next
 // leaves out and that are not cleared. If an object is left out, so are its fields.
-func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) {
+func (s *Shape) KeepWriteOnly(next, old map[string]any, at *failure.Path, sent Sent) {
 	if !s.Hides {
 		return
 	}
 	for name, f := range s.fields {
 		was, had := old[name]
 		now, has := next[name]
-		at := failure.Join(path, name)
+		inside := at.Field(f.Field)
 		switch {
 		case !had:
 		case f.WriteOnly:
-			if !has && !sent.Cleared[at] {
+			path := inside.Text(failure.StoredNames)
+			if !has && !sent.Cleared[path] {
 				next[name] = f.project(was)
-			} else if entries, isMap := now.(map[string]any); isMap && sent.Added[at] {
+			} else if entries, isMap := now.(map[string]any); isMap && sent.Added[path] {
 				before, _ := was.(map[string]any)
 				next[name] = jsontree.Merged(before, entries)
 			}
@@ -104,7 +105,7 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) 
 			inner, ok1 := now.(map[string]any)
 			before, ok2 := was.(map[string]any)
 			if ok1 && ok2 {
-				f.shape.KeepWriteOnly(inner, before, at, sent)
+				f.shape.KeepWriteOnly(inner, before, inside, sent)
 			}
 		}
 	}
@@ -113,10 +114,10 @@ func (s *Shape) KeepWriteOnly(next, old map[string]any, path string, sent Sent) 
 // GivesWriteOnly reports whether a spec gives every write-only field, so that it keeps none of
 // those that are stored. One that it clears is not given: nobody knows what was there. A map that goes into
 // another one is not stored.
-func (s *Shape) GivesWriteOnly(path string, tree map[string]any, sent Sent) bool {
-	return s.eachHidden(path, tree, func(f *Field, at string, in map[string]any) bool {
+func (s *Shape) GivesWriteOnly(at *failure.Path, tree map[string]any, sent Sent) bool {
+	return s.eachHidden(at, tree, func(f *Field, at *failure.Path, in map[string]any) bool {
 		_, has := in[f.Name]
-		return f.MergeInto != "" || has && !sent.Added[at]
+		return f.MergeInto != "" || has && !sent.Added[at.Text(failure.StoredNames)]
 	})
 }
 

@@ -43,7 +43,7 @@ func (r *Reader) target(t AccessTarget) (*kind.Kind, backend.Key, error) {
 		).At(key)
 	}
 	var v kind.Violations
-	v.Namespace("metadata.namespace", *t.Namespace)
+	v.Namespace(failure.At("metadata").Name("namespace"), *t.Namespace)
 	key.Namespace = *t.Namespace
 	return k, key, v.Err(key)
 }

@@ -164,7 +164,7 @@ func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	if m, ok := req.Filter.(map[string]any); ok {
 		key.filter = reflect.ValueOf(m).Pointer()
 	} else if req.Filter != nil { // no other request has it
-		f, err := filter.Parse(k, req.Filter)
+		f, err := filter.Parse(k, req.Filter, req.FieldNames)
 		return t.newCommon(key, f, req.OrderBy), err
 	}
 	if err := t.refused[key]; err != nil {
@@ -176,7 +176,7 @@ func (t *lister) common(k *kind.Kind, req *ListRequest) (*plan.Common, error) {
 	}
 	switch {
 	case c == nil:
-		f, err := filter.Parse(k, req.Filter)
+		f, err := filter.Parse(k, req.Filter, req.FieldNames)
 		if err != nil {
 			if t.refused == nil {
 				t.refused = map[commonKey]error{}

@@ -25,6 +25,8 @@ type ListRequest struct {
 	// and, or, not, name, namespace, labels, conditions, createdAt, updatedAt,
 	// spec and status, the last two shaped like the kind. Nil keeps everything.
 	Filter any
+	// FieldNames are those by which the caller knows the fields: errors of the filter have them.
+	FieldNames failure.FieldNames
 	// OrderBy goes before the order of (namespace, name); at most [plan.MaxCriteria].
 	OrderBy []Order
 	// Parent leaves only what refers to a resource; the zero value leaves everything.
@@ -82,7 +84,7 @@ func (c *connection) prepare(common *plan.Common, req *ListRequest) error {
 				return failure.BadInput("namespace", "kind %s is GLOBAL: its resources have no namespace", k.Name)
 			}
 			var v kind.Violations
-			v.Namespace("namespace", c.Namespace)
+			v.Namespace(failure.At("namespace"), c.Namespace)
 			if err := v.Err(backend.Key{Kind: k.Name, Namespace: c.Namespace}); err != nil {
 				return err
 			}

@@ -23,8 +23,9 @@ type SummaryRequest struct {
 	Kind string
 	// Namespace nil means all.
 	Namespace *string
-	// Filter is as in [ListRequest].
-	Filter any
+	// Filter and FieldNames are as in [ListRequest].
+	Filter     any
+	FieldNames failure.FieldNames
 	// By are paths of filterable fields that are no lists, in the names of the API, labels
 	// ("labels.team") or "namespace".
 	By []string
@@ -59,7 +60,13 @@ type Group struct {
 func (r *Reader) Summary(ctx context.Context, req SummaryRequest) (*Summary, error) {
 	t := r.lister(ctx)
 	var q connection
-	served, err := t.prepare(ctx, &ListRequest{Kind: req.Kind, Namespace: req.Namespace, Filter: req.Filter}, &q)
+	counted := ListRequest{
+		Kind:       req.Kind,
+		Namespace:  req.Namespace,
+		Filter:     req.Filter,
+		FieldNames: req.FieldNames,
+	}
+	served, err := t.prepare(ctx, &counted, &q)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +195,7 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 		case path == filter.Namespace:
 		case isLabel:
 			var v kind.Violations
-			if v.LabelKey(at, label); v.Err(backend.Key{Kind: k.Name}) != nil {
+			if v.LabelKey(failure.At("by").Element(i), label); v.Err(backend.Key{Kind: k.Name}) != nil {
 				return nil, failure.BadInput(at, "%q is no key of a label", failure.Shorten(label))
 			}
 			key.GroupKey = filter.GroupKey{Attribute: kind.LabelIndex, Prefix: backend.AppendString(nil, label)}

@@ -16,7 +16,7 @@ import (
 // Rewrite returns the action that replaces a stored resource by a state with the same spec, on the condition
 // that it has not changed.
 func Rewrite(k *kind.Kind, stored *backend.Resource, next *kind.State) (backend.Action, error) {
-	put, err := next.Put(k, stored.Key, stored)
+	put, err := next.Put(k, stored.Key, stored, failure.StoredNames)
 	return backend.Action{
 		Key: stored.Key,
 		Op:  backend.OpPut,

@@ -16,13 +16,15 @@ import (
 type parser struct {
 	kind  *kind.Kind
 	nodes int
+	// names are those by which the caller knows the fields.
+	names failure.FieldNames
 }
 
 // Parse reads a filter; nil matches everything. The text of filters that differ only in
 // nulls and in the order of fields is the same. A null field counts as left out. A null operator, or an
 // object without an operator, is an error: it would match more than a client meant that
-// left a variable undefined.
-func Parse(k *kind.Kind, value any) (Filter, error) {
+// left a variable undefined. Errors have the names by which the caller knows the fields.
+func Parse(k *kind.Kind, value any, names failure.FieldNames) (Filter, error) {
 	if value == nil {
 		return Filter{}, nil
 	}
@@ -33,8 +35,8 @@ func Parse(k *kind.Kind, value any) (Filter, error) {
 	if tree == nil {
 		return Filter{}, nil
 	}
-	p := parser{kind: k}
-	e, err := p.object(tree, "filter", 1)
+	p := parser{kind: k, names: names}
+	e, err := p.object(tree, failure.At("filter"), 1)
 	if err != nil || len(e) == 0 {
 		return Filter{}, err
 	}
@@ -44,17 +46,16 @@ func Parse(k *kind.Kind, value any) (Filter, error) {
 }
 
 // object reads a filter object, whose members must all hold.
-func (p *parser) object(tree map[string]any, path string, depth int) (All, error) {
+func (p *parser) object(tree map[string]any, at *failure.Path, depth int) (All, error) {
 	if depth > MaxDepth {
-		return nil, failure.Limited(path, "and, or and not are nested deeper than %d", MaxDepth)
+		return nil, p.limited(at, "and, or and not are nested deeper than %d", MaxDepth)
 	}
 	var out All
 	for _, name := range jsontree.Keys(tree) {
 		if tree[name] == nil {
 			continue
 		}
-		at := path + "." + name
-		e, err := p.member(name, tree[name], at, depth)
+		e, err := p.member(name, tree[name], at.Name(name), depth)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +64,7 @@ func (p *parser) object(tree map[string]any, path string, depth int) (All, error
 	return out, nil
 }
 
-func (p *parser) member(name string, value any, at string, depth int) (All, error) {
+func (p *parser) member(name string, value any, at *failure.Path, depth int) (All, error) {
 	switch name {
 	case "and", "or":
 		list, err := p.objects(value, at, depth)
@@ -76,7 +77,7 @@ func (p *parser) member(name string, value any, at string, depth int) (All, erro
 		}
 		return All{one}, nil
 	case "not":
-		m, err := asObject(value, at)
+		m, err := p.asObject(value, at)
 		if err != nil {
 			return nil, err
 		}
@@ -88,25 +89,27 @@ func (p *parser) member(name string, value any, at string, depth int) (All, erro
 		return p.tests(name, &descriptor.Field{Type: descriptor.TypeString}, value, at)
 	case CreatedAt, UpdatedAt, DeletionRequestedAt:
 		return p.tests(name, nil, value, at)
-	case "spec", "status":
-		return p.nested(name, value, at)
+	case "spec":
+		return p.nested(name, value, part{at, p.kind.Kind.Spec})
+	case "status":
+		return p.nested(name, value, part{at, p.kind.Kind.Status})
 	}
-	return nil, failure.BadInput(at, "%s is not an attribute that filters of kind %s know", at, p.kind.Name)
+	return nil, p.refuse(at, "%s is not an attribute that filters of kind %s know", p.kind.Name)
 }
 
-func (p *parser) objects(value any, at string, depth int) ([]All, error) {
+func (p *parser) objects(value any, at *failure.Path, depth int) ([]All, error) {
 	list, ok := value.([]any)
 	if !ok {
-		return nil, failure.BadInput(at, "%s must be a list of filters", at)
+		return nil, p.refuse(at, "%s must be a list of filters")
 	}
 	var out []All
 	for i, e := range list {
-		m, err := asObject(e, at)
+		m, err := p.asObject(e, at)
 		if err != nil {
 			return nil, err
 		}
 		before := p.nodes
-		x, err := p.object(m, failure.Element(at, i), depth+1)
+		x, err := p.object(m, at.Element(i), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -120,9 +123,27 @@ func (p *parser) objects(value any, at string, depth int) ([]All, error) {
 	return out, nil
 }
 
-// nested descends to the index at a path.
-func (p *parser) nested(path string, value any, at string) (All, error) {
-	m, err := asObject(value, at)
+// part is a part of a filter about an object of the spec or the status.
+type part struct {
+	at *failure.Path
+	// of is the shape of the object; nil if it is not known.
+	of *descriptor.Shape
+}
+
+// field returns the part about a field.
+func (p part) field(name string) part {
+	if p.of != nil {
+		if f := p.of.Field(name); f != nil {
+			return part{p.at.Field(f), f.Shape}
+		}
+	}
+	return part{at: p.at.Name(name)}
+}
+
+// nested descends to the index at a stored path.
+func (p *parser) nested(path string, value any, within part) (All, error) {
+	at := within.at
+	m, err := p.asObject(value, at)
 	if err != nil {
 		return nil, err
 	}
@@ -134,26 +155,26 @@ func (p *parser) nested(path string, value any, at string) (All, error) {
 		if m[name] == nil {
 			continue
 		}
-		e, err := p.nested(path+"."+name, m[name], at+"."+name)
+		e, err := p.nested(path+"."+name, m[name], within.field(name))
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, e...)
 	}
 	if f, _ := p.kind.FieldAt(path); len(m) > 0 && len(out) == 0 && f == nil && path != "spec" && path != "status" {
-		return nil, failure.BadInput(at, "%s is not an indexed field of kind %s", at, p.kind.Name)
+		return nil, p.refuse(at, "%s is not an indexed field of kind %s", p.kind.Name)
 	}
 	return out, nil
 }
 
 // tests reads the operators of one attribute; a nil field is a time.
-func (p *parser) tests(attribute string, f *descriptor.Field, value any, at string) (All, error) {
-	m, err := asObject(value, at)
+func (p *parser) tests(attribute string, f *descriptor.Field, value any, at *failure.Path) (All, error) {
+	m, err := p.asObject(value, at)
 	if err != nil {
 		return nil, err
 	}
 	if len(m) == 0 {
-		return nil, noOperator(at)
+		return nil, p.noOperator(at)
 	}
 	var out All
 	for _, op := range jsontree.Keys(m) {
@@ -161,25 +182,25 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 			return nil, err
 		}
 		if m[op] == nil {
-			return nil, nullOperator(at, op)
+			return nil, p.nullOperator(at.Name(op))
 		}
 		if op == "isNull" {
 			want, ok := m[op].(bool)
 			if !ok {
-				return nil, failure.BadInput(at+"."+op, "%s.isNull: true or false is accepted", at)
+				return nil, p.refuse(at.Name(op), "%s: true or false is accepted")
 			}
 			out = append(out, Test{Attribute: attribute, Op: op, Null: want})
 			continue
 		}
 		t := Test{Attribute: attribute, Op: op}
-		values, err := operands(m[op], at+"."+op)
+		values, err := p.operands(m[op], at.Name(op))
 		if err != nil {
 			return nil, err
 		}
 		for _, v := range values {
 			encoded, ok := encodeOperand(f, v)
 			if !ok {
-				return nil, noOperand(f, v, at+"."+op)
+				return nil, p.noOperand(f, v, at.Name(op))
 			}
 			t.Values = append(t.Values, encoded)
 		}
@@ -191,7 +212,7 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 			t.Op = "hasNone"
 		case "eq", "ne", "in", "lt", "lte", "gt", "gte", "contains", "hasAll", "hasAny", "hasNone":
 		default:
-			return nil, failure.BadInput(at+"."+op, "%s is not an operator", op)
+			return nil, failure.BadInput(at.Name(op).Text(p.names), "%s is not an operator", op)
 		}
 		out = append(out, t)
 	}
@@ -199,33 +220,33 @@ func (p *parser) tests(attribute string, f *descriptor.Field, value any, at stri
 }
 
 // operands returns the values of an operator: the elements of a list, or the value itself.
-func operands(v any, at string) ([]any, error) {
+func (p *parser) operands(v any, at *failure.Path) ([]any, error) {
 	list, ok := v.([]any)
 	if !ok {
 		list = []any{v}
 	}
 	if len(list) > MaxValues {
-		return nil, failure.Limited(at, "more than %d values", MaxValues)
+		return nil, p.limited(at, "more than %d values", MaxValues)
 	}
 	return list, nil
 }
 
 // noOperand returns the error for a value that no index row can have.
-func noOperand(f *descriptor.Field, v any, at string) error {
+func (p *parser) noOperand(f *descriptor.Field, v any, at *failure.Path) error {
 	if _, text := v.(string); text && f != nil && f.Type == descriptor.TypeString {
-		return failure.BadInput(at, "%s: at most %d characters are accepted; filters find no longer values", at, kind.MaxIndexChars)
+		return p.refuse(at, "%s: at most %d characters are accepted; filters find no longer values", kind.MaxIndexChars)
 	}
-	return failure.BadInput(at, "%s: the value is not one that this attribute can have", at)
+	return p.refuse(at, "%s: the value is not one that this attribute can have")
 }
 
 // noOperator returns the error for an object without an operator.
-func noOperator(at string) error {
-	return failure.BadInput(at, "%s has no operator; give at least one, or leave %s out (a variable that is not defined counts as left out)", at, at)
+func (p *parser) noOperator(at *failure.Path) error {
+	return p.refuse(at, "%[1]s has no operator; give at least one, or leave %[1]s out (a variable that is not defined counts as left out)")
 }
 
 // nullOperator returns the error for an operator that is null.
-func nullOperator(at, op string) error {
-	return failure.BadInput(at+"."+op, "%s.%s is null; give a value, use isNull to ask for absence, or leave the operator out", at, op)
+func (p *parser) nullOperator(at *failure.Path) error {
+	return p.refuse(at, "%s is null; give a value, use isNull to ask for absence, or leave the operator out")
 }
 
 // encodeOperand returns a value as index rows have it; ok is false if none can have it. A nil field is a time.
@@ -239,15 +260,15 @@ func encodeOperand(f *descriptor.Field, v any) (encoded []byte, ok bool) {
 }
 
 // pairs reads tests of labels and of conditions.
-func (p *parser) pairs(name string, value any, at string) (All, error) {
+func (p *parser) pairs(name string, value any, at *failure.Path) (All, error) {
 	list, ok := value.([]any)
 	if !ok {
-		return nil, failure.BadInput(at, "%s must be a list", at)
+		return nil, p.refuse(at, "%s must be a list")
 	}
 	var out All
 	for i, e := range list {
-		at := failure.Element(at, i)
-		m, err := asObject(e, at)
+		at := at.Element(i)
+		m, err := p.asObject(e, at)
 		if err != nil {
 			return nil, err
 		}
@@ -256,7 +277,7 @@ func (p *parser) pairs(name string, value any, at string) (All, error) {
 		}
 		var x All
 		if name == "labels" {
-			x, err = labelTest(m, at)
+			x, err = p.labelTest(m, at)
 		} else {
 			x, err = p.conditionTests(m, at)
 		}
@@ -275,12 +296,10 @@ const (
 )
 
 // labelTest reads a test of a label: its key, and one operator.
-func labelTest(m map[string]any, at string) (All, error) {
+func (p *parser) labelTest(m map[string]any, at *failure.Path) (All, error) {
 	key, _ := m["key"].(string)
 	if n := utf8.RuneCountInString(key); n == 0 || n > maxLabelKey {
-		return nil, failure.BadInput(
-			failure.Join(at, "key"), "%s.key: 1 to %d characters are accepted", at, maxLabelKey,
-		)
+		return nil, p.refuse(at.Name("key"), "%s: 1 to %d characters are accepted", maxLabelKey)
 	}
 	var ops []string
 	for _, op := range jsontree.Keys(m) {
@@ -288,17 +307,17 @@ func labelTest(m map[string]any, at string) (All, error) {
 			continue
 		}
 		if m[op] == nil {
-			return nil, nullOperator(at, op)
+			return nil, p.nullOperator(at.Name(op))
 		}
 		ops = append(ops, op)
 	}
 	if len(ops) == 0 {
-		return nil, noOperator(at)
+		return nil, p.noOperator(at)
 	}
 	if len(ops) > 1 {
-		return nil, failure.BadInput(at, "%s: give one operator; %s and %s are here", at, ops[0], ops[1])
+		return nil, p.refuse(at, "%s: give one operator; %s and %s are here", ops[0], ops[1])
 	}
-	values, err := operands(m[ops[0]], at+"."+ops[0])
+	values, err := p.operands(m[ops[0]], at.Name(ops[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -317,16 +336,16 @@ func labelTest(m map[string]any, at string) (All, error) {
 		isNull, _ := m["isNull"].(bool)
 		return All{keyExists(kind.LabelIndex, key, !isNull)}, nil
 	}
-	return nil, failure.BadInput(at+"."+ops[0], "%s is not an operator of a label; eq, ne, in, notIn and isNull are", ops[0])
+	return nil, failure.BadInput(
+		at.Name(ops[0]).Text(p.names), "%s is not an operator of a label; eq, ne, in, notIn and isNull are", ops[0],
+	)
 }
 
 // conditionTests reads the tests of a condition: its type, and optionally its status and reason.
-func (p *parser) conditionTests(m map[string]any, at string) (All, error) {
+func (p *parser) conditionTests(m map[string]any, at *failure.Path) (All, error) {
 	typ, _ := m["type"].(string)
 	if n := utf8.RuneCountInString(typ); n == 0 || n > MaxConditionType {
-		return nil, failure.BadInput(
-			failure.Join(at, "type"), "%s.type: 1 to %d characters are accepted", at, MaxConditionType,
-		)
+		return nil, p.refuse(at.Name("type"), "%s: 1 to %d characters are accepted", MaxConditionType)
 	}
 	var out All
 	for _, of := range []struct{ name, index string }{{"status", kind.ConditionIndex}, {"reason", kind.ReasonIndex}} {
@@ -334,7 +353,7 @@ func (p *parser) conditionTests(m map[string]any, at string) (All, error) {
 			continue
 		}
 		tests, err := p.tests(
-			of.index, &descriptor.Field{Type: descriptor.TypeString}, m[of.name], failure.Join(at, of.name),
+			of.index, &descriptor.Field{Type: descriptor.TypeString}, m[of.name], at.Name(of.name),
 		)
 		if err != nil {
 			return nil, err
@@ -374,17 +393,28 @@ func keyExists(index, key string, there bool) Condition {
 	return t
 }
 
-func (p *parser) count(at string) error {
+func (p *parser) count(at *failure.Path) error {
 	if p.nodes++; p.nodes > MaxNodes {
-		return failure.Limited(at, "more than %d conditions", MaxNodes)
+		return p.limited(at, "more than %d conditions", MaxNodes)
 	}
 	return nil
 }
 
-func asObject(value any, at string) (map[string]any, error) {
+// refuse returns BAD_USER_INPUT for the value at a path, whose text is the first argument of the format.
+func (p *parser) refuse(at *failure.Path, format string, args ...any) error {
+	path := at.Text(p.names)
+	return failure.BadInput(path, format, append([]any{path}, args...)...)
+}
+
+// limited returns LIMIT_EXCEEDED for the value at a path.
+func (p *parser) limited(at *failure.Path, format string, limit int) error {
+	return failure.Limited(at.Text(p.names), format, limit)
+}
+
+func (p *parser) asObject(value any, at *failure.Path) (map[string]any, error) {
 	m, ok := value.(map[string]any)
 	if !ok {
-		return nil, failure.BadInput(at, "%s must be an object", at)
+		return nil, p.refuse(at, "%s must be an object")
 	}
 	return m, nil
 }

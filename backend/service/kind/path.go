@@ -1,0 +1,28 @@
+package kind
+
+import (
+	"strings"
+
+	"github.com/sluicegw/sluice/backend/service/failure"
+)
+
+// Path returns the path of a declared field with all its names. It takes the path as declarations have it: from the
+// root of the body, in stored names, without elements of lists. A step that leads to no field stays as it is.
+func (k *Kind) Path(stored string) *failure.Path {
+	part, rest, more := strings.Cut(stored, ".")
+	at := failure.At(part)
+	s := map[string]*Shape{"spec": k.Spec, "status": k.Status}[part]
+	for more {
+		var name string
+		name, rest, more = strings.Cut(rest, ".")
+		if s == nil || s.fields[name] == nil {
+			at = at.Name(name)
+			s = nil
+			continue
+		}
+		f := s.fields[name]
+		at = at.Field(f.Field)
+		s = f.shape
+	}
+	return at
+}
