@@ -177,19 +177,19 @@ func manifestError(err error) error {
 	var mistyped *manifest.TypeError
 	switch {
 	case errors.As(err, &unknown):
-		e.Path = headPath(unknown.Path)
+		e.Path = headPath(unknown.Path).Text(failure.ManifestNames)
 	case errors.As(err, &mistyped):
-		e.Path = headPath(mistyped.Path)
+		e.Path = headPath(mistyped.Path).Text(failure.ManifestNames)
 	}
 	return e
 }
 
 // headPath returns the path of a key at the top of a manifest, or of its metadata.
-func headPath(path string) string {
+func headPath(path string) *failure.Path {
 	if key, ok := strings.CutPrefix(path, "metadata."); ok {
-		return failure.Join("metadata", key)
+		return metadataPath(key)
 	}
-	return failure.Join("", path)
+	return failure.At(path)
 }
 
 // manifestIdentity returns the identity of the resource in a manifest. If the manifest has no namespace, the request's

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAuthorize_FinalizersAndControllersWantVerbsOfTheirOwn(t *testing.T) {
-	kinds := building()
+	kinds := servicetest.Building()
 	kinds[0].Verbs = slices.DeleteFunc(slices.Clone(kinds[0].Verbs), func(v descriptor.Verb) bool { return v == descriptor.VerbFinalize || v == descriptor.VerbControl })
 	h := openHouseOf(t, servicetest.OpenMemory(t), kinds)
 	h.create("Room", "r", `{}`)

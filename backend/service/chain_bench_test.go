@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/dependency"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
@@ -64,7 +65,7 @@ func BenchmarkChain(b *testing.B) {
 // awaitReady reads changes until a Key is ready.
 func awaitReady(b *testing.B, w backend.Watcher, name string) {
 	b.Helper()
-	compiled, err := kind.Compile(building())
+	compiled, err := kind.Compile(servicetest.Building())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -85,10 +86,10 @@ func awaitReady(b *testing.B, w backend.Watcher, name string) {
 	}
 }
 
-// follow runs a gateway over a store, with the kinds of building, until the benchmark ends.
+// follow runs a gateway over a store, with the kinds of servicetest.Building, until the benchmark ends.
 func follow(b *testing.B, store backend.Store) *service.Service {
 	b.Helper()
-	s, err := service.New(service.Config{Kinds: building(), Store: store})
+	s, err := service.New(service.Config{Kinds: servicetest.Building(), Store: store})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,13 +18,13 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// unguarded is building without the guard of doors, without their reference, and without
+// unguarded is servicetest.Building without the guard of doors, without their reference, and without
 // doors and keys.
 func unguarded() map[string][]descriptor.Kind {
-	guard, reference := building(), building()
+	guard, reference := servicetest.Building(), servicetest.Building()
 	guard[2].References[0].Guarded = false
 	reference[2].References = nil
-	return map[string][]descriptor.Kind{"no guard": guard, "no reference": reference, "no kind": building()[:2]}
+	return map[string][]descriptor.Kind{"no guard": guard, "no reference": reference, "no kind": servicetest.Building()[:2]}
 }
 
 // blockers are those that hold a resource, as "Kind/name state path".
@@ -113,7 +113,7 @@ func TestDelete_AGuardThatComesBackBindsAnew(t *testing.T) {
 		for i := range 3 {
 			h.create("Door", fmt.Sprint("d", i), `{"roomRef":"r"}`)
 		}
-		for _, kinds := range [][]descriptor.Kind{unguarded()["no guard"], building(), unguarded()["no reference"], building()} {
+		for _, kinds := range [][]descriptor.Kind{unguarded()["no guard"], servicetest.Building(), unguarded()["no reference"], servicetest.Building()} {
 			stop()
 			next := openHouseOf(t, h.store, kinds)
 			stop = next.run()
@@ -228,7 +228,7 @@ func TestDelete_APassGoesOnWhereAnotherGatewayEnded(t *testing.T) {
 func TestDelete_AnOlderGatewayBindsToNothingThatIsNotThere(t *testing.T) {
 	store := servicetest.OpenMemory(t)
 	n := 253
-	both, one := building(), building() // a second reference to rooms, which the newer catalogue drops
+	both, one := servicetest.Building(), servicetest.Building() // a second reference to rooms, which the newer catalogue drops
 	for _, kinds := range [][]descriptor.Kind{both, one} {
 		kinds[2].Spec.Fields = append(kinds[2].Spec.Fields, descriptor.Field{Name: "nearRef", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
 	}

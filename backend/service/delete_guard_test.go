@@ -408,7 +408,7 @@ func TestDelete_TwoReconcilersDoNoHarm(t *testing.T) {
 }
 
 func TestDelete_WhatExpiresHasNoFinalizers(t *testing.T) {
-	kinds := building()
+	kinds := servicetest.Building()
 	kinds[0].Expires = true
 	h := openHouseOf(t, servicetest.OpenMemory(t), kinds)
 	at := service.MetadataPatch{ExpiresAt: service.ExpiresAt(time.Now().Add(time.Hour))}

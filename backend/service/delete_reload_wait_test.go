@@ -15,9 +15,9 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// bigBuilding is building with a large field on all kinds.
+// bigBuilding is servicetest.Building with a large field on all kinds.
 func bigBuilding() []descriptor.Kind {
-	kinds := building()
+	kinds := servicetest.Building()
 	n := 1 << 20
 	for i := range kinds {
 		kinds[i].Spec.Fields = append(kinds[i].Spec.Fields, descriptor.Field{Name: "blob", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
@@ -138,7 +138,7 @@ func TestDelete_NothingIsFinalizingWhileSomebodyReliesOnIt(t *testing.T) {
 }
 
 func TestDelete_AReferenceThatBecomesGuardedIsJudgedAnew(t *testing.T) {
-	kinds := building()
+	kinds := servicetest.Building()
 	n := 253
 	kinds[2].Spec.Fields = append(kinds[2].Spec.Fields, descriptor.Field{Name: "nearRef", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
 	kinds[2].References = append(kinds[2].References, descriptor.Reference{Path: "spec.nearRef", Kind: "Room", Field: "near"})
@@ -160,7 +160,7 @@ func TestDelete_AReferenceThatBecomesGuardedIsJudgedAnew(t *testing.T) {
 func TestDelete_AReferenceThatACatalogueAddsIsJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := servicetest.OpenMemory(t)
-		old := building()
+		old := servicetest.Building()
 		old[2].References = nil
 		h := openHouseOf(t, store, old)
 		stop := h.run()
@@ -190,7 +190,7 @@ func TestDelete_ADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
 			t.Fatal(got)
 		}
 		stop()
-		next := building()
+		next := servicetest.Building()
 		next[2].References[0].Guarded = false
 		h = openHouseOf(t, store, next)
 		h.run()
@@ -216,7 +216,7 @@ func TestDelete_ADeletionGoesOnWhoeverLetsGoOfIt(t *testing.T) {
 					t.Fatal(got)
 				}
 				stop()
-				next := building()
+				next := servicetest.Building()
 				next[2].References[0].Guarded = false
 				h = openHouseOf(t, store, next)
 				h.run()

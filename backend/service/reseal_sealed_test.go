@@ -78,7 +78,7 @@ func (f *fixture) pin() string {
 		f.T.Fatal(err)
 	}
 	for _, v := range got.Values {
-		if v.Path == "spec.pin" {
+		if v.Path.Text(failure.StoredNames) == "spec.pin" {
 			return v.Value
 		}
 	}

@@ -29,11 +29,15 @@ func TestReveal_ShowsEveryWriteOnlyValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []kind.Value{
-		{Path: "spec.pin", Value: "1234"}, {Path: "spec.door.code", Value: "77"},
-		{Path: "spec.pair.left", Value: "l"}, {Path: "spec.pair.right", Value: "r"}, {Path: "spec.codes[0]", Value: "a"},
+	want := []string{"spec.pin 1234", "spec.door.code 77", "spec.pair.left l", "spec.pair.right r", "spec.codes[0] a"}
+	var values []string
+	for _, v := range got.Values {
+		values = append(values, v.Path.Text(failure.StoredNames)+" "+v.Value)
+		if v.Key != nil || v.Base64 {
+			t.Errorf("%+v", v)
+		}
 	}
-	if diff := cmp.Diff(want, got.Values); diff != "" || got.Resource.Revision != w.Resource.Stored.Revision || got.Resource.UID != w.Resource.Stored.UID {
+	if diff := cmp.Diff(want, values); diff != "" || got.Resource.Revision != w.Resource.Stored.Revision || got.Resource.UID != w.Resource.Stored.UID {
 		t.Errorf("of %v (-want +got):\n%s", got.Resource, diff)
 	}
 	f.upsertSafe(`{"owner":"ada","pin":"","door":null,"pair":null,"codes":null}`)

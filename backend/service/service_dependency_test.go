@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,40 +20,6 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// rooms, doors and keys: a Door is in a Room, a Key opens a Door and is kept by a Guest,
-// and a Guest has no conditions.
-func building() []descriptor.Kind {
-	n := func(i int) *int { return &i }
-	verbs := []descriptor.Verb{descriptor.VerbGet, descriptor.VerbList, descriptor.VerbWatch, descriptor.VerbCreate, descriptor.VerbUpdate, descriptor.VerbPatch, descriptor.VerbUpsert, descriptor.VerbStatus, descriptor.VerbFinalize, descriptor.VerbControl, descriptor.VerbDelete}
-	condition := &descriptor.Shape{Name: "Condition", Fields: []descriptor.Field{
-		{Name: "type", Type: descriptor.TypeString}, {Name: "status", Type: descriptor.TypeString}, {Name: "reason", Type: descriptor.TypeString},
-		{Name: "message", Type: descriptor.TypeString}, {Name: "observedGeneration", Type: descriptor.TypeSafeInt}, {Name: "lastTransitionTime", Type: descriptor.TypeTime},
-	}}
-	of := func(name string, refs ...descriptor.Reference) descriptor.Kind {
-		spec := &descriptor.Shape{Name: name + "Spec", Fields: []descriptor.Field{{Name: "title", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: n(50)}}}}
-		for _, r := range refs {
-			f := descriptor.Field{Name: strings.TrimPrefix(r.Path, "spec."), Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: n(253)}}
-			if strings.HasSuffix(f.Name, "Refs") {
-				f.List, f.ListType, f.Constraint.MaxItems = true, descriptor.ListSet, n(1000)
-			}
-			spec.Fields = append(spec.Fields, f)
-		}
-		singular := strings.ToLower(name)
-		return descriptor.Kind{
-			Name: name, Singular: singular, Plural: singular + "s", Group: "example.org", Version: "v1", Scope: descriptor.Namespaced, Verbs: verbs, Spec: spec, References: refs,
-			Status: &descriptor.Shape{Name: name + "Status", Fields: []descriptor.Field{{Name: "conditions", Type: descriptor.TypeObject, Shape: condition, List: true, ListType: descriptor.ListAtomic}}},
-		}
-	}
-	guest := of("Guest")
-	guest.Status = nil
-	guest.Verbs = slices.DeleteFunc(slices.Clone(verbs), func(v descriptor.Verb) bool { return v == descriptor.VerbControl })
-	return []descriptor.Kind{
-		of("Room"), guest,
-		of("Door", descriptor.Reference{Path: "spec.roomRef", Kind: "Room", Field: "room", Guarded: true}),
-		of("Key", descriptor.Reference{Path: "spec.doorRefs", Kind: "Door", Field: "doors", Guarded: true}, descriptor.Reference{Path: "spec.guestRef", Kind: "Guest", Field: "guest"}, descriptor.Reference{Path: "spec.keyRef", Kind: "Key", Field: "key"}),
-	}
-}
-
 // house is a gateway over a store.
 type house struct {
 	*service.Service
@@ -63,10 +28,10 @@ type house struct {
 	kinds kind.Catalogue
 }
 
-// openHouse opens a gateway whose kinds are those of building.
+// openHouse opens a gateway whose kinds are those of servicetest.Building.
 func openHouse(t *testing.T, store backend.Store) *house {
 	t.Helper()
-	return openHouseOf(t, store, building())
+	return openHouseOf(t, store, servicetest.Building())
 }
 
 func openHouseOf(t *testing.T, store backend.Store, kinds []descriptor.Kind) *house {
@@ -204,10 +169,10 @@ func (h *house) becomes(of, name, want string) {
 	h.until(of+" "+name+" says "+want, func() bool { last = h.says(of, name); return last == want })
 }
 
-// onEachStore runs a test on each store, with the kinds of building.
+// onEachStore runs a test on each store, with the kinds of servicetest.Building.
 func onEachStore(t *testing.T, test func(t *testing.T, h *house)) {
 	t.Helper()
-	onEach(t, building(), test)
+	onEach(t, servicetest.Building(), test)
 }
 
 func onEach(t *testing.T, kinds []descriptor.Kind, test func(t *testing.T, h *house)) {

@@ -23,7 +23,7 @@ import (
 // campus has two GLOBAL kinds, Region and Site, and two NAMESPACED ones: a Site is in a Region,
 // a Room is at a Site, and a Door is in a Room. guarded is what a room's reference is.
 func campus(guarded bool) []descriptor.Kind {
-	parts := building()
+	parts := servicetest.Building()
 	of := func(k descriptor.Kind, name string, scope descriptor.Scope, refs ...descriptor.Reference) descriptor.Kind {
 		k.Name, k.Singular, k.Plural, k.Scope, k.References = name, strings.ToLower(name), strings.ToLower(name)+"s", scope, refs
 		spec := *k.Spec

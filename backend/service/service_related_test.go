@@ -22,7 +22,7 @@ import (
 // windows adds to the building a kind that refers to another by several paths, and one
 // that nobody may read.
 func windows() []descriptor.Kind {
-	kinds := building()
+	kinds := servicetest.Building()
 	door := kinds[2]
 	add := func(name string, hidden bool, refs ...descriptor.Reference) {
 		w := door

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // unfilled is a store of which the index cannot read a kind.
@@ -34,7 +35,7 @@ func TestService_OnlyScansWaitForTheIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := &unfilled{Store: inner}
-		h := openHouseOf(t, store, building())
+		h := openHouseOf(t, store, servicetest.Building())
 		store.of = "Door"
 		defer h.run()()
 		type record struct {
@@ -66,7 +67,7 @@ func TestService_OnlyScansWaitForTheIndex(t *testing.T) {
 		if len(second.Judged) > 0 {
 			t.Errorf("%v were scanned before the index was filled", second.Judged)
 		}
-		if third := after(time.Minute); len(third.Judged) != len(building()) {
+		if third := after(time.Minute); len(third.Judged) != len(servicetest.Building()) {
 			t.Errorf("after a minute %v were scanned", third.Judged)
 		}
 	})

@@ -13,9 +13,9 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// annex is building with one more reference of Keys.
+// annex is servicetest.Building with one more reference of Keys.
 func annex() []descriptor.Kind {
-	kinds, n := building(), 253
+	kinds, n := servicetest.Building(), 253
 	key := &kinds[3]
 	key.Spec.Fields = append(key.Spec.Fields, descriptor.Field{Name: "roomRef", Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: &n}})
 	key.References = append(key.References, descriptor.Reference{Path: "spec.roomRef", Kind: "Room", Field: "room"})

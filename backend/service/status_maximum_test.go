@@ -276,7 +276,7 @@ func TestStatus_AStatusThatIsStoredIsNotJudged(t *testing.T) {
 }
 
 func TestStatus_TheGatewaysOwnConditionsAreNotJudged(t *testing.T) {
-	catalogue := building()
+	catalogue := servicetest.Building()
 	n := func(i int) *int { return &i }
 	for i := range catalogue {
 		if s := catalogue[i].Status; s != nil {

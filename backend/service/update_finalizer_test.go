@@ -20,7 +20,7 @@ import (
 func TestUpdate_FinalizersAreRemovedWhateverHasBecomeOfTheSpec(t *testing.T) {
 	x := 1.0
 	room := func(change func(*descriptor.Shape)) []descriptor.Kind {
-		k := building()[0]
+		k := servicetest.Building()[0]
 		k.Spec.Fields = append(k.Spec.Fields, descriptor.Field{Name: "size", Type: descriptor.TypeInt}, descriptor.Field{Name: "owner", Type: descriptor.TypeString})
 		change(k.Spec)
 		return []descriptor.Kind{k}

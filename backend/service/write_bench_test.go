@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/service/servicetest"
 	"github.com/sluicegw/sluice/graph/kinds/kindstest"
 )
 
@@ -86,7 +87,7 @@ func BenchmarkUpdateStatus(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer func() { _ = store.Close() }()
-			s, err := service.New(service.Config{Kinds: append(building(), kindstest.Kinds(b)...), Store: store})
+			s, err := service.New(service.Config{Kinds: append(servicetest.Building(), kindstest.Kinds(b)...), Store: store})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -48,7 +48,7 @@ func (f *fixture) revealed() map[string]string {
 	out := map[string]string{}
 	for _, v := range got.Values {
 		text, _ := v.Text()
-		if v.Path != "spec.data" || v.Key == nil || !v.Base64 {
+		if v.Path.Text(failure.StoredNames) != "spec.data" || v.Key == nil || !v.Base64 {
 			f.T.Errorf("%+v", v)
 		}
 		out[*v.Key] = text

@@ -30,13 +30,13 @@ func thing(t *testing.T) *kind.Kind {
 	return kinds.All()[0]
 }
 
-func body(json string) []byte { return backend.EncodeBody([]byte(json)) }
+func encoded(json string) []byte { return backend.EncodeBody([]byte(json)) }
 
 // event is a change from one body to another as the log tells it.
 func event(k *kind.Kind, was, now string) *backend.Event {
 	return &backend.Event{
-		Type: backend.Modified, Resource: &backend.Resource{Key: backend.Key{Kind: "Thing", Name: "x"}, Body: body(now)},
-		Before: &backend.Before{Revision: backend.Revision{Epoch: 1, Seq: 1}}, Change: k.ChangeOf(body(was), body(now)),
+		Type: backend.Modified, Resource: &backend.Resource{Key: backend.Key{Kind: "Thing", Name: "x"}, Body: encoded(now)},
+		Before: &backend.Before{Revision: backend.Revision{Epoch: 1, Seq: 1}}, Change: k.ChangeOf(encoded(was), encoded(now)),
 	}
 }
 
@@ -54,7 +54,7 @@ func TestChange_AChangeNamesPathsAndTellsTheStateBefore(t *testing.T) {
 			t.Errorf("%s: paths %q, want %q", c.was, got, c.paths)
 		}
 		r, known := kind.Before(e)
-		if !known || string(r.Body) != string(body(c.before)) || r.Revision != e.Before.Revision {
+		if !known || string(r.Body) != string(encoded(c.before)) || r.Revision != e.Before.Revision {
 			t.Errorf("%s: before %v %v, want %s", c.was, known, r, c.before)
 		}
 		was, now, known := kind.StatusChange(e)

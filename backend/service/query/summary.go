@@ -188,33 +188,33 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 		key := summaryKey{path: path, GroupKey: filter.GroupKey{Attribute: stored}}
 		label, isLabel := strings.CutPrefix(path, "labels.")
 		indexed := k.IndexOf(stored)
-		at := failure.Element("by", i)
+		at := failure.At("by").Element(i)
 		switch {
 		case path == filter.Namespace && k.Scope == descriptor.Global:
-			return nil, failure.BadInput(at, "kind %s is GLOBAL: its resources have no namespace", k.Name)
+			return nil, refuse(at, "kind %s is GLOBAL: its resources have no namespace", k.Name)
 		case path == filter.Namespace:
 		case isLabel:
 			var v kind.Violations
-			if v.LabelKey(failure.At("by").Element(i), label); v.Err(backend.Key{Kind: k.Name}) != nil {
-				return nil, failure.BadInput(at, "%q is no key of a label", failure.Shorten(label))
+			if v.LabelKey(at, label); v.Err(backend.Key{Kind: k.Name}) != nil {
+				return nil, refuse(at, "%q is no key of a label", failure.Shorten(label))
 			}
 			key.GroupKey = filter.GroupKey{Attribute: kind.LabelIndex, Prefix: backend.AppendString(nil, label)}
 		case indexed == nil || k.APIPath(stored) != path:
-			return nil, failure.BadInput(at, "%q is no filterable field of kind %s; accepted are namespace, labels.KEY and the paths that the field filterableFields of the kind lists", failure.Shorten(path), k.Name)
+			return nil, refuse(at, "%q is no filterable field of kind %s; accepted are namespace, labels.KEY and the paths that the field filterableFields of the kind lists", failure.Shorten(path), k.Name)
 		case indexed.Many:
-			return nil, failure.BadInput(at, "%q may have several values in one resource; only fields with one value are accepted", path)
+			return nil, refuse(at, "%q may have several values in one resource; only fields with one value are accepted", path)
 		default:
 			key.field = indexed.Field
 		}
 		out = append(out, key)
 	}
 	for i, typ := range req.Conditions {
-		at := failure.Element("conditions", i)
+		at := failure.At("conditions").Element(i)
 		switch {
 		case !k.HasConditions():
-			return nil, failure.BadInput(at, "resources of kind %s have no conditions", k.Name)
+			return nil, refuse(at, "resources of kind %s have no conditions", k.Name)
 		case typ == "" || len(typ) > filter.MaxConditionType:
-			return nil, failure.BadInput(at, "1 to %d characters are accepted", filter.MaxConditionType)
+			return nil, refuse(at, "1 to %d characters are accepted", filter.MaxConditionType)
 		}
 		out = append(
 			out,
@@ -225,6 +225,11 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 		)
 	}
 	return out, nil
+}
+
+// refuse returns BAD_USER_INPUT for the key at a path.
+func refuse(at *failure.Path, format string, args ...any) error {
+	return failure.BadInput(at.Text(failure.APINames), format, args...)
 }
 
 // attributes returns the keys as a read takes them; it is not nil.

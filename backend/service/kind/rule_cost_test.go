@@ -1,4 +1,4 @@
-package service_test
+package kind_test
 
 import (
 	"context"
@@ -15,12 +15,11 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestWrite_TheCostOfARuleDoesNotDependOnOthers: what one rule says of an object is the same
+// TestRule_TheCostOfARuleDoesNotDependOnOthers: what one rule says of an object is the same
 // whether another rule is broken or not, also if it costs much.
-func TestWrite_TheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
+func TestRule_TheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 	long := strings.Repeat("x", 12_000)
 	numbers := make([]any, 400_000)
 	for i := range numbers {
@@ -37,13 +36,11 @@ func TestWrite_TheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 		{strings.Repeat("self.numbers == self.numbers && ", 60) + "true", map[string]any{"numbers": numbers}},
 		{strings.Repeat("self.a.replace('x', 'xx') != 'y' && ", 100) + "true", map[string]any{"a": long}},
 	} {
-		k := servicetest.Widget()
-		k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
-		k.Spec = &descriptor.Shape{
+		k := kindOf("Ruled", &descriptor.Shape{
 			Name:   "RuledSpec",
 			Fields: []descriptor.Field{{Name: "a", Type: descriptor.TypeString}, {Name: "b", Type: descriptor.TypeString}, {Name: "broken", Type: descriptor.TypeBoolean}, {Name: "numbers", Type: descriptor.TypeInt, List: true}},
 			Rules:  []descriptor.Rule{{CEL: c.rule, Message: "costly"}, {CEL: "!has(self.broken)", Message: "broken"}},
-		}
+		})
 		compiled, err := kind.Compile([]descriptor.Kind{k})
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +64,7 @@ func TestWrite_TheCostOfARuleDoesNotDependOnOthers(t *testing.T) {
 	}
 }
 
-func TestWrite_ARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
+func TestRule_ARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
 	numbers := make([]any, 100_000)
 	for i := range numbers {
 		numbers[i] = json.Number("1")
@@ -85,12 +82,10 @@ func TestWrite_ARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
 		"it has no sum": {t.Context(), "self.sum > 1", failure.CodeValidationFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := servicetest.Widget()
-			k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
-			k.Spec = &descriptor.Shape{
+			k := kindOf("Ruled", &descriptor.Shape{
 				Name: "RuledSpec", Fields: []descriptor.Field{{Name: "numbers", Type: descriptor.TypeInt, List: true}},
 				Rules: []descriptor.Rule{{CEL: c.rule, Message: "costly"}},
-			}
+			})
 			compiled, err := kind.Compile([]descriptor.Kind{k})
 			if err != nil {
 				t.Fatal(err)
@@ -108,13 +103,11 @@ func TestWrite_ARuleThatIsNotEvaluatedToItsEndIsNoViolation(t *testing.T) {
 	}
 }
 
-// TestWrite_AnExhaustedBudgetIsNoLicence: what was not judged for lack of a budget is refused.
-func TestWrite_AnExhaustedBudgetIsNoLicence(t *testing.T) {
-	k := servicetest.Widget()
-	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
-	k.Spec = &descriptor.Shape{
+// TestRule_AnExhaustedBudgetIsNoLicence: what was not judged for lack of a budget is refused.
+func TestRule_AnExhaustedBudgetIsNoLicence(t *testing.T) {
+	k := kindOf("Ruled", &descriptor.Shape{
 		Name: "RuledSpec", Fields: []descriptor.Field{{Name: "n", Type: descriptor.TypeInt}}, Rules: []descriptor.Rule{{CEL: "self.n > 1", Message: "more than one"}},
-	}
+	})
 	compiled, err := kind.Compile([]descriptor.Kind{k})
 	if err != nil {
 		t.Fatal(err)

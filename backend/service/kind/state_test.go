@@ -1,4 +1,4 @@
-package service_test
+package kind_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/jsontree"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // bodies as they are, and as they should not be.
@@ -55,7 +54,7 @@ func checkState(t *testing.T, raw string) {
 	if !reflect.DeepEqual(any(st.Spec), tree["spec"]) || st.Status() != nil && !reflect.DeepEqual(any(st.Status()), tree["status"]) {
 		t.Errorf("%q: spec %v, status %v", raw, st.Spec, st.Status())
 	}
-	put, err := st.Put(&kind.Kind{Kind: new(servicetest.Widget())}, backend.Key{}, nil, failure.StoredNames)
+	put, err := st.Put(&kind.Kind{Kind: new(kindOf("Widget", nil))}, backend.Key{}, nil, failure.StoredNames)
 	if err != nil {
 		t.Fatalf("%q: %v", raw, err)
 	}
@@ -65,7 +64,7 @@ func checkState(t *testing.T, raw string) {
 	}
 }
 
-func TestStored_AStateIsWhatItsBodySays(t *testing.T) {
+func TestState_IsWhatItsBodySays(t *testing.T) {
 	for _, raw := range bodies() {
 		checkState(t, raw)
 	}

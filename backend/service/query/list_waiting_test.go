@@ -1,4 +1,4 @@
-package service_test
+package query_test
 
 import (
 	"slices"
@@ -11,13 +11,13 @@ import (
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// TestFilter_FindsWhatWaits: resources that wait for others, and deletions that wait for referrers, in memory and from the
+// TestList_FindsWhatWaits: resources that wait for others, and deletions that wait for referrers, in memory and from the
 // store.
-func TestFilter_FindsWhatWaits(t *testing.T) {
+func TestList_FindsWhatWaits(t *testing.T) {
 	for how, indexMemory := range map[string]int64{"store": -1, "memory": 0} {
 		t.Run(how, func(t *testing.T) {
 			store := servicetest.OpenMemory(t)
-			svc, err := service.New(service.Config{Kinds: building(), Store: store, IndexMemory: indexMemory})
+			svc, err := service.New(service.Config{Kinds: servicetest.Building(), Store: store, IndexMemory: indexMemory})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package service_test
+package kind_test
 
 import (
 	"encoding/json"
@@ -12,19 +12,16 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
-	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
 // ruled is the spec of a kind with one rule and a text that matches a pattern.
 func ruled(t *testing.T, rule string) *kind.Shape {
 	t.Helper()
-	k := servicetest.Widget()
-	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Ruled", "ruled", "ruleds", nil, nil, nil, nil
-	k.Spec = &descriptor.Shape{
+	k := kindOf("Ruled", &descriptor.Shape{
 		Name:   "RuledSpec",
 		Fields: []descriptor.Field{{Name: "a", Type: descriptor.TypeString}, {Name: "list", Type: descriptor.TypeString, List: true}},
 		Rules:  []descriptor.Rule{{CEL: rule, Message: "broken"}},
-	}
+	})
 	compiled, err := kind.Compile([]descriptor.Kind{k})
 	if err != nil {
 		t.Fatal(err)
@@ -32,8 +29,8 @@ func ruled(t *testing.T, rule string) *kind.Shape {
 	return compiled.All()[0].Spec
 }
 
-// TestWrite_ATextThatARuleMakesIsBounded before it is made, or by what CEL is told that it costs.
-func TestWrite_ATextThatARuleMakesIsBounded(t *testing.T) {
+// TestRule_ATextThatARuleMakesIsBounded before it is made, or by what CEL is told that it costs.
+func TestRule_ATextThatARuleMakesIsBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 200_000)
 	tree := map[string]any{"a": long, "list": []any{long, long, long}}
@@ -63,8 +60,8 @@ func TestWrite_ATextThatARuleMakesIsBounded(t *testing.T) {
 	}
 }
 
-// TestWrite_AllRulesOfAnOperationHaveOneBudget whatever each of them may cost.
-func TestWrite_AllRulesOfAnOperationHaveOneBudget(t *testing.T) {
+// TestRule_AllRulesOfAnOperationHaveOneBudget whatever each of them may cost.
+func TestRule_AllRulesOfAnOperationHaveOneBudget(t *testing.T) {
 	spec := ruled(t, "self.list.all(x, self.list.all(y, x == y))")
 	list := make([]any, 100)
 	for i := range list {
@@ -84,16 +81,14 @@ func TestWrite_AllRulesOfAnOperationHaveOneBudget(t *testing.T) {
 	t.Error("a hundred times ten thousand comparisons are within the budget")
 }
 
-// TestWrite_LongListsAreWithinTheBudget where their elements are told apart by texts, and what
+// TestRule_LongListsAreWithinTheBudget where their elements are told apart by texts, and what
 // is stored and written again is paid for.
-func TestWrite_LongListsAreWithinTheBudget(t *testing.T) {
-	k := servicetest.Widget()
-	k.Name, k.Singular, k.Plural, k.Status, k.FilterableFields, k.References, k.SubKinds = "Listed", "listed", "listeds", nil, nil, nil, nil
+func TestRule_LongListsAreWithinTheBudget(t *testing.T) {
 	element := &descriptor.Shape{Name: "Listed1", Fields: []descriptor.Field{{Name: "key", Type: descriptor.TypeString}, {Name: "port", Type: descriptor.TypeInt}}}
-	k.Spec = &descriptor.Shape{Name: "ListedSpec", Fields: []descriptor.Field{
+	k := kindOf("Listed", &descriptor.Shape{Name: "ListedSpec", Fields: []descriptor.Field{
 		{Name: "map", Type: descriptor.TypeObject, Shape: element, List: true, ListType: descriptor.ListMap, Keys: []string{"key"}},
 		{Name: "ports", Type: descriptor.TypeInt, List: true, ListType: descriptor.ListSet},
-	}}
+	}})
 	compiled, err := kind.Compile([]descriptor.Kind{k})
 	if err != nil {
 		t.Fatal(err)
