@@ -7,6 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
 
 	"github.com/sluicegw/sluice/graph/kinds"
@@ -15,18 +16,21 @@ import (
 // checkFile returns why the APIFile of the version is no schema that a view can be made of; nil if it is one. [Write]
 // writes none of these: somebody has edited the file.
 func (v *Version) checkFile() *kinds.Finding {
+	// Not the version's own document, which the validator would change.
+	doc, err := parser.ParseSchemas(validator.Prelude, &ast.Source{Name: path.Join(v.dir, APIFile), Input: v.API})
 	switch {
-	case v.doc.Definitions.ForName("Query") == nil:
+	case err != nil:
+	case doc.Definitions.ForName("Query") == nil:
 		return v.fileFinding(nil, "there is no type Query")
-	case len(v.doc.Extensions) > 0:
-		return v.fileFinding(v.doc.Extensions[0].Position, "types cannot be extended here")
-	case len(v.doc.Schema) > 0:
-		return v.fileFinding(v.doc.Schema[0].Position, "the root types cannot be named here")
-	case len(v.doc.SchemaExtension) > 0:
-		return v.fileFinding(v.doc.SchemaExtension[0].Position, "the root types cannot be named here")
+	case len(doc.Extensions) > 0:
+		return v.fileFinding(doc.Extensions[0].Position, "types cannot be extended here")
+	case len(doc.Schema) > 0:
+		return v.fileFinding(doc.Schema[0].Position, "the root types cannot be named here")
+	case len(doc.SchemaExtension) > 0:
+		return v.fileFinding(doc.SchemaExtension[0].Position, "the root types cannot be named here")
+	default:
+		_, err = validator.ValidateSchemaDocument(doc)
 	}
-	// Parsed again: the validator changes the document.
-	_, err := validator.LoadSchema(validator.Prelude, &ast.Source{Name: path.Join(v.dir, APIFile), Input: v.API})
 	if err == nil {
 		return nil
 	}

@@ -28,7 +28,7 @@ type Version struct {
 
 	// dir is its folder, for findings.
 	dir     string
-	doc     *ast.SchemaDocument // of API; nil if the version is withdrawn
+	doc     *ast.SchemaDocument // of API; see [Version.document]
 	sources map[string]string
 	// declared is what the sources declare of kinds; nil if the version is withdrawn.
 	declared map[string]kinds.Declared
@@ -153,6 +153,17 @@ func (r *reader) oneMajor(versions []*Version) {
 				v.Number, newest.Number, v.Number, StatesFile)
 		}
 	}
+}
+
+// document returns the syntax tree of the API, which parses. The version does not keep the tree: it is ten times as large
+// as the text, and mostly used once.
+func (v *Version) document() *ast.SchemaDocument {
+	doc := v.doc
+	v.doc = nil
+	if doc == nil {
+		doc, _ = parser.ParseSchema(&ast.Source{Name: path.Join(v.dir, APIFile), Input: v.API})
+	}
+	return doc
 }
 
 // String is the number.

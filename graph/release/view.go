@@ -22,9 +22,10 @@ type Missing struct {
 }
 
 // View prunes the newest API to the version: it has no type, field, argument or value that the version does not have,
-// in the order of the version's file. Outputs that are not null any more may be null in it, as the file says.
+// in the order of the version's file; a type of which it has everything is that of the newest API. Outputs that are not null any more may be null in it, as the file says.
 // Descriptions are those of the newest API. What the newest API does not have is missing.
 func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
+	doc := v.document()
 	p := &pruner{newest: newest, view: &ast.Schema{
 		Types:         map[string]*ast.Definition{},
 		Directives:    map[string]*ast.DirectiveDefinition{},
@@ -34,7 +35,7 @@ func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 	}}
 	for name, d := range newest.Directives {
 		if d.Position != nil && d.Position.Src != nil && d.Position.Src.BuiltIn ||
-			v.doc.Directives.ForName(name) != nil {
+			doc.Directives.ForName(name) != nil {
 			p.view.Directives[name] = d
 		}
 	}
@@ -43,7 +44,7 @@ func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 			p.view.Types[name] = def
 		}
 	}
-	for _, def := range v.doc.Definitions {
+	for _, def := range doc.Definitions {
 		if is := newest.Types[def.Name]; is == nil || is.Kind != def.Kind {
 			p.miss(def.Name, def.Position, "type %s is gone", def.Name)
 		} else {
@@ -109,8 +110,11 @@ func (p *pruner) implementations() {
 	keep(p.newest.Implements, p.view.Implements)
 }
 
-// definition returns a type of the newest API with what the version has of it.
+// definition returns a type of the newest API with what the version has of it, the type itself if that is all.
 func (p *pruner) definition(was, is *ast.Definition) *ast.Definition {
+	if sameDefinition(was, is) {
+		return is
+	}
 	out := *is
 	out.Interfaces = slices.Clone(was.Interfaces)
 	for _, name := range was.Interfaces {
@@ -223,7 +227,44 @@ func covers(wide, narrow *ast.Type) bool {
 	return covers(wide.Elem, narrow.Elem)
 }
 
-func sameValue(a, b *ast.Value) bool { return valueText(a) == valueText(b) }
+func sameValue(a, b *ast.Value) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.String() == b.String()
+}
+
+// sameDefinition reports whether two types have the same parts in the same order, besides descriptions.
+func sameDefinition(a, b *ast.Definition) bool {
+	return slices.Equal(a.Interfaces, b.Interfaces) && slices.EqualFunc(a.Fields, b.Fields, sameField) &&
+		slices.EqualFunc(a.EnumValues, b.EnumValues, func(a, b *ast.EnumValueDefinition) bool {
+			return a.Name == b.Name && sameDeprecation(a.Directives, b.Directives)
+		})
+}
+
+func sameField(a, b *ast.FieldDefinition) bool {
+	return a.Name == b.Name && sameType(a.Type, b.Type) && sameDeprecation(a.Directives, b.Directives) &&
+		sameValue(a.DefaultValue, b.DefaultValue) &&
+		slices.EqualFunc(a.Arguments, b.Arguments, func(a, b *ast.ArgumentDefinition) bool {
+			return a.Name == b.Name && sameType(a.Type, b.Type) && sameValue(a.DefaultValue, b.DefaultValue) &&
+				sameDeprecation(a.Directives, b.Directives)
+		})
+}
+
+func sameType(a, b *ast.Type) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.NonNull == b.NonNull && a.NamedType == b.NamedType && sameType(a.Elem, b.Elem)
+}
+
+func sameDeprecation(a, b ast.DirectiveList) bool {
+	was, is := a.ForName(deprecated), b.ForName(deprecated)
+	if was == nil || is == nil {
+		return was == is
+	}
+	return reasonOf(was) == reasonOf(is)
+}
 
 func valueText(v *ast.Value) string {
 	if v == nil {
