@@ -108,6 +108,26 @@ const ownGateways = "live"
 // editorSuite is the suite that runs the command line for the files of an editor.
 const editorSuite = "editor"
 
+// versionsSuite is the suite that looks at released versions with graphql-js.
+const versionsSuite = "versions"
+
+// withEdits gives a suite the binary, and a folder with random edits of a catalogue, which a test of graph/release writes.
+func withEdits(t *testing.T) []string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "go", "test", "./graph/release", "-count=1", "-run", "^TestCheck_RefusesExactlyTheEditsThatBreakClients$")
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "SLUICE_TEST_EDITS="+folder)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return []string{"SLUICE_BINARY=" + path, "SLUICE_EDITS=" + folder}
+}
+
 // ownStores is how many stores that suite may use.
 const ownStores = 15
 
@@ -145,6 +165,8 @@ func TestClientsOfOtherPeople(t *testing.T) {
 			switch name {
 			case ownGateways:
 				s.env = withGateways(t)
+			case versionsSuite:
+				s.env = withEdits(t)
 			case editorSuite:
 				path, err := binary()
 				if err != nil {

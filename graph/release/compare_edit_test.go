@@ -1,8 +1,11 @@
 package release_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -232,6 +235,9 @@ func TestCheck_RefusesExactlyTheEditsThatBreakClients(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 50))
 	versions := released(t, newModel().sdl(random))
+	written := editsFolder{t: t, path: os.Getenv("SLUICE_TEST_EDITS")}
+	written.write("released.graphql", versions[0].API)
+	defer written.close()
 	accepted := 0
 	for round := range rounds {
 		m := newModel()
@@ -258,6 +264,7 @@ func TestCheck_RefusesExactlyTheEditsThatBreakClients(t *testing.T) {
 		if (err != nil) != breaks {
 			t.Fatalf("round %d: %v breaks clients: %t; found: %v\n%s", round, done, breaks, err, sdl)
 		}
+		written.add(next, done, breaks)
 		if breaks {
 			continue
 		}
@@ -270,6 +277,47 @@ func TestCheck_RefusesExactlyTheEditsThatBreakClients(t *testing.T) {
 	if accepted < rounds/10 {
 		t.Errorf("only %d of %d were accepted", accepted, rounds)
 	}
+}
+
+// editsFolder writes the APIs of edited catalogues for graphql-js, which looks at them in e2e/clients; nowhere if there is
+// no path.
+type editsFolder struct {
+	t     *testing.T
+	path  string
+	edits []writtenEdit
+}
+
+// writtenEdit is an edited catalogue in the list edits.json of the folder.
+type writtenEdit struct {
+	File    string   `json:"file"`
+	Edits   []string `json:"edits"`
+	Refused bool     `json:"refused"`
+}
+
+func (f *editsFolder) add(edited release.Newest, done []string, refused bool) {
+	if f.path == "" {
+		return
+	}
+	one := writtenEdit{File: fmt.Sprintf("%d.graphql", len(f.edits)), Edits: done, Refused: refused}
+	f.write(one.File, kinds.PrintBare(edited.API))
+	f.edits = append(f.edits, one)
+}
+
+func (f *editsFolder) write(name, text string) {
+	if f.path == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(f.path, name), []byte(text), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *editsFolder) close() {
+	text, err := json.Marshal(f.edits)
+	if err != nil {
+		f.t.Error(err)
+	}
+	f.write("edits.json", string(text))
 }
 
 func (m *catalogueModel) copy() *catalogueModel {
