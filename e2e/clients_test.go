@@ -76,6 +76,8 @@ type suite struct {
 	file string
 	env  []string
 	args []string
+	// only is a pattern of the names of its tests that are run; empty runs all.
+	only string
 }
 
 // run runs it against a gateway of its own.
@@ -85,7 +87,11 @@ func (s suite) run(t *testing.T) {
 	g := start(t, "", s.args...)
 	ctx, stop := context.WithTimeout(context.Background(), clientPatience)
 	defer stop()
-	cmd := exec.CommandContext(ctx, "node", "--test", "--test-reporter=spec", filepath.Base(file))
+	node := []string{"--test", "--test-reporter=spec"}
+	if s.only != "" {
+		node = append(node, "--test-name-pattern="+s.only)
+	}
+	cmd := exec.CommandContext(ctx, "node", append(node, filepath.Base(file))...)
 	cmd.Dir = clients
 	cmd.Env = append(append(os.Environ(), "SLUICE_URL="+g.address), s.env...)
 	out, err := cmd.CombinedOutput()
@@ -147,6 +153,16 @@ func withGateways(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return []string{"SLUICE_BINARY=" + path, "SLUICE_STORES=" + string(flags)}
+}
+
+// TestClientsOfAVersion: the package for pages works by v1.0 of the embedded catalogue as by the newest API.
+func TestClientsOfAVersion(t *testing.T) {
+	needClients(t)
+	suite{
+		file: filepath.Join(clients, ownGateways+".test.mjs"),
+		env:  append(withGateways(t), "SLUICE_TEST_API=v1.0"),
+		only: "pages are read|restart|update shows at once|saveMerged",
+	}.run(t)
 }
 
 func TestClientsOfOtherPeople(t *testing.T) {

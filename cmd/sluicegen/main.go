@@ -2,6 +2,8 @@
 // resolved by hand, from schema/core, by gqlgen. Run it from the root of the module, or by
 // `make generate`. Kinds have no part in it: where a core field returns one, or takes an input
 // that is derived from one, the type is a scalar to gqlgen that package engine stands behind.
+//
+// It also writes the candidate among the versions of the embedded catalogue again.
 package main
 
 import (
@@ -14,7 +16,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "sluicegen takes no arguments; run it in the root of the module")
 		os.Exit(2)
 	}
-	if err := generate("gqlgen.yml"); err != nil {
+	err := generate("gqlgen.yml")
+	if err == nil {
+		err = rewriteCandidate("schema/v1")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "sluicegen:", err)
 		os.Exit(1)
 	}

@@ -7,6 +7,8 @@ import { promisify } from "node:util";
 // base is the gateway's address, like http://127.0.0.1:8080.
 export const base = process.env.SLUICE_URL ?? "http://127.0.0.1:8080";
 export const endpoint = `${base}/graphql`;
+// api is the version of the API that the package under test uses.
+export const api = process.env.SLUICE_TEST_API ?? "v1";
 export const socketEndpoint = endpoint.replace(/^http/, "ws");
 
 // patience is how long anything may take, in milliseconds.

@@ -9,7 +9,7 @@ import { createClient as createSSE } from "graphql-sse";
 import { createClient as createWS } from "graphql-ws";
 import { ConflictError, credentialOf, failureOf, fetchTransport, liveList, renewing, resolve, saveMerged, streamingTransport, unwrap } from "@sluicegw/client";
 import WebSocket from "ws";
-import { base, create, data, newNamespace, setMTU, spec, within, workFolder } from "./gateway.mjs";
+import { api, base, create, data, newNamespace, setMTU, spec, within, workFolder } from "./gateway.mjs";
 import { Gateway, newStore, Way } from "./process.mjs";
 
 const fields = "id metadata { namespace name revision annotations { value } } spec { resource { mtu } }";
@@ -26,16 +26,16 @@ const remove = `mutation ($input: DeleteNetworkInput!) { deleteNetwork(input: $i
 
 // transports are the ways to a gateway that the package has or takes.
 const transports = {
-  fetch: (t, at, headers) => fetchTransport({ url: `${at}/v1/graphql`, headers }),
+  fetch: (t, at, headers) => fetchTransport({ url: `${at}/${api}/graphql`, headers }),
   "graphql-ws": (t, at, headers) => {
-    const client = createWS({ url: `${at.replace("http", "ws")}/v1/graphql`, webSocketImpl: WebSocket, retryAttempts: 0, connectionParams: headers });
+    const client = createWS({ url: `${at.replace("http", "ws")}/${api}/graphql`, webSocketImpl: WebSocket, retryAttempts: 0, connectionParams: headers });
     t.after(() => client.dispose());
-    return streamingTransport(fetchTransport({ url: `${at}/v1/graphql`, headers }), client);
+    return streamingTransport(fetchTransport({ url: `${at}/${api}/graphql`, headers }), client);
   },
   "graphql-sse": (t, at, headers) => {
-    const client = createSSE({ url: `${at}/v1/graphql`, retryAttempts: 0, headers });
+    const client = createSSE({ url: `${at}/${api}/graphql`, retryAttempts: 0, headers });
     t.after(() => client.dispose());
-    return streamingTransport(fetchTransport({ url: `${at}/v1/graphql`, headers }), client);
+    return streamingTransport(fetchTransport({ url: `${at}/${api}/graphql`, headers }), client);
   },
 };
 
@@ -143,7 +143,7 @@ for (const snapshot of [false, true]) {
     const gateway = await new Gateway(t, newStore()).start();
     for (const name of ["a", "b"]) await gateway.ask(put, { input: { name, spec: spec(1001) } });
     const types = [];
-    const transport = noting(types, fetchTransport({ url: `${gateway.base}/v1/graphql` }));
+    const transport = noting(types, fetchTransport({ url: `${gateway.base}/${api}/graphql` }));
     const list = open(t, transport, { snapshot, pauses: { least: 20, most: 100 } });
     await shows(list, "a:1001 b:1001");
     await gateway.kill();
@@ -167,7 +167,7 @@ test("a list outlives the catalogues that it began with: CATALOGUE_CHANGED, and 
   const write = (mtu) => gateway.ask(put, { input: { name: "a", spec: spec(mtu) } });
   await write(1001);
   const codes = [];
-  const list = open(t, noting(codes, fetchTransport({ url: `${gateway.base}/v1/graphql` })));
+  const list = open(t, noting(codes, fetchTransport({ url: `${gateway.base}/${api}/graphql` })));
   await shows(list, "a:1001");
   for (const n of [2, 3, 4]) {
     const file = `${kinds}/network.graphqls`;
@@ -199,7 +199,7 @@ test("a list that is too slow is LAGGED, resumes at the cursor and misses nothin
 test("connections that are cut again and again lose no change and bring none back", async (t) => {
   const namespace = newNamespace("live");
   const way = await Way.to(t, base);
-  const list = open(t, fetchTransport({ url: `${way.base}/v1/graphql` }), { variables: { namespace }, pauses: { least: 1, most: 20 } });
+  const list = open(t, fetchTransport({ url: `${way.base}/${api}/graphql` }), { variables: { namespace }, pauses: { least: 1, most: 20 } });
   await until(list, "live", ({ status }) => status === "live");
   for (let mtu = 1001; mtu <= 1200; mtu++) {
     await setMTU(namespace, `n${(mtu - 1000) % 7}`, mtu);
@@ -221,7 +221,7 @@ test("a page that is loaded again goes on where it was, without reading the list
   await create(namespace, "a", "b");
   let saved = null;
   const storage = { load: () => JSON.parse(saved), save: (s) => void (saved = JSON.stringify(s)) };
-  const transport = fetchTransport({ url: `${base}/v1/graphql` });
+  const transport = fetchTransport({ url: `${base}/${api}/graphql` });
   const before = open(t, transport, { variables: { namespace }, storage });
   await shows(before, "a:1500 b:1500");
   await setMTU(namespace, "a", 1400);
@@ -242,7 +242,7 @@ const update = `mutation ($input: UpdateNetworkInput!) { updateNetwork(input: $i
 test("an update shows at once, stays, and is taken back after a conflict", async (t) => {
   const namespace = newNamespace("live");
   const [network] = await create(namespace, "a");
-  const transport = fetchTransport({ url: `${base}/v1/graphql` });
+  const transport = fetchTransport({ url: `${base}/${api}/graphql` });
   const list = open(t, transport, { variables: { namespace } });
   await shows(list, "a:1500");
   const change = (mtu) => ({
@@ -263,7 +263,7 @@ test("an update shows at once, stays, and is taken back after a conflict", async
 test("saveMerged joins changes of other fields and asks about the same field", async () => {
   const namespace = newNamespace("live");
   const [{ metadata: { revision } }] = await create(namespace, "a");
-  const { query } = fetchTransport({ url: `${base}/v1/graphql` });
+  const { query } = fetchTransport({ url: `${base}/${api}/graphql` });
   const read = async () => {
     const { network } = unwrap(await query(`query ($namespace: String!) { network(namespace: $namespace, name: "a") { metadata { revision } specJSON } }`, { namespace }, {}));
     return { value: network.specJSON, revision: network.metadata.revision };

@@ -27,12 +27,15 @@ const (
 )
 
 // Embedded returns the catalogue that is compiled into the gateway.
-func Embedded() (*Schema, error) {
+func Embedded() (*Schema, error) { return Read(EmbeddedFiles(), "schema/v1") }
+
+// EmbeddedFiles returns the folder of the catalogue that is compiled into the gateway, with its versions.
+func EmbeddedFiles() fs.FS {
 	v1, err := fs.Sub(schema.Files, "v1")
 	if err != nil {
-		return nil, err
+		panic(err) // "v1" is a valid path
 	}
-	return Read(v1, "schema/v1")
+	return v1
 }
 
 // maxReads is the most times that a folder is read if it is replaced meanwhile.

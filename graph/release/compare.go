@@ -23,7 +23,8 @@ type Newest struct {
 
 // Check returns what of the newest catalogue breaks clients of released versions, as [kinds.Findings], nil if nothing
 // does. The sources and the derived APIs of all versions that are served are compared with the catalogue. To compare
-// with the newest version would not do: an older one may have been withdrawn when that was released.
+// with the newest version would not do: an older one may have been withdrawn when that was released. Of a candidate the
+// derived API alone is compared, which is what it is served from.
 func Check(versions []*Version, newest Newest) error {
 	var served []*Version
 	for _, v := range versions {
@@ -35,7 +36,7 @@ func Check(versions []*Version, newest Newest) error {
 		return nil
 	}
 	c := newComparison(newest)
-	for _, v := range slices.Backward(served) {
+	for _, v := range slices.Backward(Released(served)) {
 		if err := c.compare(v); err != nil {
 			return err
 		}
@@ -60,11 +61,11 @@ func Check(versions []*Version, newest Newest) error {
 
 // missingFinding returns a finding about what the newest API does not have, at its line in the version.
 func (v *Version) missingFinding(m Missing) kinds.Finding {
-	return kinds.Finding{
-		File:    v.dir + "/" + APIFile,
-		Line:    max(m.Line, 1),
-		Message: fmt.Sprintf("clients of %s break: %s", v, m.What),
+	message := fmt.Sprintf("clients of %s break: %s", v, m.What)
+	if v.Candidate {
+		message += "; it is a candidate, so it can be written again: sluice catalogue release"
 	}
+	return kinds.Finding{File: v.dir + "/" + APIFile, Line: max(m.Line, 1), Message: message}
 }
 
 // Changes returns what the newest catalogue changes of the version, the most severe first.

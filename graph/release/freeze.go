@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/sluicegw/sluice/graph/kinds"
 )
@@ -14,6 +16,12 @@ import (
 // Next returns why a version cannot be the next one that is released after others, nil if it can.
 func Next(number Number, released []*Version) error {
 	if len(released) == 0 {
+		return nil
+	}
+	if newest := released[len(released)-1]; newest.Candidate {
+		if number != newest.Number {
+			return fmt.Errorf("%s cannot follow %s, which is a candidate: release %s first", number, newest, newest)
+		}
 		return nil
 	}
 	last := released[len(released)-1].Number
@@ -40,7 +48,7 @@ func Dir(dir string, number Number) string { return filepath.Join(dir, Folder, n
 
 // Write writes a released version below the folder of its catalogue: sources are the texts of the catalogue's files by
 // their names. Either the whole version is there afterwards, or nothing of it.
-func Write(dir string, number Number, sources map[string]string, api *ast.Schema) (err error) {
+func Write(dir string, number Number, sources map[string]string, api *ast.Schema) error {
 	versions := filepath.Join(dir, Folder)
 	if err := os.MkdirAll(versions, 0o777); err != nil {
 		return err
@@ -49,7 +57,25 @@ func Write(dir string, number Number, sources map[string]string, api *ast.Schema
 	if _, err := os.Lstat(target); err == nil {
 		return fmt.Errorf("%s is there already", target)
 	}
-	next, err := os.MkdirTemp(versions, "."+number.String()+"-") // readers pass over it
+	return write(target, sources, api)
+}
+
+// Rewrite writes a candidate again, as [Write] does.
+func Rewrite(dir string, number Number, sources map[string]string, api *ast.Schema) error {
+	target := Dir(dir, number)
+	before := filepath.Join(dir, Folder, "."+number.String()+"-before") // readers pass over it
+	if err := errors.Join(os.RemoveAll(before), os.Rename(target, before)); err != nil {
+		return err
+	}
+	if err := write(target, sources, api); err != nil {
+		return errors.Join(err, os.Rename(before, target))
+	}
+	return os.RemoveAll(before)
+}
+
+// write writes the folder of a version.
+func write(target string, sources map[string]string, api *ast.Schema) (err error) {
+	next, err := os.MkdirTemp(filepath.Dir(target), "."+filepath.Base(target)+"-") // readers pass over it
 	if err != nil {
 		return err
 	}
@@ -71,4 +97,35 @@ func Write(dir string, number Number, sources map[string]string, api *ast.Schema
 		return err
 	}
 	return os.Rename(next, target)
+}
+
+// Freeze makes a candidate a released version, by the file of the states below the folder of its catalogue.
+func Freeze(dir string, number Number) error {
+	name := filepath.Join(dir, Folder, StatesFile)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	states := doc.Content[0] // it has the candidate
+	at := slices.IndexFunc(states.Content, func(n *yaml.Node) bool { return n.Value == number.String() })
+	states.Content = slices.Delete(states.Content, at, at+2) // a candidate has no other key
+	if len(states.Content) == 0 {
+		return os.Remove(name)
+	}
+	if text, err = yaml.Marshal(&doc); err != nil {
+		return err
+	}
+	aside, err := os.MkdirTemp(filepath.Dir(name), ".states-") // readers pass over it
+	if err != nil {
+		return err
+	}
+	next := filepath.Join(aside, StatesFile)
+	if err = os.WriteFile(next, text, 0o666); err == nil {
+		err = os.Rename(next, name)
+	}
+	return errors.Join(err, os.RemoveAll(aside))
 }

@@ -20,13 +20,19 @@ type State struct {
 	Withdrawn time.Time
 	// Why is what clients are told, such as what to use instead. A withdrawn version has it.
 	Why string
+	// Candidate reports whether the version is not released yet: it is served to be tried, and may change until it is
+	// released.
+	Candidate bool
 }
 
 // Served reports whether the version is served.
 func (s State) Served() bool { return s.Withdrawn.IsZero() }
 
+// candidateKey is the key of candidates.
+const candidateKey = "candidate"
+
 // stateKeys are the keys of a version in StatesFile, for findings.
-const stateKeys = "deprecated, sunset, withdrawn, why"
+const stateKeys = "deprecated, sunset, withdrawn, why, candidate"
 
 // states reads StatesFile: a mapping of versions to their states.
 func (r *reader) states(text string) map[Number]State {
@@ -98,11 +104,19 @@ func (r *reader) state(number Number, node *yaml.Node) (out State) {
 			out.Withdrawn = r.day(number, key, value)
 		case "why":
 			out.Why = r.why(number, value)
+		case candidateKey:
+			out.Candidate = value.Value == "true"
+			if !out.Candidate {
+				r.report(StatesFile, value.Line, "%s: %s is true, or is left out", number, candidateKey)
+			}
 		default:
 			r.report(StatesFile, key.Line, "%s: %q is no key; accepted are %s", number, key.Value, stateKeys)
 		}
 	}
 	r.ordered(number, out, lines)
+	if out.Candidate && len(lines) > 1 {
+		r.report(StatesFile, lines[candidateKey], "%s: a candidate was not released, so it has no other key", number)
+	}
 	if !out.Withdrawn.IsZero() && out.Why == "" && lines["why"] == 0 {
 		r.report(StatesFile, lines["withdrawn"], "%s: why is missing: it tells clients what to use instead", number)
 	}

@@ -37,7 +37,7 @@ func TestState_IsReadFromItsFile(t *testing.T) {
 func TestState_FindingsAreAtTheirLines(t *testing.T) {
 	for text, want := range map[string]string{
 		"- v1.0\n":                         "1: a mapping of versions",
-		"v1.0: gone\n":                     "1: v1.0: a mapping with the keys deprecated, sunset, withdrawn, why is wanted",
+		"v1.0: gone\n":                     "1: v1.0: a mapping with the keys deprecated, sunset, withdrawn, why, candidate is wanted",
 		"v1.0: {}\nv1.0: {}\n":             ":2: ",
 		"v1.0:\n  deprecatd: 2030-01-31\n": `2: v1.0: "deprecatd" is no key; accepted are deprecated, sunset, withdrawn, why`,
 		"v1.0:\n  deprecated: soon\n":      "2: v1.0: deprecated is a date from the year 2000 on, such as 2030-01-31",
@@ -59,6 +59,21 @@ func TestState_FindingsAreAtTheirLines(t *testing.T) {
 		_, err := readStates(t, text)
 		if err == nil || !strings.Contains(err.Error(), "shop/versions/versions.yaml:") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestState_OfACandidateHasNothingElse(t *testing.T) {
+	versions, err := readStates(t, "v1.0:\n  candidate: true\n")
+	if err != nil || !versions[0].Candidate || !versions[0].Served() {
+		t.Fatalf("%v %v", versions, err)
+	}
+	for text, want := range map[string]string{
+		"v1.0: {candidate: false}":                        "versions.yaml:1: v1.0: candidate is true, or is left out",
+		"v1.0: {candidate: true, deprecated: 2030-01-31}": "versions.yaml:1: v1.0: a candidate was not released, so it has no other key",
+	} {
+		if _, err := readStates(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

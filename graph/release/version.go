@@ -62,6 +62,7 @@ func Read(texts map[string]string, dir string) ([]*Version, error) {
 	if len(out) > MaxVersions {
 		r.report("", 1, "there are %d versions; at most %d are read", len(out), MaxVersions)
 	}
+	r.oneCandidate(out)
 	r.oneMajor(out)
 	if len(r.findings) > 0 {
 		r.findings.Sort()
@@ -138,6 +139,21 @@ func (r *reader) reportSyntax(file string, err error) {
 		message = syntax.Message
 	}
 	r.report(file, line, "%s", message)
+}
+
+// oneCandidate refuses candidates that are not the newest version.
+func (r *reader) oneCandidate(versions []*Version) {
+	for i, v := range versions {
+		if v.Candidate && i < len(versions)-1 {
+			r.report(StatesFile, r.lines[v.Number], "%s: only the newest version can be a candidate, and %s is newer",
+				v, versions[len(versions)-1])
+		}
+	}
+}
+
+// Released returns versions without a candidate.
+func Released(versions []*Version) []*Version {
+	return slices.DeleteFunc(slices.Clone(versions), func(v *Version) bool { return v.Candidate })
 }
 
 // oneMajor refuses versions of several majors that are all to be served.

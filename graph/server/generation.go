@@ -55,10 +55,15 @@ const consoleEndpoint = "/" + firstMajor + apiPath
 
 // endpoint returns the path of the API to which the page at / sends its requests: it shows what is not released yet.
 func (c Catalogue) endpoint() string {
-	if len(c.Versions) > 0 {
+	if c.released() {
 		return apiPath
 	}
 	return consoleEndpoint
+}
+
+// released reports whether a version was released. A candidate was not.
+func (c Catalogue) released() bool {
+	return slices.ContainsFunc(c.Versions, func(v Version) bool { return !v.Candidate })
 }
 
 // validate refuses a catalogue without a complete newest API.
@@ -81,6 +86,8 @@ type Generation struct {
 	// those of their majors.
 	versions []Version
 	served   map[string]*servedVersion
+	// released reports whether one of them was released: a candidate was not.
+	released bool
 	cache    *documentCache
 	// answers keeps the answers to queries; nil if none is kept.
 	answers *answer.Cache

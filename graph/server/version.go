@@ -77,14 +77,15 @@ type servedVersion struct {
 	ack     json.RawMessage
 }
 
-// addVersions makes the executors of released versions. The name of a major means its newest minor version.
+// addVersions makes the executors of versions. The name of a major means its newest minor version that was released.
 func (s *Server) addVersions(g *Generation) error {
 	versions := slices.Clone(g.catalogue.Versions)
 	slices.SortFunc(versions, func(a, b Version) int { return a.Compare(b.Number) })
 	g.versions = versions
 	g.served = map[string]*servedVersion{}
 	g.unsupported = s.unsupportedAPI(g)
-	if len(versions) == 0 {
+	g.released = g.catalogue.released()
+	if !g.released {
 		g.executors[firstMajor] = g.executors[newestAPI]
 	}
 	for i := range versions {
@@ -98,9 +99,10 @@ func (s *Server) addVersions(g *Generation) error {
 		}
 		served := &servedVersion{Version: v}
 		served.announce()
-		for _, alias := range []string{name, majorOf(v.Number)} {
-			g.served[alias] = served
-			g.executors[alias] = g.executors[name]
+		g.served[name] = served
+		if major := majorOf(v.Number); !v.Candidate {
+			g.served[major] = served
+			g.executors[major] = g.executors[name]
 		}
 	}
 	return nil
@@ -142,7 +144,8 @@ func (s *Server) versioned(next, others http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g := s.generation.Load()
 		name := factsOf(r.Context()).api
-		if len(g.versions) == 0 || name == newestAPI || name == "" && !g.knows(r.URL.Path) {
+		if len(g.versions) == 0 || name == newestAPI || name == "" && !g.knows(r.URL.Path) ||
+			name == firstMajor && !g.released {
 			others.ServeHTTP(w, r)
 			return
 		}
@@ -197,6 +200,7 @@ type listedVersion struct {
 
 // States of a listed version.
 const (
+	stateCandidate  = "CANDIDATE"
 	stateServed     = "SERVED"
 	stateDeprecated = "DEPRECATED"
 	stateWithdrawn  = "WITHDRAWN"
@@ -209,10 +213,10 @@ func (g *Generation) list(w http.ResponseWriter, _ *http.Request) {
 		Unreleased string          `json:"unreleased"`
 		Versions   []listedVersion `json:"versions"`
 	}{Unreleased: apiPath, Versions: []listedVersion{}}
-	if served := g.servedNames(); len(served) > 0 {
-		out.Newest = &served[len(served)-1]
-	}
 	for _, v := range g.versions {
+		if v.Served() && !v.Candidate {
+			out.Newest = new(v.Number.String())
+		}
 		one := listedVersion{
 			Version: v.Number.String(),
 			Path:    "/" + v.Number.String() + apiPath,
@@ -228,6 +232,8 @@ func (g *Generation) list(w http.ResponseWriter, _ *http.Request) {
 			}
 		}
 		switch {
+		case v.Candidate:
+			one.State = stateCandidate
 		case !v.Served():
 			one.State = stateWithdrawn
 		case !v.Deprecated.IsZero():

@@ -209,3 +209,43 @@ func TestVersion_ItsOperationsAreCounted(t *testing.T) {
 		t.Errorf("the access log has %q", logged)
 	}
 }
+
+// TestVersion_ACandidateIsServedBesideWhatIsReleased: it has a path of its own alone, and /v1 does not mean it.
+func TestVersion_ACandidateIsServedBesideWhatIsReleased(t *testing.T) {
+	const none, some = "GRAPHQL_VALIDATION_FAILED", `"nodes"`
+	c := newChangingForAll(t, server.Config{})
+	for _, step := range []struct {
+		states   string
+		versions []string
+		paths    map[string]string
+		list     string
+	}{
+		{
+			"v1.0: {candidate: true}", []string{narrow},
+			map[string]string{
+				"/graphql": some, "/v1/graphql": some, "/v1.0/graphql": none,
+				"/v1.1/graphql": `"supported":["v1.0"]`, "/v2/graphql": `"UNSUPPORTED_VERSION"`,
+			},
+			`{"newest":null,"unreleased":"/graphql","versions":[{"version":"v1.0","path":"/v1.0/graphql","state":"CANDIDATE"}]}`,
+		},
+		{
+			"v1.1: {candidate: true}", []string{narrow, wide},
+			map[string]string{"/graphql": some, "/v1/graphql": none, "/v1.0/graphql": none, "/v1.1/graphql": some},
+			`{"newest":"v1.0","unreleased":"/graphql","versions":[{"version":"v1.0","path":"/v1.0/graphql","state":"SERVED"},` +
+				`{"version":"v1.1","path":"/v1.1/graphql","state":"CANDIDATE"}]}`,
+		},
+	} {
+		serveVersions(c, step.states, step.versions...)
+		for path, want := range step.paths {
+			if got := c.ask(c.Handler, path, depths).Body.String(); !strings.Contains(got, want) {
+				t.Errorf("%s %s: wanted %s, got %s", step.states, path, want, got)
+			}
+		}
+		if got := strings.TrimSpace(c.get("/versions").Body.String()); got != step.list {
+			t.Errorf("%s: %s", step.states, got)
+		}
+		if got := c.get("/v1.0/schema.graphql").Code; got != http.StatusOK {
+			t.Errorf("%s: the schema is answered %d", step.states, got)
+		}
+	}
+}

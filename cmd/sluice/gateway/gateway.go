@@ -163,7 +163,7 @@ func (s *Gateway) accept(ctx context.Context, c sdl.Catalogue, gate catalogue.Ga
 	if err != nil {
 		return err
 	}
-	if !checked || !c.Complete() {
+	if !c.Complete() || !checked && c.HasReleased() {
 		if err := c.CheckReleased(); err != nil {
 			return err
 		}

@@ -22,7 +22,8 @@ func catalogueReleaseCommand(std terminal.Streams) *cobra.Command {
 		Long: "Release a version of the API of the catalogue in a folder, the current one by default.\n\n" +
 			"The version is written to versions/v1.0 in the folder: the catalogue's files as they are, and the API\n" +
 			"that is derived from them. From then on the catalogue is refused if it would break a client of the\n" +
-			"version. What clients may notice, compared with the version before, is printed.",
+			"version. What clients may notice, compared with the version before, is printed. A version that is a\n" +
+			"candidate by versions/versions.yaml is written again, and released.",
 		Example: "  sluice catalogue release 1.0 ./kinds",
 		Args:    command.Args(cobra.RangeArgs(1, 2)),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -47,7 +48,15 @@ func catalogueReleaseCommand(std terminal.Streams) *cobra.Command {
 				return err
 			}
 			sources, _ := release.Split(texts)
-			if err := release.Write(dir, number, sources, c.API); err != nil {
+			if c.IsCandidate(number) {
+				err = release.Rewrite(dir, number, sources, c.API)
+				if err == nil {
+					err = release.Freeze(dir, number)
+				}
+			} else {
+				err = release.Write(dir, number, sources, c.API)
+			}
+			if err != nil {
 				return exit.Usage(err)
 			}
 			for _, change := range changes {

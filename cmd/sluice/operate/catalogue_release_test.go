@@ -55,3 +55,30 @@ func TestCatalogueRelease_KeepsAVersionThatTheCatalogueMustNotBreak(t *testing.T
 		t.Errorf("there is %v %v", left, err)
 	}
 }
+
+// TestCatalogueRelease_FreezesACandidate: what it was before does not matter.
+func TestCatalogueRelease_FreezesACandidate(t *testing.T) {
+	dir := t.TempDir()
+	commandtest.WriteFile(t, dir, "shelves.graphqls", shelves)
+	commandtest.Must(t, newRoot, "catalogue", "release", "1.0", dir)
+	commandtest.WriteFile(t, filepath.Join(dir, "versions"), "versions.yaml", "v1.0: {candidate: true}\n")
+	commandtest.WriteFile(t, dir, "shelves.graphqls", strings.Replace(shelves, "  width: Int\n", "  depth: Int\n", 1))
+	_, errOut, code := commandtest.Run(t, newRoot, "catalogue", "check", dir)
+	if code == 0 || !strings.Contains(errOut, "it is a candidate, so it can be written again") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+	_, errOut, code = commandtest.Run(t, newRoot, "catalogue", "release", "1.1", dir)
+	if code != 2 || !strings.Contains(errOut, "v1.1 cannot follow v1.0, which is a candidate: release v1.0 first") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+	out := commandtest.Must(t, newRoot, "catalogue", "release", "1.0", dir)
+	if !strings.Contains(out, "released v1.0") {
+		t.Errorf("%s", out)
+	}
+	commandtest.Must(t, newRoot, "catalogue", "check", dir)
+	commandtest.WriteFile(t, dir, "shelves.graphqls", shelves)
+	_, errOut, code = commandtest.Run(t, newRoot, "catalogue", "check", dir)
+	if code == 0 || !strings.Contains(errOut, "clients of v1.0 break: Shelf.spec.depth is gone") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+}

@@ -48,11 +48,12 @@ const embeddedFolder = "schema/v1"
 // Read reads the catalogue of a folder, or the embedded one, and derives its API. What of it breaks clients of
 // released versions is found by [Catalogue.CheckReleased].
 func Read(dir string) (Catalogue, error) {
+	read := release.ReadDir
 	if dir == "" {
-		schema, err := kinds.Embedded()
-		return derive(schema, embeddedFolder, err)
+		dir = embeddedFolder
+		read = func(dir string) (map[string]string, error) { return release.Files(kinds.EmbeddedFiles(), dir) }
 	}
-	texts, err := release.ReadDir(dir)
+	texts, err := read(dir)
 	if err != nil {
 		return Catalogue{}, refused(err)
 	}
@@ -147,8 +148,12 @@ func (c Catalogue) CheckRelease(number release.Number) ([]catalogue.Difference, 
 	if err := release.Next(number, versions); err != nil {
 		return nil, exit.Usage(err)
 	}
-	if err := c.CheckReleased(); err != nil || len(versions) == 0 {
-		return nil, err
+	versions = release.Released(versions) // a candidate is written again
+	if err := release.Check(versions, c.newest); err != nil {
+		return nil, refused(err)
+	}
+	if len(versions) == 0 {
+		return nil, nil
 	}
 	changes, err := versions[len(versions)-1].Changes(c.newest)
 	if err != nil {
@@ -174,6 +179,16 @@ func (c Catalogue) Released(number release.Number) (Catalogue, error) {
 		number, strings.Join(names, ", ")))
 }
 
+// IsCandidate reports whether a version is a candidate.
+func (c Catalogue) IsCandidate(number release.Number) bool {
+	return slices.ContainsFunc(c.Versions, func(v Version) bool { return v.Number == number && v.Candidate })
+}
+
+// HasReleased reports whether there are released versions, besides a candidate.
+func (c Catalogue) HasReleased() bool {
+	return slices.ContainsFunc(c.Versions, func(v Version) bool { return !v.Candidate })
+}
+
 // Changes returns what a catalogue changes of another one, with their places.
 func (c Catalogue) Changes(from Catalogue) []catalogue.Difference {
 	return c.places.Locate(catalogue.Compare(from.Kinds, c.Kinds))
@@ -194,10 +209,14 @@ func RefuseMoves(changes []catalogue.Difference) error {
 	return exit.Lines(append(lines, "restart the gateway with this catalogue, while these kinds have no resources"))
 }
 
-// Candidate is the catalogue as a store is asked to accept it.
+// Candidate is the catalogue as a store is asked to accept it. A store does not record the files of a candidate version,
+// which may change.
 func (c Catalogue) Candidate() catalogue.Candidate {
 	out := catalogue.Candidate{Kinds: c.Kinds, Places: c.places, Files: c.Files}
 	for _, v := range c.Versions {
+		if v.Candidate {
+			continue
+		}
 		out.Versions = append(out.Versions, catalogue.ReleasedVersion{
 			Name:      v.String(),
 			Hash:      v.Hash,
