@@ -75,7 +75,7 @@ func newMetrics(s *Server) (*metrics, error) {
 		),
 		versions: counter(
 			"sluice_version_operations_total",
-			"Operations by released version of the API, unreleased for those at /graphql; none where nothing was released.",
+			"Operations by released version of the API, unreleased for those at /graphql; none where the catalogue has no versions.",
 			"version",
 		),
 		catalogue: prometheus.NewGaugeVec(prometheus.GaugeOpts{
