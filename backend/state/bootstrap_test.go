@@ -127,6 +127,18 @@ func TestBootstrap_WithoutSecretsBeginsWithEmptyOnes(t *testing.T) {
 	}
 }
 
+func TestBootstrap_FillsAStoreThatAGatewayHasServedWithoutResources(t *testing.T) {
+	source, store, keys := openMemory(t), openMemory(t), ring(t, "k")
+	furnish(t, source, keys)
+	acceptKinds(t, store)
+	apply(t, store, put(backend.Key{Kind: reconcileKind, Name: "shard-0"}, `{}`))
+	file := export(t, source, keys, Sealed)
+	if err := fill(t.Context(), store, keys, file); err != nil {
+		t.Fatal(err)
+	}
+	same(t, export(t, store, keys, Sealed), file, keys)
+}
+
 func TestBootstrap_SealsPlainSecretsWithTheKeysOfTheStore(t *testing.T) {
 	source, store, keys := openMemory(t), openMemory(t), ring(t, "new")
 	furnish(t, source, nil)

@@ -29,6 +29,7 @@ func TestExport_IsAnsweredToCallersWhoMay(t *testing.T) {
 		"no rights":        {"token:others", "GET", credential, 403, "you do not have the verb EXPORT; an administrator can give it"},
 		"another page":     {"token:ops", "GET", foreign, 403, `"code":"FORBIDDEN"`},
 		"POST":             {"token:ops", "POST", credential, 405, "use GET"},
+		"HEAD":             {"token:ops", "HEAD", credential, 405, "use GET"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newGuardedEdge(t, c.group, server.Config{

@@ -86,6 +86,8 @@ func exportSecrets(r *http.Request, plain bool) (state.Secrecy, error) {
 // whole one.
 func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Secrecy) {
 	out := &exportWriter{to: w, control: http.NewResponseController(w)}
+	// The deadline of a request ends its context, and an export may take longer.
+	_ = out.control.SetReadDeadline(time.Time{})
 	end, err := state.Export(r.Context(), state.ExportConfig{
 		Store: e.on.store, Keys: e.on.keys, Secrets: secrets, Release: version.Text(),
 	}, out)

@@ -96,6 +96,34 @@ func TestExports_AreFewAtATime(t *testing.T) {
 	}
 }
 
+// timedAnswer records the deadlines of its connection.
+type timedAnswer struct {
+	*httptest.ResponseRecorder
+	read, write []time.Time
+}
+
+func (a *timedAnswer) SetReadDeadline(at time.Time) error {
+	a.read = append(a.read, at)
+	return nil
+}
+
+func (a *timedAnswer) SetWriteDeadline(at time.Time) error {
+	a.write = append(a.write, at)
+	return nil
+}
+
+func TestExports_MayTakeLongerThanTheDeadlinesOfAServer(t *testing.T) {
+	e := newExports(shared{store: newSecretStore(t)}, zap.NewNop())
+	w := &timedAnswer{ResponseRecorder: httptest.NewRecorder()}
+	e.handler(true).ServeHTTP(w, httptest.NewRequest(http.MethodGet, ExportPath+"?secrets=plain", nil))
+	if len(w.read) != 1 || !w.read[0].IsZero() {
+		t.Errorf("the deadline for reading is %v", w.read)
+	}
+	if len(w.write) < 2 || !w.write[0].After(time.Now()) {
+		t.Errorf("the deadlines for writing are %v", w.write)
+	}
+}
+
 // brokenAnswer is an answer whose client goes away.
 type brokenAnswer struct {
 	*httptest.ResponseRecorder

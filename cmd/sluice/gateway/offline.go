@@ -49,6 +49,15 @@ func (o Offline) open(ctx context.Context, log *zap.Logger) (gatewayStore, error
 	return store, err
 }
 
+// nothing returns the error of a store that no gateway has ever served: it is probably another one that was meant.
+func (o Offline) nothing() error {
+	where := o.At
+	if !o.embedded() {
+		where = fmt.Sprintf("%s, with keys that begin with %q (redis-prefix)", o.At, o.Settings.Prefix)
+	}
+	return exit.Usage(fmt.Errorf("%s: nothing is stored there", where))
+}
+
 // OfflineExport is an export of a store by a command.
 type OfflineExport struct {
 	Store    Offline
@@ -70,7 +79,10 @@ func (e OfflineExport) Run(ctx context.Context, w io.Writer, log *zap.Logger) (e
 	if err := state.Whole(ctx, store); err != nil {
 		return errors.New(exit.OneLine(err))
 	}
-	_, err = state.Export(ctx, state.ExportConfig{Store: store, Keys: keys, Secrets: e.Secrets, Release: version.Text()}, w)
+	end, err := state.Export(ctx, state.ExportConfig{Store: store, Keys: keys, Secrets: e.Secrets, Release: version.Text()}, w)
+	if err == nil && end.Records == 0 {
+		return e.Store.nothing()
+	}
 	if errors.Is(err, state.ErrNoKeys) {
 		return exit.Usage(fmt.Errorf("there are secrets, and no key that encrypts them: give %s, leave them out with --no-secrets, or take them in plain form with --plain-secrets", keysSetting))
 	}

@@ -49,6 +49,9 @@ func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err
 	if end, err = state.Export(ctx, cfg, file); err != nil {
 		return end, errors.New(exit.OneLine(err))
 	}
+	if end.Records == 0 {
+		return end, c.From.nothing()
+	}
 	if err := c.fill(ctx, file, keys, log); err != nil {
 		return end, err
 	}
