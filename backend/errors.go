@@ -64,6 +64,8 @@ var (
 	// ErrNoSpace: the store has no space left for the change, and nothing was
 	// applied. It comes with ErrUnavailable.
 	ErrNoSpace = errors.New("no space left")
+	// ErrReadOnly: the store was opened to be read alone; nothing was applied.
+	ErrReadOnly = errors.New("read-only")
 	// ErrClosed: the store or the watcher was closed by its owner.
 	ErrClosed = errors.New("closed")
 	// ErrFormat: the data is not ours, or was written by a newer release, or its server is not fit to keep it.

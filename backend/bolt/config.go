@@ -27,6 +27,9 @@ type Config struct {
 	PurgeInterval time.Duration
 	// LockTimeout is how long Open waits for a file that another process holds; 0 means 500 ms.
 	LockTimeout time.Duration
+	// ReadOnly opens a file that is there and changes nothing in it, not even its epoch. Other processes can read it at
+	// the same time. Apply is [backend.ErrReadOnly], and what is expired stays stored.
+	ReadOnly bool
 	// Logger receives events that no caller sees; nil logs nothing.
 	Logger *zap.Logger
 

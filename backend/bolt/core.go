@@ -28,6 +28,8 @@ type core struct {
 	changed storekit.Broadcast
 	// unreadable counts resources that reads skipped.
 	unreadable atomic.Uint64
+	// copying is held while there is a backup.
+	copying sync.Mutex
 	// head is the position of the log's head while the file is open and no abandoned call can
 	// still be applied; else nil. It changes under mu, and is read without.
 	head atomic.Pointer[backend.Position]
@@ -115,6 +117,9 @@ func (c *core) release() error {
 // closeFile closes the file for good. It writes the list of free pages first, which no other
 // commit does: else the next Open has to read the whole file to find them.
 func (c *core) closeFile() error {
+	if c.cfg.ReadOnly {
+		return c.db.Close()
+	}
 	if c.writable() != nil { // bbolt may hold a lock, for which Close would wait; the file is closed with the process
 		return nil
 	}

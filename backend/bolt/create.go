@@ -31,7 +31,7 @@ func (c *core) create() (db *bbolt.DB, log logRecord, err error) {
 	if err := f.Close(); err != nil {
 		return nil, logRecord{}, pathCause(err)
 	}
-	if db, err = openBolt(name, c.options(os.OpenFile)); err != nil {
+	if db, _, err = openBolt(name, c.options(os.OpenFile)); err != nil {
 		return nil, logRecord{}, openCause(err)
 	}
 	if log, err = c.begin(db); err != nil {

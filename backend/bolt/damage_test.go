@@ -355,7 +355,11 @@ func TestDamage_OfAnyPage(t *testing.T) {
 				if !errors.Is(err, backend.ErrFormat) || strings.Contains(err.Error(), "\n") {
 					t.Errorf("page %d, byte %d: %v", n, at, err)
 				}
-				continue
+				if _, again := bolt.Open(bolt.Config{Path: broken, LockTimeout: 1}); !errors.Is(again, backend.ErrFormat) {
+					t.Errorf("page %d, byte %d: %v; opened again: %v", n, at, err, again)
+				}
+				wantErr(t, os.Remove(broken), nil)
+				continue // a lock that the first try has left would be told of
 			}
 			var failed []error
 			_, err = s.Range(t.Context(), backend.Range{Kind: "Net"})

@@ -11,7 +11,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -48,13 +50,20 @@ const (
 )
 
 // mapSize is the address space that is reserved for the file. Up to that size the
-// file grows without being mapped again, which would make writers wait for readers.
+// file grows without being mapped again, which would make writers wait for readers, and then readers for writers. It
+// takes no memory. On Windows the file is made as large as its map.
 func mapSize() int {
-	if strconv.IntSize == 64 {
-		return 1 << 30
+	switch {
+	case strconv.IntSize < 64:
+		return 64 << 20
+	case runtime.GOOS == "windows":
+		return leastMap
 	}
-	return 64 << 20
+	return 64 << 30
 }
+
+// leastMap is the size of the map where the process cannot have mapSize.
+const leastMap = 1 << 30
 
 // openFile opens the file, which it makes if there is none, begins a new epoch in it, and
 // returns its log record.
@@ -64,15 +73,18 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 			err = fmt.Errorf("bolt: open %s: %w", c.cfg.Path, err)
 		}
 	}()
+	if c.cfg.ReadOnly {
+		return c.openReadOnly()
+	}
 	if err := os.MkdirAll(filepath.Dir(c.cfg.Path), 0o750); err != nil {
 		return nil, logRecord{}, pathCause(err)
 	}
-	db, err = openBolt(c.cfg.Path, c.options(openWhole))
+	db, file, err := openBolt(c.cfg.Path, c.options(openWhole))
 	if errors.Is(err, fs.ErrNotExist) {
 		if db, log, err = c.create(); !errors.Is(err, fs.ErrExist) {
 			return db, log, err
 		}
-		db, err = openBolt(c.cfg.Path, c.options(openWhole))
+		db, file, err = openBolt(c.cfg.Path, c.options(openWhole))
 	}
 	if err != nil {
 		return nil, logRecord{}, openCause(err)
@@ -82,9 +94,46 @@ func (c *core) openFile() (db *bbolt.DB, log logRecord, err error) {
 		return err
 	})
 	switch {
-	case errors.Is(err, backend.ErrDamaged): // bbolt may hold a lock, for which Close would wait
+	case errors.Is(err, backend.ErrDamaged): // bbolt may hold a lock, for which its Close would wait
+		_ = giveUp(file)
 		return nil, logRecord{}, fmt.Errorf("%w: %w", err, backend.ErrFormat)
 	case err != nil:
+		return nil, logRecord{}, errors.Join(err, db.Close())
+	}
+	return db, log, nil
+}
+
+// openReadOnly opens the file to be read, and returns its log record. The epoch goes on, since nothing is written in it.
+func (c *core) openReadOnly() (db *bbolt.DB, log logRecord, err error) {
+	options := c.options(openWhole)
+	options.ReadOnly = true
+	db, _, err = openBolt(c.cfg.Path, options)
+	if err != nil {
+		return nil, logRecord{}, openCause(err)
+	}
+	err = guarded(func() error {
+		return db.View(func(tx *bbolt.Tx) (err error) {
+			if tx.Bucket([]byte(metaBucket)) == nil {
+				err = strangers(tx)
+				if err == nil {
+					err = fmt.Errorf("the file is no store: %w", backend.ErrFormat)
+				}
+				return err
+			}
+			if err = checkFormat(tx); err != nil {
+				return err
+			}
+			if log, err = readLogRecord(tx); err != nil {
+				return fmt.Errorf("%w: %w", err, backend.ErrFormat)
+			}
+			c.acknowledged.Store(int64(tx.ID()))
+			return nil
+		})
+	})
+	if errors.Is(err, backend.ErrDamaged) {
+		err = fmt.Errorf("%w: %w", err, backend.ErrFormat)
+	}
+	if err != nil {
 		return nil, logRecord{}, errors.Join(err, db.Close())
 	}
 	return db, log, nil
@@ -104,19 +153,33 @@ func (c *core) options(open func(string, int, os.FileMode) (*os.File, error)) *b
 	}
 }
 
-// openBolt turns bbolt's panics on damaged pages into errors.
-func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, err error) {
+// openBolt turns bbolt's panics on damaged pages into errors. It also returns the file of the database: where bbolt has
+// panicked, [giveUp] lets go of the file's lock.
+func openBolt(path string, o *bbolt.Options) (db *bbolt.DB, file *os.File, err error) {
+	open := o.OpenFile
+	o.OpenFile = func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
+		f, err = open(path, flag, mode)
+		file = f
+		return f, err
+	}
 	err = guarded(func() (err error) {
 		if err := checkPages(path, o); err != nil {
 			return err
 		}
 		db, err = bbolt.Open(path, 0o600, o)
+		if errors.Is(err, syscall.ENOMEM) && o.InitialMmapSize > leastMap { // the address space of the process is limited
+			o.InitialMmapSize = leastMap
+			db, err = bbolt.Open(path, 0o600, o)
+		}
 		return err
 	})
 	if errors.Is(err, backend.ErrDamaged) {
 		err = fmt.Errorf("%w: %w", err, backend.ErrFormat)
+		if file != nil {
+			_ = giveUp(file)
+		}
 	}
-	return db, err
+	return db, file, err
 }
 
 // openCause is the one line that the user is shown.

@@ -20,6 +20,11 @@ func (s *Store) Check(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
+	var found []error
+	_, err := s.Verify(ctx, backend.Verification{Found: func(d backend.Damage) { found = append(found, fmt.Errorf("verify: %s", d)) }})
+	if err != nil {
+		return err
+	}
 	return s.core.view(ctx, func(tx *bbolt.Tx) error {
 		c := &checker{tx: tx, resources: map[string]backend.Revision{}}
 		for err := range tx.Check() {
@@ -27,7 +32,10 @@ func (s *Store) Check(ctx context.Context) error {
 		}
 		c.checkResources()
 		c.checkLog()
-		return errors.Join(c.errs...)
+		if (len(c.errs) > 0) != (len(found) > 0) {
+			c.wrong("the check and Verify do not agree: %v", found)
+		}
+		return errors.Join(append(c.errs, found...)...)
 	})
 }
 

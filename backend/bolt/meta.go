@@ -163,6 +163,12 @@ func prepare(tx *bbolt.Tx) error {
 		}
 		return writeLogRecord(tx, &logRecord{})
 	}
+	return checkFormat(tx)
+}
+
+// checkFormat returns an error for a file with a meta bucket that is no store of this format.
+func checkFormat(tx *bbolt.Tx) error {
+	meta := tx.Bucket([]byte(metaBucket))
 	if string(meta.Get([]byte(magicKey))) != magic {
 		return fmt.Errorf("the file belongs to another program: %w", backend.ErrFormat)
 	}

@@ -18,14 +18,18 @@ import (
 //	head     id uint64, flags uint16, elements uint16, further pages uint32
 //	branch   for each element: place of its key from the element on uint32, length of the key uint32, page uint64
 //	leaf     for each element: flags uint32, place of its key uint32, lengths of key and value uint32
+//	free     uint64 for each free page; if there are 65,535 or more, elements is 65,535 and their number comes first
 //	bucket   the value of an element of a leaf with the flag of buckets: root page uint64, 0 if a page follows, 8 bytes
 const (
 	pageHead     = 16
 	elementBytes = 16
 	branchPage   = 1
 	leafPage     = 2
+	freePage     = 16
 	bucketFlag   = 1
-	bucketHead   = 16
+	// manyFree is the number of elements of a page of free pages whose number is in the page.
+	manyFree   = 65_535
+	bucketHead = 16
 	// maxPageDepth is deeper than any tree of pages that fits a disk.
 	maxPageDepth = 64
 )
@@ -57,12 +61,46 @@ func checkPages(path string, o *bbolt.Options) (err error) {
 	if meta == nil || freePagesListed(meta) {
 		return nil
 	}
-	c := &pageChecker{f: f, size: size, end: binary.NativeEndian.Uint64(meta[highWaterAt:]), seen: map[uint64]bool{}}
+	c := newPageChecker(f, meta, size)
 	if err := c.tree(binary.NativeEndian.Uint64(meta[rootAt:]), 0); err != nil {
 		return fmt.Errorf("the file is damaged: %w: %w", err, backend.ErrFormat)
 	}
 	return nil
 }
+
+// verifyPages returns an error if a page of the file is damaged or missing. It also wants each page to be as bbolt writes
+// it, without space between its elements, and no page to be lost. It returns the first error alone.
+func verifyPages(f io.ReaderAt, meta []byte, size int64) error {
+	c := newPageChecker(f, meta, size)
+	c.dense = true
+	if err := c.tree(binary.NativeEndian.Uint64(meta[rootAt:]), 0); err != nil {
+		return err
+	}
+	if !freePagesListed(meta) {
+		return nil
+	}
+	if err := c.free(binary.NativeEndian.Uint64(meta[freeListAt:])); err != nil {
+		return err
+	}
+	for id := uint64(metaPages); id < c.end; id++ {
+		if !c.seen.has(id) {
+			return fmt.Errorf("page %d is neither in use nor free", id)
+		}
+	}
+	return nil
+}
+
+// metaPages is the number of pages before all others.
+const metaPages = 2
+
+// pageSet is a set of pages, a bit for each.
+type pageSet []uint64
+
+func newPageSet(pages uint64) pageSet { return make(pageSet, (pages+63)/64) }
+
+func (s pageSet) has(id uint64) bool { return s[id/64]&(1<<(id%64)) != 0 }
+
+func (s pageSet) add(id uint64) { s[id/64] |= 1 << (id % 64) }
 
 // pageChecker checks that the pages of a file can be read: that all they lead to lies within them, or within the file,
 // and that the keys of each bucket are in order.
@@ -71,10 +109,17 @@ type pageChecker struct {
 	// size of a page in bytes, and number of the pages.
 	size int64
 	end  uint64
-	seen map[uint64]bool
+	seen pageSet
+	// dense wants each element to begin where the one before ends.
+	dense bool
 	// least is what the next key of the bucket must not be less than; it is greater than that if above is set.
 	least []byte
 	above bool
+}
+
+func newPageChecker(f io.ReaderAt, meta []byte, size int64) *pageChecker {
+	end := binary.NativeEndian.Uint64(meta[highWaterAt:])
+	return &pageChecker{f: f, size: size, end: end, seen: newPageSet(end)}
 }
 
 // next takes the next key of the bucket.
@@ -99,31 +144,81 @@ func (c *pageChecker) bucket(walk func() error) error {
 	return err
 }
 
+// child checks a page that a branch leads to. bbolt writes none that is empty.
+func (c *pageChecker) child(id uint64, depth int) error {
+	var head [pageHead]byte
+	_, err := c.f.ReadAt(head[:], int64(id)*c.size)
+	if err == nil && c.dense && binary.NativeEndian.Uint16(head[10:]) == 0 {
+		return fmt.Errorf("page %d has no elements", id)
+	}
+	return c.tree(id, depth)
+}
+
 // tree checks a page and all pages below it.
 func (c *pageChecker) tree(id uint64, depth int) error {
-	switch {
-	case id >= c.end:
-		return fmt.Errorf("page %d lies outside the file", id)
-	case c.seen[id]:
-		return fmt.Errorf("page %d has two places", id)
-	case depth > maxPageDepth:
+	if depth > maxPageDepth {
 		return fmt.Errorf("page %d lies too deep", id)
 	}
-	c.seen[id] = true
-	var head [pageHead]byte
-	if _, err := c.f.ReadAt(head[:], int64(id)*c.size); err != nil {
-		return err
-	}
-	further := uint64(binary.NativeEndian.Uint32(head[12:]))
-	if binary.NativeEndian.Uint64(head[:]) != id || further >= c.end-id {
-		return fmt.Errorf("page %d has the head of another", id)
-	}
-	page := make([]byte, int64(further+1)*c.size)
-	if _, err := c.f.ReadAt(page, int64(id)*c.size); err != nil {
+	page, err := c.page(id)
+	if err != nil {
 		return err
 	}
 	if err := c.elements(page, depth); err != nil {
 		return fmt.Errorf("page %d: %w", id, err)
+	}
+	return nil
+}
+
+// page reads a page with those that it goes on over.
+func (c *pageChecker) page(id uint64) ([]byte, error) {
+	switch {
+	case id >= c.end:
+		return nil, fmt.Errorf("page %d lies outside the file", id)
+	case c.seen.has(id):
+		return nil, fmt.Errorf("page %d has two places", id)
+	}
+	var head [pageHead]byte
+	if _, err := c.f.ReadAt(head[:], int64(id)*c.size); err != nil {
+		return nil, err
+	}
+	further := uint64(binary.NativeEndian.Uint32(head[12:]))
+	if binary.NativeEndian.Uint64(head[:]) != id || further >= c.end-id {
+		return nil, fmt.Errorf("page %d has the head of another", id)
+	}
+	for n := range further + 1 {
+		if c.seen.has(id + n) {
+			return nil, fmt.Errorf("page %d has two places", id+n)
+		}
+		c.seen.add(id + n)
+	}
+	page := make([]byte, int64(further+1)*c.size)
+	if _, err := c.f.ReadAt(page, int64(id)*c.size); err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// free checks the list of free pages, none of which may be in use.
+func (c *pageChecker) free(id uint64) error {
+	page, err := c.page(id)
+	if err != nil {
+		return err
+	}
+	list := page[pageHead:]
+	n := uint64(binary.NativeEndian.Uint16(page[10:]))
+	if n == manyFree {
+		n = binary.NativeEndian.Uint64(list)
+		list = list[8:]
+	}
+	if binary.NativeEndian.Uint16(page[8:]) != freePage || n > uint64(len(list)/8) {
+		return fmt.Errorf("page %d is no list of free pages", id)
+	}
+	for i := range n {
+		free := binary.NativeEndian.Uint64(list[8*i:])
+		if free < metaPages || free >= c.end || c.seen.has(free) {
+			return fmt.Errorf("page %d is free and in use, or free twice", free)
+		}
+		c.seen.add(free)
 	}
 	return nil
 }
@@ -137,19 +232,23 @@ func (c *pageChecker) elements(page []byte, depth int) error {
 	if flags != branchPage && flags != leafPage || pageHead+n*elementBytes > len(page) {
 		return errors.New("it has no branch and no leaf")
 	}
+	ended := uint64(pageHead + n*elementBytes)
 	for i := range n {
 		at := pageHead + i*elementBytes
 		element := page[at : at+elementBytes]
+		from, to := extent(uint64(at), flags, element)
+		if c.dense && from != ended {
+			return fmt.Errorf("element %d does not begin where the one before ends: elements are missing", i)
+		}
+		ended = to
 		if flags == branchPage {
-			from := uint64(at) + uint64(binary.NativeEndian.Uint32(element))
-			to := from + uint64(binary.NativeEndian.Uint32(element[4:]))
 			if to > uint64(len(page)) {
 				return fmt.Errorf("the key of element %d lies outside", i)
 			}
 			if err := c.next(page[from:to], false); err != nil {
 				return err
 			}
-			if err := c.tree(binary.NativeEndian.Uint64(element[8:]), depth+1); err != nil {
+			if err := c.child(binary.NativeEndian.Uint64(element[8:]), depth+1); err != nil {
 				return err
 			}
 			continue
@@ -159,6 +258,16 @@ func (c *pageChecker) elements(page []byte, depth int) error {
 		}
 	}
 	return nil
+}
+
+// extent returns where key and value of the element at a place of a page lie.
+func extent(at uint64, flags uint16, element []byte) (from, to uint64) {
+	if flags == branchPage {
+		from = at + uint64(binary.NativeEndian.Uint32(element))
+		return from, from + uint64(binary.NativeEndian.Uint32(element[4:]))
+	}
+	from = at + uint64(binary.NativeEndian.Uint32(element[4:]))
+	return from, from + uint64(binary.NativeEndian.Uint32(element[8:])) + uint64(binary.NativeEndian.Uint32(element[12:]))
 }
 
 // leaf checks an element of a leaf. rest is the page from the element on.

@@ -103,6 +103,9 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	if err := s.ready(ctx); err != nil {
 		return backend.Result{}, err
 	}
+	if s.core.cfg.ReadOnly {
+		return backend.Result{}, backend.ErrReadOnly
+	}
 	if err := b.Validate(nil); err != nil {
 		return backend.Result{}, err
 	}
@@ -193,9 +196,9 @@ func (r logReader) ReadLog(ctx context.Context, after backend.Revision, limit in
 }
 
 // Purge removes a bounded number of expired resources, and trims the log. It
-// returns how many resources it removed.
+// returns how many resources it removed. With Config.ReadOnly it does nothing.
 func (s *Store) Purge(ctx context.Context) (int, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil || s.core.cfg.ReadOnly {
 		return 0, err
 	}
 	w := &call{}

@@ -74,6 +74,8 @@ func (e *RefusedError) Error() string { return strings.Join(e.Lines(), "\n") }
 type Gate struct {
 	// Store of the resources. Required.
 	Store backend.Store
+	// ReadOnly records nothing and purges nothing: each candidate is a dry run.
+	ReadOnly bool
 	// Logger receives the numbers of resources whose kinds are not known. Default: none.
 	Logger *zap.Logger
 }
@@ -84,6 +86,7 @@ type Gate struct {
 // recorded catalogue that hides what has been stored since needs AllowBreaking too, unless the gateway starts.
 func (g Gate) Accept(ctx context.Context, c Candidate) error {
 	g = g.ready()
+	c.DryRun = c.DryRun || g.ReadOnly
 	backoff := wait.Backoff{Least: minRacePause, Most: maxRacePause}
 	for {
 		err := g.accept(ctx, c, OutlineOf(c.Kinds))

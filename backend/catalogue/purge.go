@@ -69,6 +69,9 @@ func (e *PurgeError) Error() string { return e.Reason }
 // delete. Each removal is a change of the store's log.
 func (g Gate) Purge(ctx context.Context, p Purge) (Purged, error) {
 	g = g.ready()
+	if g.ReadOnly && !p.DryRun {
+		return Purged{}, &PurgeError{"this gateway is read-only and removes nothing: ask another one"}
+	}
 	newest, err := Newest(ctx, g.Store)
 	if err != nil {
 		return Purged{}, err

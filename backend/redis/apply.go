@@ -32,6 +32,9 @@ func (s *Store) Apply(ctx context.Context, b backend.Batch) (backend.Result, err
 	if err := s.ready(ctx); err != nil {
 		return backend.Result{}, err
 	}
+	if s.core.cfg.ReadOnly {
+		return backend.Result{}, backend.ErrReadOnly
+	}
 	if err := b.Validate(s); err != nil {
 		return backend.Result{}, err
 	}
@@ -118,7 +121,7 @@ func (c *core) waitForReplica(ctx context.Context, pipe goredis.Pipeliner) *gore
 // Sync is [backend.Syncer.Sync]. With DurabilityReplica it waits until a replica
 // has everything that the shard's server has now.
 func (s *Store) Sync(ctx context.Context, namespace string) error {
-	if s.core.cfg.Durability != DurabilityReplica {
+	if s.core.cfg.Durability != DurabilityReplica || s.core.cfg.ReadOnly {
 		return s.ready(ctx)
 	}
 	sh := s.shard(namespace)

@@ -172,7 +172,7 @@ func (s *Store) Ready(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.core.cfg.Durability != DurabilityReplica {
+	if s.core.cfg.Durability != DurabilityReplica || s.core.cfg.ReadOnly {
 		return nil
 	}
 	return s.read(ctx, "ready", func(ctx context.Context, ses *session) error {

@@ -75,6 +75,12 @@ func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error
 		if err != nil {
 			return err
 		}
+		if answer.epoch == 0 && c.cfg.ReadOnly {
+			if answer.fresh || answer.last == 0 {
+				return refuse("there is no store under the prefix %q, and a read-only gateway makes none", c.cfg.Prefix)
+			}
+			answer.epoch = answer.last
+		}
 		if answer.epoch != 0 {
 			if was := c.epochs[sh.index].Swap(answer.epoch); was != 0 && was != answer.epoch {
 				c.noteHistory(History{Shard: sh.index, Before: was, Now: answer.epoch}, seen, answer.ended)
@@ -105,6 +111,8 @@ type question struct {
 type answer struct {
 	// epoch of the shard; 0 if a new one is needed.
 	epoch uint64
+	// last is the epoch that the shard has if a new one is needed; 0 for none.
+	last uint64
 	// fresh reports whether the shard does not exist yet.
 	fresh bool
 	// ended is the last number of the epoch of the newest revision that this gateway saw; empty if the shard does not
@@ -133,7 +141,9 @@ func (c *core) ask(ctx context.Context, on server, q question) (out answer, err 
 		}
 		return out, nil
 	case "begin":
-		return answer{fresh: text(reply, 1) == "new"}, nil
+		out.fresh = text(reply, 1) == "new"
+		out.last, _ = strconv.ParseUint(text(reply, 2), 10, 64)
+		return out, nil
 	case "foreign":
 		return out, refuse("the keys under the prefix %q belong to another program; choose another prefix", c.cfg.Prefix)
 	case "format":

@@ -45,7 +45,7 @@ if m.magic then
   if m.shards ~= shards or m.shard ~= index then return { 'shards', m.shards or '' } end
   if m.epoch and not begin and continued() then return { 'ok', m.epoch, ended(m.epochs or '') } end
 end
-if random == '' then return { 'begin', m.magic and 'old' or 'new' } end
+if random == '' then return { 'begin', m.magic and 'old' or 'new', m.epoch or '' } end
 
 local seconds
 if clock ~= '' then

@@ -37,7 +37,8 @@ func (s *Store) Check(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(c.errs...)
+	_, err = s.Verify(ctx, backend.Verification{Found: func(d backend.Damage) { c.errs = append(c.errs, fmt.Errorf("verify: %s", d)) }})
+	return errors.Join(append(c.errs, err)...)
 }
 
 type checker struct {
@@ -185,20 +186,4 @@ func (c *checker) log(ctx context.Context, sh *shard, stored map[backend.Key]*ba
 		}
 	}
 	return nil
-}
-
-// membersOf are all members that lead to a resource.
-func membersOf(r *backend.Resource) [][]byte {
-	out := [][]byte{r.Key.Append([]byte{memberName})}
-	if r.Deleting {
-		out = append(out, r.Key.Append([]byte{memberDeleting}))
-	}
-	if !r.ExpiresAt.IsZero() {
-		b := append(backend.AppendString([]byte{memberExpiry}, r.Kind), expiry(r.ExpiresAt)...)
-		out = append(out, append(b, backend.OrderTuple(r.Namespace, r.Name)...))
-	}
-	for _, ref := range r.Refs {
-		out = append(out, backend.AppendRefKey([]byte{memberRef}, ref, r.Key))
-	}
-	return out
 }

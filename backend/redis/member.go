@@ -117,3 +117,19 @@ func targetOf(m string) (k backend.Key, err error) {
 	}
 	return backend.DecodeKey(b)
 }
+
+// membersOf returns all members that lead to a resource.
+func membersOf(r *backend.Resource) [][]byte {
+	out := [][]byte{r.Key.Append([]byte{memberName})}
+	if r.Deleting {
+		out = append(out, r.Key.Append([]byte{memberDeleting}))
+	}
+	if !r.ExpiresAt.IsZero() {
+		b := append(backend.AppendString([]byte{memberExpiry}, r.Kind), expiry(r.ExpiresAt)...)
+		out = append(out, append(b, backend.OrderTuple(r.Namespace, r.Name)...))
+	}
+	for _, ref := range r.Refs {
+		out = append(out, backend.AppendRefKey([]byte{memberRef}, ref, r.Key))
+	}
+	return out
+}

@@ -24,9 +24,9 @@ const (
 // Purge removes a bounded number of expired resources in each shard, and trims the
 // logs. It returns how many resources it removed. Any number of gateways may purge
 // at the same time: the script removes each resource once, and only if it is still
-// expired.
+// expired. With Config.ReadOnly it does nothing.
 func (s *Store) Purge(ctx context.Context) (int, error) {
-	if err := s.ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil || s.core.cfg.ReadOnly {
 		return 0, err
 	}
 	total := 0

@@ -20,6 +20,9 @@ func (wr *Writer) Delete(ctx context.Context, req DeleteRequest) (*Written, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := w.refuseReadOnly(); err != nil {
+		return nil, err
+	}
 	if err := wr.awaitBindings(ctx, w.key); err != nil {
 		return nil, err
 	}

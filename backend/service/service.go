@@ -64,6 +64,8 @@ type Config struct {
 	// RetryTimeout is how long a write that loses races is tried again if the request has no deadline.
 	// Default 30 s.
 	RetryTimeout time.Duration
+	// ReadOnly refuses all writes but dry runs, and neither re-evaluates what waits nor encrypts anything anew.
+	ReadOnly bool
 	// Controlled is called after the caller of ctx gave a kind to a controller, or took it back.
 	Controlled func(ctx context.Context, kind string, controlled bool)
 	// Revealing is called before sensitive values of a resource are shown to the caller of ctx. If it fails
@@ -243,11 +245,15 @@ func (s *Service) Run(ctx context.Context) error {
 	if s.ownHub {
 		g.Go(func() error { return s.hub.Run(ctx) })
 	}
-	g.Go(func() error {
-		s.reseal(ctx)
-		return nil
-	})
-	g.Go(func() error { return s.reconciler.Run(ctx) })
+	if s.cfg.ReadOnly {
+		g.Go(func() error { return s.reconciler.RunReadOnly(ctx) })
+	} else {
+		g.Go(func() error {
+			s.reseal(ctx)
+			return nil
+		})
+		g.Go(func() error { return s.reconciler.Run(ctx) })
+	}
 	if s.ownPolicy {
 		g.Go(func() error { return s.Reader.PolicySource().Run(ctx) })
 	}

@@ -215,6 +215,9 @@ const (
 // time is over. The writers of this gateway lock the key; random pauses give way to writers of other gateways. What
 // became of an attempt is known before the next begins.
 func (w *write) repeat(ctx context.Context, try func() (*Written, error)) (*Written, error) {
+	if err := w.refuseReadOnly(); err != nil {
+		return nil, err
+	}
 	wr := w.writer
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
@@ -247,6 +250,14 @@ func (w *write) repeat(ctx context.Context, try func() (*Written, error)) (*Writ
 			return nil, failure.Of(err, w.key)
 		}
 	}
+}
+
+// refuseReadOnly returns an error if the gateway takes no changes and this is no dry run.
+func (w *write) refuseReadOnly() error {
+	if w.writer.cfg.ReadOnly && !w.dryRun {
+		return failure.Of(backend.ErrReadOnly, w.key)
+	}
+	return nil
 }
 
 // awaitPolicy waits until this gateway, also for its streams, has the rights of the roles and bindings that are stored.

@@ -68,6 +68,7 @@ func newRoot(std terminal.Streams) *cobra.Command {
 		auth.LogoutCommand(std),
 
 		operate.CatalogueCommand(std),
+		operate.CheckCommand(std),
 		operate.ExportCommand(std),
 		operate.ServeCommand(std),
 		operate.StateCommand(std),

@@ -29,6 +29,8 @@ type Config struct {
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 	// Ready returns why the gateway cannot serve now, nil if it can. Default: always ready.
 	Ready func(context.Context) error
+	// ReadOnly says in /readyz that the gateway takes no changes.
+	ReadOnly bool
 	// Filling returns lines for /readyz?verbose about kinds that are not in memory yet. Default: none.
 	Filling func() []string
 	// Logger. Default: none.

@@ -170,6 +170,10 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
 	var filling strings.Builder
+	readOnly := ""
+	if s.cfg.ReadOnly {
+		readOnly = "\nread-only: changes are refused"
+	}
 	verbose := r.URL.Query().Has("verbose") && s.mayKnow(r)
 	if verbose {
 		for _, line := range s.cfg.Filling() {
@@ -189,7 +193,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		s.unready.Do(func() { s.cfg.Logger.Warn("not ready", zap.Error(err)) })
 		http.Error(w, "the store is not available", http.StatusServiceUnavailable)
 	default:
-		_, _ = w.Write([]byte("ok" + filling.String() + "\n"))
+		_, _ = w.Write([]byte("ok" + readOnly + filling.String() + "\n"))
 		if verbose {
 			s.writeDetails(w)
 		}

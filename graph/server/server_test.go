@@ -194,6 +194,10 @@ func TestReadyzSaysWhetherTheStoreAnswers(t *testing.T) {
 	if w := e.at(http.MethodGet, "/readyz?verbose"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "ok\nNetwork: waits\ncatalogue ") {
 		t.Errorf("while a kind is read again: %d %s", w.Code, w.Body)
 	}
+	e = newEdge(t, plain, server.Config{ReadOnly: true})
+	if w := e.at(http.MethodGet, "/readyz"); w.Code != http.StatusOK || w.Body.String() != "ok\nread-only: changes are refused\n" {
+		t.Errorf("read-only: %d %s", w.Code, w.Body)
+	}
 	e = newEdge(t, plain, server.Config{Ready: func(context.Context) error { return fmt.Errorf("%w: secret", backend.ErrNoSpace) }})
 	if w := e.at(http.MethodGet, "/readyz"); w.Code != http.StatusServiceUnavailable || w.Body.String() != "the store has no space left and takes no changes\n" {
 		t.Errorf("a full disk: %d %s", w.Code, w.Body)

@@ -178,6 +178,7 @@ func translations() []translation {
 			text:      "the listener was too slow; resume after extensions.cursor",
 		},
 		{is: hub.ErrFull, code: CodeLimitExceeded, retryable: true, text: "the gateway has as many listeners as it can serve; try again later"},
+		{is: backend.ErrReadOnly, code: CodeUnavailable, text: "this gateway is read-only and takes no changes: send them to another one"},
 		{is: backend.ErrDamaged, code: CodeUnavailable, text: "the store is damaged; an administrator has to restore a copy"},
 		{is: backend.ErrNoSpace, code: CodeUnavailable, retryable: true, text: "the store has no space left and takes no changes until there is some; nothing was changed"},
 		{
@@ -224,6 +225,9 @@ func Of(err error, key backend.Key) *Error {
 			e.Message = Describe(key) + rest
 		}
 		break
+	}
+	if errors.Is(err, backend.ErrReadOnly) {
+		e.Setting = "read-only"
 	}
 	var more interface{ Detail() string }
 	if errors.As(err, &more) {

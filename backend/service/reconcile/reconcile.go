@@ -152,6 +152,12 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// RunReadOnly follows which kinds controllers own, until ctx ends or the store is closed. It writes nothing.
+func (r *Reconciler) RunReadOnly(ctx context.Context) error {
+	r.followControllers(ctx)
+	return nil
+}
+
 // retry repeats do until it succeeds, ctx ends or the store is closed. what names the work in
 // the log.
 func (r *Reconciler) retry(ctx context.Context, shard int, what string, do func() error) error {

@@ -20,10 +20,12 @@ import (
 type Gateway struct {
 	Listen, LogLevel, LogFormat string
 	AllowAnonymous              bool
-	Server                      server.Config
-	Store                       Store
-	Catalogue                   Catalogue
-	Identities                  Identities
+	// ReadOnly takes no changes and writes nothing to the store.
+	ReadOnly   bool
+	Server     server.Config
+	Store      Store
+	Catalogue  Catalogue
+	Identities Identities
 	// Audit is the file of the audit log, or [AuditStdout]; empty for none.
 	Audit string
 	// Bootstrap is the file with which a store without resources is filled; empty for none.
@@ -160,6 +162,7 @@ func (g *Gateway) Settings() []Setting {
 			Check: g.checkData,
 		},
 		{Name: "bootstrap", Value: &g.Bootstrap, Help: "file that `sluice export` has written: a store without resources is filled with it before anything is served; one that was filled before is served as it is"},
+		{Name: "read-only", Value: &g.ReadOnly, Help: "take no changes and write nothing to the store: writes are UNAVAILABLE, what is expired stays stored, and what waits goes on waiting; reads and streams are served, from an embedded store by several processes at a time"},
 		{Name: "redis", Value: &st.URL, Help: "URL of a Redis to store on instead: redis://host:port/db, redis-sentinel://host:port,.../master or redis-cluster://host:port,...; rediss for TLS"},
 		{Name: "redis-password-file", Value: &st.PasswordFile, Needs: "redis", Help: "file with the password for Redis, which stays out of process lists"},
 		{Name: "redis-prefix", Value: &st.Prefix, Needs: "redis", Help: "what all keys on Redis begin with"},

@@ -62,12 +62,17 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		return exit.Usage(err)
 	}
 	filling := filler{file: s.Bootstrap, keys: keys, log: log}
+	if s.ReadOnly {
+		filling.file = "" // a store that was filled is served, and nothing else
+	}
 	if s.Store.URL == "" {
 		if _, err = filling.fillEmbedded(ctx, s.Store.Data); err != nil {
 			return err
 		}
 	}
-	store, name, err := storeSettings{Store: s.Store, lost: s.tellLost, patience: s.readyTimeout()}.open(ctx, log)
+	store, name, err := storeSettings{
+		Store: s.Store, readOnly: s.ReadOnly, lost: s.tellLost, patience: s.readyTimeout(),
+	}.open(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -79,7 +84,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	if _, err = filling.fill(ctx, store); err != nil {
 		return err
 	}
-	if err = s.accept(ctx, c, catalogue.Gate{Store: store, Logger: log}); err != nil {
+	if err = s.accept(ctx, c, catalogue.Gate{Store: store, ReadOnly: s.ReadOnly, Logger: log}); err != nil {
 		return err
 	}
 	if keys == nil {
@@ -196,6 +201,10 @@ func (s *Gateway) listenAdmin(log *zap.Logger) (*reload.Socket, error) {
 		log.Warn("there is no admin socket; choose a shorter path with --admin-socket", zap.Error(err))
 		return nil, nil
 	}
+	if err != nil && s.ReadOnly && s.Catalogue.AdminSocket == "" { // the folder may be one that only others write to
+		log.Warn("there is no admin socket; choose a path with --admin-socket", zap.Error(err))
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("admin-socket: %w", err)
 	}
@@ -242,7 +251,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	if s.Identities.Given() && s.Identities.AdminGroup == "" {
 		log.Info("callers may do what AccessBindings allow; without any, nobody may do anything (admin-group makes administrators)")
 	}
-	out.gate = catalogue.Gate{Store: on.store, Logger: log}
+	out.gate = catalogue.Gate{Store: on.store, ReadOnly: s.ReadOnly, Logger: log}
 	out.log = log
 	out.keys = on.keys
 	out.compile = compile
@@ -253,6 +262,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	reg.MustRegister(damaged, out.results)
 	reg.MustRegister(processMetrics()...)
 	reg.MustRegister(on.metrics()...)
+	reg.MustRegister(s.readOnlyMetric())
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)
 	s.Server.Catalogue = servedCatalogue(c, svc)
@@ -278,6 +288,7 @@ func (s *Gateway) compiler(
 			IndexMemory: indexMemory(s.IndexMemory),
 			Logger:      log,
 			Unreadable:  unreadable,
+			ReadOnly:    s.ReadOnly,
 			Access:      access.Config{Enabled: s.Identities.Given(), AdminGroup: s.Identities.AdminGroup},
 			Policy:      on.rights,
 		}
@@ -298,6 +309,7 @@ func (s *Gateway) configureServer(c *catalogues, on shared, log *zap.Logger) {
 	if s.Store.URL != "" {
 		s.Server.Store = "Redis"
 	}
+	s.Server.ReadOnly = s.ReadOnly
 	s.Server.Ready = c.ready(on.store, s.readyTimeout())
 	s.Server.Filling = c.filling
 	s.Server.AnswersMemory = answersMemory(s.Server.AnswersMemory, indexMemory(s.IndexMemory))

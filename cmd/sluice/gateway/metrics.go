@@ -71,6 +71,16 @@ func (on shared) metrics() []prometheus.Collector {
 	return out
 }
 
+// readOnlyMetric tells whether the gateway takes changes.
+func (s *Gateway) readOnlyMetric() prometheus.Collector {
+	return gauge("sluice_read_only", "1 if the gateway takes no changes (read-only), else 0.", func() float64 {
+		if s.ReadOnly {
+			return 1
+		}
+		return 0
+	})
+}
+
 // staleCredentials are the metrics of the files of credentials.
 func (s *Gateway) staleCredentials() (out []prometheus.Collector) {
 	add := func(f *identity.Files) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -26,7 +27,8 @@ import (
 type storeSettings struct {
 	config.Store
 	// lost is called when Redis has a history that lacks changes; nil for no call.
-	lost func(redis.History)
+	lost     func(redis.History)
+	readOnly bool
 	// patience is how long Redis is asked again if it does not answer.
 	patience time.Duration
 }
@@ -48,8 +50,8 @@ func (s storeSettings) open(ctx context.Context, log *zap.Logger) (store gateway
 		return s.openRedis(ctx, log)
 	}
 	store, err = bolt.Open(bolt.Config{
-		Path: filepath.Join(s.Data, "sluice.db"), Logger: log,
-		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge,
+		Path: filepath.Join(s.Data, storeFile), Logger: log,
+		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge, ReadOnly: s.readOnly,
 	})
 	if err != nil {
 		return nil, "", s.explainBolt(err)
@@ -72,6 +74,7 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 		LogEntries:  s.LogEntries,
 		LogBytes:    s.LogBytes,
 		LogAge:      s.LogAge,
+		ReadOnly:    s.readOnly,
 	}
 	if s.PasswordFile != "" {
 		secret, err := config.ReadFile(ctx, s.PasswordFile)
@@ -149,8 +152,44 @@ func (s storeSettings) explainBolt(err error) error {
 	switch {
 	case errors.Is(err, bolt.ErrLocked):
 		return fmt.Errorf("data: %s is in use by another process; stop it or choose another folder with --data", s.Data)
+	case s.readOnly && errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("data: there is no store in %s, and a read-only gateway makes none", s.Data)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("data: %s cannot be written: permission denied; choose another folder with --data", s.Data)
 	}
 	return fmt.Errorf("data: %s", exit.OneLine(err))
+}
+
+// Reader is a store that was opened to be read alone.
+type Reader interface {
+	backend.Store
+	backend.Verifier
+	Close() error
+}
+
+// OpenReader opens a store to read it: the embedded store in a folder or a file, or Redis by its URL with the settings.
+// An error is one line.
+func OpenReader(ctx context.Context, place string, settings config.Store, log *zap.Logger) (Reader, error) {
+	if strings.Contains(place, "://") {
+		settings.URL = place
+		store, _, err := storeSettings{Store: settings, readOnly: true}.openRedis(ctx, log)
+		if err != nil {
+			return nil, err
+		}
+		return store.(*redis.Store), nil
+	}
+	path := place
+	if info, err := os.Stat(place); err == nil && info.IsDir() {
+		path = filepath.Join(place, storeFile)
+	}
+	store, err := bolt.Open(bolt.Config{Path: path, ReadOnly: true, Logger: log})
+	switch {
+	case errors.Is(err, bolt.ErrLocked):
+		return nil, fmt.Errorf("%s is in use by another process; stop it, or take a copy with sluice backup", path)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, exit.Usage(fmt.Errorf("there is no store at %s; a folder, a file or the URL of a Redis is wanted", place))
+	case err != nil:
+		return nil, errors.New(exit.OneLine(err))
+	}
+	return store, nil
 }

@@ -10,7 +10,9 @@ import (
 
 // newRoot returns the commands that the tests of this package run.
 func newRoot(std terminal.Streams) *cobra.Command {
-	return commandtest.NewRoot(CatalogueCommand(std), ExportCommand(std), StateCommand(std), TokenCommand(std), read.APIResourcesCommand(std))
+	return commandtest.NewRoot(
+		CatalogueCommand(std), CheckCommand(std), ExportCommand(std), StateCommand(std), TokenCommand(std), read.APIResourcesCommand(std),
+	)
 }
 
 // shelves is a catalogue.

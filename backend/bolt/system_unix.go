@@ -1,0 +1,27 @@
+//go:build linux || darwin
+
+package bolt
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// roomFor returns an error if the disk of a path has less than a number of bytes free.
+func roomFor(path string, want int64) error {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(path, &disk); err != nil {
+		return nil //nolint:nilerr // then it is not known, and writing tells
+	}
+	if free := int64(disk.Bavail) * int64(disk.Bsize); free < want {
+		return errNoRoom(free, want)
+	}
+	return nil
+}
+
+// giveUp closes the file of a database that cannot be closed. Its lock would be held as long as it is mapped.
+func giveUp(f *os.File) error {
+	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
+}

@@ -1,0 +1,283 @@
+package bolt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/storekit"
+)
+
+var _ backend.Verifier = (*Store)(nil)
+
+// Verify is [backend.Verifier.Verify]. With Config.ReadOnly it reads the pages of the file, too, which nobody changes
+// then. A part of the file that cannot be read does not keep it from the others.
+func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Verified, error) {
+	if err := s.ready(ctx); err != nil {
+		return backend.Verified{}, err
+	}
+	c := &verifier{core: s.core, Inspector: storekit.Inspector{Verification: v}}
+	if s.core.cfg.ReadOnly {
+		if err := c.pages(); err != nil {
+			return c.Verified, fmt.Errorf("bolt: verify: %w", err)
+		}
+	}
+	for _, part := range []func(ctx context.Context, tx *bbolt.Tx) error{
+		c.records, c.deletions, c.references, c.expiries, c.log,
+	} {
+		err := s.core.view(ctx, func(tx *bbolt.Tx) error { return part(ctx, tx) })
+		var d *damage
+		if errors.As(err, &d) {
+			c.Tell(backend.Damage{Part: backend.PartPage, Problem: "a page cannot be read, and what is behind it was not looked at: " + d.cause})
+			err = nil
+		}
+		if err != nil {
+			return c.Verified, fmt.Errorf("bolt: verify: %w", err)
+		}
+	}
+	return c.Verified, nil
+}
+
+// verifier verifies a file.
+type verifier struct {
+	storekit.Inspector
+	core *core
+	// memory decodes one record after the other.
+	memory arena
+}
+
+// pages checks the pages of the file, all of which have to be in use or free.
+func (c *verifier) pages() (err error) {
+	f, err := os.Open(c.core.cfg.Path)
+	if err != nil {
+		return pathCause(err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	meta, size := newestMeta(f)
+	if meta == nil {
+		return fmt.Errorf("no page says where the data is: %w", backend.ErrFormat)
+	}
+	if wrong := verifyPages(f, meta, size); wrong != nil {
+		c.Tell(backend.Damage{Part: backend.PartPage, Problem: wrong.Error()})
+	}
+	return nil
+}
+
+// walk visits all of a bucket, until visit fails or ctx ends.
+func walk(ctx context.Context, b *bbolt.Bucket, visit func(k, v []byte) error) error {
+	cursor := b.Cursor()
+	n := 0
+	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
+		n++
+		if n%256 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := visit(k, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record decodes a record. It reports damage and returns nil if it does not decode.
+func (c *verifier) record(k, v []byte) (backend.Key, *backend.Resource) {
+	key, err := backend.DecodeKey(k)
+	if err != nil {
+		c.Tell(backend.Damage{Part: backend.PartRecord, Problem: fmt.Sprintf("the key %q is none: %v", k, err)})
+		return key, nil
+	}
+	c.memory = arena{}
+	r, err := c.memory.resource(key, k, v)
+	if err != nil {
+		c.Tell(backend.Damage{Part: backend.PartRecord, Key: key, Problem: err.Error()})
+		return key, nil
+	}
+	return key, r
+}
+
+// records expects every record to decode, to be found by all that should lead to it, and to be what the log left.
+func (c *verifier) records(ctx context.Context, tx *bbolt.Tx) error {
+	log, err := readLogRecord(tx)
+	if err != nil {
+		c.Tell(backend.Damage{Part: backend.PartHead, Problem: err.Error()})
+		return nil
+	}
+	deleting := tx.Bucket([]byte(deletingBucket)).Cursor()
+	refs := tx.Bucket([]byte(refBucket)).Cursor()
+	expiry := tx.Bucket([]byte(expiryBucket)).Cursor()
+	entries := tx.Bucket([]byte(logBucket)).Cursor()
+	return walk(ctx, tx.Bucket([]byte(resourceBucket)), func(k, v []byte) error {
+		c.Count(&c.Verified.Records)
+		key, r := c.record(k, v)
+		if r == nil {
+			return nil
+		}
+		if r.Deleting && !has(deleting, k) {
+			c.Tell(backend.Damage{Part: backend.PartDeletion, Key: key, Problem: "its deletion was requested, and no entry leads to it"})
+		}
+		for _, ref := range r.RefEntries() {
+			entry, value := refEntry(key, ref)
+			if !bytes.Equal(valueOf(refs, entry), value) {
+				c.Tell(backend.Damage{Part: backend.PartReference, Key: key, Problem: fmt.Sprintf("it refers to %s, and no entry leads to it from there", ref.Key)})
+			}
+		}
+		if !r.ExpiresAt.IsZero() && !has(expiry, expiryKey(r.ExpiresAt, k)) {
+			c.Tell(backend.Damage{Part: backend.PartExpiry, Key: key, Problem: "it expires, and no entry leads to it"})
+		}
+		if !key.Internal() && r.Revision.Compare(log.State.Trimmed) > 0 && !has(entries, entryKey(r.Revision)) {
+			c.Tell(backend.Damage{Part: backend.PartLog, Key: key, Revision: r.Revision, Problem: "the log has no entry of its last change"})
+		}
+		return nil
+	})
+}
+
+// has reports whether a bucket has a key.
+func has(c *bbolt.Cursor, key []byte) bool {
+	k, _ := c.Seek(key)
+	return bytes.Equal(k, key)
+}
+
+// leads visits the entries of a bucket of the index. target returns the key of the record that an entry leads to, and
+// is the condition on that record.
+func (c *verifier) leads(
+	ctx context.Context, tx *bbolt.Tx, bucket, part string,
+	target func(k, v []byte) ([]byte, error), agrees func(entry []byte, r *backend.Resource) bool,
+) error {
+	resources := tx.Bucket([]byte(resourceBucket)).Cursor()
+	return walk(ctx, tx.Bucket([]byte(bucket)), func(k, v []byte) error {
+		c.Count(&c.Verified.Entries)
+		to, err := target(k, v)
+		var key backend.Key
+		if err == nil {
+			key, err = backend.DecodeKey(to)
+		}
+		if err != nil {
+			c.Tell(backend.Damage{Part: part, Problem: fmt.Sprintf("the entry %q leads to no key", k)})
+			return nil
+		}
+		form := valueOf(resources, to)
+		if form == nil {
+			c.Tell(backend.Damage{Part: part, Key: key, Problem: "an entry leads to it, and it is not stored"})
+			return nil
+		}
+		c.memory = arena{}
+		r, err := c.memory.resource(key, to, form)
+		if err == nil && !agrees(k, r) { // what does not decode was told
+			c.Tell(backend.Damage{Part: part, Key: key, Problem: fmt.Sprintf("an entry leads to it that it does not have: %q", k)})
+		}
+		return nil
+	})
+}
+
+func (c *verifier) deletions(ctx context.Context, tx *bbolt.Tx) error {
+	return c.leads(ctx, tx, deletingBucket, backend.PartDeletion,
+		func(k, _ []byte) ([]byte, error) { return k, nil },
+		func(_ []byte, r *backend.Resource) bool { return r.Deleting })
+}
+
+func (c *verifier) references(ctx context.Context, tx *bbolt.Tx) error {
+	return c.leads(ctx, tx, refBucket, backend.PartReference, entryTarget, func(entry []byte, r *backend.Resource) bool {
+		return slices.ContainsFunc(r.RefEntries(), func(ref backend.Ref) bool {
+			own, _ := refEntry(r.Key, ref)
+			return bytes.Equal(own, entry)
+		})
+	})
+}
+
+func (c *verifier) expiries(ctx context.Context, tx *bbolt.Tx) error {
+	return c.leads(ctx, tx, expiryBucket, backend.PartExpiry,
+		func(k, _ []byte) ([]byte, error) { return backend.SkipElement(k) },
+		func(entry []byte, r *backend.Resource) bool {
+			return !r.ExpiresAt.IsZero() && bytes.Equal(entry, expiryKey(r.ExpiresAt, r.Key.Append(nil)))
+		})
+}
+
+// log expects the revisions from the trim mark to the head without gaps, and what is stored to be what the last entry of
+// each key left.
+func (c *verifier) log(ctx context.Context, tx *bbolt.Tx) error {
+	log, err := readLogRecord(tx)
+	if err != nil {
+		return nil // it was told
+	}
+	ends := map[uint64]uint64{}
+	for _, e := range log.State.Epochs {
+		ends[e.Epoch] = e.Seq
+	}
+	resources := tx.Bucket([]byte(resourceBucket)).Cursor()
+	absent := storekit.NewAbsent()
+	last := log.State.Trimmed
+	var count, size int64
+	err = walk(ctx, tx.Bucket([]byte(logBucket)), func(k, v []byte) error {
+		c.Count(&c.Verified.Changes)
+		rev, err := decodeEntryKey(k)
+		if err != nil {
+			c.Tell(backend.Damage{Part: backend.PartLog, Problem: fmt.Sprintf("the key %x is none", k)})
+			return nil
+		}
+		count++
+		end, known := ends[last.Epoch]
+		if rev.Epoch == last.Epoch && rev.Seq != last.Seq+1 || rev.Epoch > last.Epoch && (rev.Seq != 1 || known && end != last.Seq) {
+			c.Tell(backend.Damage{Part: backend.PartLog, Revision: rev, Problem: fmt.Sprintf("it follows %s: changes are missing in between", last)})
+		}
+		last = rev
+		e, err := decodeEvent(rev, v)
+		if err != nil {
+			c.Tell(backend.Damage{Part: backend.PartLog, Revision: rev, Problem: err.Error()})
+			return nil
+		}
+		size += int64(e.Size())
+		c.holds(resources, absent, &e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if end, known := ends[last.Epoch]; known && last.Seq != end {
+		c.Tell(backend.Damage{Part: backend.PartHead, Problem: fmt.Sprintf("the log ends at %s, and should at %d-%d", last, last.Epoch, end)})
+	}
+	if c.Verified.Damaged == 0 && (count != log.Count || size != log.Bytes) {
+		c.Tell(backend.Damage{Part: backend.PartHead, Problem: fmt.Sprintf("the log has %d entries of %d bytes, and should have %d of %d", count, size, log.Count, log.Bytes)})
+	}
+	return c.tellAbsent(ctx, tx, absent)
+}
+
+// holds compares a log entry with what is stored.
+func (c *verifier) holds(resources *bbolt.Cursor, absent *storekit.Absent, e *backend.Event) {
+	key := e.Resource.Key
+	form := valueOf(resources, key.Append(nil))
+	if form == nil {
+		absent.Note(e)
+		return
+	}
+	c.memory = arena{keysOnly: true}
+	r, err := c.memory.resource(key, key.Append(nil), form)
+	if err != nil {
+		return // it was told
+	}
+	if order := r.Revision.Compare(e.Revision); order < 0 || order == 0 && e.Type == backend.Deleted {
+		c.Tell(backend.Damage{Part: backend.PartRecord, Key: key, Revision: e.Revision, Problem: fmt.Sprintf("the log has a change that is not stored: what is stored is of %s", r.Revision)})
+	}
+}
+
+// tellAbsent tells which resources the log left stored and are not.
+func (c *verifier) tellAbsent(ctx context.Context, tx *bbolt.Tx, absent *storekit.Absent) error {
+	if absent.Len() == 0 {
+		return nil
+	}
+	return walk(ctx, tx.Bucket([]byte(logBucket)), func(k, v []byte) error {
+		rev, err := decodeEntryKey(k)
+		if err != nil {
+			return nil
+		}
+		if e, err := decodeEvent(rev, v); err == nil && absent.Take(e.Resource.Key) {
+			c.Tell(backend.Damage{Part: backend.PartRecord, Key: e.Resource.Key, Revision: rev, Problem: "the log has its changes and no deletion that can be read, and it is not stored"})
+		}
+		return nil
+	})
+}

@@ -1,0 +1,525 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/storekit"
+)
+
+var _ backend.Verifier = (*Store)(nil)
+
+// verifyChunk is how many records, members or entries a verification reads at a time.
+const verifyChunk = 256
+
+// verifyTries is how often a log is read whose oldest entries are removed meanwhile.
+const verifyTries = 3
+
+// Verify is [backend.Verifier.Verify]. Others may write meanwhile: what seems wrong is looked at once more, in one step
+// of the server.
+func (s *Store) Verify(ctx context.Context, v backend.Verification) (backend.Verified, error) {
+	if err := s.ready(ctx); err != nil {
+		return backend.Verified{}, err
+	}
+	ses, err := s.core.acquire(s)
+	if err != nil {
+		return backend.Verified{}, err
+	}
+	defer ses.inflight.Done()
+	c := &verifier{store: s, client: ses.client, Inspector: storekit.Inspector{Verification: v}}
+	err = c.records(ctx)
+	for i := range s.core.shards {
+		sh := &s.core.shards[i]
+		if err == nil {
+			err = c.index(ctx, sh)
+		}
+		if err == nil {
+			err = c.log(ctx, sh)
+		}
+	}
+	if err != nil {
+		return c.Verified, fmt.Errorf("redis: verify: %w", failed(ctx, "verify", err))
+	}
+	return c.Verified, nil
+}
+
+// verifier verifies a store.
+type verifier struct {
+	storekit.Inspector
+	store  *Store
+	client goredis.UniversalClient
+	mu     sync.Mutex // held while the records of one node are looked at
+}
+
+func (c *verifier) shards() []shard { return c.store.core.shards }
+
+// records looks at all records, each node after the other.
+func (c *verifier) records(ctx context.Context) error {
+	node := func(ctx context.Context, node goredis.UniversalClient) error {
+		cursor := uint64(0)
+		for {
+			keys, next, err := node.Scan(ctx, cursor, escapeGlob(c.store.core.cfg.Prefix)+"i:*", verifyChunk).Result()
+			if err != nil {
+				return err
+			}
+			if err := c.scanned(ctx, node, keys); err != nil {
+				return err
+			}
+			cursor = next
+			if cursor == 0 {
+				return nil
+			}
+		}
+	}
+	if cluster, ok := c.client.(*goredis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, one *goredis.Client) error { return node(ctx, one) })
+	}
+	return node(ctx, c.client)
+}
+
+// scanned looks at the records under some keys of a node.
+func (c *verifier) scanned(ctx context.Context, node goredis.UniversalClient, keys []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pipe := node.Pipeline()
+	cmds := make([]*goredis.StringCmd, len(keys))
+	for i, key := range keys {
+		cmds[i] = pipe.Get(ctx, key)
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		return err
+	}
+	var found []storedRecord
+	for i, key := range keys {
+		if cmds[i].Err() != nil {
+			continue // it is gone
+		}
+		c.Count(&c.Verified.Records)
+		sh := c.shardOfItem(key)
+		k, err := backend.DecodeKey([]byte(strings.TrimPrefix(key, sh.item)))
+		if err == nil && c.store.Shard(k.Namespace) != sh.index {
+			err = fmt.Errorf("it lies in shard %d", sh.index)
+		}
+		if sh.item == "" || err != nil {
+			c.Tell(backend.Damage{Part: backend.PartRecord, Problem: fmt.Sprintf("the key %q is none of a record", key)})
+			continue
+		}
+		r, err := decodeRecord(k, cmds[i].Val())
+		if err != nil {
+			c.Tell(backend.Damage{Part: backend.PartRecord, Key: k, Problem: err.Error()})
+			continue
+		}
+		found = append(found, storedRecord{shard: sh, resource: r})
+	}
+	return c.leadTo(ctx, node, found)
+}
+
+// storedRecord is a record that decodes.
+type storedRecord struct {
+	shard    *shard
+	resource *backend.Resource
+}
+
+// shardOfItem returns the shard of the key of a record; the zero shard for none.
+func (c *verifier) shardOfItem(key string) *shard {
+	shards := c.shards()
+	if i := slices.IndexFunc(shards, func(sh shard) bool { return strings.HasPrefix(key, sh.item) }); i >= 0 {
+		return &shards[i]
+	}
+	return &shard{}
+}
+
+// leadTo expects that all members of the index lead to the records, and the log to have their last changes.
+func (c *verifier) leadTo(ctx context.Context, node goredis.UniversalClient, found []storedRecord) error {
+	if len(found) == 0 {
+		return nil
+	}
+	pipe := node.Pipeline()
+	asked := make([]*recordQuestion, len(found))
+	for i, one := range found {
+		asked[i] = askOfRecord(ctx, pipe, one)
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		return err
+	}
+	for i, one := range found {
+		if asked[i].wrong() == nil {
+			continue
+		}
+		if err := c.lookAgain(ctx, node, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAgain looks at a record and at what leads to it in one step, and tells what is wrong.
+func (c *verifier) lookAgain(ctx context.Context, node goredis.UniversalClient, one storedRecord) error {
+	for {
+		pipe := node.TxPipeline()
+		record := pipe.Get(ctx, one.shard.key(one.resource.Key))
+		asked := askOfRecord(ctx, pipe, one)
+		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+			return err
+		}
+		if record.Err() != nil {
+			return nil // it is gone
+		}
+		now, err := decodeRecord(one.resource.Key, record.Val())
+		if err != nil {
+			return nil // it is looked at as long as it was not changed
+		}
+		if now.Revision == one.resource.Revision && now.BindingVersion == one.resource.BindingVersion {
+			for _, d := range asked.wrong() {
+				c.Tell(d)
+			}
+			return nil
+		}
+		one.resource = now
+	}
+}
+
+// recordQuestion asks for what leads to a record.
+type recordQuestion struct {
+	of      storedRecord
+	members [][]byte
+	present []*goredis.IntCmd         // parallel to members
+	entry   *goredis.XMessageSliceCmd // nil for a record without log entries
+	trimmed *goredis.StringCmd
+}
+
+func askOfRecord(ctx context.Context, pipe goredis.Pipeliner, of storedRecord) *recordQuestion {
+	q := &recordQuestion{of: of, members: membersOf(of.resource)}
+	for _, m := range q.members {
+		q.present = append(q.present, askMember(ctx, pipe, of.shard, string(m)))
+	}
+	if !of.resource.Key.Internal() {
+		id := streamID(of.resource.Revision)
+		q.entry = pipe.XRangeN(ctx, of.shard.log, id, id, 1)
+		q.trimmed = pipe.HGet(ctx, of.shard.meta, "trimmed")
+	}
+	return q
+}
+
+// askMember asks how often the index of a shard has a member.
+func askMember(ctx context.Context, pipe goredis.Pipeliner, sh *shard, m string) *goredis.IntCmd {
+	return pipe.ZLexCount(ctx, sh.members, "["+m, "["+m)
+}
+
+// wrong returns what is wrong by the answers.
+func (q *recordQuestion) wrong() (found []backend.Damage) {
+	r := q.of.resource
+	for i, m := range q.members {
+		if q.present[i].Val() > 0 {
+			continue
+		}
+		found = append(found, backend.Damage{
+			Part: partOf(string(m)), Key: r.Key, Problem: fmt.Sprintf("the index has no member %q that leads to it", m),
+		})
+	}
+	if q.entry == nil {
+		return found
+	}
+	trimmed, _ := backend.ParseRevision(q.trimmed.Val())
+	if len(q.entry.Val()) == 0 && r.Revision.Compare(trimmed) > 0 {
+		found = append(found, backend.Damage{
+			Part: backend.PartLog, Key: r.Key, Revision: r.Revision, Problem: "the log has no entry of its last change",
+		})
+	}
+	return found
+}
+
+// partOf returns which part of the store a member of the index is.
+func partOf(member string) string {
+	switch member[0] {
+	case memberDeleting:
+		return backend.PartDeletion
+	case memberExpiry:
+		return backend.PartExpiry
+	case memberRef:
+		return backend.PartReference
+	}
+	return backend.PartName
+}
+
+// index expects each member of a shard's index to be one of the record that it leads to.
+func (c *verifier) index(ctx context.Context, sh *shard) error {
+	lo := "-"
+	for {
+		members, err := c.client.ZRangeArgs(
+			ctx, goredis.ZRangeArgs{Key: sh.members, ByLex: true, Start: lo, Stop: "+", Count: verifyChunk},
+		).Result()
+		if err != nil {
+			return err
+		}
+		for _, m := range members {
+			c.Count(&c.Verified.Entries)
+			if _, err := targetOf(m); err != nil {
+				c.Tell(backend.Damage{Part: backend.PartName, Problem: fmt.Sprintf("the member %q of the index leads to no key", m)})
+			}
+		}
+		if err := c.members(ctx, sh, members); err != nil {
+			return err
+		}
+		if len(members) < verifyChunk {
+			return nil
+		}
+		lo = "(" + members[len(members)-1]
+	}
+}
+
+// members looks at members of the index, and tells of those that are none of the record that they lead to.
+func (c *verifier) members(ctx context.Context, sh *shard, members []string) error {
+	pipe := c.client.Pipeline()
+	records := make([]*goredis.StringCmd, len(members))
+	for i, m := range members {
+		if k, err := targetOf(m); err == nil {
+			records[i] = pipe.Get(ctx, sh.key(k))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		return err
+	}
+	for i, m := range members {
+		if records[i] == nil || memberProblem(m, records[i]) == "" {
+			continue
+		}
+		k, _ := targetOf(m)
+		again := c.client.TxPipeline()
+		record := again.Get(ctx, sh.key(k))
+		present := askMember(ctx, again, sh, m)
+		if _, err := again.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+			return err
+		}
+		if problem := memberProblem(m, record); problem != "" && present.Val() > 0 {
+			c.Tell(backend.Damage{Part: partOf(m), Key: k, Problem: problem})
+		}
+	}
+	return nil
+}
+
+// memberProblem returns what is wrong with a member of the index, empty for nothing. A record that does not decode is
+// told elsewhere.
+func memberProblem(m string, record *goredis.StringCmd) string {
+	if record.Err() != nil {
+		return fmt.Sprintf("the member %q of the index leads to it, and it is not stored", m)
+	}
+	k, _ := targetOf(m)
+	r, err := decodeRecord(k, record.Val())
+	if err != nil || slices.ContainsFunc(membersOf(r), func(own []byte) bool { return string(own) == m }) {
+		return ""
+	}
+	return fmt.Sprintf("the member %q of the index leads to it, and is none of its own", m)
+}
+
+// errTrimmed means that entries were removed from a log before they were read.
+var errTrimmed = errors.New("trimmed meanwhile")
+
+// log expects the entries of a shard's log from the trim mark to the head without gaps, and what is stored to be what the
+// last entry of each key left.
+func (c *verifier) log(ctx context.Context, sh *shard) error {
+	for try := 1; ; try++ {
+		v := &logVerifier{verifier: c, shard: sh, absent: storekit.NewAbsent(), last: try == verifyTries}
+		err := v.run(ctx)
+		if errors.Is(err, errTrimmed) && !v.last {
+			continue
+		}
+		if errors.Is(err, errTrimmed) {
+			return fmt.Errorf("the log of shard %d is trimmed faster than it can be read: %w", sh.index, backend.ErrUnavailable)
+		}
+		if err != nil {
+			return err
+		}
+		for _, d := range v.found {
+			c.Tell(d)
+		}
+		return nil
+	}
+}
+
+// logVerifier reads a log once.
+type logVerifier struct {
+	*verifier
+	shard *shard
+	// last reports whether this is the last try.
+	last   bool
+	state  storekit.LogState
+	at     backend.Revision
+	absent *storekit.Absent
+	found  []backend.Damage
+	// count and bytes are what the entries that were read count.
+	count, bytes int64
+}
+
+func (v *logVerifier) wrong(part string, at backend.Revision, format string, args ...any) {
+	v.found = append(v.found, backend.Damage{Part: part, Revision: at, Problem: fmt.Sprintf(format, args...)})
+}
+
+// readMeta reads the head of the log.
+func (v *logVerifier) readMeta(ctx context.Context) (count, bytes string, err error) {
+	values, err := v.client.HMGet(ctx, v.shard.meta, "epoch", "seq", "trimmed", "epochs", "count", "bytes").Result()
+	if err != nil {
+		return "", "", err
+	}
+	head, err := backend.ParseRevision(text(values, 0) + "-" + text(values, 1))
+	if err == nil {
+		v.state, err = parseState(head, text(values, 2), text(values, 3))
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("the head of shard %d: %w: %w", v.shard.index, err, backend.ErrFormat)
+	}
+	return text(values, 4), text(values, 5), nil
+}
+
+func (v *logVerifier) run(ctx context.Context) error {
+	count, bytes, err := v.readMeta(ctx)
+	if err != nil {
+		return err
+	}
+	head, trimmed := v.state.Head(), v.state.Trimmed
+	v.at = trimmed
+	if err := v.pages(ctx, head, v.entries); err != nil {
+		return err
+	}
+	if v.at != head && !(v.at.IsZero() && head.Seq == 0) {
+		v.wrong(backend.PartHead, backend.Revision{}, "the log ends at %s, and should at %s", streamID(v.at), streamID(head))
+	}
+	if _, _, err := v.readMeta(ctx); err != nil {
+		return err
+	}
+	unchanged := v.state.Trimmed == trimmed
+	if unchanged && len(v.found) == 0 && (count != strconv.FormatInt(v.count, 10) || bytes != strconv.FormatInt(v.bytes, 10)) {
+		v.wrong(backend.PartHead, backend.Revision{}, "the log has %d entries of %d bytes, and should have %s of %s", v.count, v.bytes, count, bytes)
+	}
+	return v.tellAbsent(ctx, trimmed)
+}
+
+// pages reads the entries after v.at up to a revision, zero for the end of the log, and passes them on page by page.
+func (v *logVerifier) pages(ctx context.Context, end backend.Revision, take func(context.Context, []goredis.XMessage) error) error {
+	from, to := "-", "+"
+	if !v.at.IsZero() {
+		from = "(" + streamID(v.at)
+	}
+	if !end.IsZero() {
+		to = streamID(end)
+	}
+	for {
+		page, err := v.client.XRangeN(ctx, v.shard.log, from, to, verifyChunk).Result()
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		if err := take(ctx, page); err != nil {
+			return err
+		}
+		from = "(" + page[len(page)-1].ID
+	}
+}
+
+// entries looks at a page of the log.
+func (v *logVerifier) entries(ctx context.Context, page []goredis.XMessage) error {
+	var events []backend.Event
+	for _, m := range page {
+		rev, err := backend.ParseRevision(m.ID)
+		if err != nil {
+			v.wrong(backend.PartLog, backend.Revision{}, "the id %q is none", m.ID)
+			continue
+		}
+		if !v.at.IsZero() && !v.state.Follows(v.at, rev) {
+			before := v.at
+			if _, _, err := v.readMeta(ctx); err != nil {
+				return err
+			}
+			if v.state.Trimmed.Compare(before) > 0 {
+				return errTrimmed
+			}
+			v.wrong(backend.PartLog, rev, "it follows %s: changes are missing in between", before)
+		}
+		v.at = rev
+		e, ok, err := decodeEntry(m)
+		if err == nil && !ok {
+			continue
+		}
+		v.Count(&v.Verified.Changes)
+		v.count++
+		v.bytes += int64(entrySize(m))
+		if err != nil {
+			v.wrong(backend.PartLog, rev, "it does not decode, or has a wrong sum")
+			continue
+		}
+		events = append(events, e)
+	}
+	return v.compare(ctx, events)
+}
+
+// compare compares changes with what is stored, which was read after them.
+func (v *logVerifier) compare(ctx context.Context, events []backend.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	pipe := v.client.Pipeline()
+	heads := make([]*goredis.StringCmd, len(events))
+	for i := range events {
+		heads[i] = pipe.GetRange(ctx, v.shard.key(events[i].Resource.Key), 0, headBytes-1)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	for i := range events {
+		e := &events[i]
+		if heads[i].Val() == "" {
+			v.absent.Note(e)
+			continue
+		}
+		r, err := recordHead(e.Resource.Key, heads[i].Val())
+		if err != nil {
+			continue // it was told
+		}
+		if order := r.Revision.Compare(e.Revision); order < 0 || order == 0 && e.Type == backend.Deleted {
+			v.found = append(v.found, backend.Damage{
+				Part: backend.PartRecord, Key: e.Resource.Key, Revision: e.Revision,
+				Problem: fmt.Sprintf("the log has a change that is not stored: what is stored is of %s", r.Revision),
+			})
+		}
+	}
+	return nil
+}
+
+// tellAbsent tells which resources the log left stored and are not. What was deleted since has its deletion in the log
+// by now.
+func (v *logVerifier) tellAbsent(ctx context.Context, trimmed backend.Revision) error {
+	if v.absent.Len() == 0 {
+		return nil
+	}
+	err := v.pages(ctx, backend.Revision{}, func(_ context.Context, page []goredis.XMessage) error {
+		for _, m := range page {
+			if e, ok, err := decodeEntry(m); err == nil && ok && e.Type == backend.Deleted {
+				v.absent.Note(&e)
+			}
+		}
+		return nil
+	})
+	if err != nil || v.absent.Len() == 0 {
+		return err
+	}
+	v.at = trimmed
+	return v.pages(ctx, backend.Revision{}, func(_ context.Context, page []goredis.XMessage) error {
+		for _, m := range page {
+			e, ok, err := decodeEntry(m)
+			if err == nil && ok && v.absent.Take(e.Resource.Key) {
+				v.found = append(v.found, backend.Damage{
+					Part: backend.PartRecord, Key: e.Resource.Key, Revision: e.Revision,
+					Problem: "the log has its changes and no deletion that can be read, and it is not stored",
+				})
+			}
+		}
+		return nil
+	})
+}
