@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,9 +95,39 @@ type Generation struct {
 	console http.Handler
 	// outline of the kinds, by which a later generation ends streams.
 	outline catalogue.Outline
-	// streams are the subscriptions that began on it; everyKind are the ones for the changes of
-	// every kind.
-	streams, everyKind *stream.Set
+	// streams are the subscriptions that began on it; everyKind are the ones for the changes of every kind, of each API.
+	streams   *stream.Set
+	everyKind []everyKind
+}
+
+// everyKind are the subscriptions of an API for the changes of every kind.
+type everyKind struct {
+	// follows is the name of the API of which a kind that the own one lacks ends the streams: requests to the path of a
+	// major reach another version after a release.
+	follows string
+	kinds   map[string]bool
+	streams *stream.Set
+}
+
+// everyKindOf makes the set of an API.
+func everyKindOf(name string, version API) everyKind {
+	major, _, _ := strings.Cut(name, ".")
+	out := everyKind{follows: major, kinds: map[string]bool{}, streams: stream.NewSet()}
+	for _, k := range version.Service.Kinds() {
+		out.kinds[k.Name] = true
+	}
+	return out
+}
+
+// kindsOf returns the kinds of an API; none if it is not served.
+func (g *Generation) kindsOf(name string) []*descriptor.Kind {
+	if name == newestAPI {
+		return g.catalogue.API.Service.Kinds()
+	}
+	if v := g.served[name]; v != nil {
+		return v.API.Service.Kinds()
+	}
+	return nil
 }
 
 // Prepare makes a catalogue ready to be served. [Server.Replace] serves it.
@@ -109,7 +140,6 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 		executors: map[string]*transport.Executor{},
 		cache:     newDocumentCache(s.cfg.Limits.CachedTokens),
 		streams:   stream.NewSet(),
-		everyKind: stream.NewSet(),
 	}
 	if s.cfg.AnswersMemory > 0 {
 		g.answers = answer.New(answer.Config{Bytes: s.cfg.AnswersMemory, Stats: &s.answered})
@@ -147,9 +177,11 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 
 // addAPI makes the executor of one API.
 func (s *Server) addAPI(g *Generation, name string, version API) error {
+	every := everyKindOf(name, version)
+	g.everyKind = append(g.everyKind, every)
 	eng, err := engine.New(engine.Config{
 		Service: version.Service, Schema: version.Schema, LoaderWait: s.cfg.LoaderWait,
-		Streams: g.streams, EveryKind: g.everyKind, Answers: g.answers,
+		Streams: g.streams, EveryKind: every.streams, Answers: g.answers,
 		BadTime:    func(kind string) { s.metrics.badTimes.WithLabelValues(kind).Inc() },
 		Deprecated: s.useDeprecated,
 		Core: core.NewExecutableSchema(core.Config{
@@ -211,10 +243,11 @@ const (
 // older is the rest of a generation that was replaced. It does not keep the generation itself in
 // memory; running streams and operations keep the parts that they need.
 type older struct {
-	hash, files        string
-	outline            catalogue.Outline
-	streams, everyKind *stream.Set
-	stop               func() bool // the timer
+	hash, files string
+	outline     catalogue.Outline
+	streams     *stream.Set
+	everyKind   []everyKind
+	stop        func() bool // the timer
 }
 
 // replaced are the generations before the one that is served, the oldest first.
@@ -227,7 +260,7 @@ type replaced struct {
 // use it. Running operations finish on the old one. Running streams end after ten minutes, or when
 // a third generation follows, with CATALOGUE_CHANGED and the cursor to resume from. Streams that show
 // something that the new generation hides end before anything is written by it, and so do streams for every
-// kind if it has a new kind.
+// kind if there is a new kind at their path.
 func (s *Server) Replace(g *Generation) {
 	s.replaced.mu.Lock()
 	defer s.replaced.mu.Unlock()
@@ -247,7 +280,7 @@ func (s *Server) Replace(g *Generation) {
 		s.replaced.generations = append(s.replaced.generations, o)
 	}
 	for _, o := range s.replaced.generations {
-		o.endFor(g.outline)
+		o.endFor(g)
 	}
 	s.generation.Store(g)
 	s.metrics.serve(before, g)
@@ -263,15 +296,16 @@ func (s *Server) Replace(g *Generation) {
 	}
 }
 
-// endFor ends the streams that would show something that the next catalogue hides, or would
-// miss the changes of a new kind.
-func (o *older) endFor(next catalogue.Outline) {
-	if next.Hides(o.outline) {
+// endFor ends the streams that would show something that the next generation hides, or would miss the changes of a kind
+// that is new where they are.
+func (o *older) endFor(next *Generation) {
+	if next.outline.Hides(o.outline) {
 		o.streams.End()
 	}
-	for kind := range next.Kinds {
-		if _, known := o.outline.Kinds[kind]; !known {
-			o.everyKind.End()
+	for _, every := range o.everyKind {
+		isNew := func(k *descriptor.Kind) bool { return !every.kinds[k.Name] }
+		if slices.ContainsFunc(next.kindsOf(every.follows), isNew) {
+			every.streams.End()
 		}
 	}
 }

@@ -114,13 +114,7 @@ func New(cfg Config) (*Server, error) {
 		mux.HandleFunc(exportPath, refuseMethod("GET", "use GET"))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(
-			w,
-			r,
-			http.StatusNotFound,
-			failure.CodeNotFound,
-			"there is nothing here; the API is at /graphql and "+consoleEndpoint,
-		)
+		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, s.generation.Load().nothingText())
 	})
 	s.handler = s.edge(s.versioned(guarded, mux))
 	return s, nil

@@ -261,6 +261,14 @@ func (s *Server) schemaOf(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// nothingText is the message of the error of a path that there is not.
+func (g *Generation) nothingText() string {
+	if len(g.versions) > 0 {
+		return "there is nothing here; the API is at " + apiPath + ", and its versions are listed at " + versionsPath
+	}
+	return "there is nothing here; the API is at " + apiPath + " and " + consoleEndpoint
+}
+
 // unsupportedText is the message of the error of an API that is not served.
 func (g *Generation) unsupportedText(name string) string {
 	text := fmt.Sprintf("version %s of the API is not served", name)

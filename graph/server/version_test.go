@@ -65,6 +65,9 @@ func TestVersion_HasPathsOfItsOwn(t *testing.T) {
 		"/v10/graphql": `"UNSUPPORTED_VERSION"`, "/v1.11/graphql": `"UNSUPPORTED_VERSION"`, "/v2/graphql": `"UNSUPPORTED_VERSION"`,
 		"/v01/graphql": `"NOT_FOUND"`, "/v1.0.0/graphql": `"NOT_FOUND"`, "/v1.00/graphql": `"NOT_FOUND"`, "/vv1/graphql": `"NOT_FOUND"`, "/v0/graphql": `"NOT_FOUND"`,
 	})
+	if got := c.get("/v1.0").Body.String(); !strings.Contains(got, "the API is at /graphql, and its versions are listed at /versions") {
+		t.Errorf("a path that there is not: %s", got)
+	}
 	got := c.ask(c.Handler, "/v7.1/graphql", depths)
 	if want := `"supported":["v1.0","v1.1","v1.2","v1.3","v1.4","v1.5","v1.6","v1.7","v1.8","v1.9","v1.10"]`; got.Code != http.StatusNotFound || !strings.Contains(got.Body.String(), want) {
 		t.Errorf("%d %s", got.Code, got.Body)
