@@ -144,7 +144,7 @@ func member(n *yaml.Node, key string) *yaml.Node {
 func RefuseTwins(docs []Document, namespace string) error {
 	first := map[string]Document{}
 	for _, d := range docs {
-		if d.parsed == nil {
+		if d.parsed == nil || d.Kind == "" || d.Name == "" {
 			continue // the gateway says what is wrong
 		}
 		said := *d.parsed

@@ -70,6 +70,8 @@ func TestTwinsAreRefusedOnlyWhereTheyDiffer(t *testing.T) {
 		"of the default namespace":          {doc(", namespace: default", "1") + doc("", "2"), "", "are of the same resource, K default/a, but differ; nothing was sent"},
 		"the same in the default namespace": {doc(", namespace: default", "1") + doc("", "1"), "", ""},
 		"two things of no namespace":        {doc("", "1") + doc("", "2"), "", "are of the same resource, K a, but differ; nothing was sent"},
+		"without a kind":                    {"items: [1]\n---\nitems: [2]\n", "prod", ""},
+		"without a name":                    {"kind: K\nspec: {x: 1}\n---\nkind: K\nspec: {x: 2}\n", "prod", ""},
 		"what does not parse":               {doc("", "1") + "kind: [\n---\nkind: [\n", "prod", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
