@@ -14,7 +14,8 @@ import (
 var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 
 // TestAPIVersions_TheManualRuns runs the commands of the page, in the folder of its files. A block without a language
-// right behind commands is what the last of them prints.
+// right behind commands is what the last of them prints. Commands of clients find a gateway with the catalogue that the
+// page has made.
 func TestAPIVersions_TheManualRuns(t *testing.T) {
 	dir := t.TempDir()
 	page, err := os.ReadFile("../docs/api-versions.md")
@@ -26,7 +27,7 @@ func TestAPIVersions_TheManualRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands, printed := 0, 0
-	last := ""
+	last, server := "", ""
 	for _, block := range fence.FindAllStringSubmatch(string(page), -1) {
 		info, text := block[1], block[2]
 		_, name, isFile := strings.Cut(info, " file=")
@@ -39,11 +40,14 @@ func TestAPIVersions_TheManualRuns(t *testing.T) {
 			if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		case info == "sh":
+		case info == "sh", info == "sh client":
+			if info == "sh client" && server == "" {
+				server = start(t, "", "--catalogue", filepath.Join(dir, "shop")).address
+			}
 			for line := range strings.Lines(text) {
 				cmd := exec.Command("sh", "-c", line)
 				cmd.Dir = dir
-				cmd.Env = append(cmd.Environ(), "PATH="+filepath.Dir(path)+":"+os.Getenv("PATH"))
+				cmd.Env = append(cmd.Environ(), "PATH="+filepath.Dir(path)+":"+os.Getenv("PATH"), "SLUICE_SERVER="+server)
 				out, err := cmd.CombinedOutput()
 				if err != nil || len(out) == 0 {
 					t.Errorf("%s%v\n%s", line, err, out)
@@ -58,7 +62,7 @@ func TestAPIVersions_TheManualRuns(t *testing.T) {
 			printed++
 		}
 	}
-	if commands < 10 || printed < 3 {
+	if server == "" || commands < 15 || printed < 3 {
 		t.Errorf("only %d commands, and what %d of them print", commands, printed)
 	}
 }
