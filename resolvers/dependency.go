@@ -291,14 +291,14 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 		return nil, false, err
 	}
 	more := false
-	var suspects []int // places in whose namespaces something cannot be read
+	var incomplete []int // places whose lists may lack a resource that cannot be read
 	for i, q := range questions {
 		n, err := pages[i].Unreadable(ctx)
 		if err != nil {
 			return nil, false, err
 		}
-		if n > 0 && !slices.Contains(suspects, q.place) {
-			suspects = append(suspects, q.place)
+		if n > 0 && !slices.Contains(incomplete, q.place) {
+			incomplete = append(incomplete, q.place)
 		}
 		for _, e := range pages[i].Edges {
 			ref, from := q.reference, e.Resource.Stored.Key
@@ -311,26 +311,35 @@ func (r *Resolver) dependents(ctx context.Context, level []*place) ([][]step, bo
 		}
 		more = more || cut
 	}
-	return out, more, r.addUnreadable(ctx, level, suspects, out)
+	cut, err := r.addUnreadable(ctx, level, incomplete, out)
+	return out, more || cut, err
 }
 
-// addUnreadable adds the steps to the resources that refer to some places of a level and cannot be read, so that no
-// list has them.
-func (r *Resolver) addUnreadable(ctx context.Context, level []*place, some []int, out [][]step) error {
-	if len(some) == 0 {
-		return nil
+// addUnreadable adds to out the steps to resources that cannot be read and refer to a level, at the given places of it.
+// No list has such a resource. more reports whether there are others.
+func (r *Resolver) addUnreadable(
+	ctx context.Context, level []*place, places []int, out [][]step,
+) (more bool, err error) {
+	if len(places) == 0 {
+		return false, nil
 	}
-	keys := make([]backend.Key, len(some))
-	for i, at := range some {
+	keys := make([]backend.Key, len(places))
+	for i, at := range places {
 		keys[i] = level[at].key
 	}
 	found, err := r.loaders(ctx).Resources(ctx, keys)
 	if err != nil {
-		return err
+		return false, err
 	}
-	requests := make([]query.DependencyRequest, len(some))
+	requests := make([]query.DependencyRequest, len(places))
 	for i, key := range keys {
-		requests[i] = query.DependencyRequest{Relation: query.Dependents, Key: key, None: found[i] == nil, First: new(maxReferrers)}
+		requests[i] = query.DependencyRequest{
+			Relation: query.Dependents,
+			Key:      key,
+			None:     found[i] == nil,
+			First:    new(maxReferrers),
+			Ahead:    true,
+		}
 		if found[i] != nil {
 			requests[i].Body = found[i].Body
 		}
@@ -338,16 +347,22 @@ func (r *Resolver) addUnreadable(ctx context.Context, level []*place, some []int
 	pages, errs := r.service.Reader.Dependencies(ctx, requests)
 	for i, p := range pages {
 		if errs[i] != nil {
-			return errs[i]
+			return false, errs[i]
 		}
+		at := places[i]
 		for _, d := range p.Dependencies {
 			if d.State == dependency.Unreadable {
 				reference := descriptor.Reference{Guarded: d.Guarded}
-				out[some[i]] = append(out[some[i]], step{reference: reference, key: d.Key, unreadable: true})
+				out[at] = append(out[at], step{reference: reference, key: d.Key, unreadable: true})
 			}
 		}
+		cut, err := p.PageInfo().HasNextPage(ctx)
+		if err != nil {
+			return false, err
+		}
+		more = more || cut
 	}
-	return nil
+	return more, nil
 }
 
 // dependencyNodeResolver resolves the fields of DependencyNode. gqlgen gives it the name.
