@@ -120,8 +120,8 @@ func (s *ReadSet) Basis() (b Basis, ok bool) {
 	return b, true
 }
 
-// maxUnreadable is how many resources that cannot be read a kind may have, for a read set of it to have a basis: the
-// expiries of these are not in the index.
+// maxUnreadable is the most unreadable resources of a kind with which a read set of it has a basis: [Kind.nextExpiry]
+// looks at each of them, because the index has no order of their expiries.
 const maxUnreadable = 1000
 
 // endAt makes the basis hold no longer than until a time; zero is never.

@@ -229,7 +229,8 @@ func (v *View) Position() backend.Position {
 	return v.Barrier()
 }
 
-// Barrier is [View.Position] for those who wait until something else is as new as the view: it is not recorded as read.
+// Barrier returns the position of the view, too, but does not record that it was read. It is for waits until something
+// else is as new as the view.
 func (v *View) Barrier() backend.Position {
 	if v.snapshot == nil {
 		return backend.Position{}

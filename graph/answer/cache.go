@@ -43,12 +43,12 @@ type Cache struct {
 	kept     *otter.Cache[Key, *Kept]
 	closed   atomic.Bool
 	seed     maphash.Seed
-	// asked has, at the place that its hash gives, the hash of a query that was answered and of the state in which it
-	// was. A later one overwrites an earlier one.
-	asked [asked]atomic.Uint64
-	// alone has, at the place that its hash gives, the hash of a query whose latest answer could not be shared: equal ones
-	// do not wait for each other.
-	alone [asked]atomic.Uint64
+	// asked remembers queries with the states in which they were asked: a slot has the newest of the hashes that fall
+	// into it.
+	asked [slots]atomic.Uint64
+	// alone remembers, in the same way, queries whose latest answers could not be shared: equal ones do not wait for each
+	// other.
+	alone [slots]atomic.Uint64
 	stats *Stats
 	// plans is the number of the newest plan.
 	plans atomic.Uint64
@@ -57,25 +57,25 @@ type Cache struct {
 	running map[Key]*Turn
 }
 
-// asked is how many queries are remembered that were asked once, and how many that are executed alone.
-const asked = 1 << 14
+// slots is how many hashes [Cache.asked] and [Cache.alone] have.
+const slots = 1 << 14
 
 // Outcome is what became of a query.
 type Outcome int
 
 // The outcomes.
 const (
-	// Hit is an answer that was kept.
+	// Hit: its answer was kept.
 	Hit Outcome = iota
-	// Shared is the answer of another request that was executed at the same time.
+	// Shared: an equal query was executed at the same time, and answered both.
 	Shared
-	// Changed is one that was kept, but what it was read from has changed.
+	// Changed: its answer was kept, but what that was read from has changed.
 	Changed
-	// Unseen is one that was not kept.
+	// Unseen: its answer was not kept.
 	Unseen
-	// Small is one of less work than [Config.MinSteps].
+	// Small: its answer took less work than [Config.MinSteps].
 	Small
-	// Unkept is one that may not be kept.
+	// Unkept: its answer may not be kept.
 	Unkept
 	// Outcomes is the number of outcomes.
 	Outcomes
@@ -96,7 +96,7 @@ type Config struct {
 	// MinSteps is the least work of an answer that is kept, in the steps of package budget. Less costs about as much as
 	// finding one that is kept. Default [DefaultMinSteps].
 	MinSteps int64
-	// Stats counts what becomes of queries. Default: one of its own.
+	// Stats counts what becomes of queries. Default: new ones.
 	Stats *Stats
 }
 
@@ -211,25 +211,27 @@ func afterHalf(ctx context.Context) <-chan time.Time {
 	return time.After(time.Until(end) / 2)
 }
 
-// place returns the hash of a key, and its place among those that are executed alone.
-func (c *Cache) place(key Key) (hash uint64, at *atomic.Uint64) {
+// aloneSlot returns the hash of a key, and its slot in alone.
+func (c *Cache) aloneSlot(key Key) (hash uint64, slot *atomic.Uint64) {
 	hash = maphash.Comparable(c.seed, key)
-	return hash, &c.alone[hash%asked]
+	return hash, &c.alone[hash%slots]
 }
 
 func (c *Cache) isAlone(key Key) bool {
-	hash, at := c.place(key)
-	return at.Load() == hash
+	hash, slot := c.aloneSlot(key)
+	return slot.Load() == hash
 }
 
 // note remembers whether equal queries can share an answer, by what became of one.
 func (c *Cache) note(key Key, became Outcome, r *Result) {
-	hash, at := c.place(key)
+	hash, slot := c.aloneSlot(key)
 	switch {
 	case became != Unkept:
-		at.CompareAndSwap(hash, 0)
+		if slot.Load() == hash { // most queries write nothing, so that processors do not contend for the slot
+			slot.CompareAndSwap(hash, 0)
+		}
 	case !r.Interrupted:
-		at.Store(hash)
+		slot.Store(hash)
 	}
 }
 
@@ -279,7 +281,7 @@ func (c *Cache) use(k *Kept, how Outcome) *Kept {
 	return k
 }
 
-// Turn is the execution of a query, for which equal queries wait. Its caller ends it, whatever happens.
+// Turn is the execution of a query for which equal queries wait. Whoever has it must call [Turn.End].
 type Turn struct {
 	cache *Cache
 	key   Key
@@ -300,7 +302,7 @@ type Result struct {
 	Basis *query.Basis
 	// Steps is the work that it took.
 	Steps int64
-	// Interrupted reports whether the caller has gone, so that the answer tells nothing of equal queries.
+	// Interrupted reports whether the caller has gone, so that equal queries may have better answers.
 	Interrupted bool
 }
 
@@ -376,5 +378,5 @@ func (c *Cache) askedBefore(key Key, basis *query.Basis) bool {
 	state := basis.AppendVersions(space[:0])
 	state = binary.LittleEndian.AppendUint64(state, maphash.Comparable(c.seed, key))
 	hash := maphash.Bytes(c.seed, state)
-	return c.asked[hash%asked].Swap(hash) == hash
+	return c.asked[hash%slots].Swap(hash) == hash
 }

@@ -12,7 +12,7 @@
 //	  +---------------------------------------> wait ---> Kept, or Find once more; after half of the caller's time it
 //	  |                                                   executes the query itself
 //	  |
-//	  |  nobody does
+//	  |  no request does
 //	  +---------------------------------------> Turn: the caller executes, then Turn.End
 //
 // An answer is copied once it was asked for twice in one state, or while others wait for it, or if its predecessor was

@@ -33,8 +33,7 @@ func (k *Kept) Tag() string {
 	return k.tag
 }
 
-// zippedShare is the divisor of the size of an answer that gives the most bytes of its compressed form that are kept.
-// Most answers are an eighth of their size.
+// zippedShare divides the size of an answer: a compressed form of more than one part is not kept. Most take an eighth.
 const zippedShare = 4
 
 // Zipped returns the answer compressed by gzip; nil if that saves too little to be kept.

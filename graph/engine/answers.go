@@ -43,7 +43,7 @@ func (e *Engine) countNotKept(ctx context.Context, oc *graphql.OperationContext)
 	}
 }
 
-// find returns the answer that is kept for a query, nil if it must be executed. Then end must be called.
+// find returns the answer that is kept for a query. If it returns nil, the query is executed, and then end is called.
 func (a *answering) find(ctx context.Context, oc *graphql.OperationContext) *answer.Kept {
 	if a.plan.small.Load() {
 		return nil
@@ -103,7 +103,7 @@ func (a *answering) end(ctx context.Context, body []byte) {
 		r.Basis = a.basis(body)
 		a.engine.answers.Executed(a.key, &r)
 	}
-	if body == nil { // what went wrong tells nothing of other answers
+	if body == nil { // other answers of the plan may take more or less work than one with errors
 		return
 	}
 	small := a.engine.answers.IsSmall(&r)
@@ -132,7 +132,7 @@ func variablesKey(variables map[string]any) (string, bool) {
 		return "", true
 	}
 	text, err := json.Marshal(variables) // it sorts the keys of maps
-	// Bytes that are no UTF-8 are written as the escape below, whatever they are.
+	// All bytes that are no UTF-8 are written as the escape below, so different values would have the same text.
 	if err != nil || len(text) > answer.MaxVariables || bytes.Contains(text, []byte(`\ufffd`)) {
 		return "", false
 	}

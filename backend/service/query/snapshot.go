@@ -22,10 +22,10 @@ type Snapshot struct {
 	view  index.View
 	// rights of the caller, nil until they are asked for.
 	rights *access.Rights
-	// reads records what is read; nil if nobody asks.
+	// reads records what is read; nil before [Snapshot.Record].
 	reads *index.ReadSet
-	// by is the key of the rights by which it is read, nil until they are asked for.
-	by *string
+	// rightsKey is the key of the rights with which what is recorded was read; nil until they are asked for.
+	rightsKey *string
 }
 
 type snapshotKey struct{}
@@ -51,7 +51,7 @@ func (m *Snapshot) Record() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads = &index.ReadSet{}
-	m.by = nil
+	m.rightsKey = nil
 	if m.taken {
 		m.view = m.view.Recorded(m.reads)
 	}
@@ -74,7 +74,8 @@ func (m *Snapshot) take(v index.View) {
 	if m.reads != nil && v.Served() {
 		v = v.Recorded(m.reads)
 	}
-	m.view, m.taken = v, true
+	m.view = v
+	m.taken = true
 }
 
 // ReadOutside records that something is read which is not in the state.
@@ -123,10 +124,10 @@ func (m *Snapshot) keepRights(rights *access.Rights) {
 		return
 	}
 	key := rights.Key()
-	if m.by != nil && *m.by != key { // the policy has changed meanwhile
+	if m.rightsKey != nil && *m.rightsKey != key { // the policy has changed meanwhile
 		m.reads.Incomplete()
 	}
-	m.by = &key
+	m.rightsKey = &key
 }
 
 // view is the state that a read sees. The zero value knows no kind.
