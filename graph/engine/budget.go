@@ -183,8 +183,8 @@ func (r *run) exceed(t budget.Thing, f *field, n int) {
 func (r *run) haltOn(err error, f *field) {
 	var known *failure.Error
 	var over *budget.ExceededError
-	if errors.As(err, &over) || errors.Is(err, budget.ErrBusy) || r.ctx.Err() != nil && errors.As(err, &known) &&
-		known.Code == failure.CodeTimeout {
+	isTimeout := r.ctx.Err() != nil && errors.As(err, &known) && known.Code == failure.CodeTimeout
+	if isTimeout || errors.As(err, &over) || errors.Is(err, budget.ErrBusy) {
 		r.halt(err, f)
 	}
 }

@@ -129,8 +129,8 @@ func (r *run) readPlaceholders(found []placeholderField) {
 	}
 	var keys []backend.Key
 	for _, at := range found {
-		if ref := at.placeholder.ref; at.placeholder.err == nil && ref != nil && ref.resource == nil &&
-			r.claim(ref.key) {
+		ref := at.placeholder.ref
+		if at.placeholder.err == nil && ref != nil && ref.resource == nil && r.claim(ref.key) {
 			keys = append(keys, ref.key)
 		}
 	}

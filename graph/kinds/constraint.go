@@ -69,8 +69,8 @@ func (l *loader) applicable(out *descriptor.Field, d *directive, where string) {
 	l.restrict(d, where, textArguments(), out.Type == descriptor.TypeString, "String")
 	l.restrict(d, where, numberArguments(), numeric, "Int, SafeInt and Float")
 	l.restrict(d, where, listArguments(), out.List, "lists")
-	l.restrict(d, where, propertyArguments(), out.Type == descriptor.TypeObject &&
-		!out.List, "object types, maps and fields of an object type")
+	isObject := out.Type == descriptor.TypeObject && !out.List
+	l.restrict(d, where, propertyArguments(), isObject, "object types, maps and fields of an object type")
 	l.restrict(d, where, keyArguments(), false, "maps")
 }
 

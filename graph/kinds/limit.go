@@ -37,8 +37,11 @@ func limits(f *descriptor.Field) string {
 	}
 	if f.List {
 		if r := interval(c.MinItems, c.MaxItems, thousands); r != "" {
-			add("%s elements%s.", r, map[bool]string{true: ", no two equal"}[c.Unique ||
-				f.ListType == descriptor.ListSet])
+			distinct := ""
+			if c.Unique || f.ListType == descriptor.ListSet {
+				distinct = ", no two equal"
+			}
+			add("%s elements%s.", r, distinct)
 		}
 		if f.ListType == descriptor.ListMap {
 			add("No two elements agree in %s.", strings.Join(f.Keys, ", "))

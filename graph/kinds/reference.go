@@ -80,9 +80,10 @@ func (l *loader) reference(p *place, d *directive, kinds map[string]*Kind) {
 		l.offers(p, d, target)
 		r := l.derive(p, d, stem, target)
 		p.kind.Refs = append(p.kind.Refs, r)
-		if r.Owner == p.kind.Name && !slices.ContainsFunc(p.kind.FilterableFields, func(i descriptor.FilterableField) bool {
+		isFilterable := slices.ContainsFunc(p.kind.FilterableFields, func(i descriptor.FilterableField) bool {
 			return i.Path == r.Path
-		}) {
+		})
+		if r.Owner == p.kind.Name && !isFilterable {
 			p.kind.FilterableFields = append(p.kind.FilterableFields, descriptor.FilterableField{Path: r.Path})
 		}
 	}
@@ -127,8 +128,8 @@ func (l *loader) derive(p *place, d *directive, stem string, target *Kind) Refer
 			r.Field = target.Plural
 		}
 	}
-	if parent := strings.TrimSuffix(p.path, "."+p.ast.Name); parent == "spec" || parent == "spec.resource" &&
-		!p.listed {
+	parent := strings.TrimSuffix(p.path, "."+p.ast.Name)
+	if parent == "spec" || parent == "spec.resource" && !p.listed {
 		r.Owner = p.kind.Name
 	}
 	return r

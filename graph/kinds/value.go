@@ -88,10 +88,12 @@ func (l *loader) defaultWithin(f *descriptor.Field, d *directive, where string) 
 	case string:
 		n := utf8.RuneCountInString(v)
 		pattern, err := regexp.Compile(c.Pattern)
-		if f.Type == descriptor.TypeString && (c.MinLength != nil && n < *c.MinLength || c.MaxLength != nil &&
-			n > *c.MaxLength ||
-			len(c.In) > 0 && !slices.Contains(c.In, v) || err == nil && !pattern.MatchString(v) ||
-			c.Format == descriptor.FormatName && !nameForm.MatchString(v)) {
+		breaks := c.MinLength != nil && n < *c.MinLength ||
+			c.MaxLength != nil && n > *c.MaxLength ||
+			len(c.In) > 0 && !slices.Contains(c.In, v) ||
+			err == nil && !pattern.MatchString(v) ||
+			c.Format == descriptor.FormatName && !nameForm.MatchString(v)
+		if f.Type == descriptor.TypeString && breaks {
 			l.report(at, "%s: default %q breaks the constraint of the field", where, v)
 		}
 	case json.Number:

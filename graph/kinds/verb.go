@@ -52,6 +52,7 @@ func (l *loader) impossibleVerbs(k *descriptor.Kind, def *ast.Definition) {
 		return
 	}
 	hasStatus := def.Fields.ForName("status") != nil
+	unread := hasStatus && k.Status == nil // reported elsewhere
 	for _, of := range []struct {
 		verb     descriptor.Verb
 		possible bool
@@ -59,9 +60,7 @@ func (l *loader) impossibleVerbs(k *descriptor.Kind, def *ast.Definition) {
 	}{
 		{descriptor.VerbStatus, hasStatus, "the kind has no status"},
 		{descriptor.VerbFinalize, k.Has(descriptor.VerbPatch), "finalizers are changed by patches, and the kind does not offer PATCH"},
-		// one that cannot be read is reported
-		{descriptor.VerbControl, k.HasConditions() || hasStatus &&
-			k.Status == nil, "the status of the kind has no conditions"},
+		{descriptor.VerbControl, k.HasConditions() || unread, "the status of the kind has no conditions"},
 		{descriptor.VerbReveal, k.Sensitive, "the kind is not sensitive"},
 	} {
 		if of.possible || !k.Has(of.verb) {

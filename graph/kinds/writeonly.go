@@ -22,8 +22,7 @@ func (l *loader) writeOnly(kinds []Kind) {
 				l.writeOnlyField(p, d)
 			}
 			if slices.ContainsFunc(hidden, func(path string) bool {
-				return p.path == path ||
-					strings.HasPrefix(p.path, path+".")
+				return p.path == path || strings.HasPrefix(p.path, path+".")
 			}) {
 				l.nothingShown(p)
 			}

@@ -29,8 +29,8 @@ type Names interface {
 }
 
 // View returns the catalogue as a released version of the API has it: with the kinds, fields and values that it can
-// name. To the code that uses a view, all else is what an older gateway does not know. A kind that the version
-// has completely is not copied. Bodies, index rows and stored references are those of the whole catalogue.
+// name. A view treats all else as a gateway with an older catalogue treats fields that it does not know. A kind that the
+// version has completely is not copied. Bodies, index rows and stored references stay as they are in the whole catalogue.
 func (c Catalogue) View(names Names) Catalogue {
 	v := viewer{names: names, done: map[*Shape]*Shape{}}
 	out := Catalogue{byName: map[string]*Kind{}}
@@ -75,8 +75,7 @@ func (v viewer) kind(k *Kind) *Kind {
 	d.SubKinds = keep(k.SubKinds, func(name string) bool { return v.names.SubKind(k.Kind, name) })
 	d.Expires = k.Expires && v.names.Expires(k.Kind)
 	d.References = keep(k.References, func(r descriptor.Reference) bool {
-		return v.names.Kind(r.Kind) &&
-			v.hasReference(k, r)
+		return v.names.Kind(r.Kind) && v.hasReference(k, r)
 	})
 	d.FilterableFields = keep(k.FilterableFields, func(f descriptor.FilterableField) bool {
 		return v.hasPath(k, f.Path) && v.names.Filter(k.Kind, f.Path)

@@ -318,8 +318,8 @@ func (g *Gateway) checkAdminGroup() error {
 	case group == "":
 	case !g.Identities.Given():
 		return errors.New("it needs tokens, oidc, tls-client-ca or trust-proxy: without one of them nobody is identified, and everybody may do everything")
-	case group == access.Authenticated, name != "" &&
-		slices.Contains([]string{"token", "oidc", "cert", "proxy"}, source):
+	case group == access.Authenticated:
+	case name != "" && slices.Contains([]string{"token", "oidc", "cert", "proxy"}, source):
 	default:
 		return fmt.Errorf("%q is no group of a caller: they begin with token:, oidc:ISSUER:, cert: or proxy:, and %s is everybody", group, access.Authenticated)
 	}

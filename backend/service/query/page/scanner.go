@@ -289,8 +289,8 @@ func (s *Scanner) next(ctx context.Context, scans []*scan) (asked, counted []*sc
 		switch {
 		case sc.plan.Exact && sc.plan.Sorting == plan.Sorted:
 			one.Limit = sc.Limit() - len(sc.Edges)
-		case sc.plan.Sorting == plan.Sorted && one.Referenced != nil &&
-			sc.Query.Filter.Empty(): // nearly all are wanted
+		case sc.plan.Sorting == plan.Sorted && one.Referenced != nil && sc.Query.Filter.Empty():
+			// nearly all are wanted
 			one.Limit = min(max(sc.Limit()-len(sc.Edges), leastStep), stepLimit)
 		}
 		one.Limit = min(one.Limit, backend.MaxLimit, max(left, 1))
