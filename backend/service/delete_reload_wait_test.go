@@ -179,31 +179,12 @@ func TestDelete_AReferenceThatACatalogueAddsIsJudged(t *testing.T) {
 	})
 }
 
+// TestDelete_ADeletionGoesOnOnceACatalogueGuardsNoMore: the room is deleted, whether the door that refers to it was
+// written by the re-evaluation of all resources under the new catalogue, or by a caller before.
 func TestDelete_ADeletionGoesOnOnceACatalogueGuardsNoMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := servicetest.OpenMemory(t)
-		h := openHouse(t, store)
-		stop := h.run()
-		h.create("Room", "r", `{}`)
-		h.create("Door", "d", `{"roomRef":"r"}`)
-		if got := h.delete("Room", "r"); got != service.Pending {
-			t.Fatal(got)
-		}
-		stop()
-		next := servicetest.Building()
-		next[2].References[0].Guarded = false
-		h = openHouseOf(t, store, next)
-		h.run()
-		h.becomes("Room", "r", "none")
-	})
-}
-
-// TestDelete_ADeletionGoesOnWhoeverLetsGoOfIt: what a door no longer holds under a new catalogue is
-// deleted, whether the door was written when everything was judged anew, or by somebody else.
-func TestDelete_ADeletionGoesOnWhoeverLetsGoOfIt(t *testing.T) {
 	for name, write := range map[string]func(h *house) error{
-		"judged anew": func(*house) error { return nil },
-		"patched":     func(h *house) error { return h.patch("Door", "d", `{"title":"x"}`, service.MetadataPatch{}) },
+		"re-evaluated": func(*house) error { return nil },
+		"patched":      func(h *house) error { return h.patch("Door", "d", `{"title":"x"}`, service.MetadataPatch{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -4,55 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/bolt"
-	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
-// stores are a store in memory and one in a file.
-func stores(t *testing.T) map[string]backend.Store {
-	t.Helper()
-	m, err := memory.Open(memory.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "s.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = m.Close(), b.Close() })
-	return map[string]backend.Store{"memory": m, "bolt": b}
-}
-
-// gateways are services over one store.
-func gateways(t *testing.T, store backend.Store, n int) []*service.Service {
-	t.Helper()
-	out := make([]*service.Service, n)
-	for i := range out {
-		var err error
-		if out[i], err = service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
-}
-
 func TestKeylock_UnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T) {
 	t.Parallel()
-	for name, store := range stores(t) {
+	for name, store := range servicetest.Stores(t) {
 		for _, n := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
-				gws := gateways(t, store, n)
+				gws := servicetest.Gateways(t, store, n)
 				var wg sync.WaitGroup
 				for c := range 64 {
 					wg.Go(func() {
@@ -77,10 +46,10 @@ func TestKeylock_UnconditionalWritesOfOneResourceAreNeverAConflict(t *testing.T)
 
 func TestKeylock_AnEditOfTheSpecAmongStatusWritesIsNeverAConflict(t *testing.T) {
 	t.Parallel()
-	for name, store := range stores(t) {
+	for name, store := range servicetest.Stores(t) {
 		for _, n := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, gateways: %d", name, n), func(t *testing.T) {
-				gws := gateways(t, store, n)
+				gws := servicetest.Gateways(t, store, n)
 				editor := gws[n-1]
 				if _, err := editor.Writer.Upsert(t.Context(), service.UpsertRequest{Identity: servicetest.Named("a"), Spec: map[string]any{"title": "A"}}); err != nil {
 					t.Fatal(err)
@@ -130,7 +99,7 @@ func TestKeylock_AWriteThatLosesEveryRaceIsAbortedWhenTheRequestsTimeIsOver(t *t
 	synctest.Test(t, func(t *testing.T) {
 		f := setup(t)
 		f.CreateWidget("a", `{"title":"A"}`)
-		s := gateways(t, contested{f.Store}, 1)[0]
+		s := servicetest.Gateways(t, contested{f.Store}, 1)[0]
 		for name, c := range map[string]struct{ limit, took time.Duration }{
 			"with a deadline":    {5 * time.Second, 5 * time.Second},
 			"without a deadline": {0, 30 * time.Second},

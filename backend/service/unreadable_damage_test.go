@@ -206,9 +206,9 @@ func TestUnreadable_TimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
 }
 
 func TestUnreadable_AMarkOfAnUnreadableResourceKeepsNothingOfTheRequest(t *testing.T) {
-	for driver, store := range stores(t) {
+	for driver, store := range servicetest.Stores(t) {
 		t.Run(driver, func(t *testing.T) {
-			svc := gateways(t, store, 1)[0]
+			svc := servicetest.Gateways(t, store, 1)[0]
 			var freed atomic.Int32
 			const count = 8
 			for i := range count {

@@ -1,14 +1,11 @@
 package query_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/sluicegw/sluice/backend"
-	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/memory"
-	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/servicetest"
 )
 
@@ -27,32 +24,4 @@ func setupIndexed(t *testing.T) *fixture { return &fixture{servicetest.SetupInde
 func guarded(t *testing.T, store backend.Store, indexMemory int64, kinds ...descriptor.Kind) *fixture {
 	t.Helper()
 	return &fixture{servicetest.Guarded(t, store, indexMemory, kinds...)}
-}
-
-// stores are a store in memory and one in a file.
-func stores(t *testing.T) map[string]backend.Store {
-	t.Helper()
-	m, err := memory.Open(memory.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := bolt.Open(bolt.Config{Path: filepath.Join(t.TempDir(), "s.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = m.Close(), b.Close() })
-	return map[string]backend.Store{"memory": m, "bolt": b}
-}
-
-// gateways are services over one store.
-func gateways(t *testing.T, store backend.Store, n int) []*service.Service {
-	t.Helper()
-	out := make([]*service.Service, n)
-	for i := range out {
-		var err error
-		if out[i], err = service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return out
 }

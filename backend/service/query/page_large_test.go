@@ -16,9 +16,9 @@ import (
 
 func TestPage_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 	t.Parallel()
-	for driver, store := range stores(t) {
+	for driver, store := range servicetest.Stores(t) {
 		t.Run(driver, func(t *testing.T) {
-			svc := gateways(t, store, 1)[0]
+			svc := servicetest.Gateways(t, store, 1)[0]
 			const count = 40 // of half a megabyte each
 			var all []string
 			for i := range count {
@@ -78,9 +78,9 @@ func TestPage_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 }
 
 func TestPage_LookupsOfManyKeysAreInTheirOrder(t *testing.T) {
-	for driver, store := range stores(t) {
+	for driver, store := range servicetest.Stores(t) {
 		t.Run(driver, func(t *testing.T) {
-			svc := gateways(t, store, 1)[0]
+			svc := servicetest.Gateways(t, store, 1)[0]
 			at := func(i int) backend.Key {
 				return backend.Key{Kind: "Widget", Namespace: "default", Name: fmt.Sprintf("w%04d", i)}
 			}
