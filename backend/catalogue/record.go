@@ -64,7 +64,7 @@ func Newest(ctx context.Context, store backend.Store) (string, error) {
 type Succession struct {
 	// Newest is the hash of the newest catalogue; empty if the store has accepted none.
 	Newest string
-	// At is when it was accepted, by the store's clock.
+	// At is when it was accepted, or when its released versions changed since, by the store's clock.
 	At time.Time
 	// Before is the hash of the catalogue before; empty if there is none.
 	Before string

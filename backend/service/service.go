@@ -176,8 +176,9 @@ func New(cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// View returns the service as a released version of the API has it: callers can name what names has, and all else is to
-// them what an older gateway does not know. It shares everything else with the service, which runs.
+// View returns the service for callers of a released version of the API. To them it is like a gateway with an older
+// catalogue: what names does not have cannot be named, is not shown, and is kept by writes. A view shares everything else
+// with the service, and needs no Run.
 func (s *Service) View(names kind.Names) *Service {
 	out := *s
 	out.kinds = s.kinds.View(names)

@@ -27,10 +27,10 @@ type Writer struct {
 // maxTag is how many characters of an id begin the request ids of a service.
 const maxTag = 16
 
-// newWriter returns the writer of a service, and its reconciler, which writes by the same sender.
+// newWriter returns the writer of a service, with the reconciler, which writes by the same sender.
 func (s *Service) newWriter() *Writer {
 	tag := s.cfg.NewID()
-	sender := &sender.Sender{
+	sends := &sender.Sender{
 		Store:          s.cfg.Store,
 		Hub:            s.hub,
 		Clock:          s.clock,
@@ -39,7 +39,7 @@ func (s *Service) newWriter() *Writer {
 		OutcomeTimeout: s.cfg.OutcomeTimeout,
 	}
 	reconciler := reconcile.New(reconcile.Config{
-		Sender:      sender,
+		Sender:      sends,
 		Kinds:       s.kinds,
 		Descriptors: s.cfg.Kinds,
 		Index:       s.index,
@@ -55,7 +55,7 @@ func (s *Service) newWriter() *Writer {
 		reader:     s.Reader,
 		loader:     s.loader,
 		unreadable: s.unreadable,
-		sender:     sender,
+		sender:     sends,
 		reconciler: reconciler,
 		locks:      new(keyLocks),
 	}

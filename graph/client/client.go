@@ -147,7 +147,8 @@ func New(cfg Config) (*Client, error) {
 		cfg.Silence = time.Minute
 	}
 	c := &Client{cfg: cfg, server: u, http: &http.Client{Transport: transport(cfg.TLS)}}
-	if c.api, err = c.apiAddress(); err != nil {
+	c.api, err = c.apiAddress()
+	if err != nil {
 		return nil, err
 	}
 	if cfg.HTTP != nil {

@@ -98,7 +98,7 @@ func (r *Reconciler) guarding(name string) (out []*kind.Kind) {
 	return out
 }
 
-// settleTime is after how long without a look at a shard a gateway goes by the shard's record alone.
+// settleTime is how long after a catalogue was replaced the record of a shard does not suffice: see [Reconciler.pending].
 const settleTime = 5 * time.Second
 
 // pending returns the kinds that still have to be scanned in a shard. It returns none if the catalogue of this

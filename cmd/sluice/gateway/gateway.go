@@ -161,8 +161,8 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	return group(ctx, edges, below...)
 }
 
-// accept asks the store to accept the catalogue at the start. What of it breaks clients of released versions was found
-// before if the store has accepted these files.
+// accept asks the store to accept the catalogue with which the gateway starts. Unless the store has accepted these files
+// before, it first refuses a catalogue that breaks clients of its released versions.
 func (s *Gateway) accept(ctx context.Context, c sdl.Catalogue, gate catalogue.Gate) error {
 	checked, err := gate.Recorded(ctx, c.Files)
 	if err != nil {
@@ -269,8 +269,8 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	s.Server.Metrics = reg
 	s.configureServer(out, on, log)
 	out.server, err = wait.Until(ctx, func() (*server.Server, error) {
-		return server.New(s.Server)
-	}) // it reads trusted documents
+		return server.New(s.Server) // it reads trusted documents
+	})
 	return out, err
 }
 

@@ -38,8 +38,8 @@ func indexMemory(setting int64) int64 {
 // answersShare divides the memory of the index: kept answers may take as much as one part.
 const answersShare = 8
 
-// answersMemory returns how many bytes of answers are kept: the setting, or a share of the memory of the index;
-// negative for none.
+// answersMemory returns how many bytes of answers are kept: the setting, but no more than a share of the memory of the
+// index; negative for none.
 func answersMemory(setting, index int64) int64 {
 	switch {
 	case setting == 0, index < 0: // without an index no answer is kept

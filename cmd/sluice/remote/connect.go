@@ -45,8 +45,15 @@ func (r *Flags) Connect(cmd *cobra.Command) (*client.Client, error) {
 		}
 	}
 	c, err := client.New(client.Config{
-		Server: r.Server, API: cmp.Or(r.API, client.Unreleased), Timeout: r.Timeout, Explain: r.Explain, Name: "sluice", Version: version.Text(),
-		TLS: security, Token: source, PlaintextToken: r.Access.PlaintextToken,
+		Server:         r.Server,
+		API:            cmp.Or(r.API, client.Unreleased),
+		Timeout:        r.Timeout,
+		Explain:        r.Explain,
+		Name:           "sluice",
+		Version:        version.Text(),
+		TLS:            security,
+		Token:          source,
+		PlaintextToken: r.Access.PlaintextToken,
 		Deprecated: func(d client.Deprecation) {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sluice: warning: %s\n", output.Printable(d.String()))
 		},
