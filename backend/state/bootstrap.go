@@ -178,6 +178,8 @@ type bootstrap struct {
 	file  *checkedFile
 	// resumed: some of the records are probably stored.
 	resumed bool
+	// resources is how many resources of the file are stored, by this bootstrap or another one.
+	resources int
 	// begun is the revision of the record in the state begun.
 	begun backend.Revision
 	look  look
@@ -276,6 +278,9 @@ func (b *bootstrap) restore(ctx context.Context) error {
 			break
 		}
 		pending.add(restoring(l.Resource, body))
+		if verdictOf(l.Resource.Kind) == moved {
+			b.resources++
+		}
 		if b.Progress != nil && n%exportPage == 0 {
 			b.Progress(n, b.file.end.Lines)
 		}
@@ -375,7 +380,8 @@ type look struct {
 	begun bool
 }
 
-// note notes that the record was read, and whether it had the state begun.
+// note notes that the record was read, and whether it had the state begun. The caller holds mu, unless no batch was sent
+// yet.
 func (l *look) note(at time.Time, begun bool) {
 	l.at = at
 	l.begun = begun
@@ -447,7 +453,7 @@ func (b *bootstrap) finish(ctx context.Context) error {
 	}
 	b.Logger.Info(
 		"the store was filled; revisions are new, so streams cannot resume where they were",
-		zap.Int("resources", b.file.resources), zap.Int("unreadable", b.file.end.Unreadable),
+		zap.Int("resources", b.resources), zap.Int("unreadable", b.file.end.Unreadable),
 		zap.Time("writtenAt", b.file.header.WrittenAt),
 	)
 	return nil

@@ -31,8 +31,6 @@ type checkedFile struct {
 	end    End
 	// newest has the number of the last line about each key that a later line is about. Lines are counted from 1.
 	newest map[digest]int
-	// resources is how many lines are about resources that are there.
-	resources int
 }
 
 // stands reports whether the n-th line is the one that counts about its key.
@@ -72,9 +70,6 @@ func checkFile(r io.Reader, to target) (*checkedFile, error) {
 		if !l.Deleted && !l.Unreadable {
 			problems.add(to.check(l.Resource))
 		}
-		if verdictOf(l.Resource.Kind) == moved {
-			out.resources++
-		}
 	}
 	out.end = in.End()
 	return out, problems.err()
@@ -102,11 +97,13 @@ func (t target) check(r *backend.Resource) error {
 // body returns the body of a record as the target stores it.
 func (t target) body(r *backend.Resource) ([]byte, error) {
 	plain, err := t.keys.Open(r.Key, r.UID, r.Body)
-	if err != nil || verdictOf(r.Kind) != movedSensitive || t.keys.Current(r.Body) {
-		if err == nil && verdictOf(r.Kind) == movedSensitive {
-			return r.Body, nil
-		}
-		return plain, err
+	switch {
+	case err != nil:
+		return nil, err
+	case verdictOf(r.Kind) != movedSensitive:
+		return plain, nil
+	case t.keys.Current(r.Body):
+		return r.Body, nil
 	}
 	return t.keys.Seal(r.Key, r.UID, plain)
 }

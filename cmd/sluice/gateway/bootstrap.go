@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/backend/keyring"
 	"github.com/sluicegw/sluice/backend/state"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
 )
 
@@ -64,13 +65,11 @@ const fillingSuffix = ".bootstrap"
 func (f filler) fillEmbedded(ctx context.Context, folder string) (filled bool, err error) {
 	path := filepath.Join(folder, storeFile)
 	filling := path + fillingSuffix
-	_, absent := os.Lstat(path)
-	_, notBegun := os.Lstat(filling)
 	switch {
-	case absent == nil: // filled before, or to be filled as it is
+	case exists(path): // filled before, or to be filled as it is
 		_ = os.Remove(filling)
 		return false, nil
-	case f.file == "" && notBegun == nil:
+	case f.file == "" && exists(filling):
 		return false, fmt.Errorf("bootstrap: %w; or remove %s", state.ErrBegun, filling)
 	case f.file == "":
 		return false, nil
@@ -82,7 +81,7 @@ func (f filler) fillEmbedded(ctx context.Context, folder string) (filled bool, e
 		}
 	}
 	if err != nil {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !errors.Is(err, bolt.ErrLocked) { // else it goes on later, or another process fills it
 			_ = os.Remove(filling)
 		}
 		return false, err
@@ -90,11 +89,21 @@ func (f filler) fillEmbedded(ctx context.Context, folder string) (filled bool, e
 	return true, giveName(filling, path)
 }
 
+// exists reports whether there is a file at a path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // fillFile makes and fills the store in a file.
 func (f filler) fillFile(ctx context.Context, path string) (err error) {
+	folder := filepath.Dir(path)
 	store, err := bolt.Open(bolt.Config{Path: path, Logger: f.log})
-	if err != nil {
-		return storeSettings{}.explainBolt(err)
+	switch {
+	case errors.Is(err, bolt.ErrLocked):
+		return fmt.Errorf("bootstrap: another process fills the store in %s: %w", folder, bolt.ErrLocked)
+	case err != nil:
+		return storeSettings{Store: config.Store{Data: folder}}.explainBolt(err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	_, err = f.fill(ctx, store)
