@@ -108,17 +108,15 @@ func (f *filler) readAll(ctx context.Context) error {
 // readDifferences reads the keys and revisions of a kind, and then the resources that differ from the trees.
 func (f *filler) readDifferences(ctx context.Context) error {
 	var from []byte
-	return f.pages(ctx, backend.Range{
-		Kind:     f.kind.Name,
-		KeysOnly: true,
-		Limit:    backend.MaxLimit,
-	}, func(page *backend.Page) []backend.Key {
+	keys := backend.Range{Kind: f.kind.Name, KeysOnly: true, Limit: backend.MaxLimit}
+	return f.pages(ctx, keys, func(page *backend.Page) []backend.Key {
 		f.mu.Lock()
 		names := rowTree[*Entry]{root: f.kind.names.publish(new(edit)), key: noKey}
 		f.mu.Unlock()
 		run := Run{Start: from}
-		if rest, more := (backend.Range{}).After(*page); more {
-			run.End, from = rest.Start, rest.Start
+		if rest, more := keys.After(*page); more {
+			run.End = rest.Start
+			from = rest.Start
 		}
 		return differences(&names, run, page.Resources)
 	})
