@@ -206,7 +206,7 @@ func TestUnreadable_TimesOutsideTheOrdinaryFilterLikeOthers(t *testing.T) {
 }
 
 func TestUnreadable_AMarkOfAnUnreadableResourceKeepsNothingOfTheRequest(t *testing.T) {
-	for driver, store := range servicetest.Stores(t) {
+	for driver, store := range stores(t) {
 		t.Run(driver, func(t *testing.T) {
 			svc := servicetest.Gateways(t, store, 1)[0]
 			var freed atomic.Int32

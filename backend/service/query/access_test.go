@@ -27,7 +27,7 @@ func TestAccess_ListsShowWhatThePolicyAllowsAndNothingElse(t *testing.T) {
 		seed = s
 	}
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
-	for name, store := range servicetest.Stores(t) {
+	for name, store := range stores(t) {
 		f := guarded(t, store, 0, servicetest.WidgetAtSite(), servicetest.Site())
 		o := &oracle{rnd: rand.New(rand.NewPCG(seed, 0)), items: map[string]item{}}
 		for i := range 40 {

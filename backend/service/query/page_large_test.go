@@ -16,7 +16,7 @@ import (
 
 func TestPage_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 	t.Parallel()
-	for driver, store := range servicetest.Stores(t) {
+	for driver, store := range stores(t) {
 		t.Run(driver, func(t *testing.T) {
 			svc := servicetest.Gateways(t, store, 1)[0]
 			const count = 40 // of half a megabyte each
@@ -78,7 +78,7 @@ func TestPage_PagesThatDoNotFitOneCallAreWhole(t *testing.T) {
 }
 
 func TestPage_LookupsOfManyKeysAreInTheirOrder(t *testing.T) {
-	for driver, store := range servicetest.Stores(t) {
+	for driver, store := range stores(t) {
 		t.Run(driver, func(t *testing.T) {
 			svc := servicetest.Gateways(t, store, 1)[0]
 			at := func(i int) backend.Key {

@@ -27,7 +27,7 @@ func TestPage_PagesAreCutOutOfTheWholeListByTheRelayAlgorithm(t *testing.T) {
 		seed = s
 	}
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
-	for name, store := range servicetest.Stores(t) {
+	for name, store := range stores(t) {
 		t.Run(name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 0))
 			svc, err := service.New(service.Config{Kinds: []descriptor.Kind{servicetest.Widget(), servicetest.Cluster()}, Store: store})

@@ -458,3 +458,17 @@ func (s *MovingStore) Ranges(ctx context.Context, list []backend.Range) ([]backe
 	}
 	return pages, err
 }
+
+// Gateways returns services over one store.
+func Gateways(t *testing.T, store backend.Store, n int) []*service.Service {
+	t.Helper()
+	out := make([]*service.Service, n)
+	for i := range out {
+		svc, err := service.New(service.Config{Kinds: []descriptor.Kind{Widget(), Cluster()}, Store: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[i] = svc
+	}
+	return out
+}
