@@ -167,3 +167,49 @@ func TestEdit_TakesLongNamesAndCommandsWithQuotes(t *testing.T) {
 		t.Errorf("exit %d %s", code, errOut)
 	}
 }
+
+// TestEdit_TakesTheTextAsEditorsWriteIt: in place or in a new file, with other ends of lines, with a byte order mark; and
+// nothing is changed when an editor leaves no text.
+func TestEdit_TakesTheTextAsEditorsWriteIt(t *testing.T) {
+	g := startWith(t, "s")
+	if _, errOut, code := g.cli(network("a", "web", 1000), "apply", "-f", "-"); code != 0 {
+		t.Fatal(errOut)
+	}
+	t.Setenv("TMPDIR", t.TempDir()) // the texts that are kept
+	const replaced = ` "$1" > "$1.new"; mv "$1.new" "$1"`
+	mtu := 1000
+	for name, script := range map[string]string{
+		"a new file":          `sed "s/mtu: .*/mtu: NEW/"` + replaced,
+		"CRLF":                `sed "s/mtu: .*/mtu: NEW/; s/\$/\r/"` + replaced,
+		"a byte order mark":   `(printf '\357\273\277'; sed "s/mtu: .*/mtu: NEW/" "$1") > "$1.new"; mv "$1.new" "$1"`,
+		"without a revision":  `sed -i "/revision:/d; s/mtu: .*/mtu: NEW/" "$1"`,
+		"without a last line": `sed "s/mtu: .*/mtu: NEW/" "$1" > "$1.new"; printf '%s' "$(cat "$1.new")" > "$1"`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			mtu++
+			editor(t, strings.Replace(script, "NEW", fmt.Sprint(mtu), 1))
+			g.expect(0, "Network default/a UPDATED\n", "", "edit", "network", "a")
+			if got := g.stored("a"); !strings.Contains(got, fmt.Sprintf("mtu: %d\n", mtu)) {
+				t.Errorf("it is %s, want mtu %d", got, mtu)
+			}
+		})
+	}
+	before := g.stored("a")
+	for script, c := range map[string]struct {
+		code int
+		says string
+	}{
+		`: > "$1"`: {0, "no changes made"},
+		`rm "$1"`:  {1, "no such file"},
+		`sed -i "s/mtu: .*/mtu: 1/" "$1"; exit 3`: {1, "nothing was changed, the text is in"},
+	} {
+		editor(t, script)
+		out, errOut, code := g.cli("", "edit", "network", "a")
+		if code != c.code || !strings.Contains(out+errOut, c.says) {
+			t.Errorf("%s: exit %d %s%s", script, code, out, errOut)
+		}
+		if got := g.stored("a"); got != before {
+			t.Errorf("%s: it is %s", script, got)
+		}
+	}
+}
