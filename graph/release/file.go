@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -38,7 +39,7 @@ func (v *Version) checkFile() *kinds.Finding {
 	if !ok || len(found.Locations) == 0 {
 		return v.fileFinding(nil, err.Error())
 	}
-	return v.fileFinding(&ast.Position{Line: found.Locations[0].Line}, found.Message)
+	return v.fileFinding(&ast.Position{Line: found.Locations[0].Line}, strings.TrimSuffix(found.Message, "."))
 }
 
 // fileFinding returns a finding about the APIFile.

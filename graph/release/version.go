@@ -12,7 +12,6 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/parser"
 
 	"github.com/sluicegw/sluice/graph/kinds"
 )
@@ -28,7 +27,7 @@ type Version struct {
 
 	// dir is its folder, for findings.
 	dir     string
-	doc     *ast.SchemaDocument // of API; see [Version.document]
+	doc     *document // of API; see [Version.document]
 	sources map[string]string
 	// declared is what the sources declare of kinds; nil if the version is withdrawn.
 	declared map[string]kinds.Declared
@@ -41,6 +40,7 @@ func Read(texts map[string]string, dir string) ([]*Version, error) {
 		dir:      path.Join(dir, Folder),
 		lines:    map[Number]int{},
 		declared: map[string]map[string]kinds.Declared{},
+		parsed:   map[string]*ast.SchemaDocument{},
 	}
 	folders := r.grouped(texts)
 	states := r.states(texts[StatesFile])
@@ -80,6 +80,8 @@ type reader struct {
 	lines map[Number]int
 	// declared is what files of sources declare, by their texts: most files are the same in many versions.
 	declared map[string]map[string]kinds.Declared
+	// parsed are parts of files, by their texts; see parseDocument.
+	parsed map[string]*ast.SchemaDocument
 }
 
 // report adds a finding about a file in the folder of the versions.
@@ -105,7 +107,7 @@ func (r *reader) version(number Number, state State, files map[string]string) *V
 		r.report(number.String(), 1,
 			"the sources of the version are missing: it is written by sluice catalogue release")
 	case state.Served():
-		doc, err := parser.ParseSchema(&ast.Source{Name: path.Join(v.dir, APIFile), Input: text})
+		doc, err := r.parseDocument(path.Join(v.dir, APIFile), text)
 		r.reportSyntax(path.Join(number.String(), APIFile), err)
 		v.doc = doc
 		v.declared = r.declarations(number, v.sources)
@@ -173,11 +175,11 @@ func (r *reader) oneMajor(versions []*Version) {
 
 // document returns the syntax tree of the API, which parses. The version does not keep the tree: it is ten times as large
 // as the text, and mostly used once.
-func (v *Version) document() *ast.SchemaDocument {
+func (v *Version) document() *document {
 	doc := v.doc
 	v.doc = nil
 	if doc == nil {
-		doc, _ = parser.ParseSchema(&ast.Source{Name: path.Join(v.dir, APIFile), Input: v.API})
+		doc, _ = parseWhole(path.Join(v.dir, APIFile), v.API)
 	}
 	return doc
 }

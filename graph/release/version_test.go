@@ -62,3 +62,40 @@ func TestRead_ServesOneMajorOnceTheOtherIsWithdrawn(t *testing.T) {
 		t.Errorf("%v %v", versions, err)
 	}
 }
+
+// TestRead_FindingsOfSharedDefinitionsAreAtTheirOwnLines: versions share what they have in common, at other lines.
+func TestRead_FindingsOfSharedDefinitionsAreAtTheirOwnLines(t *testing.T) {
+	api := kinds.PrintBare(newest(t, shop).API)
+	at := func(text string) int { return strings.Count(text[:strings.Index(text, "type Part {")], "\n") + 2 }
+	for name, text := range map[string]string{
+		"below another type":   "type Added {\n  a: Int\n}\n\n" + api,
+		"below empty lines":    "\n\n\n" + api,
+		"without empty lines":  strings.ReplaceAll(api, "\n\n", "\n"),
+		"with parts in pieces": strings.Replace(api, "type Part {\n", "type Part\n\n{\n\n", 1),
+	} {
+		versions, err := release.Read(map[string]string{
+			"v1.0/shop.graphqls": shop, "v1.0/api.graphql": api, "v1.1/shop.graphqls": shop, "v1.1/api.graphql": text,
+		}, "shop")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		other := newest(t, strings.Replace(shop, "size: Int!", "length: Int!", 1)).API
+		for _, v := range versions {
+			want := at(api)
+			if v.Minor == 1 && name == "with parts in pieces" {
+				want += 3
+			} else if v.Minor == 1 {
+				want = at(text)
+			}
+			_, missing := v.View(other)
+			found := false
+			for _, m := range missing {
+				found = found || m.What == "Part.size is gone" && m.Line == want
+			}
+			if !found {
+				t.Errorf("%s: %s, line %d: %v", name, v, want, missing)
+			}
+		}
+	}
+}

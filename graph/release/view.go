@@ -45,6 +45,7 @@ func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 		}
 	}
 	for _, def := range doc.Definitions {
+		p.shift = doc.shifts[def]
 		if is := newest.Types[def.Name]; is == nil || is.Kind != def.Kind {
 			p.miss(def.Name, def.Position, "type %s is gone", def.Name)
 		} else {
@@ -60,11 +61,13 @@ func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 type pruner struct {
 	newest, view *ast.Schema
 	missing      []Missing
+	// shift is to be added to the lines of the definition that is pruned.
+	shift int
 }
 
 // miss notes that a type, or a part of it that is no field, is missing.
 func (p *pruner) miss(typ string, at *ast.Position, format string, args ...any) {
-	p.missing = append(p.missing, Missing{Type: typ, Line: lineOf(at), What: fmt.Sprintf(format, args...)})
+	p.missing = append(p.missing, Missing{Type: typ, Line: lineOf(at) + p.shift, What: fmt.Sprintf(format, args...)})
 }
 
 // missField notes that a field, or a part of it, is missing.
@@ -73,7 +76,7 @@ func (p *pruner) missField(of *ast.Definition, f *ast.FieldDefinition, format st
 		Type:  of.Name,
 		Field: f.Name,
 		Of:    f.Type.Name(),
-		Line:  lineOf(f.Position),
+		Line:  lineOf(f.Position) + p.shift,
 		What:  of.Name + "." + f.Name + fmt.Sprintf(format, args...),
 	})
 }
