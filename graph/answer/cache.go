@@ -201,8 +201,8 @@ func (c *Cache) Find(ctx context.Context, key Key, state State) (*Kept, *Turn) {
 	return nil, nil
 }
 
-// afterHalf returns a channel that is sent to once half of the time is over that a context has left; nil if it has no
-// deadline.
+// afterHalf returns a channel that receives a value when half of the time to the deadline of ctx is over; nil if ctx has
+// none.
 func afterHalf(ctx context.Context) <-chan time.Time {
 	end, ok := ctx.Deadline()
 	if !ok {

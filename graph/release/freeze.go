@@ -3,6 +3,7 @@ package release
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,9 +86,7 @@ func write(target string, sources map[string]string, api *ast.Schema) (err error
 		}
 	}()
 	texts := map[string]string{APIFile: kinds.PrintBare(api)}
-	for name, text := range sources {
-		texts[name] = text
-	}
+	maps.Copy(texts, sources)
 	for name, text := range texts {
 		if err := os.WriteFile(filepath.Join(next, name), []byte(text), 0o666); err != nil {
 			return err

@@ -91,11 +91,11 @@ func (n Names) Verb(k *descriptor.Kind, verb descriptor.Verb) bool {
 
 // Filter reports whether filters of a kind name a path. A kind that is neither listed nor watched has no filters.
 func (n Names) Filter(k *descriptor.Kind, path string) bool {
-	if n.Schema.Types[kinds.FilterType(k.Name)] == nil {
+	typ := kinds.FilterType(k.Name)
+	if n.Schema.Types[typ] == nil {
 		return true
 	}
 	part, rest, _ := strings.Cut(path, ".")
-	typ := kinds.FilterType(k.Name)
 	s := map[string]*descriptor.Shape{"spec": k.Spec, "status": k.Status}[part]
 	if !n.has(typ, part) {
 		return false

@@ -3,6 +3,7 @@ package release
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 )
@@ -22,8 +23,9 @@ type Missing struct {
 }
 
 // View prunes the newest API to the version: it has no type, field, argument or value that the version does not have,
-// in the order of the version's file; a type of which it has everything is that of the newest API. Outputs that are not null any more may be null in it, as the file says.
-// Descriptions are those of the newest API. What the newest API does not have is missing.
+// in the order of the version's file. A type of which it has everything is shared with the newest API. Outputs that are
+// not null any more may be null in it, as the file says. Descriptions come from the newest API. What the newest API does
+// not have is missing.
 func (v *Version) View(newest *ast.Schema) (*ast.Schema, []Missing) {
 	doc := v.document()
 	p := &pruner{newest: newest, view: &ast.Schema{
@@ -137,7 +139,7 @@ func (p *pruner) definition(was, is *ast.Definition) *ast.Definition {
 		p.required(was, is)
 	}
 	for _, f := range is.Fields {
-		if len(f.Name) > 2 && f.Name[:2] == "__" { // of introspection
+		if strings.HasPrefix(f.Name, "__") { // of introspection
 			out.Fields = append(out.Fields, f)
 		}
 	}
