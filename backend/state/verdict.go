@@ -53,9 +53,3 @@ func verdictOf(kind string) verdict {
 func unknownKindError(key backend.Key) error {
 	return fmt.Errorf("the record %s is of a kind that this release does not know: %w", key, backend.ErrFormat)
 }
-
-// resourceOf returns the key of the resource whose sensitive values are stored under a key.
-func resourceOf(key backend.Key) backend.Key {
-	key.Kind = strings.TrimPrefix(key.Kind, backend.SensitiveKind(""))
-	return key
-}
