@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -37,8 +38,8 @@ type spending struct {
 }
 
 // openBudget begins to charge the budget of the context, for an answer that starts at begin in its buffer.
-func (r *run) openBudget(begin int) {
-	b := budget.From(r.ctx)
+func (r *run) openBudget(ctx context.Context, begin int) {
+	b := budget.From(ctx)
 	r.spent = spending{
 		budget:      b,
 		mostObjects: b.Left(budget.Objects),
@@ -126,31 +127,31 @@ const longValue = 4 << 10
 
 // room halts if the answer, errors and a value of n bytes included, is too long or finds no memory. It returns the
 // answer in a buffer with as much room as was granted.
-func (r *run) room(f *field, buf []byte, n int) []byte {
+func (r *run) room(ctx context.Context, f *field, buf []byte, n int) []byte {
 	n += len(buf) + r.spent.errors
 	if n > r.spent.until {
-		return r.grow(f, buf, n)
+		return r.grow(ctx, f, buf, n)
 	}
 	return buf
 }
 
 // grow asks for memory for a buffer of n bytes.
-func (r *run) grow(f *field, buf []byte, n int) []byte {
+func (r *run) grow(ctx context.Context, f *field, buf []byte, n int) []byte {
 	n -= r.spent.begin
 	if n > r.spent.limit {
 		r.exceed(budget.Bytes, f, n)
 	}
 	bigger := max(2*r.spent.granted, n)
-	r.hold(f, r.spent.budget.Grow(r.ctx, bigger-r.spent.granted))
+	r.hold(ctx, f, r.spent.budget.Grow(ctx, bigger-r.spent.granted))
 	r.grant(bigger)
 	return slices.Grow(buf, max(r.spent.until-len(buf), 0))
 }
 
 // hold halts if the budget has refused memory with err.
-func (r *run) hold(f *field, err error) {
+func (r *run) hold(ctx context.Context, f *field, err error) {
 	if err != nil {
 		if !errors.Is(err, budget.ErrBusy) {
-			r.checkContext(f)
+			r.checkContext(ctx, f)
 		}
 		r.halt(err, f)
 	}
@@ -159,17 +160,17 @@ func (r *run) hold(f *field, err error) {
 const timedOut = "the request took longer than it may, or its client has left"
 
 // element halts, on every 64th call, if nobody waits for the answer any more.
-func (r *run) element(f *field) {
+func (r *run) element(ctx context.Context, f *field) {
 	if r.spent.elements++; r.spent.elements%64 == 0 {
-		r.checkContext(f)
+		r.checkContext(ctx, f)
 		r.chargeObjects(f)
 	}
 }
 
 // checkContext halts if the context of the run has ended.
-func (r *run) checkContext(f *field) {
-	r.spent.budget.Pace(r.ctx)
-	if r.ctx.Err() != nil {
+func (r *run) checkContext(ctx context.Context, f *field) {
+	r.spent.budget.Pace(ctx)
+	if ctx.Err() != nil {
 		r.halt(&failure.Error{Code: failure.CodeTimeout, Message: timedOut, Retryable: true}, f)
 	}
 }
@@ -180,10 +181,10 @@ func (r *run) exceed(t budget.Thing, f *field, n int) {
 }
 
 // haltOn halts if a run cannot go on after err: the budget is spent, there is no memory, or the context has ended.
-func (r *run) haltOn(err error, f *field) {
+func (r *run) haltOn(ctx context.Context, err error, f *field) {
 	var known *failure.Error
 	var over *budget.ExceededError
-	isTimeout := r.ctx.Err() != nil && errors.As(err, &known) && known.Code == failure.CodeTimeout
+	isTimeout := ctx.Err() != nil && errors.As(err, &known) && known.Code == failure.CodeTimeout
 	if isTimeout || errors.As(err, &over) || errors.Is(err, budget.ErrBusy) {
 		r.halt(err, f)
 	}
@@ -211,11 +212,13 @@ func (r *run) halt(err error, f *field) {
 // mutationField answers one root field of a mutation; fields and answers have one element. If it halts, its error
 // reports whether the change was made, and the fields after it are not executed. If it panics, its error reports the
 // same, and the fields after it are.
-func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out []byte, some bool) {
+func (r *run) mutationField(
+	ctx context.Context, buf []byte, fields []field, answers []resolved,
+) (out []byte, some bool) {
 	f, a := &fields[0], &answers[0]
 	if r.ended != nil {
 		r.applied = false
-		r.report(explained("not executed: ", r.ended, true), f, ast.Path{ast.PathName(f.alias)})
+		r.report(ctx, explained("not executed: ", r.ended, true), f, ast.Path{ast.PathName(f.alias)})
 		return buf, false
 	}
 	defer func() {
@@ -225,7 +228,7 @@ func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out
 		}
 		h, ok := v.(*halted)
 		if !ok {
-			r.panicked(v, f, a)
+			r.panicked(ctx, v, f, a)
 			out, some = buf, false
 			return
 		}
@@ -237,33 +240,33 @@ func (r *run) mutationField(buf []byte, fields []field, answers []resolved) (out
 			h.err.Err = explained("the change was made, but its answer is not complete: ", r.ended, false)
 			h.err.Message = h.err.Err.Error()
 		}
-		graphql.AddError(r.ctx, h.err)
+		graphql.AddError(ctx, h.err)
 		out, some = buf, false
 	}()
-	r.checkContext(f)
+	r.checkContext(ctx, f)
 	r.applied = false
 	r.forget() // each field sees the change of the field before
-	r.executeCore(fields, answers)
-	r.resolveRoot(f, a)
+	r.executeCore(ctx, fields, answers)
+	r.resolveRoot(ctx, f, a)
 	r.applied = a.applied()
-	r.resolve()
-	out, some = r.writeRoot(buf, f, a)
+	r.resolve(ctx)
+	out, some = r.writeRoot(ctx, buf, f, a)
 	r.releaseArguments()
-	return r.room(f, out, 0), some
+	return r.room(ctx, f, out, 0), some
 }
 
 // panicked reports a panic in a root field of a mutation. What the field had begun to read is forgotten.
-func (r *run) panicked(v any, f *field, a *resolved) {
+func (r *run) panicked(ctx context.Context, v any, f *field, a *resolved) {
 	r.path = r.path[:0]
 	r.level = r.level[:0]
 	r.next = r.next[:0]
 	r.wanted = r.wanted[:0]
-	err := r.oc.RecoverFunc(r.ctx, v)
+	err := r.oc.RecoverFunc(ctx, v)
 	if a.writing {
 		err = &failure.Error{Code: failure.CodeInternal, Message: "internal error", Outcome: failure.OutcomeUnknown}
 	}
 	r.applied = a.applied()
-	r.report(err, f, ast.Path{ast.PathName(f.alias)})
+	r.report(ctx, err, f, ast.Path{ast.PathName(f.alias)})
 }
 
 // explained returns the error of a root field that halted, or that follows one.

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/sluicegw/sluice/backend"
 )
 
@@ -21,7 +23,7 @@ func changeFields() fieldTable {
 	}
 }
 
-func writeChangedID(r *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeChangedID(_ context.Context, r *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	key := src.root.change.Key
 	if key == (backend.Key{}) {
 		return buf, false
@@ -30,15 +32,15 @@ func writeChangedID(r *run, buf []byte, _ *field, src source) ([]byte, bool) {
 }
 
 // writeChanged reads the links of the changed resource and writes it.
-func writeChanged(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeChanged(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	b, err := src.root.change.Body()
 	if err != nil {
-		return r.null(buf, f, err)
+		return r.null(ctx, buf, f, err)
 	}
 	if b == nil {
 		return buf, false
 	}
 	it := r.newItem(b, f)
-	r.resolve()
-	return r.resource(buf, f, it)
+	r.resolve(ctx)
+	return r.resource(ctx, buf, f, it)
 }

@@ -42,33 +42,33 @@ func pageInfoFields() fieldTable {
 }
 
 // connection writes a page of a connection.
-func (r *run) connection(buf []byte, f *field, p *page) ([]byte, bool) {
+func (r *run) connection(ctx context.Context, buf []byte, f *field, p *page) ([]byte, bool) {
 	for i := range p.items {
 		p.items[i].at = 0
 	}
-	return r.below(buf, f, source{page: p})
+	return r.below(ctx, buf, f, source{page: p})
 }
 
 func compileEdges(_ *compiler, f *field, _ *typeInfo) { f.edges = true }
 
 // writeEdges writes a list with an object for each edge of a page, none of which can be null.
-func writeEdges(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeEdges(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	p := src.page
-	return r.elements(buf, f, len(p.items), func(buf []byte, i int) ([]byte, bool) {
-		return r.object(buf, f.sub, source{page: p, index: i})
+	return r.elements(ctx, buf, f, len(p.items), func(buf []byte, i int) ([]byte, bool) {
+		return r.object(ctx, buf, f.sub, source{page: p, index: i})
 	})
 }
 
-func writeNodes(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeNodes(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	p := src.page
-	return r.elements(buf, f, len(p.items), func(buf []byte, i int) ([]byte, bool) {
+	return r.elements(ctx, buf, f, len(p.items), func(buf []byte, i int) ([]byte, bool) {
 		it := &p.items[i]
-		return r.object(buf, f.on(it.kind), source{item: it})
+		return r.object(ctx, buf, f.on(it.kind), source{item: it})
 	})
 }
 
 // elements writes a list of n objects of a page, none of which can be null; write writes one.
-func (r *run) elements(
+func (r *run) elements(ctx context.Context,
 	buf []byte, f *field, n int, write func(buf []byte, i int) ([]byte, bool),
 ) (out []byte, ok bool) {
 	r.count(f, n)
@@ -79,7 +79,7 @@ func (r *run) elements(
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		r.element(f)
+		r.element(ctx, f)
 		r.pushIndex(i)
 		var some bool
 		buf, some = write(buf, i)
@@ -91,59 +91,61 @@ func (r *run) elements(
 }
 
 // writeNode writes the resource of an edge. resourceOn counts it.
-func writeNode(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	return r.resourceOn(buf, f, &src.page.items[src.index])
+func writeNode(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.resourceOn(ctx, buf, f, &src.page.items[src.index])
 }
 
-func writeCursor(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeCursor(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	buf = src.page.AppendCursor(append(buf, '"'), src.index)
 	return append(buf, '"'), true
 }
 
 // writeBelow writes an object with the same data as the one that it is in.
-func writeBelow(r *run, buf []byte, f *field, src source) ([]byte, bool) { return r.below(buf, f, src) }
+func writeBelow(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.below(ctx, buf, f, src)
+}
 
 func totalCount(ctx context.Context, src source) (int, error) { return src.page.TotalCount(ctx) }
 
 func unreadableCount(ctx context.Context, src source) (int, error) { return src.page.Unreadable(ctx) }
 
-func writePageChangeCursor(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writePageChangeCursor(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return appendOptional(buf, src.page.ChangeCursor())
 }
 
-func writeStartCursor(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeStartCursor(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	if src.page == nil {
 		return appendNamespaceCursor(buf, src.root.namespaces, 0)
 	}
 	return appendOptional(buf, src.page.PageInfo().StartCursor())
 }
 
-func writeEndCursor(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeEndCursor(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	if src.page == nil {
 		return appendNamespaceCursor(buf, src.root.namespaces, len(src.root.namespaces.Namespaces)-1)
 	}
 	return appendOptional(buf, src.page.PageInfo().EndCursor())
 }
 
-func writeHasNextPage(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeHasNextPage(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	if src.page == nil {
 		return strconv.AppendBool(buf, src.root.namespaces.More), true
 	}
-	return r.yes(buf, f, src.page.PageInfo().HasNextPage)
+	return r.yes(ctx, buf, f, src.page.PageInfo().HasNextPage)
 }
 
-func writeHasPreviousPage(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeHasPreviousPage(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	if src.page == nil {
 		return strconv.AppendBool(buf, src.root.namespaces.Before), true
 	}
-	return r.yes(buf, f, src.page.PageInfo().HasPreviousPage)
+	return r.yes(ctx, buf, f, src.page.PageInfo().HasPreviousPage)
 }
 
 // yes writes a Boolean value that must be read.
-func (r *run) yes(buf []byte, f *field, read func(context.Context) (bool, error)) ([]byte, bool) {
-	yes, err := read(r.ctx)
+func (r *run) yes(ctx context.Context, buf []byte, f *field, read func(context.Context) (bool, error)) ([]byte, bool) {
+	yes, err := read(ctx)
 	if err != nil {
-		return r.null(buf, f, err)
+		return r.null(ctx, buf, f, err)
 	}
 	return strconv.AppendBool(buf, yes), true
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/sluicegw/sluice/backend/budget"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -65,7 +66,7 @@ const coreAtOnce = 4
 
 // executeCore executes the root fields of the core, a few in each operation. It adds their errors to the answer. The
 // resources that resolvers left to the engine are read with the next level.
-func (r *run) executeCore(fields []field, answers []resolved) {
+func (r *run) executeCore(ctx context.Context, fields []field, answers []resolved) {
 	var set ast.SelectionSet
 	for i := range fields {
 		if f := &fields[i]; f.byCore {
@@ -76,27 +77,30 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 		return
 	}
 	r.snapshot.ReadOutside() // nobody knows what resolvers read
-	if output := stream.OutputOf(r.ctx); output != nil && slices.ContainsFunc(set, isResolved) {
+	if output := stream.OutputOf(ctx); output != nil && slices.ContainsFunc(set, isResolved) {
 		output.MarkSecret() // nobody knows what resolvers return
 	}
-	r.chargeIntrospection(fields)
+	r.chargeIntrospection(ctx, fields)
 	r.checkAliases(fields)
 	m := &placeholders{engine: r.engine}
 	for some := range slices.Chunk(set, coreAtOnce) {
-		ctx := r.coreContext(r.ctx, m, some)
-		ctx = loader.With(ctx, r.engine.svc.Reader, r.engine.wait)
+		core := loader.With(r.coreContext(ctx, m, some), r.engine.svc.Reader, r.engine.wait)
 		var res *graphql.Response
 		if r.oc.Operation.Operation == ast.Mutation {
-			res = r.mutateCore(ctx, &answers[0])
+			var errs gqlerror.List
+			res, errs = r.mutateCore(core, &answers[0])
+			for _, err := range errs {
+				graphql.AddError(ctx, err)
+			}
 		} else {
-			res = r.engine.core.Exec(ctx)(ctx)
+			res = r.engine.core.Exec(core)(core)
 		}
 		if r.oc.Operation.Operation != ast.Mutation { // a mutation that was executed is always answered
-			r.haltOn(r.spent.budget.Over(), coreOf(fields))
-			r.checkContext(coreOf(fields))
+			r.haltOn(ctx, r.spent.budget.Over(), coreOf(fields))
+			r.checkContext(ctx, coreOf(fields))
 		}
 		if res != nil {
-			r.takeCore(fields, answers, m, res)
+			r.takeCore(ctx, fields, answers, m, res)
 		}
 	}
 }
@@ -104,16 +108,14 @@ func (r *run) executeCore(fields []field, answers []resolved) {
 // isResolved reports whether a field of the core has a resolver: introspection has none.
 func isResolved(f ast.Selection) bool { return !strings.HasPrefix(f.(*ast.Field).Name, "__") }
 
-// mutateCore has the core execute the root field of a mutation, and notes whether the change was made.
-func (r *run) mutateCore(ctx context.Context, a *resolved) *graphql.Response {
+// mutateCore has the core execute the root field of a mutation, and notes whether the change was made. It returns the
+// errors, too.
+func (r *run) mutateCore(ctx context.Context, a *resolved) (*graphql.Response, gqlerror.List) {
 	m := &coreMutation{run: r}
 	ctx = m.context(ctx)
 	res := r.engine.core.Exec(ctx)(ctx)
 	a.byCore = m.applied
-	for _, err := range graphql.GetErrors(ctx) {
-		graphql.AddError(r.ctx, err)
-	}
-	return res
+	return res, graphql.GetErrors(ctx)
 }
 
 // coreOf returns the first field of the core.
@@ -128,9 +130,11 @@ func (r *run) coreContext(ctx context.Context, m *placeholders, set ast.Selectio
 
 // takeCore takes the values of the fields out of the answer of the core, and begins to read
 // the resources that resolvers left to the engine.
-func (r *run) takeCore(fields []field, answers []resolved, m *placeholders, res *graphql.Response) {
+func (r *run) takeCore(
+	ctx context.Context, fields []field, answers []resolved, m *placeholders, res *graphql.Response,
+) {
 	for _, err := range res.Errors {
-		graphql.AddError(r.ctx, err)
+		graphql.AddError(ctx, err)
 	}
 	var found []placeholderField
 	for i := range fields {
@@ -148,7 +152,7 @@ func (r *run) takeCore(fields []field, answers []resolved, m *placeholders, res 
 			found = r.collectPlaceholders(found, m, f, f.node.Definition.Type, gjson.ParseBytes(answers[i].core))
 		}
 	}
-	r.readPlaceholders(found)
+	r.readPlaceholders(ctx, found)
 }
 
 // errLeft returns the error of the fields that the core does not begin since nobody waits for the answer any more. No
@@ -163,7 +167,7 @@ func errLeft() error {
 // before.
 func (r *run) coreMiddleware(ctx context.Context, next graphql.Resolver) (any, error) {
 	spent := r.spent.budget
-	if r.ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return nil, errLeft()
 	}
 	if err := spent.Over(); err != nil {
@@ -228,9 +232,14 @@ func (r *run) operationOf(set ast.SelectionSet) *graphql.OperationContext {
 	}
 }
 
-// coreValue writes a value of the core, in which placeholders stand for resources and pages. Null propagates to the
-// nearest enclosing value that may be null.
-func (r *run) coreValue(buf []byte, m *placeholders, f *field, t *ast.Type, v gjson.Result) ([]byte, bool) {
+// coreWriter writes values of the core, in which placeholders stand for resources and pages.
+type coreWriter struct {
+	*run
+	placeholders *placeholders
+}
+
+// value writes a value. Null propagates to the nearest enclosing value that may be null.
+func (w coreWriter) value(ctx context.Context, buf []byte, f *field, t *ast.Type, v gjson.Result) ([]byte, bool) {
 	if v.Type == gjson.Null {
 		return buf, false
 	}
@@ -241,28 +250,29 @@ func (r *run) coreValue(buf []byte, m *placeholders, f *field, t *ast.Type, v gj
 			if i > 0 {
 				buf = append(buf, ',')
 			}
-			r.pushIndex(i)
+			w.pushIndex(i)
 			at := len(buf)
 			var some bool
-			buf, some = r.coreValue(buf, m, f, t.Elem, e)
+			buf, some = w.value(ctx, buf, f, t.Elem, e)
 			if !some {
 				buf = append(buf[:at], "null"...)
 				ok = ok && !t.Elem.NonNull
 			}
-			r.pop()
+			w.pop()
 		}
 		return append(buf, ']'), ok
 	}
 	if f.sub == nil && f.abstract == nil || !v.IsObject() {
 		return append(buf, v.Raw...), true
 	}
-	if placeholder := m.placeholderOf(v); placeholder != nil {
-		return r.placeholderValue(buf, f, t, placeholder)
+	if placeholder := w.placeholders.placeholderOf(v); placeholder != nil {
+		return w.placeholderValue(ctx, buf, f, t, placeholder)
 	}
-	return r.coreObject(buf, m, f.onCore(v), v)
+	return w.object(ctx, buf, f.onCore(v), v)
 }
 
-func (r *run) coreObject(buf []byte, m *placeholders, o *object, v gjson.Result) ([]byte, bool) {
+// object writes an object.
+func (w coreWriter) object(ctx context.Context, buf []byte, o *object, v gjson.Result) ([]byte, bool) {
 	if len(o.fields) == 0 { // all were skipped
 		return append(buf, "{}"...), true
 	}
@@ -275,9 +285,9 @@ func (r *run) coreObject(buf []byte, m *placeholders, o *object, v gjson.Result)
 		if some {
 			buf = append(buf, f.constant...)
 		} else {
-			r.push(f)
-			buf, some = r.coreValue(buf, m, f, f.node.Definition.Type, v.Get(gjson.Escape(f.alias)))
-			r.pop()
+			w.push(f)
+			buf, some = w.value(ctx, buf, f, f.node.Definition.Type, v.Get(gjson.Escape(f.alias)))
+			w.pop()
 		}
 		if !some {
 			buf = append(buf[:at], "null"...)

@@ -15,7 +15,7 @@ import (
 // are read for each event.
 func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext, p *plan) graphql.ResponseHandler {
 	f := &p.root.fields[0]
-	r := &run{engine: e, ctx: ctx, oc: oc, plan: p}
+	r := &run{engine: e, oc: oc, plan: p}
 	set, state := ast.SelectionSet{f.core}, stream.From(ctx)
 	next := e.core.Exec(r.coreContext(ctx, &placeholders{engine: e}, set))
 	waiting := join(ctx, false, nil, e.streams)
@@ -65,8 +65,8 @@ func (e *Engine) subscribeCore(ctx context.Context, oc *graphql.OperationContext
 		r.renew(ctx)
 		defer r.release()
 		answers := make([]resolved, 1)
-		r.takeCore(p.root.fields[:1], answers, m, res)
-		r.resolve()
-		return &graphql.Response{Data: r.event(f, &answers[0])}
+		r.takeCore(ctx, p.root.fields[:1], answers, m, res)
+		r.resolve(ctx)
+		return &graphql.Response{Data: r.event(ctx, f, &answers[0])}
 	}
 }

@@ -43,21 +43,21 @@ func (src source) dependency() *query.Dependency { return &src.page.Dependencies
 
 func hiddenCount(ctx context.Context, src source) (int, error) { return src.page.Hidden(ctx) }
 
-func writeDependency(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeDependency(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	r.count(f, 1)
-	return r.below(buf, f, src)
+	return r.below(ctx, buf, f, src)
 }
 
-func writeDependencyID(r *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeDependencyID(_ context.Context, r *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return r.appendID(buf, src.dependency().Key), true
 }
 
-func writeDependencyResource(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeDependencyResource(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	it := &src.page.items[src.index]
 	if it.body == nil {
 		return buf, false
 	}
-	return r.resourceOn(buf, f, it)
+	return r.resourceOn(ctx, buf, f, it)
 }
 
 // compileDependencies returns derivedField.compile of a connection of dependencies.
@@ -88,8 +88,8 @@ func (r *run) dependencies(w *want) query.DependencyRequest {
 }
 
 // blockers reads a page of the resources for which a deletion waits.
-func (r *run) blockers(f *field, w *service.Written) link {
-	args := r.evaluated(f)
+func (r *run) blockers(ctx context.Context, f *field, w *service.Written) link {
+	args := r.evaluated(ctx, f)
 	if args.err != nil {
 		return link{err: args.err}
 	}
@@ -104,9 +104,9 @@ func (r *run) blockers(f *field, w *service.Written) link {
 	if w.Resource != nil {
 		req.Key = w.Resource.Stored.Key
 	}
-	pages, errs := r.engine.svc.Reader.Dependencies(r.ctx, []query.DependencyRequest{req})
+	pages, errs := r.engine.svc.Reader.Dependencies(ctx, []query.DependencyRequest{req})
 	if errs[0] != nil {
-		r.haltOn(errs[0], f)
+		r.haltOn(ctx, errs[0], f)
 		return link{err: errs[0]}
 	}
 	return link{page: r.newPage(pages[0], f)}

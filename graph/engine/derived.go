@@ -1,6 +1,10 @@
 package engine
 
-import "maps"
+import (
+	"context"
+
+	"maps"
+)
 
 // derivedField is how a field is executed that the API derives for every kind. To add one, add an entry to the table of
 // its type, which is in the file of that type, beside the function that writes the value.
@@ -8,9 +12,9 @@ type derivedField struct {
 	// compile sets what the other functions need to know of the field; nil for nothing. on is the type of the object.
 	compile func(c *compiler, f *field, on *typeInfo)
 	// resolve reads the value of a root field, before anything is written.
-	resolve func(r *run, f *field, a *resolved, args *arguments) error
+	resolve func(ctx context.Context, r *run, f *field, a *resolved, args *arguments) error
 	// read reads what a field of a payload shows, after the mutation and before anything is written; nil for nothing.
-	read func(r *run, f *field, w *written)
+	read func(ctx context.Context, r *run, f *field, w *written)
 	// write appends the value to the answer.
 	write writer
 }
@@ -19,7 +23,7 @@ type derivedField struct {
 // bytes that the writer has appended. If the schema does not allow null, the nearest enclosing value that may be null
 // becomes null (GraphQL, October 2021, section 6.4.4). The other fields are still written, so that all errors are
 // reported.
-type writer func(r *run, buf []byte, f *field, src source) ([]byte, bool)
+type writer func(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool)
 
 // fieldTable has the fields of a type by their names.
 type fieldTable map[string]derivedField

@@ -133,7 +133,7 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 	ctx, snapshot := query.WithSnapshot(ctx)
 	output := stream.OutputOf(ctx)
 	if output == nil || !e.keeps(ctx, oc, p) {
-		res := e.execute(ctx, e.begin(ctx, oc, p, snapshot), output)
+		res := e.execute(ctx, e.begin(oc, p, snapshot), output)
 		e.countNotKept(ctx, oc)
 		return res
 	}
@@ -149,7 +149,7 @@ func (e *Engine) respond(ctx context.Context, oc *graphql.OperationContext, p *p
 			a.end(ctx, nil)
 		}
 	}()
-	res := e.execute(ctx, e.begin(ctx, oc, p, snapshot), output)
+	res := e.execute(ctx, e.begin(oc, p, snapshot), output)
 	var body []byte
 	if graphql.GetErrors(ctx) == nil {
 		body = output.Filled()
@@ -177,11 +177,11 @@ func (e *Engine) execute(ctx context.Context, r *run, output *stream.Output) (re
 		res = &graphql.Response{Data: []byte("null")}
 	}()
 	if output == nil {
-		data := r.execute(nil)
+		data := r.execute(ctx, nil)
 		e.end(r, nil)
 		return &graphql.Response{Data: data}
 	}
-	buf := r.execute(append(r.buf[:0], output.Head...))
+	buf := r.execute(ctx, append(r.buf[:0], output.Head...))
 	output.Fill(append(buf, output.Tail...), r)
 	return &graphql.Response{Data: output.Data()}
 }

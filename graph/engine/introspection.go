@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -41,7 +42,7 @@ const (
 )
 
 // chargeIntrospection charges the values that introspection among the fields will write.
-func (r *run) chargeIntrospection(fields []field) {
+func (r *run) chargeIntrospection(ctx context.Context, fields []field) {
 	for i := range fields {
 		f := &fields[i]
 		if !f.byCore || f.node.Name != "__schema" && f.node.Name != "__type" {
@@ -56,10 +57,10 @@ func (r *run) chargeIntrospection(fields []field) {
 			n = in.count(f.set, in.schema.Types[name])
 		}
 		r.charge(f, budget.SchemaValue*n)
-		r.hold(f, r.spent.budget.Hold(r.ctx, n*introspectedBytes))
+		r.hold(ctx, f, r.spent.budget.Hold(ctx, n*introspectedBytes))
 		if n > longIntrospection {
-			r.spent.budget.Long(r.ctx)
-			r.checkContext(f)
+			r.spent.budget.Long(ctx)
+			r.checkContext(ctx, f)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strconv"
 
@@ -29,32 +30,32 @@ func metadataFields() fieldTable {
 	}
 }
 
-func writeNamespace(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeNamespace(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	namespace := src.item.body.Stored.Namespace
 	return appendText(buf, namespace), namespace != ""
 }
 
-func writeName(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeName(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return appendText(buf, src.item.body.Stored.Name), true
 }
 
-func writeUID(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeUID(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return appendText(buf, src.item.body.Stored.UID), true
 }
 
-func writeRevision(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeRevision(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return append(appendRevision(append(buf, '"'), src.item.body.Stored.Revision), '"'), true
 }
 
-func writeCreatedAt(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeCreatedAt(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return appendTime(buf, src.item.body.Stored.CreatedAt)
 }
 
-func writeUpdatedAt(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeUpdatedAt(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return appendTime(buf, src.item.body.Stored.UpdatedAt)
 }
 
-func writeExpiresAt(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeExpiresAt(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return appendTime(buf, src.item.body.Stored.ExpiresAt)
 }
 
@@ -73,22 +74,22 @@ func metadataText(slot int) writer {
 	})
 }
 
-func writeLabels(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeLabels(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	b := src.item.body
-	return r.entries(buf, f, sortedEntries(b, metadataSpan(b, body.SlotLabels)))
+	return r.entries(ctx, buf, f, sortedEntries(b, metadataSpan(b, body.SlotLabels)))
 }
 
-func writeAnnotations(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeAnnotations(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	b := src.item.body
-	return r.entries(buf, f, sortedEntries(b, metadataSpan(b, body.SlotAnnotations)))
+	return r.entries(ctx, buf, f, sortedEntries(b, metadataSpan(b, body.SlotAnnotations)))
 }
 
-func writeFinalizers(_ *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeFinalizers(_ context.Context, _ *run, buf []byte, f *field, src source) ([]byte, bool) {
 	b := src.item.body
 	return appendScalars(buf, f, b, metadataSpan(b, body.SlotFinalizers)), true
 }
 
-func writeDeletionRequestedAt(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeDeletionRequestedAt(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	b := src.item.body
 	s := metadataSpan(b, body.SlotDeletionRequestedAt)
 	if s.IsZero() {
@@ -97,7 +98,7 @@ func writeDeletionRequestedAt(_ *run, buf []byte, _ *field, src source) ([]byte,
 	return appendStoredTime(buf, b.Bytes(s))
 }
 
-func writeGeneration(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeGeneration(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	b := src.item.body
 	if s := metadataSpan(b, body.SlotGeneration); !s.IsZero() {
 		return appendScalar(buf, b.Bytes(s)), true

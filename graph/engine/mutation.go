@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"github.com/sluicegw/sluice/backend/descriptor"
@@ -21,17 +22,17 @@ func applyRootField() derivedField {
 }
 
 // mutation calls the service for a root field of a mutation.
-type mutation func(r *run, f *field, in map[string]any) (*service.Written, error)
+type mutation func(ctx context.Context, r *run, f *field, in map[string]any) (*service.Written, error)
 
 // resolveMutation returns derivedField.resolve of a mutation. It reads what the payload shows.
-func resolveMutation(execute mutation) func(*run, *field, *resolved, *arguments) error {
-	return func(r *run, f *field, a *resolved, args *arguments) error {
+func resolveMutation(execute mutation) func(context.Context, *run, *field, *resolved, *arguments) error {
+	return func(ctx context.Context, r *run, f *field, a *resolved, args *arguments) error {
 		in := value[map[string]any](args.values, "input")
 		if err := checkMutationID(in); err != nil {
 			return err
 		}
 		a.writing = !value[bool](in, "dryRun")
-		w, err := execute(r, f, in)
+		w, err := execute(ctx, r, f, in)
 		a.writing = false
 		r.snapshot.Forget() // later reads for the answer see the write
 		if err != nil {
@@ -46,7 +47,7 @@ func resolveMutation(execute mutation) func(*run, *field, *resolved, *arguments)
 			blockers:   map[*field]link{},
 			mutationID: optional[string](in, "clientMutationId"),
 		}
-		r.readPayload(a.written) // may halt, when a.written is set already
+		r.readPayload(ctx, a.written) // may halt, when a.written is set already
 		return nil
 	}
 }
@@ -69,20 +70,20 @@ func (r *run) countDeprecated(warnings []failure.Warning) {
 }
 
 // readPayload reads what the payload of a mutation shows.
-func (r *run) readPayload(w *written) {
+func (r *run) readPayload(ctx context.Context, w *written) {
 	if b := bodyOf(w.Resource); b != nil {
 		w.item = &item{body: b, kind: r.kindOf(b)}
 	}
 	for i := range w.field.sub.fields {
 		f := &w.field.sub.fields[i]
 		if f.read != nil {
-			f.read(r, f, w)
+			f.read(ctx, r, f, w)
 		}
 	}
 }
 
-func applyManifest(r *run, _ *field, in map[string]any) (*service.Written, error) {
-	return r.engine.svc.Writer.Apply(r.ctx, service.ApplyRequest{
+func applyManifest(ctx context.Context, r *run, _ *field, in map[string]any) (*service.Written, error) {
+	return r.engine.svc.Writer.Apply(ctx, service.ApplyRequest{
 		Manifest:         value[string](in, "manifest"),
 		Namespace:        optional[string](in, "namespace"),
 		ExpectedRevision: optional[string](in, "expectedRevision"),
@@ -94,13 +95,12 @@ func applyManifest(r *run, _ *field, in map[string]any) (*service.Written, error
 }
 
 // writeResource executes the verb of a field.
-func writeResource(r *run, f *field, in map[string]any) (*service.Written, error) {
+func writeResource(ctx context.Context, r *run, f *field, in map[string]any) (*service.Written, error) {
 	id, err := r.target(f, in)
 	if err != nil {
 		return nil, err
 	}
 	w := r.engine.svc.Writer
-	ctx := r.ctx
 	revision, dry := value[string](in, "expectedRevision"), value[bool](in, "dryRun")
 	switch f.verb {
 	case descriptor.VerbCreate:
@@ -198,8 +198,8 @@ func (f *field) part(name string) string {
 	return name
 }
 
-// fieldNames returns the names by which the field's arguments know the fields of resources: a mutation of any kind takes them
-// as JSON in stored form.
+// fieldNames returns the names by which the field's arguments know the fields of resources: a mutation of any kind takes
+// them as JSON in stored form.
 func (f *field) fieldNames() failure.FieldNames {
 	if f.kind == nil {
 		return failure.StoredNames

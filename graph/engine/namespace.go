@@ -11,9 +11,9 @@ func namespacesRootField() derivedField {
 	return derivedField{compile: compileArguments, resolve: resolveNamespaces, write: writeRootObject}
 }
 
-func resolveNamespaces(r *run, _ *field, a *resolved, args *arguments) (err error) {
+func resolveNamespaces(ctx context.Context, r *run, _ *field, a *resolved, args *arguments) (err error) {
 	a.namespaces, err = r.engine.svc.Reader.Namespaces(
-		r.ctx,
+		ctx,
 		count(args.values, "first"),
 		optional[string](args.values, "after"),
 	)
@@ -62,14 +62,14 @@ func countNamespaces(ctx context.Context, src source) (int, error) {
 }
 
 // writeNamespaces writes the edges or the nodes of a page of namespaces.
-func writeNamespaces(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeNamespaces(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	n := len(src.root.namespaces.Namespaces)
 	r.count(f, n)
-	return r.list(buf, f, n, func(i int) source { return source{root: src.root, group: i} }), true
+	return r.list(ctx, buf, f, n, func(i int) source { return source{root: src.root, group: i} }), true
 }
 
-func writeNamespaceCounts(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	return r.list(buf, f, len(src.namespace().Counts), func(i int) source {
+func writeNamespaceCounts(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.list(ctx, buf, f, len(src.namespace().Counts), func(i int) source {
 		return source{root: src.root, group: src.group, index: i}
 	}), true
 }

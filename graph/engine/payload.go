@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/sluicegw/sluice/backend"
@@ -64,44 +65,44 @@ func previewFields() fieldTable {
 	}
 }
 
-func writeMutationID(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeMutationID(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return appendOptional(buf, src.root.written.mutationID)
 }
 
 // readWritten adds the resource that was stored to the next level.
-func readWritten(r *run, f *field, w *written) {
+func readWritten(_ context.Context, r *run, f *field, w *written) {
 	if w.item != nil && !w.DryRun {
 		r.enqueue(w.item, f.on(w.item.kind))
 	}
 }
 
-func writeWritten(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeWritten(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	w := src.root.written
 	switch {
 	case w.DryRun:
 		return buf, false
 	case w.item != nil:
-		return r.resourceOn(buf, f, w.item)
+		return r.resourceOn(ctx, buf, f, w.item)
 	case w.Deletion == "" && w.Resource != nil:
-		return r.null(buf, f, unreadable(w))
+		return r.null(ctx, buf, f, unreadable(w))
 	}
 	return buf, false
 }
 
-func writePreview(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writePreview(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	w := src.root.written
 	if !w.DryRun || w.item == nil {
 		return buf, false
 	}
 	r.count(f, 1)
-	return r.below(buf, f, source{item: w.item})
+	return r.below(ctx, buf, f, source{item: w.item})
 }
 
-func writePreviewKind(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writePreviewKind(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return append(buf, src.item.kind.quoted...), true
 }
 
-func writeDeletedID(r *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeDeletedID(_ context.Context, r *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	w := src.root.written
 	if w.Resource == nil || w.DryRun || w.Deletion != service.Deleted {
 		return buf, false
@@ -110,14 +111,16 @@ func writeDeletedID(r *run, buf []byte, _ *field, src source) ([]byte, bool) {
 }
 
 // readBlockers reads a page of the resources for which a deletion waits.
-func readBlockers(r *run, f *field, w *written) { w.blockers[f] = r.blockers(f, w.Written) }
-
-func writeBlockers(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	return r.linked(buf, f, src.root.written.blockers[f])
+func readBlockers(ctx context.Context, r *run, f *field, w *written) {
+	w.blockers[f] = r.blockers(ctx, f, w.Written)
 }
 
-func writeWarnings(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	return r.list(buf, f, len(src.root.written.Warnings), func(i int) source {
+func writeBlockers(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.linked(ctx, buf, f, src.root.written.blockers[f])
+}
+
+func writeWarnings(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.list(ctx, buf, f, len(src.root.written.Warnings), func(i int) source {
 		return source{root: src.root, index: i}
 	}), true
 }
@@ -130,7 +133,7 @@ func warningPath(src source) []any {
 	return inArguments(src.root.written.field, src.warning().Path)
 }
 
-func writeWarningPath(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeWarningPath(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	path := warningPath(src)
 	if path == nil {
 		return buf, false
@@ -139,7 +142,7 @@ func writeWarningPath(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return append(buf, raw...), true
 }
 
-func writeWarningField(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeWarningField(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	path := warningPath(src)
 	if path == nil {
 		return buf, false

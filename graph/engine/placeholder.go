@@ -117,7 +117,7 @@ func (r *run) collectPlaceholders(
 
 // readPlaceholders reads the resources of which resolvers returned the keys, in one call,
 // and adds all resources to the next level.
-func (r *run) readPlaceholders(found []placeholderField) {
+func (r *run) readPlaceholders(ctx context.Context, found []placeholderField) {
 	for _, at := range found {
 		at.placeholder.err = r.checkPlaceholder(at)
 		if ref := at.placeholder.ref; at.placeholder.err == nil && ref != nil {
@@ -137,13 +137,13 @@ func (r *run) readPlaceholders(found []placeholderField) {
 	var failed error
 	if len(keys) > 0 {
 		var read []*query.Resource
-		read, failed = r.engine.svc.Reader.Lookup(r.ctx, keys)
+		read, failed = r.engine.svc.Reader.Lookup(ctx, keys)
 		for i, res := range read {
 			r.found[keys[i]] = bodyOf(res)
 		}
 	}
 	for _, at := range found {
-		r.haltOn(failed, at.field)
+		r.haltOn(ctx, failed, at.field)
 		switch m := at.placeholder; {
 		case m.err != nil:
 		case m.page != nil:
@@ -188,21 +188,21 @@ func (r *run) checkPlaceholder(at placeholderField) error {
 var errNull = errors.New("must not be null")
 
 // placeholderValue writes the value of a placeholder. The path has the field already.
-func (r *run) placeholderValue(buf []byte, f *field, t *ast.Type, v *placeholder) ([]byte, bool) {
+func (r *run) placeholderValue(ctx context.Context, buf []byte, f *field, t *ast.Type, v *placeholder) ([]byte, bool) {
 	switch {
 	case v.made != nil:
 		for i := range v.made.items {
 			v.made.items[i].at = 0
 		}
-		return r.object(buf, f.sub, source{page: v.made})
+		return r.object(ctx, buf, f.sub, source{page: v.made})
 	case v.item != nil:
 		r.count(f, 1)
 		v.item.at = 0
-		return r.object(buf, f.on(v.item.kind), source{item: v.item})
+		return r.object(ctx, buf, f.on(v.item.kind), source{item: v.item})
 	case v.err != nil:
-		r.report(v.err, f, nil)
+		r.report(ctx, v.err, f, nil)
 	case t.NonNull:
-		r.report(errNull, f, nil)
+		r.report(ctx, errNull, f, nil)
 	}
 	return buf, false
 }

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"context"
-
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/sluicegw/sluice/backend/service/query"
@@ -18,7 +16,7 @@ import (
 //	begin -> execute -> Output.Fill ... Release -> TakeBack -> end   the transport sends it from run.buf
 
 // begin returns a run that reads a snapshot, a spare one if there is one.
-func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *plan, s *query.Snapshot) *run {
+func (e *Engine) begin(oc *graphql.OperationContext, p *plan, s *query.Snapshot) *run {
 	r, _ := e.spare.Get().(*run)
 	if r == nil {
 		r = &run{}
@@ -28,7 +26,6 @@ func (e *Engine) begin(ctx context.Context, oc *graphql.OperationContext, p *pla
 		r.nameSlab.Keep = keptPieces
 	}
 	r.engine = e
-	r.ctx = ctx
 	r.oc = oc
 	r.plan = p
 	r.snapshot = s
@@ -55,7 +52,6 @@ func (e *Engine) end(r *run, buf []byte) {
 	r.releaseArguments()
 	r.oc = nil
 	r.plan = nil
-	r.ctx = nil
 	r.ended = nil
 	r.applied = false
 	r.buf = buf[:0]

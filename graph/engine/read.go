@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -26,51 +27,51 @@ type want struct {
 }
 
 // resolve reads all links, level by level.
-func (r *run) resolve() {
+func (r *run) resolve(ctx context.Context) {
 	for len(r.next) > 0 {
-		r.checkContext(nil)
-		r.hold(nil, r.spent.budget.Hold(r.ctx, len(r.next)*linkBytes))
-		r.collectLevel()
-		r.readLevel()
+		r.checkContext(ctx, nil)
+		r.hold(ctx, nil, r.spent.budget.Hold(ctx, len(r.next)*linkBytes))
+		r.collectLevel(ctx)
+		r.readLevel(ctx)
 	}
 }
 
 // collectLevel makes the next level the current one and collects its links that have to be read.
-func (r *run) collectLevel() {
+func (r *run) collectLevel(ctx context.Context) {
 	clear(r.level)
 	clear(r.wanted)
 	r.level, r.next = r.next, r.level[:0]
 	r.wanted = r.wanted[:0]
 	for _, v := range r.level {
-		r.collectLinks(v.item, v.on, body.Root)
+		r.collectLinks(ctx, v.item, v.on, body.Root)
 	}
 }
 
 // readLevel reads the wanted links and enqueues what they lead to. Three calls at once read the resources, the pages
 // and the pages of dependencies.
-func (r *run) readLevel() {
+func (r *run) readLevel(ctx context.Context) {
 	keys, requests := r.unread(), r.requests()
 	var resources []*query.Resource
 	var failed error
 	var pages, related answeredPages
 	calls := make([]func(), 0, 3)
 	if len(keys) > 0 {
-		calls = append(calls, func() { resources, failed = r.engine.svc.Reader.Lookup(r.ctx, keys) })
+		calls = append(calls, func() { resources, failed = r.engine.svc.Reader.Lookup(ctx, keys) })
 	}
 	if len(requests.list) > 0 {
-		calls = append(calls, func() { pages.pages, pages.errs = r.engine.svc.Reader.ListMany(r.ctx, requests.list) })
+		calls = append(calls, func() { pages.pages, pages.errs = r.engine.svc.Reader.ListMany(ctx, requests.list) })
 	}
 	if len(requests.related) > 0 {
 		calls = append(calls, func() {
-			related.pages, related.errs = r.engine.svc.Reader.Dependencies(r.ctx, requests.related)
+			related.pages, related.errs = r.engine.svc.Reader.Dependencies(ctx, requests.related)
 		})
 	}
 	together(calls)
 	for i, res := range resources {
 		r.found[keys[i]] = bodyOf(res)
 	}
-	r.linkResources(failed)
-	r.linkPages(&requests, pages, related)
+	r.linkResources(ctx, failed)
+	r.linkPages(ctx, &requests, pages, related)
 	r.spareRequests = requests.emptied()
 }
 
@@ -111,7 +112,7 @@ func together(calls []func()) {
 
 // collectLinks adds the links of a selection on an object of an item's body, in the
 // order in which they will be written.
-func (r *run) collectLinks(it *item, on *object, t body.Table) {
+func (r *run) collectLinks(ctx context.Context, it *item, on *object, t body.Table) {
 	b := it.body
 	for _, f := range on.links {
 		switch {
@@ -134,7 +135,7 @@ func (r *run) collectLinks(it *item, on *object, t body.Table) {
 				}
 				continue
 			}
-			w.args = r.evaluated(f)
+			w.args = r.evaluated(ctx, f)
 			if w.args.err != nil {
 				it.links[n].err = w.args.err
 				continue
@@ -146,12 +147,12 @@ func (r *run) collectLinks(it *item, on *object, t body.Table) {
 		case f.list:
 			if s := b.At(t, f.slot); !s.IsZero() {
 				for _, e := range b.Objects(s) {
-					r.collectLinks(it, f.sub, e)
+					r.collectLinks(ctx, it, f.sub, e)
 				}
 			}
 		default:
 			if s := b.At(t, f.slot); !s.IsZero() {
-				r.collectLinks(it, f.sub, b.Object(s))
+				r.collectLinks(ctx, it, f.sub, b.Object(s))
 			}
 		}
 	}
@@ -298,7 +299,7 @@ func (r *run) joined(names []string) string {
 }
 
 // linkResources sets the links of references to the resources that were found.
-func (r *run) linkResources(failed error) {
+func (r *run) linkResources(ctx context.Context, failed error) {
 	for i := range r.wanted {
 		w := &r.wanted[i]
 		if w.field.link != linkRef {
@@ -309,7 +310,7 @@ func (r *run) linkResources(failed error) {
 		case b != nil:
 			l.item = r.shared(w.field, w.field.kind, b)
 		case failed != nil:
-			r.haltOn(failed, w.field)
+			r.haltOn(ctx, failed, w.field)
 			l.err = failed
 		}
 	}
@@ -348,7 +349,7 @@ type answeredPages struct {
 }
 
 // linkPages sets the links of connections to their pages.
-func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
+func (r *run) linkPages(ctx context.Context, requests *pageRequests, pages, related answeredPages) {
 	made := make([]*page, len(pages.pages))
 	for i, n := range requests.of {
 		if n < 0 {
@@ -362,7 +363,7 @@ func (r *run) linkPages(requests *pageRequests, pages, related answeredPages) {
 		}
 		l.err = from.errs[n]
 		if l.err != nil {
-			r.haltOn(l.err, w.field)
+			r.haltOn(ctx, l.err, w.field)
 			continue
 		}
 		switch {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/base64"
 
 	"github.com/sluicegw/sluice/backend"
@@ -35,72 +36,72 @@ func resourceFields() fieldTable {
 	}
 }
 
-func writeID(r *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeID(_ context.Context, r *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return r.appendID(buf, src.item.body.Stored.Key), true
 }
 
 func compileKindName(_ *compiler, f *field, on *typeInfo) { f.constant = on.kind.quoted }
 
-func writeSubKind(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeSubKind(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	b := src.item.body
 	value := b.Text(b.At(body.Root, body.SlotSubKind))
 	return appendText(buf, value), value != ""
 }
 
-func writeAPIVersion(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeAPIVersion(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	b := src.item.body
 	version := b.Text(b.At(body.Root, body.SlotVersion))
 	return appendText(buf, src.item.kind.APIVersionOf(version)), true
 }
 
-func writeMetadata(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	return r.below(buf, f, source{item: src.item})
+func writeMetadata(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.below(ctx, buf, f, source{item: src.item})
 }
 
 func compileSpec(_ *compiler, f *field, _ *typeInfo)   { f.slot = body.SlotSpec }
 func compileStatus(_ *compiler, f *field, _ *typeInfo) { f.slot = body.SlotStatus }
 
-func writeManifest(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	args, err := r.arguments(f)
+func writeManifest(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	args, err := r.arguments(ctx, f)
 	if err != nil {
-		return r.null(buf, f, err)
+		return r.null(ctx, buf, f, err)
 	}
-	out, err := r.manifestOf(f, src.item.body.Stored, service.ManifestFormat(value[string](args, "format")))
+	out, err := r.manifestOf(ctx, f, src.item.body.Stored, service.ManifestFormat(value[string](args, "format")))
 	if err != nil {
-		return r.null(buf, f, err)
+		return r.null(ctx, buf, f, err)
 	}
 	if len(out) > longValue {
-		buf = r.room(f, buf, len(out))
+		buf = r.room(ctx, f, buf, len(out))
 	}
 	return appendText(buf, out), true
 }
 
-func writeSpecJSON(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	return r.partJSON(buf, f, src.item.body.Stored, r.engine.svc.SpecJSON)
+func writeSpecJSON(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.partJSON(ctx, buf, f, src.item.body.Stored, r.engine.svc.SpecJSON)
 }
 
-func writeStatusJSON(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	return r.partJSON(buf, f, src.item.body.Stored, r.engine.svc.StatusJSON)
+func writeStatusJSON(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.partJSON(ctx, buf, f, src.item.body.Stored, r.engine.svc.StatusJSON)
 }
 
 // writeLink writes the next link of the resource.
-func writeLink(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeLink(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	it := src.item
 	it.at++
-	return r.linked(buf, f, it.links[it.at-1])
+	return r.linked(ctx, buf, f, it.links[it.at-1])
 }
 
 // linked writes what a link leads to.
-func (r *run) linked(buf []byte, f *field, l link) ([]byte, bool) {
+func (r *run) linked(ctx context.Context, buf []byte, f *field, l link) ([]byte, bool) {
 	switch {
 	case l.err != nil:
-		return r.null(buf, f, l.err)
+		return r.null(ctx, buf, f, l.err)
 	case l.page != nil:
-		return r.connection(buf, f, l.page)
+		return r.connection(ctx, buf, f, l.page)
 	case l.item == nil:
 		return buf, false
 	}
-	return r.resource(buf, f, l.item)
+	return r.resource(ctx, buf, f, l.item)
 }
 
 // compileConditions compiles the field of the conditions, which are in the status.
@@ -115,21 +116,21 @@ func compileConditions(_ *compiler, f *field, on *typeInfo) {
 }
 
 // writeConditions writes the conditions of the status, an empty list if it has none yet.
-func writeConditions(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeConditions(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	b := src.item.body
 	if status := b.At(body.Root, f.slot); !status.IsZero() {
 		if list := b.At(b.Object(status), f.inner); !list.IsZero() {
-			return r.objects(buf, f, src.item, list)
+			return r.objects(ctx, buf, f, src.item, list)
 		}
 	}
 	return append(buf, "[]"...), true
 }
 
 // writeAllowed writes the verbs that the caller may use on a resource.
-func writeAllowed(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	rights, err := r.engine.svc.Reader.Rights(r.ctx)
+func writeAllowed(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	rights, err := r.engine.svc.Reader.Rights(ctx)
 	if err != nil {
-		return r.null(buf, f, err)
+		return r.null(ctx, buf, f, err)
 	}
 	r.charge(f, budget.Rights)
 	buf = append(buf, '[')
@@ -149,14 +150,16 @@ type manifest struct {
 }
 
 // manifestOf returns a manifest. It is rendered once for all aliases in a resource.
-func (r *run) manifestOf(f *field, stored *backend.Resource, format service.ManifestFormat) (string, error) {
+func (r *run) manifestOf(
+	ctx context.Context, f *field, stored *backend.Resource, format service.ManifestFormat,
+) (string, error) {
 	for i := range r.manifests {
 		if m := &r.manifests[i]; m.of == stored && m.format == format {
 			return m.text, nil
 		}
 	}
 	r.count(f, manifestObjects)
-	r.element(f)
+	r.element(ctx, f)
 	steps := len(stored.Body) / budget.JSONBytes
 	if format != service.JSON {
 		steps = budget.YAMLByte * len(stored.Body)
@@ -171,17 +174,17 @@ func (r *run) manifestOf(f *field, stored *backend.Resource, format service.Mani
 }
 
 // partJSON writes the spec or the status in stored form.
-func (r *run) partJSON(
+func (r *run) partJSON(ctx context.Context,
 	buf []byte, f *field, stored *backend.Resource, read func(*backend.Resource) ([]byte, error),
 ) ([]byte, bool) {
 	r.count(f, manifestObjects)
-	r.element(f)
+	r.element(ctx, f)
 	r.charge(f, len(stored.Body)/budget.JSONBytes)
 	raw, err := read(stored)
 	if err != nil {
-		return r.null(buf, f, err)
+		return r.null(ctx, buf, f, err)
 	}
-	buf = r.room(f, buf, len(raw))
+	buf = r.room(ctx, f, buf, len(raw))
 	return append(buf, raw...), raw != nil
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"github.com/tidwall/gjson"
@@ -36,19 +37,19 @@ func (a *resolved) applied() bool { return a.byCore || a.written != nil && !a.wr
 
 // execute resolves the root fields, of a query together and of a mutation
 // one after the other, and appends the answer.
-func (r *run) execute(buf []byte) []byte {
-	r.openBudget(len(buf))
+func (r *run) execute(ctx context.Context, buf []byte) []byte {
+	r.openBudget(ctx, len(buf))
 	fields := r.plan.root.fields
 	r.answers = slices.Grow(r.answers[:0], len(fields))[:len(fields)]
 	answers := r.answers
 	defer clear(answers)
 	serial := r.oc.Operation.Operation == ast.Mutation
 	if !serial {
-		r.executeCore(fields, answers)
+		r.executeCore(ctx, fields, answers)
 		for i := range fields {
-			r.resolveRoot(&fields[i], &answers[i])
+			r.resolveRoot(ctx, &fields[i], &answers[i])
 		}
-		r.resolve()
+		r.resolve(ctx)
 	}
 	start, ok := len(buf), true
 	for i := range fields {
@@ -57,10 +58,10 @@ func (r *run) execute(buf []byte) []byte {
 		at := len(buf)
 		var some bool
 		if serial {
-			buf, some = r.mutationField(buf, fields[i:i+1], answers[i:i+1])
+			buf, some = r.mutationField(ctx, buf, fields[i:i+1], answers[i:i+1])
 		} else {
-			buf, some = r.writeRoot(buf, f, &answers[i])
-			buf = r.room(f, buf, 0)
+			buf, some = r.writeRoot(ctx, buf, f, &answers[i])
+			buf = r.room(ctx, f, buf, 0)
 		}
 		if !some {
 			buf = append(buf[:at], "null"...)
@@ -98,27 +99,27 @@ func listRootField() derivedField {
 }
 
 // resolveRoot executes a root field.
-func (r *run) resolveRoot(f *field, a *resolved) {
+func (r *run) resolveRoot(ctx context.Context, f *field, a *resolved) {
 	if f.resolve == nil {
 		return
 	}
-	args := r.evaluated(f)
+	args := r.evaluated(ctx, f)
 	if args.err != nil {
 		a.err = args.err
 		return
 	}
-	a.err = f.resolve(r, f, a, args)
+	a.err = f.resolve(ctx, r, f, a, args)
 	if a.err != nil {
-		r.haltOn(a.err, f)
+		r.haltOn(ctx, a.err, f)
 	}
 }
 
-func resolveGet(r *run, f *field, a *resolved, args *arguments) error {
+func resolveGet(ctx context.Context, r *run, f *field, a *resolved, args *arguments) error {
 	id, err := r.identity(f, naming{values: args.values, namespaced: r.given(f, "namespace")})
 	if err != nil {
 		return err
 	}
-	res, err := r.engine.svc.Reader.Get(r.ctx, id)
+	res, err := r.engine.svc.Reader.Get(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -126,8 +127,8 @@ func resolveGet(r *run, f *field, a *resolved, args *arguments) error {
 	return nil
 }
 
-func resolveNode(r *run, f *field, a *resolved, args *arguments) error {
-	res, err := r.engine.svc.Reader.Node(r.ctx, value[string](args.values, "id"))
+func resolveNode(ctx context.Context, r *run, f *field, a *resolved, args *arguments) error {
+	res, err := r.engine.svc.Reader.Node(ctx, value[string](args.values, "id"))
 	if err != nil {
 		return err
 	}
@@ -135,8 +136,8 @@ func resolveNode(r *run, f *field, a *resolved, args *arguments) error {
 	return nil
 }
 
-func resolveList(r *run, f *field, a *resolved, args *arguments) error {
-	p, err := r.engine.svc.Reader.List(r.ctx, args.request)
+func resolveList(ctx context.Context, r *run, f *field, a *resolved, args *arguments) error {
+	p, err := r.engine.svc.Reader.List(ctx, args.request)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (r *run) setItem(f *field, a *resolved, res *query.Resource) {
 }
 
 // resolveNodes reads the resources of the field nodes.
-func resolveNodes(r *run, f *field, a *resolved, args *arguments) error {
+func resolveNodes(ctx context.Context, r *run, f *field, a *resolved, args *arguments) error {
 	ids := elementsOf[string](args.values, "ids")
 	if len(ids) > maxIDs {
 		return tooLong("ids", "maxItems", maxIDs, "elements")
@@ -160,14 +161,14 @@ func resolveNodes(r *run, f *field, a *resolved, args *arguments) error {
 	a.nodes = make([]link, len(ids))
 	keys, of := make([]backend.Key, 0, len(ids)), make([]int, 0, len(ids))
 	for i, id := range ids {
-		key, err := r.engine.svc.Reader.NodeKey(r.ctx, id)
+		key, err := r.engine.svc.Reader.NodeKey(ctx, id)
 		if err != nil {
 			a.nodes[i].err = failure.InList(err, "ids", i)
 			continue
 		}
 		keys, of = append(keys, key), append(of, i)
 	}
-	found, err := r.engine.svc.Reader.Lookup(r.ctx, keys)
+	found, err := r.engine.svc.Reader.Lookup(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -180,37 +181,37 @@ func resolveNodes(r *run, f *field, a *resolved, args *arguments) error {
 }
 
 // writeRoot writes the value of a root field.
-func (r *run) writeRoot(buf []byte, f *field, a *resolved) ([]byte, bool) {
+func (r *run) writeRoot(ctx context.Context, buf []byte, f *field, a *resolved) ([]byte, bool) {
 	switch {
 	case a.err != nil:
-		return r.null(buf, f, a.err)
+		return r.null(ctx, buf, f, a.err)
 	case f.byCore && a.placeholders == nil:
 		return append(buf, a.core...), a.core != nil && string(a.core) != "null"
 	case f.byCore:
 		r.push(f)
 		defer r.pop()
-		return r.coreValue(buf, a.placeholders, f, f.node.Definition.Type, gjson.ParseBytes(a.core))
+		return coreWriter{r, a.placeholders}.value(ctx, buf, f, f.node.Definition.Type, gjson.ParseBytes(a.core))
 	}
-	return f.write(r, buf, f, source{root: a})
+	return f.write(ctx, r, buf, f, source{root: a})
 }
 
 // writeRootObject writes an object whose data is the value of the root field.
-func writeRootObject(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	return r.below(buf, f, src)
+func writeRootObject(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.below(ctx, buf, f, src)
 }
 
-func writeRootItem(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeRootItem(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	if src.root.item == nil {
 		return buf, false
 	}
-	return r.resource(buf, f, src.root.item)
+	return r.resource(ctx, buf, f, src.root.item)
 }
 
-func writeRootPage(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	return r.connection(buf, f, src.root.page)
+func writeRootPage(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.connection(ctx, buf, f, src.root.page)
 }
 
-func writeRootNodes(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeRootNodes(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()
 	buf = append(buf, '[')
@@ -221,12 +222,12 @@ func writeRootNodes(r *run, buf []byte, f *field, src source) ([]byte, bool) {
 		at, some := len(buf), false
 		r.pushIndex(i)
 		if node.err != nil {
-			r.report(node.err, f, nil)
+			r.report(ctx, node.err, f, nil)
 		}
 		if it := node.item; it != nil {
 			r.count(f, 1)
-			r.element(f)
-			buf, some = r.object(buf, f.on(it.kind), source{item: it})
+			r.element(ctx, f)
+			buf, some = r.object(ctx, buf, f.on(it.kind), source{item: it})
 		}
 		r.pop()
 		if !some {

@@ -19,7 +19,6 @@ import (
 // run is one execution of a plan, see the package comment. One goroutine uses it.
 type run struct {
 	engine *Engine
-	ctx    context.Context
 	oc     *graphql.OperationContext
 	plan   *plan
 	// buf is the buffer of the answer between two runs.
@@ -160,14 +159,14 @@ func (r *run) enqueueNode(it *item, node *field, dependency bool) {
 }
 
 // arguments returns the arguments of a field, evaluated once for all its places in the answer.
-func (r *run) arguments(f *field) (map[string]any, error) {
-	a := r.evaluated(f)
+func (r *run) arguments(ctx context.Context, f *field) (map[string]any, error) {
+	a := r.evaluated(ctx, f)
 	return a.values, a.err
 }
 
 // evaluated returns the arguments of a field. An operation pays for them once, before
 // they are coerced.
-func (r *run) evaluated(f *field) *arguments {
+func (r *run) evaluated(ctx context.Context, f *field) *arguments {
 	if f.args != nil && f.args.steps == 0 {
 		return f.args
 	}
@@ -178,7 +177,7 @@ func (r *run) evaluated(f *field) *arguments {
 	if a != nil {
 		r.charge(f, a.steps)
 	} else {
-		a = r.coerced(f)
+		a = r.coerced(ctx, f)
 	}
 	if r.args == nil {
 		r.args = map[*field]*arguments{}
@@ -188,13 +187,13 @@ func (r *run) evaluated(f *field) *arguments {
 }
 
 // coerced returns the arguments of a field with the variables that are in them.
-func (r *run) coerced(f *field) *arguments {
+func (r *run) coerced(ctx context.Context, f *field) *arguments {
 	a := &arguments{values: map[string]any{}}
 	r.engine.read(a, f.node, r.oc.Variables, func(name string, v any) {
 		values, texts := inputSize(v)
 		r.charge(f, inputSteps(name, values, texts))
 		r.spent.inputs += values * budget.InputHeld
-		r.hold(f, r.spent.budget.Hold(r.ctx, values*budget.InputHeld))
+		r.hold(ctx, f, r.spent.budget.Hold(ctx, values*budget.InputHeld))
 	})
 	a.ask(f)
 	return a
@@ -212,29 +211,29 @@ func (r *run) pushIndex(i int) { r.path = append(r.path, step{index: i}) }
 func (r *run) pop()            { r.path = r.path[:len(r.path)-1] }
 
 // failed adds an error of a field to the answer, or halts.
-func (r *run) failed(err error, f *field) {
-	r.haltOn(err, f)
-	r.reportAll(err, f)
+func (r *run) failed(ctx context.Context, err error, f *field) {
+	r.haltOn(ctx, err, f)
+	r.reportAll(ctx, err, f)
 }
 
 // reportAll adds an error of a field to the answer, one for each violation.
-func (r *run) reportAll(err error, f *field) {
+func (r *run) reportAll(ctx context.Context, err error, f *field) {
 	r.push(f)
 	defer r.pop()
 	var argument *argumentError
 	var known *failure.Error
 	if errors.As(err, &argument) || !errors.As(err, &known) {
-		r.report(err, f, nil)
+		r.report(ctx, err, f, nil)
 		return
 	}
 	for _, one := range known.Split() {
-		r.report(one, f, nil)
+		r.report(ctx, one, f, nil)
 	}
 }
 
 // report adds an error of a field to the answer, at the current path and rest. Its extensions have the path of the
 // argument, if it is about one.
-func (r *run) report(err error, f *field, rest ast.Path) {
+func (r *run) report(ctx context.Context, err error, f *field, rest ast.Path) {
 	out := &gqlerror.Error{Message: err.Error(), Path: append(r.where(), rest...), Locations: f.locations()}
 	var argument *argumentError
 	var known *failure.Error
@@ -252,7 +251,7 @@ func (r *run) report(err error, f *field, rest ast.Path) {
 		out.Extensions["outcome"] = failure.OutcomeApplied
 	}
 	r.countError(out)
-	graphql.AddError(r.ctx, out)
+	graphql.AddError(ctx, out)
 }
 
 // where returns the current path.

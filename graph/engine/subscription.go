@@ -44,10 +44,10 @@ func (e *Engine) subscribe(ctx context.Context, oc *graphql.OperationContext, p 
 	if first := stream.From(ctx).First(); first != nil {
 		return e.lead(ctx, oc, p, first.(*execution))
 	}
-	begin := &run{engine: e, ctx: ctx, oc: oc, plan: p}
-	changes, req, err := begin.changes(f)
+	begin := &run{engine: e, oc: oc, plan: p}
+	changes, req, err := begin.changes(ctx, f)
 	if err != nil {
-		begin.reportAll(err, f)
+		begin.reportAll(ctx, err, f)
 		return func(context.Context) *graphql.Response { return nil }
 	}
 	s := &execution{
@@ -114,8 +114,8 @@ func replaced(cursor string) error {
 }
 
 // changes opens the stream of changes that the arguments ask for.
-func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err error) {
-	args, err := r.arguments(f)
+func (r *run) changes(ctx context.Context, f *field) (changes *change.Stream, req change.Request, err error) {
+	args, err := r.arguments(ctx, f)
 	if err != nil {
 		return nil, req, err
 	}
@@ -128,7 +128,7 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 		Name:       optional[string](args, "name"),
 		Filter:     args["filter"],
 		FieldNames: f.fieldNames(),
-		After:      stream.From(r.ctx).Resume(optional[string](args, "after")),
+		After:      stream.From(ctx).Resume(optional[string](args, "after")),
 		Snapshot:   value[bool](args, "snapshot"),
 		Kinds:      kinds,
 	}
@@ -140,7 +140,7 @@ func (r *run) changes(f *field) (changes *change.Stream, req change.Request, err
 			return nil, req, err
 		}
 	}
-	changes, err = r.engine.svc.Feed.Changes(r.ctx, req)
+	changes, err = r.engine.svc.Feed.Changes(ctx, req)
 	return changes, req, err
 }
 
@@ -179,8 +179,8 @@ func (s *execution) next(ctx context.Context) *graphql.Response {
 
 // fail ends a stream with an error.
 func (r *run) fail(ctx context.Context, err error, f *field, state *stream.State) {
-	r.ctx, r.path = ctx, r.path[:0]
-	r.reportAll(err, f)
+	r.path = r.path[:0]
+	r.reportAll(ctx, err, f)
 	all := graphql.GetErrors(ctx)
 	state.End(all[max(len(all)-1, 0):]...)
 }
@@ -223,7 +223,7 @@ func (s *execution) answer(ctx context.Context, c *change.Change) (res *graphql.
 		budget.From(ctx).Long(ctx)
 	}
 	defer r.release()
-	return &graphql.Response{Data: r.event(f, &resolved{change: c})}
+	return &graphql.Response{Data: r.event(ctx, f, &resolved{change: c})}
 }
 
 // end ends a stream whose event could not be answered. A client that resumes after the event's cursor goes on with the
@@ -242,22 +242,21 @@ func end(ctx context.Context, state *stream.State, h *halted, cursor string) {
 
 // renew prepares a run for the next event.
 func (r *run) renew(ctx context.Context) {
-	r.ctx = ctx
 	r.path = r.path[:0]
 	r.next = r.next[:0]
 	budget.From(ctx).Arrive()
-	r.openBudget(0)
+	r.openBudget(ctx, 0)
 }
 
 // maxSpareEvent is the most bytes of a buffer that a subscription keeps for the next event.
 const maxSpareEvent = 4 << 10
 
 // event returns the answer for an event, in the buffer of the one before.
-func (r *run) event(f *field, a *resolved) []byte {
+func (r *run) event(ctx context.Context, f *field, a *resolved) []byte {
 	buf := append(r.buf[:0], f.prefix...)
 	at := len(buf)
-	buf, some := r.writeRoot(buf, f, a)
-	buf = r.room(f, buf, 0)
+	buf, some := r.writeRoot(ctx, buf, f, a)
+	buf = r.room(ctx, f, buf, 0)
 	r.chargeWritten(len(buf))
 	switch {
 	case some:

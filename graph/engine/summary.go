@@ -12,8 +12,8 @@ func summaryRootField() derivedField {
 }
 
 // resolveSummary counts the resources of a kind.
-func resolveSummary(r *run, f *field, a *resolved, args *arguments) (err error) {
-	a.summary, err = r.engine.svc.Reader.Summary(r.ctx, query.SummaryRequest{
+func resolveSummary(ctx context.Context, r *run, f *field, a *resolved, args *arguments) (err error) {
+	a.summary, err = r.engine.svc.Reader.Summary(ctx, query.SummaryRequest{
 		Kind:       f.kind.Name,
 		Namespace:  optional[string](args.values, "namespace"),
 		Filter:     args.values["filter"],
@@ -55,18 +55,18 @@ func summaryUnreadable(ctx context.Context, src source) (int, error) {
 	return src.root.summary.Unreadable(ctx)
 }
 
-func writeGroups(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeGroups(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	n := len(src.root.summary.Groups)
 	r.count(f, n)
-	return r.list(buf, f, n, func(i int) source { return source{root: src.root, group: i} }), true
+	return r.list(ctx, buf, f, n, func(i int) source { return source{root: src.root, group: i} }), true
 }
 
-func writeGroupKeys(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-	return r.list(buf, f, len(src.root.summary.Paths), func(i int) source {
+func writeGroupKeys(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+	return r.list(ctx, buf, f, len(src.root.summary.Paths), func(i int) source {
 		return source{root: src.root, group: src.group, index: i}
 	}), true
 }
 
-func writeGroupValue(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeGroupValue(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return appendOptional(buf, src.summaryGroup().Values[src.index])
 }

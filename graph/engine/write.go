@@ -38,7 +38,7 @@ type source struct {
 }
 
 // object writes an object.
-func (r *run) object(buf []byte, o *object, src source) ([]byte, bool) {
+func (r *run) object(ctx context.Context, buf []byte, o *object, src source) ([]byte, bool) {
 	if len(o.fields) == 0 {
 		return append(buf, "{}"...), true
 	}
@@ -47,7 +47,7 @@ func (r *run) object(buf []byte, o *object, src source) ([]byte, bool) {
 		f := &o.fields[i]
 		buf = append(buf, f.prefix...)
 		if n := len(buf) + r.spent.errors; n > r.spent.until { // as in [run.room], which is not inlined
-			buf = r.grow(f, buf, n)
+			buf = r.grow(ctx, f, buf, n)
 		}
 		if f.write == nil { // a scalar of a body, as most fields are
 			b := src.item.body
@@ -63,7 +63,7 @@ func (r *run) object(buf []byte, o *object, src source) ([]byte, bool) {
 			}
 			raw := b.Bytes(s)
 			if len(raw) > longValue {
-				buf = r.room(f, buf, len(raw))
+				buf = r.room(ctx, f, buf, len(raw))
 			}
 			if s.Ready() {
 				buf = append(buf, raw...)
@@ -74,7 +74,7 @@ func (r *run) object(buf []byte, o *object, src source) ([]byte, bool) {
 		}
 		at := len(buf)
 		var some bool
-		buf, some = f.write(r, buf, f, src)
+		buf, some = f.write(ctx, r, buf, f, src)
 		if !some {
 			buf = append(buf[:at], "null"...)
 			ok = ok && !f.nonNull
@@ -84,20 +84,20 @@ func (r *run) object(buf []byte, o *object, src source) ([]byte, bool) {
 }
 
 // writeConstant writes a value that is the same in every answer.
-func writeConstant(_ *run, buf []byte, f *field, _ source) ([]byte, bool) {
+func writeConstant(_ context.Context, _ *run, buf []byte, f *field, _ source) ([]byte, bool) {
 	return append(buf, f.constant...), true
 }
 
 // text returns a writer of a string.
 func text(of func(src source) string) writer {
-	return func(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		return appendText(buf, of(src)), true
 	}
 }
 
 // optionalText returns a writer of a string; an empty one is null.
 func optionalText(of func(src source) string) writer {
-	return func(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		value := of(src)
 		return appendText(buf, value), value != ""
 	}
@@ -105,67 +105,67 @@ func optionalText(of func(src source) string) writer {
 
 // integer returns a writer of a number.
 func integer(of func(src source) int) writer {
-	return func(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		return strconv.AppendInt(buf, int64(of(src)), 10), true
 	}
 }
 
 // boolean returns a writer of a Boolean value.
 func boolean(of func(src source) bool) writer {
-	return func(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+	return func(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 		return strconv.AppendBool(buf, of(src)), true
 	}
 }
 
 // counted returns a writer of a number that must be read, at most the greatest of the type Int.
 func counted(read func(ctx context.Context, src source) (int, error)) writer {
-	return func(r *run, buf []byte, f *field, src source) ([]byte, bool) {
-		n, err := read(r.ctx, src)
+	return func(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
+		n, err := read(ctx, src)
 		if err != nil {
-			return r.null(buf, f, err)
+			return r.null(ctx, buf, f, err)
 		}
 		return strconv.AppendInt(buf, int64(min(n, math.MaxInt32)), 10), true
 	}
 }
 
 // below writes the object below a field.
-func (r *run) below(buf []byte, f *field, src source) ([]byte, bool) {
+func (r *run) below(ctx context.Context, buf []byte, f *field, src source) ([]byte, bool) {
 	r.push(f)
-	buf, ok := r.object(buf, f.sub, src)
+	buf, ok := r.object(ctx, buf, f.sub, src)
 	r.pop()
 	return buf, ok
 }
 
 // list writes a list of n objects, none of which can be null; element returns the data of one.
-func (r *run) list(buf []byte, f *field, n int, element func(i int) source) []byte {
+func (r *run) list(ctx context.Context, buf []byte, f *field, n int, element func(i int) source) []byte {
 	buf = append(buf, '[')
 	for i := range n {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		buf, _ = r.object(buf, f.sub, element(i))
+		buf, _ = r.object(ctx, buf, f.sub, element(i))
 	}
 	return append(buf, ']')
 }
 
 // resource writes a resource below a field.
-func (r *run) resource(buf []byte, f *field, it *item) ([]byte, bool) {
+func (r *run) resource(ctx context.Context, buf []byte, f *field, it *item) ([]byte, bool) {
 	it.at = 0
-	return r.resourceOn(buf, f, it)
+	return r.resourceOn(ctx, buf, f, it)
 }
 
 // resourceOn writes a resource some of whose links may have been written already.
-func (r *run) resourceOn(buf []byte, f *field, it *item) ([]byte, bool) {
+func (r *run) resourceOn(ctx context.Context, buf []byte, f *field, it *item) ([]byte, bool) {
 	r.count(f, 1)
 	r.push(f)
-	buf, ok := r.object(buf, f.on(it.kind), source{item: it})
+	buf, ok := r.object(ctx, buf, f.on(it.kind), source{item: it})
 	r.pop()
 	return buf, ok
 }
 
 // null adds an error of a field, whose value is null.
-func (r *run) null(buf []byte, f *field, err error) ([]byte, bool) {
-	r.failed(err, f)
+func (r *run) null(ctx context.Context, buf []byte, f *field, err error) ([]byte, bool) {
+	r.failed(ctx, err, f)
 	return buf, false
 }
 
@@ -216,23 +216,23 @@ func (f *field) absent(buf []byte) ([]byte, bool) {
 	return append(buf, f.otherwise...), f.otherwise != nil
 }
 
-func writeObject(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeObject(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	s := f.stored(src)
 	if s.IsZero() {
 		return f.absent(buf)
 	}
-	return r.below(buf, f, source{item: src.item, table: src.item.body.Object(s)})
+	return r.below(ctx, buf, f, source{item: src.item, table: src.item.body.Object(s)})
 }
 
-func writeObjects(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeObjects(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	s := f.stored(src)
 	if s.IsZero() {
 		return f.absent(buf)
 	}
-	return r.objects(buf, f, src.item, s)
+	return r.objects(ctx, buf, f, src.item, s)
 }
 
-func writeEnum(_ *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeEnum(_ context.Context, _ *run, buf []byte, f *field, src source) ([]byte, bool) {
 	s := f.stored(src)
 	if s.IsZero() {
 		return f.absent(buf)
@@ -240,7 +240,7 @@ func writeEnum(_ *run, buf []byte, f *field, src source) ([]byte, bool) {
 	return appendEnum(buf, f, src.item.body.Bytes(s)), true
 }
 
-func writeFloat(_ *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeFloat(_ context.Context, _ *run, buf []byte, f *field, src source) ([]byte, bool) {
 	s := f.stored(src)
 	if s.IsZero() {
 		return f.absent(buf)
@@ -248,7 +248,7 @@ func writeFloat(_ *run, buf []byte, f *field, src source) ([]byte, bool) {
 	return appendFloat(buf, src.item.body.Bytes(s)), true
 }
 
-func writeStoredTime(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeStoredTime(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	b, s := src.item.body, f.stored(src)
 	if s.IsZero() {
 		return f.absent(buf)
@@ -257,21 +257,21 @@ func writeStoredTime(r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	if !ok {
 		r.engine.badTime(src.item.kind.Name)
 		if f.nonNull {
-			return r.null(buf, f, failure.Of(backend.ErrUnreadable, b.Stored.Key))
+			return r.null(ctx, buf, f, failure.Of(backend.ErrUnreadable, b.Stored.Key))
 		}
 	}
 	return out, ok
 }
 
-func writeMap(r *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeMap(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	s := f.stored(src)
 	if s.IsZero() {
 		return f.absent(buf)
 	}
-	return r.entries(buf, f, sortedEntries(src.item.body, s))
+	return r.entries(ctx, buf, f, sortedEntries(src.item.body, s))
 }
 
-func writeScalars(_ *run, buf []byte, f *field, src source) ([]byte, bool) {
+func writeScalars(_ context.Context, _ *run, buf []byte, f *field, src source) ([]byte, bool) {
 	s := f.stored(src)
 	if s.IsZero() {
 		return f.absent(buf)
@@ -299,7 +299,7 @@ func appendScalars(buf []byte, f *field, b *body.Body, s body.Span) []byte {
 }
 
 // objects writes a list of objects of a body.
-func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool) {
+func (r *run) objects(ctx context.Context, buf []byte, f *field, it *item, s body.Span) ([]byte, bool) {
 	r.push(f)
 	defer r.pop()
 	buf = append(buf, '[')
@@ -311,7 +311,7 @@ func (r *run) objects(buf []byte, f *field, it *item, s body.Span) ([]byte, bool
 		r.pushIndex(i)
 		at := len(buf)
 		var some bool
-		buf, some = r.object(buf, f.sub, source{item: it, table: t})
+		buf, some = r.object(ctx, buf, f.sub, source{item: it, table: t})
 		if !some {
 			buf = append(buf[:at], "null"...)
 			ok = ok && !f.elementNonNull
@@ -332,22 +332,22 @@ func entryFields() fieldTable {
 	}
 }
 
-func writeKey(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeKey(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return appendText(buf, src.entry.key), true
 }
 
-func writeValue(_ *run, buf []byte, _ *field, src source) ([]byte, bool) {
+func writeValue(_ context.Context, _ *run, buf []byte, _ *field, src source) ([]byte, bool) {
 	return appendText(buf, src.entry.value), true
 }
 
 // entries writes a list of entries.
-func (r *run) entries(buf []byte, f *field, list []entry) ([]byte, bool) {
+func (r *run) entries(ctx context.Context, buf []byte, f *field, list []entry) ([]byte, bool) {
 	buf = append(buf, '[')
 	for i := range list {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		buf, _ = r.object(buf, f.sub, source{entry: &list[i]})
+		buf, _ = r.object(ctx, buf, f.sub, source{entry: &list[i]})
 	}
 	return append(buf, ']'), true
 }
