@@ -50,6 +50,16 @@ func (c *comparison) renamed(path, what, was, is string) {
 	}
 }
 
+// moved is [comparison.renamed] for where the values of a field are: with a name where there was none, they are not where
+// clients put them and look for them any more.
+func (c *comparison) moved(path, what, was, is string) {
+	if was == "" && is != "" {
+		c.add(path, BreaksClients, "has the %s %s now", what, is)
+		return
+	}
+	c.renamed(path, what, was, is)
+}
+
 // words reports elements that a list of names has lost, with a severity, and new ones.
 func (c *comparison) words(path, what string, was, is []string, lost Severity) {
 	for _, word := range was {
@@ -202,8 +212,8 @@ func (c *comparison) fields(path string, was, is *descriptor.Field) {
 		graded{BreaksClients, "is immutable now"},
 		graded{Safe, "is not immutable any more"})
 	c.renamed(path, "name in the API", was.InAPI(), is.InAPI())
-	c.renamed(path, "place in manifests", was.ManifestAt, is.ManifestAt)
-	c.renamed(path, "mergeInto", was.MergeInto, is.MergeInto)
+	c.moved(path, "place in manifests", was.ManifestAt, is.ManifestAt)
+	c.moved(path, "mergeInto", was.MergeInto, is.MergeInto)
 	if !reflect.DeepEqual(was.Default, is.Default) {
 		c.add(path, Dangerous, "had the default %s and has %s", text(was.Default), text(is.Default))
 		c.changes[len(c.changes)-1].Default = true

@@ -34,6 +34,7 @@ func TestCheck_FindingsAreAtTheAuthorsLineAndNameTheVersion(t *testing.T) {
 		"a rule":               {"type ThingSpec {", "type ThingSpec @rule(cel: \"has(self.price)\", message: \"free\") {", "8", "Thing.spec has a new rule: free"},
 		"a rule of new fields": {"type ThingSpec {\n", "type ThingSpec @rule(cel: \"self.a < 3\", message: \"wide\") {\n  a: Int\n", "8", "Thing.spec has a new rule: wide"},
 		"a short name less":    {"shortNames: [\"th\"], ", "", "3", "kind Thing has no short name th any more; keep it"},
+		"a place in manifests": {"price: Int @", "price: Int @manifest(at: \"cost\") @", "10", "Thing.spec.price has the place in manifests cost now"},
 		"another scope":        {"scope: NAMESPACED", "scope: GLOBAL", "3", "kind Thing was NAMESPACED and is GLOBAL"},
 		"another type name":    {"Part", "Piece", "13", "Thing.spec.parts had the type Part and has Piece"},
 	} {
