@@ -7,6 +7,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/kind"
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
@@ -83,13 +85,23 @@ func TestAFieldHasItsNameInTheAPIAndAnotherInTheStore(t *testing.T) {
 		fmt.Sprintf(`mutation { patchRoom(input: {name: "a", expectedRevision: %q, spec: {cloudId: "c2"}}) { dryRun } }`, g.revision("Room", "a")):                            `input.spec.cloudId: spec.cloudId: `,
 		fmt.Sprintf(`mutation { patchRoom(input: {name: "a", expectedRevision: %q, spec: {marks: [{key: "m", value: "0123456789"}]}}) { dryRun } }`, g.revision("Room", "a")): `input.spec.marks[0].value: spec.marks.m: must have at most 9 characters`,
 		`{ rooms(filter: {or: [{spec: {cloudId: {}}}]}) { totalCount } }`:                                                                                                     `filter.or[0].spec.cloudId: filter.or[0].spec.cloudId has no operator`,
-		apply(strings.Replace(manifest, "seats: 5", "seats: 0", 1)):                                                                                                           `input.manifest.spec.seats: spec.seats: must be at least 1`,
-		apply(strings.Replace(manifest, "seats: 5", "seats: 5, chairs: 5", 1)):                                                                                                `input.manifest.spec.chairs: spec.chairs: is not a field`,
+		`{ roomsSummary(by: ["spec.cloudId"], filter: {not: {spec: {place: {floor: {}}}}}) { groups { count } } }`:                                                            `filter.not.spec.place.floor: filter.not.spec.place.floor has no operator`,
+		fmt.Sprintf(`mutation { patchResource(input: {id: %q, expectedRevision: %q, specJSON: {seats: 0}}) { dryRun } }`,
+			kind.GlobalID(backend.Key{Kind: "Room", Namespace: "default", Name: "a"}), g.revision("Room", "a")): `input.specJSON.seats: spec.seats: must be at least 1`,
+		fmt.Sprintf(`mutation { updateRoomStatus(input: {name: "a", expectedRevision: %q, status: {cloudId: "0123456789"}}) { dryRun } }`, g.revision("Room", "a")): `input.status.cloudId: status.cloudId: must have at most 9 characters`,
+		apply(strings.Replace(manifest, "seats: 5", "seats: 0", 1)):            `input.manifest.spec.seats: spec.seats: must be at least 1`,
+		apply(strings.Replace(manifest, "seats: 5", "seats: 5, chairs: 5", 1)): `input.manifest.spec.chairs: spec.chairs: is not a field`,
 	} {
 		if got := refusal(t, g.do(write, nil)); !strings.HasPrefix(got, want) {
 			t.Errorf("%s\ngot  %s\nwant %s", write, got, want)
 		}
 	}
+
+	// So are warnings.
+	g.wants(`mutation { applyManifest(input: {dryRun: true, manifest: "`+strings.NewReplacer("\n", `\n`, "next: b", "next: none, look: plain").Replace(manifest)+`"}) { warnings { code field message } } }`,
+		`{"applyManifest":{"warnings":[{"code":"DEPRECATED","field":"input.manifest.spec.look","message":"spec.look is deprecated: none looks"},{"code":"WAITING","field":"input.manifest.spec.next","message":"Waiting for Room/none to be created"}]}}`)
+	g.wants(fmt.Sprintf(`mutation { patchRoom(input: {name: "a", expectedRevision: %q, dryRun: true, spec: {place: {floor: null}}}) { warnings { code field message } } }`, g.revision("Room", "a")),
+		`{"patchRoom":{"warnings":[{"code":"CLEARED","field":"input.spec.place.floor","message":"spec.place.floor was cleared: the patch has null for it"}]}}`)
 
 	// Programs that know no kind get both names.
 	got := g.do(`{ kinds { fields { path name storedPath keys } filterableFields { path } columns { path } references { path } } }`, nil)

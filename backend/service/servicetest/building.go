@@ -21,7 +21,9 @@ func Building() []descriptor.Kind {
 		for _, r := range refs {
 			f := descriptor.Field{Name: strings.TrimPrefix(r.Path, "spec."), Type: descriptor.TypeString, Constraint: descriptor.Constraint{MaxLength: n(253)}}
 			if strings.HasSuffix(f.Name, "Refs") {
-				f.List, f.ListType, f.Constraint.MaxItems = true, descriptor.ListSet, n(1000)
+				f.List = true
+				f.ListType = descriptor.ListSet
+				f.Constraint.MaxItems = n(1000)
 			}
 			spec.Fields = append(spec.Fields, f)
 		}
