@@ -54,8 +54,8 @@ func TestState_TheLinesOfTheManualRun(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	if n := strings.Count(out.String(), "code: \"4711\""); n != 3 {
-		t.Errorf("the secret is shown %d times, want 3:\n%s", n, &out)
+	if n := strings.Count(out.String(), "code: \"4711\""); n != 4 {
+		t.Errorf("the secret is shown %d times, want 4:\n%s", n, &out)
 	}
 }
 
@@ -132,6 +132,7 @@ func TestState_IsTheSameOnTheOtherStore(t *testing.T) {
 			t.Errorf("%s has the secret: %s", name, line)
 		}
 	}
+	restoresSome(t, g, file, keys)
 	redis := redistest.Start(t)
 	moved := start(t, "", append([]string{"--redis", redis.URL(), "--bootstrap", file}, keys...)...)
 	after := exportedLines(t, exported(t, moved))
@@ -224,6 +225,35 @@ func TestState_IsWholeAfterKills(t *testing.T) {
 			}
 			again.kill()
 		}
+	}
+}
+
+// restoresSome deletes some resources of a gateway, and brings them back from a file.
+func restoresSome(t *testing.T, g *gateway, file string, keys []string) {
+	t.Helper()
+	if _, errOut, code := g.cli("", "delete", "secret", "planted"); code != 0 {
+		t.Fatal(errOut)
+	}
+	print := func(args ...string) (string, string) {
+		out, errOut, code := sluice(t, "", append([]string{"export", "--from", file, "-o", "manifest"}, args...)...)
+		if code != 0 {
+			t.Fatalf("exit %d %s", code, errOut)
+		}
+		return out, errOut
+	}
+	if out, warned := print("secrets", "-n", "default"); strings.Contains(out, "cGxhbnRlZC1zZWNyZXQ") ||
+		!strings.Contains(warned, "Secret/default/planted has no write-only values: they are encrypted with key \"a\"") {
+		t.Errorf("without keys:\n%s%s", out, warned)
+	}
+	out, warned := print(append([]string{"secrets", "keypairs", "-n", "default"}, keys...)...)
+	if strings.Count(warned, "\n") != 1 || !strings.Contains(warned, "Secret/default/held is left out: its deletion was requested") {
+		t.Errorf("it warns of %s", warned)
+	}
+	if out, errOut, code := g.cli(out, "apply", "-f", "-"); code != 0 || !strings.Contains(out, "KeyPair default/") {
+		t.Errorf("exit %d %s%s", code, out, errOut)
+	}
+	if out, _, _ := g.cli("", "reveal", "secret", "planted"); !strings.Contains(out, "planted-secret") {
+		t.Errorf("the secret is not back: %s", out)
 	}
 }
 

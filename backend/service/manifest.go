@@ -61,11 +61,18 @@ func (s *Service) Manifest(r *backend.Resource, format ManifestFormat) (string, 
 	if err != nil {
 		return "", err
 	}
+	return writeManifest(k, st, r, k.Spec.Shown(st.Spec), format)
+}
+
+// writeManifest writes the manifest of a resource with a spec, which it changes.
+func writeManifest(
+	k *kind.Kind, st *kind.State, r *backend.Resource, spec map[string]any, format ManifestFormat,
+) (string, error) {
 	doc := manifest.Document{
 		APIVersion: k.APIVersion(), Kind: k.Name, SubKind: st.SubKind,
 		Metadata: manifest.Metadata{Name: r.Name, Labels: st.Meta.Labels, Annotations: st.Meta.Annotations},
 	}
-	if err := placeSpec(k, &doc, k.Spec.Shown(st.Spec)); err != nil {
+	if err := placeSpec(k, &doc, spec); err != nil {
 		return "", failure.Of(fmt.Errorf("manifest: %w", err), r.Key)
 	}
 	if r.Namespace != "" {

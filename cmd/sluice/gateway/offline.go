@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"go.uber.org/zap"
@@ -28,25 +26,20 @@ type Offline struct {
 // storeFile is the name of the file of an embedded store in its folder.
 const storeFile = "sluice.db"
 
-// redisPatience says that a command does not wait for a Redis that does not answer.
-const redisPatience = 0
-
 // embedded reports whether the store is one.
 func (o Offline) embedded() bool { return !strings.Contains(o.At, "://") }
 
-// open opens a store that is there.
-func (o Offline) open(ctx context.Context, log *zap.Logger) (gatewayStore, error) {
-	settings := storeSettings{Store: o.Settings, patience: redisPatience}
-	if o.embedded() {
-		if _, err := os.Stat(filepath.Join(o.At, storeFile)); err != nil {
-			return nil, exit.Usage(fmt.Errorf("%s: there is no store: a folder that has a file %s is accepted, or the URL of a Redis", o.At, storeFile))
-		}
-		settings.Data = o.At
-	} else {
-		settings.URL = o.At
-	}
-	store, _, err := settings.open(ctx, log)
+// openRedis opens a store on Redis, and makes it if there is none.
+func (o Offline) openRedis(ctx context.Context, log *zap.Logger) (gatewayStore, error) {
+	settings := storeSettings{Store: o.Settings}
+	settings.URL = o.At
+	store, _, err := settings.openRedis(ctx, log)
 	return store, err
+}
+
+// openReader opens a store to read it.
+func (o Offline) openReader(ctx context.Context, log *zap.Logger) (Reader, error) {
+	return OpenReader(ctx, o.At, o.Settings, log)
 }
 
 // nothing returns the error of a store that no gateway has ever served: it is probably another one that was meant.
@@ -71,7 +64,7 @@ func (e OfflineExport) Run(ctx context.Context, w io.Writer, log *zap.Logger) (e
 	if err != nil {
 		return exit.Usage(err)
 	}
-	store, err := e.Store.open(ctx, log)
+	store, err := e.Store.openReader(ctx, log)
 	if err != nil {
 		return err
 	}

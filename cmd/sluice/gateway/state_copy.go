@@ -29,7 +29,7 @@ func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err
 	if err != nil {
 		return end, exit.Usage(err)
 	}
-	from, err := c.From.open(ctx, log)
+	from, err := c.From.openReader(ctx, log)
 	if err != nil {
 		return end, err
 	}
@@ -89,7 +89,7 @@ func (c StateCopy) fill(ctx context.Context, file *os.File, keys *keyring.Keyrin
 		}
 		return err
 	}
-	to, err := c.To.open(ctx, log)
+	to, err := c.To.openRedis(ctx, log)
 	if err != nil {
 		return err
 	}

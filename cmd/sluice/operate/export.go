@@ -19,7 +19,6 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/gateway"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
-	"github.com/sluicegw/sluice/graph/client"
 )
 
 // exportFlags are the flags of an export: over the admin socket, over the network if the command line names a server or
@@ -30,12 +29,15 @@ type exportFlags struct {
 	at, to       string
 	noSecrets    bool
 	plainSecrets bool
+	// from is an export that is read, and output the form in which it is printed.
+	from, output         string
+	catalogue, namespace string
 }
 
 func ExportCommand(std terminal.Streams) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
-		Use:   "export --to FILE",
+		Use:   "export --to FILE | --from FILE -o manifest [KIND...]",
 		Short: "Write everything that is stored to a file, from which another store can be filled",
 		Long: "Write everything that is stored to a file: resources with uid, times, status, finalizers, references and expiry, roles and\n" +
 			"bindings, accepted catalogues, and secrets. `sluice serve --bootstrap FILE` fills an empty store with it. Others may\n" +
@@ -43,11 +45,18 @@ func ExportCommand(std terminal.Streams) *cobra.Command {
 			"A running gateway is asked over its admin socket, or over the network with --server or --context, which needs the\n" +
 			"verb EXPORT. With --store, the command opens the store itself, while no gateway runs. Secrets are encrypted with the\n" +
 			"first key of the gateway (encryption-keys-file). Without keys, they have to be left out with --no-secrets, or taken in\n" +
-			"plain form with --plain-secrets, which is not possible over the network.",
+			"plain form with --plain-secrets, which is not possible over the network.\n\n" +
+			"With --from, a file is read instead, and resources of it are printed as manifests, which `sluice apply` takes: to bring\n" +
+			"back some of them into a store that has others. With the keys, manifests have write-only values; without, what is left\n" +
+			"out is named.",
 		Example: "  sluice export --to state.gz\n  sluice export --to state.gz --server https://gateway.example.com:8080\n" +
-			"  sluice export --to state.gz --store ./sluice-data\n  zcat state.gz | jq -r .kind | sort | uniq -c",
-		Args: command.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, std) },
+			"  sluice export --to state.gz --store ./sluice-data\n  sluice export --from state.gz -o manifest -n web subnet | sluice apply -f -\n  zcat state.gz | jq -r .kind | sort | uniq -c",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.from != "" {
+				return f.printManifests(cmd, std, args)
+			}
+			return f.run(cmd, std, args)
+		},
 	}
 	f.registerSocket(cmd)
 	f.registerNetwork(cmd)
@@ -57,8 +66,39 @@ func ExportCommand(std terminal.Streams) *cobra.Command {
 	flags.StringVar(&f.at, "store", "", "folder of an embedded store, or URL of a Redis, to export without a gateway")
 	flags.BoolVar(&f.noSecrets, "no-secrets", false, "leave secrets out: they are empty in a store that is filled with the file")
 	flags.BoolVar(&f.plainSecrets, "plain-secrets", false, "write secrets in plain form, so that everybody who has the file can read them")
+	flags.StringVar(&f.from, "from", "", "file that an export has written, to print resources of it")
+	flags.StringVarP(&f.output, "output", "o", "", "form of what is printed with --from: manifest")
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "namespace of the resources that are printed with --from (default: all, and GLOBAL ones)")
+	flags.StringVar(&f.catalogue, "catalogue", "", "folder of the kinds for --from (default: the kinds of this release)")
 	f.store.register(cmd)
 	return cmd
+}
+
+// printManifests prints resources of a file as manifests.
+func (f *exportFlags) printManifests(cmd *cobra.Command, std terminal.Streams, kinds []string) error {
+	for _, name := range []string{
+		"to", "store", "server", "context", "admin-socket", "data", "no-secrets", "plain-secrets",
+	} {
+		if config.Named(cmd.Flags(), name) {
+			return exit.Usage(fmt.Errorf("%s: it has no effect with --from", name))
+		}
+	}
+	if f.output != "manifest" {
+		return exit.Usage(fmt.Errorf("output: %q; with --from, -o manifest is accepted", f.output))
+	}
+	if err := command.LoadOnly(cmd, "encryption-keys-file", "catalogue"); err != nil {
+		return err
+	}
+	export := gateway.ExportManifests{
+		File: f.from, Catalogue: f.catalogue, KeysFile: f.store.keysFile, Namespace: f.namespace, Kinds: kinds,
+	}
+	count, err := export.Run(cmd.Context(), std.Out, func(line string) {
+		_, _ = fmt.Fprintln(std.Err, "sluice: warning: "+output.Printable(line))
+	})
+	if err == nil && count == 0 {
+		err = exit.NotFound(fmt.Errorf("%s has no such resources", f.from))
+	}
+	return err
 }
 
 // secrecy returns how the file is to hold secrets.
@@ -74,9 +114,16 @@ func (f *exportFlags) secrecy() (state.Secrecy, error) {
 	return state.Sealed, nil
 }
 
-func (f *exportFlags) run(cmd *cobra.Command, std terminal.Streams) error {
+func (f *exportFlags) run(cmd *cobra.Command, std terminal.Streams, args []string) error {
 	secrets, err := f.secrecy()
+	for _, name := range []string{"output", "namespace", "catalogue"} {
+		if config.Named(cmd.Flags(), name) {
+			return exit.Usage(fmt.Errorf("%s: it has no effect without --from", name))
+		}
+	}
 	switch {
+	case len(args) > 0:
+		return exit.Usage(fmt.Errorf("%q: kinds are accepted with --from; an export has everything", args[0]))
 	case err != nil:
 		return exit.Usage(err)
 	case f.to == "":
@@ -131,9 +178,7 @@ func (f *exportFlags) source(cmd *cobra.Command, secrets state.Secrecy) (io.Read
 	if err != nil {
 		return nil, err
 	}
-	return c.Download(cmd.Context(), client.DownloadRequest{
-		Path: gateway.ExportPath, Query: url.Values{gateway.ExportSecrets: {string(secrets)}},
-	})
+	return c.Download(cmd.Context(), gateway.ExportPath, url.Values{gateway.ExportSecrets: {string(secrets)}})
 }
 
 // piped runs an export of a store, and returns what it writes.

@@ -1,0 +1,105 @@
+package state
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/keyring"
+)
+
+// FileResource is a resource in a file.
+type FileResource struct {
+	*backend.Resource
+	// Sensitive is the record with its sensitive values, decrypted; nil if there is none, or if it cannot be decrypted.
+	Sensitive *backend.Resource
+	// Locked is the reason why something of the resource cannot be decrypted: its sensitive values, or its whole body;
+	// nil for none.
+	Locked error
+}
+
+// Resources returns the resources of a file, in its order, of the keys that wanted reports. It reads the file twice, and
+// yields nothing but an error for one that was cut off or changed. It holds the sensitive values of these resources.
+func Resources(
+	open func() (io.ReadCloser, error), keys *keyring.Keyring, wanted func(backend.Key) bool,
+) iter.Seq2[FileResource, error] {
+	return func(yield func(FileResource, error) bool) {
+		last := map[digest]int{}
+		sensitive := map[backend.Key]*backend.Resource{}
+		err := eachLine(open, func(n int, l *Line) bool {
+			if l.Later {
+				last[digestOf(l.Resource.Key)] = n
+			}
+			if verdictOf(l.Resource.Kind) == movedSensitive && wanted(resourceOf(l.Resource.Key)) {
+				delete(sensitive, l.Resource.Key)
+				if !l.Deleted && !l.Unreadable {
+					sensitive[l.Resource.Key] = l.Resource
+				}
+			}
+			return true
+		})
+		if err != nil {
+			yield(FileResource{}, err)
+			return
+		}
+		err = eachLine(open, func(n int, l *Line) bool {
+			newest, ok := last[digestOf(l.Resource.Key)]
+			stands := !ok || newest == n
+			if !stands || l.Deleted || l.Unreadable || verdictOf(l.Resource.Kind) != moved || !wanted(l.Resource.Key) {
+				return true
+			}
+			return yield(unlocked(l.Resource, sensitive[l.Resource.Key.Sensitive()], keys), nil)
+		})
+		if err != nil {
+			yield(FileResource{}, err)
+		}
+	}
+}
+
+// resourceOf returns the key of the resource whose sensitive values are stored under a key.
+func resourceOf(key backend.Key) backend.Key {
+	key.Kind = strings.TrimPrefix(key.Kind, backend.SensitiveKind(""))
+	return key
+}
+
+// unlocked decrypts a resource and its sensitive values.
+func unlocked(r, sensitive *backend.Resource, keys *keyring.Keyring) FileResource {
+	plain := *r
+	out := FileResource{Resource: &plain}
+	body, err := keys.Open(r.Key, r.UID, r.Body)
+	if err != nil {
+		out.Locked = err
+		return out
+	}
+	plain.Body = body
+	if sensitive == nil || sensitive.UID != r.UID {
+		return out
+	}
+	values := *sensitive
+	if values.Body, out.Locked = keys.Open(values.Key, values.UID, values.Body); out.Locked == nil {
+		out.Sensitive = &values
+	}
+	return out
+}
+
+// eachLine visits the lines of a file with their numbers, until visit returns false.
+func eachLine(open func() (io.ReadCloser, error), visit func(n int, l *Line) bool) error {
+	f, err := open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	in, err := NewReader(f)
+	for n := 1; err == nil; n++ {
+		var l Line
+		if l, err = in.Next(); err == nil && !visit(n, &l) {
+			return nil
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}

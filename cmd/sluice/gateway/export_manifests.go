@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service"
+	"github.com/sluicegw/sluice/backend/state"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/sdl"
+)
+
+// ExportManifests writes resources of an export as manifests, which `sluice apply` takes.
+type ExportManifests struct {
+	// File is the path of the export.
+	File string
+	// Catalogue is the folder of the kinds; empty for those of this release.
+	Catalogue string
+	KeysFile  string
+	// Namespace, if not empty, leaves out all others and GLOBAL kinds, and Kinds, unless there are none, all others.
+	Namespace string
+	Kinds     []string
+}
+
+// Run writes manifests in YAML, one after the other. It calls skipped with a line for what it has to leave out, and returns
+// how many manifests it has written.
+func (e ExportManifests) Run(ctx context.Context, w io.Writer, skipped func(line string)) (count int, err error) {
+	keys, err := encryptionKeys(ctx, e.KeysFile)
+	if err != nil {
+		return 0, exit.Usage(err)
+	}
+	c, err := sdl.Read(e.Catalogue)
+	if err != nil {
+		return 0, err
+	}
+	manifests, err := service.NewWholeManifests(c.Kinds)
+	if err != nil {
+		return 0, err
+	}
+	var kinds []string
+	for _, name := range e.Kinds {
+		k, err := manifests.Kind(name)
+		if err != nil {
+			return 0, exit.Usage(errors.New(exit.OneLine(err)))
+		}
+		kinds = append(kinds, k.Name)
+	}
+	wanted := func(key backend.Key) bool {
+		return (len(kinds) == 0 || slices.Contains(kinds, key.Kind)) && (e.Namespace == "" || key.Namespace == e.Namespace)
+	}
+	open := func() (io.ReadCloser, error) { return os.Open(e.File) }
+	for r, err := range state.Resources(open, keys, wanted) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return count, exit.Usage(fmt.Errorf("from: %s: %s", e.File, exit.OneLine(err)))
+		}
+		written, err := e.write(w, manifests, r, skipped)
+		if err != nil {
+			return count, err
+		}
+		count += written
+	}
+	return count, nil
+}
+
+// write writes the manifest of a resource, and returns how many it has written.
+func (e ExportManifests) write(
+	w io.Writer, manifests *service.WholeManifests, r state.FileResource, skipped func(line string),
+) (int, error) {
+	whole := r.Body[0] == backend.BodyJSON
+	switch {
+	case r.Deleting:
+		skipped(fmt.Sprintf("%s is left out: its deletion was requested", r.Key))
+		return 0, nil
+	case r.Locked != nil && !whole:
+		skipped(fmt.Sprintf("%s is left out: it is %s", r.Key, exit.OneLine(r.Locked)))
+		return 0, nil
+	case r.Locked != nil:
+		skipped(fmt.Sprintf("%s has no write-only values: they are %s", r.Key, exit.OneLine(r.Locked)))
+	}
+	text, err := manifests.Write(r.Resource, r.Sensitive, service.YAML)
+	if err != nil {
+		skipped(fmt.Sprintf("%s is left out: %s", r.Key, exit.OneLine(err)))
+		return 0, nil
+	}
+	_, err = fmt.Fprintf(w, "---\n%s", text)
+	return 1, err
+}
