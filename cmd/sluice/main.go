@@ -67,6 +67,7 @@ func newRoot(std terminal.Streams) *cobra.Command {
 		auth.LoginCommand(std),
 		auth.LogoutCommand(std),
 
+		operate.BackupCommand(std),
 		operate.CatalogueCommand(std),
 		operate.CheckCommand(std),
 		operate.ExportCommand(std),

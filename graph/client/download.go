@@ -12,18 +12,27 @@ import (
 	"time"
 )
 
+// DownloadRequest says what to download.
+type DownloadRequest struct {
+	Path  string
+	Query url.Values
+	// Preparation is how long the gateway may take before it sends anything. Default: [Config.Silence].
+	Preparation time.Duration
+}
+
 // Download gets a path of the gateway, and returns what it answers as it comes. It has no limit of time, but the
 // gateway may send nothing for [Config.Silence] at most. It returns errors as Do does. The caller closes the body.
-func (c *Client) Download(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
-	to := c.at(path)
-	if len(query) > 0 {
-		to.url += "?" + query.Encode()
+func (c *Client) Download(ctx context.Context, r DownloadRequest) (io.ReadCloser, error) {
+	to := c.at(r.Path)
+	if len(r.Query) > 0 {
+		to.url += "?" + r.Query.Encode()
 	}
+	preparation := max(r.Preparation, c.cfg.Silence)
 	token, err := c.bearer(ctx, "")
 	if err != nil {
 		return nil, &UnansweredError{err: err}
 	}
-	body, err := c.get(ctx, to, token)
+	body, err := c.get(ctx, to, token, preparation)
 	if token == "" || !unauthenticated(err) {
 		return body, err
 	}
@@ -31,15 +40,18 @@ func (c *Client) Download(ctx context.Context, path string, query url.Values) (i
 	case failed != nil:
 		return nil, &UnansweredError{err: failed}
 	case other != token && other != "":
-		return c.get(ctx, to, other)
+		return c.get(ctx, to, other, preparation)
 	}
 	return nil, err
 }
 
-// get sends one request, and returns the body of its answer unless it has errors.
-func (c *Client) get(ctx context.Context, to address, token string) (io.ReadCloser, error) {
+// get sends one request, and returns the body of its answer unless it has errors. The answer has to begin within
+// preparation.
+func (c *Client) get(
+	ctx context.Context, to address, token string, preparation time.Duration,
+) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	silence := time.AfterFunc(c.cfg.Silence, func() { cancel(errSilent) })
+	silence := time.AfterFunc(preparation, func() { cancel(errSilent) })
 	body := &download{
 		shown: to.shown,
 		alive: func() { silence.Reset(c.cfg.Silence) },
@@ -59,7 +71,7 @@ func (c *Client) get(ctx context.Context, to address, token string) (io.ReadClos
 		body.stop()
 		return nil, fmt.Errorf("request: %w", err)
 	}
-	req.Header.Set("Accept", "application/gzip, application/json")
+	req.Header.Set("Accept", "application/gzip, application/octet-stream, application/json")
 	c.introduce(req.Header)
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)

@@ -55,6 +55,9 @@ type Config struct {
 	// Export answers with everything that is stored, for callers who have the verb EXPORT. It sets deadlines that are
 	// later than the server's. Default: there is no path for it.
 	Export http.Handler
+	// Backup answers with a copy of the store, for callers who have the verb EXPORT. It sets deadlines that are later
+	// than the server's. Default: there is no path for it.
+	Backup http.Handler
 	// TLS secures connections. Default: none.
 	TLS *identity.TLS
 	// Limits of requests.

@@ -9,12 +9,20 @@ import (
 	"github.com/sluicegw/sluice/backend/service/failure"
 )
 
-// exportPath answers with everything that is stored, see [Config.Export].
-const exportPath = "/export"
+// exportPath answers with everything that is stored, see [Config.Export], and backupPath with a copy of the store, see
+// [Config.Backup].
+const (
+	exportPath = "/export"
+	backupPath = "/backup"
+)
 
-// export hands a request to [Config.Export] if its caller has the verb EXPORT. The request ends when the server begins
-// to drain: it may take minutes.
-func (s *Server) export(w http.ResponseWriter, r *http.Request) {
+// exporting hands requests to a handler if their callers have the verb EXPORT. A request ends when the server begins to
+// drain: it may take minutes.
+func (s *Server) exporting(to http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.export(w, r, to) })
+}
+
+func (s *Server) export(w http.ResponseWriter, r *http.Request, to http.Handler) {
 	if r.Method != http.MethodGet { // the pattern of GET has HEAD, too
 		refuseMethod("GET", "use GET")(w, r)
 		return
@@ -30,5 +38,5 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.draining, cancel)()
-	s.cfg.Export.ServeHTTP(w, r.WithContext(ctx))
+	to.ServeHTTP(w, r.WithContext(ctx))
 }

@@ -109,9 +109,11 @@ func New(cfg Config) (*Server, error) {
 		mux.Handle("POST "+reloadPath, s.identified(s.sameOriginOnly(http.HandlerFunc(s.reload)), s.refuseCaller))
 		mux.HandleFunc(reloadPath, refuseMethod("POST", "use POST"))
 	}
-	if cfg.Export != nil {
-		mux.Handle("GET "+exportPath, s.identified(s.sameOriginOnly(http.HandlerFunc(s.export)), s.refuseCaller))
-		mux.HandleFunc(exportPath, refuseMethod("GET", "use GET"))
+	for path, handler := range map[string]http.Handler{exportPath: cfg.Export, backupPath: cfg.Backup} {
+		if handler != nil {
+			mux.Handle("GET "+path, s.identified(s.sameOriginOnly(s.exporting(handler)), s.refuseCaller))
+			mux.HandleFunc(path, refuseMethod("GET", "use GET"))
+		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusNotFound, failure.CodeNotFound, s.generation.Load().nothingText())

@@ -85,7 +85,7 @@ func exportSecrets(r *http.Request, plain bool) (state.Secrecy, error) {
 // serve writes an export. One that fails after it has begun breaks off: it has no end line, so nobody takes it for a
 // whole one.
 func (e *exports) serve(w http.ResponseWriter, r *http.Request, secrets state.Secrecy) {
-	out := &exportWriter{to: w, control: http.NewResponseController(w)}
+	out := &exportWriter{to: w, control: http.NewResponseController(w), media: "application/gzip"}
 	// The deadline of a request ends its context, and an export may take longer.
 	_ = out.control.SetReadDeadline(time.Time{})
 	end, err := state.Export(r.Context(), state.ExportConfig{
@@ -123,6 +123,8 @@ func refuseExport(w http.ResponseWriter, status int, code failure.Code, message 
 type exportWriter struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
+	// media is the type of the body.
+	media string
 	// begun: the header of the answer was sent. failed: the client is gone.
 	begun, failed bool
 }
@@ -131,7 +133,7 @@ type exportWriter struct {
 func (w *exportWriter) Write(p []byte) (int, error) {
 	if !w.begun {
 		w.begun = true
-		w.to.Header().Set("Content-Type", "application/gzip")
+		w.to.Header().Set("Content-Type", w.media)
 		w.to.Header().Set("Cache-Control", "no-store")
 	}
 	_ = w.control.SetWriteDeadline(time.Now().Add(exportStall))

@@ -129,6 +129,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		handlers := map[string]http.Handler{
 			"POST " + reload.Path: s.Server.Reload,
 			"GET " + ExportPath:   kinds.exports.handler(true),
+			"GET " + BackupPath:   backups{on: all, log: log}.handler(true),
 		}
 		edges = append(edges, func(ctx context.Context) error { return socket.Serve(ctx, handlers) })
 	}
@@ -316,6 +317,7 @@ func (s *Gateway) configureServer(c *catalogues, on shared, log *zap.Logger) {
 	s.Server.Reload = reload.NewHandler(c)
 	c.exports = newExports(on, log)
 	s.Server.Export = c.exports.handler(false)
+	s.Server.Backup = backups{on: on, log: log}.handler(false)
 	if on.audit != nil {
 		s.Server.Refused = on.audit.Refuse
 	}

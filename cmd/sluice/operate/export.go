@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/gateway"
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+	"github.com/sluicegw/sluice/graph/client"
 )
 
 // exportFlags are the flags of an export: over the admin socket, over the network if the command line names a server or
@@ -178,7 +179,9 @@ func (f *exportFlags) source(cmd *cobra.Command, secrets state.Secrecy) (io.Read
 	if err != nil {
 		return nil, err
 	}
-	return c.Download(cmd.Context(), gateway.ExportPath, url.Values{gateway.ExportSecrets: {string(secrets)}})
+	return c.Download(cmd.Context(), client.DownloadRequest{
+		Path: gateway.ExportPath, Query: url.Values{gateway.ExportSecrets: {string(secrets)}},
+	})
 }
 
 // piped runs an export of a store, and returns what it writes.
