@@ -163,20 +163,9 @@ func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 	}
 	fields, required := make([]Field, len(s.Fields)), []int(nil)
 	for i := range s.Fields {
-		f := &s.Fields[i]
-		fields[i] = Field{Name: f.Name, Type: f.Type, List: f.List}
-		if f.Default != nil {
-			fields[i].Default, _ = json.Marshal(f.Default) // a text, a number or a Boolean
-		}
-		if f.Required {
+		fields[i] = fieldOf(&s.Fields[i])
+		if s.Fields[i].Required {
 			required = append(required, i)
-		}
-		if f.Enum != nil {
-			names := make(map[string]string, len(f.Enum.Values))
-			for _, v := range f.Enum.Values {
-				names[v.Stored] = v.Name
-			}
-			fields[i].EnumNames = names
 		}
 	}
 	// as encoding/json writes maps
@@ -185,6 +174,21 @@ func (c *Compiler) Shape(s *descriptor.Shape) *Shape {
 	c.done[s] = out
 	for i := range s.Fields {
 		out.Fields[i].Shape = c.Shape(s.Fields[i].Shape)
+	}
+	return out
+}
+
+// fieldOf compiles a field without its shape.
+func fieldOf(f *descriptor.Field) Field {
+	out := Field{Name: f.Name, Type: f.Type, List: f.List}
+	if f.Default != nil {
+		out.Default, _ = json.Marshal(f.Default) // a text, a number or a Boolean
+	}
+	if f.Enum != nil {
+		out.EnumNames = make(map[string]string, len(f.Enum.Values))
+		for _, v := range f.Enum.Values {
+			out.EnumNames[v.Stored] = v.Name
+		}
 	}
 	return out
 }

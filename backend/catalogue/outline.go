@@ -117,6 +117,8 @@ type Difference struct {
 	Required bool `json:"-"`
 	// ShortName reports whether a kind has lost a short name.
 	ShortName bool `json:"-"`
+	// Optional reports whether a field is not required any more.
+	Optional bool `json:"-"`
 	// Gone reports whether the kind or field is gone.
 	Gone bool `json:"-"`
 
@@ -238,6 +240,7 @@ func diffFields(kind string, from, to map[string]FieldOutline) []Difference {
 				out[len(out)-1].Required = true
 			} else if was.Required && !is.Required {
 				add(path, BreaksClients, "is not required any more: it can be null in answers")
+				out[len(out)-1].Optional = true
 			}
 			for _, v := range was.Values {
 				if !slices.Contains(is.Values, v) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // ReleasedVersion is a released version of the API of a catalogue, as a store records it.
@@ -29,18 +31,23 @@ func (g Gate) Recorded(ctx context.Context, files string) (bool, error) {
 	return slices.Contains(list.Files, files), err
 }
 
-// lostVersions returns lines about released versions that a catalogue does not have any more, or has changed. There are
-// none for a gateway that starts with a catalogue that was accepted before, so that an older gateway can start in the
-// middle of a roll-out.
+// lostVersions returns lines about released versions that a catalogue does not have any more, has changed, or has added to
+// an older major. There are none for a gateway that starts with a catalogue that was accepted before, so that an older
+// gateway can start in the middle of a roll-out.
 func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
 	if list.startsWithKnown(c, hash) {
 		return nil
+	}
+	newest := 0
+	for _, v := range c.Versions {
+		newest = max(newest, majorOf(v.Name))
 	}
 	for _, name := range slices.Sorted(maps.Keys(list.Versions)) {
 		was := list.Versions[name]
 		at := slices.IndexFunc(c.Versions, func(v ReleasedVersion) bool { return v.Name == name })
 		switch {
-		case at < 0 && was.Withdrawn, at >= 0 && (c.Versions[at].Withdrawn || c.Versions[at].Hash == was.Hash):
+		case at < 0 && was.Withdrawn, majorOf(name)+servedMajors <= newest:
+		case at >= 0 && (c.Versions[at].Withdrawn || c.Versions[at].Hash == was.Hash):
 		case at < 0:
 			lines = append(lines, fmt.Sprintf("version %s of the API was released and is gone: put its folder back, "+
 				"or withdraw it first", name))
@@ -49,7 +56,35 @@ func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
 				"put its folder back as it was", name))
 		}
 	}
+	return append(lines, lateVersions(list, c)...)
+}
+
+// lateVersions returns lines about versions that a catalogue has new although a newer major was released: an older major
+// gets no minor versions any more.
+func lateVersions(list accepted, c Candidate) (lines []string) {
+	last := ""
+	for name := range list.Versions {
+		if last == "" || majorOf(name) > majorOf(last) {
+			last = name
+		}
+	}
+	for _, v := range c.Versions {
+		if _, known := list.Versions[v.Name]; !known && !v.Withdrawn && majorOf(v.Name) < majorOf(last) {
+			lines = append(lines, fmt.Sprintf("version %s of the API is new, and v%d was released before: "+
+				"an older major gets no new minor versions; remove its folder", v.Name, majorOf(last)))
+		}
+	}
 	return lines
+}
+
+// servedMajors is how many majors are served; versions of older ones may be removed.
+const servedMajors = 2
+
+// majorOf returns the major of the name of a version, such as 1 of v1.10.
+func majorOf(name string) int {
+	major, _, _ := strings.Cut(strings.TrimPrefix(name, "v"), ".")
+	n, _ := strconv.Atoi(major) // 0 if it is none
+	return n
 }
 
 // startsWithKnown reports whether a gateway starts with a catalogue, of a hash, that was accepted before.

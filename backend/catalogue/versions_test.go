@@ -73,3 +73,37 @@ func TestAccept_KeepsReleasedVersions(t *testing.T) {
 		t.Errorf("catalogues %v %v", hashes, err)
 	}
 }
+
+func TestAccept_DropsMajorsAndTakesNoLateMinors(t *testing.T) {
+	store, err := memory.Open(memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := catalogue.Gate{Store: store}
+	of := func(files string, names ...string) catalogue.Candidate {
+		c := catalogue.Candidate{Kinds: shelf(nil), Files: files}
+		for _, name := range names {
+			c.Versions = append(c.Versions, catalogue.ReleasedVersion{Name: name, Hash: name})
+		}
+		return c
+	}
+	for _, step := range []struct {
+		name string
+		c    catalogue.Candidate
+		want string
+	}{
+		{"a major", of("f1", "v1.0", "v1.9"), ""},
+		{"another one", of("f2", "v1.0", "v1.9", "v2.0"), ""},
+		{"a minor version of the first", of("f3", "v1.0", "v1.9", "v1.10", "v2.0"), "version v1.10 of the API is new, and v2 was released before: an older major gets no new minor versions; remove its folder"},
+		{"one of the second", of("f4", "v1.0", "v1.9", "v2.0", "v2.1"), ""},
+		{"the first is gone too early", of("f5", "v2.0", "v2.1"), "version v1.0 of the API was released and is gone"},
+		{"a third one drops the first", of("f6", "v2.0", "v2.1", "v3.0"), ""},
+		{"the second is gone", of("f7", "v3.0"), "version v2.0 of the API was released and is gone"},
+		{"an older gateway begins", func() catalogue.Candidate { c := of("f2", "v1.0", "v1.9", "v2.0"); c.Start = true; return c }(), ""},
+	} {
+		err := gate.Accept(t.Context(), step.c)
+		if step.want == "" && err != nil || step.want != "" && (err == nil || !strings.Contains(err.Error(), step.want)) {
+			t.Errorf("%s: %v", step.name, err)
+		}
+	}
+}

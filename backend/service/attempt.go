@@ -106,7 +106,7 @@ func (w *write) replacesWriteOnly() bool {
 }
 
 // validateNew returns the violations of a write that creates its resource, as one error. A write by a view is checked
-// by what the view can name, as an older gateway would, and then by the whole kind.
+// by what the view can name, as an older gateway would, and then by the kinds that judge the view.
 func (w *write) validateNew(ctx context.Context) error {
 	found := w.found.Clone()
 	if slices.Contains(w.kind.Whole().SubKinds, w.subKind) && !slices.Contains(w.kind.SubKinds, w.subKind) {
@@ -114,8 +114,8 @@ func (w *write) validateNew(ctx context.Context) error {
 	}
 	at := failure.At("spec")
 	found.Object(ctx, w.kind.Spec, at, w.spec)
-	if whole := w.kind.Whole(); whole != w.kind && found.Err(w.key) == nil {
-		found.Object(ctx, whole.Spec, at, w.spec)
+	for judge := w.kind.Judge(); judge != nil && found.Err(w.key) == nil; judge = judge.Judge() {
+		found.Object(ctx, judge.Spec, at, judge.Spec.Known(w.spec))
 	}
 	return found.Err(w.key)
 }
@@ -134,16 +134,20 @@ func (a *attempt) validate(ctx context.Context, spec map[string]any) error {
 	return found.Err(a.key)
 }
 
-// validateWhole returns the violations of the change of the spec by the whole kind, if the write is by a view of it.
-// The spec has what the view cannot name.
+// validateWhole returns the violations of the change of the spec by the kinds that judge the writes of a view. The spec
+// has what the view cannot name, and may have what they cannot name either.
 func (a *attempt) validateWhole(ctx context.Context, spec map[string]any) error {
-	whole := a.kind.Whole()
-	if whole == a.kind || a.keepsSealed {
+	if a.keepsSealed {
 		return nil
 	}
-	found := a.found.Clone()
-	found.Change(ctx, whole.Spec, failure.At("spec"), spec, a.was.Spec)
-	return found.Err(a.key)
+	for judge := a.kind.Judge(); judge != nil; judge = judge.Judge() {
+		found := a.found.Clone()
+		found.Change(ctx, judge.Spec, failure.At("spec"), judge.Spec.Known(spec), a.was.Spec)
+		if err := found.Err(a.key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // create stores a new resource, whose own violations are none.
@@ -351,7 +355,7 @@ func (a *attempt) waitWarnings() []failure.Warning {
 		})
 	}
 	for _, w := range a.relation.Waits {
-		path := a.kind.Whole().Path(w.Path).Text(a.names)
+		path := a.kind.Path(w.Path).Text(a.names)
 		out = append(out, failure.Warning{Code: failure.WarningWaiting, Message: w.String(), Path: path})
 	}
 	return out

@@ -61,7 +61,7 @@ func (a *attempt) refersTo(key backend.Key) bool {
 
 // refuseReference returns the error of a new reference to a resource of a sensitive kind that the author may not see.
 func (w *write) refuseReference(ref kind.ResourceRef, to *kind.Kind) error {
-	path := w.kind.Whole().Path(ref.Path).Text(w.names)
+	path := w.kind.Path(ref.Path).Text(w.names)
 	refused := &failure.Error{Code: failure.CodeForbidden}
 	refused.Message = fmt.Sprintf("%s: kind %s is sensitive, and a new reference to %q needs the verb GET on it",
 		path, to.Name, failure.Shorten(ref.Key.Name))

@@ -179,9 +179,32 @@ func New(cfg Config) (*Service, error) {
 // View returns the service for callers of a released version of the API. To them it is like a gateway with an older
 // catalogue: what names does not have cannot be named, is not shown, and is kept by writes. A view shares everything else
 // with the service, and needs no Run.
-func (s *Service) View(names kind.Names) *Service {
+func (s *Service) View(names kind.Names) *Service { return s.view(s.kinds.View(names)) }
+
+// Newest returns the service as the newest catalogue has it, if the service has what the previous major version of the
+// API has besides. Like [Service.Previous] and [Service.View] it shares everything else with the service, which runs.
+func (s *Service) Newest(kinds []descriptor.Kind) (*Service, error) {
+	newest, err := s.kinds.Newest(kinds)
+	if err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	return s.view(newest), nil
+}
+
+// Previous returns the service as the catalogue of the previous major version has it. What it accepts is judged by the
+// newest catalogue, too, which also says what can be read, and what is referred to and guarded.
+func (s *Service) Previous(kinds []descriptor.Kind) (*Service, error) {
+	previous, err := s.kinds.Previous(kinds)
+	if err != nil {
+		return nil, fmt.Errorf("service: the previous major version: %w", err)
+	}
+	return s.view(previous), nil
+}
+
+// view returns the service with a view of its kinds.
+func (s *Service) view(kinds kind.Catalogue) *Service {
 	out := *s
-	out.kinds = s.kinds.View(names)
+	out.kinds = kinds
 	out.Reader = s.Reader.View(out.kinds)
 	out.Feed = s.Feed.View(out.kinds, out.Reader)
 	out.Writer = s.Writer.view(out.kinds, out.Reader)
@@ -312,6 +335,9 @@ func (s *Service) Kind(name string) (*descriptor.Kind, error) {
 
 // KeyOf is the key that a global id means; BAD_USER_INPUT if it is none of this API.
 func (s *Service) KeyOf(id string) (backend.Key, error) { return s.kinds.KeyOf(id) }
+
+// Stored returns the kinds by which resources are stored. A view of the service may have fewer, or other names.
+func (s *Service) Stored() []descriptor.Kind { return s.cfg.Kinds }
 
 // Kinds is the catalogue, in its order.
 func (s *Service) Kinds() []*descriptor.Kind { return s.kinds.Descriptors() }

@@ -189,6 +189,9 @@ func (c *compiler) field(def *ast.Definition, f *field) {
 		return
 	}
 	if t.role == roleShape {
+		if inside := f.above.inside; inside != nil { // conditions of a kind that has none are in no place
+			t = inside
+		}
 		c.shapeField(t, f)
 		return
 	}
@@ -258,6 +261,7 @@ func (c *compiler) shapeField(t *typeInfo, f *field) {
 	}
 	sf := &t.shape.Fields[slot]
 	f.slot = slot
+	f.inside = t.below[slot]
 	f.enum = sf.EnumNames
 	f.write = bodyWriter(sf)
 	f.otherwise = effective(f, sf)

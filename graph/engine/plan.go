@@ -53,6 +53,8 @@ type field struct {
 	otherwise []byte
 	// inner is the slot of conditions in the status.
 	inner int
+	// inside is the type of the objects of a body to which the field leads; nil if it leads to none.
+	inside *typeInfo
 	// enum has the names of enum values by their stored forms.
 	enum map[string]string
 	// constant is the value of a field that has the same in every answer.

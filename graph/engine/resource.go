@@ -58,8 +58,15 @@ func writeMetadata(ctx context.Context, r *run, buf []byte, f *field, src source
 	return r.below(ctx, buf, f, source{item: src.item})
 }
 
-func compileSpec(_ *compiler, f *field, _ *typeInfo)   { f.slot = body.SlotSpec }
-func compileStatus(_ *compiler, f *field, _ *typeInfo) { f.slot = body.SlotStatus }
+func compileSpec(_ *compiler, f *field, on *typeInfo) {
+	f.slot = body.SlotSpec
+	f.inside = on.kind.spec
+}
+
+func compileStatus(_ *compiler, f *field, on *typeInfo) {
+	f.slot = body.SlotStatus
+	f.inside = on.kind.status
+}
 
 func writeManifest(ctx context.Context, r *run, buf []byte, f *field, src source) ([]byte, bool) {
 	args, err := r.arguments(ctx, f)
@@ -113,6 +120,7 @@ func compileConditions(_ *compiler, f *field, on *typeInfo) {
 	}
 	f.slot = body.SlotStatus
 	f.inner, _ = on.kind.body.Fields[body.SlotStatus].Shape.Slot("conditions")
+	f.inside = on.kind.status.below[f.inner]
 }
 
 // writeConditions writes the conditions of the status, an empty list if it has none yet.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sluicegw/sluice/backend/body"
@@ -43,6 +44,9 @@ type typeInfo struct {
 	shape *body.Shape // of a part of a body
 	// slots are the slots of the fields of a shape, by their names in the API.
 	slots map[string]int
+	// below are the types of the objects in a shape, by the slots of their fields. An object type can have another shape
+	// in each place where it is used, if the stored bodies have fields there that the API does not have.
+	below map[int]*typeInfo
 	// refs are the fields that are derived from references.
 	refs map[string]*reference
 }
@@ -51,6 +55,8 @@ type typeInfo struct {
 type kindInfo struct {
 	*descriptor.Kind
 	body *body.Shape
+	// spec and status are the types of the parts of the body; status is nil for a kind without one.
+	spec, status *typeInfo
 	// quoted is the name as a string of JSON.
 	quoted   []byte
 	inverses map[string]*inverse
@@ -213,9 +219,9 @@ func (e *Engine) addKind(k *kindInfo) {
 	e.types[k.Name+"Connection"] = &typeInfo{role: roleConnection, kind: k}
 	e.types[k.Name+"Edge"] = &typeInfo{role: roleEdge, kind: k}
 	e.types[k.Name+"Change"] = &typeInfo{role: roleChange, kind: k}
-	e.addShape(k.body.Fields[body.SlotSpec].Shape, k.Spec)
+	k.spec = e.addShape(k.body.Fields[body.SlotSpec].Shape, k.Spec)
 	if k.Status != nil {
-		e.addShape(k.body.Fields[body.SlotStatus].Shape, k.Status)
+		k.status = e.addShape(k.body.Fields[body.SlotStatus].Shape, k.Status)
 	}
 	e.roots[fieldName{"Query", k.Singular}] = rootField{derivedField: getRootField(), kind: k}
 	e.roots[fieldName{"Query", k.Plural}] = rootField{derivedField: listRootField(), kind: k}
@@ -240,13 +246,23 @@ func (e *Engine) addKind(k *kindInfo) {
 	e.types["Patch"+k.Name+"StatusPayload"] = &typeInfo{role: rolePayload, kind: k}
 }
 
-// addShape adds an object type of a spec or status, with its enums and the types below it.
-func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
-	if e.types[s.Name] != nil {
-		return
+// addShape adds an object type of a spec or status in one of its places, with its enums and the types below it. In most
+// catalogues a type has the same shape in all places.
+func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) *typeInfo {
+	first := e.types[s.Name]
+	if first != nil && sameLayout(first.shape, s) {
+		return first
 	}
-	t := &typeInfo{role: roleShape, shape: s, slots: map[string]int{}, refs: map[string]*reference{}}
-	e.types[s.Name] = t
+	t := &typeInfo{
+		role:  roleShape,
+		shape: s,
+		slots: map[string]int{},
+		below: map[int]*typeInfo{},
+		refs:  map[string]*reference{},
+	}
+	if first == nil {
+		e.types[s.Name] = t
+	}
 	for i := range of.Fields {
 		f := &of.Fields[i]
 		slot, _ := s.Slot(f.Name) // a view has not all fields of the body
@@ -264,9 +280,20 @@ func (e *Engine) addShape(s *body.Shape, of *descriptor.Shape) {
 			e.enums[f.Enum.Name] = stored
 		}
 		if f.Shape != nil {
-			e.addShape(s.Fields[slot].Shape, f.Shape)
+			t.below[slot] = e.addShape(s.Fields[slot].Shape, f.Shape)
 		}
 	}
+	return t
+}
+
+// sameLayout reports whether two shapes have the same fields in the same slots, and so have all objects in them.
+func sameLayout(a, b *body.Shape) bool {
+	if a == b {
+		return true
+	}
+	return a != nil && b != nil && slices.EqualFunc(a.Fields, b.Fields, func(x, y body.Field) bool {
+		return x.Name == y.Name && sameLayout(x.Shape, y.Shape)
+	})
 }
 
 // addReference adds the field that is derived from a reference, and its inverse. The field is on the kind if the
@@ -289,13 +316,16 @@ func (e *Engine) addReference(k *kindInfo, r descriptor.Reference, kinds map[str
 		listed = listed || owner.Fields[slot].List
 		owner = owner.Fields[slot].Shape
 	}
-	typ := k.Name
+	typ := e.types[k.Name]
 	if parent := r.Path[:strings.LastIndex(r.Path, ".")]; parent != "spec" && (parent != "spec.resource" || listed) {
-		typ = owner.Name
+		typ = k.spec
+		for _, slot := range slots[1 : len(slots)-1] {
+			typ = typ.below[slot]
+		}
 		ref.slots = slots[len(slots)-1:]
 		ref.fromRoot = false
 	}
-	e.types[typ].refs[r.Field] = ref
+	typ.refs[r.Field] = ref
 	if r.Inverse != "" {
 		target.inverses[r.Inverse] = &inverse{kind: k, path: r.Path}
 	}

@@ -12,7 +12,7 @@ import (
 type Places struct {
 	// Folder of the files, as it was given.
 	Folder string
-	// Fields by their paths, like "Network.spec.cidr"; kinds by their names.
+	// Fields by their paths in stored names, like "Network.spec.cidr"; kinds by their names.
 	Fields map[string]string
 	// Types are the definitions of the objects and enums of fields, by the paths of
 	// the fields.
@@ -61,7 +61,7 @@ func (p *placing) field(path string, f *ast.FieldDefinition, s *descriptor.Shape
 	}
 	for i := range s.Fields {
 		below := &s.Fields[i]
-		if f := def.Fields.ForName(below.Name); f != nil {
+		if f := def.Fields.ForName(below.InAPI()); f != nil {
 			p.field(path+"."+below.Name, f, below.Shape)
 		}
 	}

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,16 +23,34 @@ type Newest struct {
 }
 
 // Check returns what of the newest catalogue breaks clients of released versions, as [kinds.Findings], nil if nothing
-// does. The sources and the derived APIs of all versions that are served are compared with the catalogue. To compare
-// with the newest version would not do: an older one may have been withdrawn when that was released. Of a candidate the
-// derived API alone is compared, which is what it is served from.
+// does. It is a catalogue of the major of the last released version. That of the major before must be one that can be
+// served beside it, see [Previous.Check].
 func Check(versions []*Version, newest Newest) error {
-	var served []*Version
-	for _, v := range versions {
-		if v.Served() {
-			served = append(served, v)
-		}
+	major := lastMajor(versions)
+	previous, err := ReadPrevious(versions)
+	if err != nil {
+		return err
 	}
+	var findings kinds.Findings
+	for _, err := range []error{checkMinor(servedOf(versions, major), newest), previous.Check(majorName(major), newest)} {
+		found, ok := errors.AsType[kinds.Findings](err)
+		if err != nil && !ok {
+			return err
+		}
+		findings = append(findings, found...)
+	}
+	if len(findings) == 0 {
+		return nil
+	}
+	findings.Sort()
+	return findings
+}
+
+// checkMinor returns what of the newest catalogue breaks clients of the versions of its own major that are served. The
+// sources and the derived APIs of all of them are compared with the catalogue. To compare with the newest version would
+// not do: an older one may have been withdrawn when that was released. Of a candidate the derived API alone is compared,
+// which is what it is served from.
+func checkMinor(served []*Version, newest Newest) error {
 	if len(served) == 0 {
 		return nil
 	}
@@ -157,6 +176,8 @@ func splitPlace(place string) (file string, line int) {
 // advice says how to make a change without breaking clients of the version, "" if it breaks none.
 func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) string {
 	switch {
+	case (d.Optional || d.Default) && defaulted(was, is, d):
+		return ""
 	case d.Gone:
 		return "keep it, marked @deprecated, until the next major version"
 	case d.Rule != "":
@@ -176,6 +197,24 @@ func (v *Version) advice(d catalogue.Difference, was, is []descriptor.Kind) stri
 			"or leave the change to the next major version", v)
 	}
 	return ""
+}
+
+// defaulted reports whether a field that was required has a default now. It is not null in answers, and everything that
+// is stored has a value, so clients see no difference.
+func defaulted(was, is []descriptor.Kind, d catalogue.Difference) bool {
+	before, now := fieldAt(was, d), fieldAt(is, d)
+	return before != nil && now != nil && before.Required && before.Default == nil && now.Default != nil
+}
+
+// fieldAt returns the field that a difference is about, nil for none.
+func fieldAt(all []descriptor.Kind, d catalogue.Difference) *descriptor.Field {
+	for i := range all {
+		if all[i].Name == d.Kind && strings.Contains(d.Path, ".") {
+			f, _ := all[i].FieldAt(d.Path)
+			return f
+		}
+	}
+	return nil
 }
 
 // shapeAt returns the object that a difference is about.

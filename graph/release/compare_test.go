@@ -98,3 +98,14 @@ func TestCheck_AllowsARuleOfNewFieldsThatHoldsWithoutThem(t *testing.T) {
 		}
 	}
 }
+
+func TestCheck_AllowsADefaultOfWhatWasRequired(t *testing.T) {
+	required := strings.Replace(shop, "price: Int @", "price: Int! @", 1)
+	defaulted := strings.Replace(shop, "price: Int @", "price: Int! @default(value: 5) @", 1)
+	if err := release.Check(released(t, required), newest(t, defaulted)); err != nil {
+		t.Error(err)
+	}
+	if err := release.Check(released(t, shop), newest(t, defaulted)); err == nil {
+		t.Error("a default of what was optional")
+	}
+}

@@ -28,20 +28,15 @@ func Next(number Number, released []*Version) error {
 	last := released[len(released)-1].Number
 	minor := Number{Major: last.Major, Minor: last.Minor + 1}
 	major := Number{Major: last.Major + 1}
-	if number != minor && number != major {
-		return fmt.Errorf("%s cannot follow %s: the next minor version is %s, the next major one %s",
-			number, last, minor, major)
-	}
-	if number == minor {
+	if number == minor || number == major {
 		return nil
 	}
-	for _, v := range released {
-		if v.Served() {
-			return fmt.Errorf("%s cannot be served beside %s: a gateway serves one major; withdraw %s in %s first",
-				number, v, v, StatesFile)
-		}
+	if number.Major < last.Major {
+		return fmt.Errorf("%s cannot follow %s: there are no new minor versions of a major once a newer one was "+
+			"released; the next version is %s or %s", number, last, minor, major)
 	}
-	return nil
+	return fmt.Errorf("%s cannot follow %s: the next minor version is %s, the next major one %s",
+		number, last, minor, major)
 }
 
 // Dir returns the folder of a version below the folder of its catalogue.

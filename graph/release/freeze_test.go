@@ -109,3 +109,19 @@ func TestCheck_ACandidatePromisesWhatItIsServedFrom(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestNext_AllowsTheNextMinorAndTheNextMajor(t *testing.T) {
+	versions := ofNumbers(t, map[string]string{"v1.0": shop, "v1.1": shop, "v2.0": shop})
+	for number, want := range map[release.Number]string{
+		{Major: 2, Minor: 1}: "",
+		{Major: 3, Minor: 0}: "",
+		{Major: 1, Minor: 2}: "v1.2 cannot follow v2.0: there are no new minor versions of a major once a newer one was released; the next version is v2.1 or v3.0",
+		{Major: 2, Minor: 2}: "v2.2 cannot follow v2.0: the next minor version is v2.1, the next major one v3.0",
+		{Major: 4, Minor: 0}: "v4.0 cannot follow v2.0: the next minor version is v2.1, the next major one v3.0",
+	} {
+		err := release.Next(number, versions)
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v", number, err)
+		}
+	}
+}

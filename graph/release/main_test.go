@@ -40,6 +40,27 @@ func released(t *testing.T, texts ...string) []*release.Version {
 	return out
 }
 
+// folders are the texts of versions of catalogues of one file, by their numbers.
+func folders(t *testing.T, texts map[string]string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for number, text := range texts {
+		files[number+"/shop.graphqls"] = text
+		files[number+"/"+release.APIFile] = kinds.PrintBare(newest(t, text).API)
+	}
+	return files
+}
+
+// ofNumbers returns versions of catalogues of one file.
+func ofNumbers(t *testing.T, texts map[string]string) []*release.Version {
+	t.Helper()
+	out, err := release.Read(folders(t, texts), "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 const shop = `
 "A thing in a shop."
 type Thing @resource(plural: "things", shortNames: ["th"], group: "example.org", version: "v1", scope: NAMESPACED) {

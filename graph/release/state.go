@@ -18,7 +18,9 @@ type State struct {
 	Sunset time.Time
 	// Withdrawn is the day since when the version is not served any more; zero for one that is served.
 	Withdrawn time.Time
-	// Why is what clients are told, such as what to use instead. A withdrawn version has it.
+	// Dropped reports whether the version is not served any more because one that is two majors newer was released.
+	Dropped bool
+	// Why is what clients are told, such as what to use instead. A withdrawn version has it, and a dropped one.
 	Why string
 	// Candidate reports whether the version is not released yet: it is served to be tried, and may change until it is
 	// released.
@@ -26,7 +28,7 @@ type State struct {
 }
 
 // Served reports whether the version is served.
-func (s State) Served() bool { return s.Withdrawn.IsZero() }
+func (s State) Served() bool { return s.Withdrawn.IsZero() && !s.Dropped }
 
 // candidateKey is the key of candidates.
 const candidateKey = "candidate"

@@ -63,7 +63,7 @@ func Read(texts map[string]string, dir string) ([]*Version, error) {
 		r.report("", 1, "there are %d versions; at most %d are read", len(out), MaxVersions)
 	}
 	r.oneCandidate(out)
-	r.oneMajor(out)
+	drop(out)
 	if len(r.findings) > 0 {
 		r.findings.Sort()
 		return nil, r.findings
@@ -156,21 +156,6 @@ func (r *reader) oneCandidate(versions []*Version) {
 // Released returns versions without a candidate.
 func Released(versions []*Version) []*Version {
 	return slices.DeleteFunc(slices.Clone(versions), func(v *Version) bool { return v.Candidate })
-}
-
-// oneMajor refuses versions of several majors that are all to be served.
-func (r *reader) oneMajor(versions []*Version) {
-	served := slices.DeleteFunc(slices.Clone(versions), func(v *Version) bool { return !v.Served() })
-	if len(served) == 0 {
-		return
-	}
-	newest := served[len(served)-1]
-	for _, v := range served {
-		if v.Major != newest.Major {
-			r.report(v.String(), 1, "%s cannot be served beside %s: a gateway serves one major; withdraw %s in %s",
-				v.Number, newest.Number, v.Number, StatesFile)
-		}
-	}
 }
 
 // document returns the syntax tree of the API, which parses. The version does not keep the tree: it is ten times as large

@@ -40,7 +40,6 @@ func TestRead_RefusesWhatIsNoVersion(t *testing.T) {
 		"no API":               {map[string]string{"v1.1/shop.graphqls": shop}, "shop/versions/v1.1:1: api.graphql is missing"},
 		"no sources":           {map[string]string{"v1.1/api.graphql": api}, "shop/versions/v1.1:1: the sources of the version are missing"},
 		"syntax":               {map[string]string{"v1.0/api.graphql": "type Query {\n  a:\n}\n"}, "shop/versions/v1.0/api.graphql:3: "},
-		"two majors":           {map[string]string{"v2.0/shop.graphqls": shop, "v2.0/api.graphql": api}, "shop/versions/v1.0:1: v1.0 cannot be served beside v2.0"},
 		"a state of no folder": {map[string]string{"versions.yaml": "\nv1.7: {}\n"}, "shop/versions/versions.yaml:2: v1.7 has no folder here"},
 	} {
 		files := maps.Clone(good)
@@ -52,7 +51,32 @@ func TestRead_RefusesWhatIsNoVersion(t *testing.T) {
 	}
 }
 
-func TestRead_ServesOneMajorOnceTheOtherIsWithdrawn(t *testing.T) {
+func TestRead_ServesTwoMajorsAndDropsOlderOnes(t *testing.T) {
+	files := folders(t, map[string]string{"v1.0": shop, "v1.1": shop, "v2.0": shop})
+	versions, err := release.Read(files, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range versions {
+		if !v.Served() {
+			t.Errorf("%s is not served", v)
+		}
+	}
+	maps.Copy(files, folders(t, map[string]string{"v3.0": shop}))
+	files[release.StatesFile] = "v1.0: {withdrawn: 2030-01-31, why: it was wrong}\nv1.1: {deprecated: 2030-01-31, why: use v2.0}"
+	if versions, err = release.Read(files, "shop"); err != nil {
+		t.Fatal(err)
+	}
+	const why = "v3 was released, and a gateway serves 2 majors; use v2.0"
+	if dropped := release.Dropped(versions); len(dropped) != 1 || dropped[0].String() != "v1.1" || dropped[0].Why != why {
+		t.Errorf("dropped are %v", dropped)
+	}
+	if versions[0].Served() || versions[0].Why != "it was wrong" || !versions[2].Served() || !versions[3].Served() {
+		t.Errorf("%+v", versions)
+	}
+}
+
+func TestRead_DoesNotReadAWithdrawnMajor(t *testing.T) {
 	api := kinds.PrintBare(newest(t, shop).API)
 	versions, err := release.Read(map[string]string{
 		"v1.0/shop.graphqls": "no SDL: it is not read", "v1.0/api.graphql": "neither is this", "v2.0/shop.graphqls": shop, "v2.0/api.graphql": api,

@@ -151,11 +151,7 @@ func (s *Server) Prepare(c Catalogue) (*Generation, error) {
 	if err := s.addVersions(g); err != nil {
 		return nil, err
 	}
-	var kinds []descriptor.Kind
-	for _, k := range newest.Service.Kinds() {
-		kinds = append(kinds, *k)
-	}
-	g.outline = catalogue.OutlineOf(kinds)
+	g.outline = catalogue.OutlineOf(newest.Service.Stored())
 	var issuers []string
 	for _, one := range s.cfg.Identities.Issuers.Logins() {
 		issuers = append(issuers, one.URL)

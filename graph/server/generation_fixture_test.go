@@ -15,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
 	"github.com/sluicegw/sluice/backend/memory"
 	"github.com/sluicegw/sluice/backend/service"
@@ -81,7 +82,15 @@ func openChanging(t *testing.T, wrap func(backend.Store) backend.Store, cfg serv
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &changing{T: t, store: wrap(kept), stop: func() {}}
+	t.Cleanup(func() { _ = kept.Close() })
+	return openChangingOn(t, wrap(kept), cfg)
+}
+
+// openChangingOn is openChanging on a store that is open.
+func openChangingOn(t *testing.T, store backend.Store, cfg server.Config) *changing {
+	t.Helper()
+	var err error
+	c := &changing{T: t, store: store, stop: func() {}}
 	if c.hub, err = hub.New(hub.Config{Store: c.store}); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +121,6 @@ func openChanging(t *testing.T, wrap func(backend.Store) backend.Store, cfg serv
 		c.stop()
 		stop()
 		ran.Wait()
-		_ = kept.Close()
 	})
 	return c
 }
@@ -144,8 +152,18 @@ func (c *changing) run(svc *service.Service) {
 // catalogue is one of some SDL, with its service.
 func (c *changing) catalogue(sdl string) (server.Catalogue, *service.Service) {
 	c.Helper()
+	schema, api := c.read(sdl)
+	svc := c.service(schema.Descriptors())
+	out := server.Single(svc, api)
+	out.Hash, out.Files = fmt.Sprintf("hash-of-%d", strings.Count(sdl, "@resource")), schema.Hash
+	return out, svc
+}
+
+// read reads some SDL, under access control with the kinds that give rights.
+func (c *changing) read(sdl string) (*kinds.Schema, *ast.Schema) {
+	c.Helper()
 	load := func() (*kinds.Schema, error) { return kinds.Load(&ast.Source{Name: "kinds.graphqls", Input: sdl}) }
-	if c.rights != nil { // with the kinds that give rights
+	if c.rights != nil {
 		load = func() (*kinds.Schema, error) { return kinds.ReadTexts(map[string]string{"kinds.graphqls": sdl}, "") }
 	}
 	schema, err := load()
@@ -156,15 +174,19 @@ func (c *changing) catalogue(sdl string) (server.Catalogue, *service.Service) {
 	if err != nil {
 		c.Fatal(err)
 	}
+	return schema, api
+}
+
+// service makes the service of some kinds.
+func (c *changing) service(kinds []descriptor.Kind) *service.Service {
+	c.Helper()
 	svc, err := service.New(service.Config{
-		Kinds: schema.Descriptors(), Store: c.store, Hub: c.hub, Access: access.Config{Enabled: c.rights != nil, AdminGroup: admins}, Policy: c.rights,
+		Kinds: kinds, Store: c.store, Hub: c.hub, Access: access.Config{Enabled: c.rights != nil, AdminGroup: admins}, Policy: c.rights,
 	})
 	if err != nil {
 		c.Fatal(err)
 	}
-	out := server.Single(svc, api)
-	out.Hash, out.Files = fmt.Sprintf("hash-of-%d", strings.Count(sdl, "@resource")), schema.Hash
-	return out, svc
+	return svc
 }
 
 // replace serves another catalogue.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/graph/kinds"
 	"github.com/sluicegw/sluice/graph/release"
 	"github.com/sluicegw/sluice/graph/server"
@@ -124,30 +126,68 @@ func newVersioned(t *testing.T) *versioned {
 // withVersions returns a catalogue with the versions v1.0 and so on, of some SDL, in a state.
 func (c *changing) withVersions(sdl, states string, versions ...string) server.Catalogue {
 	c.Helper()
-	out, svc := c.catalogue(sdl)
-	texts := map[string]string{release.StatesFile: states}
+	folders := map[string]string{}
 	for minor, text := range versions {
-		name := release.Number{Major: 1, Minor: minor}.String()
-		one, _ := c.catalogue(text)
+		folders[release.Number{Major: 1, Minor: minor}.String()] = text
+	}
+	out, _ := c.withFolders(sdl, states, folders)
+	return out
+}
+
+// withFolders returns a catalogue with released versions, of some SDL each by their names, in a state, and the service
+// that is to be run.
+func (c *changing) withFolders(sdl, states string, versions map[string]string) (server.Catalogue, *service.Service) {
+	c.Helper()
+	texts := map[string]string{release.StatesFile: states}
+	for name, text := range versions {
+		_, api := c.read(text)
 		texts[name+"/kinds.graphqls"] = text
-		texts[name+"/"+release.APIFile] = kinds.PrintBare(one.API.Schema)
+		texts[name+"/"+release.APIFile] = kinds.PrintBare(api)
 	}
 	read, err := release.Read(texts, "kinds")
 	if err != nil {
 		c.Fatal(err)
 	}
+	schema, api := c.read(sdl)
+	previous, err := release.ReadPrevious(read)
+	if err == nil {
+		err = previous.Check("the newest", release.Newest{Schema: schema, API: api, Dir: "kinds"})
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
+	stored := schema.Descriptors()
+	if previous != nil {
+		stored = catalogue.Union(stored, previous.Schema.Descriptors())
+	}
+	svc := c.service(stored)
+	newest, older := svc, svc
+	if previous != nil {
+		if newest, err = svc.Newest(schema.Descriptors()); err == nil {
+			older, err = svc.Previous(previous.Schema.Descriptors())
+		}
+		if err != nil {
+			c.Fatal(err)
+		}
+	}
+	out := server.Single(newest, api)
+	out.Hash, out.Files = catalogue.OutlineOf(stored).Hash(), release.Hash(texts)+schema.Hash
 	for _, v := range read {
 		one := server.Version{Number: v.Number, State: v.State, SDL: v.API}
 		if v.Served() {
-			schema, missing := v.View(out.API.Schema)
+			of, whole := newest, api
+			if previous != nil && v.Major == previous.Major() {
+				of, whole = older, previous.API
+			}
+			view, missing := v.View(whole)
 			if len(missing) > 0 {
 				c.Fatalf("%s: %v", v, missing)
 			}
-			one.API = server.API{Service: svc.View(v.Names(schema)), Schema: schema}
+			one.API = server.API{Service: of.View(v.Names(view)), Schema: view}
 		}
 		out.Versions = append(out.Versions, one)
 	}
-	return out
+	return out, svc
 }
 
 // ask sends a request to a path of a handler.

@@ -41,6 +41,8 @@ type Kind struct {
 	Referred bool
 	// whole is the kind of which this one is a view; nil if it is none.
 	whole *Kind
+	// judge is the kind by which writes are judged after they were judged by this one; nil for none.
+	judge *Kind
 }
 
 // Shape is a compiled [descriptor.Shape].

@@ -51,13 +51,18 @@ func (c *Catalogue) add(k *Kind) {
 	c.byName[k.Name] = k
 }
 
-// Whole returns the kind of the whole catalogue of which this one is a view; the kind itself if it is none.
+// Whole returns the kind by which resources are stored, of which this one is a view; the kind itself if it is none.
 func (k *Kind) Whole() *Kind {
-	if k.whole != nil {
-		return k.whole
+	for k.whole != nil {
+		k = k.whole
 	}
 	return k
 }
+
+// Judge returns the kind by which a write that this kind accepts is judged next, as the resource would be stored; nil
+// for none. What clients of a view cannot name is judged by the kind of which it is a view, and what those of an older
+// major version write by the newest one.
+func (k *Kind) Judge() *Kind { return k.judge }
 
 // viewer is the state of one [Catalogue.View].
 type viewer struct {
@@ -107,6 +112,7 @@ func (v viewer) kind(k *Kind) *Kind {
 	out.Placed = placedOf(d.Spec)
 	out.Conditions = d.Conditions()
 	out.whole = k
+	out.judge = k
 	return &out
 }
 

@@ -204,7 +204,7 @@ func summaryKeys(k *kind.Kind, req SummaryRequest) (out summaryKeyList, err erro
 		case indexed.Many:
 			return nil, refuse(at, "%q may have several values in one resource; only fields with one value are accepted", path)
 		default:
-			key.field = indexed.Field
+			key.field = k.IndexField(indexed)
 		}
 		out = append(out, key)
 	}

@@ -88,7 +88,7 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 		return err
 	}
 	if keys == nil {
-		if err = refuseWithoutKeys(ctx, store, c.Kinds); err != nil {
+		if err = refuseWithoutKeys(ctx, store, c.Stored); err != nil {
 			return err
 		}
 	}
@@ -222,7 +222,7 @@ func (s *Gateway) rights(
 	if !s.Identities.Given() {
 		return nil, nil
 	}
-	return policy.New(policy.Config{Store: store, Hub: changes, Kinds: c.Kinds, Logger: log})
+	return policy.New(policy.Config{Store: store, Hub: changes, Kinds: c.Stored, Logger: log})
 }
 
 // shared is what all generations of a gateway share.
@@ -266,7 +266,9 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	reg.MustRegister(s.readOnlyMetric())
 	reg.MustRegister(out.indexMetrics()...)
 	reg.MustRegister(s.staleCredentials()...)
-	s.Server.Catalogue = servedCatalogue(c, svc)
+	if s.Server.Catalogue, err = servedCatalogue(c, svc); err != nil {
+		return nil, err
+	}
 	s.Server.Metrics = reg
 	s.configureServer(out, on, log)
 	out.server, err = wait.Until(ctx, func() (*server.Server, error) {
@@ -282,7 +284,7 @@ func (s *Gateway) compiler(
 	unreadable := kind.NewUnreadableCounter(func(kind string) { damaged.WithLabelValues(kind).Inc() })
 	return func(c sdl.Catalogue) (*service.Service, error) {
 		cfg := service.Config{
-			Kinds:       c.Kinds,
+			Kinds:       c.Stored,
 			Store:       on.store,
 			Hub:         on.changes,
 			Keys:        on.keys,

@@ -285,7 +285,11 @@ func (c *catalogues) reload(ctx context.Context, r reload.Request) (out reload.A
 	if err != nil {
 		return out, err
 	}
-	g, err := c.server.Prepare(servedCatalogue(next, svc))
+	served, err := servedCatalogue(next, svc)
+	if err != nil {
+		return out, err
+	}
+	g, err := c.server.Prepare(served)
 	if err != nil {
 		return out, err
 	}
@@ -455,16 +459,30 @@ func (c *catalogues) serve(
 	return before
 }
 
-// servedCatalogue returns a catalogue as a server takes it.
-func servedCatalogue(c sdl.Catalogue, svc *service.Service) server.Catalogue {
-	out := server.Single(svc, c.API)
+// servedCatalogue returns a catalogue as a server takes it. svc is the service of its stored kinds.
+func servedCatalogue(c sdl.Catalogue, svc *service.Service) (server.Catalogue, error) {
+	newest, previous := svc, svc
+	if c.Previous != nil {
+		var err error
+		if newest, err = svc.Newest(c.Kinds); err != nil {
+			return server.Catalogue{}, err
+		}
+		if previous, err = svc.Previous(c.Previous); err != nil {
+			return server.Catalogue{}, err
+		}
+	}
+	out := server.Single(newest, c.API)
 	out.Hash, out.Files = c.Outline.Hash(), c.Files
 	for _, v := range c.Versions {
 		version := server.Version{Number: v.Number, State: v.State, SDL: v.API}
+		of := newest
+		if v.Previous {
+			of = previous
+		}
 		if v.Served() {
-			version.API = server.API{Service: svc.View(v.Names()), Schema: v.Schema}
+			version.API = server.API{Service: of.View(v.Names()), Schema: v.Schema}
 		}
 		out.Versions = append(out.Versions, version)
 	}
-	return out
+	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegw/sluice/cmd/sluice/output"
 	"github.com/sluicegw/sluice/cmd/sluice/sdl"
 	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+	"github.com/sluicegw/sluice/graph/release"
 )
 
 func catalogueCheckCommand(std terminal.Streams) *cobra.Command {
@@ -33,7 +34,15 @@ func catalogueCheckCommand(std terminal.Streams) *cobra.Command {
 			}))
 			_, _ = fmt.Fprintf(std.Out, "%s, %d types, catalogue %s, files %s\n",
 				output.Plural(own, "kind"), len(c.API.Types), c.Outline.Hash(), c.Files)
+			printDropped(std, c.Dropped())
 			return nil
 		},
+	}
+}
+
+// printDropped prints which versions are not served any more because of newer majors.
+func printDropped(std terminal.Streams, dropped []*release.Version) {
+	for _, v := range dropped {
+		_, _ = fmt.Fprintf(std.Out, "%s is not served any more: %s\n", v, output.Printable(v.Why))
 	}
 }

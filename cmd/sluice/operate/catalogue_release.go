@@ -65,6 +65,13 @@ func catalogueReleaseCommand(std terminal.Streams) *cobra.Command {
 						output.Printable(change.String()))
 				}
 			}
+			if texts, err = release.ReadDir(dir); err != nil {
+				return exit.Usage(err)
+			}
+			if c, err = sdl.FromTexts(texts, dir); err != nil {
+				return err
+			}
+			printDropped(std, c.Dropped())
 			_, err = fmt.Fprintf(std.Out, "released %s: keep its folder %s with the catalogue, as it is\n",
 				number, output.Printable(release.Dir(dir, number)))
 			return err

@@ -37,7 +37,7 @@ func TestCatalogueRelease_KeepsAVersionThatTheCatalogueMustNotBreak(t *testing.T
 	for _, c := range []struct{ number, want string }{
 		{"1.0", "v1.0 cannot follow v1.0: the next minor version is v1.1, the next major one v2.0"},
 		{"1.2", "v1.2 cannot follow v1.0"},
-		{"2.0", "v2.0 cannot be served beside v1.0"},
+		{"3.0", "v3.0 cannot follow v1.0"},
 		{"1.1.0", `"v1.1.0" is no version`},
 	} {
 		if _, errOut, code = run("release", c.number, dir); code != 2 || !strings.Contains(errOut, c.want) {
@@ -80,5 +80,53 @@ func TestCatalogueRelease_FreezesACandidate(t *testing.T) {
 	_, errOut, code = commandtest.Run(t, newRoot, "catalogue", "check", dir)
 	if code == 0 || !strings.Contains(errOut, "clients of v1.0 break: Shelf.spec.depth is gone") {
 		t.Errorf("exit %d %s", code, errOut)
+	}
+}
+
+func TestCatalogueRelease_ServesTheMajorBefore(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "shelves.graphqls")
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	catalogue := func(args ...string) (string, string, int) {
+		t.Helper()
+		return commandtest.Run(t, newRoot, append([]string{"catalogue"}, args...)...)
+	}
+	release := func(number, text string) string {
+		t.Helper()
+		put(text)
+		out, errOut, code := catalogue("release", number, dir)
+		if code != 0 {
+			t.Fatalf("%s: exit %d %s%s", number, code, out, errOut)
+		}
+		return out
+	}
+	release("1.0", shelves)
+	other := strings.Replace(shelves, "type Shelf ", "type Rack ", 1)
+	other = strings.Replace(other, `plural: "shelves"`, `plural: "racks"`, 1)
+	put(strings.Replace(shelves, "scope: NAMESPACED", "scope: GLOBAL", 1))
+	if _, errOut, code := catalogue("release", "2.0", dir); code != 2 || !strings.Contains(errOut, file+":1: v2 cannot be served beside v1.0: Shelf was NAMESPACED and is GLOBAL") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+	if out := release("2.0", other); strings.Contains(out, "not served any more") || !strings.Contains(out, "clients of the version before may notice: kind Shelf is gone") {
+		t.Error(out)
+	}
+	if _, errOut, code := catalogue("release", "1.1", dir); code != 2 || !strings.Contains(errOut, "there are no new minor versions of a major once a newer one was released") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+	put(strings.Replace(other, "scope: NAMESPACED", "scope: GLOBAL", 1))
+	if _, errOut, code := catalogue("check", dir); code != 2 || !strings.Contains(errOut, "clients of v2.0 break: kind Rack was NAMESPACED and is GLOBAL") {
+		t.Errorf("exit %d %s", code, errOut)
+	}
+	const dropped = "v1.0 is not served any more: v3 was released, and a gateway serves 2 majors\n"
+	if out := release("3.0", other); !strings.Contains(out, dropped) {
+		t.Error(out)
+	}
+	if out, errOut, code := catalogue("check", dir); code != 0 || !strings.Contains(out, dropped) {
+		t.Errorf("exit %d %s%s", code, out, errOut)
 	}
 }

@@ -19,11 +19,16 @@ import (
 
 // Catalogue is a catalogue that was read, ready to be served.
 type Catalogue struct {
-	Kinds  []descriptor.Kind
-	API    *ast.Schema
+	Kinds []descriptor.Kind
+	API   *ast.Schema
+	// Previous are the kinds of the previous major version; nil if none of its versions is served.
+	Previous []descriptor.Kind
+	// Stored are the kinds by which resources are stored: Kinds, and what Previous has besides.
+	Stored []descriptor.Kind
 	places catalogue.Places
 	// Files is the hash of the files.
-	Files   string
+	Files string
+	// Outline of the stored kinds.
 	Outline catalogue.Outline
 	// Versions are the released versions, the oldest first, with those that are withdrawn.
 	Versions []Version
@@ -33,8 +38,10 @@ type Catalogue struct {
 // Version is a released version of a catalogue.
 type Version struct {
 	*release.Version
-	// Schema is the part of the API that the version has; nil if it is withdrawn.
+	// Schema is the part of the API of its major that the version has; nil if it is withdrawn.
 	Schema *ast.Schema
+	// Previous reports whether it is one of the previous major.
+	Previous bool
 	// missing is what the version has and the API does not.
 	missing []release.Missing
 }
@@ -73,9 +80,22 @@ func FromTexts(texts map[string]string, dir string) (Catalogue, error) {
 		return Catalogue{}, refused(err)
 	}
 	out.Files = release.Hash(map[string]string{"catalogue": out.Files, release.Folder: release.Hash(released)})
+	previous, err := release.ReadPrevious(versions)
+	if err != nil {
+		return Catalogue{}, refused(err)
+	}
+	if previous != nil {
+		out.Previous = previous.Schema.Descriptors()
+		out.Stored = catalogue.Union(out.Kinds, out.Previous)
+		out.Outline = catalogue.OutlineOf(out.Stored)
+	}
 	for _, v := range versions {
-		one := Version{Version: v}
-		if v.Served() {
+		one := Version{Version: v, Previous: previous != nil && v.Major == previous.Major()}
+		switch {
+		case !v.Served():
+		case one.Previous:
+			one.Schema, one.missing = v.View(previous.API)
+		default:
 			one.Schema, one.missing = v.View(out.API)
 		}
 		out.Versions = append(out.Versions, one)
@@ -99,6 +119,7 @@ func derive(schema *kinds.Schema, dir string, err error) (Catalogue, error) {
 	descriptors := schema.Descriptors()
 	return Catalogue{
 		Kinds:   descriptors,
+		Stored:  descriptors,
 		API:     api,
 		places:  catalogue.Places(schema.Places(dir)),
 		Files:   schema.Hash,
@@ -120,6 +141,17 @@ func refused(err error) error {
 	return exit.Lines(lines)
 }
 
+// Dropped returns the released versions that are not served any more because one that is two majors newer was released.
+func (c Catalogue) Dropped() []*release.Version { return release.Dropped(c.released()) }
+
+// released returns the released versions, with those that are withdrawn.
+func (c Catalogue) released() (out []*release.Version) {
+	for _, v := range c.Versions {
+		out = append(out, v.Version)
+	}
+	return out
+}
+
 // Complete reports whether the API has all that its released versions have. One that has may still break clients, see
 // [Catalogue.CheckReleased].
 func (c Catalogue) Complete() bool {
@@ -128,11 +160,7 @@ func (c Catalogue) Complete() bool {
 
 // CheckReleased refuses a catalogue that breaks clients of its released versions.
 func (c Catalogue) CheckReleased() error {
-	var versions []*release.Version
-	for _, v := range c.Versions {
-		versions = append(versions, v.Version)
-	}
-	if err := release.Check(versions, c.newest); err != nil {
+	if err := release.Check(c.released(), c.newest); err != nil {
 		return refused(err)
 	}
 	return nil
@@ -141,19 +169,20 @@ func (c Catalogue) CheckReleased() error {
 // CheckRelease refuses a number that cannot follow the released versions, and returns what is different from the last
 // one of them.
 func (c Catalogue) CheckRelease(number release.Number) ([]catalogue.Difference, error) {
-	var versions []*release.Version
-	for _, v := range c.Versions {
-		versions = append(versions, v.Version)
-	}
+	versions := c.released()
 	if err := release.Next(number, versions); err != nil {
 		return nil, exit.Usage(err)
 	}
 	versions = release.Released(versions) // a candidate is written again
-	if err := release.Check(versions, c.newest); err != nil {
-		return nil, refused(err)
-	}
 	if len(versions) == 0 {
 		return nil, nil
+	}
+	check := release.Check
+	if number.Major > versions[len(versions)-1].Major {
+		check = release.CheckMajor
+	}
+	if err := check(versions, c.newest); err != nil {
+		return nil, refused(err)
 	}
 	changes, err := versions[len(versions)-1].Changes(c.newest)
 	if err != nil {
@@ -212,7 +241,7 @@ func RefuseMoves(changes []catalogue.Difference) error {
 // Candidate is the catalogue as a store is asked to accept it. A store does not record the files of a candidate version,
 // which may change.
 func (c Catalogue) Candidate() catalogue.Candidate {
-	out := catalogue.Candidate{Kinds: c.Kinds, Places: c.places, Files: c.Files}
+	out := catalogue.Candidate{Kinds: c.Stored, Places: c.places, Files: c.Files}
 	for _, v := range c.Versions {
 		if v.Candidate {
 			continue

@@ -1,0 +1,133 @@
+package kind
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/sluicegw/sluice/backend/body"
+	"github.com/sluicegw/sluice/backend/descriptor"
+)
+
+// Newest returns the newest catalogue over the kinds by which resources are stored, which have what the previous major
+// version of the API has besides; see [Catalogue.Previous]. To the code that uses it, that is what an older gateway
+// does not know.
+func (c Catalogue) Newest(kinds []descriptor.Kind) (Catalogue, error) { return c.major(kinds, nil) }
+
+// Previous returns the catalogue of the previous major version of the API over the kinds by which resources are
+// stored: its own names, defaults, constraints and rules, of the same stored fields. Bodies, index rows, stored
+// references and what can be read are those of the stored kinds, which have the rules and constraints of the newest
+// catalogue. They judge what the previous one accepts, in its names.
+func (c Catalogue) Previous(kinds []descriptor.Kind) (Catalogue, error) {
+	var judges []descriptor.Kind
+	n := naming{}
+	for i := range kinds {
+		if whole := c.byName[kinds[i].Name]; whole != nil && !whole.describes(&kinds[i]) {
+			judge := *whole.Kind
+			judge.Spec = n.shape(whole.Kind.Spec, kinds[i].Spec)
+			judges = append(judges, judge)
+		}
+	}
+	compiled, err := Compile(judges)
+	if err != nil {
+		return Catalogue{}, err
+	}
+	return c.major(kinds, compiled.byName)
+}
+
+// major compiles kinds as views of those of the catalogue, with the kinds that judge their writes by their names. Those
+// that are the same are not copied.
+func (c Catalogue) major(kinds []descriptor.Kind, judges map[string]*Kind) (Catalogue, error) {
+	var own []descriptor.Kind
+	for i := range kinds {
+		whole := c.byName[kinds[i].Name]
+		if whole == nil {
+			return Catalogue{}, fmt.Errorf("kind %s is not stored", kinds[i].Name)
+		}
+		if !whole.describes(&kinds[i]) {
+			own = append(own, kinds[i])
+		}
+	}
+	compiled, err := Compile(own)
+	if err != nil {
+		return Catalogue{}, err
+	}
+	out := Catalogue{byName: map[string]*Kind{}}
+	var bodies body.Viewer
+	for i := range kinds {
+		whole := c.byName[kinds[i].Name]
+		k := compiled.byName[kinds[i].Name]
+		if k == nil {
+			k = whole
+		} else {
+			k.Body = bodies.Kind(whole.Body, k.Kind)
+			k.Rows = whole.Rows
+			k.Declared = whole.Declared
+			k.Referred = whole.Referred
+			k.whole = whole
+			k.judge = judges[k.Name]
+		}
+		out.add(k)
+	}
+	return out, nil
+}
+
+// naming gives shapes the names that others have for the same stored fields.
+type naming map[[2]*descriptor.Shape]*descriptor.Shape
+
+// shape returns a shape with the names of another one: of types, fields and values of enums.
+func (n naming) shape(s, names *descriptor.Shape) *descriptor.Shape {
+	if s == nil || names == nil {
+		return s
+	}
+	pair := [2]*descriptor.Shape{s, names}
+	if out := n[pair]; out != nil {
+		return out
+	}
+	out := *s
+	out.Name = names.Name
+	out.Fields = slices.Clone(s.Fields)
+	n[pair] = &out
+	for i := range out.Fields {
+		f := &out.Fields[i]
+		own := names.Field(f.Name)
+		if own == nil {
+			continue
+		}
+		f.APIName = own.APIName
+		f.ManifestAt = own.ManifestAt
+		f.Shape = n.shape(f.Shape, own.Shape)
+		f.Enum = namedEnum(f.Enum, own.Enum)
+	}
+	return &out
+}
+
+// namedEnum returns an enum with the names that another one has for the same stored values. Either may be nil.
+func namedEnum(e, names *descriptor.Enum) *descriptor.Enum {
+	if e == nil || names == nil {
+		return e
+	}
+	out := &descriptor.Enum{Name: names.Name, Values: slices.Clone(e.Values)}
+	for i, v := range out.Values {
+		at := slices.IndexFunc(names.Values, func(o descriptor.EnumValue) bool { return o.Stored == v.Stored })
+		if at >= 0 {
+			out.Values[i].Name = names.Values[at].Name
+		}
+	}
+	return out
+}
+
+// describes reports whether a descriptor says what the kind was compiled from.
+func (k *Kind) describes(d *descriptor.Kind) bool { return reflect.DeepEqual(k.Kind, d) }
+
+// IndexField returns the field of an index, with values of an enum in the order of the index and by the names that this
+// kind has for them.
+func (k *Kind) IndexField(i *indexed) *descriptor.Field {
+	own, _ := k.FieldAt(i.path)
+	if k.whole == nil || own == nil {
+		return i.Field
+	}
+	out := *i.Field
+	out.Enum = namedEnum(i.Field.Enum, own.Enum)
+	return &out
+}
