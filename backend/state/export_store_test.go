@@ -121,24 +121,22 @@ func TestExport_IsOneStateWhileOthersWrite(t *testing.T) {
 			for i := range most {
 				writeNumbered(t, store, i, 0)
 			}
-			stop := make(chan struct{})
+			ctx, stop := context.WithCancel(t.Context())
 			var writing sync.WaitGroup
+			defer writing.Wait()
+			defer stop()
 			var written atomic.Int64
 			for w := range 3 {
 				writing.Go(func() {
-					for n := 1; ; n++ {
-						select {
-						case <-stop:
-							return
-						default:
-							writeNumbered(t, store, (n*7919+w*31)%most, n)
-							written.Add(1)
-						}
+					// An export ends only if secrets change less often than it can read them.
+					for n := 1; n <= 2*most && ctx.Err() == nil; n++ {
+						writeNumbered(t, store, (n*7919+w*31)%most, n)
+						written.Add(1)
 					}
 				})
 			}
 			file := export(t, store, ring(t, "k"), Sealed)
-			close(stop)
+			stop()
 			writing.Wait()
 			checkNumbered(t, file)
 			checkPosition(t, store, file)
