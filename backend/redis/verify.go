@@ -478,6 +478,7 @@ func (v *logVerifier) compare(ctx context.Context, events []backend.Event) error
 			v.absent.Note(e)
 			continue
 		}
+		v.absent.Take(e.Resource.Key) // it was absent at an earlier entry, and is stored again
 		r, err := recordHead(e.Resource.Key, heads[i].Val())
 		if err != nil {
 			continue // it was told

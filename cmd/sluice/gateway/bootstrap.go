@@ -63,7 +63,7 @@ const fillingSuffix = ".bootstrap"
 // fillEmbedded makes the embedded store in a folder that has none, and fills it; it reports whether it has. The file
 // gets its name once it is filled: whatever happens meanwhile, there is either no store or the whole one.
 func (f filler) fillEmbedded(ctx context.Context, folder string) (filled bool, err error) {
-	path := filepath.Join(folder, storeFile)
+	path := filepath.Join(folder, StoreFile)
 	filling := path + fillingSuffix
 	switch {
 	case exists(path): // filled before, or to be filled as it is

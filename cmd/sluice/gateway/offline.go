@@ -23,8 +23,8 @@ type Offline struct {
 	Settings config.Store
 }
 
-// storeFile is the name of the file of an embedded store in its folder.
-const storeFile = "sluice.db"
+// StoreFile is the name of the file of an embedded store in its folder.
+const StoreFile = "sluice.db"
 
 // embedded reports whether the store is one.
 func (o Offline) embedded() bool { return !strings.Contains(o.At, "://") }

@@ -50,7 +50,7 @@ func (s storeSettings) open(ctx context.Context, log *zap.Logger) (store gateway
 		return s.openRedis(ctx, log)
 	}
 	store, err = bolt.Open(bolt.Config{
-		Path: filepath.Join(s.Data, storeFile), Logger: log,
+		Path: filepath.Join(s.Data, StoreFile), Logger: log,
 		LogEntries: s.LogEntries, LogBytes: s.LogBytes, LogAge: s.LogAge, ReadOnly: s.readOnly,
 	})
 	if err != nil {
@@ -180,7 +180,7 @@ func OpenReader(ctx context.Context, place string, settings config.Store, log *z
 	}
 	path := place
 	if info, err := os.Stat(place); err == nil && info.IsDir() {
-		path = filepath.Join(place, storeFile)
+		path = filepath.Join(place, StoreFile)
 	}
 	store, err := bolt.Open(bolt.Config{Path: path, ReadOnly: true, Logger: log})
 	switch {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,26 +60,29 @@ func (f *backupFlags) run(cmd *cobra.Command, std terminal.Streams) error {
 	if err != nil {
 		return err
 	}
+	if err := checkTarget(cmd, f.to, "data"); err != nil {
+		return err
+	}
 	source, err := c.Download(cmd.Context(), client.DownloadRequest{Path: gateway.BackupPath, Preparation: copyTime})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = source.Close() }()
-	part := f.to + partSuffix
+	part, err := createPart(f.to)
+	if err != nil {
+		return err
+	}
 	size, err := saveBackup(part, source, std)
 	if err != nil {
-		_ = os.Remove(part)
+		part.discard()
 		return err
 	}
-	read, err := checkBackup(cmd.Context(), part, std)
+	read, err := checkBackup(cmd.Context(), part.path+partSuffix, std)
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(part, f.to); err != nil {
-		return fmt.Errorf("to: %w", err)
-	}
-	if err := syncFolder(filepath.Dir(f.to)); err != nil {
-		return fmt.Errorf("to: %w", err)
+	if err := part.name(); err != nil {
+		return err
 	}
 	_, err = fmt.Fprintf(std.Out, "%s: %d bytes with %s and %s\n", output.Printable(f.to), size,
 		output.Plural(int(read.Records), "record"), output.Plural(int(read.Changes), "change"))
@@ -89,25 +90,18 @@ func (f *backupFlags) run(cmd *cobra.Command, std terminal.Streams) error {
 }
 
 // saveBackup writes what comes from a gateway to a file, and makes it durable.
-func saveBackup(path string, from io.Reader, std terminal.Streams) (size int64, err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, exit.Usage(fmt.Errorf("to: %w", err))
-	}
+func saveBackup(to *partFile, from io.Reader, std terminal.Streams) (size int64, err error) {
 	defer std.Show("")
 	for err == nil {
 		var n int64
-		n, err = io.CopyN(file, from, 16<<20)
+		n, err = io.CopyN(to, from, 16<<20)
 		size += n
 		std.Show(fmt.Sprintf("%d MiB ...", size>>20))
 	}
-	if errors.Is(err, io.EOF) {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
+	if !errors.Is(err, io.EOF) {
 		return 0, fmt.Errorf("backup: %w", err)
 	}
-	return size, nil
+	return size, to.complete()
 }
 
 // checkBackup reads all of a copy. What is damaged in it is damaged in the store, too.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -135,6 +133,9 @@ func (f *exportFlags) run(cmd *cobra.Command, std terminal.Streams, args []strin
 		return err
 	}
 	defer func() { _ = source.Close() }()
+	if err := errors.Join(checkTarget(cmd, f.to, "data"), checkTarget(cmd, f.to, "store")); err != nil {
+		return err
+	}
 	written, err := saveExport(f.to, source, std)
 	if err != nil {
 		return err
@@ -212,9 +213,6 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// partSuffix ends the name of a file until it is complete.
-const partSuffix = ".part"
-
 // maxNamed is how many unreadable records are named.
 const maxNamed = 10
 
@@ -227,36 +225,22 @@ type savedExport struct {
 
 // saveExport writes what comes from an export to a file, which gets its name when its end was seen and it is durable.
 func saveExport(path string, from io.Reader, std terminal.Streams) (out savedExport, err error) {
-	part := path + partSuffix
-	file, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	part, err := createPart(path)
 	if err != nil {
-		return out, exit.Usage(fmt.Errorf("to: %w", err))
+		return out, err
 	}
 	defer func() {
 		if err != nil {
-			_ = file.Close()
-			_ = os.Remove(part)
+			part.discard()
 		}
 	}()
-	if out, err = checkExport(io.TeeReader(from, file), std); err != nil {
+	if out, err = checkExport(io.TeeReader(from, part), std); err != nil {
 		return out, err
 	}
-	if err = errors.Join(file.Sync(), file.Close()); err != nil {
-		return out, fmt.Errorf("to: %w", err)
+	if err = part.complete(); err != nil {
+		return out, err
 	}
-	if err = os.Rename(part, path); err != nil {
-		return out, fmt.Errorf("to: %w", err)
-	}
-	return out, syncFolder(filepath.Dir(path))
-}
-
-// syncFolder makes the names in a folder durable.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return out, part.name()
 }
 
 // checkExport reads an export to its end, and says on a terminal how far it is.

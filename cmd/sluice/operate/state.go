@@ -48,7 +48,11 @@ func stateCopyCommand(std terminal.Streams) *cobra.Command {
 				return err
 			}
 			_, err = fmt.Fprintf(std.Out, "%s has %s of %s now\n",
-				output.Printable(args[1]), output.Plural(end.Records, "record"), output.Printable(args[0]))
+				output.Printable(args[1]), output.Plural(end.Records-end.Unreadable, "record"), output.Printable(args[0]))
+			if err == nil && end.Unreadable > 0 {
+				err = fmt.Errorf("%s of %s could not be read and were not copied; sluice check names them",
+					output.Plural(end.Unreadable, "record"), output.Printable(args[0]))
+			}
 			return err
 		},
 	}

@@ -1,0 +1,66 @@
+package redis_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/internal/redistest"
+)
+
+// TestVerify_BesideWriters verifies a store while others create and delete the same names again and again. Its log is
+// longer than a page, so names are stored at some pages and absent at others.
+func TestVerify_BesideWriters(t *testing.T) {
+	t.Parallel()
+	st, err := redis.Open(t.Context(), redis.Config{URL: server.Server(t).URL(), Prefix: redistest.Prefix()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	toggle := func(ctx context.Context, name string, create bool) error {
+		k := backend.Key{Kind: "Net", Namespace: "ns", Name: name}
+		a := backend.Action{Key: k, Op: backend.OpDelete}
+		if create {
+			a = backend.Action{Key: k, Op: backend.OpPut, Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte("{}"))}}
+		}
+		_, err := st.Apply(ctx, batchOf(st, a))
+		return err
+	}
+	// Each writer creates all of its names, then deletes all of them, and so on.
+	const writers, names = 4, 30
+	write := func(ctx context.Context, w, i int) error {
+		return toggle(ctx, fmt.Sprintf("%d-%d", w, i%names), i/names%2 == 0)
+	}
+	for i := range writers * 8 * names {
+		if err := write(t.Context(), i%writers, i/writers); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer stop()
+	for w := range writers {
+		writing.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				if err := write(ctx, w, i); err != nil && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	rounds := 30
+	if testing.Short() {
+		rounds = 5
+	}
+	for range rounds {
+		_, err := st.Verify(t.Context(), backend.Verification{Found: func(d backend.Damage) { t.Errorf("%s", d) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
