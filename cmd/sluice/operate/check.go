@@ -2,6 +2,7 @@ package operate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/state"
 	"github.com/sluicegw/sluice/cmd/sluice/command"
 	"github.com/sluicegw/sluice/cmd/sluice/config"
 	"github.com/sluicegw/sluice/cmd/sluice/exit"
@@ -45,6 +47,10 @@ func CheckCommand(std terminal.Streams) *cobra.Command {
 			read, err := store.Verify(cmd.Context(), backend.Verification{Found: report.found, Progress: report.progress})
 			if err != nil {
 				return err
+			}
+			if errors.Is(state.Whole(cmd.Context(), store), state.ErrBegun) {
+				read.Damaged++
+				report.found(backend.Damage{Part: backend.PartHead, Problem: "a bootstrap of the store has begun and not ended, so it does not have everything"})
 			}
 			return report.end(read)
 		},

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,26 @@ func TestCheck_OfAnEmbeddedStoreNamesEachDamage(t *testing.T) {
 	}
 	if code != 1 || damage.Part != "record" || damage.Kind != "Net" || damage.Name != "b\x1b[31m" || read != (readLine{Records: 2, Entries: 2, Changes: 2, Damaged: 1}) {
 		t.Errorf("exit %d %+v %+v", code, damage, read)
+	}
+}
+
+func TestCheck_OfAStoreThatIsFilledInPart(t *testing.T) {
+	folder := t.TempDir()
+	s, err := bolt.Open(bolt.Config{Path: filepath.Join(folder, "sluice.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := backend.Action{
+		Key: backend.Key{Kind: "_bootstrap", Name: "store"}, Op: backend.OpPut,
+		Put: backend.Put{UID: "u", Body: backend.EncodeBody([]byte(`{"format":1,"state":"begun","file":"f"}`))},
+	}
+	_, err = s.Apply(t.Context(), backend.Batch{RequestID: "r", Deadline: s.Now().Add(time.Minute), Actions: []backend.Action{record}})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	out, errOut, code := commandtest.Run(t, newRoot, "check", folder)
+	if code != 1 || errOut != "" || !strings.Contains(out, "a bootstrap of the store has begun and not ended") {
+		t.Errorf("exit %d\n%q\n%q", code, out, errOut)
 	}
 }
 
