@@ -257,6 +257,25 @@ func restoresSome(t *testing.T, g *gateway, file string, keys []string) {
 	}
 }
 
+// TestState_ManifestsByAnotherCatalogue prints resources by a catalogue that lacks a kind, whose name is a short name of
+// another one now, and a field.
+func TestState_ManifestsByAnotherCatalogue(t *testing.T) {
+	s := openShop(t, racks)
+	s.must(`mutation { createRack(input: {name: "a", spec: {height: 1, label: "l"}}) { rack { id } } }`)
+	s.must(`mutation { createNote(input: {name: "n", spec: {text: "x"}}) { note { id } } }`)
+	file := exported(t, s.gateway, "--no-secrets")
+	other := strings.NewReplacer(
+		"  label: String @constraint(maxLength: 20)\n", "",
+		`type Note @resource(plural: "notes", `, `type Memo @resource(plural: "memos", shortNames: ["note"], `,
+		"NoteSpec", "MemoSpec").Replace(racks)
+	out, errOut, code := sluice(t, "", "export", "--from", file, "-o", "manifest", "--catalogue", s.write("other", other))
+	if code != 0 || !strings.Contains(out, "height: 1") || strings.Contains(out, "kind: Memo") || strings.Count(errOut, "\n") != 2 ||
+		!strings.Contains(errOut, "Rack/default/a has fields that the catalogue does not have") ||
+		!strings.Contains(errOut, "Note/default/n is left out: the catalogue does not have its kind") {
+		t.Errorf("exit %d\n%s\n%s", code, out, errOut)
+	}
+}
+
 // cutAndChanged expects a gateway to refuse a file that is cut, or changed in one byte, and to leave no store.
 func cutAndChanged(t *testing.T, raw []byte, keys []string) {
 	t.Helper()

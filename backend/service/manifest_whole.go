@@ -1,6 +1,8 @@
 package service
 
 import (
+	"errors"
+
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -25,19 +27,23 @@ func (m *WholeManifests) Kind(name string) (*descriptor.Kind, error) {
 	return k.Kind, nil
 }
 
-// Write writes the manifest that would make a resource, with all that its kind can name. sensitive is the decrypted
-// record with its sensitive values; nil for none.
-func (m *WholeManifests) Write(r, sensitive *backend.Resource, format ManifestFormat) (string, error) {
+// ErrNoKind: the catalogue does not have the kind of a resource.
+var ErrNoKind = errors.New("the catalogue does not have its kind")
+
+// Write writes the manifest that would make a resource, with all that its kind can name, and reports whether that is
+// all of its spec. sensitive is the decrypted record with its sensitive values; nil for none.
+func (m *WholeManifests) Write(r, sensitive *backend.Resource, format ManifestFormat) (text string, whole bool, err error) {
 	k, err := m.kinds.Find(r.Kind)
-	if err != nil {
-		return "", err
+	if err != nil || k.Name != r.Kind { // a stored kind can have a short name of another one
+		return "", false, ErrNoKind
 	}
 	st, err := kind.StateOf(r)
 	if err == nil {
 		err = st.Unseal(k, sensitive)
 	}
 	if err != nil {
-		return "", failure.Of(err, r.Key)
+		return "", false, failure.Of(err, r.Key)
 	}
-	return writeManifest(k, st, r, k.Spec.Project(st.Spec), format)
+	text, err = writeManifest(k, st, r, k.Spec.Project(st.Spec), format)
+	return text, k.Spec.CanName(st.Spec), err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/service"
@@ -74,21 +75,27 @@ func (e ExportManifests) Run(ctx context.Context, w io.Writer, skipped func(line
 func (e ExportManifests) write(
 	w io.Writer, manifests *service.WholeManifests, r state.FileResource, skipped func(line string),
 ) (int, error) {
-	whole := r.Body[0] == backend.BodyJSON
+	readable := r.Body[0] == backend.BodyJSON
 	switch {
+	case r.ExpiredAt(time.Now()):
+		skipped(fmt.Sprintf("%s is left out: it has expired", r.Key))
+		return 0, nil
 	case r.Deleting:
 		skipped(fmt.Sprintf("%s is left out: its deletion was requested", r.Key))
 		return 0, nil
-	case r.Locked != nil && !whole:
+	case r.Locked != nil && !readable:
 		skipped(fmt.Sprintf("%s is left out: it is %s", r.Key, exit.OneLine(r.Locked)))
 		return 0, nil
 	case r.Locked != nil:
 		skipped(fmt.Sprintf("%s has no write-only values: they are %s", r.Key, exit.OneLine(r.Locked)))
 	}
-	text, err := manifests.Write(r.Resource, r.Sensitive, service.YAML)
+	text, whole, err := manifests.Write(r.Resource, r.Sensitive, service.YAML)
 	if err != nil {
 		skipped(fmt.Sprintf("%s is left out: %s", r.Key, exit.OneLine(err)))
 		return 0, nil
+	}
+	if !whole {
+		skipped(fmt.Sprintf("%s has fields that the catalogue does not have, and its manifest lacks them", r.Key))
 	}
 	_, err = fmt.Fprintf(w, "---\n%s", text)
 	return 1, err
