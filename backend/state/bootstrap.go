@@ -421,7 +421,7 @@ func (b *bootstrap) missing(ctx context.Context, actions []backend.Action) (out 
 			case stored == nil, a.If.Presence != backend.Absent:
 				out = append(out, a)
 			case stored.UID != a.Put.UID:
-				return nil, fmt.Errorf("%s is stored with another uid: %w", a.Key, ErrNotEmpty)
+				return nil, fmt.Errorf("%s was stored by a gateway that serves the store meanwhile: stop it, empty the store and begin again", a.Key)
 			}
 		}
 		at += len(got)

@@ -27,6 +27,9 @@ type filler struct {
 	log  *zap.Logger
 	// open opens the file. Default: the one at its path.
 	open func() (io.ReadCloser, error)
+	// confirm is called before an embedded store that was filled gets its name, which it then does not get after an error.
+	// Default: it gets it.
+	confirm func() error
 	// progress is called with the number of lines that were stored, and of all; nil for no calls.
 	progress func(done, of int)
 }
@@ -79,6 +82,9 @@ func (f filler) fillEmbedded(ctx context.Context, folder string) (filled bool, e
 		if err = os.Remove(filling); err == nil {
 			err = f.fillFile(ctx, filling)
 		}
+	}
+	if err == nil && f.confirm != nil {
+		err = f.confirm()
 	}
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, bolt.ErrLocked) { // else it goes on later, or another process fills it

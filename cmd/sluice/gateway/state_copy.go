@@ -52,14 +52,13 @@ func (c StateCopy) Run(ctx context.Context, log *zap.Logger) (end state.End, err
 	if end.Records == 0 {
 		return end, c.From.nothing()
 	}
-	if err := c.fill(ctx, file, keys, log); err != nil {
-		return end, err
-	}
-	now, err := from.Position(ctx)
-	if err == nil && now.String() != end.Position {
-		err = fmt.Errorf("%s was written while it was copied: stop its gateways, empty %s and copy again", c.From.At, c.To.At)
-	}
-	return end, err
+	return end, c.fill(ctx, file, keys, func() error {
+		now, err := from.Position(ctx)
+		if err == nil && now.String() != end.Position {
+			err = fmt.Errorf("%s was written while it was copied: stop its gateways, empty %s and copy again", c.From.At, c.To.At)
+		}
+		return err
+	}, log)
 }
 
 // anonymousFile returns a file that is gone with the process.
@@ -71,8 +70,10 @@ func anonymousFile() (*os.File, error) {
 	return file, os.Remove(file.Name())
 }
 
-// fill fills the target with a file.
-func (c StateCopy) fill(ctx context.Context, file *os.File, keys *keyring.Keyring, log *zap.Logger) error {
+// fill fills the target with a file. confirm reports whether it has everything.
+func (c StateCopy) fill(
+	ctx context.Context, file *os.File, keys *keyring.Keyring, confirm func() error, log *zap.Logger,
+) error {
 	size, err := file.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return err
@@ -83,6 +84,7 @@ func (c StateCopy) fill(ctx context.Context, file *os.File, keys *keyring.Keyrin
 	}
 	filledBefore := exit.Usage(fmt.Errorf("%s is a store already: choose an empty one", c.To.At))
 	if c.To.embedded() {
+		f.confirm = confirm
 		filled, err := f.fillEmbedded(ctx, c.To.At)
 		if err == nil && !filled {
 			err = filledBefore
@@ -94,7 +96,10 @@ func (c StateCopy) fill(ctx context.Context, file *os.File, keys *keyring.Keyrin
 		return err
 	}
 	filled, err := f.fill(ctx, to)
-	if err == nil && !filled {
+	switch {
+	case err == nil && filled:
+		err = confirm()
+	case err == nil:
 		err = filledBefore
 	}
 	return errors.Join(err, to.Close())

@@ -1,0 +1,62 @@
+package operate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/gateway"
+	"github.com/sluicegw/sluice/internal/redistest"
+)
+
+// TestStateCopy_OfAStoreThatIsWrittenMeanwhile: the copy lacks what was written, so it must not be there to be served.
+func TestStateCopy_OfAStoreThatIsWrittenMeanwhile(t *testing.T) {
+	folder, to := t.TempDir(), t.TempDir()
+	s, err := bolt.Open(bolt.Config{Path: filepath.Join(folder, gateway.StoreFile)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := backend.Put{UID: "1", Body: backend.EncodeBody([]byte("{}"))}
+	for batch := range 12 { // enough for a copy to say how far it is
+		var actions []backend.Action
+		for i := range 50 {
+			key := backend.Key{Kind: "Network", Name: fmt.Sprintf("n%d-%d", batch, i)}
+			actions = append(actions, backend.Action{Key: key, Op: backend.OpPut, Put: put})
+		}
+		_, err := s.Apply(t.Context(), backend.Batch{RequestID: fmt.Sprint(batch), Deadline: s.Now().Add(time.Minute), Actions: actions})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server := redistest.Start(t)
+	at := func(place string) gateway.Offline {
+		return gateway.Offline{At: place, Settings: config.NewGateway().Store}
+	}
+	if _, err := (gateway.StateCopy{From: at(folder), To: at(server.URL())}).Run(t.Context(), zap.NewNop()); err != nil {
+		t.Fatal(err)
+	}
+	var once sync.Once
+	_, err = gateway.StateCopy{
+		From: at(server.URL()), To: at(to),
+		// as a change does
+		Progress: func(int, int) { once.Do(func() { server.Do("HINCRBY", "sluice:m:{0}", "seq", "1") }) },
+	}.Run(t.Context(), zap.NewNop())
+	if err == nil || !strings.Contains(err.Error(), "was written while it was copied") {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(to); err != nil || len(left) > 0 {
+		t.Errorf("%v %v", left, err)
+	}
+}
