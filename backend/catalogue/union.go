@@ -23,7 +23,10 @@ func Union(newest, previous []descriptor.Kind) []descriptor.Kind {
 	}
 	for _, k := range previous {
 		if indexOfKind(newest, k.Name) < 0 {
-			k.Singular, k.Plural, k.ShortNames = k.Name, k.Name, nil // another kind may have them now
+			// Another kind may have its other names now.
+			k.Singular = k.Name
+			k.Plural = k.Name
+			k.ShortNames = nil
 			out = append(out, k)
 		}
 	}
