@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -11,6 +12,9 @@ import (
 // TestAPIVersions_TheCommandLineUsesOne runs tests of the command line by v1.0 of the embedded catalogue, which has all
 // that the catalogue has.
 func TestAPIVersions_TheCommandLineUsesOne(t *testing.T) {
+	if testing.Short() || os.Getenv(storeVariable) != "" {
+		t.Skip("long, and the same on each store: make test-all")
+	}
 	t.Setenv("SLUICE_API", "v1.0")
 	for name, suite := range map[string]func(*testing.T){
 		"apply and get":     TestApplyAndGetRoundTrip,

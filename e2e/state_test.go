@@ -24,6 +24,9 @@ import (
 
 // TestState_TheLinesOfTheManualRun runs the blocks of docs/state.md, one after the other, in one folder.
 func TestState_TheLinesOfTheManualRun(t *testing.T) {
+	if os.Getenv(storeVariable) != "" {
+		t.Skip("it names its stores itself")
+	}
 	raw, err := os.ReadFile("../docs/state.md")
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +120,9 @@ func exportedLines(t *testing.T, path string) map[string]string {
 // TestState_IsTheSameOnTheOtherStore moves a resource of each kind, and one of each sort, from the embedded store to
 // Redis, and compares what is exported there.
 func TestState_IsTheSameOnTheOtherStore(t *testing.T) {
+	if os.Getenv(storeVariable) != "" {
+		t.Skip("it names its stores itself")
+	}
 	keys := []string{"--encryption-keys-file", keysFile(t, "a")}
 	data := t.TempDir()
 	g := start(t, "", append([]string{"--data", data}, keys...)...)
@@ -171,6 +177,9 @@ func TestState_IsTheSameOnTheOtherStore(t *testing.T) {
 // TestState_IsWholeAfterKills kills exports and bootstraps at random moments. What has the name of an export is whole,
 // and a bootstrap that is begun again ends with what the file has.
 func TestState_IsWholeAfterKills(t *testing.T) {
+	if os.Getenv(storeVariable) != "" {
+		t.Skip("it names its stores itself")
+	}
 	rounds, resources := 20, 2000
 	if testing.Short() {
 		rounds, resources = 3, 300
