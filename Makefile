@@ -77,7 +77,7 @@ browser: ## make sure that the tests find Chromium and Caddy; install Debian's p
 	$(call need,caddy,caddy,'the tests of the page behind a proxy need Caddy (Debian: apt-get install caddy)')
 
 # What other people's clients do with the schema and the page alone, whatever the store is.
-STORELESS := /^(login|ides|proxy|playground|schema|codegen|editor|genqlient)$$
+STORELESS := /^(login|ides|proxy|playground|schema|codegen|editor|genqlient|versions)$$
 
 clients: console browser redis-server ## drive the built binary, on both stores, by other people's clients and a browser (needs npm)
 	$(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e
