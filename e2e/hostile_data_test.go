@@ -33,8 +33,10 @@ type CatSpec @rule(cel: "(self.a+self.a+self.a+self.a+self.a+self.a+self.a+self.
 type besieged struct {
 	t         *testing.T // which has the folders
 	catalogue string
-	mu        sync.Mutex
+	mu        sync.Mutex // guards the rest
 	folders   map[data]string
+	// dear are the cases that seemed to take too much CPU beside others.
+	dear []hostileCase
 }
 
 // data is what a gateway under attack has stored.
