@@ -33,10 +33,8 @@ type CatSpec @rule(cel: "(self.a+self.a+self.a+self.a+self.a+self.a+self.a+self.
 type besieged struct {
 	t         *testing.T // which has the folders
 	catalogue string
-	mu        sync.Mutex // guards the rest
+	mu        sync.Mutex
 	folders   map[data]string
-	// dear are the cases that seemed to take too much CPU beside others.
-	dear []hostileCase
 }
 
 // data is what a gateway under attack has stored.

@@ -166,31 +166,16 @@ func (s *sender) send(number int) random {
 	s.once(&r, p.begin(cost{cpu: mostCPU * 3 / 2, grown: mostMemory * 3 / 2}))
 	after, err := p.resident("VmRSS")
 	if r.spent.above(suspect) || err != nil {
-		after, err = s.alone(&r)
-	}
-	for n := 1; n < mostAlone && r.spent.above(ofOne); n++ {
-		again := r
-		if after, err = s.alone(&again); again.spent.cpu < r.spent.cpu {
-			r = again
-		}
+		s.renew()
+		p = process{s.t, s.g.cmd.Process.Pid}
+		r.repeatedAlone = true
+		s.once(&r, p.begin(cost{cpu: 3 * mostCPU, grown: 2 * mostMemory}))
+		after, err = p.resident("VmRSS")
 	}
 	if err != nil || after-s.fresh > suspect.grown {
 		s.renew()
 	}
 	return r
-}
-
-// mostAlone is how often a document is sent alone before what it spends is above the bound: the least counts, since
-// what shares the cores with the gateway only adds to it.
-const mostAlone = 3
-
-// alone sends a document alone to a new gateway, and returns how much memory that takes then.
-func (s *sender) alone(r *random) (after int64, err error) {
-	s.renew()
-	p := process{s.t, s.g.cmd.Process.Pid}
-	r.repeatedAlone = true
-	s.once(r, p.begin(cost{cpu: 3 * mostCPU, grown: 2 * mostMemory}))
-	return p.resident("VmRSS")
 }
 
 // costOf finds what the gateway charged, at the end of an answer.

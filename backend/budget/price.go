@@ -10,7 +10,7 @@ const (
 	// filter compares is one step more: backend/service/query/page.
 	Looked = 2
 	// Counted is a resource that a store counts without reading it: backend/service/query/page.
-	Counted = 2
+	Counted = 4
 	// Object is an object that is resolved by hand, which gqlgen executes, besides its fields: graph/engine.
 	Object = 75
 	// Field is one of its fields: graph/engine.
