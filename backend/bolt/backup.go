@@ -101,8 +101,8 @@ func (c *core) backup(ctx context.Context) (out *Backup, err error) {
 	return out, err
 }
 
-// holds returns an error if ctx has ended, or db is not the open file any more: whoever gave it up waits for its
-// transactions.
+// holds returns an error if a copy of db should stop: ctx has ended, the store is closed, or the file is opened again,
+// which waits for the transactions of db.
 func (c *core) holds(ctx context.Context, db *bbolt.DB) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 // form of a log entry is a version byte, a sum of all before the resource, the length of its head, the head, the change
 // and the form of the resource. In envelope and head, integers are varints, times are milliseconds since 1970, and
 // strings follow their length. The envelope begins with flags and expiry, so that expired resources are passed over
-// without decoding them. Flags say whether an expiry and a number of finalizers follow.
+// without decoding them. The flags tell which of the optional fields follow: expiry, and number of finalizers.
 const (
 	resourceForm byte = 5
 	entryForm    byte = 3

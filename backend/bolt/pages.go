@@ -35,9 +35,9 @@ const (
 )
 
 // checkPages returns an error if a page of the file is damaged. It only looks at files without a list of free pages:
-// bbolt scans those in a goroutine of its own, where a damaged page would end the process. It has bbolt's lock meanwhile,
-// because the pages of a file that another process writes change while they are read. For a file that is not a store it
-// returns nil, because bbolt reports that itself.
+// bbolt scans those in its own goroutine, where a damaged page would end the process. While it reads, it holds bbolt's
+// lock of the file, so that no other process changes the pages. For a file that is not a store it returns nil, because
+// bbolt reports that itself.
 func checkPages(path string, o *bbolt.Options) (err error) {
 	f, err := os.Open(path)
 	if err != nil {

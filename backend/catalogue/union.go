@@ -6,11 +6,11 @@ import (
 	"github.com/sluicegw/sluice/backend/descriptor"
 )
 
-// Union returns the kinds by which resources are stored that a gateway serves by two catalogues at once, the newest
-// one and that of the previous major version of its API. They are those of the newest catalogue with what only the
-// previous one has: kinds, fields, values of enums, verbs, indexes, and references of fields that the newest
-// catalogue does not have. Nothing that is added is required. Kinds to which nothing is added are returned as they
-// are. Where the two differ, the newest one counts.
+// Union returns the kinds that a gateway stores resources by while it serves two catalogues: the newest one, and the
+// one of the previous major version of its API. Each kind is as in the newest catalogue, extended by what only the
+// previous one has: fields, values of enums, verbs, indexes, and references of fields that are gone. Kinds that are
+// gone are added. Added fields are not required. Where the two catalogues differ, the newest one decides. A kind to
+// which nothing is added is returned unchanged.
 func Union(newest, previous []descriptor.Kind) []descriptor.Kind {
 	u := union{done: map[[2]*descriptor.Shape]*descriptor.Shape{}}
 	out := make([]descriptor.Kind, 0, len(newest))
@@ -37,12 +37,12 @@ func indexOfKind(kinds []descriptor.Kind, name string) int {
 	return slices.IndexFunc(kinds, func(k descriptor.Kind) bool { return k.Name == name })
 }
 
-// union is the state of [Union]: the shapes of both catalogues that were united.
+// union is the state of [Union]: the shapes that were made, by those of the two catalogues.
 type union struct {
 	done map[[2]*descriptor.Shape]*descriptor.Shape
 }
 
-// kind unites a kind of the newest catalogue with that of the previous one.
+// kind returns a kind of the newest catalogue, extended by what it had in the previous one.
 func (u union) kind(is, was *descriptor.Kind) descriptor.Kind {
 	out := *is
 	out.Spec = u.shape(is.Spec, was.Spec)
@@ -93,7 +93,8 @@ func addIndex(k *descriptor.Kind, index descriptor.FilterableField) {
 	}
 }
 
-// shape unites two objects, by the stored names of their fields. It returns the newest one if nothing is added to it.
+// shape returns a shape of the newest catalogue, extended by the fields that it had in the previous one, by their stored
+// names; the same shape if nothing is added.
 func (u union) shape(is, was *descriptor.Shape) *descriptor.Shape {
 	switch {
 	case is == nil:
@@ -126,7 +127,8 @@ func (u union) shape(is, was *descriptor.Shape) *descriptor.Shape {
 	return u.done[pair]
 }
 
-// field unites two fields of one stored name in the newest one, and reports whether that stays as it is.
+// field extends a field of the newest catalogue by what it had in the previous one, and reports whether it stays
+// unchanged.
 func (u union) field(is, was *descriptor.Field) (same bool) {
 	same = true
 	if is.Type != was.Type || is.List != was.List {

@@ -278,7 +278,7 @@ func (s *Store) result(p *proposal, reply []any) (backend.Result, error) {
 				res.Resources[i] = &backend.Resource{Key: a.Key}
 			}
 		case backend.OpCheck:
-			if said != "" { // what does not decode is told by whoever reads it
+			if said != "" { // a record that does not decode is left out: reading it reports that
 				res.Resources[i], _ = decodeRecord(a.Key, said)
 			}
 		default:

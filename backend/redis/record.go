@@ -189,8 +189,8 @@ func parseHeader(value string) (h header, err error) {
 // headBytes is at least what the first four fields of a header take.
 const headBytes = 96
 
-// recordHead reads what [backend.Range.KeysOnly] leaves of a stored resource. It checks no sum: whoever asks for keys
-// compares revisions, and reads what differs.
+// recordHead reads what [backend.Range.KeysOnly] leaves of a stored resource. It does not check
+// the sums: callers only compare the revisions, and read the resources whose revision differs.
 func recordHead(k backend.Key, value string) (*backend.Resource, error) {
 	f := fields{rest: value}
 	e := f.envelope()

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegw/sluice/internal/redistest"
 )
 
-// sumWorld is a store of its own prefix, with a resource that has all that a record can have.
+// sumWorld is a store with one resource whose record uses every field.
 type sumWorld struct {
 	*testing.T
 	*redis.Store
