@@ -46,7 +46,7 @@ func lostVersions(list accepted, c Candidate, hash string) (lines []string) {
 		was := list.Versions[name]
 		at := slices.IndexFunc(c.Versions, func(v ReleasedVersion) bool { return v.Name == name })
 		switch {
-		case at < 0 && was.Withdrawn, majorOf(name)+servedMajors <= newest:
+		case at < 0 && was.Withdrawn, majorOf(name)+ServedMajors <= newest:
 		case at >= 0 && (c.Versions[at].Withdrawn || c.Versions[at].Hash == was.Hash):
 		case at < 0:
 			lines = append(lines, fmt.Sprintf("version %s of the API was released and is gone: put its folder back, "+
@@ -77,8 +77,8 @@ func lateVersions(list accepted, c Candidate) (lines []string) {
 	return lines
 }
 
-// servedMajors is how many majors are served; versions of older ones may be removed.
-const servedMajors = 2
+// ServedMajors is how many majors are served: the newest one and the one before. Versions of older ones may be removed.
+const ServedMajors = 2
 
 // majorOf returns the major of the name of a version, such as 1 of v1.10.
 func majorOf(name string) int {

@@ -12,9 +12,6 @@ import (
 	"github.com/sluicegw/sluice/graph/kinds"
 )
 
-// servedMajors is how many majors are served: the newest one and the one before.
-const servedMajors = 2
-
 // lastMajor returns the major of the last of some versions, 0 if there are none. The catalogue is of this major, also if
 // none of its versions is served any more.
 func lastMajor(versions []*Version) int {
@@ -29,13 +26,13 @@ func majorName(major int) string { return fmt.Sprintf("v%d", major) }
 
 // drop marks the versions that are not served any more because a version two majors newer was released.
 func drop(versions []*Version) {
-	oldest := lastMajor(versions) - servedMajors + 1
+	oldest := lastMajor(versions) - catalogue.ServedMajors + 1
 	for _, v := range versions {
 		if v.Major >= oldest || !v.Served() {
 			continue
 		}
 		v.Dropped = true
-		why := fmt.Sprintf("%s was released, and a gateway serves %d majors", majorName(lastMajor(versions)), servedMajors)
+		why := fmt.Sprintf("%s was released, and a gateway serves %d majors", majorName(lastMajor(versions)), catalogue.ServedMajors)
 		if v.Why != "" {
 			why += "; " + v.Why
 		}
