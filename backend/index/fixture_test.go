@@ -144,6 +144,20 @@ func (f *fixture) run(run func(context.Context) error) (stop func()) {
 	return stop
 }
 
+// beginAgain makes the index forget everything and begin at the position of the hub. The hub delivers nothing
+// meanwhile: an index that began before a change that it has been given already would wait for it forever.
+func (f *fixture) beginAgain() { f.hub.AddFollower(beginning{f.Index})() }
+
+// beginning is a follower that makes an index begin again when it is added.
+type beginning struct{ index *index.Index }
+
+func (b beginning) Begin(at backend.Position) {
+	b.index.Begin(backend.Position{})
+	b.index.Begin(at)
+}
+
+func (b beginning) Deliver(backend.Delivery) {}
+
 func (f *fixture) filled() {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

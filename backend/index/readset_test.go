@@ -68,9 +68,7 @@ func TestBasis_HoldsNoMoreOnceItsKindIsReadAgain(t *testing.T) {
 	f, _ := clocked(t)
 	f.put(key("a"), "x")
 	b, _ := f.basis(thingRead)
-	at := f.hub.Position()
-	f.Begin(backend.Position{})
-	f.Begin(at)
+	f.beginAgain()
 	f.filled()
 	if f.holds(b) {
 		t.Error("it holds in another filling")

@@ -56,8 +56,7 @@ func testViewsClock(t *testing.T, refills bool, which string) {
 		ask()
 		clock.Store(expiry)
 		if refills {
-			f.Begin(backend.Position{})
-			f.Begin(f.hub.Position())
+			f.beginAgain()
 			f.filled()
 		} else if n, err := s.Purge(t.Context()); n != 1 || err != nil {
 			t.Errorf("purged %d: %v", n, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegw/sluice/backend"
 	"github.com/sluicegw/sluice/backend/descriptor"
 	"github.com/sluicegw/sluice/backend/hub"
+	"github.com/sluicegw/sluice/backend/index"
 	"github.com/sluicegw/sluice/backend/service"
 	"github.com/sluicegw/sluice/backend/service/access"
 	"github.com/sluicegw/sluice/backend/service/failure"
@@ -147,10 +148,21 @@ func (g *gateway) endIndex() {
 
 // loseIndex lets the index forget everything, as when the hub has lost its place.
 func (g *gateway) loseIndex() {
-	if at := g.hub.Position(); g.Index() != nil && !at.IsZero() {
-		g.Index().Begin(at)
+	if g.Index() != nil {
+		g.hub.AddFollower(beginning{g.Index()})() // the hub delivers nothing meanwhile
 	}
 }
+
+// beginning is a follower that makes an index begin again at the position of the hub when it is added.
+type beginning struct{ index *index.Index }
+
+func (b beginning) Begin(at backend.Position) {
+	if !at.IsZero() {
+		b.index.Begin(at)
+	}
+}
+
+func (b beginning) Deliver(backend.Delivery) {}
 
 // filled returns once the index serves all kinds.
 func (g *gateway) filled() {
