@@ -67,6 +67,8 @@ type Kind struct {
 	SubKinds []string
 	// OutOfMemory says that gateways read the resources from the store and keep none in memory.
 	OutOfMemory bool
+	// Service is the name of the resource service that owns the resources; empty if the gateway stores them itself.
+	Service string
 	// Expires says that callers may set expiresAt.
 	Expires bool
 	// Sensitive says that the values of write-only fields are stored in a range of
