@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegw/sluice/backend/service/change"
 	"github.com/sluicegw/sluice/backend/service/failure"
 	"github.com/sluicegw/sluice/backend/service/kind"
+	"github.com/sluicegw/sluice/backend/service/owner"
 	"github.com/sluicegw/sluice/backend/service/policy"
 	"github.com/sluicegw/sluice/backend/service/query"
 	"github.com/sluicegw/sluice/backend/service/reconcile"
@@ -71,6 +72,11 @@ type Config struct {
 	// Revealing is called before sensitive values of a resource are shown to the caller of ctx. If it fails
 	// they are not shown. Default: no call.
 	Revealing func(ctx context.Context, key backend.Key) error
+	// Owners are the resource services of other teams, by the names that kinds have in Service. Of a kind whose service
+	// is missing here nothing can be written; what the store has of it is read. Default: none.
+	Owners map[string]owner.Service
+	// CompareInterval is how often everything that a resource service has is compared with its mirror. Default 10 min.
+	CompareInterval time.Duration
 	// Unreadable counts the stored resources whose bodies do not decode. Default: a
 	// counter that nobody reads.
 	Unreadable *kind.UnreadableCounter
@@ -90,8 +96,9 @@ func (c Config) Validate() error {
 	}) {
 		errs = append(errs, fmt.Errorf("config: Access wants the kinds %s and %s", access.RoleKind, access.BindingKind))
 	}
-	if min(c.WriteTimeout, c.OutcomeTimeout, c.RetryTimeout, c.BookmarkInterval) < 0 {
-		errs = append(errs, errors.New("config: WriteTimeout, OutcomeTimeout, RetryTimeout and BookmarkInterval cannot be negative"))
+	if min(c.WriteTimeout, c.OutcomeTimeout, c.RetryTimeout, c.BookmarkInterval, c.CompareInterval) < 0 {
+		errs = append(errs, errors.New("config: WriteTimeout, OutcomeTimeout, RetryTimeout, BookmarkInterval and "+
+			"CompareInterval cannot be negative"))
 	}
 	return errors.Join(errs...)
 }
@@ -105,6 +112,7 @@ func (c *Config) setDefaults() {
 	c.OutcomeTimeout = cmp.Or(c.OutcomeTimeout, 30*time.Second)
 	c.BookmarkInterval = cmp.Or(c.BookmarkInterval, 30*time.Second)
 	c.RetryTimeout = cmp.Or(c.RetryTimeout, 30*time.Second)
+	c.CompareInterval = cmp.Or(c.CompareInterval, 10*time.Minute)
 	if c.Controlled == nil {
 		c.Controlled = func(context.Context, string, bool) {}
 	}

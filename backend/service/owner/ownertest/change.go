@@ -1,0 +1,116 @@
+package ownertest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+// Here is what the team does with its resources, past every gateway.
+
+// Put stores a resource as it is, but for its tag. Without a UID it keeps the one that is there, or gets a new one.
+func (s *Service) Put(r owner.Resource) owner.Resource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, err := s.kind(r.Kind)
+	if err != nil {
+		panic(err)
+	}
+	if r.UID == "" {
+		r.UID = s.resources[r.Key].UID
+	}
+	if r.UID == "" {
+		s.uids++
+		r.UID = fmt.Sprintf("%s-%d", s.name, s.uids)
+	}
+	if r.CreatedAt.IsZero() {
+		r.CreatedAt = time.Now().UTC().Truncate(time.Millisecond)
+	}
+	r.Tag = tagOf(k, r)
+	s.put(r)
+	return r
+}
+
+// Remove removes a resource, also one whose deletion waits, and reports whether it was there.
+func (s *Service) Remove(key backend.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, there := s.resources[key]
+	delete(s.resources, key)
+	delete(s.unreadable, key)
+	s.note(key)
+	return there
+}
+
+// MakeUnreadable makes the service unable to show a resource, until it is put again.
+func (s *Service) MakeUnreadable(key backend.Key, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.resources, key)
+	s.unreadable[key] = why
+	s.note(key)
+}
+
+// Show returns a resource; false if there is none.
+func (s *Service) Show(key backend.Key) (owner.Resource, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.resources[key]
+	return r, ok
+}
+
+// All returns all resources.
+func (s *Service) All() map[backend.Key]owner.Resource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clone().resources
+}
+
+// FreezeList makes List show what there is now, until ThawList.
+func (s *Service) FreezeList() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clone()
+	s.listed = &now
+}
+
+// ThawList ends FreezeList.
+func (s *Service) ThawList() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed = nil
+}
+
+// Expire forgets all changes, so that positions before now are too old.
+func (s *Service) Expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trimmed += len(s.log) + 1
+	s.log = nil
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Backup is what a service had at a time.
+type Backup struct{ of state }
+
+// Backup returns what the service has now.
+func (s *Service) Backup() Backup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Backup{s.clone()}
+}
+
+// Restore puts the service back to a backup, which begins another history.
+func (s *Service) Restore(b Backup) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = b.of.clone()
+	s.history++
+	s.log = nil
+	s.trimmed = 0
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
