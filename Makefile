@@ -83,10 +83,10 @@ clients: console browser redis-server ## drive the built binary, on both stores,
 	$(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' ./e2e
 	SLUICE_TEST_STORE=redis $(GO) test -tags clients -count=1 -timeout 9m -v -run '^Test(Clients|Browser)' -skip '$(STORELESS)' ./e2e
 
-generate: ## generate graph/core from schema/core, for fields that are resolved by hand, and the candidate in schema/v1/versions
+generate: ## generate graph/core from schema/core, for fields that are resolved by hand, the candidate in schema/v1/versions, and the Go types of schema/service
 	$(GO) run ./cmd/sluicegen
 
-generate-check: generate ## fail if the committed graph/core and schema/v1/versions are not what the schema gives
+generate-check: generate ## fail if what is committed of graph/core, schema/v1/versions and schema/service is not what the schema gives
 	@git diff --exit-code --stat -- graph resolvers schema || { echo "generated files differ: commit what 'make generate' wrote"; exit 1; }
 	@test -z "$$(git ls-files --others --exclude-standard -- graph resolvers schema)" || { echo "generated files are not committed"; git ls-files --others --exclude-standard -- graph resolvers schema; exit 1; }
 

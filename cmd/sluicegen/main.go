@@ -3,7 +3,8 @@
 // `make generate`. Kinds have no part in it: where a core field returns one, or takes an input
 // that is derived from one, the type is a scalar to gqlgen that package engine stands behind.
 //
-// It also writes the candidate among the versions of the embedded catalogue again.
+// It also writes the candidate among the versions of the embedded catalogue again, and the Go types of the contract of
+// resource services, schema/service/v1/resource.proto.
 package main
 
 import (
@@ -19,6 +20,9 @@ func main() {
 	err := generate("gqlgen.yml")
 	if err == nil {
 		err = rewriteCandidate("schema/v1")
+	}
+	if err == nil {
+		err = generateContract("schema/service/v1/resource.proto")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sluicegen:", err)
