@@ -17,6 +17,7 @@ var (
 	versionForm = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 	fileForm    = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	kindForm    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+	serviceForm = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 	subKindForm = regexp.MustCompile(`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`)
 )
 
@@ -25,6 +26,7 @@ const (
 	maxKindName = 63
 	maxGroup    = 253
 	maxSubKind  = 63
+	maxService  = 63
 	// maxFieldPlaces is the most fields of the spec and status of a kind, counted in each place: a type that is used
 	// twice on each of thirty levels stands in a billion places.
 	maxFieldPlaces = 10_000
@@ -73,6 +75,7 @@ func (l *loader) identity(k *descriptor.Kind, d *directive) {
 	k.OutOfMemory = d.text("inMemory") == "false"
 	l.subKinds(k, d)
 	l.shortNames(k, d)
+	l.service(k, d)
 	l.verbs(k, d)
 }
 

@@ -45,6 +45,26 @@ func (l *loader) verbList(k *descriptor.Kind, d *directive, argument, empty stri
 	return out
 }
 
+// impossibleVerb is a verb that does not apply to a kind, unless it is possible.
+type impossibleVerb struct {
+	verb     descriptor.Verb
+	possible bool
+	why      string
+}
+
+// ownersVerbs returns the verbs that are not for callers if a service owns the kind.
+func ownersVerbs(k *descriptor.Kind) []impossibleVerb {
+	if k.Service == "" {
+		return nil
+	}
+	return []impossibleVerb{
+		{descriptor.VerbStatus, false, "the service that owns the kind writes the status"},
+		{descriptor.VerbFinalize, false, "the service that owns the kind says when a resource is gone"},
+		{descriptor.VerbControl, false, "the service that owns the kind controls it"},
+		{descriptor.VerbReveal, false, "no service is asked for write-only values"},
+	}
+}
+
 // impossibleVerbs drops verbs that do not apply to the kind, and refuses them if @resource names them.
 func (l *loader) impossibleVerbs(k *descriptor.Kind, def *ast.Definition) {
 	d := l.read(def.Directives, "resource")
@@ -53,16 +73,12 @@ func (l *loader) impossibleVerbs(k *descriptor.Kind, def *ast.Definition) {
 	}
 	hasStatus := def.Fields.ForName("status") != nil
 	unread := hasStatus && k.Status == nil // reported elsewhere
-	for _, of := range []struct {
-		verb     descriptor.Verb
-		possible bool
-		why      string
-	}{
+	for _, of := range append(ownersVerbs(k), []impossibleVerb{
 		{descriptor.VerbStatus, hasStatus, "the kind has no status"},
 		{descriptor.VerbFinalize, k.Has(descriptor.VerbPatch), "finalizers are changed by patches, and the kind does not offer PATCH"},
 		{descriptor.VerbControl, k.HasConditions() || unread, "the status of the kind has no conditions"},
 		{descriptor.VerbReveal, k.Sensitive, "the kind is not sensitive"},
-	} {
+	}...) {
 		if of.possible || !k.Has(of.verb) {
 			continue
 		}

@@ -23,6 +23,7 @@ type Status { conditions: [Condition!] }
 		", exceptVerbs: [PATCH, REVEAL]":        strings.Replace(strings.Replace(all, " PATCH", "", 1), " FINALIZE", "", 1),
 		", exceptVerbs: [FINALIZE, CONTROL]":    strings.Replace(all, " FINALIZE CONTROL", "", 1),
 		", verbs: [FINALIZE, PATCH, GET, LIST]": "FINALIZE PATCH GET LIST",
+		`, service: "crm"`:                      "GET LIST WATCH CREATE UPDATE PATCH UPSERT DELETE",
 	} {
 		catalogue, err := kinds.Load(&ast.Source{Name: "thing.graphqls", Input: `type Thing @resource(plural: "things", group: "example.org", version: "v1", scope: GLOBAL` + arguments + `) { spec: Part! status: Status }` + parts})
 		if err != nil {

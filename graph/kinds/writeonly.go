@@ -38,6 +38,10 @@ func (l *loader) writeOnly(kinds []Kind) {
 // writeOnlyField refuses @writeOnly where it cannot work.
 func (l *loader) writeOnlyField(p *place, d *directive) {
 	where := p.owner.Name + "." + p.ast.Name
+	if p.kind.Service != "" {
+		l.report(d.Position, "%s: @writeOnly of kind %s, which a service owns: the gateway could not keep the value when an "+
+			"update leaves it out, since it never sees it", where, p.kind.Name)
+	}
 	if l.shapes[p.owner].status {
 		l.report(d.Position, "%s: type %s is part of a status too; @writeOnly is for specs", where, p.owner.Name)
 	}

@@ -175,6 +175,9 @@ func (c *majors) kind(was, is *descriptor.Kind) {
 	if was.Sensitive != is.Sensitive {
 		c.report("is sensitive in one of them alone; declare a kind of another name")
 	}
+	if was.Service != is.Service {
+		c.report("is %s and was %s; declare a kind of another name", ownerOf(is), ownerOf(was))
+	}
 	c.filtered = map[string]bool{}
 	for _, f := range was.FilterableFields {
 		c.filtered[is.Name+"."+f.Path] = true
@@ -184,6 +187,14 @@ func (c *majors) kind(was, is *descriptor.Kind) {
 	}
 	c.shapes(is.Name+".spec", was.Spec, is.Spec)
 	c.shapes(is.Name+".status", was.Status, is.Status)
+}
+
+// ownerOf says who owns the resources of a kind.
+func ownerOf(k *descriptor.Kind) string {
+	if k.Service == "" {
+		return "stored by the gateway itself"
+	}
+	return fmt.Sprintf("owned by service %q", k.Service)
 }
 
 // shapes compares objects at a path, by the stored names of their fields.

@@ -57,6 +57,7 @@ func TestCheckMajor_FindingsAreAtTheAuthorsLine(t *testing.T) {
 		"gone and required":  {"  size: Int!", "  width: Int", "11", "Thing.spec.parts.size is gone, and clients of v1.0 rely on its value"},
 		"default of a price": {"@sortable @stored(as: \"price\")", "@sortable @stored(as: \"price\") @default(value: 3)", "8", "Thing.spec.price has not the default that it has in v1.0"},
 		"another scope":      {"scope: NAMESPACED", "scope: GLOBAL", "2", "Thing was NAMESPACED and is GLOBAL"},
+		"a service":          {"scope: NAMESPACED", "scope: NAMESPACED, service: \"crm\"", "2", "Thing is owned by service \"crm\" and was stored by the gateway itself"},
 		"write-only":         {"label: String! @constraint(maxLength: 20) @default(value: \"none\")", "label: String @constraint(maxLength: 20) @writeOnly", "10", "Thing.spec.label is @writeOnly in one of them alone"},
 	} {
 		err := release.CheckMajor(released(t, shop), newest(t, strings.Replace(next, c.old, c.new, 1)))
