@@ -43,6 +43,8 @@ type RefusedError struct {
 	Final bool
 	// Versions is set if the reasons are released versions alone that are gone or changed.
 	Versions bool
+	// Owners is set if the reasons are kinds that were given to services, or taken from them.
+	Owners bool
 	// Shards is how many shards the store has, if the reasons are guarded references that no
 	// store of several shards can hold; else 0.
 	Shards int
@@ -55,6 +57,10 @@ func (e *RefusedError) Lines() []string {
 	case e.Shards > 0:
 		problem = fmt.Sprintf("the store has %d shards, and no guarded reference can lead from one to another:", e.Shards)
 		advice = "leave out guarded: true there, or use a store with one shard"
+	case e.Owners:
+		problem = "the catalogue changes who owns stored resources:"
+		advice = "give the kind another name, or remove first what is stored: delete resources that the gateway stores itself; " +
+			"of a mirror, take the kind out of the catalogue and use sluice catalogue purge, which asks no service"
 	case e.Versions:
 		problem = "the catalogue breaks clients of released versions:"
 		advice = "use --allow-breaking to give these versions up"
@@ -122,6 +128,10 @@ func (g Gate) accept(ctx context.Context, c Candidate, outline Outline) error {
 	refused := &RefusedError{Final: true}
 	if refused.Reasons, refused.Shards, err = g.guardedApart(ctx, c); err == nil && len(refused.Reasons) == 0 {
 		refused.Reasons, err = g.misplaced(ctx, c)
+	}
+	if err == nil && len(refused.Reasons) == 0 {
+		refused.Reasons, err = g.owners(ctx, list.Hashes, c)
+		refused.Owners = len(refused.Reasons) > 0
 	}
 	switch {
 	case err != nil:

@@ -77,7 +77,8 @@ func changes() map[string]struct {
 		"a reference and a guard added": {func(k *descriptor.Kind) {
 			k.References = append(k.References, descriptor.Reference{Path: "spec.owner.name", Kind: "Person", Guarded: true})
 		}, []string{"Shelf.spec.owner.name refers to kind Person now (dangerous)"}},
-		"another default": {func(k *descriptor.Kind) { field(k, "label").Default = "x" }, nil},
+		"given to a service": {func(k *descriptor.Kind) { k.Service = "crm" }, []string{`kind Shelf is owned by service "crm" now, and was stored by the gateway itself (dangerous)`}},
+		"another default":    {func(k *descriptor.Kind) { field(k, "label").Default = "x" }, nil},
 	}
 }
 

@@ -26,6 +26,8 @@ type KindOutline struct {
 	Scope descriptor.Scope `json:"scope"`
 	// Sensitive: write-only values are stored apart.
 	Sensitive bool `json:"sensitive,omitempty"`
+	// Service owns the resources, of which the store has a mirror; empty if the gateway stores them itself.
+	Service string `json:"service,omitempty"`
 	// Fields by their paths from the body's root, joined by dots.
 	Fields map[string]FieldOutline `json:"fields"`
 }
@@ -49,7 +51,12 @@ type FieldOutline struct {
 func OutlineOf(kinds []descriptor.Kind) Outline {
 	out := Outline{Kinds: map[string]KindOutline{}}
 	for _, k := range kinds {
-		o := KindOutline{Scope: k.Scope, Sensitive: k.Sensitive, Fields: map[string]FieldOutline{}}
+		o := KindOutline{
+			Scope:     k.Scope,
+			Sensitive: k.Sensitive,
+			Service:   k.Service,
+			Fields:    map[string]FieldOutline{},
+		}
 		o.add("spec", k.Spec)
 		o.add("status", k.Status)
 		for _, r := range k.References {
@@ -103,7 +110,8 @@ type Difference struct {
 	Path string `json:"path,omitempty"`
 	// What describes the difference.
 	What string `json:"message"`
-	// Moves reports whether resources of the kind are stored elsewhere than before.
+	// Moves reports whether resources of the kind are stored elsewhere than before, or are a service's and were not, or
+	// the reverse.
 	Moves bool `json:"-"`
 	// Place is "file:line" of the new declaration, or of the type that has lost something; for a kind that is
 	// gone the folder. Empty if it is not known.
@@ -179,6 +187,9 @@ func Diff(from, to Outline) []Difference {
 			if was.Sensitive != is.Sensitive {
 				what := map[bool]string{true: "is sensitive now", false: "is not sensitive any more"}[is.Sensitive]
 				out = append(out, Difference{Kind: name, What: what + ": what is @writeOnly is looked for elsewhere than it is stored", Severity: BreaksStored, Moves: true})
+			}
+			if was.Service != is.Service {
+				out = append(out, diffService(name, was.Service, is.Service))
 			}
 			out = append(out, diffFields(name, was.Fields, is.Fields)...)
 		}

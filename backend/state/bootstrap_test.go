@@ -336,3 +336,35 @@ func TestBootstrap_LeavesOutWhatHasExpiredMeanwhile(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestBootstrap_KeepsMirrorsAsMirrors: the tag of the owner is in the file and in the new store, whose record of
+// catalogues still has the owner.
+func TestBootstrap_KeepsMirrorsAsMirrors(t *testing.T) {
+	const mirrored = `{"version":"v1","metadata":{"generation":3,"updatedBy":"service:crm","tag":"t-7"},"spec":{"size":1}}`
+	owned := kinds()
+	owned[0].Service = "crm"
+	source, store := openMemory(t), openMemory(t)
+	if err := (catalogue.Gate{Store: source}).Accept(t.Context(), catalogue.Candidate{Kinds: owned}); err != nil {
+		t.Fatal(err)
+	}
+	at := key(owned[0].Name, "a")
+	apply(t, source, put(at, mirrored))
+	if err := fill(t.Context(), store, ring(t, "k"), export(t, source, ring(t, "k"), Sealed)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Get(t.Context(), at)
+	if err != nil || got[0] == nil {
+		t.Fatalf("%v %v", got, err)
+	}
+	if body, err := backend.DecodeBody(got[0].Body); err != nil || string(body) != mirrored {
+		t.Errorf("%s %v", body, err)
+	}
+	var refused *catalogue.RefusedError
+	err = catalogue.Gate{Store: store}.Accept(t.Context(), catalogue.Candidate{Kinds: kinds(), AllowBreaking: true})
+	if !errors.As(err, &refused) || !refused.Owners {
+		t.Errorf("a catalogue without the service: %v", err)
+	}
+	if err := (catalogue.Gate{Store: store}).Accept(t.Context(), catalogue.Candidate{Kinds: owned}); err != nil {
+		t.Error(err)
+	}
+}

@@ -246,6 +246,7 @@ func TestAKindThatWouldBeStoredElsewhereNeedsARestart(t *testing.T) {
 	global := strings.Replace(shelves, "scope: NAMESPACED", "scope: GLOBAL", 1)
 	for name, c := range map[string]struct{ before, then string }{
 		"another scope": {shelves, global},
+		"a service":     {shelves, strings.Replace(shelves, "scope: NAMESPACED", `scope: NAMESPACED, service: "crm"`, 1)},
 		"sensitive":     {hiddenLabel(), strings.Replace(hiddenLabel(), "scope: NAMESPACED", "scope: NAMESPACED, sensitive: true", 1)},
 	} {
 		s := openShop(t, c.before)
