@@ -35,6 +35,7 @@ var rules = []rule{
 	{"backend/service/jsontree", nil, "a tree is JSON; it knows no kind"},
 	{"backend/service/kind", []string{"backend", "backend/body", "backend/budget", "backend/descriptor", "backend/index", "backend/service/failure", "backend/service/jsontree"}, "a compiled kind judges trees; it knows no verb"},
 	{"backend/service/owner/remote", []string{"backend", "backend/service/access", "backend/service/owner", "schema/service", "internal/wait"}, "a protocol carries calls to an owner; it knows no kind"},
+	{"backend/service/owner/kit", []string{"backend", "backend/descriptor", "backend/service/owner"}, "promises are tested through the contract, with specs made of descriptors"},
 	{"backend/service/owner/ownertest", []string{"backend", "backend/service/owner"}, "a service for tests keeps resources in memory and knows no gateway"},
 	{"backend/service/owner", []string{"backend"}, "what a resource service offers, whatever the protocol"},
 	{"backend/service/policy", []string{"backend", "backend/descriptor", "backend/hub", "backend/index", "backend/service/access", "backend/service/failure", "backend/service/kind"}, "the roles and bindings belong to the gateway; it knows no query"},

@@ -1,0 +1,257 @@
+// Package kit tests whether a resource service keeps the promises of the contract: each promise is a test over
+// [owner.Service], with resources that are generated from the SDL of the kind. All resources of a run have a prefix of
+// their own, and are deleted at its end.
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/descriptor"
+	"github.com/sluicegw/sluice/backend/service/owner"
+)
+
+// Status is what became of a test.
+type Status string
+
+// The statuses.
+const (
+	Passed  Status = "ok"
+	Failed  Status = "FAILED"
+	Skipped Status = "skipped"
+)
+
+// Result is what the test of a promise has found.
+type Result struct {
+	// Kind is the kind that was tested; empty for a promise of the whole service.
+	Kind string
+	// Promise is the short name of the promise, such as "reads-own-writes".
+	Promise string
+	// Says is the promise in a sentence.
+	Says   string
+	Status Status
+	// Detail says what broke the promise, or which capability is lacking.
+	Detail string
+}
+
+// Config is what a run tests, and how. Service is required.
+type Config struct {
+	Service owner.Service
+	// Kinds are the names of the kinds to test; none: all that the service describes.
+	Kinds []string
+	// Descriptors are the kinds of the service's SDL. Specs of kinds that are not among them are those of Examples.
+	Descriptors []descriptor.Kind
+	// Examples are resources that the service accepts, by kind: their specs, and their namespaces if Namespace is empty.
+	Examples map[string][]owner.Resource
+	// Namespace is where resources of namespaced kinds are made; "default" by default.
+	Namespace string
+	// Seed chooses the values of specs and the prefix of names. Two runs with one seed must not overlap.
+	Seed uint64
+	// Restart restarts the service and returns when it was started; nil: it is not restarted.
+	Restart func(context.Context) error
+	// Raw sends a body in the JSON form of the contract to a call, such as "Get", and returns the answer's; nil: the
+	// service has no such form.
+	Raw func(ctx context.Context, call string, body []byte) ([]byte, error)
+	// Patience is how long a change may take to be told, and a restart to end; 10 s by default.
+	Patience time.Duration
+	// Report is called with each result, in the order of the tests; nil: it is not.
+	Report func(Result)
+}
+
+// Defaults of a [Config].
+const (
+	DefaultPatience = 10 * time.Second
+	// cleanupTime bounds how long a run deletes what it made.
+	cleanupTime = 30 * time.Second
+	// prefix begins the names of all resources of all runs.
+	prefix = "sluice-test-"
+)
+
+// Validate returns what of the configuration is not acceptable.
+func (c Config) Validate() error {
+	if c.Service == nil {
+		return errors.New("service: a service wanted")
+	}
+	if c.Patience < 0 {
+		return fmt.Errorf("patience: %v is negative", c.Patience)
+	}
+	return nil
+}
+
+// promise is a promise of the contract and its test.
+type promise struct {
+	name, says string
+	// needs are the capabilities that the test needs.
+	needs []capability
+	// shared: the promise is one of the whole service, and tested with its first suitable kind.
+	shared bool
+	test   func(context.Context, *trial) error
+}
+
+// capability is something that a service may lack.
+type capability string
+
+const (
+	changes     capability = "changes"
+	writes      capability = "writes"
+	conditional capability = "conditional"
+	dryRun      capability = "dry_run"
+)
+
+func has(k owner.Kind, c capability) bool {
+	switch c {
+	case changes:
+		return k.Changes
+	case writes:
+		return k.Writes
+	case conditional:
+		return k.Conditional
+	default:
+		return k.DryRun
+	}
+}
+
+// skip is the error of a test that cannot be made, and why.
+type skip string
+
+func (s skip) Error() string { return string(s) }
+
+// Run tests the promises of a service and returns the results. It ends early, and still deletes what it made, if ctx
+// is done. An error means that nothing could be tested.
+func Run(ctx context.Context, c Config) ([]Result, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Patience == 0 {
+		c.Patience = DefaultPatience
+	}
+	d, err := c.Service.Describe(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("describe: %w", err)
+	}
+	tested, err := chosen(d, c.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Config: c, random: rand.New(rand.NewPCG(c.Seed, 0)), done: map[string]bool{}}
+	r.prefix = fmt.Sprintf("%s%x-", prefix, r.random.Uint32())
+	for _, k := range tested {
+		r.kind(ctx, k)
+	}
+	return r.results, ctx.Err()
+}
+
+// chosen returns the described kinds that are to be tested.
+func chosen(d owner.Description, names []string) ([]owner.Kind, error) {
+	known := map[string]owner.Kind{}
+	var all []string
+	for _, k := range d.Kinds {
+		if _, twice := known[k.Name]; twice || k.Name == "" {
+			return nil, fmt.Errorf("describe: the kind %q is there twice or has no name", k.Name)
+		}
+		known[k.Name] = k
+		all = append(all, k.Name)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("describe: the service has no kinds")
+	}
+	if len(names) == 0 {
+		names = all
+	}
+	var out []owner.Kind
+	for _, name := range names {
+		k, ok := known[name]
+		if !ok {
+			return nil, fmt.Errorf("describe: the service has no kind %q, but %q", name, all)
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// run is a run of the kit.
+type run struct {
+	Config
+	random  *rand.Rand
+	prefix  string
+	results []Result
+	// done are the shared promises that were tested.
+	done map[string]bool
+}
+
+// kind tests all promises with a kind.
+func (r *run) kind(ctx context.Context, k owner.Kind) {
+	t := &trial{run: r, kind: k, made: map[backend.Key]bool{}}
+	begin := Result{Kind: k.Name, Promise: "accepts", Says: "a spec that the SDL allows is accepted"}
+	if err := t.calibrate(ctx); err != nil {
+		r.report(begin, err)
+		t.cleanup(ctx)
+		return
+	}
+	if k.Writes {
+		r.report(begin, nil)
+	}
+	for _, p := range promises() {
+		if ctx.Err() != nil {
+			break
+		}
+		if p.shared && r.done[p.name] {
+			continue
+		}
+		result := Result{Kind: k.Name, Promise: p.name, Says: p.says}
+		err := t.lacks(p)
+		if err == nil {
+			r.done[p.name] = true
+			err = p.test(ctx, t)
+		}
+		if ctx.Err() != nil {
+			err = skip("interrupted")
+		}
+		r.report(result, err)
+		t.cleanup(ctx)
+	}
+}
+
+func (r *run) report(result Result, err error) {
+	var why skip
+	switch {
+	case err == nil:
+		result.Status = Passed
+	case errors.As(err, &why):
+		result.Status = Skipped
+		result.Detail = err.Error()
+	default:
+		result.Status = Failed
+		result.Detail = err.Error()
+	}
+	r.results = append(r.results, result)
+	if r.Report != nil {
+		r.Report(result)
+	}
+}
+
+// lacks returns the [skip] of a promise that the kind cannot be tested for.
+func (t *trial) lacks(p promise) error {
+	for _, c := range p.needs {
+		if !has(t.kind, c) {
+			return skip("the kind lacks " + string(c))
+		}
+	}
+	return nil
+}
+
+// promises returns all promises, in the order in which they are tested.
+func promises() []promise {
+	var all []promise
+	for _, group := range [][]promise{
+		readPromises(), writePromises(), conditionPromises(), tagPromises(), deletePromises(), changePromises(),
+		protocolPromises(),
+	} {
+		all = append(all, group...)
+	}
+	return all
+}
