@@ -187,6 +187,34 @@ func (r kindResolver) StoredBytes(ctx context.Context, k *descriptor.Kind) (*int
 	return &bytes, nil
 }
 
+// stateContradicted is the state of a kind that its service contradicts.
+const stateContradicted = "CONTRADICTED"
+
+// Service resolves Kind.service.
+func (r kindResolver) Service(_ context.Context, k *descriptor.Kind) (*core.KindService, error) {
+	if k.Service == "" {
+		return nil, nil
+	}
+	for _, owner := range r.service.Owners() {
+		for _, owned := range owner.Kinds {
+			if owned.Name != k.Name {
+				continue
+			}
+			out := &core.KindService{
+				Name:       owner.Name,
+				State:      string(owner.State),
+				LagSeconds: owner.Lag.Seconds(),
+				Followed:   owned.Followed,
+			}
+			if owned.Problem != "" {
+				out.State = stateContradicted
+			}
+			return out, nil
+		}
+	}
+	return nil, fmt.Errorf("kind %s: its service %q has no state", k.Name, k.Service)
+}
+
 // mutationResolver resolves the fields of Mutation. gqlgen gives it the name.
 type mutationResolver struct{ *Resolver }
 

@@ -78,3 +78,12 @@ func TestUpdateKind_RefusesWithAPathInItsInput(t *testing.T) {
 	_, err = w.Mutation().UpdateKind(t.Context(), core.UpdateKindInput{ClientMutationID: &long, Kind: "Network"})
 	w.refused("a long id", err, failure.CodeValidationFailed, "input.clientMutationId")
 }
+
+func TestService_IsNullWhereTheGatewayStoresTheKind(t *testing.T) {
+	w := setup(t)
+	for _, k := range w.svc.Kinds() {
+		if got, err := w.Kind().Service(t.Context(), k); got != nil || err != nil {
+			t.Errorf("%s: %+v %v", k.Name, got, err)
+		}
+	}
+}

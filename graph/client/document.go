@@ -34,7 +34,8 @@ const kindsDocument = `query Kinds($described: Boolean!) {
   }
 }`
 
-const kindSizesDocument = `query KindSizes { kinds { name storedBytes } }`
+// kindStatesDocument reads what changes of kinds while a catalogue is served.
+const kindStatesDocument = `query KindStates { kinds { name storedBytes service { name state lagSeconds followed } } }`
 
 // resourceParts selects a resource: whole, with its manifest, or names alone.
 const resourceParts = `fragment Parts on Resource {
@@ -173,7 +174,7 @@ func (k Kind) document(template string) string {
 func Documents(kinds []Kind) []string {
 	out := []string{
 		kindsDocument,
-		kindSizesDocument,
+		kindStatesDocument,
 		getDocument,
 		revealDocument,
 		treeDocument,

@@ -153,25 +153,39 @@ func (c *Client) kinds(ctx context.Context, described bool) ([]Kind, error) {
 	return out.Kinds, err
 }
 
-// KindSizes returns how many bytes the stored bodies of each kind's resources have, by the names of the kinds. A kind
-// that the gateway does not have in memory, or of which the caller may not LIST and GET everything, is not in it.
-func (c *Client) KindSizes(ctx context.Context) (map[string]int64, error) {
+// KindState is what changes of a kind while a catalogue is served.
+type KindState struct {
+	// StoredBytes is how many bytes the stored bodies of its resources have; nil if the gateway does not have the kind in
+	// memory, or the caller may not LIST and GET everything.
+	StoredBytes *int64
+	// Service owns the resources; nil if the gateway stores them itself.
+	Service *KindService
+}
+
+// KindService is the resource service that owns a kind, and how far the gateway's copy of the kind is.
+type KindService struct {
+	Name, State string
+	LagSeconds  float64
+	// Followed reports whether the service tells of changes. If not, the kind is compared from time to time.
+	Followed bool
+}
+
+// KindStates returns the states of the kinds, by their names.
+func (c *Client) KindStates(ctx context.Context) (map[string]KindState, error) {
 	var out struct {
 		Kinds []struct {
-			Name        string
-			StoredBytes *int64
+			Name string
+			KindState
 		}
 	}
-	if err := c.Do(ctx, kindSizesDocument, nil, &out); err != nil {
+	if err := c.Do(ctx, kindStatesDocument, nil, &out); err != nil {
 		return nil, err
 	}
-	sizes := map[string]int64{}
+	states := map[string]KindState{}
 	for _, k := range out.Kinds {
-		if k.StoredBytes != nil {
-			sizes[k.Name] = *k.StoredBytes
-		}
+		states[k.Name] = k.KindState
 	}
-	return sizes, nil
+	return states, nil
 }
 
 // inStore replaces the paths of the API in a kind, but for its fields, by paths of the store.

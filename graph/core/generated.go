@@ -57,6 +57,7 @@ type KindResolver interface {
 	Controlled(ctx context.Context, obj *descriptor.Kind) (*bool, error)
 	Rebinding(ctx context.Context, obj *descriptor.Kind) (*bool, error)
 	StoredBytes(ctx context.Context, obj *descriptor.Kind) (*int64, error)
+	Service(ctx context.Context, obj *descriptor.Kind) (*KindService, error)
 	Fields(ctx context.Context, obj *descriptor.Kind) ([]*KindField, error)
 	References(ctx context.Context, obj *descriptor.Kind) ([]*KindReference, error)
 	FilterableFields(ctx context.Context, obj *descriptor.Kind) ([]*descriptor.FilterableField, error)
@@ -401,6 +402,8 @@ type Kind {
   namespaces. 0: there are no resources.
   """
   storedBytes: SafeInt
+  "The resource service of another team that owns the resources; null: the gateway stores them itself."
+  service: KindService
   "All fields of spec and status, each after the object that it is in."
   fields: [KindField!]!
   "The fields that name other resources."
@@ -409,6 +412,34 @@ type Kind {
   filterableFields: [KindFilterableField!]!
   "Columns of tables of the kind, in their order, besides those that all tables have."
   columns: [KindColumn!]!
+}
+
+"The resource service that owns the resources of a kind, as the gateway that answers sees it. What the gateway reads is its copy."
+type KindService {
+  "Name in the catalogue and in the settings of gateways."
+  name: String!
+  "How far the copy of the kind is."
+  state: KindServiceState!
+  "Seconds for which the copy has been behind what the service has shown; 0: nothing is left to copy."
+  lagSeconds: Float!
+  "Whether the service tells of changes of the kind at once. If not, all its resources are compared every 30 s."
+  followed: Boolean!
+}
+
+"How far the copy of what a resource service has is."
+enum KindServiceState {
+  "The gateway does not have the service in its settings. The kind can be read, and not be written."
+  UNKNOWN
+  "The service has not answered yet."
+  CONNECTING
+  "The gateway has not yet looked at all that the service has."
+  FILLING
+  "The gateway has looked at all that the service has, and follows it."
+  FOLLOWED
+  "The service has answered before, and does not now. The kind can be read."
+  UNAVAILABLE
+  "What the service says of the kind contradicts the catalogue. The kind can be read, and not be written."
+  CONTRADICTED
 }
 
 "One field of the spec or status of a kind."
@@ -782,6 +813,8 @@ func (ec *executionContext) childFields_Kind(ctx context.Context, field graphql.
 		return ec.fieldContext_Kind_rebinding(ctx, field)
 	case "storedBytes":
 		return ec.fieldContext_Kind_storedBytes(ctx, field)
+	case "service":
+		return ec.fieldContext_Kind_service(ctx, field)
 	case "fields":
 		return ec.fieldContext_Kind_fields(ctx, field)
 	case "references":
@@ -918,6 +951,20 @@ func (ec *executionContext) childFields_KindReference(ctx context.Context, field
 		return ec.fieldContext_KindReference_guarded(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type KindReference", field.Name)
+}
+
+func (ec *executionContext) childFields_KindService(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_KindService_name(ctx, field)
+	case "state":
+		return ec.fieldContext_KindService_state(ctx, field)
+	case "lagSeconds":
+		return ec.fieldContext_KindService_lagSeconds(ctx, field)
+	case "followed":
+		return ec.fieldContext_KindService_followed(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type KindService", field.Name)
 }
 
 func (ec *executionContext) childFields_ResourceUnreadable(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2204,6 +2251,38 @@ func (ec *executionContext) fieldContext_Kind_storedBytes(_ context.Context, fie
 	return graphql.NewScalarFieldContext("Kind", field, true, true, "SafeInt")
 }
 
+func (ec *executionContext) _Kind_service(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Kind_service(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Kind().Service(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *KindService) graphql.Marshaler {
+			return ec.marshalOKindService2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindService(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Kind_service(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Kind",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_KindService(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Kind_fields(ctx context.Context, field graphql.CollectedField, obj *descriptor.Kind) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3383,6 +3462,98 @@ func (ec *executionContext) _KindReference_guarded(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_KindReference_guarded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("KindReference", field, false, false, "Boolean")
+}
+
+func (ec *executionContext) _KindService_name(ctx context.Context, field graphql.CollectedField, obj *KindService) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindService_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindService_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindService", field, false, false, "String")
+}
+
+func (ec *executionContext) _KindService_state(ctx context.Context, field graphql.CollectedField, obj *KindService) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindService_state(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.State, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNKindServiceState2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindService_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindService", field, false, false, "KindServiceState")
+}
+
+func (ec *executionContext) _KindService_lagSeconds(ctx context.Context, field graphql.CollectedField, obj *KindService) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindService_lagSeconds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LagSeconds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindService_lagSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindService", field, false, false, "Float")
+}
+
+func (ec *executionContext) _KindService_followed(ctx context.Context, field graphql.CollectedField, obj *KindService) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_KindService_followed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Followed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_KindService_followed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("KindService", field, false, false, "Boolean")
 }
 
 func (ec *executionContext) _Mutation_updateKind(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -5749,6 +5920,12 @@ func (ec *executionContext) _Kind(ctx context.Context, sel ast.SelectionSet, obj
 				func(ctx context.Context) graphql.Marshaler {
 					return ec._Kind_storedBytes(ctx, field, obj)
 				})
+		case "service":
+			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
+				true, false,
+				func(ctx context.Context) graphql.Marshaler {
+					return ec._Kind_service(ctx, field, obj)
+				})
 		case "fields":
 			out.ResolveConcurrently(ec.OperationContext, &deferred, i,
 				true, true,
@@ -6163,6 +6340,54 @@ func (ec *executionContext) _KindReference(ctx context.Context, sel ast.Selectio
 			}
 		case "guarded":
 			out.Values[i] = ec._KindReference_guarded(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	if n := len(deferred.Defers); n > 0 {
+		atomic.AddInt32(&ec.Deferred, int32(min(n, math.MaxInt32)))
+		ec.ProcessDeferredGroup(deferred)
+	}
+
+	return out
+}
+
+var kindServiceImplementors = []string{"KindService"}
+
+func (ec *executionContext) _KindService(ctx context.Context, sel ast.SelectionSet, obj *KindService) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, kindServiceImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferred := graphql.NewDeferredGroup(ctx)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("KindService")
+		case "name":
+			out.Values[i] = ec._KindService_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "state":
+			out.Values[i] = ec._KindService_state(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "lagSeconds":
+			out.Values[i] = ec._KindService_lagSeconds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "followed":
+			out.Values[i] = ec._KindService_followed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -6980,6 +7205,20 @@ func (ec *executionContext) marshalNDependencyNode2ᚖgithubᚗcomᚋsluicegwᚋ
 	return ec._DependencyNode(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNFloat2float64(ctx context.Context, v any) (float64, error) {
+	res, err := graphql.UnmarshalFloatContext(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNFloat2float64(ctx context.Context, sel ast.SelectionSet, v float64) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalFloatContext(v)
+	if res == graphql.Null {
+		graphql.AddInvalidNullFromMarshaler(ctx, "Float!")
+	}
+	return graphql.WrapContextMarshaler(ctx, res)
+}
+
 func (ec *executionContext) unmarshalNID2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalID(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -7155,6 +7394,20 @@ func (ec *executionContext) marshalNKindScope2githubᚗcomᚋsluicegwᚋsluice�
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
 		graphql.AddInvalidNullFromMarshaler(ctx, "KindScope!")
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNKindServiceState2string(ctx context.Context, v any) (string, error) {
+	res, err := graphql.UnmarshalString(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNKindServiceState2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(v)
+	if res == graphql.Null {
+		graphql.AddInvalidNullFromMarshaler(ctx, "KindServiceState!")
 	}
 	return res
 }
@@ -7715,6 +7968,13 @@ func (ec *executionContext) marshalOKindListType2ᚖgithubᚗcomᚋsluicegwᚋsl
 	_ = ctx
 	res := graphql.MarshalString(string(*v))
 	return res
+}
+
+func (ec *executionContext) marshalOKindService2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋcoreᚐKindService(ctx context.Context, sel ast.SelectionSet, v *KindService) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._KindService(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOResource2ᚖgithubᚗcomᚋsluicegwᚋsluiceᚋgraphᚋengineᚐRef(ctx context.Context, v any) (*engine.Ref, error) {

@@ -33,6 +33,8 @@ type Config struct {
 	ReadOnly bool
 	// Filling returns lines for /readyz?verbose about kinds that are not in memory yet. Default: none.
 	Filling func() []string
+	// Services returns lines for /readyz?verbose about resource services of other teams. Default: none.
+	Services func() []string
 	// Logger. Default: none.
 	Logger *zap.Logger
 	// Metrics is where the server's metrics are registered and what /metrics shows. Default: a new registry.
@@ -207,6 +209,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Filling == nil {
 		c.Filling = func() []string { return nil }
+	}
+	if c.Services == nil {
+		c.Services = func() []string { return nil }
 	}
 	if c.Refused == nil {
 		c.Refused = func(context.Context, *failure.Error) {}

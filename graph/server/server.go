@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -165,15 +166,15 @@ func (e *NotReadyError) Error() string { return e.Why }
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
-	var filling strings.Builder
+	var details strings.Builder
 	readOnly := ""
 	if s.cfg.ReadOnly {
 		readOnly = "\nread-only: changes are refused"
 	}
 	verbose := r.URL.Query().Has("verbose") && s.mayKnow(r)
 	if verbose {
-		for _, line := range s.cfg.Filling() {
-			filling.WriteString("\n" + line)
+		for _, line := range slices.Concat(s.cfg.Filling(), s.cfg.Services()) {
+			details.WriteString("\n" + line)
 		}
 	}
 	switch err := s.cfg.Ready(ctx); {
@@ -184,12 +185,12 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, backend.ErrNoSpace):
 		http.Error(w, "the store has no space left and takes no changes", http.StatusServiceUnavailable)
 	case errors.As(err, new(*NotReadyError)):
-		http.Error(w, err.Error()+filling.String(), http.StatusServiceUnavailable)
+		http.Error(w, err.Error()+details.String(), http.StatusServiceUnavailable)
 	case err != nil:
 		s.unready.Do(func() { s.cfg.Logger.Warn("not ready", zap.Error(err)) })
 		http.Error(w, "the store is not available", http.StatusServiceUnavailable)
 	default:
-		_, _ = w.Write([]byte("ok" + readOnly + filling.String() + "\n"))
+		_, _ = w.Write([]byte("ok" + readOnly + details.String() + "\n"))
 		if verbose {
 			s.writeDetails(w)
 		}

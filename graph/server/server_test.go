@@ -194,6 +194,11 @@ func TestReadyzSaysWhetherTheStoreAnswers(t *testing.T) {
 	if w := e.at(http.MethodGet, "/readyz?verbose"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "ok\nNetwork: waits\ncatalogue ") {
 		t.Errorf("while a kind is read again: %d %s", w.Code, w.Body)
 	}
+	dead := func() []string { return []string{"service crm UNAVAILABLE"} }
+	e = newEdge(t, plain, server.Config{Services: dead})
+	if w := e.at(http.MethodGet, "/readyz?verbose"); w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "ok\nservice crm UNAVAILABLE\ncatalogue ") {
+		t.Errorf("while a service is dead: %d %s", w.Code, w.Body)
+	}
 	e = newEdge(t, plain, server.Config{ReadOnly: true})
 	if w := e.at(http.MethodGet, "/readyz"); w.Code != http.StatusOK || w.Body.String() != "ok\nread-only: changes are refused\n" {
 		t.Errorf("read-only: %d %s", w.Code, w.Body)

@@ -254,6 +254,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	}
 	out.gate = catalogue.Gate{Store: on.store, ReadOnly: s.ReadOnly, Logger: log}
 	out.log = log
+	logUnknown(log, svc)
 	out.keys = on.keys
 	out.compile = compile
 	if on.audit != nil {
@@ -265,6 +266,7 @@ func (s *Gateway) gateway(ctx context.Context, c sdl.Catalogue, on shared, log *
 	reg.MustRegister(on.metrics()...)
 	reg.MustRegister(s.readOnlyMetric())
 	reg.MustRegister(out.indexMetrics()...)
+	reg.MustRegister(out.serviceMetrics())
 	reg.MustRegister(s.staleCredentials()...)
 	if s.Server.Catalogue, err = servedCatalogue(c, svc); err != nil {
 		return nil, err
@@ -315,6 +317,7 @@ func (s *Gateway) configureServer(c *catalogues, on shared, log *zap.Logger) {
 	s.Server.ReadOnly = s.ReadOnly
 	s.Server.Ready = c.ready(on.store, s.readyTimeout())
 	s.Server.Filling = c.filling
+	s.Server.Services = c.services
 	s.Server.AnswersMemory = answersMemory(s.Server.AnswersMemory, indexMemory(s.IndexMemory))
 	s.Server.Reload = reload.NewHandler(c)
 	c.exports = newExports(on, log)

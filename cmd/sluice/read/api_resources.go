@@ -30,10 +30,10 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 				return err
 			}
 			columns := []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "CONTROLLED", "VERBS"}
-			var sizes map[string]int64
+			var states map[string]client.KindState
 			if format == "wide" {
-				columns = append(columns, "BYTES")
-				sizes, err = c.KindSizes(cmd.Context())
+				columns = append(columns, "BYTES", "SERVICE")
+				states, err = c.KindStates(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -56,10 +56,10 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 				}
 				if format == "wide" {
 					size := ""
-					if bytes, known := sizes[k.Name]; known {
-						size = fmt.Sprint(bytes)
+					if bytes := states[k.Name].StoredBytes; bytes != nil {
+						size = fmt.Sprint(*bytes)
 					}
-					cells = append(cells, size)
+					cells = append(cells, size, output.Printable(serviceText(states[k.Name].Service)))
 				}
 				t.Texts(cells...)
 			}
@@ -77,4 +77,19 @@ func APIResourcesCommand(std terminal.Streams) *cobra.Command {
 	)
 	cmd.Flags().BoolVar(&noHeaders, "no-headers", false, "leave out the titles of the columns")
 	return cmd
+}
+
+// serviceText returns the cell about the service that owns a kind: its name, and how far the gateway's copy is.
+func serviceText(s *client.KindService) string {
+	if s == nil {
+		return ""
+	}
+	state := strings.ToLower(s.State)
+	if !s.Followed && s.State == "FOLLOWED" {
+		state = "compared"
+	}
+	if s.LagSeconds >= 1 {
+		state += fmt.Sprintf(", %.0f s behind", s.LagSeconds)
+	}
+	return s.Name + " (" + state + ")"
 }

@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/sluicegw/sluice/backend/service"
+)
+
+// ownedShelves is a catalogue whose only kind belongs to the service crm.
+func ownedShelves() string {
+	return strings.Replace(shelves, "scope: NAMESPACED", `scope: NAMESPACED, service: "crm"`, 1)
+}
+
+func TestServices_AnUnknownServiceLeavesTheGatewayReady(t *testing.T) {
+	s := openShop(t, ownedShelves())
+	if got := s.post(`{ shelves { nodes { id } } kinds { service { name state lagSeconds followed } } }`); !strings.Contains(got,
+		`"service":{"name":"crm","state":"UNKNOWN","lagSeconds":0,"followed":false}`) || strings.Contains(got, "errors") {
+		t.Errorf("reads: %s", got)
+	}
+	want := []string{"service crm UNKNOWN: the service is not configured on this gateway"}
+	if diff := cmp.Diff(want, s.catalogues.services()); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.catalogues.ready(s.store, 0)(t.Context()); err != nil {
+		t.Errorf("the gateway is not ready: %v", err)
+	}
+	core, log := observer.New(zap.WarnLevel)
+	logUnknown(zap.New(core), s.catalogues.current())
+	lines := log.FilterField(zap.String("service", "crm")).FilterField(zap.String("kinds", "Shelf"))
+	if lines.Len() != 1 || log.Len() != 1 {
+		t.Errorf("the log has %v", log.All())
+	}
+}
+
+func TestServices_AStateIsALine(t *testing.T) {
+	for _, c := range []struct {
+		state service.OwnerState
+		want  string
+	}{
+		{service.OwnerState{Name: "crm", State: service.OwnerFollowed}, "service crm FOLLOWED"},
+		{
+			service.OwnerState{
+				Name: "crm", State: service.OwnerUnavailable, Problem: "connection refused",
+				Lag: 12300 * time.Millisecond, Unreadable: 2, Unnamed: 3, Held: 4,
+			},
+			"service crm UNAVAILABLE, 12.3 s behind, 2 unreadable, 3 with keys that the API cannot have, " +
+				"4 held back though they have vanished: connection refused",
+		},
+	} {
+		if got := ownerLine(c.state); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
+func TestServices_AreMetrics(t *testing.T) {
+	s := openShop(t, ownedShelves())
+	m := s.catalogues.serviceMetrics().(*serviceMetrics)
+	m.states = func() []service.OwnerState {
+		return []service.OwnerState{{
+			Name: "crm", State: service.OwnerFollowed, Lag: 2 * time.Second, Unreadable: 3, Unnamed: 4, Held: 5,
+			Kinds: []service.OwnedKind{{Name: "Shelf", Problem: "it cannot be written"}, {Name: "Rack"}},
+		}}
+	}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(m)
+	got, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range got {
+		for _, metric := range family.GetMetric() {
+			values[family.GetName()] = metric.GetGauge().GetValue()
+		}
+	}
+	want := map[string]float64{
+		"sluice_service_state": 1, "sluice_service_lag_seconds": 2, "sluice_service_unreadable_resources": 3,
+		"sluice_service_unnamed_resources": 4, "sluice_service_held_resources": 5, "sluice_service_contradicted_kinds": 1,
+	}
+	if diff := cmp.Diff(want, values); diff != "" {
+		t.Error(diff)
+	}
+}
