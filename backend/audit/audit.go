@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -93,11 +94,13 @@ type Log struct {
 	at backend.Position
 	// written is at, for Behind, which waits for nobody.
 	written atomic.Pointer[backend.Position]
+	// rotated has an element when renamed files are to be removed or compressed.
+	rotated chan struct{}
 }
 
 // Open takes up the log where its file ends, or begins it at the present position. It starts nothing.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
-	l := &Log{cfg: cfg, turn: make(chan struct{}, 1)}
+	l := &Log{cfg: cfg, turn: make(chan struct{}, 1), rotated: make(chan struct{}, 1)}
 	var err error
 	if l.at, err = cfg.To.open(); err != nil {
 		return nil, err
@@ -179,6 +182,9 @@ const (
 // Run writes the changes until ctx ends.
 func (l *Log) Run(ctx context.Context) error {
 	defer l.close(ctx)
+	var tidying sync.WaitGroup
+	defer tidying.Wait()
+	tidying.Go(func() { l.tidy(ctx) })
 	backoff := wait.Backoff{Least: minPause, Most: maxPause}
 	for {
 		begin := time.Now()
@@ -197,6 +203,26 @@ func (l *Log) Run(ctx context.Context) error {
 		}
 		if !backoff.Wait(ctx) {
 			return nil
+		}
+	}
+}
+
+// tidyInterval is the pause between two looks for files that have become too old.
+const tidyInterval = time.Hour
+
+// tidy removes and compresses renamed files until ctx ends, without holding up lines.
+func (l *Log) tidy(ctx context.Context) {
+	hourly := time.NewTicker(tidyInterval)
+	defer hourly.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.rotated:
+		case <-hourly.C:
+		}
+		if err := l.cfg.To.tidy(ctx); err != nil && ctx.Err() == nil {
+			l.cfg.Logger.Error("renamed files of the audit log cannot be removed or compressed", zap.Error(err))
 		}
 	}
 }
@@ -302,7 +328,17 @@ func (l *Log) append(lines ...Line) error {
 		}
 		out = append(append(out, text...), '\n')
 	}
-	return to.write(out)
+	if err := to.write(out); err != nil {
+		return err
+	}
+	if to.untidy {
+		to.untidy = false
+		select {
+		case l.rotated <- struct{}{}:
+		default:
+		}
+	}
+	return nil
 }
 
 // Refuse writes that a request was refused.

@@ -30,6 +30,13 @@ type File struct {
 	// Size is from how many bytes on the file is renamed, to its name with the time, and a new one begins. Default
 	// [DefaultSize].
 	Size int64
+	// MaxAge is how long renamed files are kept after their renaming; 0 for ever. Only files that this package has renamed
+	// are removed and compressed.
+	MaxAge time.Duration
+	// MaxFiles is how many renamed files are kept; 0 for all.
+	MaxFiles int
+	// Compress compresses renamed files (gzip).
+	Compress bool
 	// Out is used if there is no Path.
 	Out io.Writer
 
@@ -41,6 +48,8 @@ type File struct {
 	renameAt int64
 	// cut is set while a line may be incomplete: what was written of it is removed before the next.
 	cut bool
+	// untidy is set until [File.tidy] is asked for, since there may be a file to compress or to remove.
+	untidy bool
 }
 
 // open opens the file and returns the position of its last line. If it has no line, a file that was renamed counts (see
@@ -64,14 +73,38 @@ func (f *File) open() (at backend.Position, err error) {
 		return at, fmt.Errorf("%s: %w", f.Path, err)
 	}
 	f.size = whole
+	f.untidy = true
 	if whole == 0 {
 		at = f.renamed()
 	}
 	return at, nil
 }
 
+// CheckFile returns an error if the file at a path cannot go on as an audit log; fs.ErrNotExist if there is none. It
+// changes nothing, and another process may write the file meanwhile.
+func CheckFile(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return notRegular(path)
+	}
+	if _, _, err := lastLine(file, info.Size()); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func notRegular(path string) error { return fmt.Errorf("%s is no regular file", path) }
+
 // lastLine returns the position of the last whole line of a file, and where that line ends.
-func lastLine(file *os.File, size int64) (at backend.Position, whole int64, err error) {
+func lastLine(file io.ReaderAt, size int64) (at backend.Position, whole int64, err error) {
 	size, err = sizeWithoutZeros(file, size)
 	if err != nil {
 		return at, 0, err
@@ -99,7 +132,7 @@ func lastLine(file *os.File, size int64) (at backend.Position, whole int64, err 
 }
 
 // readTail returns the last maxLine bytes of a file of size bytes, and where they begin.
-func readTail(file *os.File, size int64) (tail []byte, from int64, err error) {
+func readTail(file io.ReaderAt, size int64) (tail []byte, from int64, err error) {
 	from = max(size-maxLine, 0)
 	tail = make([]byte, size-from)
 	if _, err := file.ReadAt(tail, from); err != nil && !errors.Is(err, io.EOF) {
@@ -110,7 +143,7 @@ func readTail(file *os.File, size int64) (tail []byte, from int64, err error) {
 
 // sizeWithoutZeros returns the size of a file without the NUL bytes at its end: some file systems leave any number of
 // them after a crash.
-func sizeWithoutZeros(file *os.File, size int64) (int64, error) {
+func sizeWithoutZeros(file io.ReaderAt, size int64) (int64, error) {
 	for size > 0 {
 		tail, from, err := readTail(file, size)
 		if err != nil {
@@ -151,7 +184,12 @@ func (f *File) renamed() (at backend.Position) {
 		return at
 	}
 	defer func() { _ = file.Close() }()
-	if at, _, err = lastLine(file, newest.Size()); err != nil { // it may be compressed
+	if strings.HasSuffix(newest.Name(), compressedSuffix) {
+		at, err = lastCompressedLine(file)
+	} else {
+		at, _, err = lastLine(file, newest.Size())
+	}
+	if err != nil { // it may be compressed in another way
 		return backend.Position{}
 	}
 	return at
@@ -168,7 +206,7 @@ func (f *File) reopen() error {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", f.Path)
+		err = notRegular(f.Path)
 	}
 	if err != nil {
 		return errors.Join(err, file.Close())
@@ -222,9 +260,10 @@ func (f *File) rotate() error {
 		if err != nil {
 			return err
 		}
-		if err := os.Rename(path, path+"."+time.Now().UTC().Format("20060102T150405.000000")); err != nil {
+		if err := os.Rename(path, rotatedName(path)); err != nil {
 			return err
 		}
+		f.untidy = true
 	}
 	return f.reopen()
 }

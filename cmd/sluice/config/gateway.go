@@ -28,6 +28,8 @@ type Gateway struct {
 	Identities Identities
 	// Audit is the file of the audit log, or [AuditStdout]; empty for none.
 	Audit string
+	// Rotation is how the file of the audit log is renamed, and what becomes of the renamed ones.
+	Rotation Rotation
 	// Bootstrap is the file with which a store without resources is filled; empty for none.
 	Bootstrap string
 	// KeysFile holds the keys that encrypt sensitive values.
@@ -40,6 +42,17 @@ type Gateway struct {
 	ReadyTimeout time.Duration
 	// File is the configuration file.
 	File string
+}
+
+// Rotation is how the file of the audit log is renamed, and what becomes of the renamed ones.
+type Rotation struct {
+	// MaxSize is the size in bytes from which on the file is renamed.
+	MaxSize int64
+	// MaxAge and MaxFiles are how long, and how many, renamed files are kept; 0 for ever, and for all.
+	MaxAge   time.Duration
+	MaxFiles int
+	// Compress compresses renamed files.
+	Compress bool
 }
 
 // AuditStdout stands for the standard output.
@@ -105,10 +118,14 @@ type Catalogue struct {
 // DefaultAdminSocket is the admin socket of a gateway on the embedded store.
 func DefaultAdminSocket(data string) string { return filepath.Join(data, "admin.sock") }
 
+// defaultAuditSize is the default of Rotation.MaxSize.
+const defaultAuditSize = 128 << 20
+
 // NewGateway returns the defaults.
 func NewGateway() *Gateway {
 	g := &Gateway{
 		Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "auto", IndexMemory: IndexAuto, ReadyTimeout: ReadyAuto,
+		Rotation: Rotation{MaxSize: defaultAuditSize},
 		Store: Store{
 			Data: "sluice-data", Prefix: "sluice:", Durability: "async",
 			LogEntries: 100_000, LogBytes: 256 << 20, LogAge: 24 * time.Hour,
@@ -206,6 +223,32 @@ func (g *Gateway) Settings() []Setting {
 		{Name: "access-log", Value: &sv.AccessLog, Help: "log each query and mutation when it is answered, each subscription when it begins, and each refused request: its name, type and kind, the hash of its document, the client's name and address, the caller, the code and the time"},
 		{Name: "audit", Value: &g.Audit, Help: "file of the audit log, or stdout: a line of JSON for each change of the store, with who made it, and one for each refused request, each reveal and each replaced catalogue"},
 		{
+			Name:  "audit-max-size",
+			Value: &g.Rotation.MaxSize,
+			Needs: "audit",
+			Help:  "bytes from which on the file of the audit log is renamed, with the time added to its name, and a new one begins",
+		},
+		{
+			Name:  "audit-max-age",
+			Value: &g.Rotation.MaxAge,
+			Auto:  "for ever",
+			Needs: "audit",
+			Help:  "how long renamed files of the audit log are kept",
+		},
+		{
+			Name:  "audit-max-files",
+			Value: &g.Rotation.MaxFiles,
+			Auto:  "all",
+			Needs: "audit",
+			Help:  "how many renamed files of the audit log are kept, besides the one that is written",
+		},
+		{
+			Name:  "audit-compress",
+			Value: &g.Rotation.Compress,
+			Needs: "audit",
+			Help:  "compress renamed files of the audit log (gzip)",
+		},
+		{
 			Name:  "log-format",
 			Value: &g.LogFormat,
 			Help:  "console, json, or auto: console on a terminal",
@@ -265,6 +308,13 @@ func (g *Gateway) Validate(f *pflag.FlagSet) error {
 	}
 	if f.Changed("catalogue") && g.Catalogue.Dir == "" {
 		errs = append(errs, errors.New("catalogue: it is empty; name a folder, or leave it out for the kinds of this release"))
+	}
+	if g.Audit == AuditStdout {
+		for _, name := range []string{"audit-max-size", "audit-max-age", "audit-max-files", "audit-compress"} {
+			if f.Changed(name) {
+				errs = append(errs, fmt.Errorf("%s: has no effect with audit: stdout, which is no file", name))
+			}
+		}
 	}
 	if errs[0] == nil { // these name the same problems
 		errs = append(errs, g.Server.ValidateSettings())

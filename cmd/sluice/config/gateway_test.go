@@ -121,6 +121,9 @@ func TestWhatCannotBeMeantIsRefusedByItsName(t *testing.T) {
 		{[]string{"--allowed-origins", "null"}, "sandboxed"},
 		{[]string{"--limit-memory", "1000"}, "limit-memory: 1000 bytes are less than eight requests"},
 		{[]string{"--trusted-only"}, "trusted-only: needs trusted-documents"},
+		{[]string{"--audit-compress"}, "audit-compress: has no effect without audit"},
+		{[]string{"--audit", "stdout", "--audit-max-files", "2"}, "audit-max-files: has no effect with audit: stdout"},
+		{[]string{"--audit", "a.log", "--audit-max-age", "-1s"}, "audit-max-age: -1s is negative"},
 	} {
 		g, f := given(t, c.args...)
 		if err := g.Validate(f); err == nil || !strings.Contains(err.Error(), c.says) || strings.Count(err.Error(), "\n") != 0 {

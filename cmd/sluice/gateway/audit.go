@@ -31,7 +31,13 @@ func (s *Gateway) openAudit(
 	if s.Audit == "" {
 		return nil, nil
 	}
-	file := &audit.File{Path: s.Audit}
+	file := &audit.File{
+		Path:     s.Audit,
+		Size:     s.Rotation.MaxSize,
+		MaxAge:   s.Rotation.MaxAge,
+		MaxFiles: s.Rotation.MaxFiles,
+		Compress: s.Rotation.Compress,
+	}
 	if s.Audit == config.AuditStdout {
 		file = &audit.File{Out: s.out}
 	}

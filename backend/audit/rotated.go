@@ -1,0 +1,240 @@
+package audit
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/sluicegw/sluice/backend"
+)
+
+// Names of files. A rotated file is named like audit.log.20261127T160000.000000, compressed with the suffix .gz. While
+// it is compressed, the new file is hidden and has the suffix .gz.part.
+const (
+	rotatedTime      = "20060102T150405.000000"
+	compressedSuffix = ".gz"
+	partSuffix       = compressedSuffix + ".part"
+)
+
+// copyAtOnce is how many bytes are compressed before it is looked whether to stop.
+const copyAtOnce = 1 << 20
+
+// rotatedName returns a free name for the file at a path, with the present time.
+func rotatedName(path string) string {
+	for at := time.Now().UTC(); ; at = at.Add(time.Microsecond) {
+		name := path + "." + at.Format(rotatedTime)
+		_, plain := os.Lstat(name)
+		_, compressed := os.Lstat(name + compressedSuffix)
+		if plain != nil && compressed != nil {
+			return name
+		}
+	}
+}
+
+// rotatedFile is a file that was renamed because it was large enough.
+type rotatedFile struct {
+	// path is its name without the suffix of compressed files.
+	path string
+	// at is when it was renamed.
+	at time.Time
+	// plain reports whether it is there as it was written: it is not compressed, or compressing it was interrupted.
+	plain bool
+}
+
+// rotatedFiles returns the rotated files of the audit log at a path, the newest first, and the paths of files that an
+// interrupted compression has left.
+func rotatedFiles(path string) (rotated []*rotatedFile, left []string, err error) {
+	folder := filepath.Dir(path)
+	prefix := filepath.Base(path) + "."
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := map[string]*rotatedFile{}
+	for _, entry := range entries {
+		name := entry.Name()
+		hidden := strings.HasPrefix(name, "."+prefix) && strings.HasSuffix(name, partSuffix)
+		name = strings.TrimPrefix(name, ".")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, ".part"), compressedSuffix)
+		text, ours := strings.CutPrefix(name, prefix)
+		at, notTime := time.Parse(rotatedTime, text)
+		switch {
+		case !ours || notTime != nil || !entry.Type().IsRegular():
+			continue
+		case hidden:
+			left = append(left, filepath.Join(folder, entry.Name()))
+			continue
+		case entry.Name() != name && entry.Name() != name+compressedSuffix:
+			continue
+		}
+		one := known[name]
+		if one == nil {
+			one = &rotatedFile{path: filepath.Join(folder, name), at: at}
+			known[name] = one
+		}
+		one.plain = one.plain || entry.Name() == name
+	}
+	rotated = slices.SortedFunc(maps.Values(known), func(a, b *rotatedFile) int { return b.at.Compare(a.at) })
+	return rotated, left, nil
+}
+
+// tidy removes and compresses rotated files as f says. The files that it changes are written by nobody, so lines can be
+// written meanwhile. It does nothing while the present file has no line, since the newest rotated file then says where
+// the log goes on.
+func (f *File) tidy(ctx context.Context) error {
+	if f.Path == "" || f.MaxAge == 0 && f.MaxFiles == 0 && !f.Compress {
+		return nil
+	}
+	path, err := filepath.EvalSymlinks(f.Path)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+		return err
+	}
+	rotated, left, err := rotatedFiles(path)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, part := range left {
+		errs = append(errs, os.Remove(part))
+	}
+	now := time.Now()
+	for i, one := range rotated {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case one.inUse():
+		case f.MaxFiles > 0 && i >= f.MaxFiles, f.MaxAge > 0 && now.Sub(one.at) > f.MaxAge:
+			errs = append(errs, one.remove())
+		case f.Compress && one.plain:
+			errs = append(errs, one.compress(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// inUse reports whether a process still writes the file: it was renamed, and no new one could be made.
+func (r *rotatedFile) inUse() bool {
+	if !r.plain {
+		return false
+	}
+	lock := flock.New(r.path, flock.SetFlag(os.O_RDONLY))
+	locked, err := lock.TryLock()
+	_ = lock.Close()
+	return err != nil || !locked
+}
+
+// remove removes the file in both of its forms.
+func (r *rotatedFile) remove() error {
+	var errs []error
+	for _, path := range []string{r.path + compressedSuffix, r.path} {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// compress replaces the file by a compressed one. Each line is in one of the two at any time; if it is interrupted while
+// both are there, the next call begins again with the plain one.
+func (r *rotatedFile) compress(ctx context.Context) error {
+	folder, name := filepath.Split(r.path)
+	part := filepath.Join(folder, "."+name+partSuffix)
+	if err := compressTo(ctx, part, r.path); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	if err := os.Rename(part, r.path+compressedSuffix); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	syncFolder(folder)
+	return os.Remove(r.path)
+}
+
+// compressTo writes the file at from to a new file, compressed, with the time of the old one.
+func compressTo(ctx context.Context, to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, out.Close())
+		if err == nil {
+			err = os.Chtimes(to, info.ModTime(), info.ModTime())
+		}
+	}()
+	packed, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	for err == nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		_, err = io.CopyN(packed, in, copyAtOnce)
+	}
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := packed.Close(); err != nil {
+		return err
+	}
+	return out.Sync()
+}
+
+// syncFolder writes the names of a folder to the disk, where the system can.
+func syncFolder(path string) {
+	folder, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	_ = folder.Sync()
+	_ = folder.Close()
+}
+
+// tailWriter keeps the last bytes that were written to it, at least maxLine if there were as many.
+type tailWriter struct{ tail []byte }
+
+// Write is part of [io.Writer].
+func (w *tailWriter) Write(p []byte) (int, error) {
+	w.tail = append(w.tail, p...)
+	if len(w.tail) > 2*maxLine {
+		w.tail = append(w.tail[:0], w.tail[len(w.tail)-maxLine:]...)
+	}
+	return len(p), nil
+}
+
+// lastCompressedLine returns the position of the last line of a compressed file.
+func lastCompressedLine(file io.Reader) (at backend.Position, err error) {
+	lines, err := gzip.NewReader(file)
+	if err != nil {
+		return at, err
+	}
+	var end tailWriter
+	if _, err := io.Copy(&end, lines); err != nil {
+		return at, err
+	}
+	at, _, err = lastLine(bytes.NewReader(end.tail), int64(len(end.tail)))
+	return at, err
+}
