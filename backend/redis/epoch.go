@@ -65,6 +65,9 @@ func (s *session) verify(ctx context.Context, cn *goredis.Conn, h history) error
 	return nil
 }
 
+// ErrNoStore: a store that was to be read does not exist.
+var ErrNoStore = errors.New("there is no store")
+
 // begin makes sure that the shard's epoch belongs to the server's history, and
 // remembers it.
 func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error {
@@ -77,7 +80,11 @@ func (c *core) begin(ctx context.Context, on server, sh *shard, h history) error
 		}
 		if answer.epoch == 0 && c.cfg.ReadOnly {
 			if answer.fresh || answer.last == 0 {
-				return refuse("there is no store under the prefix %q, and a read-only gateway makes none", c.cfg.Prefix)
+				return &refusal{
+					text:  fmt.Sprintf("there is no store under the prefix %q, and a read-only gateway makes none", c.cfg.Prefix),
+					err:   fmt.Errorf("%w: %w", ErrNoStore, backend.ErrFormat),
+					final: true,
+				}
 			}
 			answer.epoch = answer.last
 		}

@@ -146,6 +146,26 @@ func Bootstrap(ctx context.Context, cfg BootstrapConfig) (filled bool, err error
 	return true, nil
 }
 
+// CheckBootstrap returns an error if [Bootstrap] would refuse the file or the store. It writes nothing. Without a Store
+// it checks the file for a store of one shard that does not exist yet.
+func CheckBootstrap(ctx context.Context, cfg BootstrapConfig) error {
+	if cfg.Store != nil {
+		record, stored, err := readRecord(ctx, cfg.Store)
+		if err != nil || stored != nil && record.State == stateDone {
+			return err
+		}
+		if stored == nil {
+			if err := empty(ctx, cfg.Store); err != nil {
+				return err
+			}
+		}
+	}
+	shards, _ := cfg.Store.(backend.Sharder)
+	b := &bootstrap{BootstrapConfig: cfg, to: target{shards: shards, keys: cfg.Keys}}
+	_, err := b.check()
+	return err
+}
+
 // empty returns ErrNotEmpty if a store has resources.
 func empty(ctx context.Context, store backend.Store) error {
 	at, err := store.Position(ctx)

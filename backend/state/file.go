@@ -52,7 +52,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 		return nil, err
 	}
 	h.Format = formatName
-	h.Version = formatVersion
+	h.Version = Format
 	text, err := json.Marshal(h)
 	if err == nil {
 		_, err = out.lines.Write(append(text, '\n'))

@@ -12,10 +12,12 @@ import (
 	"github.com/sluicegw/sluice/backend"
 )
 
+// Format is the version of the files that this release writes and reads.
+const Format = 1
+
 const (
-	// formatName and formatVersion are in the header of a file.
-	formatName    = "sluice-export"
-	formatVersion = 1
+	// formatName is in the header of a file, with Format.
+	formatName = "sluice-export"
 	// maxLine bounds a line, in bytes: a body of [backend.MaxStoredBytes] as base64, and what stands beside it.
 	maxLine = 4 << 20
 )
@@ -54,8 +56,8 @@ func (h Header) check() error {
 	switch {
 	case h.Format != formatName:
 		return fmt.Errorf("it is no export: it does not begin with the header of one: %w", backend.ErrFormat)
-	case h.Version != formatVersion:
-		return fmt.Errorf("it has version %d of the format, this release knows %d: %w", h.Version, formatVersion, backend.ErrFormat)
+	case h.Version != Format:
+		return fmt.Errorf("it has version %d of the format, this release knows %d: %w", h.Version, Format, backend.ErrFormat)
 	}
 	return nil
 }

@@ -70,6 +70,7 @@ func newRoot(std terminal.Streams) *cobra.Command {
 		operate.BackupCommand(std),
 		operate.CatalogueCommand(std),
 		operate.CheckCommand(std),
+		operate.ConfigCommand(std),
 		operate.ExportCommand(std),
 		operate.ServeCommand(std),
 		operate.StateCommand(std),

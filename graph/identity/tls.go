@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -124,6 +125,12 @@ func (t *TLS) Config() *tls.Config {
 	out := t.current.Load().Clone()
 	out.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return t.current.Load(), nil }
 	return out
+}
+
+// Validity returns from when and until when the gateway's certificate is valid.
+func (t *TLS) Validity() (from, until time.Time) {
+	leaf := t.current.Load().Certificates[0].Leaf
+	return leaf.NotBefore, leaf.NotAfter
 }
 
 // clientTLS returns a configuration of a client that trusts only the CAs of a PEM file; nil without a path.

@@ -163,6 +163,16 @@ func DefaultLimits() Limits {
 // Validate returns every problem of the configuration, joined.
 func (c Config) Validate() error { return errors.Join(c.ValidateSettings(), c.Catalogue.validate()) }
 
+// CheckFiles returns an error for each file of the configuration that cannot be used.
+func (c Config) CheckFiles() (errs []error) {
+	for _, path := range c.Documents.Trusted {
+		if _, err := transport.OpenNamedDocuments(transport.NamedDocumentsConfig{Trusted: []string{path}}); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
 // ValidateSettings is [Config.Validate] for the settings of an operator.
 func (c Config) ValidateSettings() error {
 	errs := []error{

@@ -19,6 +19,9 @@ import (
 // environment, then from the configuration file.
 func LoadSettings(cmd *cobra.Command) error { return loadFlags(cmd, cmd.Flags()) }
 
+// ReadSettings is LoadSettings whose error joins all problems, and may be a [*config.FileError].
+func ReadSettings(cmd *cobra.Command) error { return readFlags(cmd, cmd.Flags()) }
+
 // LoadOnly is LoadSettings for the named flags, as far as a command has them.
 func LoadOnly(cmd *cobra.Command, names ...string) error {
 	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
@@ -32,15 +35,7 @@ func LoadOnly(cmd *cobra.Command, names ...string) error {
 
 // loadFlags is LoadSettings for some of the flags of a command.
 func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
-	own, others := map[string]bool{}, map[string]bool{}
-	variables(own, cmd.Name(), flags)
-	for _, c := range cmd.Root().Commands() {
-		variables(others, c.Name(), c.Flags())
-	}
-	known := config.Variables{Own: slices.Sorted(maps.Keys(own)), Others: slices.Sorted(maps.Keys(others))}
-	err := config.Load(cmd.Context(), flags, known, func(text string) {
-		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sluice: warning: %s\n", output.Printable(text))
-	})
+	err := readFlags(cmd, flags)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
@@ -50,10 +45,23 @@ func loadFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
 	return nil
 }
 
+// readFlags is ReadSettings for some of the flags of a command.
+func readFlags(cmd *cobra.Command, flags *pflag.FlagSet) error {
+	own, others := map[string]bool{}, map[string]bool{}
+	variables(own, cmd.Name(), flags)
+	for _, c := range cmd.Root().Commands() {
+		variables(others, c.Name(), c.Flags())
+	}
+	known := config.Variables{Own: slices.Sorted(maps.Keys(own)), Others: slices.Sorted(maps.Keys(others))}
+	return config.Load(cmd.Context(), flags, known, func(text string) {
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sluice: warning: %s\n", output.Printable(text))
+	})
+}
+
 // variables adds the names of the environment variables of a command with these flags.
 func variables(to map[string]bool, command string, flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" {
+		if config.FromEnvironment(f) {
 			to[config.EnvName(f.Name)] = true
 		}
 	})

@@ -79,34 +79,65 @@ type Variables struct {
 	Own, Others []string
 }
 
-// unnamed is the annotation of a flag that the command line does not name.
-const unnamed = "unnamed"
+// Annotations of flags.
+const (
+	// loadedFrom names the variable or the file that has set a flag.
+	loadedFrom = "loaded-from"
+	// commandLineOnly marks a flag that is no setting.
+	commandLineOnly = "command-line-only"
+)
 
 // Named reports whether the command line itself names a flag, not the environment or a file.
 func Named(flags *pflag.FlagSet, name string) bool {
 	f := flags.Lookup(name)
-	if f == nil {
-		return false
-	}
-	_, elsewhere := f.Annotations[unnamed]
-	return f.Changed && !elsewhere
+	return f != nil && f.Changed && f.Annotations[loadedFrom] == nil
 }
 
-// Load fills the flags that the command line left out from the environment, then
-// from the configuration file. It calls warn for each variable that looks like one of ours
-// and is unknown.
+// Source returns where the value of a flag is from: "default", "flag", or the variable or the file that [Load] has read
+// it from.
+func Source(f *pflag.Flag) string {
+	from := f.Annotations[loadedFrom]
+	switch {
+	case !f.Changed:
+		return "default"
+	case len(from) > 0:
+		return from[0]
+	}
+	return "flag"
+}
+
+// OnlyOnCommandLine makes a flag one that neither the environment nor a file can set.
+func OnlyOnCommandLine(flags *pflag.FlagSet, name string) error {
+	return flags.SetAnnotation(name, commandLineOnly, []string{})
+}
+
+// FromEnvironment reports whether a flag can be an environment variable.
+func FromEnvironment(f *pflag.Flag) bool {
+	_, only := f.Annotations[commandLineOnly]
+	return f.Name != "help" && !only
+}
+
+// FileError is the error of a configuration file that cannot be read, so that its settings are not known.
+type FileError struct{ error }
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.error }
+
+// Load fills the flags that the command line left out from the environment, then from the configuration file. It calls
+// warn for each variable that looks like one of ours and is unknown. The error joins all problems; one is a [*FileError]
+// if the file cannot be read.
 func Load(ctx context.Context, flags *pflag.FlagSet, known Variables, warn func(string)) error {
 	known.check(os.Environ(), warn)
 	var errs []error
-	set := func(f *pflag.Flag, value, source string) {
-		_ = flags.SetAnnotation(f.Name, unnamed, nil) // the flag exists
+	set := func(f *pflag.Flag, value, place, source string) {
+		_ = flags.SetAnnotation(f.Name, loadedFrom, []string{source}) // the flag exists
 		if err := flags.Set(f.Name, value); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", source, refusedValue(f, value, err)))
+			errs = append(errs, fmt.Errorf("%s: %w", place, refusedValue(f, value, err)))
 		}
 	}
 	flags.VisitAll(func(f *pflag.Flag) {
-		if value, ok := os.LookupEnv(EnvName(f.Name)); ok && !f.Changed && f.Name != "help" {
-			set(f, value, EnvName(f.Name))
+		if value, ok := os.LookupEnv(EnvName(f.Name)); ok && !f.Changed && FromEnvironment(f) {
+			set(f, value, EnvName(f.Name), EnvName(f.Name))
 		}
 	})
 	path := ""
@@ -116,32 +147,41 @@ func Load(ctx context.Context, flags *pflag.FlagSet, known Variables, warn func(
 	if path == "" {
 		return errors.Join(errs...)
 	}
+	values, err := readSettings(ctx, path)
+	if err != nil {
+		return errors.Join(append(errs, &FileError{err})...)
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		f := flags.Lookup(key)
+		switch {
+		case f == nil || key == FileFlag || !FromEnvironment(f):
+			errs = append(errs, fmt.Errorf("%s: unknown key %q%s", path, key, suggest(key, names(flags))))
+		case values[key] == nil:
+			errs = append(errs, fmt.Errorf("%s: %s: there is no value; leave the key out for the default", path, key))
+		case !f.Changed:
+			set(f, text(values[key]), path+": "+key, path)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// readSettings reads a configuration file.
+func readSettings(ctx context.Context, path string) (map[string]any, error) {
 	raw, err := ReadFile(ctx, path)
 	if err != nil {
-		return fmt.Errorf("configuration file: %w", err)
+		return nil, fmt.Errorf("configuration file: %w", err)
 	}
 	asJSON, err := manifest.ToJSON(string(raw))
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(asJSON))
 	dec.UseNumber()
 	values := map[string]any{}
 	if err := dec.Decode(&values); err != nil {
-		return fmt.Errorf("%s: there are no settings in it, written as key: value", path)
+		return nil, fmt.Errorf("%s: there are no settings in it, written as key: value", path)
 	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		f := flags.Lookup(key)
-		switch {
-		case f == nil || key == FileFlag || key == "help":
-			errs = append(errs, fmt.Errorf("%s: unknown key %q%s", path, key, suggest(key, names(flags))))
-		case values[key] == nil:
-			errs = append(errs, fmt.Errorf("%s: %s: there is no value; leave the key out for the default", path, key))
-		case !f.Changed:
-			set(f, text(values[key]), path+": "+key)
-		}
-	}
-	return errors.Join(errs...)
+	return values, nil
 }
 
 // foreign matches the variables of our tests, and the variables that Kubernetes sets in
@@ -173,7 +213,7 @@ func text(value any) string {
 
 func names(flags *pflag.FlagSet) (out []string) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name != FileFlag && f.Name != "help" {
+		if f.Name != FileFlag && FromEnvironment(f) {
 			out = append(out, f.Name)
 		}
 	})

@@ -162,22 +162,31 @@ func (s *Gateway) Run(ctx context.Context, log *zap.Logger) (err error) {
 	return group(ctx, edges, below...)
 }
 
-// accept asks the store to accept the catalogue with which the gateway starts. Unless the store has accepted these files
-// before, it first refuses a catalogue that breaks clients of its released versions.
+// accept asks the store to accept the catalogue with which the gateway starts.
 func (s *Gateway) accept(ctx context.Context, c sdl.Catalogue, gate catalogue.Gate) error {
-	checked, err := gate.Recorded(ctx, c.Files)
+	candidate, err := s.candidate(ctx, c, gate)
 	if err != nil {
 		return err
 	}
+	return sdl.Accept(ctx, gate, candidate)
+}
+
+// candidate returns the catalogue with which the gateway starts, as a store is asked to accept it. Unless the store has
+// accepted these files before, it first refuses a catalogue that breaks clients of its released versions.
+func (s *Gateway) candidate(ctx context.Context, c sdl.Catalogue, gate catalogue.Gate) (catalogue.Candidate, error) {
+	checked, err := gate.Recorded(ctx, c.Files)
+	if err != nil {
+		return catalogue.Candidate{}, err
+	}
 	if !c.Complete() || !checked && c.HasReleased() {
 		if err := c.CheckReleased(); err != nil {
-			return err
+			return catalogue.Candidate{}, err
 		}
 	}
 	candidate := c.Candidate()
 	candidate.AllowBreaking = s.Catalogue.AllowBreaking
 	candidate.Start = true
-	return sdl.Accept(ctx, gate, candidate)
+	return candidate, nil
 }
 
 // tellLost writes to the audit log that the store went on without changes which the gateway had seen.

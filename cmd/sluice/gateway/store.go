@@ -94,10 +94,21 @@ func (s storeSettings) openRedis(ctx context.Context, log *zap.Logger) (gatewayS
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, "", ctx.Err()
+	case errors.Is(err, redis.ErrNoStore): // in one line
+		return nil, "", err
 	case err != nil:
 		return nil, "", errors.New(exit.OneLine(err))
 	}
 	return store, at.String(), nil
+}
+
+// RedisURLWithoutPassword returns the URL of a Redis without users and passwords.
+func RedisURLWithoutPassword(url string) string {
+	at, err := redis.ParseURL(url)
+	if err != nil {
+		return "(malformed)" // it may have a password anywhere
+	}
+	return at.String()
 }
 
 // openPatiently opens a store on Redis. While no server answers, it tries again until the patience of the settings is

@@ -54,11 +54,8 @@ type Socket struct {
 // dead process.
 func Listen(path string) (*Socket, error) {
 	s := &Socket{path: path, lock: flock.New(path+".lock", flock.SetPermissions(0o600))}
-	if len(path)+len(tempSuffix) > maxPath {
-		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, ErrTooLong, maxPath-len(tempSuffix))
-	}
-	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket == 0 {
-		return nil, fmt.Errorf("%s is there and is no socket", path)
+	if err := CheckPath(path); err != nil {
+		return nil, err
 	}
 	switch held, err := s.lock.TryLock(); {
 	case err != nil:
@@ -70,6 +67,17 @@ func Listen(path string) (*Socket, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.lock.Unlock())
 	}
 	return s, nil
+}
+
+// CheckPath returns an error if no socket can be made at a path, whoever asks for it.
+func CheckPath(path string) error {
+	if len(path)+len(tempSuffix) > maxPath {
+		return fmt.Errorf("%s: %w of at most %d bytes", path, ErrTooLong, maxPath-len(tempSuffix))
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket == 0 {
+		return fmt.Errorf("%s is there and is no socket", path)
+	}
+	return nil
 }
 
 // tempSuffix is at least as long as what follows the folder of the socket while it is made.

@@ -10,6 +10,44 @@ import (
 // release is the release, set by the linker; a build without it names its commit.
 var release string
 
+// Build describes this build.
+type Build struct {
+	// Release as Text returns it.
+	Release string `json:"release"`
+	// Commit is the full hash of the commit, and CommittedAt its time; empty in a build outside a repository.
+	Commit      string `json:"commit,omitempty"`
+	CommittedAt string `json:"committedAt,omitempty"`
+	// Modified reports whether files differed from the commit.
+	Modified bool `json:"modified,omitempty"`
+	// Go is the release of Go, Platform the system and the processor, such as linux/amd64.
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// Current returns the description of this build.
+func Current() Build {
+	out := Build{
+		Release:  Text(),
+		Go:       runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return out
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			out.Commit = s.Value
+		case "vcs.time":
+			out.CommittedAt = s.Value
+		case "vcs.modified":
+			out.Modified = s.Value == "true"
+		}
+	}
+	return out
+}
+
 // Text returns the release; of a build without one, its commit.
 func Text() string {
 	if release != "" {

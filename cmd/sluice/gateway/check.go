@@ -1,0 +1,291 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/sluicegw/sluice/backend"
+	"github.com/sluicegw/sluice/backend/audit"
+	"github.com/sluicegw/sluice/backend/bolt"
+	"github.com/sluicegw/sluice/backend/catalogue"
+	"github.com/sluicegw/sluice/backend/keyring"
+	"github.com/sluicegw/sluice/backend/redis"
+	"github.com/sluicegw/sluice/backend/state"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/exit"
+	"github.com/sluicegw/sluice/cmd/sluice/reload"
+	"github.com/sluicegw/sluice/cmd/sluice/sdl"
+	"github.com/sluicegw/sluice/graph/identity"
+)
+
+// Report is what a check has found.
+type Report struct {
+	// Problems keep a gateway from serving, or from doing all that its settings ask for. Each is a line.
+	Problems []string
+	// Notes say what could not be checked, and what a start would do that a check does not.
+	Notes []string
+}
+
+// problem adds an error, a problem for each of its lines.
+func (r *Report) problem(setting string, err error) {
+	if err == nil {
+		return
+	}
+	for _, line := range ErrorLines(err) {
+		if setting != "" && !strings.HasPrefix(line, setting+":") {
+			line = setting + ": " + line
+		}
+		r.Problems = append(r.Problems, line)
+	}
+}
+
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// ErrorLines returns the lines of an error, none of a nil one. A catalogue that a store refuses has a line for each
+// reason.
+func ErrorLines(err error) []string {
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if refused, ok := errors.AsType[*catalogue.RefusedError](err); ok {
+		all := refused.Lines()
+		lines = nil
+		for _, reason := range refused.Reasons {
+			lines = append(lines, all[0]+" "+reason+"; "+all[len(all)-1])
+		}
+	}
+	return lines
+}
+
+// Check finds what keeps a gateway with these settings from serving, as far as that can be known without serving: it
+// reads files and the store, and changes nothing. The values of the settings are checked by [config.Gateway.Validate].
+func (s *Gateway) Check(ctx context.Context, log *zap.Logger) (Report, error) {
+	var r Report
+	s.checkListener(&r)
+	s.checkIdentities(ctx, &r)
+	for _, err := range s.Server.CheckFiles() {
+		r.problem("", err)
+	}
+	s.checkAdminSocket(&r)
+	s.checkAudit(&r)
+	keys, keysErr := encryptionKeys(ctx, s.KeysFile)
+	r.problem("", keysErr)
+	c, catalogueErr := sdl.Read(s.Catalogue.Dir)
+	r.problem("catalogue", catalogueErr)
+	on := storeCheck{gateway: s, keys: keys, keysGiven: keys != nil || keysErr != nil, log: log, report: &r}
+	if catalogueErr == nil {
+		on.catalogue = &c
+	}
+	on.run(ctx)
+	return r, ctx.Err()
+}
+
+// checkListener looks for an address that is not one of this machine. It does not take the port, which a running gateway
+// may have.
+func (s *Gateway) checkListener(r *Report) {
+	host, port, err := net.SplitHostPort(s.Listen)
+	if err != nil {
+		return // Validate says it
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		r.problem("listen", fmt.Errorf("%q is no port", port))
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		r.problem("listen", fmt.Errorf("%s is no address of this machine: %w", host, err))
+		return
+	}
+	_ = listener.Close()
+}
+
+// checkIdentities reads the files by which the gateway would know its callers.
+func (s *Gateway) checkIdentities(ctx context.Context, r *Report) {
+	from := s.Identities
+	if from.Certificates.Cert != "" && from.Certificates.Key != "" {
+		opened, err := identity.OpenTLS(ctx, from.Certificates, zap.NewNop())
+		r.problem("tls-cert", err)
+		if err == nil {
+			r.problem("tls-cert", expired(opened, time.Now()))
+		}
+	}
+	if from.Tokens != "" {
+		_, err := identity.OpenTokens(ctx, from.Tokens, zap.NewNop())
+		r.problem("tokens", err)
+		if err == nil {
+			checkTokens(from.Tokens, r)
+		}
+	}
+	if from.Issuers != "" {
+		_, err := openIssuers(ctx, from.Issuers, zap.NewNop())
+		for _, line := range ErrorLines(err) {
+			r.problem("oidc", fmt.Errorf("%s: %s", from.Issuers, line))
+		}
+	}
+}
+
+// expired returns an error if the gateway's certificate is not valid at a time.
+func expired(opened *identity.TLS, now time.Time) error {
+	from, until := opened.Validity()
+	switch {
+	case now.After(until):
+		return fmt.Errorf("the certificate has expired at %s", until.UTC().Format(time.RFC3339))
+	case now.Before(from):
+		return fmt.Errorf("the certificate is not valid before %s", from.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// checkTokens reports the damaged lines of a file of tokens, which a gateway passes over.
+func checkTokens(path string, r *Report) {
+	data, err := config.ReadAtMost(path, identity.MaxTokensFile)
+	if err != nil {
+		r.problem("tokens", err)
+		return
+	}
+	_, damaged := identity.ParseTokens(data)
+	for _, err := range damaged {
+		r.problem("tokens", fmt.Errorf("%s: %w", path, err))
+	}
+}
+
+// checkAdminSocket looks for a path at which no socket can be made. The default one is no problem: without a socket, the
+// gateway serves.
+func (s *Gateway) checkAdminSocket(r *Report) {
+	path := s.Catalogue.AdminSocket
+	if path == "" {
+		return
+	}
+	r.problem("admin-socket", reload.CheckPath(path))
+	r.problem("admin-socket", writableFolder(filepath.Dir(path)))
+}
+
+// checkAudit looks at the file of the audit log.
+func (s *Gateway) checkAudit(r *Report) {
+	if s.Audit == "" || s.Audit == config.AuditStdout {
+		return
+	}
+	err := audit.CheckFile(s.Audit)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = writableFolder(filepath.Dir(s.Audit))
+	}
+	r.problem("audit", err)
+}
+
+// storeCheck looks at a store, and at what is to be served from it.
+type storeCheck struct {
+	gateway   *Gateway
+	catalogue *sdl.Catalogue // nil if it cannot be read
+	keys      *keyring.Keyring
+	// keysGiven reports whether there are keys, which may be wrong.
+	keysGiven bool
+	log       *zap.Logger
+	report    *Report
+}
+
+func (c storeCheck) run(ctx context.Context) {
+	store, err := c.open(ctx)
+	switch {
+	case err != nil:
+		c.report.problem("", err)
+	case store != nil:
+		defer func() { _ = store.Close() }()
+		c.report.problem("bootstrap", c.bootstrap(ctx, store))
+		c.report.problem("catalogue", c.accepted(ctx, store))
+		if !c.keysGiven && c.catalogue != nil {
+			c.report.problem("", refuseWithoutKeys(ctx, store, c.catalogue.Stored))
+		}
+	default:
+		c.report.problem("bootstrap", c.bootstrap(ctx, nil))
+		if c.catalogue != nil {
+			c.report.problem("catalogue", c.catalogue.CheckReleased())
+		}
+	}
+}
+
+// open opens the store to be read; nil if there is none to look at, which the report then says.
+func (c storeCheck) open(ctx context.Context) (gatewayStore, error) {
+	settings := storeSettings{Store: c.gateway.Store, readOnly: true}
+	if settings.URL != "" {
+		store, _, err := settings.openRedis(ctx, c.log)
+		if errors.Is(err, redis.ErrNoStore) && !c.gateway.ReadOnly {
+			c.report.note("redis: there is no store under the prefix %q yet; a start makes it", settings.Prefix)
+			return nil, nil
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), "redis") {
+			err = fmt.Errorf("redis: %w", err)
+		}
+		return store, err
+	}
+	path := filepath.Join(settings.Data, StoreFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !c.gateway.ReadOnly {
+		return nil, c.absent(path)
+	}
+	store, err := bolt.Open(bolt.Config{Path: path, ReadOnly: true, Logger: c.log})
+	switch {
+	case errors.Is(err, bolt.ErrLocked):
+		c.report.note("data: the store in %s is in use by a running gateway, so it was not read; "+
+			"sluice catalogue apply --dry-run asks that gateway about a catalogue", settings.Data)
+		return nil, nil
+	case err != nil:
+		return nil, settings.explainBolt(err)
+	case !c.gateway.ReadOnly:
+		c.report.problem("data", writable(path))
+		c.report.problem("data", writableFolder(settings.Data))
+	}
+	return store, nil
+}
+
+// absent looks at a folder in which a start would make the embedded store.
+func (c storeCheck) absent(path string) error {
+	if exists(path+fillingSuffix) && c.gateway.Bootstrap == "" {
+		return fmt.Errorf("bootstrap: %w; or remove %s", state.ErrBegun, path+fillingSuffix)
+	}
+	c.report.note("data: there is no store in %s yet; a start makes it", c.gateway.Store.Data)
+	c.report.problem("data", creatableFolder(filepath.Dir(path)))
+	return nil
+}
+
+// bootstrap looks at the file that is to fill the store, unless it was filled before. A nil store is one that does not
+// exist, or that another process has open.
+func (c storeCheck) bootstrap(ctx context.Context, store backend.Store) error {
+	file := c.gateway.Bootstrap
+	switch {
+	case c.gateway.ReadOnly || file == "":
+		if store == nil {
+			return nil
+		}
+		return state.Whole(ctx, store)
+	case store == nil && exists(filepath.Join(c.gateway.Store.Data, StoreFile)):
+		return nil
+	}
+	err := state.CheckBootstrap(ctx, state.BootstrapConfig{Store: store, Open: filler{file: file}.source(), Keys: c.keys})
+	if err != nil && !errors.Is(err, state.ErrNotEmpty) {
+		err = fmt.Errorf("%s: %s", file, exit.OneLine(err))
+	}
+	return err
+}
+
+// accepted asks the store whether it would accept the catalogue at a start.
+func (c storeCheck) accepted(ctx context.Context, store backend.Store) error {
+	if c.catalogue == nil {
+		return nil
+	}
+	gate := catalogue.Gate{Store: store, ReadOnly: true, Logger: c.log}
+	candidate, err := c.gateway.candidate(ctx, *c.catalogue, gate)
+	if err != nil {
+		return err
+	}
+	return gate.Accept(ctx, candidate)
+}

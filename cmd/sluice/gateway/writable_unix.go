@@ -1,0 +1,17 @@
+//go:build unix
+
+package gateway
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// writable returns an error unless this process can write to a file or a folder.
+func writable(path string) error {
+	if err := unix.Access(path, unix.W_OK); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", path, err)
+	}
+	return nil
+}

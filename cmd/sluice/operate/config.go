@@ -1,0 +1,87 @@
+package operate
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegw/sluice/cmd/sluice/command"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+	"github.com/sluicegw/sluice/cmd/sluice/gateway"
+	"github.com/sluicegw/sluice/cmd/sluice/output"
+	"github.com/sluicegw/sluice/cmd/sluice/terminal"
+)
+
+// ConfigCommand shows the settings of a gateway.
+func ConfigCommand(std terminal.Streams) *cobra.Command {
+	return command.WithSubcommands(&cobra.Command{
+		Use:     "config",
+		Short:   "Show the settings of a gateway, and where each is from",
+		Example: "  sluice config print --config sluice.yaml",
+	}, configPrintCommand(std))
+}
+
+func configPrintCommand(std terminal.Streams) *cobra.Command {
+	settings := config.NewGateway()
+	var format command.OutputFlag
+	cmd := &cobra.Command{
+		Use:   "print",
+		Short: "Print each setting of a gateway with its value and where that is from",
+		Long: "Print each setting of a gateway with its value, and where that is from: the default, a flag, an environment\n" +
+			"variable or the configuration file. It takes the flags, variables and file that sluice serve takes, and opens\n" +
+			"nothing. Secrets are not printed: of files with secrets the name, of the URL of Redis no user and no password.\n" +
+			"sluice serve --check says whether a gateway can serve with these settings.",
+		Example: "  sluice config print\n  sluice config print --config sluice.yaml -o json",
+		Args:    command.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := command.LoadSettings(cmd); err != nil {
+				return err
+			}
+			all := config.EffectiveSettings(cmd.Flags(), settings.Settings())
+			for i, one := range all {
+				if one.Name == "redis" && one.Value != "" {
+					all[i].Value = gateway.RedisURLWithoutPassword(one.Value)
+				}
+			}
+			if _, given := os.LookupEnv(config.KeysVariable); given {
+				all = append(all, config.Effective{
+					Name: "encryption-keys", Value: "(not shown)", Source: config.KeysVariable,
+				})
+			}
+			return format.Print(std, all, settingsTable(all).To(std))
+		},
+	}
+	registerGateway(cmd, settings)
+	format.Register(cmd)
+	onlyOnCommandLine(cmd, "output")
+	return cmd
+}
+
+// settingsTable shows settings to people.
+func settingsTable(all []config.Effective) command.Table {
+	out := command.Table{Titles: []string{"SETTING", "VALUE", "SOURCE"}}
+	for _, one := range all {
+		value := one.Value
+		switch {
+		case one.Auto != "":
+			value = one.Auto
+		case value == "":
+			value = "none"
+		}
+		out.Rows = append(out.Rows, []string{one.Name, output.Printable(value), output.Printable(one.Source)})
+	}
+	return out
+}
+
+// registerGateway adds the flags of the settings of a gateway to a command.
+func registerGateway(cmd *cobra.Command, settings *config.Gateway) {
+	config.Register(cmd.Flags(), settings.Settings())
+	cmd.Flags().StringVar(&settings.File, config.FileFlag, "", "configuration file (YAML)")
+}
+
+// onlyOnCommandLine makes a flag of a command one that is no setting.
+func onlyOnCommandLine(cmd *cobra.Command, flag string) {
+	if err := config.OnlyOnCommandLine(cmd.Flags(), flag); err != nil {
+		panic(err) // the flag is registered by the caller
+	}
+}

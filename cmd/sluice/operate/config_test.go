@@ -1,0 +1,56 @@
+package operate
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/sluicegw/sluice/cmd/sluice/commandtest"
+	"github.com/sluicegw/sluice/cmd/sluice/config"
+)
+
+func TestConfigPrint_SaysWhereEachValueIsFrom(t *testing.T) {
+	file := commandtest.WriteFile(t, t.TempDir(), "sluice.yaml",
+		"retain-age: 2d\nlimit-body: 8MiB\nallowed-hosts: [a.example, b.example]\nlimit-rows: 5\n")
+	t.Setenv("SLUICE_LIMIT_ROWS", "150000")
+	t.Setenv("SLUICE_REDIS", "redis://user:hunter2@10.0.0.1:6379/3")
+	t.Setenv(config.KeysVariable, "k1:c2VjcmV0")
+	args := []string{"config", "print", "--config", file, "--limit-depth", "7", "--redis-password-file", "/run/password"}
+	out := commandtest.Must(t, newRoot, append(args, "-o", "json")...)
+	var all []config.Effective
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]config.Effective{}
+	for _, one := range all {
+		got[one.Name] = one
+	}
+	for name, want := range map[string][2]string{
+		"listen":              {"127.0.0.1:8080", "default"},
+		"retain-age":          {"2d", file},
+		"limit-body":          {"8MiB", file},
+		"allowed-hosts":       {"a.example,b.example", file},
+		"limit-rows":          {"150000", "SLUICE_LIMIT_ROWS"},
+		"limit-depth":         {"7", "flag"},
+		"redis":               {"redis://10.0.0.1:6379/3", "SLUICE_REDIS"},
+		"redis-password-file": {"/run/password", "flag"},
+		"encryption-keys":     {"(not shown)", config.KeysVariable},
+		"index-memory":        {"", "default"},
+	} {
+		if one := got[name]; one.Value != want[0] || one.Source != want[1] {
+			t.Errorf("%s is %q from %q, want %q", name, one.Value, one.Source, want)
+		}
+	}
+	if len(all) != len(config.NewGateway().Settings())+1 || !strings.Contains(got["index-memory"].Auto, "a quarter") {
+		t.Errorf("%d settings, %+v", len(all), got["index-memory"])
+	}
+	table := commandtest.Must(t, newRoot, args...)
+	for _, secret := range []string{"hunter2", "c2VjcmV0"} {
+		if strings.Contains(out+table, secret) {
+			t.Errorf("%s is printed", secret)
+		}
+	}
+	if !strings.Contains(table, "SETTING") || !strings.Contains(table, "SLUICE_LIMIT_ROWS") {
+		t.Errorf("%s", table)
+	}
+}
