@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/sluicegw/sluice/backend/bolt"
 	"github.com/sluicegw/sluice/cmd/sluice/commandtest"
+	"github.com/sluicegw/sluice/cmd/sluice/gateway"
 	"github.com/sluicegw/sluice/cmd/sluice/version"
 )
 
@@ -18,7 +18,7 @@ func TestVersion_AsJSONSaysWhatTheBuildIsMadeOf(t *testing.T) {
 	if got.Release != version.Text() || got.Go != runtime.Version() || got.Platform != runtime.GOOS+"/"+runtime.GOARCH {
 		t.Errorf("%+v", got)
 	}
-	if got.Formats.Embedded != bolt.Format || got.Formats.Redis == 0 || got.Formats.Export == 0 {
+	if f := got.Formats; f != gateway.StoredFormats() || f.Embedded == 0 || f.Redis == 0 || f.Export == 0 {
 		t.Errorf("%+v", got.Formats)
 	}
 	if len(got.APIVersions) == 0 || got.APIVersions[0] != (apiVersion{Version: "v1.0", State: "candidate"}) {
